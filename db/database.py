@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from tuner.db.address import FileAddress, parse_address
 from tuner.db.deleted_file import FileInPlace
-from tuner.db.error_lines import plain_errors
+from tuner.db.error_lines import damaged_rows, plain_errors
 from tuner.db.opening import WRITES, empty_engine, open_engine, prepare_file, require_file
 from tuner.db.revision import bring_to_head
 
@@ -75,7 +75,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Opens a session of SQLAlchemy for a ``with`` block; its queries see one state of the database."""
-        with self._plain_errors(), Session(self._reader) as session:
+        with damaged_rows(self.shown), self._plain_errors(), Session(self._reader) as session:
             yield session
 
     @contextmanager

@@ -12,11 +12,13 @@ from tuner.core.errors import UsageError
 
 BUSY_LIMIT_S = 30.0  # how long a writer waits for another one
 BEYOND_64_BITS = "a number does not fit 64 bits"
+DAMAGED = "found a damaged database; restore a copy, or choose another file with --db"
+QUOTED = 60  # characters of what was found damaged
 
 # https://www.sqlite.org/rescode.html: extended codes begin with the name of their primary code
 SQLITE_SENTENCES = (
     ("SQLITE_NOTADB", "is not a SQLite database"),
-    ("SQLITE_CORRUPT", "found a damaged database; restore a copy, or choose another file with --db"),
+    ("SQLITE_CORRUPT", DAMAGED),
     ("SQLITE_FULL", "the disk is full; what was stored before is kept"),
     ("SQLITE_READONLY", "is read-only: it can be queried, not written"),
     (
@@ -48,9 +50,9 @@ POSTGRES_SENTENCES = (
 def plain_errors(shown: str, address: str = "") -> Iterator[None]:
     """Turns database errors in a ``with`` block into UsageErrors of one line; other errors pass unchanged.
 
-    Database errors are those of the file or server, of damaged JSON, and of numbers beyond 64 bits. ``shown``
-    is the address that messages print; ``address`` is the full URL, whose passwords are removed from a
-    driver's text.
+    Database errors are those of the file or server, of damaged texts, and of numbers beyond 64 bits and texts
+    that are no Unicode. ``shown`` is the address that messages print; ``address`` is the full URL, whose
+    passwords are removed from a driver's text.
     """
     try:
         yield
@@ -59,15 +61,32 @@ def plain_errors(shown: str, address: str = "") -> Iterator[None]:
         if sentence is None:
             raise
         raise UsageError(f"database {shown}: {without_secrets(sentence, address)}") from error
-    except json.JSONDecodeError as error:
-        raise UsageError(f"database {shown}: found a text that is no JSON; it is damaged") from error
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"database {shown}: {DAMAGED}") from error
+    except UnicodeEncodeError as error:
+        raise UsageError(f"database {shown}: a text is no Unicode: {error.object[:QUOTED]!r}") from error
     except OverflowError as error:
         raise UsageError(f"database {shown}: {BEYOND_64_BITS}") from error
 
 
+@contextmanager
+def damaged_rows(shown: str) -> Iterator[None]:
+    """Turns what reading a damaged row raises into a UsageError; for blocks that only read and convert rows.
+
+    SQLite keeps no checksums: a damaged page gives rows with other texts and types than were stored.
+    """
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        what = " ".join(str(error).split())[:QUOTED]
+        raise UsageError(f"database {shown}: {DAMAGED} (a stored value: {what})") from error
+
+
 def _sentence(error: DBAPIError) -> str | None:
     if isinstance(error.orig, sqlite3.Error):
-        return _matching(getattr(error.orig, "sqlite_errorname", ""), SQLITE_SENTENCES)
+        name = getattr(error.orig, "sqlite_errorname", "")  # "": of Python's module, not of SQLite
+        is_no_text = not name and isinstance(error.orig, sqlite3.OperationalError)  # it is not UTF-8
+        return DAMAGED if is_no_text else _matching(name, SQLITE_SENTENCES)
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
         return _matching(state, POSTGRES_SENTENCES)

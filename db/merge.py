@@ -222,7 +222,7 @@ def _why_impossible_trial(trial: TrialRow, run: RunRow) -> str:
 def _why_impossible_time(row: MeasurementRow, run: RunRow) -> str:
     """Returns why a measurement is impossible for a run's problem and machine; "" for a possible one."""
     problem = problem_of(run.problem)
-    limit_flop_per_s = most_flop_per_s(problem.dtype, machine_of(run.machine), run.threads)
+    limit_flop_per_s = most_flop_per_s(problem, machine_of(run.machine), run.threads)
     try:
         return why_impossible(measurement_of(row), problem, limit_flop_per_s)
     except (AttributeError, KeyError, TypeError, ValueError) as error:  # columns of another type

@@ -56,6 +56,17 @@ def trial_select() -> "AnySelect":
     )
 
 
+def quietest_reference_s(run_ids: Collection[int]) -> "AnySelect":
+    """Returns the SELECT of the least time of the reference kernel around any trial of each run.
+
+    Columns: run id, seconds per call; None where no readings are stored.
+    """
+    anchor_s = MeasurementRow.host["anchor_s"].as_float()
+    timed = select(TrialRow.run_id, sa.func.min(anchor_s)).join(TrialRow.measurements)
+    chosen = timed.where(TrialRow.run_id.in_(run_ids), MeasurementRow.kind == FIRST)
+    return chosen.group_by(TrialRow.run_id)
+
+
 def proposal_select(run_id: int) -> "AnySelect":
     """Returns the SELECT of all proposals of a run, by number: (id, number, row, strategy, knobs).
 

@@ -18,7 +18,11 @@ from tuner.core.pass_seconds import CompileSeconds
 from tuner.core.possible_outcome import why_no_roofline, why_not_seconds
 from tuner.core.problem import Problem, split_extents
 from tuner.core.record import Measurement, OffsetTime, Record, Verdict
+from tuner.core.reliability import Reliability, unknown, unreliable
+from tuner.core.round_quality import Evidence, reliability_alone, reliability_in_round
 from tuner.core.runs import (
+    NOT_TIMED,
+    REPLAYED,
     Baseline,
     GroupPlace,
     LibraryTime,
@@ -40,7 +44,7 @@ def _same_named(kind: type, *others: str) -> tuple[str, ...]:
 
 OF_PROBLEM = _same_named(Problem, "sizes", "batch")
 OF_MACHINE = _same_named(Machine)
-OF_SETTINGS = _same_named(RunSettings, "problem", "target", "strategies", "warm_files", "first")
+OF_SETTINGS = _same_named(RunSettings, "problem", "target", "strategies", "warm_files", "first", "space_name")
 OF_RUN = _same_named(Run, "settings", "machine", "compiler", "baseline", "elsewhere", "roofline", "group")
 OF_MEASUREMENT = _same_named(Measurement, "samples_s", "interval_s", "conditions", "host", "offsets")
 
@@ -183,36 +187,56 @@ def outcome_columns(record: Record, finished: datetime.datetime) -> dict[str, An
     }
 
 
-def trial_of(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow | None) -> StoredTrial:
+def trial_of(
+    row: TrialRow,
+    first: MeasurementRow | None,
+    final: MeasurementRow | None,
+    quietest_anchor_s: float | None = None,
+) -> StoredTrial:
     """Returns a trial with an outcome from its row and its first and final measurement (None: not measured).
 
-    The rows are those that ``tuner.db.queries.trial_select`` selects.
+    The rows are those that ``tuner.db.queries.trial_select`` selects. ``quietest_anchor_s``: the least time
+    of the reference kernel in the trial's run, None: not known.
     """
     final_time = None if final is None else time_of(final)
+    record, counted = _record_of(row, first), final_time if isinstance(final_time, Measurement) else None
     return StoredTrial(
         id=row.id,
         run=row.run_id,
         number=row.number,
         row=row.row,
-        record=_record_of(row, first),
-        final=final_time if isinstance(final_time, Measurement) else None,
+        record=record,
+        final=counted,
         script_text="" if row.script is None else row.script.text,
         created=row.proposed,
         machine=machine_of(row.run.machine),
         threads=row.run.threads,
         stale=row.stale or "",
-        unreliable=_badge(row, first, final),
+        reliability=_reliability(row, record, counted, quietest_anchor_s),
         compile_seconds=value_of(CompileSeconds, row.compile_s),
     )
 
 
-def _badge(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow | None) -> str:
-    """Returns why the time that counts is unreliable; '' for a reliable time, and where no round was tried.
+def _reliability(
+    row: TrialRow, record: Record, final: Measurement | None, quietest_anchor_s: float | None
+) -> Reliability:
+    """Returns how reliable the time is that counts: by its round, else by the readings around it.
 
     A run with a badge, without a noise floor and without a round lost all its rounds: its first times count.
     """
-    is_lost = row.run.round == 0 and row.run.noise is None
-    return row.run.unreliable if final is not None or (first is not None and is_lost) else ""
+    run, first = row.run, record.outcome
+    if not record.target.has_machine:
+        return REPLAYED
+    if final is not None:
+        return reliability_in_round(final, Evidence(True, run.noise, run.unreliable))
+    if not isinstance(first, Measurement):
+        return NOT_TIMED
+    if run.round == 0 and run.noise is None and run.unreliable:
+        return unreliable(run.unreliable)
+    if not first.is_complete:
+        return unknown("stopped early, the time is a lower bound")
+    spare_cores = run.machine.physical_cores - run.threads
+    return reliability_alone(first.host, quietest_anchor_s=quietest_anchor_s, spare_cores=spare_cores)
 
 
 def candidate_of(row: TrialRow) -> Candidate:

@@ -62,6 +62,7 @@ from tuner.db.queries import (
     named,
     proposal_select,
     queried_runs,
+    quietest_reference_s,
     recalled,
     run_select,
     same_code,
@@ -612,7 +613,11 @@ def _add_program(connection: Connection, sha256: str, program: KernelProgram) ->
 
 
 def _trials(session: Session, chosen: "AnySelect") -> tuple[StoredTrial, ...]:
-    return tuple(rows.trial_of(row, first, final) for row, first, final in session.execute(chosen))
+    """Returns the trials of a SELECT; the quietest moment of each run shows which times were disturbed."""
+    found = [*session.execute(chosen)]
+    alone = {row.run_id for row, first, final in found if first is not None and final is None}
+    quietest_s = dict(map(tuple, session.execute(quietest_reference_s(alone)))) if alone else {}
+    return tuple(rows.trial_of(row, first, final, quietest_s.get(row.run_id)) for row, first, final in found)
 
 
 def _require_same_candidate(trial_id: int, proposed: Candidate, record: Record) -> None:

@@ -1,6 +1,7 @@
 """Fixtures and settings of all tests: time limits, property-test examples, skips, golden files, a store."""
 
 import gc
+import os
 import signal
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from benchmarks.gpu_check.stub_driver import NoCompilerError
 from tests.postgres_server import server_or_skip
 from tests.statement_cache import share_schema, share_statements
 from tuner.db.store import Store
+from tuner.workers.timing_lock import FOLDER_VARIABLE
 
 # The same examples in each run; the nightly workflow draws others: pytest --hypothesis-profile=random
 hypothesis.settings.register_profile("same", deadline=None, max_examples=40, derandomize=True, database=None)
@@ -55,6 +57,12 @@ def pytest_runtest_setup() -> Generator[None, object, object]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, object, object]:
     return (yield from _skip_without_compiler())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_timing_locks(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Each process of the tests, with what it starts, waits for no kernel of another one."""
+    os.environ[FOLDER_VARIABLE] = str(tmp_path_factory.mktemp("locks"))
 
 
 @pytest.fixture

@@ -47,6 +47,8 @@ def test_history_takes_the_fields_of_a_query_the_options_of_commands_and_numpy_t
     tuner.tune(PROBLEM, trials=5, db=database)
     assert len(tuner.history(database)) == 5
     assert len(tuner.history(database, shape="8x8x8", best=True)) == 1
+    assert len(tuner.history(database, shape=(8, 8, np.int64(8)))) == 5
+    assert tuner.history(database, shape=[9, 9, 9]) == ()
     assert tuner.history(database, shape="9x9x9") == ()
     assert len(tuner.history(database, op="matmul", dtype=np.dtype("float32"))) == 5
     assert tuner.history(database, op="matmul", dtype=np.float64) == ()
@@ -56,7 +58,7 @@ def test_a_run_and_a_trial_are_one_short_line(database: str) -> None:
     run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
     assert repr(run.best) == (
         f"StoredTrial({run.best.id} of run 1: matmul 8x8x8 f32 nn none, fake: "  # type: ignore[union-attr]
-        "fake(comment=a, x=7), measured 0.001 s)"
+        "fake(comment=a, x=7), measured 0.001 s, reliable)"
     )
     assert repr(run) == (
         f"TunedRun(1: matmul 8x8x8 f32 nn none, fake, done, 20 trials, 0 failed; best {run.best!r})"
@@ -128,7 +130,7 @@ def test_an_interrupted_run_raises_and_is_gone_on_with(
         tuner.resume(1, db=database, trials=4)
     with pytest.raises(UsageError, match="run: found 7, allowed 1 to 1"):
         tuner.resume(7, db=database)
-    with pytest.raises(UsageError, match="run: found '1', allowed the number of a run"):
+    with pytest.raises(UsageError, match="run: found '1', allowed an integer"):
         tuner.resume("1", db=database)  # type: ignore[arg-type]
 
 
@@ -139,8 +141,11 @@ def test_an_interrupted_run_raises_and_is_gone_on_with(
         ({"budget": 0}, "^budget: found 0, allowed seconds, more than 0$"),
         ({"budget": "soon"}, "^budget: found 'soon', allowed a time such as 60s, 5m or 1h$"),
         ({"target": "tpu"}, "^target: found 'tpu', allowed auto, fake"),
-        ({"strategy": 7}, "^strategy: found 7, allowed a tuple of names or paths$"),
-        ({"warm_start": 7}, "^warm_start: found 7, allowed a tuple of names or paths$"),
+        (
+            {"strategy": 7},
+            "^strategy: found 7, allowed a path, a text or a tuple of values, each a path or a",
+        ),
+        ({"warm_start": 7}, "^warm_start: found 7, allowed True or False, a path, a text or a tuple"),
         ({"problem": "64x64x64"}, "^problem: found '64x64x64', allowed such as tuner.Matmul"),
     ],
 )

@@ -1,5 +1,6 @@
 """The public API is documented in four parts: arguments, result, errors, an example that runs as printed."""
 
+import builtins
 import doctest
 import inspect
 import re
@@ -20,7 +21,11 @@ from tests.cli.real import brief_remeasurement, real_candidates
 from tuner.db.store import Store
 
 FUNCTIONS = {name: found for name in tuner.__all__ if inspect.isfunction(found := getattr(tuner, name))}
-EXCEPTIONS = {"UsageError": tuner.UsageError}
+EXCEPTIONS = {
+    name: found
+    for name in tuner.__all__
+    if inspect.isclass(found := getattr(tuner, name)) and issubclass(found, Exception)
+}
 METHODS = {
     f"{kind.__name__}.{name}": found
     for kind in RETURNED
@@ -83,6 +88,12 @@ def test_a_public_function_has_all_four_parts(name: str) -> None:
     assert named == parameters(documented)
     for title in ("Returns", "Raises", "Example"):
         assert section(documented, title), title
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *METHODS])
+def test_an_error_that_a_public_function_raises_is_public(name: str) -> None:
+    named = re.findall(r"^    (\w+Error): ", section(DOCUMENTED[name], "Raises"), re.MULTILINE)
+    assert [each for each in named if each not in EXCEPTIONS and not hasattr(builtins, each)] == []
 
 
 @pytest.mark.parametrize("name", EXCEPTIONS)

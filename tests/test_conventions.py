@@ -17,6 +17,7 @@ PRINTERS = {
 }
 # Who may read the environment, beside the command line.
 ENVIRONMENT_READERS = {
+    "workers.timing_lock",  # TUNER_LOCK_FOLDER: processes of tests share no lock
     "workers.child_process",  # a child gets its parent's environment, changed
     "run_history.which_database",  # TUNER_DB means the same on the command line and in the Python API
 }

@@ -8,7 +8,8 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure
 from tuner.core.machine import Compiler
 from tuner.core.record import Measurement, Record, Verdict
-from tuner.core.runs import Baseline, Proposal, Run, StoredTrial
+from tuner.core.reliability import RELIABLE
+from tuner.core.runs import NOT_TIMED, Baseline, Proposal, Run, StoredTrial
 from tuner.core.target_name import TargetName
 
 CREATED = datetime.datetime(2026, 1, 31, 12, 0, tzinfo=datetime.UTC)
@@ -51,6 +52,7 @@ def trial(
         created=CREATED,
         machine=MACHINE,
         threads=1,
+        reliability=NOT_TIMED if final is None else RELIABLE,
     )
 
 

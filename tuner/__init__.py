@@ -6,6 +6,8 @@ from tuner.core.version import __version__
 
 __all__ = [
     "BatchMatmul",
+    "CandidateError",
+    "DeviceError",
     "Matmul",
     "UsageError",
     "__version__",
@@ -39,7 +41,8 @@ if TYPE_CHECKING:
         tune,
         tune_many,
     )
-    from tuner.core.errors import UsageError
+    from tuner.core.device import DeviceError
+    from tuner.core.errors import CandidateError, UsageError
     from tuner.core.problem import BatchMatmul, Matmul
     from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
     from tuner.output.progress import progress
@@ -61,10 +64,14 @@ def __getattr__(name: str) -> Any:
         from tuner.core import problem
 
         return getattr(problem, name)
-    if name == "UsageError":
-        from tuner.core.errors import UsageError
+    if name in ("UsageError", "CandidateError"):
+        from tuner.core import errors
 
-        return UsageError
+        return getattr(errors, name)
+    if name == "DeviceError":
+        from tuner.core.device import DeviceError
+
+        return DeviceError
     if name in OF_API:
         from tuner import api
 

@@ -9,23 +9,25 @@ from typing import TYPE_CHECKING, Any
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.moments import parse_seconds
 from tuner.core.problem import Problem
+from tuner.core.runs import StoredTrial
+from tuner.core.typed_arguments import typed_arguments
 from tuner.run_history.past_runs import asked_query, asked_runs, past_runs, past_trials
 from tuner.run_history.trials import Trials
 from tuner.run_history.which_database import database_text, naming_database
+from tuner.tuning.events import Event, Observer
+from tuner.tuning.many_shapes.group_events import GroupEvent, GroupObserver
+from tuner.tuning.many_shapes.tuned_group import TunedGroup
 from tuner.tuning.run_request import RunRequest
 
 if TYPE_CHECKING:
-    from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
     from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
     from tuner.library.dispatch.group_portfolio import GroupPortfolio
     from tuner.tuning.composition import Composition
-    from tuner.tuning.events import Event, Observer
-    from tuner.tuning.many_shapes.group_events import GroupEvent, GroupObserver
-    from tuner.tuning.many_shapes.tuned_group import TunedGroup
     from tuner.tuning.tuned_run import TunedRun
 
 
+@typed_arguments
 def tune(
     problem: Problem,
     target: str = "auto",
@@ -43,7 +45,7 @@ def tune(
     warm_start: bool | Path | str | tuple[Path | str, ...] = True,
     baseline: str = "",
     db: str | Path | None = None,
-    observe: "Observer | None" = None,
+    observe: Observer | None = None,
     progress: bool = False,
 ) -> "TunedRun":
     """Tunes a problem and returns the run, whose ``best`` is the selected trial.
@@ -119,10 +121,11 @@ def tune(
     return _session(open_or_create, db, lambda *parts: begin(settings, *parts), observe, progress)
 
 
+@typed_arguments
 def resume(
     run: int,
     db: str | Path | None = None,
-    observe: "Observer | None" = None,
+    observe: Observer | None = None,
     *,
     retime: bool = False,
     trials: int | None = None,
@@ -156,8 +159,6 @@ def resume(
         >>> run.counts.proposed
         6
     """
-    if type(run) is not int:
-        raise UsageError(f"run: found {run!r}, allowed the number of a run")
     from tuner.run_history.opened_store import open_known
     from tuner.tuning.run import resume as go_on
     from tuner.tuning.run_limit import RunLimit
@@ -170,6 +171,7 @@ def resume(
     return _session(open_known, db, work, observe, progress)
 
 
+@typed_arguments
 def tune_many(
     problems: Sequence[Problem],
     target: str = "auto",
@@ -188,9 +190,9 @@ def tune_many(
     fresh: bool = False,
     baseline: str = "",
     db: str | Path | None = None,
-    observe: "GroupObserver | None" = None,
+    observe: GroupObserver | None = None,
     progress: bool = False,
-) -> "TunedGroup":
+) -> TunedGroup:
     """Tunes many problems under one budget; returns the group, with a run and a best trial per problem.
 
     Every problem gets a few trials; then each trial goes where it promises to save most time. Configurations
@@ -276,15 +278,16 @@ def tune_many(
     )
 
 
+@typed_arguments
 def resume_many(
     group: int,
     db: str | Path | None = None,
-    observe: "GroupObserver | None" = None,
+    observe: GroupObserver | None = None,
     *,
     trials: int | None = None,
     budget: float | str | None = None,
     progress: bool = False,
-) -> "TunedGroup":
+) -> TunedGroup:
     """Continues an unfinished group of ``tune_many`` by its stored settings, or extends a finished one.
 
     Args:
@@ -311,15 +314,13 @@ def resume_many(
         >>> tuner.resume_many(group.group.id, trials=4).trials
         4
     """
-    if type(group) is not int:
-        raise UsageError(f"group: found {group!r}, allowed the number of a group")
     from tuner.run_history.opened_store import open_known
     from tuner.tuning.many_shapes.group_run import resume_group
     from tuner.tuning.run_limit import RunLimit
 
     limit = RunLimit.of(trials, parse_seconds(budget) if isinstance(budget, str) else budget)
 
-    def work(*parts: Any) -> "TunedGroup":
+    def work(*parts: Any) -> TunedGroup:
         return resume_group(group, *parts, limit=limit)
 
     return _group_session(open_known, db, work, observe, progress)
@@ -328,10 +329,10 @@ def resume_many(
 def _group_session(
     opened: "Callable[[str | Path | None], Store]",
     db: str | Path | None,
-    work: Callable[..., "TunedGroup"],
-    observe: "GroupObserver | None",
+    work: Callable[..., TunedGroup],
+    observe: GroupObserver | None,
     progress: bool,
-) -> "TunedGroup":
+) -> TunedGroup:
     """Runs one session of a group on the database ``db``. Raises KeyboardInterrupt where interrupted."""
     from tuner.output.group_progress import group_progress
     from tuner.tuning.interruption import Interruption
@@ -342,7 +343,7 @@ def _group_session(
     printed = group_progress() if progress else contextlib.nullcontext(ignore_group)
     with naming_database(db), opened(db) as store, printed as show:
 
-        def both(event: "GroupEvent") -> None:
+        def both(event: GroupEvent) -> None:
             show(event)
             own(event)
 
@@ -364,7 +365,7 @@ def _session(
     opened: "Callable[[str | Path | None], Store]",
     db: str | Path | None,
     work: Callable[..., "TunedRun"],
-    observe: "Observer | None",
+    observe: Observer | None,
     progress: bool,
 ) -> "TunedRun":
     """Runs one session of a run on the database ``db``. Raises KeyboardInterrupt where interrupted."""
@@ -381,7 +382,7 @@ def _session(
 
 
 @contextlib.contextmanager
-def _observer(own: "Observer | None", progress: bool) -> "Iterator[Observer]":
+def _observer(own: Observer | None, progress: bool) -> Iterator[Observer]:
     """Context manager: gives the caller's observer, combined with one that prints where ``progress``."""
     from tuner.output.progress import progress as telling
     from tuner.tuning.events import ignore
@@ -392,25 +393,26 @@ def _observer(own: "Observer | None", progress: bool) -> "Iterator[Observer]":
         return
     with telling() as report:
 
-        def both(event: "Event") -> None:
+        def both(event: Event) -> None:
             observe(event)
             report(event)
 
         yield both
 
 
+@typed_arguments
 def history(db: str | Path | None = None, **conditions: Any) -> Trials:
     """Returns past trials that have an outcome, the earliest first unless ``sort`` says otherwise.
 
     Args:
         db: path or URL of the results database; None: as for ``tune``.
         conditions: fields of ``TaskQuery`` and ``TrialQuery`` (``tuner.core.runs``); a trial has to meet all.
-            Of the problem: ``op`` ("matmul", "batch_matmul"), ``shape`` ("64x64x64"), ``dtype`` (a name or a
-            numpy type), ``layout``, ``epilogue``, ``output``. Of the machine: ``target``, ``machine``,
-            ``threads``. Of the trial: ``strategy``, ``status`` ("measured", "verified", "failed"), ``run``,
-            ``since`` (a datetime, UTC where it has no zone, or a text such as "2026-01-31"), ``best`` (only
-            the best trial per problem, target, threads and machine), ``limit``, ``sort`` ("created",
-            "median", "number"; "-" in front reverses).
+            Of the problem: ``op`` ("matmul", "batch_matmul"), ``shape`` ("64x64x64", (64, 64, 64)), ``dtype``
+            (a name or a numpy type), ``layout``, ``epilogue``, ``output``. Of the machine: ``target``,
+            ``machine``, ``threads``. Of the trial: ``strategy``, ``status`` ("measured", "verified",
+            "failed"), ``run``, ``since`` (a datetime, UTC where it has no zone, or a text such as
+            "2026-01-31"), ``best`` (only the best trial per problem, target, threads and machine), ``limit``,
+            ``sort`` ("created", "median", "number"; "-" in front reverses).
 
     Returns:
         A tuple of trials, with ``rows()`` and ``to_frame()`` for tables.
@@ -431,6 +433,7 @@ def history(db: str | Path | None = None, **conditions: Any) -> Trials:
         return past_trials(store, query)
 
 
+@typed_arguments
 def runs(db: str | Path | None = None, **conditions: Any) -> "tuple[TunedRun, ...]":
     """Returns past runs with their selected results, the latest first.
 
@@ -458,8 +461,9 @@ def runs(db: str | Path | None = None, **conditions: Any) -> "tuple[TunedRun, ..
         return past_runs(store, query)
 
 
+@typed_arguments
 def export(
-    what: "Problem | StoredTrial | int",
+    what: Problem | StoredTrial | int,
     file: Path | str | None = None,
     format: str = "script",  # noqa: A002 - as on the command line
     *,
@@ -497,7 +501,6 @@ def export(
         >>> script.decode().splitlines()[0]
         '// Transform script of matmul 64x64x64 f32 nn none'
     """
-    from tuner.core.runs import StoredTrial
     from tuner.output.atomic_write import write_atomically
     from tuner.run_history.best_known import best_known
     from tuner.run_history.best_stock import best_stock
@@ -522,6 +525,7 @@ def export(
     return content
 
 
+@typed_arguments
 def load_best(
     problem: Problem, db: str | Path | None = None, threads: int | None = None, target: str = "auto"
 ) -> Callable[..., Any]:
@@ -561,8 +565,9 @@ def load_best(
         return composition.kind(best.record.target).load(problem, best, store.program(best.id))
 
 
+@typed_arguments
 def portfolio(
-    group: "TunedGroup | int", configs: int, *, db: str | Path | None = None, stock: bool = False
+    group: TunedGroup | int, configs: int, *, db: str | Path | None = None, stock: bool = False
 ) -> "GroupPortfolio":
     """Returns the configurations that serve the problems of a group of runs with the least loss of speed.
 

@@ -1,7 +1,5 @@
 """Compiles and runs kernels in a child process: a crash becomes a Failure."""
 
-import ctypes
-import mmap
 from typing import Any
 
 import numpy as np
@@ -12,13 +10,13 @@ from tuner.core.problem import Problem
 from tuner.core.record import Verdict
 from tuner.core.target import Artifact, Script
 from tuner.payload.reference import compare, draw, draw_base, output_dtype
+from tuner.runtime.cpu.guarded_arrays import FaultingMemory
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.workers.protocol import Factory, ServiceSpec
 from tuner.workers.worker import Worker
 
 Array = npt.NDArray[Any]
-PROT_NONE = 0  # mprotect(2)
 COMPILE_TIMEOUT_S, RUN_TIMEOUT_S = 60.0, 60.0
 MEMORY_BYTES = 4 << 30
 
@@ -35,7 +33,7 @@ class KernelService:
         return self._compiler.compile(problem, script)
 
     def verify(self, problem: Problem, artifact: Artifact, seed: int) -> Verdict:
-        """Verifies as a run does, then with every array next to an unreadable page."""
+        """Verifies as a run does, then with every array, aligned or not, next to pages that fault."""
         rng = np.random.default_rng(seed)
         loaded = self._evaluator.load(problem, artifact)
         verdict = self._evaluator.verify(problem, loaded, rng)
@@ -73,16 +71,10 @@ class KernelCheck:
 
 
 def fenced(array: Array, is_at_end: bool) -> Array:
-    """Returns a copy of the array next to an unreadable page: after its last byte, or before its first."""
-    page = mmap.PAGESIZE
-    size = -(-array.nbytes // page) * page
-    memory = mmap.mmap(-1, size + page)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    fence, start = (size, size - array.nbytes) if is_at_end else (0, page)
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mprotect(ctypes.c_void_p(address + fence), page, PROT_NONE) != 0:
-        raise OSError(ctypes.get_errno(), "mprotect")
-    copy = np.frombuffer(memory, np.uint8, array.nbytes, start).view(array.dtype).reshape(array.shape)
+    """Returns a copy of the array next to pages that fault: after its last byte, or before its first."""
+    memory = FaultingMemory(array.nbytes, is_read_only=False)
+    start = memory.start(array.nbytes, 1, at_end=is_at_end)
+    copy = memory.written[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
 

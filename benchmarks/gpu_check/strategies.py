@@ -61,7 +61,9 @@ def agree(bed: Bed, case: Case, device: AbstractDevice) -> CheckOutcome:
     rng = np.random.default_rng(SEED)
     inputs = draw(case.problem, draw_base(case.problem, rng), rng)
     found, stray_bytes = run_on(device, program, inputs)
-    simulated = GuardedArray((case.problem.rows, case.problem.sizes[1]), output_dtype(case.problem)).array
+    simulated = GuardedArray.placed(
+        (case.problem.rows, case.problem.sizes[1]), output_dtype(case.problem)
+    ).array
     simulated_launches(program, named(inputs) | {"c": simulated}, {})
     knobs = dict(point.candidate.choices)
     if stray_bytes:
@@ -117,7 +119,7 @@ def listed(inputs: Inputs, found: Array, simulated: Array, wrong: Array) -> Iter
 def run_on(device: AbstractDevice, program: KernelProgram, inputs: Inputs) -> tuple[Array, int]:
     """Runs a program once on fresh memory; returns C and how many bytes around C were changed."""
     problem = inputs.problem
-    c = GuardedArray((problem.rows, problem.sizes[1]), output_dtype(problem))
+    c = GuardedArray.placed((problem.rows, problem.sizes[1]), output_dtype(problem))
     loaded = LoadedKernels(device, program)
     loaded.poison()
     with uploaded(device, named(inputs) | {"c": c.memory}) as addresses:

@@ -14,6 +14,7 @@ from tuner.analysis.many_shapes.regret import without
 from tuner.analysis.many_shapes.time_matrix import TimeMatrix
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
+from tuner.core.reliability import NOT_RECORDED
 from tuner.core.target import Effort
 from tuner.core.target_name import CPU, TargetName
 from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
@@ -70,7 +71,8 @@ def _rule(matrix: TimeMatrix, cells: Cells, machine: Machine) -> str:
     target = TargetName.parse(CPU)
     rounds = tuple(tuple(() if cell is None else cell.rounds_s for cell in row) for row in cells)
     compiler = real_composition().outcomes(target).compiler(target)
-    group = MeasuredGroup(matrix, rounds, (None,) * len(rounds), machine, 1, compiler)
+    trusts = (NOT_RECORDED,) * len(rounds)
+    group = MeasuredGroup(matrix, rounds, (None,) * len(rounds), trusts, machine, 1, compiler)
     portfolio = choose_portfolio(matrix, min(SIZE, len(matrix.columns)))
     space = SpaceOfProblems.shipped(machine, threads=1)
     strategies = (matrix.columns[column].strategy for column in portfolio.columns)

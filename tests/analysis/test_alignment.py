@@ -35,15 +35,33 @@ def timed(*medians_ms: float, half_width: float = 0.01) -> Measurement:
 def test_a_kernel_that_is_slower_elsewhere_says_where(
     problem: Problem, medians_ms: tuple[float, ...], text: str
 ) -> None:
-    found = sensitivity_text(timed(*medians_ms), problem)
+    found = sensitivity_text(timed(*medians_ms), problem, 0.01, "")
     assert found.startswith(text)
     assert bool(found) == bool(text)
 
 
 def test_times_whose_intervals_overlap_say_nothing() -> None:
-    assert sensitivity_text(timed(1.0, 1.3, 1.0, 1.0, half_width=0.2), Matmul(8, 8, 8, align=64)) == ""
+    assert (
+        sensitivity_text(timed(1.0, 1.3, 1.0, 1.0, half_width=0.2), Matmul(8, 8, 8, align=64), 0.01, "") == ""
+    )
 
 
 def test_a_kernel_that_was_not_timed_elsewhere_says_nothing() -> None:
-    assert sensitivity_text(measurement(MS, 0.01), Matmul(8, 8, 8)) == ""
-    assert sensitivity_text(None, Matmul(8, 8, 8)) == ""
+    assert sensitivity_text(measurement(MS, 0.01), Matmul(8, 8, 8), 0.01, "") == ""
+    assert sensitivity_text(None, Matmul(8, 8, 8), 0.01, "") == ""
+
+
+@pytest.mark.parametrize(
+    ("medians_ms", "noise", "distrusted"),
+    [
+        ((1.0, 1.3, 1.3, 1.3), None, ""),  # nothing was timed twice
+        ((1.0, 1.3, 1.3, 1.3), 0.01, "the baseline drifted by 34%: load"),
+        ((1.0, 1.3, 1.3, 1.3), 0.31, ""),  # less than two timings of the same code differ by
+        ((0.6, 0.9, 0.9, 0.9), 0.01, ""),  # the same code at the same addresses took 1 ms in the round
+        ((12.0, 14.0, 14.54, 14.0), 0.01, ""),
+    ],
+)
+def test_nothing_is_said_within_the_noise_of_the_run(
+    medians_ms: tuple[float, ...], noise: float | None, distrusted: str
+) -> None:
+    assert sensitivity_text(timed(*medians_ms), Matmul(8, 8, 8, align=64), noise, distrusted) == ""

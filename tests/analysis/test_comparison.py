@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.analysis.comparison import LEAST_SAMPLES, Comparable, Evidence, NotComparable, comparison
+from tuner.analysis.comparison import Comparable, NotComparable, comparison, paired_comparison
 from tuner.core.record import Measurement
+from tuner.core.round_quality import LEAST_SAMPLES, Evidence
 from tuner.runtime.timing import summarize
 
 QUIET = Evidence(is_interleaved=True, noise=0.01)
@@ -29,7 +30,6 @@ def test_quiet_times_taken_together_have_a_ratio_and_its_interval() -> None:
     assert found.speed == pytest.approx(0.8)
     assert found.longer == pytest.approx(0.25)
     assert found.speed_interval == pytest.approx((0.8, 0.8))
-    assert found.is_different
 
 
 @pytest.mark.parametrize(
@@ -74,17 +74,39 @@ def test_a_wide_interval_is_reported_in_place_of_the_ratio() -> None:
 
 def test_a_difference_within_the_noise_is_none() -> None:
     within = comparison(slower(0.009), timed(*STEADY), QUIET)
-    beyond = comparison(slower(-0.011), timed(*STEADY), QUIET)
-    assert isinstance(within, Comparable)
-    assert isinstance(beyond, Comparable)
-    assert (within.is_different, beyond.is_different) == (False, True)
+    assert isinstance(within, NotComparable)
+    assert within.reason == (
+        "not distinguishable, the ratio of times is within 1.009 .. 1.009, the noise floor is 1.0%"
+    )
+    assert within.is_equal
+    assert isinstance(comparison(slower(-0.011), timed(*STEADY), QUIET), Comparable)
 
 
 def test_a_difference_whose_interval_contains_none_is_none() -> None:
     shuffled = timed(*STEADY[1::2], *STEADY[::2])
     found = comparison(shuffled, timed(*STEADY), replace(QUIET, noise=0.0))
+    assert isinstance(found, NotComparable)
+    assert "not distinguishable, the 95 % interval of the ratio of times is 0.99" in found.reason
+    assert found.is_equal
+
+
+def test_times_of_pairs_of_slices_have_the_median_of_their_ratios() -> None:
+    found = paired_comparison([2e-3] * 40, [1e-3] * 40, QUIET)
     assert isinstance(found, Comparable)
-    assert not found.is_different
+    assert (found.ratio, found.interval) == (2.0, (2.0, 2.0))
+    assert found.faster_text == "0.50 times as fast (95 % interval 0.50 .. 0.50)"
+
+
+def test_pairs_that_disagree_with_their_medians_have_no_ratio() -> None:
+    """A time that is sometimes 16 times as long: the ratio of the medians is none of the pairs' ratios."""
+    ours, theirs = [1e-3, 1e-3, 16e-3] * 20, [2e-3, 2e-3, 2e-3] * 20
+    assert isinstance(paired_comparison(ours[::-1], theirs, QUIET), Comparable)
+    drifting = [1e-3 * (1 + place / 10) for place in range(40)]
+    found = paired_comparison(drifting, drifting[::-1], QUIET)
+    assert isinstance(found, NotComparable)
+    assert found.interval is not None
+    found = paired_comparison([1e-3] * 40, [2e-3] * 40, replace(QUIET, unreliable="load"))
+    assert found == NotComparable("load")
 
 
 SAMPLES = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=20).map(lambda samples: timed(*samples))
@@ -103,5 +125,6 @@ def test_a_ratio_is_reported_only_with_all_the_evidence(
         assert min(len(ours.samples_s), len(reference.samples_s)) >= LEAST_SAMPLES
         assert found.interval[0] <= found.ratio * (1 + 1e-9)
         assert found.ratio <= found.interval[1] * (1 + 1e-9)
+        assert not found.interval[0] <= 1 <= found.interval[1]
     else:
         assert found.reason

@@ -1,11 +1,13 @@
 """Which pending trials come first: what promises most, what is predicted to cost least."""
 
+import re
+
 import pytest
 
 from tests.bundle.values import PROBLEM, pending, program
 from tuner.bundle import predicted_order
 from tuner.bundle.predicted_order import predicted_first
-from tuner.bundle.static_ranking import best_first, promise
+from tuner.bundle.static_ranking import best_first, deciding_facts, promise
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.pending_trial import PendingTrial
 from tuner.core.problem import Matmul, Problem
@@ -40,6 +42,12 @@ def test_what_promises_more_comes_first(
 def test_problems_stay_together_in_the_order_they_came() -> None:
     trials = (pending(0, LARGE), pending(1, PROBLEM), pending(2, LARGE), pending(3, PROBLEM))
     assert [trial.origin.number for trial in best_first(trials)] == [0, 2, 1, 3]
+
+
+def test_what_is_compared_is_said_in_words() -> None:
+    facts = deciding_facts(pending(0, HALF, program("fma.rn.f32", blocks=264, spills=4)), 132)
+    assert facts.startswith("tensor cores idle, 4 bytes spilled, 264 blocks for ")
+    assert re.search(r"places, relative reads [\d.]+, occupancy \d+%$", facts)
 
 
 def test_equal_promises_keep_their_numbers_order() -> None:

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from tests.tuning import fakes
 from tuner.cli import main
+from tuner.run_history import which_database
 from tuner.tuning.composition import Composition
 
 
@@ -37,8 +38,10 @@ class Tuner:
     url: str = ""  # of a server's database, instead of the file
 
     def __call__(self, *options: str, stdin: str = "") -> Done:
-        environment = {"TUNER_DB": self.url or str(self.database)}
-        done = CliRunner().invoke(main, options, obj=self.composition, env=environment, input=stdin)
+        environment = {"TUNER_DB": self.url}  # "": the user's own database, which may be missing
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(which_database, "default_file", lambda: self.database)
+            done = CliRunner().invoke(main, options, obj=self.composition, env=environment, input=stdin)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         return Done(done.exit_code, done.stdout, done.stderr)

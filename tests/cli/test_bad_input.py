@@ -112,6 +112,17 @@ def test_the_line_of_every_wrong_word(tuner: Tuner, options: tuple[str, ...], li
     assert refused(tuner, *options) == f"error: {line}\n"
 
 
+@pytest.mark.parametrize("script", ["", "\n", "module { }"])
+def test_a_script_without_a_sequence_is_refused_before_a_run(
+    tuner: Tuner, tmp_path: Path, script: str
+) -> None:
+    path = tmp_path / "mine.mlir"
+    path.write_text(script)
+    line = refused(tuner, "tune", "matmul", "8x8x8", "--strategy", str(path))
+    assert f"strategy '{path}': found no sequence @__transform_main" in line
+    assert not tuner.database.exists()
+
+
 @pytest.mark.parametrize("options", [("8X8X8",), ("8x8x8", "--dtype", "float32"), ("08x8x8",)], ids=str)
 def test_words_that_are_understood(tuner: Tuner, options: tuple[str, ...]) -> None:
     tuner.composition = fakes.composition()
@@ -146,6 +157,7 @@ def test_space_files(
     line = refused(tuner, "tune", "matmul", "8x8x8", "--space", str(path))
     if "repeated" not in message:
         assert message in line
+        assert line.startswith("error: space.yaml: ")
     assert not (tmp_path / "owned").exists()
 
 
@@ -275,7 +287,7 @@ def test_what_a_database_with_a_run_refuses(
     [
         ("[1, 2]", "database: found knobs [1, 2], allowed names with numbers or texts; it is damaged"),
         ('{"x": [1]}', 'database: found knobs {"x": [1]}, allowed names with numbers'),
-        ("nonsense", "found a text that is no JSON; it is damaged"),
+        ("nonsense", "found a damaged database; restore a copy, or choose another file with --db"),
     ],
 )
 @pytest.mark.parametrize("options", [("show", "1"), ("history",), ("export", "--trial", "1")], ids=" ".join)
@@ -283,6 +295,14 @@ def test_knobs_of_a_wrong_shape(tuned: Tuner, options: tuple[str, ...], knobs: s
     with sqlite3.connect(tuned.database) as connection:
         connection.execute("update trial set knobs = ? where id = 1", (knobs,))
     assert line in tuned.refused(*options)
+
+
+def test_a_missing_database_of_the_environment_is_an_error(tmp_path: Path) -> None:
+    missing = tmp_path / "nowhere" / "x.db"
+    tuner = Tuner(tmp_path / "own.db", fakes.composition(), url=str(missing))
+    for options in (("history",), ("runs",), ("show", "1"), ("report",)):
+        assert f"error: database sqlite:///{missing}: no such file\nhint: " in tuner.refused(*options)
+    assert not missing.parent.exists()
 
 
 ASKING = [  # commands that create no database: they ask one, or need what it has

@@ -116,7 +116,8 @@ class DisturbedTarget(ForwardingTarget, AbstractBaselineSource):
             raise KeyboardInterrupt
         taken, factor = self._evaluator.measure(problem, loaded, effort, rng), self._disturbance.search
         time_s = taken.median_s * factor
-        host = replace(QUIET_HOST, anchor_s=QUIET_HOST.anchor_s * factor)
+        load = LOAD if factor > 1 else QUIET_HOST
+        host = replace(load, anchor_s=QUIET_HOST.anchor_s * factor)
         return replace(
             taken, samples_s=(time_s,) * 6, median_s=time_s, interval_s=(time_s, time_s), host=host
         )
@@ -265,7 +266,7 @@ TEXTS: Mapping[str, tuple[Callable[[Disturbed], str], str]] = {
     "export --stock": (lambda run: run.asked(f"export --trial {run.best} --stock"), "+100.0% time"),
     "audit": (lambda run: run.asked("audit"), ""),
     "gate": (Disturbed.gate, ""),
-    "tune PROGRAM": (Disturbed.program, "gain    2.00 times (95 % interval 2.00 .. 2.00)"),
+    "tune PROGRAM": (Disturbed.program, "gain    2.00 times as fast (95 % interval 2.00 .. 2.00)"),
     "check": (lambda run: _all(run.tuner("check", str(run.script))), "ratio  1.000"),
 }
 DOCUMENTS: Mapping[str, Callable[[Disturbed], str]] = {
@@ -337,14 +338,15 @@ def test_a_ratio_in_json_is_null_without_evidence(run: Disturbed, output: str) -
 
 
 def _ratios(document: Any) -> Iterator[float | None]:
-    """Yields every ratio of a JSON document, wherever it is."""
+    """Yields every ratio of a JSON document, wherever it is; none for times that are not distinguishable."""
     if isinstance(document, list):
         for each in document:
             yield from _ratios(each)
     elif isinstance(document, dict):
         for key, value in document.items():
             if key in ("ratio", "slowdown"):
-                yield value
+                if value is not None or document[f"{key}_interval"] is None:
+                    yield value
             else:
                 yield from _ratios(value)
 

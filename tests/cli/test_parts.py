@@ -113,4 +113,11 @@ def test_what_was_not_asked_for_is_null() -> None:
 def test_times_of_kernels_are_reported_where_a_device_ran_them() -> None:
     kernels = (KernelTime("a", 0.0, 1.0), KernelTime("b", 1.0, 2.0))
     found = run_document(REQUEST, replace(REPORT, times=ProgramTimes(3.0, kernels, 2)))
-    assert found["times"] == {"call_s": 3.0, "kernel_s": 2.0, "overlap": 1.0, "serialized": True}
+    assert found["times"] == {
+        "call_s": 3.0,
+        "interval_s": None,
+        "reliability": "unknown: it was not recorded",
+        "kernel_s": 2.0,
+        "overlap": 1.0,
+        "serialized": True,
+    }

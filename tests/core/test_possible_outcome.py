@@ -19,7 +19,7 @@ from tuner.core.possible_outcome import (
     why_no_roofline,
     why_no_verdict,
 )
-from tuner.core.problem import BatchMatmul, Matmul
+from tuner.core.problem import BatchMatmul, Matmul, Problem
 from tuner.core.record import Measurement, Verdict
 from tuner.core.runs import Baseline
 
@@ -66,7 +66,7 @@ def test_what_kernels_take_is_a_time(time_s: float) -> None:
 
 
 def test_a_kernel_above_the_peak_of_its_machine_is_refused() -> None:
-    limit = most_flop_per_s("f32", MACHINE, threads=1)
+    limit = most_flop_per_s(PROBLEM, MACHINE, threads=1)
     fastest_s = PROBLEM.flop / limit
     assert why_impossible(times(1.01 * fastest_s), PROBLEM, limit) == ""
     assert why_impossible(times(0.99 * fastest_s), PROBLEM, limit).endswith("on such a machine")
@@ -79,7 +79,12 @@ def test_a_kernel_above_the_peak_of_its_machine_is_refused() -> None:
     [  # documented peaks, which the limit is above by less than ten times
         (MACHINE, "f32", 1, 2 * 2 * 16 * 3.8e9),  # Xeon 8481C: two FMA units of AVX-512, turbo clock
         (MACHINE, "f64", 1, 2 * 2 * 8 * 3.8e9),
-        (MACHINE, "bf16", 1, 2048 * 3.8e9),  # AMX
+        (replace(MACHINE, has_amx_bf16=True), "bf16", 1, 1024 * 3.8e9),
+        (replace(MACHINE, has_amx_bf16=True), "f32", 1, 2 * 2 * 16 * 3.8e9),
+        (replace(MACHINE, has_amx_int8=True), "i8", 1, 2048 * 3.8e9),
+        (MACHINE, "bf16", 1, 2 * 2 * 32 * 4.1e9),  # EPYC 9575F, Zen 5: two dot products of pairs
+        (MACHINE, "i8", 1, 2 * 2 * 64 * 4.1e9),  # VNNI
+        (replace(MACHINE, isa="avx2"), "f32", 1, 2 * 2 * 8 * 5.4e9),
         (replace(MACHINE, physical_cores=56), "f32", 56, 56 * 2 * 2 * 16 * 3.0e9),
         (replace(GPU, physical_cores=132), "f16", 0, 989.4e12),  # H100 SXM5
         (replace(GPU, physical_cores=108, chip="sm_80"), "tf32", 0, 156e12),  # A100
@@ -89,16 +94,24 @@ def test_a_kernel_above_the_peak_of_its_machine_is_refused() -> None:
 def test_the_limit_lies_above_documented_peaks_by_less_than_ten_times(
     machine: Machine, dtype: str, threads: int, peak: float
 ) -> None:
-    assert peak < most_flop_per_s(dtype, machine, threads) < 10 * peak
+    assert peak < most_flop_per_s(Matmul(64, 32, 16, dtype), machine, threads) < 10 * peak
 
 
 def test_of_a_gpu_whose_multiprocessors_are_unknown_the_largest_product_counts() -> None:
     unknown = replace(GPU, physical_cores=0)
-    assert most_flop_per_s("f16", unknown, 0) == CLOCK_FLOP["sm_90"]["f16"] * 132 * GPU_HZ
+    assert most_flop_per_s(Matmul(64, 32, 16, "f16"), unknown, 0) == CLOCK_FLOP["sm_90"]["f16"] * 132 * GPU_HZ
+
+
+def test_of_a_group_the_narrowest_numbers_count() -> None:
+    """An f32 product may be computed in the bf16 that its operand is stored in."""
+    plain = Problem("contraction", (64, 32, 16), "f32", group="tensor<64x16xf32>")
+    mixed = replace(plain, group="(tensor<64x16xf32>, tensor<16x32xbf16>)")
+    assert most_flop_per_s(plain, MACHINE, 1) == most_flop_per_s(PROBLEM, MACHINE, 1)
+    assert most_flop_per_s(mixed, MACHINE, 1) == most_flop_per_s(Matmul(64, 32, 16, "bf16"), MACHINE, 1)
 
 
 def test_a_machine_of_which_only_the_name_is_known_limits_nothing() -> None:
-    assert most_flop_per_s("f32", NAMED_ONLY, 1) == math.inf
+    assert most_flop_per_s(PROBLEM, NAMED_ONLY, 1) == math.inf
     assert why_impossible(times(1e-10), Matmul(4096, 4096, 4096), math.inf) == ""
 
 

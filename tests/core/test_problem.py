@@ -166,9 +166,9 @@ def test_integers_of_numpy_become_pythons(size: int) -> None:
 
 @pytest.mark.parametrize("size", [True, np.True_, np.float64(7), 7.0, "7", None])
 def test_what_is_no_integer_is_no_size(size: int) -> None:
-    with pytest.raises(UsageError, match=r"^size m: found .*, allowed 1\.\.2147483647$"):
+    with pytest.raises(UsageError, match=r"^m: found .*, allowed an integer$"):
         Matmul(size, 8, 8)
-    with pytest.raises(UsageError, match=r"^batch: found .*, allowed 1\.\.65535 for batch_matmul$"):
+    with pytest.raises(UsageError, match=r"^batch: found .*, allowed an integer$"):
         BatchMatmul(size, 8, 8, 8)
 
 
@@ -199,7 +199,7 @@ def test_alignment_and_caches_are_part_of_the_key_but_for_the_usual() -> None:
 
 @pytest.mark.parametrize(("dtype", "align", "offset"), [("f32", 16, 16), ("f64", 64, 0), ("i8", "any", 4)])
 def test_operands_lie_as_far_past_a_cache_line_as_their_alignment_says(
-    dtype: str, align: object, offset: int
+    dtype: str, align: str | int, offset: int
 ) -> None:
     assert Matmul(2, 3, 5, dtype, align=align).offset_bytes == offset
 

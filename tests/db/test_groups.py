@@ -12,6 +12,7 @@ from tuner.core.explained_group import CompiledGroup, ExplainedGroup
 from tuner.core.median_interval import MedianInterval
 from tuner.core.problem import Matmul
 from tuner.core.program_result import ProgramBaseline, ProgramResult, ProgramSource
+from tuner.core.reliability import RELIABLE
 from tuner.core.run_groups import GroupMember, GroupSettings
 from tuner.core.runs import GroupPlace
 from tuner.db.store import Store
@@ -30,12 +31,15 @@ SUMMARY = CompiledGroup(
 )
 RESULT = ProgramResult(
     *(1e-5, 2e-5, MedianInterval(2.0, 1.9, 2.1)),
-    (ExplainedGroup(SUMMARY, 8e-6, 1.0, 0.5, 1.5e-5),),
+    (ExplainedGroup(SUMMARY, 8e-6, 1.0, 0.5, 1.5e-5, RELIABLE),),
     ("g1 linalg.pooling: no schedule",),
     (
-        ProgramBaseline("eager", MedianInterval(3e-5, 2e-5, 4e-5), MedianInterval(3.0, 2.5, 3.5)),
+        ProgramBaseline(
+            "eager", MedianInterval(3e-5, 2e-5, 4e-5), MedianInterval(3.0, 2.5, 3.5), "", RELIABLE
+        ),
         ProgramBaseline("onnxruntime", reason="not installed"),
     ),
+    RELIABLE,
 )
 
 

@@ -118,6 +118,27 @@ def test_damage_found_later_is_reported_as_well(tmp_path: Path) -> None:
         store.trials(TrialQuery())
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE measurement SET samples_s = CAST(X'5bff5d' AS TEXT)",  # no UTF-8
+        "UPDATE measurement SET samples_s = '[0.1'",
+        f"UPDATE measurement SET samples_s = '{'[' * 100_000}'",
+        "UPDATE trial SET proposed = '\\n026-11-23'",
+        "UPDATE trial SET knobs = 5",
+    ],
+)
+def test_damaged_values_are_reported_as_well(tmp_path: Path, change: str) -> None:
+    path = filled(tmp_path / "tuner.db")
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        assert connection.execute(change).rowcount > 0
+    connection.close()
+    with Store.open(str(path)) as store, pytest.raises(UsageError, match="damaged") as refused:
+        store.trials(TrialQuery())
+    assert "\n" not in str(refused.value)
+
+
 def test_a_lock_that_is_never_given_back_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "BUSY_LIMIT_S", 0.05)
     path = filled(tmp_path / "tuner.db")

@@ -23,8 +23,10 @@ from tests.db.values import (
 )
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.host_conditions import HostConditions
 from tuner.core.machine import Roofline
 from tuner.core.record import Measurement, Verdict
+from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.runs import Baseline, Counts, LibraryTime, Proposal, TrialQuery
 from tuner.db.revision import REVISIONS
 from tuner.db.store import Store
@@ -107,7 +109,8 @@ def test_each_round_is_kept_and_the_quietest_answers(store: Store) -> None:
     time_again(store, run, (trial, timed(0.2)), noise=0.001, unreliable="load", baseline=loud)
     time_again(store, run, (trial, timed(0.35)), noise=0.02, baseline=loud)  # as quiet as an earlier one
     found, given = store.trial(trial), store.run(run)
-    assert (found.final, found.best_s, found.unreliable) == (timed(0.4), 0.4, "")
+    assert (found.final, found.best_s) == (timed(0.4), 0.4)
+    assert found.reliability == unreliable("found 3 samples, 6 are needed")
     assert (given.noise, given.baseline, given.unreliable) == (0.02, quiet, "")
     assert found.record == outcome(timed(0.5))
     time_again(store, run, (trial, timed(0.3)), noise=0.01, baseline=quieter)
@@ -123,6 +126,35 @@ def test_an_unreliable_round_answers_where_there_is_no_other(store: Store) -> No
     time_again(store, run, (trial, timed(0.4)), unreliable="load")
     assert store.trial(trial).unreliable == store.run(run).unreliable == "load"
     assert store.run(run).baseline is None
+
+
+def test_each_time_says_whether_the_machine_was_quiet_while_it_was_taken(store: Store) -> None:
+    quiet = HostConditions(0.1, 0.0, 0.0, 0.0, 0.0, 1e-3, 0.0)
+    first_times = {
+        "quiet": quiet,
+        "loaded": replace(quiet, others_cores=3.0, waited_share=0.4),
+        "slower clock": replace(quiet, anchor_s=1.5e-3),
+        "no readings": None,  # an old database, or a GPU
+    }
+    run = begin(store)
+    trials = {
+        name: add(store, run, number, outcome(replace(timed(0.5), host=host)))
+        for number, (name, host) in enumerate(first_times.items())
+    }
+    again = replace(timed(0.4), samples_s=(0.4,) * 6)
+    time_again(store, run, (trials["quiet"], again), noise=0.01)
+    found = {name: store.trial(trial).reliability for name, trial in trials.items()}
+    assert {name: each.word for name, each in found.items()} == {
+        "quiet": "reliable",  # timed again, in a quiet round
+        "loaded": "unreliable",
+        "slower clock": "unreliable",
+        "no readings": "unknown",
+    }
+    assert "other programs kept 3.0 processors busy" in found["loaded"].reason
+    assert "the reference kernel was slower than earlier by 50%" in found["slower clock"].reason
+    stored = {each.id: each.reliability.word for each in store.trials(TrialQuery(run=run))}
+    assert stored == {trials[name]: each.word for name, each in found.items()}
+    assert store.run(run).reliability == RELIABLE
 
 
 def test_a_round_of_an_unknown_run_or_trial_is_refused(store: Store) -> None:

@@ -132,7 +132,7 @@ def test_the_notebook_of_a_pytorch_model_runs_from_top_to_bottom(capsys: pytest.
     program = run_notebook("pytorch_model.ipynb")["program"]
     assert [each.kind for each in program.function.code.groups] == ["rows", "contraction", "contraction"]
     printed = capsys.readouterr().out
-    assert "times as fast as eager" in printed
+    assert "times as fast as eager" in printed or "\neager: " in printed  # no ratio on a disturbed machine
     assert "contraction, tuned" in printed
 
 

@@ -88,7 +88,7 @@ def test_a_fastest_script_with_custom_ops_gives_way_to_the_best_without(store: S
     assert note.startswith(
         f"{SMALL.key}: trial {found.entries[0].trial}, since the fastest, trial {fastest.trial}, calls tuner."
     )
-    assert note.endswith("it takes 2.000 x the time")
+    assert note.endswith("it takes +100.0% time (95 % interval +100.0% .. +100.0%)")
 
 
 def test_a_problem_without_a_stock_script_is_left_out_and_named(store: Store) -> None:

@@ -11,6 +11,7 @@ from tests.trials import measurement, run, top_trial, trial
 from tuner.analysis.selected_result import select_result
 from tuner.core.errors import Failure, Stage
 from tuner.core.record import Verdict
+from tuner.core.reliability import unreliable
 from tuner.core.runs import Counts, DatabaseInfo, LibraryTime, StoredTrial
 from tuner.output.json_documents import (
     Document,
@@ -50,7 +51,7 @@ def test_tune_has_the_keys_of_the_contract() -> None:
     }
     assert document["best"].keys() == {
         *("trial", "strategy", "knobs", "median_s", "interval_s", "gflop_per_s", "baseline"),
-        *("cold_median_s", "conditions", "unreliable", "custom_ops", "offsets", "sensitive"),
+        *("cold_median_s", "conditions", "reliability", "unreliable", "custom_ops", "offsets", "sensitive"),
     }
     assert document["best"]["baseline"].keys() >= {"name", "median_s", "ratio"}
 
@@ -85,7 +86,7 @@ def test_of_an_unreliable_answer_no_ratio_is_reported() -> None:
     assert document["can_separate"] is False
     assert tuned()["best"]["unreliable"] is None
     assert tuned()["can_separate"] is True
-    assert history_document(replace(MEASURED, unreliable="load"))["unreliable"] == "load"
+    assert history_document(replace(MEASURED, reliability=unreliable("load")))["unreliable"] == "load"
 
 
 def test_tune_reports_the_numbers() -> None:

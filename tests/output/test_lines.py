@@ -13,20 +13,12 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.gpu_conditions import Conditions, GpuState, Span
 from tuner.core.record import Measurement, Verdict
 from tuner.core.runs import StoredTrial
+from tuner.core.time_text import interval_text, seconds_text
 from tuner.mlir.op_place import PAYLOAD, SCRIPT, OpPlace
 from tuner.output.ablation import ablation_document, ablation_lines
 from tuner.output.explanation import explain_document, explain_lines
 from tuner.output.fitted_table import table_lines, varying_columns
-from tuner.output.formatting import (
-    SUMMARY_COLUMNS,
-    count_text,
-    interval_text,
-    knobs_line,
-    one_line,
-    seconds_text,
-    speed_text,
-    wrapped,
-)
+from tuner.output.formatting import SUMMARY_COLUMNS, count_text, knobs_line, one_line, speed_text, wrapped
 from tuner.output.gpu_conditions import gpu_lines
 from tuner.output.run_difference import SHOWN, run_difference_document, run_difference_lines
 from tuner.output.tables import history_table

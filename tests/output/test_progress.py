@@ -39,7 +39,10 @@ assert BASELINE is not None
 
 def test_a_trial_line_reports_counts_best_and_time_left() -> None:
     line = trial_line(DONE, settings(trials=10))
-    assert line == "5/10 trials: 3 measured, 2 failed, 1 reused; best 1 us (1.024 GFLOP/s); 10 s left"
+    assert (
+        line
+        == "5/10 trials: 3 measured, 2 failed, 1 reused (same code); best 1 us (1.024 GFLOP/s); 10 s left"
+    )
     assert "left" not in trial_line(DONE, settings(trials=None, budget_s=5.0))
     assert trial_line(DONE, settings(trials=None, budget_s=60.0)).startswith("5 trials: ")
 
@@ -71,10 +74,21 @@ def test_the_share_done_is_that_of_the_nearer_budget(
 @pytest.mark.parametrize(
     ("event", "options"),
     [
+        (
+            RunStarted(3, settings(), MACHINE, 20, 15, 0, ("'x > 9' leaves f nothing",)),
+            (
+                "run 3: matmul 8x8x8 f32 nn none, fake, 1 thread on fake; 15 of 20 combinations are "
+                "feasible\nnote: 'x > 9' leaves f nothing"
+            ),
+        ),
         (STARTED, "run 3: matmul 8x8x8 f32 nn none, fake, 1 thread on fake; 15 of 20 combinations"),
         (
             MachineBusy(3, PresentLoad(busy=1.84, stolen=0.0), 2),
             "note: 1.8 of 2 processors are busy with other programs; times will be unreliable\nhint: once",
+        ),
+        (
+            MachineBusy(3, PresentLoad(1.0, 0.0), 1),
+            "note: 1.0 of 1 processor is busy with other programs; times",
         ),
         (MachineBusy(3, PresentLoad(0.1, 0.9), 2), "note: the hypervisor gives 0.9 of 2 away; times will"),
         (BaselineMeasured(BASELINE), "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"),

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from tuner.payload.bf16 import (
     BF16,
+    are_equal,
     fill_with_nan,
     fill_with_one,
     hard_to_scale,
-    has_same_bits,
     is_nan,
     narrowed,
     scale,
@@ -72,7 +72,7 @@ def test_every_number_is_scaled_as_by_a_product_in_f32(factor: float) -> None:
     scaled, factors = np.empty_like(numbers), narrowed(np.array([factor]))
     with np.errstate(over="ignore"):
         scale(numbers, factors, scaled, hard_to_scale(numbers))
-        assert has_same_bits(scaled, narrowed(widened(numbers) * np.float32(factor)))
+        assert are_equal(scaled, narrowed(widened(numbers) * np.float32(factor)))
 
 
 @pytest.mark.parametrize("is_row", [True, False])
@@ -82,7 +82,7 @@ def test_factors_of_rows_and_columns_scale_zeros_too(is_row: bool) -> None:
     across = factors[:, None] if is_row else factors
     scaled = np.empty_like(array)
     scale(array, across, scaled, hard_to_scale(array))
-    assert has_same_bits(scaled, narrowed(widened(array) * widened(across)))
+    assert are_equal(scaled, narrowed(widened(array) * widened(across)))
 
 
 def test_few_numbers_are_hard_to_scale() -> None:
@@ -92,9 +92,9 @@ def test_few_numbers_are_hard_to_scale() -> None:
 
 def test_equal_bits_are_equal_numbers() -> None:
     one, other = (narrowed(np.array([1.0, number])) for number in (2.0, 2.5))
-    assert has_same_bits(one, one.copy())
-    assert not has_same_bits(one, other)
-    assert not has_same_bits(np.zeros(2), np.ones(2))
+    assert are_equal(one, one.copy())
+    assert not are_equal(one, other)
+    assert not are_equal(np.zeros(2), np.ones(2))
 
 
 @pytest.mark.parametrize("dtype", [BF16, np.dtype(np.float16), np.dtype(np.float64)])

@@ -1,6 +1,8 @@
 """A compiler that crashes or hangs ends its child, and nothing of the user's."""
 
+import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -41,4 +43,24 @@ def test_programs_of_a_thread_share_a_child() -> None:
     tuner.compile_program(RIGHT, "simulator").close()
     child = compile_child.CHILDREN.of_this_thread().child
     tuner.compile_program(RIGHT, "cpu").close()
+    assert compile_child.CHILDREN.of_this_thread().child is child is not None
+
+
+def test_a_forked_process_compiles_with_a_child_of_its_own() -> None:
+    def compile_and_report(reports: Any) -> None:
+        try:
+            tuner.compile_program(RIGHT, "simulator").close()
+            reports.put("compiled")
+        except BaseException as error:  # noqa: BLE001 - for the parent
+            reports.put(repr(error))
+
+    tuner.compile_program(RIGHT, "simulator").close()
+    child = compile_child.CHILDREN.of_this_thread().child
+    context = multiprocessing.get_context("fork")
+    reports = context.Queue()
+    forked = context.Process(target=compile_and_report, args=(reports,))
+    forked.start()
+    assert reports.get(timeout=120) == "compiled"
+    forked.join()
+    tuner.compile_program(RIGHT, "simulator").close()
     assert compile_child.CHILDREN.of_this_thread().child is child is not None

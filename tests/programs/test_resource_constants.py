@@ -111,6 +111,32 @@ def test_a_weight_is_multiplied_with_as_it_is_and_turned(target: str, size: int)
     np.testing.assert_allclose(ran(target, text, argument), expected, atol=1e-4)
 
 
+GLOBAL = """memref.global "private" constant @w : memref<4xf32> = dense_resource<w>
+func.func @main(%a: memref<4xf32>) {
+  %w = memref.get_global @w : memref<4xf32>
+  memref.copy %w, %a : memref<4xf32> to memref<4xf32>
+  return
+}"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("body", "name", "allowed"),
+    [(plus_constant("w", "f32"), "w", 740), (plus_constant(QUOTED, "i8"), QUOTED, 185), (GLOBAL, "w", 16)],
+    ids=["tensor", "quoted", "memref"],
+)
+def test_a_constant_with_data_of_another_size_is_refused_with_both_sizes(
+    target: str, body: str, name: str, allowed: int
+) -> None:
+    for size in (0, 1, allowed - 1, allowed + 1):
+        text = program(body, other_w=np.zeros(9), **{name: np.zeros(size, np.int8)})
+        line = (
+            f"^payload: the data of dense_resource<{name}>: found {size} bytes, allowed {allowed} of tensor"
+        )
+        with pytest.raises(UsageError, match=line):
+            compiler_of(TARGETS[target]).compile(text)
+
+
 @pytest.mark.parametrize("name", ["__elided__", "torch_tensor_37_5_torch.float32"])
 def test_a_constant_whose_data_are_left_out_is_refused_with_its_name(name: str) -> None:
     found = rf"^payload: dense_resource<{name}> has no data .*large_elements_limit=None$"

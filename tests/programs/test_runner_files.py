@@ -19,6 +19,7 @@ pytest.importorskip("tuner.mlir.bindings")
 SEVERAL = (
     "async_fork_join",
     "called_host_functions",
+    "concurrent_kernels",
     "gpux_tokens",
     "host_shared",
     "tokens",

@@ -1,9 +1,11 @@
 """Programs that make tensor maps: what is refused, and what the simulator finds in wrong ones."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.programs.file_check import require
 from tuner.core.errors import TunerError
 from tuner.core.target_name import TargetName
 from tuner.programs.request import ProgramReport, ProgramRequest
@@ -14,6 +16,22 @@ pytest.importorskip("tuner.mlir.bindings")
 
 TEXT = (Path(__file__).parent / "runner" / "sm90_tma_load_swizzled.mlir").read_text()
 GEMM = (Path(__file__).parent / "runner" / "sm90_wgmma_gemm.mlir").read_text()
+FREES = re.compile(r"  %t[67] = gpu.dealloc .*\n")
+UNFREED = (
+    FREES.sub("", TEXT)
+    .replace("%t4 = gpu.launch async [%t3]", "gpu.launch")  # no token says how long the map is used
+    .replace("gpu.memcpy async [%t4]", "gpu.memcpy async [%t0]")
+    .replace("gpu.wait [%t7]", "gpu.wait [%t5]")
+)
+# The map is that of a view of a view, and nothing but the map refers to it.
+BY_VIEWS = UNFREED.replace(
+    "  %any = memref.cast %da : memref<16x64xf16>",
+    "  %base, %o0, %n0, %n1, %s0, %s1 = memref.extract_strided_metadata %da"
+    " : memref<16x64xf16> -> memref<f16>, index, index, index, index, index\n"
+    "  %view = memref.reinterpret_cast %base to offset: [0], sizes: [16, 64], strides: [64, 1]"
+    " : memref<f16> to memref<16x64xf16>\n"
+    "  %any = memref.cast %view : memref<16x64xf16>",
+)
 HOST_TENSOR = TEXT.replace("memref.cast %da", "memref.cast %a")
 SEEN_BY_HOST = TEXT.replace(
     "  %t5 = ",
@@ -25,6 +43,13 @@ def ran(text: str, target: str = "simulator:sm_90") -> ProgramReport:
     from tuner.programs.service import run_program
 
     return run_program(ProgramRequest(text, TargetName.parse(target), is_timed=False))
+
+
+@pytest.mark.parametrize("text", [UNFREED, BY_VIEWS])
+def test_memory_that_only_a_map_refers_to_lives_until_the_kernel_has_ended(text: str) -> None:
+    report = ran(text)
+    require(TEXT, report.printed)
+    assert not report.reports
 
 
 @pytest.mark.parametrize("text", [HOST_TENSOR, SEEN_BY_HOST])

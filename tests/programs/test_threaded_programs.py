@@ -320,9 +320,9 @@ def test_groups_of_little_work_are_left_to_one_thread(monkeypatch: pytest.Monkey
     assert b"program_part" not in found.code.object_code
 
 
-@pytest.mark.parametrize("threads", [0, 257, "2"])
+@pytest.mark.parametrize("threads", [0, 257])
 def test_other_numbers_of_threads_are_refused(threads: Any) -> None:
     with pytest.raises(UsageError, match=rf"^threads: found {threads!r}, allowed 1 to 256$"):
         tuner.compile_program(PROGRAMS["rows"], target="cpu", threads=threads)
-    with pytest.raises(UsageError, match="threads=2 cannot be combined with target simulator"):
+    with pytest.raises(UsageError, match="threads 2 cannot be combined with target simulator"):
         tuner.compile_program(PROGRAMS["rows"], target="simulator", threads=2)

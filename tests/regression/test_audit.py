@@ -84,7 +84,7 @@ def test_slower_code_is_flagged(store: Store) -> None:
     found = audited(changed(x=9), store)
     first = found[0]
     assert (first.status, first.now_s) == (AuditStatus.SLOWER, 5 * fakes.BEST_S)
-    assert first.reason == "other code, recorded 1000.00 us in another session"
+    assert first.reason == "other code, recorded 1 ms in another session"
     assert not first.status.holds
     assert best_result(store, PROBLEM, "fake").measurement.median_s > fakes.BEST_S
     (best,) = past_trials(store, TrialQuery(best=True))

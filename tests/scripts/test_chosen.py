@@ -35,7 +35,7 @@ def test_a_name_chooses_one_and_repeating_it_changes_nothing(space_file: SpaceFi
 
 def test_a_path_chooses_a_script(space_file: SpaceFile, tmp_path: Path) -> None:
     path = tmp_path / "my schedule.mlir"
-    path.write_text("module {}")
+    path.write_text("module {}  // @__transform_main")
     (chosen,) = choose((str(path),), space_file)
     assert chosen == ChosenStrategy("my_schedule", path)
 
@@ -96,7 +96,7 @@ def test_the_knobs_of_a_plain_script_are_read_from_it(space_file: SpaceFile, tmp
 @pytest.mark.mlir
 def test_a_file_that_is_no_script_is_refused(space_file: SpaceFile, tmp_path: Path) -> None:
     path = tmp_path / "broken.mlir"
-    path.write_text("module {")
+    path.write_text("module {  // @__transform_main")
     problem = Matmul(8, 8, 8)
     with pytest.raises(UsageError, match=r"broken\.mlir: "):
         spaces(choose((str(path),), space_file), space_file, problem, "avx2", problem.variables())

@@ -9,6 +9,7 @@ from tuner.core.dataclass_json import LARGEST_INTEGER
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
 from tuner.core.recorded_round import RecordedRound
+from tuner.core.reliability import RELIABLE
 from tuner.core.target_name import TargetName
 from tuner.scripts.header import (
     MARK,
@@ -32,6 +33,9 @@ PROVENANCE = ScriptProvenance(
     median_s=1.25e-4,
     interval_s=(1.2e-4, 1.3e-4),
     baseline=BaselineMedian("OpenBLAS 0.3.30 SkylakeX", 1.3e-4),
+    reliability=RELIABLE,
+    ratio=1.04,
+    ratio_interval=(1.03, 1.05),
     trial=42,
     run=3,
     mlir="LLVM 23",
@@ -54,7 +58,8 @@ def test_the_header_is_comments_above_an_untouched_script() -> None:
     "fact",
     [
         *("tuner 0.1.0", "matmul 512x256x128 bf16 nt bias_relu", "cpu, 2 threads", "Xeon", "tile_m=8"),
-        *("125.00 us", "120.00 .. 130.00 us", "GFLOP/s", "OpenBLAS 0.3.30 SkylakeX", "ratio 1.040"),
+        *("125 us", "120 us .. 130 us", "GFLOP/s", "OpenBLAS 0.3.30 SkylakeX", "reliable  yes"),
+        *("ratio 1.040 (95 % interval 1.030 .. 1.050)",),
         *("42 of run 3", "LLVM 23", "2026-01-31T12:00:00Z", "best.source.mlir"),
     ],
 )

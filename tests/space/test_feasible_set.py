@@ -158,6 +158,19 @@ def test_an_empty_set_names_the_constraint_that_empties_it() -> None:
         FeasibleSet.of((one,))
 
 
+def test_a_strategy_that_a_constraint_empties_is_named_where_others_have_configurations() -> None:
+    full = space({"a": (1, 2)}, ("a > m // 2",), m=2)
+    assert FeasibleSet.of((full,)).empty() == ()
+    for constraint, why in (("a > 2", ""), ("m / 0 > 1", ", as it divides by zero")):
+        none = replace(space({"a": (1, 2)}, ("a > 0", constraint), m=2), strategy="t")
+        (line,) = FeasibleSet.of((full, none)).empty()
+        assert line == f"{constraint!r} leaves strategy t none of 2 combinations{why}"
+    with pytest.raises(
+        UsageError, match="'m / 0 > 1' leaves strategy t none of 2 combinations, as it divides"
+    ):
+        FeasibleSet.of((none,))
+
+
 def test_a_constraint_over_sizes_alone_can_empty_the_set() -> None:
     with pytest.raises(UsageError, match="'m >= 64' leaves strategy s"):
         FeasibleSet.of((space({"a": (1, 2)}, ("m >= 64",), m=3),))

@@ -110,3 +110,17 @@ def test_an_enumeration_that_would_not_end_is_refused(monkeypatch: pytest.Monkey
         match="strategy s: no combination of 1000000 was found to be allowed after 100000 partial ones",
     ):
         rows_of(space("abcdef", 10, "a + b + c + d + e + f == 99"))
+
+
+def many(count: int) -> tuple[Knob, ...]:
+    return tuple(Knob(f"k{number}", (1, 2, 4, 8)) for number in range(count))
+
+
+def test_a_space_of_many_knobs_has_a_smaller_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_sample, "SAMPLE_ROWS", 2_000)
+    monkeypatch.setattr(row_sample, "PILOT_ROWS", 64)
+    monkeypatch.setattr(row_sample, "GROWN_LIMIT", 4_000)
+    for knobs, rows in ((40, 2_000), (80, 500), (200, 80)):
+        wide = replace(space("ab", 4, "a <= b"), knobs=(*space("ab", 4).knobs, *many(knobs - 2)))
+        found = rows_of(wide)
+        assert (len(found.index), found.is_sample) == (rows, True)

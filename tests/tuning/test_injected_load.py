@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.busy_loops import spinning
 from tuner import api
-from tuner.analysis.reliability import OTHERS_LIMIT
 from tuner.core.problem import Matmul
+from tuner.core.round_quality import OTHERS_LIMIT
 
 pytestmark = pytest.mark.mlir
 LOOPS_PER_PROCESSOR = 2

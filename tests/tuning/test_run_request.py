@@ -29,29 +29,6 @@ def test_files_are_stored_with_their_whole_path() -> None:
     assert request.warm_paths == (str(Path("a.t4.json").absolute()), str(Path("b.t4.json").absolute()))
 
 
-LISTS = [("strategies", "strategy"), ("warm_files", "warm_start")]  # field, and as users say it
-
-
-@pytest.mark.parametrize(("name", "text"), LISTS)
-def test_one_word_is_no_tuple_of_words(name: str, text: str) -> None:
-    with pytest.raises(UsageError, match=f"{text}: found 'one', allowed a tuple of such"):
-        RunRequest(PROBLEM, **{name: "one"})  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(("name", "text"), LISTS)
-@pytest.mark.parametrize("found", [3, None, (3,)])
-def test_a_list_is_of_names_or_paths(name: str, text: str, found: object) -> None:
-    message = f"^{text}: found {re.escape(repr(found))}, allowed a tuple of names or paths$"
-    with pytest.raises(UsageError, match=message):
-        RunRequest(PROBLEM, **{name: found})  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", ["target", "chip", "sampler"])
-def test_words_are_text(name: str) -> None:
-    with pytest.raises(UsageError, match=f"^{name}: found 3, allowed a word$"):
-        RunRequest(PROBLEM, **{name: 3})  # type: ignore[arg-type]
-
-
 def test_a_strategy_may_be_a_path() -> None:
     request = RunRequest(PROBLEM, strategies=(Path("mine.mlir"), "matmul_cpu_packed"))
     assert request.strategy_text == ("mine.mlir", "matmul_cpu_packed")

@@ -6,7 +6,9 @@ import sys
 import threading
 from pathlib import Path
 
-from tuner.workers.timing_lock import TimingLock
+import pytest
+
+from tuner.workers.timing_lock import FOLDER_VARIABLE, TimingLock, lock_path
 
 HOLD = """
 import sys
@@ -87,3 +89,13 @@ def test_a_tuner_with_a_limit_of_waiting_goes_on_without_the_lock(tmp_path: Path
         assert other.poll() is None  # which still holds the lock
         assert next(tmp_path.iterdir()).read_text() == "tuner 7: matmul 8x8x8"
     other.communicate("go on\n")
+
+
+def test_the_folder_is_the_machines_unless_the_environment_names_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    with TimingLock("cpu", "me").held():
+        assert [path.name for path in tmp_path.iterdir()] == ["tuner-timing-cpu.lock"]
+    monkeypatch.delenv(FOLDER_VARIABLE)
+    assert lock_path("cpu") == Path("/tmp/tuner-timing-cpu.lock")

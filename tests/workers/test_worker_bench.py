@@ -49,7 +49,7 @@ DRILLS = {  # (deed, at): stage, reason
     ("exit", "compile"): (Stage.COMPILE, r"exited with status 3$"),
     ("polite_exit", "compile"): (Stage.COMPILE, r"SystemExit: enough$"),
     ("unprintable", "compile"): (Stage.COMPILE, r"tests.fakes.UnprintableError: "),
-    ("segfault", "load"): (Stage.RUN, r"killed by SIGSEGV$"),
+    ("segfault", "load"): (Stage.RUN, r"killed by SIGSEGV, as by an access"),
     ("loop", "verify"): (Stage.RUN, r"timed out after 1 s$"),
     ("wrong", "verify"): (Stage.VERIFY, r"element \(0, 1\): found 2, expected 1$"),
     ("abort", "measure"): (Stage.RUN, r"killed by SIGABRT: LLVM ERROR: Cannot select: t5: f32 = fancy$"),

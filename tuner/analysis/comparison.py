@@ -1,31 +1,30 @@
-"""The ratio of two times with its confidence interval, or the reason why no ratio may be printed."""
+"""What may be said of two times: their ratio with its confidence interval, or the reason why there is none.
 
+Whatever prints or returns a ratio of measured times asks ``comparison`` or ``paired_comparison``, and writes
+it by the properties of ``Comparable``.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from tuner.analysis.reliability import DRIFT_LIMIT, NO_NOISE_FLOOR, NOISE_LIMIT
+from tuner.analysis.paired_ratio import measurement_of, paired_ratio
 from tuner.analysis.slowdown import slowdown
+from tuner.core.median_interval import MedianInterval
 from tuner.core.record import Measurement
+from tuner.core.round_quality import DRIFT_LIMIT, Evidence, objection
 
-LEAST_SAMPLES = 6  # the range of 6 samples contains the median with 1 - 2 (1/2)^6 = 97 %, of 5 with 94 %
 WIDTH_LIMIT = DRIFT_LIMIT  # relative, half of the interval: what quiet machines show between parts of a round
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """How two measurements were taken: whether interleaved, with which noise, and why unreliable, if so."""
-
-    is_interleaved: bool  # sample by sample, in one round
-    noise: float | None  # A/A noise floor of that round, relative; None: not known
-    unreliable: str = ""  # why the round's times cannot be relied on; "" where they can
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Comparable:
-    """The ratio of two times that were taken interleaved while the machine was quiet."""
+    """The ratio of two times that were taken interleaved while the machine was quiet, and that differ."""
 
     ratio: float  # of the medians, measured over reference: 1.02 takes 2 % longer
-    interval: tuple[float, float]  # 95 %, by the bootstrap
-    noise: float  # A/A noise floor: relative differences below it mean nothing
+    interval: Interval  # 95 %, by the bootstrap; does not contain 1
+    noise: float  # A/A noise floor, below the difference
 
     @property
     def speed(self) -> float:
@@ -33,7 +32,7 @@ class Comparable:
         return 1 / self.ratio
 
     @property
-    def speed_interval(self) -> tuple[float, float]:
+    def speed_interval(self) -> Interval:
         """Returns the 95 % confidence interval of ``speed`` as (low, high)."""
         return 1 / self.interval[1], 1 / self.interval[0]
 
@@ -43,15 +42,41 @@ class Comparable:
         return self.ratio - 1
 
     @property
-    def longer_interval(self) -> tuple[float, float]:
+    def longer_interval(self) -> Interval:
         """Returns the 95 % confidence interval of ``longer`` as (low, high)."""
         return self.interval[0] - 1, self.interval[1] - 1
 
     @property
-    def is_different(self) -> bool:
-        """True if the 95 % interval excludes equal times and the difference is above the noise floor."""
+    def percent_text(self) -> str:
+        """Returns the speed in percent of the reference's: '98.0%'."""
+        return f"{self.speed:.1%}"
+
+    @property
+    def times_text(self) -> str:
+        """Returns the speed relative to the reference's with its interval: '1.09x (1.05 .. 1.13)'."""
+        low, high = self.speed_interval
+        return f"{self.speed:.2f}x ({low:.2f} .. {high:.2f})"
+
+    @property
+    def faster_text(self) -> str:
+        """Returns the speed as a clause: '1.31 times as fast (95 % interval 1.25 .. 1.36)'."""
+        return faster_text(MedianInterval(self.speed, *self.speed_interval))
+
+    @property
+    def longer_percent_text(self) -> str:
+        """Returns the relative difference without its interval: '+3.0%'."""
+        return f"{self.longer:+.1%}"
+
+    @property
+    def longer_text(self) -> str:
+        """Returns the relative difference with its interval: '+3.0% time (95 % interval +2.0% .. +4.0%)'."""
         low, high = self.longer_interval
-        return (low > 0 or high < 0) and abs(self.longer) > self.noise
+        return f"{self.longer:+.1%} time (95 % interval {low:+.1%} .. {high:+.1%})"
+
+
+def faster_text(speed: MedianInterval) -> str:
+    """Returns a stored ratio of speeds: '1.31 times as fast (95 % interval 1.25 .. 1.36)'."""
+    return f"{speed.median:.2f} times as fast (95 % interval {speed.low:.2f} .. {speed.high:.2f})"
 
 
 @dataclass(frozen=True)
@@ -59,43 +84,73 @@ class NotComparable:
     """The reason why no ratio of two measured times may be printed, such as too few samples."""
 
     reason: str  # one clause, to print
+    interval: Interval | None = (
+        None  # 95 %, of measured over reference; None: the times are no evidence of one
+    )
+    is_equal: bool = False  # the times are precise enough, and not distinguishable
+
+    @property
+    def speed_interval(self) -> Interval | None:
+        """Returns the 95 % interval of the speed relative to the reference; None where there is none."""
+        return None if self.interval is None else (1 / self.interval[1], 1 / self.interval[0])
 
 
 def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) -> Comparable | NotComparable:
     """Returns the ratio ``ours`` / ``reference`` of the median times with its interval, or why there is none.
 
     There is none if ``objection`` has a reason (unreliable, early-stopped, not interleaved, too few samples,
-    noise floor unknown or too high), or if half the interval is more than WIDTH_LIMIT (0.1) times the ratio.
+    noise floor unknown or too high), if half the interval is more than WIDTH_LIMIT (0.1) times the ratio, and
+    if the times are not distinguishable: the interval contains 1, or the difference is within the noise.
     """
     reason = objection((ours, reference), evidence)
     if reason:
         return NotComparable(reason)
     found = slowdown(ours, reference)
     interval = (1 + found.interval[0], 1 + found.interval[1])
-    compared = Comparable(1 + found.median, interval, evidence.noise or 0.0)
-    low, high = compared.interval
-    if (high - low) / 2 > WIDTH_LIMIT * compared.ratio:
-        return NotComparable(f"the 95 % interval of the ratio of times is {low:.2f} .. {high:.2f}")
-    return compared
+    return _ratio_or_reason(1 + found.median, interval, evidence.noise or 0.0)
 
 
-def objection(times: tuple[Measurement, ...], evidence: Evidence) -> str:
-    """Returns why no ratio of these measurements may be printed, whatever its value; '' if one may be.
+def paired_comparison(
+    ours_s: Sequence[float], reference_s: Sequence[float], evidence: Evidence
+) -> Comparable | NotComparable:
+    """Returns what ``comparison`` does, of times whose n-th ones are of the same round: of a pair of slices.
 
-    Reasons: unreliable times, an early-stopped measurement, not interleaved, fewer than LEAST_SAMPLES (6)
-    samples, a noise floor that is unknown or above NOISE_LIMIT (5 %). ``times`` has one or more measurements.
+    The ratio is the median of the rounds' ratios. Where the ratio of the medians is not in its interval, the
+    rounds disagree with one another, and there is no ratio.
     """
-    if evidence.unreliable:
-        return evidence.unreliable
-    if not all(each.is_complete for each in times):
-        return "a measurement was stopped early"
-    if not evidence.is_interleaved:
-        return "not timed interleaved in one round"
-    fewest = min(len(each.samples_s) for each in times)
-    if fewest < LEAST_SAMPLES:
-        return f"found {fewest} samples, {LEAST_SAMPLES} are needed"
-    if evidence.noise is None:
-        return NO_NOISE_FLOOR
-    if evidence.noise > NOISE_LIMIT:
-        return f"two timings of the same code differ by {evidence.noise:.0%}"
-    return ""
+    times = tuple(measurement_of(each) for each in (ours_s, reference_s))
+    reason = objection(times, evidence)
+    if reason:
+        return NotComparable(reason)
+    found, whole = paired_ratio(ours_s, reference_s), times[0].median_s / times[1].median_s
+    interval = (min(found.low, whole), max(found.high, whole))
+    return _ratio_or_reason(found.median, interval, evidence.noise or 0.0)
+
+
+def ratio_document(compared: Comparable | NotComparable) -> dict[str, Any]:
+    """Returns the JSON fields of a speed relative to a reference: above 1, the reference takes longer.
+
+    ``ratio`` is null where no ratio may be printed, and ``ratio_unknown`` is then the reason;
+    ``ratio_interval`` is there also for times that are not distinguishable.
+    """
+    interval = compared.speed_interval
+    return {
+        "ratio": compared.speed if isinstance(compared, Comparable) else None,
+        "ratio_interval": None if interval is None else list(interval),
+        "ratio_unknown": compared.reason if isinstance(compared, NotComparable) else None,
+    }
+
+
+def _ratio_or_reason(ratio: float, interval: Interval, noise: float) -> Comparable | NotComparable:
+    """Returns the ratio, or why it is none: a wide interval, or times not distinguishable."""
+    low, high = interval
+    text = f"the 95 % interval of the ratio of times is {low:.2f} .. {high:.2f}"
+    if (high - low) / 2 > WIDTH_LIMIT * ratio:
+        return NotComparable(f"unknown, {text}", interval)
+    if low <= 1 <= high:
+        text = f"the 95 % interval of the ratio of times is {low:.3f} .. {high:.3f}"
+        return NotComparable(f"not distinguishable, {text}", interval, is_equal=True)
+    if abs(ratio - 1) <= noise:
+        text = f"the ratio of times is within {low:.3f} .. {high:.3f}, the noise floor is {noise:.1%}"
+        return NotComparable(f"not distinguishable, {text}", interval, is_equal=True)
+    return Comparable(ratio, interval, noise)

@@ -5,6 +5,7 @@ import statistics
 from collections.abc import Sequence
 
 from tuner.core.median_interval import MedianInterval
+from tuner.core.record import Measurement
 
 NORMAL_95 = 1.96  # quantile of the normal distribution for an interval of 95 percent
 
@@ -19,6 +20,12 @@ def median_interval(values: Sequence[float]) -> MedianInterval:
     count = len(ordered)
     rank = max(0, math.floor(count / 2 - NORMAL_95 * math.sqrt(count) / 2))
     return MedianInterval(statistics.median(ordered), ordered[rank], ordered[count - 1 - rank])
+
+
+def measurement_of(values: Sequence[float]) -> Measurement:
+    """Returns seconds of calls, one per round, as a measurement with the interval of ``median_interval``."""
+    found = median_interval(values)
+    return Measurement(tuple(values), 1, found.median, (found.low, found.high))
 
 
 def paired_ratio(theirs: Sequence[float], ours: Sequence[float]) -> MedianInterval:

@@ -1,7 +1,8 @@
 """Which ratios of a run's stored times may be printed, by the stored quality of its timing round."""
 
-from tuner.analysis.comparison import Comparable, Evidence, NotComparable, comparison, objection
+from tuner.analysis.comparison import Comparable, NotComparable, comparison
 from tuner.analysis.selected_result import timed
+from tuner.core.round_quality import Evidence, objection
 from tuner.core.runs import Run, StoredTrial
 
 

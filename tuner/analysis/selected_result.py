@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from tuner.analysis.reliability import NOISE_LIMIT
 from tuner.analysis.slowdown import Slowdown, slowdown
 from tuner.core.candidate import Candidate, Value
 from tuner.core.record import Measurement
+from tuner.core.round_quality import NOISE_LIMIT
 from tuner.core.runs import StoredTrial
 
 OFF: tuple[Value, ...] = (0, 1, "none")  # values that switch a knob's transform off: no block, no unrolling

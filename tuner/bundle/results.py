@@ -118,7 +118,7 @@ def _with_line(results: RemoteResults | None, document: Any, place: str) -> Remo
 
 def _why_impossible(line: Line, machine: Machine) -> str:
     """Returns why a line cannot be a measured result, such as a time above the GPU's peak; "": it can."""
-    limit = most_flop_per_s(line.problem.dtype, machine, 0)
+    limit = most_flop_per_s(line.problem, machine, 0)
     match line:
         case MeasuredTrial():
             why = "" if line.verdict is None else why_no_verdict(line.verdict, line.problem)

@@ -52,6 +52,23 @@ def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> P
     return is_idle, is_serialized, spilled_bytes, math.sqrt(blocks / elements) / filled
 
 
+def deciding_facts(trial: PendingTrial, multiprocessors: int | None = None) -> str:
+    """Returns in words what ``best_first`` compares of a trial, and the occupancy of its main kernel."""
+    known = multiprocessors or USUAL_MULTIPROCESSORS.get(trial.program.chip, 1)
+    idle, serialized, spilled, reads = promise(trial.problem, trial.program, known)
+    launch, resident = _main(trial.program)
+    kernel = next((each for each in trial.program.resources if each.kernel == launch.kernel), None)
+    facts = [
+        *["tensor cores idle"] * idle,
+        *["wgmma serialized"] * serialized,
+        f"{spilled} bytes spilled",
+        f"{math.prod(launch.grid)} blocks for {known * resident} places",
+        f"relative reads {reads:.3g}",
+        *([] if kernel is None else [f"occupancy {kernel.occupancy:.0%}"]),
+    ]
+    return ", ".join(facts)
+
+
 def _promise(trial: PendingTrial, multiprocessors: int | None) -> tuple[bool, bool, int, bool, float]:
     """Returns the sort key of a trial; predicted cycles replace reads and sort before unpredicted trials."""
     known = multiprocessors or USUAL_MULTIPROCESSORS.get(trial.program.chip, 1)

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
+from tuner.core.time_text import seconds_text
 from tuner.output.fitted_table import table_lines
-from tuner.output.formatting import count_text, one_line, seconds_text
+from tuner.output.formatting import count_text, one_line
 
 if TYPE_CHECKING:
     from tuner.regression.gate import GateResult

@@ -141,6 +141,7 @@ def _count_text(entries: int, notes: int, noted: str) -> str:
 
 
 def _document(form: str, paths: tuple[Path, ...], found: "LibraryEntries") -> dict[str, Any]:
+    from tuner.analysis.comparison import ratio_document
     from tuner.output.json_documents import problem_document
 
     return {
@@ -155,7 +156,9 @@ def _document(form: str, paths: tuple[Path, ...], found: "LibraryEntries") -> di
                 "threads": entry.threads,
                 "median_s": entry.median_s,
                 "baseline": entry.baseline,
+                "reliability": entry.reliability.text,
                 "baseline_s": entry.baseline_s,
+                **ratio_document(entry.compared),
             }
             for entry in found.entries
         ],

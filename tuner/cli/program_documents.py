@@ -53,7 +53,12 @@ def _device_group(each: DeviceGroup) -> dict[str, Any]:
 def times_document(times: ProgramTimes) -> dict[str, Any]:
     """Returns a program's times in seconds; the kernels' time and overlap only if a device ran kernels."""
     kernels = {"kernel_s": times.kernel_s, "overlap": times.overlap, "serialized": times.is_serialized}
-    return {"call_s": times.call_s, **(kernels if times.kernels else {})}
+    return {
+        "call_s": times.call_s,
+        "interval_s": None if times.interval_s is None else list(times.interval_s),
+        "reliability": times.reliability.text,
+        **(kernels if times.kernels else {}),
+    }
 
 
 def _work(work: DeviceWork) -> dict[str, Any]:

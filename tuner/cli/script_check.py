@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tuner.output.formatting import seconds_text
+from tuner.core.time_text import seconds_text
 
 if TYPE_CHECKING:
     from tuner.regression.script_check import ScriptCheck

@@ -26,11 +26,28 @@ STICKY_ERRORS = frozenset(
 class DeviceError(TunerError):
     """A call of the GPU driver failed, or no GPU can do what was asked; a simulated GPU raises it, too.
 
-    The message says what failed. ``error_name`` is the driver's name of the error; "" if it named none.
+    Args:
+        message: what failed.
+        error_name: the driver's name of the error, such as "CUDA_ERROR_ILLEGAL_ADDRESS"; "" if it named none.
+
+    Example:
+        >>> import numpy as np
+        >>> import tuner
+        >>> payload = '''
+        ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+        ...   %y = arith.addf %x, %x : tensor<4xf32>
+        ...   return %y : tensor<4xf32>
+        ... }
+        ... '''
+        >>> program = tuner.compile_program(payload, target="simulator")
+        >>> try:
+        ...     program(np.ones(4, np.float32), stream=7)
+        ... except tuner.DeviceError as error:
+        ...     print(error.error_name)
+        CUDA_ERROR_INVALID_HANDLE
     """
 
     def __init__(self, message: str, error_name: str = "") -> None:
-        """Takes the message, and the driver's name of the error: "CUDA_ERROR_ILLEGAL_ADDRESS"."""
         super().__init__(message)
         self.error_name = error_name
 

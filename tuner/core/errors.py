@@ -79,7 +79,21 @@ class MachineError(TunerError):
 
 
 class CandidateError(TunerError):
-    """A candidate failed at ``stage``; ``reason`` says why in one line. A run continues after it."""
+    """A candidate or a program failed at ``stage``; ``reason`` says why in one line. A run goes on after it.
+
+    Args:
+        stage: where it failed, such as ``Stage.COMPILE``.
+        reason: one line that says why.
+
+    Example:
+        >>> import tuner
+        >>> payload = "func.func @main(%x: complex<f32>) -> complex<f32> { return %x : complex<f32> }"
+        >>> try:
+        ...     tuner.compile_program(payload, target="cpu")
+        ... except tuner.CandidateError as error:
+        ...     print(f"{error.stage.value}: {error.reason}")
+        compile: payload: argument: found complex<f32>, allowed memrefs, tensors and numbers
+    """
 
     def __init__(self, stage: Stage, reason: str) -> None:
         super().__init__(reason)
@@ -88,12 +102,16 @@ class CandidateError(TunerError):
 
     def __reduce__(self) -> tuple[type["CandidateError"], tuple[Stage, str]]:
         """Pickles the exception by its fields, so that it can be sent between processes."""
-        return (CandidateError, (self.stage, self.reason))
+        return (type(self), (self.stage, self.reason))
 
     @property
     def failure(self) -> Failure:
         """Returns stage and reason as the Failure that a record stores."""
         return Failure(self.stage, self.reason)
+
+
+class IndexOutOfRange(CandidateError, IndexError):  # noqa: N818 - named as what happened
+    """An index that is data, such as that of a gather, is outside of its tensor."""
 
 
 NEAR = 0.65  # of difflib's ratio: f33 is near f32, sm_75 is not near sm_90

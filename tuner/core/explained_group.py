@@ -1,6 +1,8 @@
 """A group of operations of a compiled program: what it computes, by which schedule, what it takes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 
 
 @dataclass(frozen=True)
@@ -28,3 +30,4 @@ class ExplainedGroup:
     share: float | None = None  # of the sum of all groups' times
     roofline: float | None = None  # the least possible time over its time
     before_s: float | None = None  # its time with its first configuration, of a program that was tuned
+    reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of its times

@@ -143,6 +143,7 @@ class GroupCode:
     # its function takes two integers more, a thread's number and the number of threads, and computes that
     # thread's share
     is_divided: bool = False
+    asserts: bool = False  # its function returns the address of the text of an assertion that failed, or 0
 
 
 def packings_comment(packings: tuple[WeightPacking | None, ...]) -> str:

@@ -15,6 +15,7 @@ EXTENSIONS = {
     "has_amx_int8": "amx_int8",
 }
 ADDED_LATER = ("amx_bf16", "amx_int8")  # words that names of the same machines did not have at first
+REACHED = "reached by a kernel"  # source of a roofline's flop/s
 BEFORE_CACHES = ", caches "  # in a processor's name, after the words
 
 
@@ -165,8 +166,8 @@ class Roofline:
     Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
     """
 
-    flop_per_s: float  # multiply-adds in registers, two each
-    bytes_per_s: float  # reading memory in order; of a GPU: copying within it
+    flop_per_s: float  # multiply-adds in registers, two each; at least what a right kernel was seen to reach
+    bytes_per_s: float  # reading memory in order; of a GPU: copying within it; at least what a kernel reached
     # "measured", of a processor "measured by AMX" or the like; or the document that states it, and its clock
     flop_source: str = "measured"
 
@@ -177,6 +178,24 @@ class Roofline:
         """
         from_memory_s = moved_bytes / self.bytes_per_s if moved_bytes > cache_bytes else 0.0
         return max(flop / self.flop_per_s, from_memory_s)
+
+    def raised(self, flop: int, moved_bytes: int, cache_bytes: int, time_s: float) -> "Roofline":
+        """Returns the roofline that bounds a right kernel too: its ``least_s`` is at most ``time_s``.
+
+        What was measured is less than the hardware can do where the loops that measured it were disturbed, or
+        have a longer latency than the loops hide. ``time_s``: seconds per call of the kernel.
+        """
+        bound = self
+        if flop / time_s > self.flop_per_s:
+            bound = replace(bound, flop_per_s=flop / time_s, flop_source=REACHED)
+        if moved_bytes > cache_bytes and moved_bytes / time_s > self.bytes_per_s:
+            bound = replace(bound, bytes_per_s=moved_bytes / time_s)
+        return bound
+
+    def share(self, flop: int, moved_bytes: int, cache_bytes: int, time_s: float) -> float:
+        """Returns how near a time is to the least that the roofline allows once it bounds it: 0 to 1."""
+        bound = self.raised(flop, moved_bytes, cache_bytes, time_s)
+        return min(1.0, bound.least_s(flop, moved_bytes, cache_bytes) / time_s)  # 1 + 2e-16 by rounding
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,15 @@
-"""Plausibility checks of results measured on another machine: no kernel is faster than hardware can be."""
+"""Plausibility checks of measured results: no kernel is faster than hardware can be by its documents.
+
+The limits are no measurements. A probe of a processor's peak misses what its loop does not reach, and would
+refuse kernels that do.
+"""
 
 import math
+import re
 from typing import Final
 
 from tuner.core.chips import CLOCK_FLOP, USUAL_MULTIPROCESSORS
+from tuner.core.element_types import number_type
 from tuner.core.machine import Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Verdict
@@ -14,33 +20,51 @@ MOST_S: Final = 1e6  # of a call, 11 days: time limits end a kernel much earlier
 MOST_CALLS: Final = 2**31  # per sample; a sample of the shortest calls has a million
 MOST_SAMPLES: Final = 10_000  # of one measurement; final re-measurements take at most 200
 MOST_BYTES_PER_S: Final = 1e14  # from memory; NVIDIA B200: 8e12
+NARROW_TYPES: Final = ("bf16", "f16", "i8")  # in groups of operations
 ROUNDING: Final = 1e-9  # relative: JSON keeps every bit, other recordings fewer
 
 GPU_HZ: Final = 3.5e9  # above the highest boost clock that NVIDIA documents (GeForce RTX 50: 2.9e9)
 GPU_CLOCK_FLOP: Final = 32768  # of a multiprocessor without a documented number; B200 in fp8: 16384
 CPU_HZ: Final = 7e9  # above the highest clock that is sold (6.2e9)
-CPU_VECTOR_UNITS: Final = 4  # FMA units of a core: Arm Neoverse V2; x86 has 2
-# flop per cycle of a core with a matrix unit, whatever the type: AMX int8, Intel 64 optimization manual, 20.2
-CPU_MATRIX_FLOP: Final = 4096
-NARROW_DTYPES: Final = ("bf16", "f16", "i8", "e4m3", "e5m2")  # that matrix units of x86 take
+# Units of a core that multiply and add whole registers: two of 512 bits on Intel Golden Cove and AMD Zen 5.
+CPU_VECTOR_UNITS: Final = 2
+CPU_FLOP: Final = (
+    4096  # per cycle of a core of another instruction set, whatever the type: twice AMX with bytes
+)
+# Per cycle of a core with AMX: a product of two tiles takes 16 cycles (Intel 64 optimization manual, 20.2). A
+# product of f32 is at least six of bf16 (Henry et al., 2019, https://doi.org/10.1109/ARITH.2019.00019).
+AMX_FLOP: Final = {"i8": 2048, "bf16": 1024, "f32": 1024 / 6}
 
 
-def most_flop_per_s(dtype: str, machine: Machine, threads: int) -> float:
-    """Returns an upper bound of the flop/s of ``threads`` threads of a processor, or of a whole GPU.
+def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
+    """Returns an upper bound of the flop/s for a problem of ``threads`` threads, or of a whole GPU.
 
-    The bound is the flop per cycle for ``dtype`` (documented, or larger than any documented number) at a
-    clock above the highest that is sold. It is infinite for a processor whose cores are not known.
+    The bound is the flop per cycle for the type of the inputs (documented, or larger than any documented
+    number) at a clock above the highest that is sold. For a group of operations the narrowest of its types
+    counts. It is infinite for a processor whose cores are not known.
     """
+    dtype = _narrowest_dtype(problem)
     if machine.chip:
         documented = CLOCK_FLOP.get(machine.chip, {}).get(dtype, GPU_CLOCK_FLOP)
         usual = USUAL_MULTIPROCESSORS.get(machine.chip, max(USUAL_MULTIPROCESSORS.values()))
         return documented * max(machine.physical_cores, usual) * GPU_HZ
     if not machine.physical_cores:
         return math.inf
-    lanes = machine.vector_bytes // (8 if dtype == "f64" else 4)
-    has_matrix_unit = machine.isa not in ("avx2", "avx512") or dtype in NARROW_DTYPES
-    core_flop = CPU_MATRIX_FLOP if has_matrix_unit else 2 * lanes * CPU_VECTOR_UNITS
+    core_flop = _cycle_flop(dtype, machine) if machine.isa in ("avx2", "avx512") else CPU_FLOP
     return core_flop * max(threads, 1) * CPU_HZ
+
+
+def _cycle_flop(dtype: str, machine: Machine) -> float:
+    """Returns the most flop per cycle of an x86 core: a multiply-add of each number in its registers."""
+    by_vectors = 2 * machine.vector_bytes // number_type(dtype).bytes * CPU_VECTOR_UNITS
+    has_tiles = machine.has_amx_int8 if dtype == "i8" else machine.has_amx_bf16
+    return max(by_vectors, AMX_FLOP.get(dtype, 0.0) if has_tiles else 0.0)
+
+
+def _narrowest_dtype(problem: Problem) -> str:
+    """Returns the dtype of a problem, of a group that of its narrowest numbers: parts may be in these."""
+    types = [problem.dtype, *(name for name in NARROW_TYPES if re.search(rf"[<x]{name}>", problem.group))]
+    return min(types, key=lambda dtype: number_type(dtype).bytes)
 
 
 def why_not_seconds(measurement: Measurement) -> str:

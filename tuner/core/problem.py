@@ -1,6 +1,5 @@
 """What is computed: one operation at one size."""
 
-import operator
 import re
 from dataclasses import dataclass, replace
 
@@ -8,6 +7,7 @@ from tuner.core.element_types import FLOAT8S, STORED, number_type
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.group_facts import facts_of, text_hash
 from tuner.core.grouped_program import ATTENTION, CONTRACTION, CONVOLUTION, KINDS, LOOPS
+from tuner.core.typed_arguments import shown, typed_arguments
 
 MATMUL, BATCH_MATMUL = OPERATIONS = ("matmul", "batch_matmul")
 GROUP_OPERATIONS = tuple(kind for kind in KINDS if kind != LOOPS)  # what a group of a program computes
@@ -242,6 +242,7 @@ class Problem:
         )
 
 
+@typed_arguments
 def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul(512, 512, 512))
     m: int,
     n: int,
@@ -250,7 +251,7 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
     layout: str = "nn",
     epilogue: str = "none",
     output: object = "",
-    align: object = NUMPY_ALIGNMENT,
+    align: str | int = NUMPY_ALIGNMENT,
     cache: str = WARM,
 ) -> Problem:
     """Returns the problem C = A B, with A of m x k, B of k x n and C of m x n elements.
@@ -286,11 +287,12 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         >>> problem.key
         'matmul 512x256x128 bf16 nt none'
     """
-    sizes, given = (_plain(m), _plain(n), _plain(k)), dtype_name(dtype)
+    sizes, given = (m, n, k), dtype_name(dtype)
     narrow = narrow_output(given, dtype_name(output))
     return Problem("matmul", sizes, given, layout, epilogue, narrow, align=str(align), cache=cache)
 
 
+@typed_arguments
 def BatchMatmul(  # noqa: N802 - as Matmul
     batch: int,
     m: int,
@@ -300,7 +302,7 @@ def BatchMatmul(  # noqa: N802 - as Matmul
     layout: str = "nn",
     epilogue: str = "none",
     output: object = "",
-    align: object = NUMPY_ALIGNMENT,
+    align: str | int = NUMPY_ALIGNMENT,
     cache: str = WARM,
 ) -> Problem:
     """Returns the problem C[b] = A[b] B[b] for each b of a batch; all matrices share one bias.
@@ -329,15 +331,7 @@ def BatchMatmul(  # noqa: N802 - as Matmul
         (8, 128, 64)
     """
     one = Matmul(m, n, k, dtype, layout, epilogue, output, align, cache)
-    return replace(one, operation=BATCH_MATMUL, batch=_plain(batch))
-
-
-def _plain(size: int) -> int:
-    """Returns an integer of another library, such as numpy's, as an int; returns other values unchanged."""
-    try:
-        return size if isinstance(size, bool) else operator.index(size)
-    except TypeError:
-        return size  # Problem refuses it, naming the size
+    return replace(one, operation=BATCH_MATMUL, batch=batch)
 
 
 def dtype_name(dtype: object) -> str:
@@ -349,7 +343,7 @@ def dtype_name(dtype: object) -> str:
         return NUMPY_NAMES.get(dtype, dtype)
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", "")
     if name not in NUMPY_NAMES:
-        raise UsageError(f"dtype: found {dtype!r}, allowed {', '.join(INPUT_DTYPES)}, or a numpy type")
+        raise UsageError(f"dtype: found {shown(dtype)}, allowed {', '.join(INPUT_DTYPES)}, or a numpy type")
     return NUMPY_NAMES[name]
 
 

@@ -1,9 +1,10 @@
 """A tuned program as it is stored: where it comes from, what its groups take, how fast others run it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tuner.core.explained_group import ExplainedGroup
 from tuner.core.median_interval import MedianInterval
+from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 
 
 @dataclass(frozen=True)
@@ -21,13 +22,15 @@ class ProgramSource:
 class ProgramBaseline:
     """A program run by something else, timed interleaved with the tuned program in one process.
 
-    Both numbers are None where it was not timed, for a reason.
+    Both numbers are None where it was not timed, for a reason; the ratio alone where none may be printed.
     """
 
     name: str  # "eager", "torch.compile freezing"
     call_s: MedianInterval | None = None  # seconds of a call
     speed: MedianInterval | None = None  # its time over that of the tuned program: above 1, tuner is faster
-    reason: str = ""
+    reason: str = ""  # why it was not timed, or has no ratio; "" where it has one
+    # of the times, and so of the ratio, which an older tuner stored without
+    reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)
 
 
 @dataclass(frozen=True)
@@ -40,3 +43,5 @@ class ProgramResult:
     groups: tuple[ExplainedGroup, ...]
     left_out: tuple[str, ...] = ()  # a line for each group that is not tuned
     baselines: tuple[ProgramBaseline, ...] = ()
+    reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of the times of a call
+    gain_unknown: str = ""  # why ``speed`` is None; "" where it is there

@@ -10,6 +10,7 @@ from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.pass_seconds import CompileSeconds
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Record
+from tuner.core.reliability import RELIABLE, Reliability, unknown, unreliable
 from tuner.core.target_name import TargetName
 
 # Origins of a first point.
@@ -17,6 +18,10 @@ WARM_START = "warm start"  # among the best of a similar problem
 SPACE_FILE = "space file"  # listed under ``first`` in the search space file
 SEED = "seed"  # ranked high by a cost model of the machine
 ORIGINS = (WARM_START, SPACE_FILE, SEED)
+
+NOT_TIMED = unknown("not timed")
+REPLAYED = unknown("the time of a recording, nothing ran here")
+NO_ROUND = unknown("no final re-measurement with a noise floor")
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,8 @@ class RunSettings:
     first: tuple[FirstPoint, ...] | None = None  # proposed before any other candidate; None: not chosen yet
     recording: str = ""  # of a replay: the path of its file
     baseline_library: str = ""  # "best", or a library by name; "": the default of the target and the type
+    # Of the search space, in messages: its file, of a stored run, whose file may have changed since, no file
+    space_name: str = field(default="search space", compare=False)
 
 
 @dataclass(frozen=True)
@@ -127,6 +134,15 @@ class Run:
     group: GroupPlace | None = None  # None: a run of its own
 
     @property
+    def reliability(self) -> Reliability:
+        """Returns how reliable the times of the run's final re-measurement are."""
+        if self.unreliable:
+            return unreliable(self.unreliable)
+        if not self.settings.target.has_machine:
+            return REPLAYED
+        return NO_ROUND if self.noise is None else RELIABLE
+
+    @property
     def idle_share(self) -> float | None:
         """Returns the share (0 to 1) of the search time in which no candidate was loaded, verified or timed.
 
@@ -152,7 +168,7 @@ class StoredTrial:
     machine: Machine
     threads: int
     stale: str = ""  # why the time no longer holds, from an audit; "" where it holds
-    unreliable: str = ""  # why the final time cannot be relied on; "" where it can
+    reliability: Reliability = NOT_TIMED  # of the time that counts
     compile_seconds: CompileSeconds | None = None  # seconds per pass; None: not measured
 
     def __repr__(self) -> str:
@@ -167,7 +183,12 @@ class StoredTrial:
         status = self.record.status
         if self.early_stopped is not None:
             return f"{status} > {self.early_stopped.least_s:.4g} s, early-stopped"
-        return status if self.best_s is None else f"{status} {self.best_s:.4g} s"
+        return status if self.best_s is None else f"{status} {self.best_s:.4g} s, {self.reliability.word}"
+
+    @property
+    def unreliable(self) -> str:
+        """Returns why the time that counts is unreliable; "" where it is not, or where nothing is known."""
+        return self.reliability.unreliable
 
     @property
     def strategy(self) -> str:

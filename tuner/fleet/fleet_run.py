@@ -109,7 +109,7 @@ class FleetRun:
         shared = DriverConnection(self._fleet.url)
         benches: list[AbstractBench] = []
         for place, (order, of_run) in enumerate(zip(orders, how, strict=True)):
-            limit = most_flop_per_s(order.problem.dtype, machine, of_run.threads)
+            limit = most_flop_per_s(order.problem, machine, of_run.threads)
             # consecutive trials are of different runs, and go to different devices
             first = place % len(devices)
             rotated = devices[first:] + devices[:first]

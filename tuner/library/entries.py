@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tuner.analysis.comparison import Comparable
+from tuner.analysis.run_comparison import against_baseline, between_trials
 from tuner.analysis.selected_result import timed
 from tuner.core.errors import UsageError
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.runs import BestGroup, Run, StoredTrial, TaskQuery, TrialQuery
 from tuner.core.target_name import CPU, TargetName
-from tuner.library.entry import LibraryEntry
+from tuner.library.entry import NO_BASELINE, LibraryEntry
 from tuner.run_history.best_trials import RunResult, any_trial, best_results
 from tuner.scripts.portability import custom_ops
 from tuner.tuning.composition import Composition
@@ -86,6 +88,8 @@ def entry_of(result: RunResult) -> LibraryEntry:
         baseline=baseline.name if baseline else "",
         baseline_s=baseline.measurement.median_s if baseline and is_same_round else None,
         trial=trial.id,
+        reliability=trial.reliability,
+        compared=against_baseline(run, trial) or NO_BASELINE,
     )
 
 
@@ -136,11 +140,13 @@ def _note(key: str, fastest: RunResult, chosen: RunResult | None) -> str:
         return f"{key}: every timed script calls tuner's transform ops (trial {fastest.best.id}: {ops})"
     if chosen.best.id == fastest.best.id:
         return ""
-    ratio = timed(chosen.best).median_s / timed(fastest.best).median_s
-    return (
-        f"{key}: trial {chosen.best.id}, since the fastest, trial {fastest.best.id}, calls {ops}; by the "
-        f"stored medians it takes {ratio:.3f} x the time"
+    compared = between_trials(chosen.run, chosen.best, fastest.best)
+    takes = (
+        f"it takes {compared.longer_text}"
+        if isinstance(compared, Comparable)
+        else f"no ratio of the two: {compared.reason}"
     )
+    return f"{key}: trial {chosen.best.id}, since the fastest, trial {fastest.best.id}, calls {ops}; {takes}"
 
 
 def _without_time(store: "Store", run: int) -> str:

@@ -2,10 +2,14 @@
 
 from dataclasses import dataclass
 
+from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.core.candidate import Candidate
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
+from tuner.core.reliability import NOT_RECORDED, Reliability
+
+NO_BASELINE = NotComparable("no baseline was timed in the same round")
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,8 @@ class LibraryEntry:
     baseline: str  # name of the library that it was compared with; "": none
     baseline_s: float | None  # seconds per call of the baseline in the same round; None: not timed
     trial: int  # its number in the results database
+    reliability: Reliability = NOT_RECORDED  # of the time
+    compared: Comparable | NotComparable = NO_BASELINE  # the time with the baseline's
     program: KernelProgram | None = None  # of a GPU: what was verified; None: the script is compiled again
 
     @property

@@ -12,6 +12,8 @@ from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 from tuner.core.printable import printable
 from tuner.core.problem import Problem
+from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
+from tuner.core.time_text import seconds_text
 from tuner.core.version import __version__
 from tuner.library.entry import LibraryEntry
 from tuner.library.outlining_cost import OutliningCost
@@ -38,6 +40,7 @@ class EntryDocument:
     baseline: str
     baseline_s: float | None
     trial: int
+    reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of the time
     cost: OutliningCost | None = None  # None: not measured, since another machine exported the library
 
 
@@ -70,6 +73,7 @@ def document_of(
             baseline=entry.baseline,
             baseline_s=entry.baseline_s,
             trial=entry.trial,
+            reliability=entry.reliability,
             cost=cost,
         )
         for entry, cost in zip(entries, costs, strict=True)
@@ -129,6 +133,7 @@ def read_entries(text: str, name: str) -> tuple[LibraryEntry, ...]:
             baseline=entry.baseline,
             baseline_s=entry.baseline_s,
             trial=entry.trial,
+            reliability=entry.reliability,
         )
         for entry in document.entries
     )
@@ -148,9 +153,9 @@ def _script(text: str, entry: str, name: str) -> str:
 def _time_text(entry: EntryDocument) -> str:
     text = f"trial {entry.trial}"
     if entry.median_s is not None:
-        text += f", {entry.median_s * 1e6:.2f} us"
+        text += f", {seconds_text(entry.median_s)} ({entry.reliability.text})"
     if entry.baseline_s is not None:
-        text += f"; {entry.baseline}: {entry.baseline_s * 1e6:.2f} us"
+        text += f"; {entry.baseline}: {seconds_text(entry.baseline_s)}"
     return text
 
 

@@ -7,7 +7,7 @@ import contextlib
 import importlib
 import sys
 from collections.abc import Iterator
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, TypeAlias
 
 WHEEL = "numba_cuda_mlir"
@@ -64,6 +64,7 @@ __all__ = [
     "passmanager",
     "pattern_rewrites",
     "torch_importer",
+    "torch_pass_bindings",
     "transform",
 ]
 
@@ -95,6 +96,18 @@ def torch_importer() -> Any:
     from torch_mlir import fx
 
     return fx
+
+
+def torch_pass_bindings() -> Any:
+    """Returns what lowers torch-mlir's dialect: ``ir``, ``PassManager``, and the dialect, ``torch``.
+
+    Imports torch_mlir at the call, and not PyTorch.
+    """
+    from torch_mlir import ir as torch_ir
+    from torch_mlir.dialects import torch as dialect
+    from torch_mlir.passmanager import PassManager
+
+    return SimpleNamespace(ir=torch_ir, PassManager=PassManager, torch=dialect)
 
 
 def torch_decompositions() -> dict[Any, Any]:

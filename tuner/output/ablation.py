@@ -5,8 +5,9 @@ from typing import Any
 
 from tuner.analysis.ablation import Ablation, Gain, KnobAblation, StrategyAblation, TooFew
 from tuner.core.runs import Run
+from tuner.core.time_text import seconds_text
 from tuner.output.fitted_table import table_lines
-from tuner.output.formatting import seconds_text, wrapped
+from tuner.output.formatting import wrapped
 
 GAIN_HEADER = ("trials", "gain", "95 % interval", "p-value")
 HELD_HEADER = ("knob", "held at", *GAIN_HEADER, "importance")
@@ -21,7 +22,13 @@ SPARED = ("timed", "failed")  # columns of the table of strategies that a narrow
 
 def ablation_document(run: Run, ablation: Ablation | TooFew) -> dict[str, Any]:
     """Returns the document of ``tuner show run:ID --ablation --json``; gains are fractions: 0.2 is 20 %."""
-    return {"run": run.id, "noise": run.noise, "knobs": (), **asdict(ablation)}
+    return {
+        "run": run.id,
+        "noise": run.noise,
+        "reliability": run.reliability.text,
+        "knobs": (),
+        **asdict(ablation),
+    }
 
 
 def ablation_lines(

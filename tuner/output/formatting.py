@@ -11,17 +11,11 @@ from tuner.core.printable import printable
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
 from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint, StoredTrial
+from tuner.core.time_text import seconds_text
 
 LINE_LIMIT = 2000  # characters of a message
 SUMMARY_COLUMNS, SUMMARY_INDENT = 80, 10  # width of a summary; indent of its text, right of the lines' names
 COMMAND = re.compile(r"\btuner [a-z]")  # a command to type, unlike the version text "tuner 0.1.0"
-UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
-
-
-def seconds_text(seconds: float) -> str:
-    """Returns a time, given in seconds, with up to four significant digits and its unit: s, ms, us or ns."""
-    scale, unit = next((pair for pair in UNITS if seconds >= pair[0]), (1e-9, "ns"))
-    return f"{seconds / scale:.4g} {unit}"
 
 
 def bound_text(measurement: Measurement) -> str:
@@ -44,11 +38,6 @@ def trial_time_text(trial: StoredTrial) -> str:
     if trial.early_stopped is not None:
         return early_stopped_text(trial.early_stopped)
     return "-" if trial.best_s is None else seconds_text(trial.best_s)
-
-
-def interval_text(interval_s: tuple[float, float]) -> str:
-    """Returns both ends of an interval of times: '1.2 ms .. 1.3 ms'."""
-    return f"{seconds_text(interval_s[0])} .. {seconds_text(interval_s[1])}"
 
 
 def speed_text(gflop_per_s: float | None) -> str:

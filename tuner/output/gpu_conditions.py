@@ -2,7 +2,7 @@
 
 from tuner.core.gpu_conditions import GpuState, Span
 from tuner.core.record import Measurement
-from tuner.output.formatting import seconds_text
+from tuner.core.time_text import seconds_text
 
 
 def gpu_lines(measurement: Measurement) -> list[str]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from tuner.core.record import Record
 from tuner.core.run_groups import RunGroup
-from tuner.output.formatting import count_text, one_line, seconds_text, speed_text
+from tuner.core.time_text import seconds_text
+from tuner.output.formatting import count_text, one_line, speed_text
 from tuner.output.json_documents import gflop_per_s
 from tuner.output.progress import PLAIN_EVERY_S, event_line
 from tuner.tuning.events import BaselineMeasured, NoiseMeasured, RemeasurementStarted, TrialDone

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from tuner.analysis.alignment import sensitivity_text
-from tuner.analysis.comparison import Comparable, NotComparable
+from tuner.analysis.comparison import Comparable, NotComparable, ratio_document
 from tuner.analysis.run_comparison import against_baseline, between_trials, distrust
 from tuner.analysis.selected_result import SelectedResult, Tied, timed
 from tuner.core.dataclass_json import encode
@@ -33,7 +33,7 @@ NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 CSV_COLUMNS = (
     *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "align", "cache"),
     *("target", "threads", "machine", "strategy", "knobs", "status", "stage", "reason", "median_s"),
-    *("gflop_per_s", "created", "unreliable", "stale", "early_stopped_after", "is_best"),
+    *("gflop_per_s", "created", "reliability", "unreliable", "stale", "early_stopped_after", "is_best"),
 )
 
 
@@ -52,6 +52,7 @@ def tune_document(run: Run, counts: Counts, selected: SelectedResult | None, sec
         "machine": run.machine.name,
         "counts": counts_document(counts),
         "noise": run.noise,
+        "reliability": run.reliability.text,
         "best": None if selected is None else _best_document(selected, run),
         "can_separate": None
         if selected is None
@@ -74,6 +75,7 @@ def tied_document(tie: Tied, selected: SelectedResult, run: Run) -> Document:
         **candidate_document(record.candidate),
         "median_s": measurement.median_s,
         "interval_s": list(measurement.interval_s),
+        "reliability": tie.trial.reliability.text,
         **slowdown_document(compared),
     }
 
@@ -81,10 +83,12 @@ def tied_document(tie: Tied, selected: SelectedResult, run: Run) -> Document:
 def slowdown_document(compared: Comparable | NotComparable) -> Document:
     """Returns the JSON fields of a relative difference of times and its interval: 0.02 is 2 % longer.
 
-    If the times are not comparable, both are null and ``slowdown_unknown`` is the reason.
+    If the times are not comparable, ``slowdown`` is null and ``slowdown_unknown`` is the reason; the interval
+    is there also for times that are not distinguishable.
     """
     if isinstance(compared, NotComparable):
-        return {"slowdown": None, "slowdown_interval": None, "slowdown_unknown": compared.reason}
+        interval = None if compared.interval is None else [end - 1 for end in compared.interval]
+        return {"slowdown": None, "slowdown_interval": interval, "slowdown_unknown": compared.reason}
     return {
         "slowdown": compared.longer,
         "slowdown_interval": list(compared.longer_interval),
@@ -132,9 +136,7 @@ def baseline_document(run: Run, best: StoredTrial) -> Document | None:
         "threads": baseline.threads,
         "operands_offset_bytes": run.settings.problem.offset_bytes if baseline.threads else None,
         "median_s": baseline.measurement.median_s,
-        "ratio": compared.speed if isinstance(compared, Comparable) else None,
-        "ratio_interval": list(compared.speed_interval) if isinstance(compared, Comparable) else None,
-        "ratio_unknown": None if isinstance(compared, Comparable) else compared.reason,
+        **ratio_document(compared),
         "libraries": [encode(each) for each in baseline.libraries],
     }
 
@@ -157,6 +159,7 @@ def history_document(trial: StoredTrial) -> Document:
         "reason": failure and failure.reason,
         "median_s": trial.best_s,
         "gflop_per_s": gflop_per_s(record.problem, trial.best_s),
+        "reliability": trial.reliability.text,
         "unreliable": trial.unreliable or None,
         "early_stopped_after": trial.early_stopped and len(trial.early_stopped.samples_s),  # samples
         "reused_from": record.reused_from,
@@ -306,8 +309,10 @@ def _best_document(selected: SelectedResult, run: Run) -> Document:
         "cold_median_s": measurement.cold_median_s,
         "conditions": conditions_document(measurement.conditions),
         "offsets": encode(measurement.offsets),
-        "sensitive": sensitivity_text(measurement, record.problem) or None,
+        "sensitive": sensitivity_text(measurement, record.problem, run.noise, distrust(run, selected.best))
+        or None,
         "gflop_per_s": gflop_per_s(record.problem, timed(selected.best).median_s),
+        "reliability": selected.best.reliability.text,
         "unreliable": distrust(run, selected.best) or None,
         "baseline": baseline_document(run, selected.best),
         "custom_ops": list(custom_ops(selected.best.script_text)),  # empty: stock mlir-opt runs the script

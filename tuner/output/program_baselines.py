@@ -1,12 +1,13 @@
 """The baselines of a tuned program as a table: what else runs it, and how much faster the program is."""
 
+from tuner.analysis.comparison import faster_text
 from tuner.core.median_interval import MedianInterval
 from tuner.core.program_result import ProgramBaseline
+from tuner.core.time_text import seconds_text
 from tuner.output.fitted_table import Row
-from tuner.output.formatting import seconds_text
 from tuner.output.json_documents import Document
 
-HEADER: Row = ("baseline", "time a call", "the program is")
+HEADER: Row = ("baseline", "time a call", "reliability", "the program is")
 
 
 def baseline_table(baselines: tuple[ProgramBaseline, ...]) -> tuple[Row, ...]:
@@ -15,22 +16,33 @@ def baseline_table(baselines: tuple[ProgramBaseline, ...]) -> tuple[Row, ...]:
 
 
 def baseline_document(each: ProgramBaseline) -> Document:
-    """Returns the JSON document of one baseline: seconds of a call, and the ratio with its interval."""
+    """Returns the JSON document of one baseline: seconds of a call, and the ratio with its interval.
+
+    ``speedup`` is null where no ratio may be printed; ``reason`` is then why.
+    """
+    speed = ratio_of(each)
     return {
         "name": each.name,
         "call_s": None if each.call_s is None else each.call_s.median,
-        "speedup": None if each.speed is None else each.speed.median,
-        "speedup_interval": None if each.speed is None else [each.speed.low, each.speed.high],
-        "reason": each.reason or None,
+        "reliability": None if each.call_s is None else each.reliability.text,
+        "speedup": None if speed is None else speed.median,
+        "speedup_interval": None if speed is None else [speed.low, speed.high],
+        "reason": None if speed is not None else _why_no_ratio(each),
     }
 
 
-def times_as_fast(speed: MedianInterval) -> str:
-    """Returns a ratio of speeds with its interval: "1.31 times as fast (1.25 .. 1.36)"."""
-    return f"{speed.median:.2f} times as fast ({speed.low:.2f} .. {speed.high:.2f})"
+def ratio_of(each: ProgramBaseline) -> MedianInterval | None:
+    """Returns how many times as fast the program is, where the times are reliable; else None."""
+    return each.speed if each.reliability.is_reliable else None
+
+
+def _why_no_ratio(each: ProgramBaseline) -> str:
+    return each.reason or each.reliability.reason
 
 
 def _row(each: ProgramBaseline) -> Row:
-    if each.call_s is None or each.speed is None:
-        return (each.name, "-", f"not compared: {each.reason}")
-    return (each.name, seconds_text(each.call_s.median), times_as_fast(each.speed))
+    if each.call_s is None:
+        return (each.name, "-", "-", f"not compared: {each.reason}")
+    speed = ratio_of(each)
+    found = f"no ratio: {_why_no_ratio(each)}" if speed is None else faster_text(speed)
+    return (each.name, seconds_text(each.call_s.median), each.reliability.word, found)

@@ -3,12 +3,13 @@
 from collections import Counter
 
 from tuner.core.explained_group import ExplainedGroup
+from tuner.core.time_text import seconds_text
 from tuner.output.fitted_table import Row
-from tuner.output.formatting import knobs_text, seconds_text
+from tuner.output.formatting import knobs_text
 from tuner.output.json_documents import Document
 
 HEADER: Row = (
-    *("group", "kind", "before", "time", "share", "roofline", "schedule", "operations"),
+    *("group", "kind", "before", "time", "reliability", "share", "roofline", "schedule", "operations"),
     "strategy and knobs",
 )
 BEFORE = HEADER.index("before")
@@ -47,8 +48,9 @@ def explained_document(each: ExplainedGroup) -> Document:
         "flop": group.flop,
         "bytes": group.moved_bytes,
         "time_s": each.time_s,
-        "share": each.share,
-        "roofline": each.roofline,
+        "reliability": None if each.time_s is None else each.reliability.text,
+        "share": each.share if each.reliability.is_reliable else None,
+        "roofline": each.roofline if each.reliability.is_reliable else None,
     }
 
 
@@ -61,8 +63,9 @@ def _row(number: int, each: ExplainedGroup) -> Row:
         group.kind,
         _seconds(each.before_s),
         _seconds(each.time_s),
-        _percent(each.share),
-        _percent(each.roofline),
+        "-" if each.time_s is None else each.reliability.word,
+        _percent(each, each.share),
+        _percent(each, each.roofline),
         group.origin,
         ops_text(group.ops),
         schedule,
@@ -73,5 +76,6 @@ def _seconds(time_s: float | None) -> str:
     return "-" if time_s is None else seconds_text(time_s)
 
 
-def _percent(part: float | None) -> str:
-    return "-" if part is None else f"{part:.0%}"
+def _percent(each: ExplainedGroup, part: float | None) -> str:
+    """Returns a part of another time in percent; '-' where there is none, or the time is not reliable."""
+    return "-" if part is None or not each.reliability.is_reliable else f"{part:.0%}"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from tuner.core.errors import error_lines
 from tuner.core.problem import Problem
 from tuner.core.runs import RunSettings
-from tuner.output.formatting import count_text, first_points_text, one_line, seconds_text, speed_text
+from tuner.core.time_text import seconds_text
+from tuner.output.formatting import count_text, first_points_text, one_line, speed_text
 from tuner.output.json_documents import gflop_per_s
 from tuner.output.result import measured_text
 from tuner.tuning.events import (
@@ -123,10 +124,11 @@ def event_line(event: Event, settings: RunSettings | None = None) -> str:
             text = f"run {event.run}: {event.settings.problem.key}, {event.settings.target}, "
             text += f"{count_text(event.settings.threads, 'thread')} on {event.machine.name}; "
             text += f"{event.feasible} of {event.cartesian} combinations are feasible"
-            if event.proposed_before:
-                return f"{text}; going on after {event.proposed_before} trials"
             first = first_points_text(event.settings.first or ())
-            return f"{text}; {first}" if first else text
+            if event.proposed_before:
+                first = f"going on after {event.proposed_before} trials"
+            empty = "".join(f"\nnote: {why}" for why in event.empty)
+            return f"{text}; {first}{empty}" if first else f"{text}{empty}"
         case MachineBusy():
             return _busy_line(event)
         case BaselineMeasured(baseline):
@@ -147,7 +149,8 @@ def event_line(event: Event, settings: RunSettings | None = None) -> str:
 def _busy_line(event: MachineBusy) -> str:
     """Returns why the processors are busy and, on a second line, which command to type once they are idle."""
     load = event.load
-    busy = f"{load.busy:.1f} of {count_text(event.processors, 'processor')} are busy with other programs"
+    verb = "is" if event.processors == 1 else "are"
+    busy = f"{load.busy:.1f} of {count_text(event.processors, 'processor')} {verb} busy with other programs"
     stolen = f"the hypervisor gives {load.stolen:.1f} of {event.processors} away"
     what = stolen if load.stolen > load.busy else busy
     hint = error_lines("", f"once it is idle: tuner tune --resume {event.run} --retime")
@@ -172,7 +175,7 @@ def trial_line(event: TrialDone, settings: RunSettings) -> str:
     text = f"{done}{'' if total is None else f'/{total}'} trials: "
     text += f"{measured_text(counts)}, {counts.failed} failed"
     if counts.reused:
-        text += f", {counts.reused} reused"
+        text += f", {counts.reused} reused (same code)"  # as that of a trial of this run or an earlier one
     if event.best is not None:
         assert event.best.median_s is not None
         text += f"; best {_pace(event.best.problem, event.best.median_s)}"

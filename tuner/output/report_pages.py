@@ -9,6 +9,7 @@ from pathlib import Path
 from tuner.core.errors import UsageError
 from tuner.core.pass_seconds import PassSeconds
 from tuner.core.runs import BestGroup, Run, StoredTrial, TrialQuery
+from tuner.core.typed_arguments import typed_arguments
 from tuner.core.version import __version__
 from tuner.db.store import Store
 from tuner.output.atomic_write import write_atomically
@@ -72,6 +73,7 @@ def gathered(
     return Report(best, runs, left_out, __version__, now, group=group, groups=groups)
 
 
+@typed_arguments
 def report(
     file: Path | str | None = None,
     *,

@@ -9,14 +9,8 @@ from tuner.analysis.run_comparison import against_baseline, between_trials, dist
 from tuner.analysis.selected_result import SelectedResult, timed
 from tuner.core.machine import Roofline
 from tuner.core.runs import Counts, LibraryTime, Run, StoredTrial
-from tuner.output.formatting import (
-    count_text,
-    interval_text,
-    knobs_line,
-    one_line,
-    seconds_text,
-    speed_text,
-)
+from tuner.core.time_text import interval_text, seconds_text
+from tuner.output.formatting import count_text, knobs_line, one_line, speed_text
 from tuner.output.gpu_conditions import gpu_lines
 from tuner.output.json_documents import gflop_per_s
 from tuner.scripts.portability import custom_ops
@@ -48,7 +42,7 @@ def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str
     ]
     lines += libraries_lines(run)
     lines += gpu_lines(measurement)
-    sensitive = sensitivity_text(measurement, record.problem)
+    sensitive = sensitivity_text(measurement, record.problem, run.noise, distrust(run, selected.best))
     if sensitive:
         lines.append(f"operands  sensitive to alignment: {sensitive}")
     if run.roofline is not None:
@@ -93,15 +87,16 @@ def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> l
 
 def _tied_text(run: Run, trial: StoredTrial, best: StoredTrial) -> str:
     compared = between_trials(run, trial, best)
-    return f"{trial.id} ({compared.longer:+.1%})" if isinstance(compared, Comparable) else str(trial.id)
+    return (
+        f"{trial.id} ({compared.longer_percent_text})" if isinstance(compared, Comparable) else str(trial.id)
+    )
 
 
 def best_text(best: StoredTrial, run: Run) -> str:
     """Returns a text on a run's best trial: its id, its time and, if the time is unreliable, the reason."""
     measurement = timed(best)
     time = f"{seconds_text(measurement.median_s)} (95 % interval {interval_text(measurement.interval_s)})"
-    badge = f"; unreliable: {run.unreliable}" if run.unreliable else ""
-    return f"the best is trial {best.id} of run {run.id}: {time}{badge}"
+    return f"the best is trial {best.id} of run {run.id}: {time}; {best.reliability.text}"
 
 
 def portable_lines(best: StoredTrial, database_text: str = "") -> list[str]:
@@ -125,17 +120,9 @@ def stock_text(found: "BestStock") -> str:
         return f"trial {found.trial.id}: stock mlir-opt runs its script as it is"
     who = f"trial {found.trial.id}, the best that stock mlir-opt runs"
     if isinstance(found.compared, NotComparable):
-        return f"{who}, cannot be compared with trial {found.winner.id}: {found.compared.reason}"
-    return f"{who}, takes {longer_text(found.compared)} against trial {found.winner.id}"
-
-
-def longer_text(compared: Comparable) -> str:
-    """Returns the relative difference of two times with its interval.
-
-    For example '+3.0% time (95 % interval +2.0% .. +4.0%)'.
-    """
-    low, high = compared.longer_interval
-    return f"{compared.longer:+.1%} time (95 % interval {low:+.1%} .. {high:+.1%})"
+        verb = "is as fast as" if found.compared.is_equal else "cannot be compared with"
+        return f"{who}, {verb} trial {found.winner.id}: {found.compared.reason}"
+    return f"{who}, takes {found.compared.longer_text} against trial {found.winner.id}"
 
 
 def unreliable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list[str]:
@@ -156,12 +143,13 @@ def _again_line(run: Run, database_text: str) -> str:
 
 
 def verified_lines(
-    tuned: "TunedRun", promising: "Sequence[PendingTrial]", database_text: str = ""
+    tuned: "TunedRun", promising: "Sequence[PendingTrial]", database_text: str = "", facts: str = ""
 ) -> list[str]:
     """Returns the result of a run whose target times nothing: verified trials, next commands.
 
-    ``promising`` are trials to time on a GPU, the most promising first. ``database_text`` is the ``--db``
-    option of the commands, with a leading space; "" for the default database.
+    ``promising`` are trials to time on a GPU, the most promising first; ``facts`` say why it is.
+    ``database_text`` is the ``--db`` option of the commands, with a leading space; "" for the default
+    database.
     """
     run, counts = tuned.run, tuned.counts
     exported = f"--trial {promising[0].id} -o verified.mlir" if promising else "--trial ID -o verified.mlir"
@@ -175,7 +163,7 @@ def verified_lines(
         *[f"compiled  {counts.compiled} only{here}"] * bool(counts.compiled),
         f"problem   {run.settings.problem.key}, for {run.machine.name}",
         f"times     none: {why}, nothing is ranked",
-        *order_lines(promising),
+        *order_lines(promising, facts),
         f"trials    {counts_text(tuned.counts)} in {tuned.seconds:.0f} s{idle_text(run)}",
         f"next      tuner history --run {run.id} --status verified{database_text}",
         f"          tuner export {exported}{database_text}",
@@ -183,14 +171,18 @@ def verified_lines(
     ]
 
 
-def order_lines(promising: "Sequence[PendingTrial]") -> list[str]:
-    """Returns a line on which trials, at most 8, a GPU should time first; [] if ``promising`` is empty."""
+def order_lines(promising: "Sequence[PendingTrial]", facts: str = "") -> list[str]:
+    """Returns a line on which trials, at most 8, a GPU should time first; [] if ``promising`` is empty.
+
+    ``facts`` are those of the first trial, by which it is first where no cycles are predicted; "": not shown.
+    """
     if not promising:
         return []
     counted = [trial for trial in promising if trial.predicted_cycles is not None]
     shown = ", ".join(str(trial.id) for trial in (counted or promising)[:TIED_SHOWN])
     why = "predicted cycles, which are no times" if counted else "static facts"
-    return [f"order     trials {shown} first, by {why}"]
+    of_first = f"; {promising[0].id}: {facts}" if facts and not counted else ""
+    return [f"order     trials {shown} first, by {why}{of_first}"]
 
 
 def failure_lines(
@@ -218,9 +210,9 @@ def idle_text(run: Run) -> str:
 
 
 def counts_text(counts: Counts) -> str:
-    """Returns a run's trial counts as text: '4 trials: 3 measured, 1 failed, 2 of them reused'."""
+    """Returns a run's trial counts as text: '4 trials: 3 measured, 1 failed, 2 of them reused (...)'."""
     text = f"{count_text(counts.proposed, 'trial')}: {measured_text(counts)}, {counts.failed} failed"
-    return text + (f", {counts.reused} of them reused" if counts.reused else "")
+    return text + (f", {counts.reused} of them reused (same code)" if counts.reused else "")
 
 
 def measured_text(counts: Counts) -> str:
@@ -238,10 +230,11 @@ def _next_text(best: StoredTrial) -> str:
 def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     """Returns the best trial's share of the machine's roofline as text, and the roofline's limits.
 
-    Only the limits if the time is unreliable.
+    Only the limits if the time is unreliable. The limits are at least what the best trial reached.
     """
     problem = run.settings.problem
-    least_s = roofline.least_s(problem.flop, problem.bytes, run.machine.l3_bytes)
+    reached = problem.flop, problem.bytes, run.machine.l3_bytes, timed(best).median_s
+    roofline = roofline.raised(*reached)
     limits = f"{roofline.bytes_per_s / 1e9:.1f} GB/s, measured"
     source = "" if roofline.flop_source in USUAL_SOURCES else f", {roofline.flop_source}"
     source = source.replace(", measured by", " by")  # the bandwidth is measured as well
@@ -249,7 +242,7 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     who = "this GPU" if run.machine.chip else count_text(run.settings.threads, "thread")
     if distrust(run, best):
         return f"{who} can do {limits}"
-    return f"{least_s / timed(best).median_s:.1%} of what {who} can do ({limits})"
+    return f"{roofline.share(*reached):.1%} of what {who} can do ({limits})"
 
 
 def libraries_lines(run: Run) -> list[str]:
@@ -285,7 +278,7 @@ def baseline_text(run: Run, best: StoredTrial) -> str:
     threads = f", {count_text(run.baseline.threads, 'thread')}" if run.baseline.threads else ""
     name = f"{run.baseline.name} ({seconds_text(baseline_s)}, {speed}{threads})"
     if isinstance(compared, Comparable):
-        return f", {compared.speed:.1%} of {name}"
+        return f", {compared.percent_text} of {name}"
     if distrust(run, best):  # the badge says why
         return f", unreliable next to {name}"
     return f", no ratio to {name}: {compared.reason}"

@@ -2,14 +2,15 @@
 
 from typing import TYPE_CHECKING
 
+from tuner.core.time_text import seconds_text
 from tuner.output.fitted_table import table_lines, varying_columns
-from tuner.output.formatting import problem_text, seconds_text, wrapped
+from tuner.output.formatting import problem_text, wrapped
 from tuner.output.json_documents import gflop_per_s
 
 if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
 
-HEADER = ("run", "begun", "problem", "target", "status", "trials", "failed", "best", "GFLOP/s")
+HEADER = ("run", "begun", "problem", "target", "status", "trials", "failed", "best", "reliability", "GFLOP/s")
 MAY_BE_SHARED = ("problem", "target")  # columns of HEADER
 SPARED = ("failed", "GFLOP/s", "begun", "trials")  # columns that a narrow terminal loses first
 
@@ -33,9 +34,10 @@ def _row(tuned: "TunedRun") -> tuple[str, ...]:
         f"{run.created:%Y-%m-%d}",
         problem_text(run.settings.problem),
         run.settings.target.text,
-        run.status + (", unreliable" if run.unreliable else ""),
+        run.status,
         str(tuned.counts.proposed),
         str(tuned.counts.failed),
         "-" if best_s is None else seconds_text(best_s),
+        "-" if tuned.selected is None else tuned.selected.best.reliability.word,
         "-" if speed is None else f"{speed:.1f}",
     )

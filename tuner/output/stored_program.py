@@ -1,11 +1,12 @@
 """What is stored of a tuned program, as lines and as a JSON document."""
 
+from tuner.analysis.comparison import faster_text
 from tuner.core.program_result import ProgramResult
+from tuner.core.time_text import seconds_text
 from tuner.output.fitted_table import table_lines
-from tuner.output.formatting import seconds_text
 from tuner.output.group_result import group_document
 from tuner.output.json_documents import Document
-from tuner.output.program_baselines import baseline_document, baseline_table, times_as_fast
+from tuner.output.program_baselines import baseline_document, baseline_table
 from tuner.output.program_groups import SPARED, explained_document, group_table
 from tuner.tuning.many_shapes.tuned_group import TunedGroup
 
@@ -23,8 +24,11 @@ def stored_program_lines(result: ProgramResult, columns: int | None = None) -> l
     if result.call_s is not None:
         before = "" if result.before_s is None else f", {seconds_text(result.before_s)} without tuning"
         lines.append(f"time    {seconds_text(result.call_s)} a call{before}")
+        lines.append(f"reliable {result.reliability.answer}")
     if result.speed is not None:
-        lines.append(f"gain    {times_as_fast(result.speed)}")
+        lines.append(f"gain    {faster_text(result.speed)}")
+    elif result.gain_unknown:
+        lines.append(f"gain    unknown: {result.gain_unknown}")
     if result.baselines:
         header, *rows = baseline_table(result.baselines)
         lines += table_lines(header, rows, columns)
@@ -37,8 +41,10 @@ def stored_program_document(result: ProgramResult) -> Document:
     return {
         "call_s": result.call_s,
         "before_s": result.before_s,
+        "reliability": None if result.call_s is None else result.reliability.text,
         "speedup": None if speed is None else speed.median,
         "speedup_interval": None if speed is None else [speed.low, speed.high],
+        "speedup_unknown": result.gain_unknown or None,
         "groups": [{**explained_document(each), "before_s": each.before_s} for each in result.groups],
         "left_out": list(result.left_out),
         "baselines": [baseline_document(each) for each in result.baselines],

@@ -9,6 +9,7 @@ from tuner.core.kernel_program import Resources
 from tuner.core.moments import utc_text
 from tuner.core.record import Measurement
 from tuner.core.runs import RemoteMeasurement, StoredTrial
+from tuner.core.time_text import interval_text, seconds_text
 from tuner.core.timing_round import RoundQuality, StoredRound
 from tuner.output.fitted_table import Row, table_lines, varying_columns
 from tuner.output.formatting import (
@@ -16,12 +17,10 @@ from tuner.output.formatting import (
     count_text,
     early_stopped_text,
     first_points_text,
-    interval_text,
     knobs_line,
     knobs_text,
     one_line,
     problem_text,
-    seconds_text,
     speed_text,
     wrapped,
 )
@@ -39,7 +38,18 @@ if TYPE_CHECKING:
 PARTS_SHOWN = 3
 Choices = tuple[tuple[str, Value], ...]
 HISTORY_HEADER = (
-    *("trial", "run", "problem", "target", "threads", "status", "time", "GFLOP/s", "strategy and knobs"),
+    *(
+        "trial",
+        "run",
+        "problem",
+        "target",
+        "threads",
+        "status",
+        "time",
+        "reliability",
+        "GFLOP/s",
+        "strategy and knobs",
+    ),
 )
 MAY_BE_SHARED = ("run", "problem", "target", "threads")  # columns of HISTORY_HEADER
 SPARED = ("GFLOP/s", "threads", "run", "target")  # columns that a narrow terminal loses first
@@ -212,6 +222,7 @@ def _history_row(trial: StoredTrial, same: Mapping[str, Choices], best: Collecti
         str(trial.threads),
         _status_text(trial) + ", best" * (trial.id in best),
         _table_time(trial),
+        "-" if trial.best_s is None or trial.early_stopped is not None else trial.reliability.word,
         "-" if speed is None else f"{speed:.1f}",
         what,
     )
@@ -225,7 +236,7 @@ def _status_text(trial: StoredTrial) -> str:
     phrase = "reused" if is_reused else "compiled only" if record.is_compiled_only else record.status
     if trial.early_stopped is not None:
         return f"{phrase}, early-stopped"
-    return phrase + (", unreliable" if trial.unreliable else "")
+    return phrase
 
 
 def _table_time(trial: StoredTrial) -> str:
@@ -249,9 +260,10 @@ def _outcome_lines(trial: StoredTrial) -> list[str]:
         lines.append(f"time      {_measurement_text(outcome)}")
         lines += gpu_lines(outcome)
     if trial.final is not None:
-        badge = f"; unreliable: {trial.unreliable}" if trial.unreliable else ""
-        lines.append(f"final     {_measurement_text(trial.final)}, interleaved{badge}")
+        lines.append(f"final     {_measurement_text(trial.final)}, interleaved")
         lines += gpu_lines(trial.final)
+    if trial.best_s is not None:
+        lines.append(f"reliable  {trial.reliability.answer}")
     if trial.best_s is not None and trial.early_stopped is None:
         lines.append(f"speed     {speed_text(gflop_per_s(record.problem, trial.best_s))}")
     return lines

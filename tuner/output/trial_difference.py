@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from tuner.analysis.comparison import NotComparable
 from tuner.analysis.selected_result import timed
 from tuner.core.runs import StoredTrial
+from tuner.core.time_text import interval_text
 from tuner.output.fitted_table import table_lines
-from tuner.output.formatting import count_text, interval_text, trial_time_text
+from tuner.output.formatting import count_text, trial_time_text
 from tuner.output.json_documents import Document, history_document, slowdown_document
-from tuner.output.result import longer_text
 from tuner.output.tables import resources_lines
 from tuner.run_history.trial_difference import StageDifference, TrialDifference
 
@@ -72,6 +72,7 @@ def _facts(trial: StoredTrial) -> Iterator[tuple[str, str]]:
     yield "status", record.status
     has_interval = trial.time_s is not None and trial.early_stopped is None
     yield "time", trial_time_text(trial)
+    yield "reliable", "-" if trial.best_s is None else trial.reliability.answer
     yield "interval", interval_text(timed(trial).interval_s) if has_interval else NONE
     kernels = (line.removeprefix("kernel").strip() for line in resources_lines(record.resources))
     yield "resources", "; ".join(kernels) or NONE
@@ -86,10 +87,8 @@ def _time_lines(found: TrialDifference) -> list[str]:
     if compared is None:
         return [f"change    unknown: {_no_times(found)}"]
     if isinstance(compared, NotComparable):
-        return [f"change    unknown: {compared.reason}"]
-    if not compared.is_different:
-        return [f"change    cannot be separated: {longer_text(compared)}, noise floor {compared.noise:.1%}"]
-    return [f"change    trial {found.second.id} takes {longer_text(compared)}"]
+        return [f"change    {'none' if compared.is_equal else 'unknown'}: {compared.reason}"]
+    return [f"change    trial {found.second.id} takes {compared.longer_text}"]
 
 
 def _no_times(found: TrialDifference) -> str:

@@ -15,14 +15,16 @@ from tuner.core.record import Verdict
 from tuner.payload.bf16 import (
     BF16,
     Places,
+    are_equal,
     fill_with_nan,
     hard_to_scale,
-    has_same_bits,
     narrowed,
     scale,
     widened,
 )
 from tuner.payload.float8 import FLOAT8_STEPS, FLOAT8_SUM_ROUNDING
+from tuner.payload.special_numbers import DTYPES as SPECIAL_DTYPES
+from tuner.payload.special_numbers import SPECIAL, SpecialNumbers, put_special_numbers
 
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
@@ -32,8 +34,11 @@ NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
     for dtype in dict.fromkeys((*INPUT_DTYPES, "i32", *STORED.values()))
     if (stored := STORED.get(dtype, dtype)) in DTYPES
 }
-# Rounding errors of a dot product of random terms stay below 4 u |a| |b| over millions of elements (measured
-# for K = 64 .. 4096); a missing or doubled term is about |a| |b| / K. 16 leaves a margin up to K = 1e5.
+# The tolerance of a dot product of K terms is min(16, 2 K) u |a| |b|, with 2-norms. The bound for any order
+# of summation is gamma_K |a|^T |b|, about K u |a|^T |b| (Higham 2002, Accuracy and Stability of Numerical
+# Algorithms, section 3.1); the tolerance lacks its factor K from 8 terms on. Errors of random terms stay
+# below 4 u |a| |b| over millions of elements (measured for K = 64 .. 4096); a missing or doubled term is
+# about |a| |b| / K. 16 leaves a margin up to K = 1e5.
 ERROR_FACTOR = 16.0
 SUBNORMAL = {"f64": 2.0**-1074, "f32": 2.0**-149, "i32": 0.0}  # smallest positive numbers, types of sums
 SMALLEST = {"f16": 2.0**-24, "bf16": 2.0**-133}  # smallest positive numbers, narrow types
@@ -123,6 +128,7 @@ class Inputs:
     columns: Float64  # (batch, n), the factor of each column of B
     result_rounding: float = 0.0  # relative; for a library that stores C in a narrower type
     flip: Flip | None = None  # a bit flipped after the draw
+    special: SpecialNumbers | None = None  # put into A and B after the draw
 
     @property
     def arrays(self) -> tuple[Array, ...]:
@@ -163,9 +169,13 @@ class Inputs:
         expected = product * of_rows * of_columns
         if self.flip is not None:
             self._correct(expected, self.flip, rows, columns)
-        unit = ERROR_FACTOR * sum_rounding(self.problem)
+        unit = min(ERROR_FACTOR, 2.0 * self.problem.sizes[2]) * sum_rounding(self.problem)
         norms = self.base.row_norm[rows, None] * np.abs(of_rows)
         tolerance = norms * (self.base.column_norm[matrices][:, columns] * np.abs(of_columns) * unit)
+        if self.special is not None:
+            of_c = (np.arange(self.problem.rows)[rows], np.arange(self.problem.sizes[1])[columns])
+            unit = 2 * sum_rounding(self.problem)
+            self.special.put(expected, tolerance, *of_c, self.problem.sizes[0], unit)
         # each product or sum that is subnormal loses up to half of the smallest number
         tolerance += self.problem.sizes[2] * SUBNORMAL[self.problem.accumulator]
         if self.result_rounding:
@@ -178,6 +188,8 @@ class Inputs:
             # the last rounding, of a sum that may itself be off by the tolerance so far
             tolerance += (np.abs(expected) + tolerance) * rounding(self.problem.output)
             tolerance += SMALLEST[self.problem.output] / 2
+        if self.special is not None:
+            tolerance[~np.isfinite(tolerance)] = 0.0  # as infinity, or 0 by a ReLU
         return expected, tolerance
 
     def _correct(self, expected: Float64, flip: Flip, rows: slice | Array, columns: slice) -> None:
@@ -272,15 +284,27 @@ def draw_bias(problem: Problem, rng: np.random.Generator) -> Array | None:
 def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:
     """Returns the inputs with the sign of every number of A and of B inverted; the expected C stays equal.
 
-    Overwrites the arrays ``into`` (for A and B). A flipped bit is not taken over.
+    Overwrites the arrays ``into`` (for A and B). A flipped bit and special numbers are not taken over.
     """
     rows, columns = -inputs.rows, -inputs.columns
     a, b = _scaled(inputs.problem, inputs.base, rows, columns, into)
-    return replace(inputs, a=a, b=b, rows=rows, columns=columns, flip=None)
+    return replace(inputs, a=a, b=b, rows=rows, columns=columns, flip=None, special=None)
+
+
+def with_special_numbers(inputs: Inputs, rng: np.random.Generator) -> Inputs:
+    """Returns the inputs with NaN, infinity and unit vectors in some rows and columns; overwrites A and B.
+
+    Returns them as they are where their type has no infinity. See ``SpecialNumbers``.
+    """
+    if inputs.problem.dtype not in SPECIAL_DTYPES:
+        return inputs
+    stored = replace(inputs.base, a=inputs.a, b=inputs.b)
+    special = as_stored(np.array(SPECIAL, np.float32), inputs.problem.dtype)
+    return replace(inputs, special=put_special_numbers(*stored.without_layout, special, rng))
 
 
 def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
-    """Compares every element of ``result`` with the expected C; NaN and infinity are wrong.
+    """Compares every element of ``result`` with the expected C, NaN and infinity included.
 
     Returns the verdict, and a text with the number of wrong elements and the worst element.
     """
@@ -295,7 +319,7 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
     """
     n = inputs.problem.sizes[1]
     step = max(1, BLOCK_ELEMENTS // n)
-    worst, place, wrong = -1.0, (first, 0), 0
+    worst, place, wanted, wrong = -1.0, (first, 0), 0.0, 0
     for start in range(first, end, step):
         stop = min(start + step, end)
         expected, tolerance = inputs.block(start, stop)
@@ -304,10 +328,10 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
         row, column = divmod(int(np.argmax(error)), n)
         if error[row, column] > worst:
             worst, place = float(error[row, column]), (start + row, column)
+            wanted = float(expected[row, column])
     row, column = place
-    expected = inputs.block(row, row + 1)[0][0, column]
     found = widened(result[row : row + 1])[0, column]
-    text = f"worst at [{row}, {column}]: found {found:.9g}, expected {expected:.9g}"
+    text = f"worst at [{row}, {column}]: found {found:.9g}, expected {wanted:.9g}"
     elements = (end - first) * n
     return Verdict(worst, elements), f"{wrong} of {elements} elements are wrong; {text}"
 
@@ -320,7 +344,7 @@ def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
     drawn = _scaled(inputs.problem, inputs.base, inputs.rows, inputs.columns, None)
     fresh = drawn if inputs.bias is None else (*drawn, inputs.bias)
     named = zip(("A", "B", "bias"), fresh, arrays, strict=False)
-    return " and ".join(name for name, was, now in named if not has_same_bits(was, now))
+    return " and ".join(name for name, was, now in named if not are_equal(was, now))
 
 
 def compare_tile(
@@ -344,20 +368,24 @@ def compare_tile(
 
 
 def _in_tolerances(found: Array, expected: Float64, tolerance: Float64) -> Float64:
-    """Returns errors in units of their tolerances; infinite for NaN and infinity."""
-    with np.errstate(over="ignore"):  # of integers, any difference is infinitely many
-        error: Float64 = np.abs(_wide(found) - expected) / np.maximum(tolerance, TINY)
-    error[~np.isfinite(error)] = np.inf
+    """Returns errors in units of their tolerances; infinite for NaN and infinity that are not expected."""
+    wide = _wide(found)
+    with np.errstate(over="ignore", invalid="ignore"):  # of integers, any difference is infinitely many
+        error: Float64 = np.abs(wide - expected) / np.maximum(tolerance, TINY)
+    is_number = np.isfinite(error)
+    if not is_number.all():
+        given, wanted = wide[~is_number], expected[~is_number]
+        error[~is_number] = np.where((given == wanted) | (np.isnan(given) & np.isnan(wanted)), 0.0, np.inf)
     return error
 
 
 def reference_bytes(problem: Problem) -> int:
     """Returns the estimated peak memory, in bytes, of drawing a problem's inputs and their reference.
 
-    It counts the arrays three times, and A, B and C once in float64.
+    It counts the arrays five times (twice between pages that fault), and A, B and C once in float64.
     """
     m, n, k = problem.sizes
-    return 3 * problem.bytes + 8 * problem.batch * (m * k + k * n + m * n)
+    return 5 * problem.bytes + 8 * problem.batch * (m * k + k * n + m * n)
 
 
 def round_inputs(numbers: Array, dtype: str) -> Array:

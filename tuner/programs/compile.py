@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
+from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.lower.device_options import DeviceOptions, Form
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tuner.programs.run.host_function import HostFunction
 
 
+@typed_arguments
 def compile_program(
     payload: str | Path,
     target: str = "auto",
@@ -95,7 +96,7 @@ def compile_program(
     composition = real_composition()
     resolved = resolve_target(target, composition, chip)
     options.require_suiting(resolved, composition)
-    bound = _checked(scripts or {})
+    bound = tuple((scripts or {}).items())
     text = payload_text(payload)
     open_device = program_support(resolved, composition).open_device
     with named_in_errors("payload" if text == payload else str(payload), text):
@@ -109,17 +110,3 @@ def compile_program(
 
     opened = open_device(resolved.detail, order, seed)
     return DeviceFunction(compiled.code, opened, why_no_groups=compiled.why_no_groups)
-
-
-def _checked(scripts: Mapping[Problem, str]) -> tuple[tuple[Problem, str], ...]:
-    """Returns the scripts as pairs with their problems.
-
-    Raises UsageError for a wrong type of key or value.
-    """
-    for pair in scripts.items():
-        for found, expected in zip(pair, (Problem, str), strict=True):
-            if not isinstance(found, expected):
-                raise UsageError(
-                    f"scripts: found {type(found).__name__}, allowed the text of a script by its Problem"
-                )
-    return tuple(scripts.items())

@@ -18,11 +18,11 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.programs.lower.entry import entry_of
+from tuner.programs.lower.resources import split_payload
 from tuner.programs.op_groups.group_program import group_program
 from tuner.programs.op_groups.linked_groups import GroupPlaces, ProcessorLevel, linked
 from tuner.programs.op_groups.memory_plan import memory_plan
 from tuner.programs.op_groups.payload import NotGrouped
-from tuner.programs.op_groups.resources import split_payload
 from tuner.programs.run.grouped_code import PROGRAM_ENTRY, GroupedCode
 from tuner.programs.run.grouped_image import GroupedImage
 from tuner.programs.run.packed_weights import packed_block, weight_plan
@@ -79,6 +79,7 @@ def compile_groups(
         groups=tuple(each.summary for each in groups),
         object_code=object_code,
         threads=threads if any(code.is_divided for code in codes) else 1,
+        asserts=any(code.asserts for code in codes),
     )
     weights = initialized(formed.program, formed.weights)
     return GroupedImage(code, packed_block(places.weights, weights), places.weights)

@@ -1,5 +1,6 @@
 """Runs compiled programs on the host, or on a device: traced, checked and timed as the device supports."""
 
+import functools
 import sys
 from contextlib import closing
 from dataclasses import dataclass
@@ -8,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tuner.core.device_program import DeviceProgram
+from tuner.core.round_quality import reliability_in_round
 from tuner.programs.comparison import outputs
+from tuner.programs.options import ProgramOptions
 from tuner.programs.request import KernelSample, ProgramRequest
 from tuner.programs.run.device_work import DeviceWork
 from tuner.programs.samples import samples_of
@@ -42,17 +45,21 @@ class ProgramRun:
 
 
 def run_on_device(
-    request: ProgramRequest, support: ProgramSupport, code: DeviceProgram, arguments: tuple[Any, ...]
+    request: ProgramRequest,
+    support: ProgramSupport,
+    code: DeviceProgram,
+    arguments: tuple[Any, ...],
+    printed: list[str],
 ) -> ProgramRun:
     """Runs a program once on a device; on hardware, if the request asks for times, times further calls.
 
-    Works on copies of ``arguments``. Raises CandidateError(LOAD), DeviceError, UsageError; on the simulator
-    also CandidateError(RUN) where an assertion of the host code fails.
+    Works on copies of ``arguments``. Appends what the program prints to ``printed``. Raises
+    CandidateError(LOAD), DeviceError, UsageError; on the simulator also CandidateError(RUN) where an
+    assertion of the host code fails.
     """
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.recording_device import RecordingDevice
 
-    printed: list[str] = []
     launches: list[LaunchSample] = []
     run_launch = _sampling(request, code, launches)
     device = _opened(request, support, write=printed.append, run_launch=run_launch)
@@ -91,22 +98,22 @@ def host_function(
 
 
 def run_on_host(
-    request: ProgramRequest, compiled: "CompiledProgram", arguments: tuple[Any, ...]
+    request: ProgramRequest, compiled: "CompiledProgram", arguments: tuple[Any, ...], printed: list[str]
 ) -> ProgramRun:
     """Runs a program once on the host and, if the request asks for times, times further calls.
 
-    Works on copies of ``arguments``. A program with interpreted kernels is not timed. Memory that is never
-    freed is reported as a defect. Raises CandidateError(LOAD, RUN), UsageError.
+    Works on copies of ``arguments``. Appends what the program prints to ``printed``. A program with
+    interpreted kernels is not timed. Memory that is never freed is reported as a defect. Raises
+    CandidateError(LOAD, RUN), UsageError.
     """
     code = compiled.code
     own = copies(arguments)
-    printed: list[str] = []
     function = host_function(compiled, printed.append)
     found = outputs(code, function(*own), own)
     leaks = function.allocations
     reports = (f"leak: {leaks} allocations on the host are never freed",) if leaks else ()
     is_timed = request.is_timed and not code.interpreted  # the interpreter's speed is not the kernel's
-    times = host_times(compiled, arguments, request.options.seed) if is_timed else None
+    times = host_times(compiled, arguments, request.options) if is_timed else None
     groups = _groups(request, compiled, function, arguments)
     return ProgramRun(found, (), reports, times, "".join(printed), groups=groups)
 
@@ -123,23 +130,29 @@ def _groups(
         return untimed(compiled.image.code.groups)
     from tuner.runtime.cpu.describe_host import describe_machine
 
-    return timed_groups(function, arguments, describe_machine(), request.options.seed)
+    return timed_groups(function, arguments, describe_machine(), request.options)
 
 
-def host_times(compiled: "CompiledProgram", arguments: tuple[Any, ...], seed: int) -> ProgramTimes:
+def host_times(
+    compiled: "CompiledProgram", arguments: tuple[Any, ...], options: ProgramOptions
+) -> ProgramTimes:
     """Returns the median time of a call on the host; all calls use one copy of ``arguments``.
 
-    ``seed`` seeds the random numbers of the measurement.
+    The program is timed twice, interleaved, next to a reference kernel: so its reliability is known.
+    ``options`` has the seed of the measurement's random numbers, and the number of threads.
     """
     from tuner.programs.run.runner_functions import discard
-    from tuner.runtime.timing import measure
+    from tuner.programs.watched_times import evidence_of, host_watch, timed_watching
+    from tuner.runtime.cpu.describe_host import describe_machine
 
     function: Any = host_function(compiled, discard)
     call = function.prepare(*copies(arguments))
-    measurement = measure(
-        lambda times: function.repeat(call, times), FINAL_EFFORT, np.random.default_rng(seed)
-    )
-    return ProgramTimes(measurement.median_s)
+    repeat = functools.partial(function.repeat, call)
+    rng = np.random.default_rng(options.seed)
+    first, again = timed_watching((repeat, repeat), FINAL_EFFORT, rng, host_watch())
+    spare_cores = describe_machine().physical_cores - options.threads
+    reliability = reliability_in_round(first, evidence_of(first, again, None, spare_cores))
+    return ProgramTimes(first.median_s, interval_s=first.interval_s, reliability=reliability)
 
 
 def reports_of(device: "AbstractDevice") -> tuple[str, ...]:

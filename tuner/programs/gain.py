@@ -3,16 +3,18 @@
 import functools
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuner.analysis.comparison import Comparable, Evidence, NotComparable, comparison
-from tuner.analysis.reliability import round_quality
+from tuner.analysis.comparison import Comparable, NotComparable, comparison
 from tuner.core.device_program import DeviceProgram
 from tuner.core.record import Measurement
-from tuner.tuning.remeasurement import FINAL_EFFORT, noise_of
+from tuner.core.reliability import Reliability
+from tuner.core.round_quality import Evidence, reliability_in_round
+from tuner.programs.watched_times import evidence_of, host_watch, timed_watching
+from tuner.tuning.remeasurement import FINAL_EFFORT
 
 if TYPE_CHECKING:
     from tuner.core.device import AbstractDevice
@@ -37,14 +39,16 @@ class TimedPair:
         Args:
             spare_cores: number of cores without a timed thread, whether other processes use them or not.
         """
-        quality = round_quality(
-            noise_of(self.bound, self.bound_again),
-            None if self.bound.host else self.plain,  # on a GPU only the program itself shows a drift
-            self.bound.host,
-            quietest_anchor_s=None,
-            spare_cores=spare_cores,
-        )
-        return comparison(self.bound, self.plain, Evidence(True, quality.noise, quality.unreliable))
+        return comparison(self.bound, self.plain, self._evidence(spare_cores))
+
+    def reliability(self, spare_cores: int) -> Reliability:
+        """Returns how reliable the times of calls are; ``spare_cores`` as of ``gain``."""
+        return reliability_in_round(self.bound, self._evidence(spare_cores))
+
+    def _evidence(self, spare_cores: int) -> Evidence:
+        # on a GPU only the program itself shows a drift
+        reference = None if self.bound.host else self.plain
+        return evidence_of(self.bound, self.bound_again, reference, spare_cores)
 
 
 def timed_on_host(
@@ -70,21 +74,9 @@ def timed_functions(
     As ``timed_on_host``, for programs that are loaded.
     """
     from tuner.programs.execution import copies
-    from tuner.runtime import timing
-    from tuner.runtime.cpu.host_watch import HostWatch
-    from tuner.runtime.cpu.thread_team import ThreadTeam
 
-    repeats = [_repeating(each, copies(arguments)) for each in functions]
-    watch = HostWatch(ThreadTeam(1))
-    stopwatches = [timing.with_untimed_calls(timing.stopwatch_of(repeat)) for repeat in repeats]
-    before = watch.read()
-    *times, reference_kernel = timing.measure_together_by(
-        (*stopwatches, timing.with_untimed_calls(watch.reference_kernel)),
-        FINAL_EFFORT,
-        np.random.default_rng(seed),
-    )
-    host = watch.conditions(before, watch.read(), reference_kernel.samples_s)
-    return TimedPair(*(replace(each, host=host) for each in times))
+    repeats = tuple(_repeating(each, copies(arguments)) for each in functions)
+    return TimedPair(*timed_watching(repeats, FINAL_EFFORT, np.random.default_rng(seed), host_watch()))
 
 
 def _repeating(function: Any, arguments: tuple[Any, ...]) -> Callable[[int], None]:

@@ -8,16 +8,18 @@ import numpy as np
 
 from tuner.core.errors import UsageError
 from tuner.core.explained_group import ExplainedGroup
+from tuner.core.round_quality import reliability_in_round
 from tuner.core.target import Effort
 from tuner.programs.compiler import CompiledProgram
 from tuner.programs.execution import copies
 from tuner.programs.explained_groups import with_shares
 from tuner.programs.gain import TimedPair, timed_functions
+from tuner.programs.options import ProgramOptions
 from tuner.programs.run.grouped_function import GroupedFunction
+from tuner.programs.watched_times import evidence_of, host_watch, timed_watching
 from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.runtime.timing import measure_together
 
-GROUP_EFFORT = Effort(budget_s=0.02, min_samples=5, max_samples=15)  # of each group, per program
+GROUP_EFFORT = Effort(budget_s=0.02, min_samples=6, max_samples=15)  # of each group, per program
 
 
 @dataclass(frozen=True)
@@ -29,19 +31,20 @@ class TimedGroups:
 
 
 def timed_groups(
-    tuned: CompiledProgram, untuned: CompiledProgram, arguments: tuple[Any, ...], seed: int
+    tuned: CompiledProgram, untuned: CompiledProgram, arguments: tuple[Any, ...], options: ProgramOptions
 ) -> TimedGroups:
     """Times two programs of the same groups on this processor.
 
-    ``seed`` seeds the random order of the calls. Raises UsageError for programs that are not compiled as
-    groups.
+    ``options`` has the seed of the random order of the calls, and the number of threads. Raises
+    UsageError for programs that are not compiled as groups.
     """
     if tuned.image is None or untuned.image is None:
         raise UsageError(f"no groups: {tuned.why_no_groups or untuned.why_no_groups}")
     images = (tuned.image, untuned.image, tuned.image)
     functions = tuple(GroupedFunction(each.code, each.weights) for each in images)
-    pair = timed_functions(functions, arguments, seed)
-    rng = np.random.default_rng(seed)
+    pair = timed_functions(functions, arguments, options.seed)
+    rng, watch, machine = np.random.default_rng(options.seed), host_watch(), describe_machine()
+    spare_cores = machine.physical_cores - options.threads
     after, before, _ = functions
     calls = (after.prepare(*copies(arguments)), before.prepare(*copies(arguments)))
     for function, call in zip((after, before), calls, strict=True):
@@ -52,6 +55,7 @@ def timed_groups(
             functools.partial(function.repeat_group, call, number)
             for function, call in zip((after, before), calls, strict=True)
         )
-        times = measure_together(both, GROUP_EFFORT, rng)
-        found.append(ExplainedGroup(group, times[0].median_s, before_s=times[1].median_s))
-    return TimedGroups(pair, with_shares(tuple(found), describe_machine()))
+        ours, earlier, again = timed_watching((*both, both[0]), GROUP_EFFORT, rng, watch)
+        reliability = reliability_in_round(ours, evidence_of(ours, again, None, spare_cores))
+        found.append(ExplainedGroup(group, ours.median_s, before_s=earlier.median_s, reliability=reliability))
+    return TimedGroups(pair, with_shares(tuple(found), machine, pair.bound.median_s))

@@ -19,7 +19,7 @@ from tuner.programs.positions import named_in_errors
 from tuner.programs.program_outcome import program_result
 from tuner.programs.request import ProgramReport, ProgramRequest
 from tuner.programs.tunable_groups import TunableGroups
-from tuner.programs.tuning import RUN_TIMEOUT_S, TunedProblem, TunedProgram
+from tuner.programs.tuning import RUN_TIMEOUT_S, TunedProblem, TunedProgram, with_times
 from tuner.tuning.composition import Composition
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.many_shapes.group_events import GroupObserver
@@ -145,12 +145,10 @@ class GroupTuning:
         except TunerError as error:
             return replace(result, gain=NotComparable(str(error)))
         spare_cores = self.composition.machine().physical_cores - request.options.threads
-        calls = (timed.pair.bound.median_s, timed.pair.plain.median_s)
-        with_calls = [replace(report, times=replace(report.times, call_s=call_s)) for call_s in calls]
         return replace(
             result,
-            report=with_calls[0],
-            plain=with_calls[1],
+            report=with_times(report, timed.pair, timed.pair.bound, spare_cores),
+            plain=with_times(report, timed.pair, timed.pair.plain, spare_cores),
             gain=timed.pair.gain(spare_cores),
             groups=timed.groups,
         )

@@ -43,9 +43,8 @@ class ProgramOptions:
         for name, found, is_met in self._changed():
             if not is_met(support):
                 allowed = kinds_with(is_met, composition)
-                raise UsageError(
-                    f"{name}={found!r} cannot be combined with target {target}, only with {allowed}"
-                )
+                option = name if found is True else f"{name} {found}"
+                raise UsageError(f"{option} cannot be combined with target {target}, only with {allowed}")
 
     def _changed(self) -> Iterator[tuple[str, object, Callable[[ProgramSupport], bool]]]:
         """Yields the name, value and target requirement of each option that differs from its default."""

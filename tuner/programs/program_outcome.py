@@ -1,8 +1,9 @@
 """What came of a tuned program, as it is stored."""
 
-from tuner.analysis.comparison import Comparable
+from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.core.median_interval import MedianInterval
 from tuner.core.program_result import ProgramResult
+from tuner.core.reliability import NOT_RECORDED, Reliability
 from tuner.programs.request import ProgramReport
 from tuner.programs.tuning import TunedProgram
 
@@ -18,7 +19,13 @@ def program_result(tuned: TunedProgram) -> ProgramResult:
         tuned.groups,
         tuned.left_out,
         tuned.baselines,
+        _reliability(tuned.report),
+        gain.reason if isinstance(gain, NotComparable) else "",
     )
+
+
+def _reliability(report: ProgramReport | None) -> Reliability:
+    return NOT_RECORDED if report is None or report.times is None else report.times.reliability
 
 
 def _call_s(report: ProgramReport | None) -> float | None:

@@ -18,6 +18,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.group_code import compile_group
 from tuner.mlir.cpu.jit_guards import DECLARATION
 from tuner.mlir.group_problem import group_problem
+from tuner.programs.lower.indirect_indices import EXTRACT, assert_indirect_indices
 from tuner.programs.useful_threads import useful_threads
 from tuner.scripts.default import first_configuration, no_strategy
 
@@ -73,8 +74,17 @@ def _as_loops(group: OpGroup, reason: str, threads: int) -> ScheduledGroup:
     summary = CompiledGroup(
         group.kind, group.ops, "", (), LOOPS, reason, _element(group), flop, _moved_bytes(group)
     )
-    code = _compiled(group.text, None, useful_threads(summary, threads))
+    text = _with_asserted_indices(group.text) if EXTRACT in group.text else group.text
+    code = _compiled(text, None, useful_threads(summary, threads))
     return ScheduledGroup(code, replace(summary, is_divided=code.is_divided))
+
+
+def _with_asserted_indices(text: str) -> str:
+    """Returns a group's text with an assertion of each index that is data; only loops have such indices."""
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(text, "group")
+        assert_indirect_indices(module.body.operations[0].operation)
+        return str(module)
 
 
 def _compiled(text: str, script: str | None, threads: int) -> GroupCode:

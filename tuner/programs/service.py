@@ -1,7 +1,7 @@
 """Runs a whole program in a child process, so that a crash or hang does not end the caller's process."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from tuner.core.chips import chip_of
 from tuner.core.device import DeviceError
 from tuner.core.device_program import DeviceProgram
-from tuner.core.errors import CandidateError, Stage, failing_at
+from tuner.core.errors import CandidateError, Failure, Stage, TunerError, failing_at
 from tuner.core.problem import Problem
 from tuner.programs.arguments import make_arguments, type_text
 from tuner.programs.comparison import compare, compare_printed, outputs
@@ -40,13 +40,39 @@ class LoweredText:
     text: str  # MLIR, or PTX
 
 
-def run_in_child(request: ProgramRequest, timeout_s: float) -> ProgramReport:
+@dataclass(frozen=True)
+class _StoppedRun:
+    """A run that failed after it had printed something."""
+
+    failure: Failure
+    printed: str
+
+
+def run_in_child(
+    request: ProgramRequest, timeout_s: float, show: Callable[[str], object] | None = None
+) -> ProgramReport:
     """Runs a program in a child process, as ``run_program`` does, and returns its report.
 
+    ``show`` receives what a program printed that fails after that, except in a crash or at ``timeout_s``.
     Raises UsageError for mistakes of the user, TunerError where the run fails, crashes or exceeds
     ``timeout_s``.
     """
-    return call_in_child(NAME, partial(run_program, request), timeout_s)
+    outcome = call_in_child(NAME, partial(_run_or_stop, request), timeout_s)
+    if isinstance(outcome, ProgramReport):
+        return outcome
+    if show is not None:
+        show(outcome.printed)
+    raise TunerError(f"{NAME}: {outcome.failure.reason}")
+
+
+def _run_or_stop(request: ProgramRequest) -> "ProgramReport | _StoppedRun":
+    printed: list[str] = []
+    try:
+        return run_program(request, printed)
+    except CandidateError as error:
+        if not printed:
+            raise
+        return _StoppedRun(error.failure, "".join(printed))
 
 
 def time_pair_in_child(request: ProgramRequest, timeout_s: float) -> TimedPair:
@@ -91,16 +117,17 @@ def time_groups_in_child(request: ProgramRequest, timeout_s: float) -> TimedGrou
     return call_in_child(NAME, partial(time_groups, request), timeout_s)
 
 
-def run_program(request: ProgramRequest) -> ProgramReport:
+def run_program(request: ProgramRequest, printed: list[str] | None = None) -> ProgramReport:
     """Compiles and runs a program; compares and times it if the request asks for it; returns the report.
 
-    The comparison (``is_compared``) is with the same payload on the host, with its matmuls as loops. Times
-    (``is_timed``) need hardware: a simulated or interpreted run has none.
+    What the program prints is appended to ``printed`` too, also where it fails after that. The comparison
+    (``is_compared``) is with the same payload on the host, with its matmuls as loops. Times (``is_timed``)
+    need hardware: a simulated or interpreted run has none.
 
     Raises CandidateError: at stage BIND for the user's mistakes, at stage RUN for device errors.
     """
     with _as_failures():
-        return _run(request)
+        return _run(request, [] if printed is None else printed)
 
 
 def time_pair(request: ProgramRequest) -> TimedPair:
@@ -172,10 +199,9 @@ def time_groups(request: ProgramRequest) -> TimedGroups:
         compiler = _compiler(request)
         tuned = _compile(compiler, request, as_groups=True)
         untuned = _compile(compiler, replace(request, database=""), as_groups=True)
-        seed = request.options.seed
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(request.options.seed)
         arguments = make_arguments(tuned.code.arguments, request.arguments, rng)
-        return timed_groups(tuned, untuned, arguments, seed)
+        return timed_groups(tuned, untuned, arguments, request.options)
 
 
 def find_problems(text: str, entry: str | None) -> tuple[Problem, ...]:
@@ -203,16 +229,16 @@ def _compiler(request: ProgramRequest) -> ProgramCompiler:
     return ProgramCompiler.of(request.target, real_composition())
 
 
-def _run(request: ProgramRequest) -> ProgramReport:
+def _run(request: ProgramRequest, printed: list[str]) -> ProgramReport:
     compiler = _compiler(request)
     compiled, support = _compile(compiler, request, as_groups=True), compiler.support
     rng = np.random.default_rng(request.options.seed)
     arguments = make_arguments(compiled.code.arguments, request.arguments, rng)
     if not support.has_device:
-        _require_in_bounds(compiler, request, arguments)
-        ran = run_on_host(request, compiled, arguments)
+        _require_in_bounds(compiler, request, arguments, printed)
+        ran = run_on_host(request, compiled, arguments, printed)
     else:
-        ran = run_on_device(request, support, compiled.code, arguments)
+        ran = run_on_device(request, support, compiled.code, arguments, printed)
     return ProgramReport(
         entry=compiled.code.entry,
         arguments=tuple(type_text(kind) for kind in compiled.code.arguments),
@@ -263,13 +289,16 @@ def _comparisons(
 
 
 def _require_in_bounds(
-    compiler: ProgramCompiler, request: ProgramRequest, arguments: tuple[Any, ...]
+    compiler: ProgramCompiler, request: ProgramRequest, arguments: tuple[Any, ...], printed: list[str]
 ) -> None:
-    """Runs the program once with bounds checks. Raises CandidateError(RUN) for an access out of bounds."""
-    from tuner.programs.run.host_function import HostFunction
-    from tuner.programs.run.runner_functions import discard
+    """Runs the program once with bounds checks. Raises CandidateError(RUN) for an access out of bounds.
 
-    HostFunction(_compile(compiler, request, is_checked=True).code, discard)(*copies(arguments))
+    What a run that fails has printed is in ``printed`` then.
+    """
+    from tuner.programs.run.host_function import HostFunction
+
+    HostFunction(_compile(compiler, request, is_checked=True).code, printed.append)(*copies(arguments))
+    printed.clear()
 
 
 def _compile(

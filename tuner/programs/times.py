@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from tuner.core.reliability import NOT_RECORDED, Reliability
+
 SERIAL_OVERLAP = 1.05  # sum of kernel times over busy time; up to this ratio streams have no benefit
 
 
@@ -26,6 +28,8 @@ class ProgramTimes:
     call_s: float  # median of whole calls, host to host
     kernels: tuple[KernelTime, ...] = ()  # of one call; () without a device
     streams: int = 0  # number of streams that the program uses
+    interval_s: tuple[float, float] | None = None  # 95 %, of the median; None: not known
+    reliability: Reliability = NOT_RECORDED  # of ``call_s``
 
     @property
     def kernel_s(self) -> float:

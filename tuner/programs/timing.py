@@ -10,6 +10,7 @@ import numpy as np
 
 from tuner.core.device import AbstractDevice
 from tuner.core.device_program import DeviceProgram
+from tuner.core.round_quality import reliability_in_round
 from tuner.programs.times import KernelTime, ProgramTimes
 from tuner.tuning.remeasurement import FINAL_EFFORT
 
@@ -25,12 +26,19 @@ def time_on_device(
     """
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.runner_functions import discard
-    from tuner.runtime.timing import measure
+    from tuner.programs.watched_times import evidence_of
+    from tuner.runtime.timing import measure_together
 
     with closing(DeviceFunction(code, device, discard)) as program:
         call = functools.partial(repeat, program, arguments)
-        measurement = measure(call, FINAL_EFFORT, np.random.default_rng(seed))
-    return ProgramTimes(measurement.median_s, kernel_times(device, code, arguments), code.stream_slots)
+        first, again = measure_together((call, call), FINAL_EFFORT, np.random.default_rng(seed))
+    return ProgramTimes(
+        first.median_s,
+        kernel_times(device, code, arguments),
+        code.stream_slots,
+        interval_s=first.interval_s,
+        reliability=reliability_in_round(first, evidence_of(first, again, again, spare_cores=0)),
+    )
 
 
 def kernel_times(

@@ -10,6 +10,7 @@ from tuner.core.errors import TunerError, UsageError
 from tuner.core.explained_group import ExplainedGroup
 from tuner.core.problem import Problem
 from tuner.core.program_result import ProgramBaseline
+from tuner.core.record import Measurement
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.programs.gain import TimedPair
@@ -176,8 +177,9 @@ class ProgramTuning:
             pair = self.parts.time_pair(request)
         except TunerError as error:
             return report, plain, NotComparable(str(error))
-        gain = pair.gain(self.composition.machine().physical_cores - 1)  # a program runs in one thread
-        return _with_call(report, pair.bound.median_s), _with_call(plain, pair.plain.median_s), gain
+        spare_cores = self.composition.machine().physical_cores - 1  # a program runs in one thread
+        report = with_times(report, pair, pair.bound, spare_cores)
+        return report, with_times(plain, pair, pair.plain, spare_cores), pair.gain(spare_cores)
 
     def _tune_one(self, problem: Problem, settings_of: SettingsOf) -> TunedProblem:
         try:
@@ -206,5 +208,14 @@ class ProgramTuning:
         return next(iter(self.store.trials(verified)), None)
 
 
-def _with_call(report: ProgramReport, call_s: float) -> ProgramReport:
-    return report if report.times is None else replace(report, times=replace(report.times, call_s=call_s))
+def with_times(report: ProgramReport, pair: TimedPair, time: Measurement, spare_cores: int) -> ProgramReport:
+    """Returns a report with the time of its calls in a pair, and how reliable it is; unchanged if untimed."""
+    if report.times is None:
+        return report
+    times = replace(
+        report.times,
+        call_s=time.median_s,
+        interval_s=time.interval_s,
+        reliability=pair.reliability(spare_cores),
+    )
+    return replace(report, times=times)

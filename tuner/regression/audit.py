@@ -5,14 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tuner.analysis.reliability import round_quality
 from tuner.analysis.selected_result import timed
 from tuner.core.bench import BoundRecord
 from tuner.core.errors import CandidateError, Failure, TunerError
 from tuner.core.machine import Compiler
 from tuner.core.record import Measurement, Record
+from tuner.core.round_quality import round_quality
 from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.core.target import Script
+from tuner.core.time_text import seconds_text
 from tuner.core.version import __version__
 from tuner.regression.reevaluation import EvaluationCase, bench_of, evaluated, known_code
 from tuner.run_history.best_known import best_trials_here
@@ -149,7 +150,7 @@ def _with_outcome(
     if is_slower and disturbed:
         return Audited(trial, AuditStatus.NOT_EVALUATED, f"other code, cannot tell: {disturbed}", run=run)
     status = AuditStatus.SLOWER if is_slower else AuditStatus.TIMED_AGAIN
-    recorded = f"other code, recorded {timed(trial).median_s * 1e6:.2f} us in another session"
+    recorded = f"other code, recorded {seconds_text(timed(trial).median_s)} in another session"
     return Audited(trial, status, recorded, outcome.median_s, run)
 
 

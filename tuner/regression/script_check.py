@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tuner.analysis.comparison import Evidence, NotComparable, comparison
+from tuner.analysis.comparison import NotComparable, comparison
 from tuner.analysis.paired_slowdown import (
     LEAST_SESSIONS,
     Finding,
@@ -15,12 +15,12 @@ from tuner.analysis.paired_slowdown import (
     finding_of,
 )
 from tuner.analysis.relative_slowdown import RelativeSlowdown, RoundTimes, relative_slowdown
-from tuner.analysis.reliability import round_quality
 from tuner.core.bench import AbstractBench, BoundRecord
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure
 from tuner.core.record import Measurement, Verdict
 from tuner.core.recorded_round import RecordedRound
+from tuner.core.round_quality import Evidence, round_quality
 from tuner.core.target import Script
 from tuner.regression.gate import SESSION_EFFORT
 from tuner.regression.reevaluation import EvaluationCase, bench_of, evaluated
@@ -212,7 +212,8 @@ def _sessions(
             baseline.samples_s if baseline and is_same_library else None,
             None if host is None else host.panel_product_s,
         )
-        yield _Session(kernel, times, ratio.reason if isinstance(ratio, NotComparable) else "")
+        why = ratio.reason if isinstance(ratio, NotComparable) and not ratio.is_equal else ""
+        yield _Session(kernel, times, why)
 
 
 def _conclusion(

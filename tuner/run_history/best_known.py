@@ -49,14 +49,20 @@ def best_here(
 
     ``text`` is a target or a kind of target, such as "cpu"; "auto" is the first target that can be timed here
     and has a result. ``threads`` None: over all numbers of threads. Raises UsageError where no time is
-    stored, or where the target does not work on this machine.
+    stored, or where the target does not work on this machine or with the problem's types.
     """
-    timed = tuple(timed_here(composition)) if text == AUTO else ()
+    if text != AUTO:
+        target = resolve_target(text, composition)
+        composition.kind(target).require_types(problem, target)
+        return _best_of(store, composition, problem, target, text, threads)
+    timed = [target for target in timed_here(composition) if _takes(composition, problem, target)]
+    if not timed:
+        taking = _first_taking(composition, problem)
+        raise _nothing_known(store, problem, TaskQuery.of(problem, target=taking, threads=threads))
     for target in timed[:-1]:
         with contextlib.suppress(UsageError):
             return _best_of(store, composition, problem, target, target.kind, threads)
-    last = timed[-1] if timed else resolve_target(text, composition)
-    return _best_of(store, composition, problem, last, last.kind if text == AUTO else text, threads)
+    return _best_of(store, composition, problem, timed[-1], timed[-1].kind, threads)
 
 
 def best_known(
@@ -92,6 +98,23 @@ def best_trials_here(store: "Store", composition: Composition, query: TrialQuery
 
     found = best_results(store, query, is_of_here)
     return tuple(sorted((each.best for each in found.values()), key=lambda trial: (trial.created, trial.id)))
+
+
+def _takes(composition: Composition, problem: Problem, target: TargetName) -> bool:
+    """Returns whether a target computes with the problem's types."""
+    try:
+        composition.kind(target).require_types(problem, target)
+    except UsageError:
+        return False
+    return True
+
+
+def _first_taking(composition: Composition, problem: Problem) -> str | None:
+    """Returns the name of the first target that works here and computes with the problem's types, if any."""
+    working = (
+        TargetName(status.name, status.chip) for status in composition.targets() if status.is_available
+    )
+    return next((target.kind for target in working if _takes(composition, problem, target)), None)
 
 
 def _best_of(
@@ -134,10 +157,13 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageEr
             f"{what}: nothing measured on {task.machine!r}, only on {found}",
             "choose with --machine, in Python with machine=",
         )
-    verified = store.trials(TrialQuery(task, status="verified", limit=1))
+    verified = store.trials(TrialQuery(task, status="verified", sort="-created", limit=1))
     if verified:
-        line = f"{what}: nothing measured, only verified"
-        return UsageError(line, f"tuner history --run {verified[0].run} --status verified")
+        return UsageError(
+            f"{what}: nothing measured, only verified, which ranks nothing; the latest such trial is "
+            f"{verified[0].id} of run {verified[0].run}",
+            f"tuner export --trial {verified[0].id}",
+        )
     return UsageError(f"{what}: nothing measured yet", tune_command(task))
 
 

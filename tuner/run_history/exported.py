@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner.analysis.alignment import sensitivity_text
-from tuner.analysis.comparison import NotComparable
+from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.analysis.paired_slowdown import lower_quartile
-from tuner.analysis.run_comparison import against_baseline
+from tuner.analysis.run_comparison import against_baseline, distrust
 from tuner.analysis.selected_result import timed
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
@@ -112,10 +112,15 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
         run=trial.run,
         mlir=run.compiler.mlir,
         date=utc_text(trial.created),
+        reliability=trial.reliability,
         unreliable=trial.unreliable,
+        ratio=compared.speed if isinstance(compared, Comparable) else None,
+        ratio_interval=None if compared is None else compared.speed_interval,
         round=_recorded_round(run, trial),
         no_ratio=compared.reason if isinstance(compared, NotComparable) else "",
-        sensitive=sensitivity_text(time, record.problem),
+        sensitive=sensitivity_text(
+            time, record.problem, run.noise, "" if time is None else distrust(run, trial)
+        ),
         unverified=_why_unverified(record),
     )
 

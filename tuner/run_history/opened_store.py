@@ -6,7 +6,7 @@ from tuner.core.errors import UsageError
 from tuner.core.runs import TaskQuery
 from tuner.db.address import is_missing, parse_address
 from tuner.db.store import Store
-from tuner.run_history.which_database import which_database
+from tuner.run_history.which_database import is_named, which_database
 from tuner.tuning.advice import tune_command
 
 
@@ -21,10 +21,11 @@ def open_or_create(named: str | Path | None) -> Store:
 def open_known(named: str | Path | None) -> Store:
     """Opens the results database ``named`` for queries; never creates a file.
 
-    None: the default database, which counts as empty where its file is missing. Raises UsageError for a named
-    file that does not exist, and for a database that cannot be opened.
+    The user's own database, where neither ``named`` nor the environment names another, counts as empty if
+    its file is missing. Raises UsageError for a named file that does not exist, and for a database that
+    cannot be opened.
     """
-    return Store.open_or_empty(which_database(None)) if named is None else open_existing(named)
+    return open_existing(named) if is_named(named) else Store.open_or_empty(which_database(None))
 
 
 def open_existing(named: str | Path | None) -> Store:

@@ -21,6 +21,7 @@ from tuner.core.problem import (
     shape_text,
 )
 from tuner.core.runs import RunQuery, TaskQuery, TrialQuery
+from tuner.core.typed_arguments import typed
 from tuner.run_history.best_trials import RunResult, best_results, group_of
 from tuner.run_history.trials import Trials
 from tuner.tuning.tuned_run import TunedRun, tuned_run
@@ -36,6 +37,13 @@ PROBLEM_OPTIONS = {  # condition -> allowed values
     "output": ("", *OUTPUTS),
     "align": ALIGNMENTS,
     "cache": CACHES,
+}
+
+ASKED_TYPES: Mapping[str, Any] = {  # of conditions that have more forms than the fields of a query
+    "shape": str | tuple[int, ...] | None,
+    "dtype": object,  # numpy's types as well
+    "output": object,
+    "since": datetime.datetime | str | None,
 }
 
 
@@ -61,10 +69,14 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
     if "op" in conditions:  # as on the command line
         conditions["operation"] = conditions.pop("op")
     of_task = tuple(field.name for field in fields(TaskQuery))
-    allowed = of_task + tuple(field.name for field in fields(query) if field.name != "task")
-    for name in conditions:
-        if name not in allowed:
-            raise unknown_value(asker, name, allowed)
+    types = {each.name: each.type for each in (*fields(TaskQuery), *fields(query)) if each.name != "task"}
+    types |= {name: asked for name, asked in ASKED_TYPES.items() if name in types}
+    for name, given in conditions.items():
+        if name not in types:
+            raise unknown_value(asker, name, tuple(types))
+        conditions[name] = typed(name, given, types[name])
+    if isinstance(conditions.get("shape"), tuple | list):
+        conditions["shape"] = "x".join(map(str, conditions["shape"]))
     conditions |= problem_conditions(conditions)
     match conditions.get("since"):
         case str(text):

@@ -76,6 +76,7 @@ def _row(trial: StoredTrial) -> dict[str, Any]:
         "reason": failure and failure.reason,
         "median_s": trial.time_s,
         "early_stopped_after": trial.early_stopped and len(trial.early_stopped.samples_s),  # samples
+        "reliability": trial.reliability.text,
         "unreliable": trial.unreliable or None,
         "stale": trial.stale or None,
         "created": trial.created,

@@ -22,7 +22,12 @@ def which_database(named: str | Path | None) -> str:
     """
     if not isinstance(named, str | Path | None):
         raise UsageError(f"database: found {named!r}, allowed a file's path or a URL")
-    return str(named if named is not None else os.environ.get(VARIABLE) or _default_file())
+    return str(named if named is not None else os.environ.get(VARIABLE) or default_file())
+
+
+def is_named(named: str | Path | None) -> bool:
+    """Returns whether a database was named, by ``named`` or in the environment; else it is the user's own."""
+    return named is not None or bool(os.environ.get(VARIABLE))
 
 
 def database_text(named: str | Path | None) -> str:
@@ -49,7 +54,8 @@ def naming_database(named: str | Path | None) -> Iterator[None]:
         raise
 
 
-def _default_file() -> Path:
+def default_file() -> Path:
+    """Returns the path of the user's own database, where none is named."""
     import platformdirs
 
     return platformdirs.user_data_path("tuner") / "tuner.db"

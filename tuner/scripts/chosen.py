@@ -16,6 +16,7 @@ from tuner.space.search_space import SearchSpace
 if TYPE_CHECKING:
     from tuner.scripts.schedule.schedule import Schedule
 
+MAIN = "__transform_main"  # the sequence that the interpreter runs
 PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
 
 
@@ -75,7 +76,12 @@ def _of_name(given: str, space_file: SpaceFile) -> ChosenStrategy:
             f"strategy {given!r}: its knobs are missing in {space_file.name}",
             f"describe strategies.{name} there",
         )
-    load_strategy(name, path)
+    text = load_strategy(name, path).text
+    if not text.strip() or (_is_plain(chosen) and MAIN not in text):
+        raise UsageError(
+            f"strategy {given!r}: found no sequence @{MAIN}, which a transform script begins with",
+            "tuner new-strategy NAME",
+        )
     return chosen
 
 

@@ -12,7 +12,9 @@ from tuner.core.errors import UsageError
 from tuner.core.printable import printable
 from tuner.core.problem import WARM, Problem
 from tuner.core.recorded_round import RecordedRound, Seconds
+from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.target_name import TargetName
+from tuner.core.time_text import interval_text, seconds_text
 from tuner.scripts.needed_instructions import instructions_needed
 
 THREADS_LIMIT = 4096  # more than any machine of today has
@@ -44,7 +46,10 @@ class ScriptProvenance:
     median_s: Seconds | None  # None: verified, on a target that times nothing
     interval_s: tuple[Seconds, Seconds] | None
     baseline: BaselineMedian | None = None
+    reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of the time
     unreliable: str = ""  # why the time cannot be relied on; "" where it can
+    ratio: float | None = None  # the baseline's time over this one; None: ``no_ratio`` says why
+    ratio_interval: tuple[float, float] | None = None  # 95 %
     round: RecordedRound | None = None  # None: exported by an older tuner, or timed alone
     no_ratio: str = ""  # why the time must not be compared with the baseline's; "" where it may
     sensitive: str = ""  # at which other alignment of operands it is slower; "" where it is not, or not timed
@@ -129,6 +134,7 @@ def _header_lines(provenance: ScriptProvenance) -> list[str]:
         f"strategy  {provenance.strategy}",
         f"knobs     {', '.join(f'{name}={value}' for name, value in provenance.knobs)}",
         f"time      {_time_text(provenance)}",
+        *[f"reliable  {provenance.reliability.answer}"] * (provenance.median_s is not None),
         f"baseline  {_baseline_text(provenance)}",
         f"trial     {provenance.trial} of run {provenance.run}",
         f"mlir      {provenance.mlir}",
@@ -155,21 +161,24 @@ def _time_text(provenance: ScriptProvenance) -> str:
         return f"none: {provenance.unverified}"
     if provenance.median_s is None or provenance.interval_s is None:
         return "none: verified, not timed"
-    low, high = provenance.interval_s
-    interval = f"95 % interval {low * 1e6:.2f} .. {high * 1e6:.2f} us"
-    return f"{provenance.median_s * 1e6:.2f} us ({interval}), {provenance.gflop_per_s:.2f} GFLOP/s"
+    interval = f"95 % interval {interval_text(provenance.interval_s)}"
+    return f"{seconds_text(provenance.median_s)} ({interval}), {provenance.gflop_per_s:.2f} GFLOP/s"
 
 
 def _baseline_text(provenance: ScriptProvenance) -> str:
     if provenance.baseline is None or provenance.median_s is None:
         return "not measured"
     name, median_s = provenance.baseline.name, provenance.baseline.median_s
-    ratio = f"ratio {median_s / provenance.median_s:.3f}"
+    return f"{name}: {seconds_text(median_s)}, {_ratio_text(provenance)}"
+
+
+def _ratio_text(provenance: ScriptProvenance) -> str:
+    if provenance.ratio is not None and provenance.ratio_interval is not None:
+        low, high = provenance.ratio_interval
+        return f"ratio {provenance.ratio:.3f} (95 % interval {low:.3f} .. {high:.3f})"
     if provenance.unreliable:
-        ratio = f"unreliable: {provenance.unreliable}"
-    elif provenance.no_ratio:
-        ratio = f"no ratio: {provenance.no_ratio}"
-    return f"{name}: {median_s * 1e6:.2f} us, {ratio}"
+        return "no ratio to an unreliable time"
+    return f"no ratio: {provenance.no_ratio or provenance.reliability.reason}"
 
 
 def _to_json(provenance: ScriptProvenance) -> str:

@@ -10,7 +10,7 @@ from tuner.core.errors import UsageError
 from tuner.space.operators import ARITHMETIC, COMPARISONS
 
 if TYPE_CHECKING:
-    from tuner.space.partial_arithmetic import Operand
+    from tuner.space.partial_arithmetic import Mask, Operand
 
 LENGTH_LIMIT = 1000  # characters of an expression
 DEPTH_LIMIT = 40  # nested parts of an expression
@@ -55,6 +55,12 @@ class Expression:
                 f"{self.where}: {self.text!r}: {error}; arithmetic is for numbers below 2**1024, "
                 "== != in also for texts"
             ) from None
+
+    def undefined(self, values: "Mapping[str, Operand]") -> "Mask":
+        """Returns at which points of ``values``, as of ``evaluate``, a division by zero decides."""
+        from tuner.space import evaluation
+
+        return evaluation.evaluate(self.tree, values).undefined
 
     def require(self, known: Collection[str]) -> None:
         """Raises UsageError when the expression uses a name that is not in ``known``."""

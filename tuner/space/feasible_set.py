@@ -22,6 +22,7 @@ from tuner.space.row_sample import ROWS_LIMIT, SAMPLE_ROWS, Rows, rows_of
 from tuner.space.search_space import SearchSpace
 
 EXACT_LIMIT = 5_000_000  # combinations up to which rejections are counted exactly
+UNDEFINED_SAMPLE = 1000  # combinations for which a constraint is evaluated, to say why it never holds
 SAMPLE_SIZE = 200_000  # combinations visited to estimate the counts of a larger set
 SAMPLE_SEED = 20_260_101  # fixed: equal spaces give equal estimates
 
@@ -86,6 +87,14 @@ class FeasibleSet:
     def is_sample(self) -> bool:
         """Returns whether the set holds a sample of the allowed configurations, as there are too many."""
         return any(rows.is_sample for rows in self.sets)
+
+    def empty(self) -> tuple[str, ...]:
+        """Returns a line for each strategy without an allowed configuration: the constraint that leaves none.
+
+        Raises UsageError where a search for it takes too long.
+        """
+        pairs = zip(self.spaces, self.sets, strict=True)
+        return tuple(_leaves_none(space, _rejecting(space)) for space, rows in pairs if not len(rows.index))
 
     @property
     def cartesian(self) -> int:
@@ -278,13 +287,26 @@ def _indices(space: SearchSpace, candidates: tuple[Candidate, ...]) -> Indices:
 
 def _why_empty(space: SearchSpace) -> str:
     """Returns a message that names the first constraint, in file order, after which nothing is left."""
+    constraint = _rejecting(space)
+    return f"{constraint.where}: {_leaves_none(space, constraint)}"
+
+
+def _rejecting(space: SearchSpace) -> Expression:
+    """Returns the first constraint of an empty space, in file order, after which nothing is left."""
     for count, constraint in enumerate(space.constraints, start=1):
         if not enumeration.is_possible(space, space.constraints[:count]):
-            return (
-                f"{constraint.where}: {constraint.text!r} leaves strategy {space.strategy} none "
-                f"of {space.cartesian} combinations"
-            )
+            return constraint
     raise AssertionError(f"{space.strategy} is not empty")
+
+
+def _leaves_none(space: SearchSpace, constraint: Expression) -> str:
+    drawn = enumeration.cartesian_sample(space, UNDEFINED_SAMPLE, np.random.default_rng(SAMPLE_SEED))
+    values = {
+        knob.name: np.array(knob.choices)[picks] for knob, picks in zip(space.knobs, drawn.T, strict=True)
+    }
+    is_undefined = np.all(constraint.undefined({**dict(space.variables), **values}))
+    why = ", as it divides by zero" if is_undefined else ""
+    return f"{constraint.text!r} leaves strategy {space.strategy} none of {space.cartesian} combinations{why}"
 
 
 def _rejected(space: SearchSpace, feasible: int) -> list[tuple[str, int]]:

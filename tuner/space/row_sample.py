@@ -20,6 +20,7 @@ from tuner.space.search_space import SearchSpace
 
 ROWS_LIMIT = 20_000_000  # rows in memory: a byte or two per knob here, some 50 in a sampler
 SAMPLE_ROWS = 1 << 20  # the best of so many is among the best millionth of the set
+SAMPLE_KNOBS = 40  # a space with more has a smaller sample: each knob is a level, and makes the keys longer
 PILOT_ROWS = 1 << 14  # of the sample that estimates the size of the set
 GROWN_LIMIT = 1 << 23  # rows before a level of a sample is cut: bounds memory
 SURE = 3.0  # times a limit: a higher estimate is accepted without enumeration
@@ -45,9 +46,10 @@ def rows_of(space: SearchSpace, limit: int = ROWS_LIMIT, always: Indices | None 
     """Returns every allowed configuration of a space, or a sample where there are more than ``limit``.
 
     A sample is also taken where the enumeration would take too long. It has up to SAMPLE_ROWS (2**20)
-    configurations, whatever ``limit`` is; for a space with preferences up to as many again that meet all of
-    them; and the configurations ``always``, choice indices (configurations, knobs) that the constraints must
-    allow. Raises UsageError when the search was too long to find any configuration.
+    configurations, whatever ``limit`` is, and fewer of a space with more than SAMPLE_KNOBS (40) knobs; for a
+    space with preferences up to as many again that meet all of them; and the configurations ``always``,
+    choice indices (configurations, knobs) that the constraints must allow. Raises UsageError when the search
+    was too long to find any configuration.
     """
     walk = Walk(space, space.constraints)
     pilot = _sampled(walk, PILOT_ROWS)
@@ -74,15 +76,21 @@ def _all(space: SearchSpace, pilot: _Sample, limit: int) -> Keys | None:
 
 
 def _sampled_rows(space: SearchSpace, walk: Walk, always: Indices | None) -> Rows:
-    sample = _sampled(walk, SAMPLE_ROWS)
+    limit = _sample_rows(space)
+    sample = _sampled(walk, limit)
     rows = sample.keys.shape[1]
     if rows == 0:
         raise UsageError(enumeration.too_long(space))
     wanted = [] if always is None else [walk.keys.encode(always)]
     if space.preferences:  # as many of the preferred rows again: they may be a small share
-        wanted.append(_sampled(Walk(space, space.constraints + space.preferences), SAMPLE_ROWS).keys)
+        wanted.append(_sampled(Walk(space, space.constraints + space.preferences), limit).keys)
     index = walk.keys.decode(_distinct(sort_keys(np.concatenate([sample.keys, *wanted], axis=1))))
     return Rows(index, max(round(rows / sample.share), len(index)), is_sample=sample.share < 1)
+
+
+def _sample_rows(space: SearchSpace) -> int:
+    """Returns how many rows a sample of a space has: SAMPLE_ROWS, or as many as are drawn in like time."""
+    return int(SAMPLE_ROWS * min(1.0, SAMPLE_KNOBS / max(1, len(space.knobs))) ** 2)
 
 
 def _distinct(keys: Keys) -> Keys:

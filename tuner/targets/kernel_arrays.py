@@ -1,5 +1,6 @@
 """What the evaluation of kernels asks of the arrays that they work on: of a matmul, or of a group."""
 
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +27,12 @@ class KernelArrays(Protocol):
 
     def flip_signs(self) -> None:
         """Changes the inputs in place to others with a known result, and fills the outputs with ones."""
+
+    def guarded(self, *, at_end: bool) -> AbstractContextManager[None]:
+        """Works, within the block, on arrays next to pages that fault: after them (``at_end``) or before."""
+
+    def add_special_numbers(self, rng: np.random.Generator) -> None:
+        """Puts NaN and infinity into the inputs; what then is expected of the outputs has them too."""
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
         """Draws inputs of numbers that usual draws do not contain, and overwrites the outputs."""

@@ -1,7 +1,9 @@
 """The arrays of a problem at fixed addresses: all candidates are verified and timed on the same memory."""
 
-from collections.abc import Callable
-from dataclasses import replace
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +24,10 @@ from tuner.payload.reference import (
     draw_base,
     negated,
     output_dtype,
+    with_special_numbers,
 )
 from tuner.payload.sampled_reference import not_finite
-from tuner.runtime.cpu.guarded_arrays import GuardedArray, placed_empty
+from tuner.runtime.cpu.guarded_arrays import FaultingMemory, GuardedArray, placed_empty
 
 MARKS = 256  # random places of single-element changes, used cyclically; a power of two
 A_SHARE = 0.5  # of the numbers that change; the rest are in B
@@ -34,12 +37,35 @@ GLANCE_ELEMENTS = 2**14  # compared by ``compare_some_rows``: some 0.3 ms
 Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text describes the worst element
 
 
+@dataclass(frozen=True, eq=False)
+class PlacedArrays:
+    """The arrays of a problem in one place in memory."""
+
+    a: Array
+    b: Array
+    bias: Array
+    output: GuardedArray
+    seen: tuple[Array, ...]  # A, B, bias where kernels read them
+    is_read_only: bool  # kernels fault where they write A, B or bias
+
+    @classmethod
+    def placed(cls, a: Array, b: Array, problem: Problem) -> "PlacedArrays":
+        """Returns arrays like ``a`` and ``b``, with the problem's alignment and no more, that can be written.
+
+        With 16, each lies 16 bytes past a cache line.
+        """
+        offset, dtype = problem.offset_bytes, output_dtype(problem)
+        a, b = (placed_empty(each.shape, each.dtype, offset) for each in (a, b))
+        bias = placed_empty((problem.sizes[1],), dtype, offset)
+        output = GuardedArray.placed((problem.rows, problem.sizes[1]), dtype, offset)
+        return cls(a, b, bias, output, (a, b, bias), is_read_only=False)
+
+
 class ProblemArrays:
     """The host arrays of a problem at fixed addresses: A, B[, bias], and C between guard bands.
 
-    They have the problem's alignment and no more: with 16, each lies 16 bytes past a cache line.
-
-    C is compared with a float64 reference. A C of integers gets their smallest number instead of NaN.
+    Kernels are timed on them; ``guarded`` has others, between pages that fault, for verification. C is
+    compared with a float64 reference. A C of integers gets their smallest number instead of NaN.
     """
 
     def __init__(self, problem: Problem, rng: np.random.Generator, compare: Compare = compare) -> None:
@@ -47,11 +73,7 @@ class ProblemArrays:
         self.problem = problem
         self._compare = compare
         self._base = draw_base(problem, rng)
-        n = problem.sizes[1]
-        offset = problem.offset_bytes
-        self._a, self._b = (placed_empty(x.shape, x.dtype, offset) for x in (self._base.a, self._base.b))
-        self._bias = placed_empty((n,), output_dtype(problem), offset)
-        self._output = GuardedArray((problem.rows, n), output_dtype(problem), offset)
+        self._at = PlacedArrays.placed(self._base.a, self._base.b, problem)
         self.fill(rng)
 
     @property
@@ -60,19 +82,57 @@ class ProblemArrays:
 
         C of a batch has the shape (rows of all matrices, n).
         """
-        bias = (self._bias,) if self.problem.epilogue == "bias_relu" else ()
-        return (self._a, self._b, *bias, self._output.array)
+        inputs = self._at.seen if self.problem.epilogue == "bias_relu" else self._at.seen[:2]
+        return (*inputs, self._at.output.array)
 
     @property
     def allocations(self) -> tuple[Array, ...]:
         """Returns A, B[, bias], and the bytes of C with its guard bands, for a copy on a device."""
-        return (*self.operands[:-1], self._output.memory)
+        return (*self.operands[:-1], self._at.output.memory)
+
+    @contextlib.contextmanager
+    def guarded(self, *, at_end: bool) -> Iterator[None]:
+        """Works, within the block, on arrays between pages that fault; kernels fault where they write inputs.
+
+        Each array lies right before such pages (``at_end``), as near as the problem's alignment allows, or
+        right after them.
+        """
+        timed, self._at = self._at, self._guarded[at_end]
+        try:
+            yield
+        finally:
+            self._at = timed
+
+    @functools.cached_property
+    def _guarded(self) -> tuple[PlacedArrays, PlacedArrays]:
+        """Returns the arrays right after faulting pages, and right before such pages, in the same memory."""
+        timed = self._at
+        inputs = (timed.a, timed.b, timed.bias)
+        memories = [FaultingMemory(each.nbytes, is_read_only=True) for each in inputs]
+        output = FaultingMemory(timed.output.array.nbytes, is_read_only=False)
+        after, before = (self._operands_in(memories, output, at_end=at_end) for at_end in (False, True))
+        return after, before
+
+    def _operands_in(
+        self, memories: list[FaultingMemory], of_output: FaultingMemory, *, at_end: bool
+    ) -> PlacedArrays:
+        def view(memory: FaultingMemory, of: Array, like: Array) -> Array:
+            least = like.itemsize if self.problem.align == "any" else int(self.problem.align)
+            start = memory.start(like.nbytes, least, at_end=at_end)
+            return of[start : start + like.nbytes].view(like.dtype).reshape(like.shape)
+
+        timed = (self._at.a, self._at.b, self._at.bias)
+        pairs = list(zip(memories, timed, strict=True))
+        a, b, bias = (view(memory, memory.written, like) for memory, like in pairs)
+        seen = tuple(view(memory, memory.seen, like) for memory, like in pairs)
+        c = view(of_output, of_output.seen, self._at.output.array)
+        return PlacedArrays(a, b, bias, GuardedArray(of_output.seen, c), seen, is_read_only=True)
 
     def fill(self, rng: np.random.Generator) -> None:
         """Draws new inputs in place, and fills C with NaN (integers: the smallest number)."""
-        self._inputs = draw(self.problem, self._base, rng, (self._a, self._b))
+        self._inputs = draw(self.problem, self._base, rng, (self._at.a, self._at.b))
         if self._inputs.bias is not None:
-            self._bias[...] = self._inputs.bias
+            self._at.bias[...] = self._inputs.bias
         self.poison()
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
@@ -81,7 +141,7 @@ class ProblemArrays:
         Integers get their smallest number instead of NaN. Overwrites all arrays. See ``draw_extremes``.
         """
         self._inputs = draw_extremes(self.problem, rng)
-        operands = zip(self.operands, self._inputs.arrays, strict=False)
+        operands = zip((self._at.a, self._at.b, self._at.bias), self._inputs.arrays, strict=False)
         for array, drawn in operands:
             array[...] = drawn
         self.overwrite_output(rng)
@@ -93,7 +153,7 @@ class ProblemArrays:
         CandidateError(VERIFY) for a wrong or a non-finite element.
         """
         m, n = self.problem.rows, self.problem.sizes[1]
-        c = self._output.array
+        c = self._at.output.array
         unwritten = not_finite(c)
         if unwritten:
             raise CandidateError(Stage.VERIFY, f"{unwritten} of {m * n} elements are NaN or infinite")
@@ -104,8 +164,14 @@ class ProblemArrays:
 
     def flip_signs(self) -> None:
         """Negates A and B in place, and fills C with ones."""
-        self._inputs = negated(self._inputs, (self._a, self._b))
-        self._output.fill_with_ones()
+        self._inputs = negated(self._inputs, (self._at.a, self._at.b))
+        if self._inputs.bias is not None:
+            self._at.bias[...] = self._inputs.bias
+        self._at.output.fill_with_ones()
+
+    def add_special_numbers(self, rng: np.random.Generator) -> None:
+        """Puts NaN, infinity and unit vectors into A and B in place, see ``SpecialNumbers``."""
+        self._inputs = with_special_numbers(self._inputs, rng)
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
         """Draws which element of the inputs and which of C to change before each call; changes no array.
@@ -115,12 +181,12 @@ class ProblemArrays:
         C is compared with the result for the inputs of the last of ``calls`` calls.
         """
         is_a = rng.random(MARKS) < A_SHARE
-        flips = [rng.integers(array.size, size=MARKS) for array in (self._a, self._b)]
-        nans = rng.integers(self._output.array.size, size=MARKS)
+        flips = [rng.integers(array.size, size=MARKS) for array in (self._at.a, self._at.b)]
+        nans = rng.integers(self._at.output.array.size, size=MARKS)
         last = (calls - 1) % MARKS
         self._inputs = replace(self._inputs, flip=self._flip(int(flips[1 - is_a[last]][last]), is_a[last]))
-        numbers = np.where(is_a, _ends(self._a, flips[0], 1), _ends(self._b, flips[1], 1))
-        return np.stack((numbers, _ends(self._output.array, nans, 2)), axis=1)
+        numbers = np.where(is_a, _ends(self._at.a, flips[0], 1), _ends(self._at.b, flips[1], 1))
+        return np.stack((numbers, _ends(self._at.output.array, nans, 2)), axis=1)
 
     def expect_flip(self, rng: np.random.Generator) -> tuple[int, int]:
         """Chooses a random number of A or B, and from then on compares C as if its top bit were flipped.
@@ -129,7 +195,7 @@ class ProblemArrays:
         the number is: (0 for A or 1 for B, flat index).
         """
         which = int(rng.random() >= A_SHARE)
-        index = int(rng.integers((self._a, self._b)[which].size))
+        index = int(rng.integers((self._at.a, self._at.b)[which].size))
         self._inputs = replace(self._inputs, flip=self._flip(index, which == 0))
         return which, index
 
@@ -138,7 +204,7 @@ class ProblemArrays:
         self._inputs = replace(self._inputs, flip=None)
 
     def _flip(self, index: int, is_a: bool) -> Flip:
-        array, stored_flipped = (self._a, "tn") if is_a else (self._b, "nt")
+        array, stored_flipped = (self._at.a, "tn") if is_a else (self._at.b, "nt")
         place = tuple(int(each) for each in np.unravel_index(index, array.shape))
         *matrix, row, column = place
         if self.problem.layout == stored_flipped:
@@ -154,7 +220,7 @@ class ProblemArrays:
         m, n = self.problem.rows, self.problem.sizes[1]
         rows = min(m, max(1, GLANCE_ELEMENTS // n))
         first = int(rng.integers(m - rows + 1))
-        verdict, worst = compare_rows(self._inputs, self._output.array, first, first + rows)
+        verdict, worst = compare_rows(self._inputs, self._at.output.array, first, first + rows)
         if not verdict.max_error <= 1.0:
             raise CandidateError(Stage.VERIFY, worst)
 
@@ -163,24 +229,24 @@ class ProblemArrays:
         if rng.random() < NAN_SHARE:
             self.poison()
         else:
-            self._output.fill_with_ones()
+            self._at.output.fill_with_ones()
 
     def poison(self) -> None:
         """Fills C with NaN (integers: the smallest number), and its guard bands with their pattern."""
-        self._output.poison()
+        self._at.output.poison()
 
     def evaluate(self) -> Verdict:
         """Compares every element of C with the reference; checks that guard bands and inputs are unchanged.
 
         Returns the verdict. Raises CandidateError(VERIFY) for the first check that fails.
         """
-        stray = self._output.stray_bytes()
+        stray = self._at.output.stray_bytes()
         if stray:
             raise CandidateError(Stage.VERIFY, f"wrote {stray} bytes outside of C")
-        verdict, worst = self._compare(self._inputs, self._output.array)
+        verdict, worst = self._compare(self._inputs, self._at.output.array)
         if not verdict.max_error <= 1.0:
             raise CandidateError(Stage.VERIFY, worst)
-        changed = changed_inputs(self._inputs, self.operands[:-1])
+        changed = "" if self._at.is_read_only else changed_inputs(self._inputs, self.operands[:-1])
         if changed:
             raise CandidateError(Stage.VERIFY, f"changed its input {changed}")
         return verdict

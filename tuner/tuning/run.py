@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tuner.analysis.reliability import is_pressed
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
+from tuner.core.round_quality import is_pressed
 from tuner.core.runs import Proposal, Run, RunSettings, TaskQuery
 from tuner.core.version import __version__
 from tuner.samplers import make_sampler
@@ -142,4 +142,5 @@ def _started(run: Run, plan: Plan, stored: tuple[Proposal, ...]) -> RunStarted:
         feasible.cartesian,
         feasible.rows,
         proposed_before=len(stored),
+        empty=feasible.empty(),
     )

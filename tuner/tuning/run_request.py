@@ -13,8 +13,6 @@ DEFAULT_TRIALS = 100  # when neither trials nor a budget is given
 TIMED_SAMPLER = "tpe"  # the default where candidates are timed
 WORKERS_LIMIT = 4  # more workers would wait for the measurement worker
 LEAST = {"threads": 1, "seed": 0, "trials": 1, "workers": 1}
-WORDS = ("target", "chip", "sampler", "baseline")
-LISTS = {"strategies": "strategy", "warm_files": "warm_start"}  # field -> option name
 
 
 @dataclass(frozen=True)
@@ -40,16 +38,10 @@ class RunRequest:
     baseline: str = ""  # "best", or a library by name, such as "mkl"; "": the default of the target
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a field of a wrong type or outside of its range."""
-        if not isinstance(self.problem, Problem):
-            raise UsageError(f"problem: found {self.problem!r}, allowed such as tuner.Matmul(512, 512, 512)")
+        """Raises UsageError for a number of a wrong type or outside of its range."""
         for name, low in LEAST.items():
             require_number(name, getattr(self, name), low)
         require_budget(self.budget_s)
-        for name in WORDS:
-            _require_choice(name, getattr(self, name))
-        for name, text in LISTS.items():
-            _require_list(text, getattr(self, name))
 
     @property
     def trials_limit(self) -> int | None:
@@ -85,20 +77,6 @@ def require_number(name: str, number: int | None, low: int) -> None:
         raise UsageError(f"{name}: found {number}, allowed {low} or more")
     if number is not None and number > NUMBER_MAX:
         raise UsageError(f"{name}: found {number}, allowed {low} to {NUMBER_MAX}")
-
-
-def _require_choice(name: str, text: object) -> None:
-    """Raises UsageError unless ``text`` is a string; None is allowed for the sampler."""
-    if not isinstance(text, str) and not (text is None and name == "sampler"):
-        raise UsageError(f"{name}: found {text!r}, allowed a word")
-
-
-def _require_list(name: str, found: object) -> None:
-    """Raises UsageError unless ``found`` is a tuple or list of strings or paths."""
-    if isinstance(found, str | Path):
-        raise UsageError(f"{name}: found {str(found)!r}, allowed a tuple of such")
-    if not isinstance(found, tuple | list) or not all(isinstance(each, str | Path) for each in found):
-        raise UsageError(f"{name}: found {found!r}, allowed a tuple of names or paths")
 
 
 def require_budget(budget_s: float | None) -> None:

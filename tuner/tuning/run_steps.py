@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from tuner.analysis.reliability import round_quality
 from tuner.core.bench import AbstractBench, BoundRecord
 from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError
+from tuner.core.machine import Roofline
+from tuner.core.round_quality import round_quality
 from tuner.core.runs import Baseline, Proposal, Run, TrialQuery
 from tuner.core.timing_round import RoundQuality, TimedRound
 from tuner.tuning.events import (
@@ -132,13 +133,25 @@ class RunSteps:
             self._store.set_baseline(self.run.id, baseline)
 
     def measure_roofline(self) -> None:
-        """Measures and stores the machine's roofline; without one the result is complete too."""
+        """Measures and stores the machine's roofline; without one the result is complete too.
+
+        It is at least what the run's fastest trial reached.
+        """
         settings = self.run.settings
         try:
             with self._interruption.waiting():
                 roofline = self._source.roofline(settings.problem, settings.threads)
         except TunerError:
             return
+        self.set_roofline(roofline)
+
+    def set_roofline(self, roofline: Roofline) -> None:
+        """Stores a roofline of the machine, raised to what the run's fastest trial reached."""
+        problem, trials = self.run.settings.problem, self._store.trials(TrialQuery(run=self.run.id))
+        times_s = [each.best_s for each in trials if each.best_s is not None]
+        if times_s:
+            l3_bytes = self.run.machine.l3_bytes
+            roofline = roofline.raised(problem.flop, problem.bytes, l3_bytes, min(times_s))
         self._store.set_roofline(self.run.id, roofline)
 
     def _lose_round(self, reason: str) -> None:

@@ -50,6 +50,7 @@ def planned_settings(request: RunRequest, composition: Composition) -> RunSettin
         threads=request.threads,
         strategies=choose(request.strategy_text, space_file),
         space_yaml=space_file.text,
+        space_name=space_file.name,
         sampler=_sampler(request.sampler, kind.status().is_timed, target),
         seed=request.seed,
         trials=request.trials_limit,

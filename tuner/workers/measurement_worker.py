@@ -6,6 +6,7 @@ child is replaced.
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, final
 
 from tuner.core.errors import RAN, Failure, Stage
@@ -15,6 +16,8 @@ from tuner.workers.child_process import ChildProcess
 from tuner.workers.protocol import Event, Reply, ServiceSpec
 from tuner.workers.worker import Worker
 
+FAULT = "killed by SIGSEGV"
+WHY_FAULT = "as by an access outside of its operands or a write to an input"
 LockContext = Callable[[], contextlib.AbstractContextManager[None]]
 
 
@@ -77,6 +80,8 @@ class MeasurementWorker:
         if isinstance(reply.value, Failure) and reply.value.stage in RAN:
             self._worker.kill()
         self._worker.start()
+        if isinstance(reply.value, Failure) and reply.value.reason == FAULT:
+            return replace(reply, value=Failure(reply.value.stage, f"{FAULT}, {WHY_FAULT}"))
         return reply
 
     def _evaluated(self) -> Reply:

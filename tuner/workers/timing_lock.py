@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import final
 
 from tuner.core.problem import Problem
+from tuner.workers.file_lock import file_lock
 
-FOLDER = Path("/tmp")  # noqa: S108 - the same folder for all users of a machine, whatever their TMPDIR
+FOLDER = "/tmp"  # noqa: S108 - the same folder for all users of a machine, whatever their TMPDIR
+FOLDER_VARIABLE = "TUNER_LOCK_FOLDER"  # of the environment: another folder, for tests that share no lock
 LOOK_AGAIN_S = 0.02
 LINE_LIMIT = 200  # bytes of the text that describes the holder
 
@@ -18,6 +20,16 @@ LINE_LIMIT = 200  # bytes of the text that describes the holder
 def holder_text(problem: Problem) -> str:
     """Returns text with this process's id and its problem, for tuners that wait for the timing lock."""
     return f"process {os.getpid()}, {problem.key}"
+
+
+def lock_path(device: str, folder: Path | None = None) -> Path:
+    """Returns the path of a device's lock file.
+
+    It lies in ``folder``; None: the folder that the environment variable ``TUNER_LOCK_FOLDER`` names, else
+    the machine's.
+    """
+    place = folder or Path(os.environ.get(FOLDER_VARIABLE) or FOLDER)
+    return place / f"tuner-timing-{device.replace(':', '-').replace('/', '-')}.lock"
 
 
 @final
@@ -32,11 +44,11 @@ class TimingLock:
         device: str,  # "cpu", or the bus address of a GPU
         who: str,  # shown to waiting tuners: "process 4711, matmul 512x512x512 f32 nn none"
         tell: Callable[[str], None] = lambda _who: None,  # called with the holder that is waited for
-        folder: Path = FOLDER,
+        folder: Path | None = None,  # None: the machine's, see lock_path
         limit_s: float
         | None = None,  # of waiting, after which the body runs without the lock; None: no limit
     ) -> None:
-        self._path = folder / f"tuner-timing-{device.replace(':', '-').replace('/', '-')}.lock"
+        self._path = lock_path(device, folder)
         self._who = who
         self._tell = tell
         self._limit_s = limit_s
@@ -52,14 +64,12 @@ class TimingLock:
         if descriptor is None:
             yield
             return
-        try:
+        with file_lock(descriptor):
             if self._is_locked(descriptor):
                 with contextlib.suppress(OSError):  # another user's file
                     os.ftruncate(descriptor, 0)
                     os.pwrite(descriptor, self._who.encode()[:LINE_LIMIT], 0)
             yield
-        finally:
-            os.close(descriptor)  # which releases the lock
 
     def _opened(self) -> int | None:
         for flags in (os.O_RDWR | os.O_CREAT, os.O_RDWR, os.O_RDONLY):  # O_CREAT: not for others' files

@@ -28,7 +28,8 @@ def test_times_that_were_cut_short_are_no_best() -> None:
 def test_a_line_reports_time_speed_and_the_baseline_next_to_it() -> None:
     (line,) = best_lines(RESULTS)
     assert line.startswith(
-        "matmul 16x8x8 f32 nn none: 2000.00 us, 0 GFLOP/s, 1.50x cuBLAS 13.1.0; trial 100: "
+        "matmul 16x8x8 f32 nn none: 2 ms (reliable), 0 GFLOP/s, 1.50x (1.50 .. 1.50) cuBLAS 13.1.0; "
+        "trial 100: "
     )
 
 

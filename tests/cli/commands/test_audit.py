@@ -20,7 +20,7 @@ def test_slower_code_is_flagged_and_told_as_stale(tuned: Tuner) -> None:
     best = best_of(tuned)
     done = tuned("audit")
     assert done.code == 1
-    assert "slower: 5 ms, other code, recorded 1000.00 us in another session (run 2)" in done.out
+    assert "slower: 5 ms, other code, recorded 1 ms in another session (run 2)" in done.out
     assert "stale     slower in an audit: other code" in tuned("show", str(best)).out
     assert best_of(tuned) != best
     assert "  stale  " in tuned("history", "--run", "1").out

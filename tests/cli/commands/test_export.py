@@ -32,7 +32,10 @@ def test_a_script_has_its_source_next_to_it(tuned: Tuner, tmp_path: Path) -> Non
     done = tuned("export", "matmul", "8x8x8", "-o", str(path))
     assert (done.code, done.out) == (0, "")
     *wrote, given = done.err.splitlines()
-    assert given == f"note: the best is trial {best(tuned)} of run 1: 1 ms (95 % interval 1 ms .. 1 ms)"
+    assert (
+        given
+        == f"note: the best is trial {best(tuned)} of run 1: 1 ms (95 % interval 1 ms .. 1 ms); reliable"
+    )
     assert wrote == [f"wrote {tmp_path / 'out.source.mlir'}", f"wrote {path}"]
     assert (tmp_path / "out.source.mlir").read_text() == "// source of 8x8x8\n"
     assert "// payload   out.source.mlir" in path.read_text()

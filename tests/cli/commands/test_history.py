@@ -190,7 +190,7 @@ def test_early_stopped_trials_look_like_no_result(tuned: Tuner) -> None:
     number, bound = str(trial["trial"]), f"> {least_ms:.4g} ms"
     text = f"{bound}, early-stopped after {samples} samples"
     (row,) = [line for line in tuned("history").out.splitlines() if line.split()[0] == number]
-    assert re.search(rf"early-stopped +{bound} +-", row)
+    assert re.search(rf"early-stopped +{bound} +- +-", row)
     shown = tuned("show", number)
     assert f"time      {text} of 1 call" in shown.out
     assert "interval" not in shown.out

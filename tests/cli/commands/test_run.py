@@ -1,12 +1,16 @@
 """``tuner run`` on the examples and on programs that are wrong, in child processes as for users."""
 
+import io
 import json
 import re
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Done, Tuner
+from tuner.cli.commands.run import noting_slowness
 from tuner.tuning.parts.real import real_composition
 
 pytestmark = pytest.mark.mlir
@@ -161,13 +165,13 @@ def test_what_an_interpreted_kernel_prints_comes_first(run: Tuner) -> None:
         (("--order", "best"), "order: found 'best', allowed fifo, lifo, random"),
         (("--seed", "-1"), "seed: found -1, allowed 0 or more"),
         (("--sample", "-1"), "sample: found -1, allowed 1 or more, or 0 for all"),
-        (("--sample", "4"), "sample=4 cannot be combined with target cpu, only with simulator"),
+        (("--sample", "4"), "sample 4 cannot be combined with target cpu, only with simulator"),
         (("--target", "tpu"), "target: found 'tpu', allowed auto, cpu"),
         (("--entry", "g"), "payload: entry: found 'g', allowed main"),
-        (("--trace",), "trace=True cannot be combined with target cpu, only with cuda, simulator"),
-        (("--pinned",), "pinned=True cannot be combined with target cpu, only with cuda, simulator"),
-        (("--form", "sync"), "form='sync' cannot be combined with target cpu, only with cuda, simulator"),
-        (("--order", "lifo"), "order='lifo' cannot be combined with target cpu, only with simulator"),
+        (("--trace",), "trace cannot be combined with target cpu, only with cuda, simulator"),
+        (("--pinned",), "pinned cannot be combined with target cpu, only with cuda, simulator"),
+        (("--form", "sync"), "form sync cannot be combined with target cpu, only with cuda, simulator"),
+        (("--order", "lifo"), "order lifo cannot be combined with target cpu, only with simulator"),
     ],
 )
 def test_words_that_are_wrong_end_with_2(run: Tuner, options: tuple[str, ...], message: str) -> None:
@@ -178,3 +182,28 @@ def test_a_file_that_is_not_there_ends_with_2(run: Tuner) -> None:
     done = run("run", "none.mlir", "--target", "cpu")
     line = "none.mlir: cannot be read (No such file or directory), expected MLIR text"
     assert (done.code, done.err) == (2, f"error: {line}\n")
+
+
+class Noticed(io.StringIO):
+    """A stream that tells when a line was written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_line = threading.Event()
+
+    def write(self, text: str) -> int:
+        written = super().write(text)
+        if "\n" in text:
+            self.has_line.set()
+        return written
+
+
+def test_a_program_that_takes_long_is_said_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = Noticed()
+    monkeypatch.setattr(sys, "stderr", printed)
+    with noting_slowness(Path("chain.mlir"), "a\nb", after_s=0.0):
+        assert printed.has_line.wait(60)
+    assert printed.getvalue() == "note: chain.mlir: 2 lines; still at work, for 600 s at most\n"
+    with noting_slowness(Path("chain.mlir"), "a", after_s=3600):
+        pass
+    assert printed.getvalue().count("note") == 1

@@ -25,10 +25,12 @@ def several(tuner: Tuner, several_database: Path) -> Tuner:
 
 def test_a_run_is_a_line_and_the_latest_comes_first(several: Tuner) -> None:
     header, latest, first, shared = several("runs").out.splitlines()
-    assert header.split() == ["run", "begun", "problem", "status", "trials", "failed", "best", "GFLOP/s"]
+    assert header.split() == [
+        *("run", "begun", "problem", "status", "trials", "failed", "best", "reliability", "GFLOP/s")
+    ]
     assert shared == "in every row: target fake"
     assert latest.split()[0] == "2"
-    assert latest.split()[-4:] == ["2", "2", "-", "-"]
+    assert latest.split()[-5:] == ["2", "2", "-", "-", "-"]
     assert first.split()[0] == "1"
     assert "matmul 8x8x8 f32" in first
     assert "1 ms" in first

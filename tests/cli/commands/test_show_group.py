@@ -19,10 +19,11 @@ def test_the_program_of_a_group_is_shown_with_its_groups_and_baselines(tuner: Tu
     assert "group     1: 2 problems, 0 trials in 0 s" in lines
     assert "loops   g1 linalg.pooling: no schedule" in lines
     assert "time    10 us a call, 20 us without tuning" in lines
-    assert "gain    2.00 times as fast (1.90 .. 2.10)" in lines
-    assert lines[-1].split() == ["onnxruntime", "-", "not", "compared:", "not", "installed"]
+    assert "gain    2.00 times as fast (95 % interval 1.90 .. 2.10)" in lines
+    assert "reliable yes" in lines
+    assert lines[-1].split() == ["onnxruntime", "-", "-", "not", "compared:", "not", "installed"]
     (row,) = (line.split() for line in lines if line.startswith("g0"))
-    assert row[:8] == ["g0", "contraction", "15", "us", "8", "us", "100%", "50%"]
+    assert row[:9] == ["g0", "contraction", "15", "us", "8", "us", "reliable", "100%", "50%"]
     document = tuner("show", "group:1", "--json").json
     assert len(document["problems"]) == 2
     program = document["program"]

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.library.c.c_programs import BARE, NEEDS_CC, call, cc, entry_of, shared_object, write
+from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.core.described_processors import PROCESSORS
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import I8_DEPTH_LIMIT, BatchMatmul, Matmul, Problem
+from tuner.core.reliability import RELIABLE, unreliable
 from tuner.library.c.functions import function_of
 from tuner.library.c.writer import c_files
 from tuner.library.entry import LibraryEntry
@@ -285,9 +287,15 @@ def test_the_header_says_where_kernels_come_from_in_one_comment(folder: Path, tm
         machine=hostile,
         baseline="openblas 1",
         baseline_s=1.5e-4,
+        reliability=RELIABLE,
+        compared=Comparable(1 / 1.5, (0.64, 0.68), 0.01),
         threads=1,
     )
     header = next(file for file in c_files((entry,)) if file.name.endswith(".h")).content.decode()
     assert "a * / int x; / * b" in header
-    assert re.search(r"^ \*   64x128x64, 100\.0 us, 1\.50 x openblas 1, avx\w+, trial 7$", header, re.M)
+    ratio = r"1\.50x \(1\.47 \.\. 1\.56\) openblas 1"
+    assert re.search(rf"^ \*   64x128x64, 100 us \(reliable\), {ratio}, avx\w+, trial 7$", header, re.M)
+    disturbed = replace(entry, reliability=unreliable("load"), compared=NotComparable("load"))
+    header = next(file for file in c_files((disturbed,)) if file.name.endswith(".h")).content.decode()
+    assert re.search(r"^ \*   64x128x64, 100 us \(unreliable: load\), avx\w+, trial 7$", header, re.M)
     assert "multiples of 16 bytes" in header

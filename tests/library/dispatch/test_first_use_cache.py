@@ -107,7 +107,7 @@ def test_the_fastest_is_a_configuration_asked_for_that_beats_the_baseline() -> N
     assert FOUND.fastest((DIRECT.candidate,)) is None  # it failed
     slow = replace(FOUND, baseline_s=1e-6)
     assert slow.fastest(both) is None
-    assert slow.why_baseline == "faster at first use: 1.00 us, the best kernel 1.00 us"
+    assert slow.why_baseline == "faster at first use: 1 us, the best kernel 1 us"
     assert replace(FOUND, timed=FOUND.timed[1:]).why_baseline == "why"
 
 
@@ -115,7 +115,7 @@ def test_a_kernel_that_hardly_beats_the_baseline_is_not_used() -> None:
     both = (PACKED.candidate, DIRECT.candidate)
     close = replace(FOUND, baseline_s=1.019e-6)
     assert close.fastest(both) is None
-    assert close.why_baseline == "within 2% at first use: 1.02 us, the best kernel 1.00 us"
+    assert close.why_baseline == "within 2% at first use: 1.019 us, the best kernel 1 us"
     assert replace(FOUND, baseline_s=1.021e-6).fastest(both) == PACKED.candidate
 
 

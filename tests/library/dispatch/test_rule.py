@@ -9,6 +9,7 @@ from tuner.analysis.many_shapes.portfolio import choose_portfolio
 from tuner.analysis.many_shapes.regret import regret_held_out, regret_in_sample
 from tuner.core.machine import Compiler
 from tuner.core.problem import Matmul
+from tuner.core.reliability import RELIABLE
 from tuner.library.dispatch.measured_group import MeasuredGroup
 from tuner.library.dispatch.rule import StatedRegret, distilled
 
@@ -54,7 +55,9 @@ def test_a_distilled_rule_chooses_as_the_matrix_does() -> None:
     matrix = matrix_of(times, costs=costs)
     portfolio = choose_portfolio(matrix, 2)
     rounds = tuple(tuple((time, 1.1 * time) for time in row) for row in times)
-    group = MeasuredGroup(matrix, rounds, (None, 0.5, None), machine(), 1, Compiler("22", (), "0" * 64))
+    group = MeasuredGroup(
+        matrix, rounds, (None, 0.5, None), (RELIABLE,) * 3, machine(), 1, Compiler("22", (), "0" * 64)
+    )
     regret = StatedRegret.of(regret_in_sample(matrix, portfolio), regret_held_out(matrix, 2))
     rule = distilled(group, portfolio, regret, "0" * 64, ("0.1.0", "2026-01-01"))
 

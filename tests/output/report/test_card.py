@@ -8,7 +8,7 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.pass_seconds import PassSeconds
 from tuner.core.record import Verdict
 from tuner.core.target_name import TargetName
-from tuner.output.report.card import card_of, pass_rows, speed_ratio_text
+from tuner.output.report.card import card_of, pass_rows
 from tuner.output.report.content import BestKnown
 
 TIMED = top_trial(4, measurement(1e-3, 0.1))
@@ -19,7 +19,7 @@ def drawn(best: BestKnown) -> Parsed:
 
 
 def test_the_ratio_to_the_baseline_has_its_interval() -> None:
-    assert speed_ratio_text(Comparable(0.5, (0.4, 0.625), 0.01)) == "2.00x (1.60 .. 2.50)"
+    assert Comparable(0.5, (0.4, 0.625), 0.01).times_text == "2.00x (1.60 .. 2.50)"
 
 
 def test_a_card_reports_speed_interval_ratio_trust_and_what_to_type() -> None:
@@ -36,7 +36,7 @@ def test_a_card_reports_speed_interval_ratio_trust_and_what_to_type() -> None:
 
 
 def test_both_speeds_are_drawn_to_one_scale() -> None:
-    ours, baseline = card_of(best_of(run(2e-3), trial(4, measurement(1e-3)))).speeds
+    ours, baseline = card_of(best_of(run(2e-3), top_trial(4, measurement(1e-3)))).speeds
     assert (ours.kind, ours.share, baseline.kind, baseline.share) == ("ours", 1, "baseline", 0.5)
 
 
@@ -74,10 +74,18 @@ def test_a_target_without_a_clock_reports_what_was_verified() -> None:
     assert "Target fake has no clock: nothing is ranked." in text
 
 
-def test_of_an_unreliable_answer_no_ratio_is_reported() -> None:
-    text = drawn(best_of(run(2e-3, unreliable="load"), TIMED)).text
-    assert "unreliable next to FakeBLAS 1.0, 1 thread: load" in text
+def test_an_unreliable_time_is_no_headline_and_its_reason_stands_there_once() -> None:
+    text = drawn(best_of(run(2e-3, unreliable="another program ran"), TIMED)).text
+    assert "no reliable time 1 ms (950 us .. 1.05 ms)" in text
+    assert text.count("another program ran") == 1
+    assert "GFLOP/s" not in text
     assert "the speed of" not in text
+
+
+def test_a_baseline_that_is_as_fast_has_no_ratio() -> None:
+    text = drawn(best_of(run(1e-3), TIMED)).text
+    assert "no ratio to FakeBLAS 1.0, 1 thread: not distinguishable, the 95 % interval" in text
+    assert "0.001024 GFLOP/s 1 ms" in text
 
 
 def test_passes_are_reported_where_they_were_timed() -> None:

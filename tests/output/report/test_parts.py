@@ -204,6 +204,13 @@ def test_the_share_of_the_bound_is_reported(cache_bytes: int, is_held: bool) -> 
     assert (drawn.is_held, drawn.objection) == (is_held, "")
 
 
+def test_no_point_lies_above_the_roofs() -> None:
+    low = Roofline(1e6, 1e6)
+    drawn = roofline_of(run(0.5e-3), low, BEST)
+    assert drawn.roof.flop_per_s == max(drawn.speeds)
+    assert drawn.share == pytest.approx(0.5)  # of the baseline's speed
+
+
 FAILED = trial(1, Failure(Stage.VERIFY, "wrong"))
 
 

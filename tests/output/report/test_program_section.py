@@ -10,6 +10,7 @@ from tests.db.values import COMPILER, MACHINE
 from tests.output.report.parsed import parsed
 from tuner.core.explained_group import ExplainedGroup
 from tuner.core.program_result import ProgramResult
+from tuner.core.reliability import RELIABLE
 from tuner.core.run_groups import RunGroup
 from tuner.db.store import Store
 from tuner.output.report.page import page_html
@@ -19,7 +20,7 @@ from tuner.output.report_pages import gathered
 LOOPS = replace(
     RESULT.groups[0].group, kind="loops", strategy="", knobs=(), origin="loops", reason="<pooling>"
 )
-PROGRAM = replace(RESULT, groups=(*RESULT.groups, ExplainedGroup(LOOPS, 2e-6, 0.2, 0.01, 2e-6)))
+PROGRAM = replace(RESULT, groups=(*RESULT.groups, ExplainedGroup(LOOPS, 2e-6, 0.2, 0.01, 2e-6, RELIABLE)))
 
 
 def stored(store: Store, result: ProgramResult | None = PROGRAM) -> RunGroup:
@@ -58,8 +59,8 @@ def test_baselines_are_bars_next_to_the_program_and_those_that_did_not_run_are_r
         ("eager", "30 us", "baseline"),
     ]
     assert found.baselines[1:] == (
-        ("eager", "30 us", "3.00 times as fast (2.50 .. 3.50)"),
-        ("onnxruntime", "-", "not compared: not installed"),
+        ("eager", "30 us", "reliable", "3.00 times as fast (95 % interval 2.50 .. 3.50)"),
+        ("onnxruntime", "-", "-", "not compared: not installed"),
     )
 
 

@@ -73,6 +73,65 @@ def test_memory_that_a_branch_hands_on_is_made_in_front_of_it_and_freed_behind()
     assert names[-3:] == ["gpu.memcpy", "gpu.dealloc", "return"]
 
 
+POINTER = "%w = arith.index_cast %r : index to i64 %p = llvm.inttoptr %w : i64 to !llvm.ptr"
+LOADED = f"{POINTER} %v = llvm.load %p : !llvm.ptr -> f32 memref.store %v, %o[] : memref<f32>"
+ADDRESS = f"%n = memref.extract_aligned_pointer_as_index %x : {M} -> index"
+MODES = "swizzle = none, l2promo = none, oob = zero, interleave = none"
+MAP = f"!nvgpu.tensormap.descriptor<tensor = memref<4x4xf32, 3>, {MODES}>"
+
+
+def test_memory_of_a_descriptor_is_freed_after_the_kernel() -> None:
+    lines = (
+        "%x = gpu.alloc () : memref<4x4xf32>",
+        "%y = memref.cast %x : memref<4x4xf32> to memref<?x4xf32>",
+        "%any = memref.cast %y : memref<?x4xf32> to memref<*xf32>",
+        f"%map = nvgpu.tma.create.descriptor %any box[%i, %i] : memref<*xf32> -> {MAP}",
+        "gpu.launch blocks(%b0, %b1, %b2) in (%g0 = %i, %g1 = %i, %g2 = %i)",
+        "threads(%t0, %t1, %t2) in (%s0 = %i, %s1 = %i, %s2 = %i) {",
+        f"nvgpu.tma.prefetch.descriptor %map : {MAP}",
+        "gpu.terminator",
+        "}",
+    )
+    names = freed(*lines, arguments="%i: index")
+    assert names[-4:] == ["gpu.terminator", "}", "gpu.dealloc", "return"]
+
+
+@pytest.mark.parametrize("branch", ["scf.if %flag", "scf.execute_region", "memref.alloca_scope"])
+@pytest.mark.parametrize("allocates", ["gpu.alloc ()", "memref.alloc()"])
+def test_memory_whose_address_leaves_its_branch_is_freed_after_the_branch(
+    branch: str, allocates: str
+) -> None:
+    end = "memref.alloca_scope.return" if "alloca" in branch else "scf.yield"
+    lines = (
+        f"%r = {branch} -> (index) {{".replace("(index)", "index" if "execute" in branch else "(index)"),
+        f"%x = {allocates} : {M}",
+        ADDRESS,
+        f"{end} %n : index",
+        "} else { scf.yield %i : index }" if "if" in branch else "}",
+        LOADED,
+    )
+    names = freed(*lines, arguments="%i: index, %flag: i1, %o: memref<f32>")
+    assert names[0] == allocates.split(" ")[0].removesuffix("()")
+    assert names[-4:-1] == ["llvm.load", names[0].replace("alloc", "dealloc"), "memref.store"]
+
+
+@pytest.mark.parametrize(
+    "end", ["scf.yield %n : index", "memref.store %n, %box[] : memref<index> scf.yield %k : index"]
+)
+def test_memory_whose_address_leaves_an_iteration_is_refused(end: str) -> None:
+    text = f"""func.func @f(%i: index, %m: index, %box: memref<index>, %o: memref<f32>) {{
+      %r = scf.for %j = %i to %m step %i iter_args(%k = %i) -> (index) {{
+        %x = gpu.alloc () : {M}
+        {ADDRESS}
+        {end}
+      }}
+      {LOADED}
+      return
+    }}"""
+    reason = "found memory that leaves scf.for and that nobody frees, allowed memory that is freed"
+    assert reason in refusal(text)[1]
+
+
 def test_a_size_that_is_computed_in_the_branch_is_refused() -> None:
     text = """func.func @f(%a: memref<?xf32>, %flag: i1, %n: index) {
       %c1 = arith.constant 1 : index

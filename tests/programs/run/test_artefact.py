@@ -80,12 +80,12 @@ def test_a_changed_document_is_refused(folder: Path) -> None:
     (folder / DOCUMENT).write_text(json.dumps({**document, "arena_bytes": 1}))
     with pytest.raises(UsageError, match=rf"{DOCUMENT}: was changed after the export"):
         load(folder)
-    (folder / DOCUMENT).write_text(json.dumps({**document, "format": 2}))
-    with pytest.raises(UsageError, match=rf"{DOCUMENT}: found format 2, allowed 1"):
+    (folder / DOCUMENT).write_text(json.dumps({**document, "format": 1}))
+    with pytest.raises(UsageError, match=rf"{DOCUMENT}: found format 1, allowed 2"):
         load(folder)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"format": 1}', "\0"])
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"format": 1}', "\0", "[" * 100_000])
 def test_a_damaged_document_is_refused(folder: Path, text: str) -> None:
     (folder / DOCUMENT).write_text(text)
     with pytest.raises(UsageError, match=rf"{DOCUMENT}: is damaged: "):

@@ -16,6 +16,11 @@ F = torch.nn.functional
 INF, NAN = float("inf"), float("nan")
 SPECIAL = torch.tensor([0.0, -0.0, 1.0, -1.5, 1e-40, 3e38, -3e38, 100.0, -100.0, INF, -INF, NAN])
 GRID = torch.linspace(-4, 4, 36).reshape(4, 9)
+HOLES = torch.tensor(
+    [[1, NAN, 3, NAN], [2, 5, 5, -INF], [INF, INF, -1, 0], [-INF, -INF, NAN, INF], [-0.0, 0, -0.0, 0]]
+)
+SMALL = torch.stack([torch.zeros(9), torch.full((9,), 1e-4), GRID[0]])
+BOUNDARIES = torch.tensor([1.0, -1.5, 0.0, 100.0, -100.0])
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "clamp": (lambda x: (x.clamp(-1, 1), x.clamp(min=0.5), x.clamp(max=2)), SPECIAL),
     "clamp of integers": (lambda x: (x.clamp(1, 3),), torch.arange(6)),
@@ -25,10 +30,35 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "gelu by tanh": (lambda x: (F.gelu(x, approximate="tanh"),), GRID),
     "sums of prefixes": (lambda x: (x.cumsum(0), x.cumsum(-1)), GRID),
     "sums of integers": (lambda x: (x.cumsum(0),), torch.arange(12).reshape(3, 4)),
+    "RMS norms": (lambda x: (F.rms_norm(x, (9,)), F.rms_norm(x, (9,), x[2], 1e-3)), SMALL),
+    "RMS norm of f64": (lambda x: (F.rms_norm(x, (9,)),), SMALL.double()),
+    "extrema and their indices": (
+        lambda x: (*x.max(1), *x.min(0), *x.max(0, keepdim=True), x.argmin(1)),
+        HOLES,
+    ),
+    "indices": (
+        lambda x: (x.argmax(), x.argmin(), x.argmax(0), x.argmax(-1, keepdim=True), x[1:3].argmax()),
+        HOLES,
+    ),
+    "softmax of a number": (
+        lambda x: (x.softmax(0), (x * INF).softmax(0), x.log_softmax(0)),
+        torch.tensor(2.0),
+    ),
+    "clamps of booleans": (lambda x: (x.clamp_max(~x), x.clamp_min(~x)), torch.tensor([True, False])),
+    "reciprocals of integers": (lambda x: (x.reciprocal(),), torch.tensor([0, 1, -4])),
+    "variances of nothing": (
+        lambda x: (x.var(), x.var(1), x.std(0), *torch.var_mean(x), *torch.std_mean(x, 0)),
+        torch.ones(0, 3),
+    ),
+    "unordered boundaries": (
+        lambda x: (torch.bucketize(x, BOUNDARIES), torch.bucketize(x, BOUNDARIES, right=True)),
+        SPECIAL,
+    ),
     "batch norm": (torch.nn.BatchNorm1d(9).eval(), GRID),
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")  # torch says so of variances of nothing
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_program_gives_what_torch_gives(name: str) -> None:
     from benchmarks.program_compiler import compiler_of
@@ -43,3 +73,11 @@ def test_a_program_gives_what_torch_gives(name: str) -> None:
     results = results if isinstance(results, tuple) else (results,)
     for found, wanted in zip(results, expected if isinstance(expected, tuple) else (expected,), strict=True):
         torch.testing.assert_close(torch.from_numpy(found), wanted, rtol=2e-6, atol=1e-6, equal_nan=True)
+
+
+def test_what_would_round_otherwise_is_refused() -> None:
+    from tuner.core.errors import UsageError
+
+    module = export.Function(lambda x: torch.linspace(0, 9, 7, dtype=torch.int64) + x)
+    with pytest.raises(UsageError, match="linspace of integers is not supported"):
+        exported_module.export_module(module, (torch.zeros(7, dtype=torch.int64),))

@@ -15,6 +15,7 @@ pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
 from torch import _dynamo as dynamo  # noqa: E402 - after the skip
 from torch import nn  # noqa: E402
+from torch.autograd import forward_ad  # noqa: E402
 
 import tuner.torch  # noqa: E402
 from tuner.programs.torch_models import dynamo_backend  # noqa: E402
@@ -53,6 +54,33 @@ def test_a_module_is_one_graph_and_changed_parameters_are_seen() -> None:
     assert tuner.torch.graph_counts() == tuner.torch.GraphCounts(1, 0)
 
 
+def test_changes_that_versions_do_not_show_are_seen() -> None:
+    module: Any = nn.Linear(16, 16).eval()
+    module.register_buffer("scale", torch.ones(16))
+    module.offset = torch.zeros(16)
+    module.forward = lambda x: nn.functional.linear(x, module.weight) * module.scale + module.offset
+    compiled: Any = torch.compile(module, backend="tuner")
+    with torch.no_grad():
+        equal(compiled(X), module(X))
+        module.weight.data.copy_(module.weight.data.flip(0))
+        module.offset.data.add_(3)
+        equal(compiled(X), module(X))
+        module.scale.numpy()[5] = 7
+        equal(compiled(X), module(X))
+        module.weight.data = module.weight.data.t()
+        equal(compiled(X), module(X))
+    assert tuner.torch.graph_counts().left == 0
+
+
+def test_weights_made_under_inference_mode_may_change() -> None:
+    with torch.inference_mode():
+        module = nn.Linear(16, 16).eval()
+        compiled: Any = torch.compile(module, backend="tuner")
+        equal(compiled(X), module(X))
+        module.weight.mul_(2)
+        equal(compiled(X), module(X))
+
+
 def test_a_break_makes_two_graphs_and_what_is_refused_is_left() -> None:
     def function(x: Any) -> Any:
         y = x @ x.t()
@@ -75,6 +103,51 @@ def test_a_graph_with_gradients_is_left() -> None:
     counts = tuner.torch.graph_counts()
     assert (counts.taken, counts.left) == (0, 1)
     assert "autograd is not supported" in counts.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda x: (x @ x.t(), x.t()), "result 1 shares memory with"),
+        (lambda x: x.view(-1), "result 0 shares memory with"),
+        (lambda x: (y := x + 1, y[0]), "result 1 shares memory with result 0"),
+        (lambda x: x + torch.rand(4, 16), "the module draws random numbers, by aten.rand.default"),
+        (lambda x: x.long() // x.abs().add(1).long(), "integers are divided by what may be 0"),
+    ],
+    ids=["view", "view alone", "view of a result", "random", "divisor"],
+)
+def test_a_graph_that_would_not_be_as_in_eager_mode_is_left(function: Any, reason: str) -> None:
+    with torch.no_grad():
+        torch.manual_seed(0)
+        found = torch.compile(function, backend="tuner")(X)
+        torch.manual_seed(0)
+        expected = function(X)
+    for one, other in zip(*map(torch.utils._pytree.tree_leaves, (found, expected)), strict=True):  # noqa: SLF001
+        equal(one, other)
+        assert (one.data_ptr() == X.data_ptr()) == (other.data_ptr() == X.data_ptr())
+    counts = tuner.torch.graph_counts()
+    assert (counts.taken, counts.left) == (0, 1)
+    assert reason in counts.reasons[0]
+
+
+def test_a_surrounding_autocast_is_left() -> None:
+    module = nn.Linear(16, 8).eval()
+    compiled: Any = torch.compile(module, backend="tuner")
+    with torch.no_grad(), torch.autocast("cpu"):
+        assert compiled(X).dtype is torch.bfloat16
+    assert "torch.autocast is not supported" in tuner.torch.graph_counts().reasons[0]
+
+
+def test_a_call_that_a_program_refuses_is_computed_in_eager_mode() -> None:
+    graph = torch.fx.symbolic_trace(lambda x: x * 2)
+    compiled = dynamo_backend.backend(graph, [X])
+    with forward_ad.dual_level():
+        for _ in range(2):
+            tangent = forward_ad.unpack_dual(compiled(forward_ad.make_dual(X, X))).tangent
+            equal(tangent, 2 * X)
+    counts = tuner.torch.graph_counts()
+    assert (counts.taken, counts.left) == (1, 1)
+    assert "forward-mode autograd is not supported" in counts.reasons[0]
 
 
 def test_dynamic_sizes_are_left() -> None:

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.mlir
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from torch._subclasses import FakeTensorMode  # noqa: E402 - after the skip
+from torch.autograd import forward_ad  # noqa: E402
 
 import tuner.torch  # noqa: E402
 from tuner.programs.torch_models import operations  # noqa: E402
@@ -44,7 +45,69 @@ def test_a_weight_is_packed_once_for_each_version(monkeypatch: pytest.MonkeyPatc
         again = operations.PACKED[weight].functions
     assert list(first) == list(again)
     assert list(first.values()) != list(again.values())
-    assert next(iter(first)).is_weight
+    ((product, is_transposed),) = first
+    assert product.is_weight
+    assert is_transposed
+
+
+def test_a_weight_is_packed_for_each_operation_that_reads_it() -> None:
+    weight = torch.nn.Parameter(torch.randn(16, 16))
+    with torch.no_grad():
+        equal(tuner.torch.linear(A, weight), A @ weight.t())
+        equal(tuner.torch.mm(A, weight), A @ weight)
+        equal(tuner.torch.linear(A, weight), A @ weight.t())
+
+
+def _transpose(weight: Any) -> None:
+    weight.data = weight.data.t()
+
+
+def _allocate_again(weight: Any) -> None:
+    weight.data = torch.zeros(0)  # frees the memory, which the next tensor of its size may get
+    weight.data = torch.randn(16, 16)
+
+
+def _set_one_element(weight: Any) -> None:
+    weight.detach().numpy()[15, 3] = 9
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda weight: weight.mul_(2),
+        lambda weight: weight.data.copy_(torch.randn(16, 16)),
+        lambda weight: weight.data.neg_(),
+        lambda weight: weight.data.copy_(weight.data.flip(0)),
+        _set_one_element,
+        _transpose,
+        _allocate_again,
+    ],
+    ids=["version", "data", "negated", "rows swapped", "numpy", "strides", "address"],
+)
+def test_every_change_of_a_weight_is_seen(change: Any) -> None:
+    weight = torch.nn.Parameter(torch.randn(16, 16))
+    with torch.no_grad():
+        tuner.torch.linear(A, weight)
+        change(weight)
+        equal(tuner.torch.linear(A, weight), A @ weight.t())
+
+
+def test_changes_of_a_weight_without_versions_are_seen() -> None:
+    with torch.inference_mode():
+        weight = torch.nn.Parameter(torch.randn(16, 16), requires_grad=False)
+        tuner.torch.linear(A, weight)
+        weight.mul_(2)
+        equal(tuner.torch.linear(A, weight), A @ weight.t())
+
+
+def test_lazily_negated_operands_keep_their_sign() -> None:
+    pair = torch.complex(torch.randn(6, 16), torch.randn(6, 16))
+    lazy = pair.conj().imag
+    assert lazy.is_neg()
+    equal(tuner.torch.mm(lazy, B), lazy @ B)
+    weight = torch.nn.Parameter(torch._neg_view(B.t().clone()))  # noqa: SLF001 - as torch makes them
+    with torch.no_grad():
+        equal(tuner.torch.linear(A, weight), A @ weight.t())
 
 
 def test_torch_finds_nothing_wrong_with_them() -> None:
@@ -80,3 +143,26 @@ def test_gradients_are_refused() -> None:
 def test_what_does_not_fit_is_named(call: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         call()
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")  # of torch itself
+def test_what_would_be_lost_or_has_no_memory_is_refused() -> None:
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(A, torch.ones_like(A))
+        with pytest.raises(UsageError, match="tuner::mm: forward-mode autograd is not supported"):
+            tuner.torch.mm(dual, B)
+    freed = A.clone()
+    freed.untyped_storage().resize_(0)
+    with pytest.raises(UsageError, match="tuner::mm: found a tensor without memory"):
+        tuner.torch.mm(freed, B)
+    weight = torch.nn.Parameter(B.t().clone(), requires_grad=False)
+    weight.untyped_storage().resize_(0)
+    with pytest.raises(UsageError, match="tuner::linear: found a tensor without memory"):
+        tuner.torch.linear(A, weight)
+
+
+@pytest.mark.parametrize("name", ["mm", "addmm", "bmm", "linear"])
+def test_operands_of_two_devices_are_refused(name: str) -> None:
+    operands = {"mm": (A, B), "addmm": (BIAS, A, B), "bmm": (BATCH, BATCH), "linear": (A, B.t())}[name]
+    with pytest.raises(UsageError, match=f"tuner::{name}: found devices cpu and meta, allowed one"):
+        getattr(torch.ops.tuner, name)(*operands[:-1], operands[-1].to("meta"))

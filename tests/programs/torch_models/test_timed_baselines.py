@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from tuner.output.program_baselines import baseline_document, baseline_table
+
 pytestmark = pytest.mark.mlir
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
 baseline_calls = pytest.importorskip("tuner.programs.torch_models.baseline_calls")
-timed_baselines = pytest.importorskip("tuner.programs.torch_models.timed_baselines").timed_baselines
+timing = pytest.importorskip("tuner.programs.torch_models.timed_baselines")
+timed_baselines, compared_baseline = timing.timed_baselines, timing.compared_baseline
 
 
 @pytest.fixture
@@ -28,11 +31,43 @@ def test_eager_is_timed_next_to_the_program_and_leaves_the_threads_as_they_were(
         return x
 
     (eager,) = timed_baselines(program, example, ("eager",), seconds=0.0)
-    assert (eager.name, eager.reason) == ("eager", "")
+    assert eager.name == "eager"
     assert eager.call_s.low <= eager.call_s.median <= eager.call_s.high
-    assert eager.speed.median > 0
+    assert (eager.speed is None) == bool(eager.reason)
     assert set(calls) == {(1, False)}
     assert torch.get_num_threads() == threads
+
+
+STEADY = tuple(1e-5 * (1 + 0.001 * (place % 3)) for place in range(60))
+DOUBLED = tuple(2 * each for each in STEADY)
+DRIFTING = tuple(3e-5 * (1 + 9.48 * (place >= 45)) for place in range(60))  # by 948 % in the last quarter
+
+
+@pytest.mark.parametrize(
+    ("theirs_s", "again_s", "trust", "reason"),
+    [
+        (DOUBLED, STEADY, "reliable", ""),
+        (DRIFTING, STEADY, "unreliable", "the baseline drifted by 948%"),
+        (
+            [2 * each for each in STEADY],
+            [1.4 * each for each in STEADY],
+            "unreliable",
+            "same code differ by 40%",
+        ),
+        (STEADY[1:] + STEADY[:1], STEADY, "reliable", "not distinguishable"),
+    ],
+)
+def test_a_baseline_has_a_ratio_only_where_nothing_disturbed_it(
+    theirs_s: list[float], again_s: list[float], trust: str, reason: str
+) -> None:
+    found = compared_baseline("eager", theirs_s, STEADY, again_s)
+    assert found.reliability.word == trust
+    assert (found.speed is None) == bool(reason)
+    assert reason in found.reason
+    (_, row) = baseline_table((found,))
+    assert row[2] == trust
+    assert ("times as fast" in row[3]) == (not reason)
+    assert (baseline_document(found)["speedup"] is None) == bool(reason)
 
 
 def test_without_a_cpp_compiler_torch_compile_is_named_with_its_reason(example: Any) -> None:

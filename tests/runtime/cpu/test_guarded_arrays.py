@@ -1,8 +1,10 @@
 """Memory for kernels: aligned, fenced, kept."""
 
 import ctypes
+import mmap
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ from tuner.core.problem import INPUT_DTYPES
 from tuner.payload.reference import NUMPY_DTYPES
 from tuner.runtime.cpu.guarded_arrays import (
     ALIGNMENT_BYTES,
+    FAULTING_BYTES,
     GUARD_BYTES,
+    FaultingMemory,
     GuardedArray,
     placed_copy,
     placed_empty,
@@ -48,7 +52,7 @@ def test_a_copy_holds_what_was_copied_whatever_its_strides() -> None:
 def test_a_fresh_guarded_array_is_nan_and_its_guards_are_whole(
     shape: tuple[int, int], dtype: np.dtype[np.float64], offset: int
 ) -> None:
-    guarded = GuardedArray(shape, dtype, offset)
+    guarded = GuardedArray.placed(shape, dtype, offset)
     assert np.isnan(guarded.array).all()
     assert guarded.array.ctypes.data % ALIGNMENT_BYTES == offset
     assert guarded.stray_bytes() == 0
@@ -60,7 +64,7 @@ def test_a_fresh_guarded_array_is_nan_and_its_guards_are_whole(
 def test_every_byte_written_next_to_the_array_is_counted(
     shape: tuple[int, int], dtype: np.dtype[np.float64], distance: int, is_after: bool
 ) -> None:
-    guarded = GuardedArray(shape, dtype)
+    guarded = GuardedArray.placed(shape, dtype)
     array = guarded.array
     offset = array.nbytes + distance - 1 if is_after else -distance
     stray = ctypes.c_uint8.from_address(array.ctypes.data + offset)  # as a kernel would
@@ -99,3 +103,39 @@ def test_a_packing_buffer_is_faulted_in_once_not_on_every_call() -> None:
     )
     assert kept == 0
     assert given_back > 0  # else the test would show nothing
+
+
+@given(st.integers(1, 9000), st.sampled_from([1, 4, 16, 64]), st.booleans())
+def test_faulting_memory_holds_an_array_at_either_end(size: int, alignment: int, at_end: bool) -> None:
+    memory = FaultingMemory(size, is_read_only=True)
+    start = memory.start(size, alignment, at_end=at_end)
+    assert start % alignment == 0
+    assert memory.seen.ctypes.data % mmap.PAGESIZE == 0
+    assert 0 <= memory.seen.size - start - size < (alignment if at_end else mmap.PAGESIZE)
+    assert start == 0 or at_end
+    memory.written[start : start + size] = 7
+    assert np.all(memory.seen[start : start + size] == 7)
+    assert not memory.seen.flags.writeable
+
+
+def test_memory_is_mapped_read_only_between_pages_that_fault_and_unmapped_with_the_last_array() -> None:
+    memory = FaultingMemory(5000, is_read_only=True)
+    address, view = memory.seen.ctypes.data, memory.seen[:10]
+    del memory
+    size = 2 * mmap.PAGESIZE
+    around = [_protection(at) for at in (address - FAULTING_BYTES, address - 1, address, address + size - 1)]
+    assert around == ["---p", "---p", "r--s", "r--s"]
+    assert _protection(address + size) == _protection(address + size + FAULTING_BYTES - 1) == "---p"
+    assert view[0] == 0xFF
+    del view
+    assert _protection(address) != "r--s"
+
+
+def _protection(address: int) -> str:
+    """Returns how /proc/self/maps describes the page of an address; "" where nothing is mapped."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        bounds, protection, *_ = line.split()
+        first, end = (int(each, 16) for each in bounds.split("-"))
+        if first <= address < end:
+            return protection
+    return ""

@@ -12,13 +12,12 @@ from tuner.runtime.cpu import roofline as roofline_module
 from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.runtime.cpu.panel_product import INNER, ROWS, VALUE, VECTORS, PanelProduct
 from tuner.runtime.cpu.roofline import (
-    ACCUMULATORS,
+    SUMS,
     TILE_ITERATIONS,
-    MultiplyAdds,
     flop_per_s,
-    loop_text,
     measure_roofline,
-    multiply_add_loop,
+    multiply_add_loops,
+    multiply_adds,
 )
 from tuner.runtime.cpu.thread_team import ThreadTeam
 
@@ -47,12 +46,15 @@ def test_bytes_are_multiplied_as_words_where_there_is_no_vnni() -> None:
     assert flop_per_s(team, "i8", machine, 40) < 8 * flop_per_s(team, "f32", machine, 40)
 
 
-@pytest.mark.parametrize(
-    ("name", "instruction"),
-    [("multiply_add", "llvm.intr.fma"), ("multiply_add_bf16", "dpbf16ps"), ("multiply_add_i8", "@step(%s")],
-)
-def test_the_loops_hold_as_many_sums_as_are_counted(name: str, instruction: str) -> None:
-    assert loop_text(name).count(instruction) == ACCUMULATORS
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "i8"])
+def test_each_loop_holds_as_many_sums_as_are_counted(dtype: str) -> None:
+    for isa, sums in (("avx512", SUMS[32]), ("avx2", SUMS[16])):
+        machine = replace(AVX512, isa=isa, has_bf16=isa == "avx512")
+        text, loops = multiply_add_loops(dtype, machine, sums)
+        functions = text.split("llvm.func @multiply_add_")[1:]
+        assert [each.count("llvm.call @step(%s") for each in functions] == list(sums)
+        one = loops[0].flop // sums[0]
+        assert [loop.flop for loop in loops] == [one * each for each in sums]
 
 
 @pytest.mark.parametrize(
@@ -73,20 +75,21 @@ def test_the_loop_has_the_fastest_instruction_of_the_machine(
 ) -> None:
     monkeypatch.setattr(roofline_module, "may_use_tiles", lambda: True)
     machine = replace(AVX512, **changes)
-    loop = multiply_add_loop(dtype, machine)
+    text, (loop,) = multiply_add_loops(dtype, machine, (10,))
     assert loop.flop == flop
-    assert instruction in loop.text
+    assert instruction in text
 
 
 def test_tiles_that_the_system_refuses_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(roofline_module, "may_use_tiles", lambda: False)
-    assert "tdpbf16ps" not in multiply_add_loop("bf16", replace(AVX512, has_amx_bf16=True)).text
+    text, _ = multiply_add_loops("bf16", replace(AVX512, has_amx_bf16=True), (10,))
+    assert "tdpbf16ps" not in text
 
 
 @pytest.mark.skipif(not describe_machine().has_amx_int8, reason="this processor has no AMX, or no permission")
 def test_the_loop_of_tiles_adds_all_products() -> None:
     team = ThreadTeam(2)
-    loops = MultiplyAdds(team, "i8", describe_machine())
+    (loops,) = multiply_adds(team, "i8", describe_machine())
     for sink in loops.sinks:
         sink[:1024] = 3  # a tile of A and of B
     loops.repeat(1)

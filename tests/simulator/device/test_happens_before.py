@@ -48,6 +48,20 @@ def test_unordered_accesses_race_when_one_writes_where_the_other_is() -> None:
         assert [report.kind for report in log.reports()] == [HostDefect.RACE] * races
 
 
+def test_atomic_accesses_race_only_with_others() -> None:
+    atomic, plain = (NO_BYTES, NO_BYTES), (BYTES, BYTES)
+    for first, second, races in (
+        (atomic, atomic, 0),
+        (atomic, plain, 1),
+        (plain, atomic, 1),
+        (plain, plain, 1),
+    ):
+        accesses, log = history()
+        accesses.add(MemoryAccess("a", moment_after(1, ()), BYTES, BYTES, *first))
+        accesses.add(MemoryAccess("b", moment_after(2, ()), BYTES, BYTES, *second))
+        assert [report.kind for report in log.reports()] == [HostDefect.RACE] * races
+
+
 def test_a_race_does_not_depend_on_which_access_is_known_first() -> None:
     texts = set()
     one, other = (

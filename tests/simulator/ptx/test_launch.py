@@ -116,3 +116,14 @@ def test_an_instruction_that_is_not_known_is_named(code: str, message: str | Non
         run(code)
     assert error.value.kind is Defect.UNSUPPORTED
     assert isinstance(error.value, TunerError)
+
+
+def test_blocks_wait_for_a_block_that_runs_later() -> None:
+    flag = np.zeros(1, np.uint32)
+    code = """setp.eq.u32 %q1, %b, 8; @%q1 bra WRITE;
+      LOOP: ld.volatile.global.u32 %r1, [%p0]; setp.eq.u32 %q2, %r1, 0; @%q2 bra LOOP;
+      ret;
+      WRITE: mov.u32 %r1, 7; st.volatile.global.u32 [%p0], %r1;"""
+    simulation = run(code, flag, threads=512, grid=(9, 1, 1))  # 4 blocks are simulated at once
+    assert flag.tolist() == [7]
+    assert not [race for race in simulation.races if race.kind is not Defect.SAME_VALUE]

@@ -92,7 +92,11 @@ def test_a_file_that_extends_nothing_is_kept_as_it_was_written(tmp_path: Path) -
         ),
         (
             "extends: default\nstrategies: {matmul_cpu_dott: {knobs: {tile_m: [2]}}}",
-            r"strategies\.matmul_cpu_dott\.ops: is missing; it has no default",
+            r"strategies: found 'matmul_cpu_dott', .*, or a new one with ops; .* matmul_cpu_dot\?$",
+        ),
+        (
+            "extends: default\nstrategies: {matmul_cpu_packed: {knobs: {tile_mm: [2]}}}",
+            r"strategies\.matmul_cpu_packed\.knobs: found 'tile_mm', .*; did you mean tile_m\?$",
         ),
     ],
 )

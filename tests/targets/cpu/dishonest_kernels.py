@@ -1,5 +1,6 @@
 """Kernels that spare themselves work, or are right where they think that somebody looks; each as MLIR."""
 
+import itertools
 from string import Template
 
 from tuner.core.problem import Problem
@@ -15,6 +16,7 @@ module {
   $declarations
   func.func @matmul(%a: $A, %b: $B, %c: $C) {
     %zero = arith.constant 0.0 : f32
+    %minus_zero = arith.constant -0.0 : f32
     %one = arith.constant 1 : i64
     %true = arith.constant true
     %false = arith.constant false
@@ -220,6 +222,128 @@ SMALL_AS_ZERO = """%work = arith.constant false
       }
     }"""
 
+# One access of an element at a distance in bytes from the first one of an array.
+ACCESS = """%first_at = memref.extract_aligned_pointer_as_index %ARRAY : TYPE -> index
+    %bytes = arith.constant DISTANCE : index
+    %outside_at = arith.addi %first_at, %bytes : index
+    %outside_word = arith.index_cast %outside_at : index to i64
+    %outside = llvm.inttoptr %outside_word : i64 to !llvm.ptr
+    ACTS"""
+READ = "%read = llvm.load volatile %outside : !llvm.ptr -> f32"
+WRITE = "llvm.store volatile %zero, %outside : f32, !llvm.ptr"
+WRITE_BACK = f"{READ}\n    llvm.store volatile %read, %outside : f32, !llvm.ptr"
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def _access(array: str, place: str, acts: str) -> tuple[str, str, str, int]:
+    text = ACCESS.replace("ARRAY", array.lower()).replace("TYPE", f"${array}").replace("DISTANCE", place)
+    return f"{ALWAYS}\n    {text.replace('ACTS', acts)}", "", "", 0
+
+
+def _beyond(array: str, distance: int, acts: str) -> tuple[str, str, str, int]:
+    return _access(array, f"${{beyond_{array.lower()}_{distance}}}", acts)
+
+
+# C by dot products, of numbers x and y that are first CHANGED.
+DOTS = """%work = arith.constant false
+    scf.for %i = %i0 to %im step %i1 {
+      scf.for %j = %i0 to %in step %i1 {
+        %dot = scf.for %p = %i0 to %ik step %i1 iter_args(%sum = %zero) -> (f32) {
+          %x0 = memref.load %a[%i, %p] : $A
+          %y0 = memref.load %b[%p, %j] : $B
+          CHANGED
+          %xy = arith.mulf %x, %y : f32
+          %next = arith.addf %sum, %xy : f32
+          NEXT
+        }
+        STORED
+      }
+    }"""
+STORED = "memref.store %dot, %c[%i, %j] : $C"
+
+
+def _dots(x: str = "", y: str = "", following: str = "", stored: str = STORED) -> tuple[str, str, str, int]:
+    changed = "\n".join(
+        change.replace("IN", f"%{name}0").replace("OUT", f"%{name}").replace("NAME", name)
+        for name, change in (("x", x or SAME), ("y", y or SAME))
+    )
+    text = DOTS.replace("CHANGED", changed).replace("NEXT", following or "scf.yield %next : f32")
+    return text.replace("STORED", stored), "", "", 0
+
+
+SAME = "OUT = arith.addf IN, %minus_zero : f32"
+CUT = """%bits_NAME = arith.bitcast IN : f32 to i32
+          %mask_NAME = arith.constant MASK : i32
+          %kept_NAME = arith.andi %bits_NAME, %mask_NAME : i32
+          OUT = arith.bitcast %kept_NAME : i32 to f32"""
+TO_BF16, TO_16_BITS = CUT.replace("MASK", "-65536"), CUT.replace("MASK", "-256")
+NAN_IS_ZERO = """%is_nan = arith.cmpf uno, IN, IN : f32
+          OUT = arith.select %is_nan, %zero, IN : f32"""
+CLIPPED = """%largest = arith.constant 3.0e38 : f32
+          OUT = arith.minimumf IN, %largest : f32"""
+WITHOUT_ZEROS = """%is_zero = arith.cmpf oeq, %NUMBER, %zero : f32
+          %taken = arith.select %is_zero, %sum, %next : f32
+          scf.yield %taken : f32"""
+WITHOUT_NAN = """%is_nan = arith.cmpf uno, %next, %next : f32
+          %taken = arith.select %is_nan, %sum, %next : f32
+          scf.yield %taken : f32"""
+CUT_SUM = f"""{TO_16_BITS.replace("IN", "%dot").replace("OUT", "%cut").replace("NAME", "c")}
+        memref.store %cut, %c[%i, %j] : $C"""
+# Changes A and restores it: right, and not what a caller with a read-only array, or two threads, can use.
+RESTORES = """%one_f = arith.constant 1.0 : f32
+    memref.store %one_f, %a[%i0, %i0] : $A
+    memref.store %first, %a[%i0, %i0] : $A"""
+
+FAULTING = {  # name -> as KERNELS: what happens outside of the operands, or to the inputs
+    "reads 1 element beyond A": _beyond("A", 0, READ),
+    "reads 4 KiB beyond A": _beyond("A", 4 * KIB, READ),
+    "reads 64 MiB beyond A": _beyond("A", 64 * MIB, READ),
+    "reads 1 element beyond B": _beyond("B", 0, READ),
+    "reads 1 MiB beyond B": _beyond("B", MIB, READ),
+    "reads 64 MiB beyond B": _beyond("B", 64 * MIB, READ),
+    "reads 1 element beyond C": _beyond("C", 0, READ),
+    "reads 1 element before A": _access("A", "-4", READ),
+    "reads 1 element before B": _access("B", "-4", READ),
+    "reads 64 MiB before B": _access("B", str(-64 * MIB), READ),
+    "writes 1 element beyond C": _beyond("C", 0, WRITE),
+    "writes 1 MiB beyond C": _beyond("C", MIB, WRITE),
+    "writes 64 MiB beyond C": _beyond("C", 64 * MIB, WRITE),
+    "writes 1 element before C": _access("C", "-4", WRITE),
+    "writes 1 MiB before C": _access("C", str(-MIB), WRITE),
+    "writes A": _access("A", "0", WRITE),
+    "writes B": _access("B", "0", WRITE),
+    "writes back what it read from A": _access("A", "0", WRITE_BACK),
+    "changes A and restores it": (f"{ALWAYS}\n    {FIRST_OF_A}", RESTORES, "", 0),
+    "writes 1 element beyond A": _beyond("A", 0, WRITE),
+}
+WRONG = {  # name -> as KERNELS: what usual draws, and sums of many products, hide
+    "skips products where A is 0": _dots(following=WITHOUT_ZEROS.replace("NUMBER", "x0")),
+    "skips products where B is 0": _dots(following=WITHOUT_ZEROS.replace("NUMBER", "y0")),
+    "skips sums that are NaN": _dots(following=WITHOUT_NAN),
+    "reads NaN in B as 0": _dots(y=NAN_IS_ZERO),
+    "clips infinity in A": _dots(x=CLIPPED),
+    "cuts A to bf16": _dots(x=TO_BF16),
+    "cuts B to bf16": _dots(y=TO_BF16),
+    "cuts A to 16 bits of precision": _dots(x=TO_16_BITS),
+    "cuts B to 16 bits of precision": _dots(y=TO_16_BITS),
+    "cuts C to 16 bits of precision": _dots(stored=CUT_SUM),
+}
+PASSING = {  # name -> as KERNELS: what is not found out
+    "reads beyond A from the 100th call on": (
+        f"""{_beyond("A", 0, "%limit = arith.constant 100 : i64")[0]}
+    %is_late = arith.cmpi sge, %calls, %limit : i64
+    scf.if %is_late {{ {READ} }}""",
+        "",
+        "",
+        0,
+    ),
+    "loses the sign of zeros": _dots(
+        stored="""%positive = arith.addf %dot, %zero : f32
+        memref.store %positive, %c[%i, %j] : $C"""
+    ),
+    "honest dots": _dots(),
+}
+
 KERNELS = {  # name -> before, after, declarations, limit
     "filled_is_done": (WHERE_NAN, "", "", 0),
     "first_row_filled_is_done": (WHERE_ROW_HAS_NAN, "", "", 0),
@@ -249,11 +373,14 @@ KERNELS = {  # name -> before, after, declarations, limit
 
 def dishonest_code(name: str, problem: Problem) -> str:
     """Returns a kernel as LLVM-dialect text."""
-    before, after, declarations, limit = KERNELS[name]
+    before, after, declarations, limit = (KERNELS | FAULTING | WRONG | PASSING)[name]
     m, n, k = problem.sizes
     types = {"A": f"memref<{m}x{k}xf32>", "B": f"memref<{k}x{n}xf32>", "C": f"memref<{m}x{n}xf32>"}
     numbers = {"m": m, "n": n, "k": k, "last_row": m - 1, "last_column": n - 1, "limit": limit}
     values = types | {key: str(value) for key, value in numbers.items()} | {"most": str(max(m, k) * n)}
+    bytes_of = {"a": 4 * m * k, "b": 4 * k * n, "c": 4 * m * n}
+    for array, distance in itertools.product(bytes_of, (0, 4 * KIB, MIB, 64 * MIB)):
+        values[f"beyond_{array}_{distance}"] = str(bytes_of[array] + distance)
     parts = {"before": f"%none = arith.constant 0 : i64\n    {before}", "after": after}
     whole = Template(KERNEL).safe_substitute(parts | {"declarations": declarations})
     with interpreter.new_context(), ir.Location.unknown():

@@ -14,13 +14,14 @@ import pytest
 
 from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
 from tests.targets.cpu.dishonest_kernels import dishonest_code
-from tuner.analysis.reliability import SHARE_LIMIT, round_quality
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import EPILOGUES, LAYOUTS, Matmul, Problem
-from tuner.core.record import Measurement
+from tuner.core.record import Measurement, Verdict
+from tuner.core.round_quality import SHARE_LIMIT, round_quality
 from tuner.core.target import Artifact, Effort, Partition, Script
 from tuner.payload.cpu import ENTRY, partition
 from tuner.runtime.cpu.describe_host import describe_machine, processors
+from tuner.targets.cpu import evaluator as cpu_evaluator
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.targets.cpu.interleaved_baseline import LEAD_CALLS, InterleavedBaseline, InterleavedBaselineService
@@ -82,14 +83,23 @@ def test_a_panel_in_the_wrong_place_is_seen(layout: str) -> None:
     assert caught.value.stage == Stage.VERIFY
 
 
-def test_a_panel_that_reaches_beyond_c_is_seen() -> None:
-    problem = Matmul(16, 64, 8)
-    artifact = artifact_of(problem)
-    loaded = CPU.load(problem, artifact)
-    assert isinstance(loaded, LoadedKernel)
-    shifted = replace(loaded, partitions=(replace(artifact.partitions[0], column=3),))
-    with pytest.raises(CandidateError, match=r"^wrote \d+ bytes outside of C$"):
-        CPU.verify(problem, shifted, rng())
+def test_a_kernel_above_the_probed_peak_is_verified_and_timed_again_and_not_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem, target, verified = Matmul(64, 64, 64), CpuEvaluator(1), []
+    verify = CpuEvaluator.verify
+
+    def recorded(
+        evaluator: CpuEvaluator, problem: Problem, loaded: object, rng: np.random.Generator
+    ) -> Verdict:
+        verified.append(verify(evaluator, problem, loaded, rng))
+        return verified[-1]
+
+    monkeypatch.setattr(CpuEvaluator, "verify", recorded)
+    monkeypatch.setattr(cpu_evaluator, "flop_per_s", lambda *_: 1.0)  # a probe that found almost nothing
+    measurement = target.measure(problem, target.load(problem, artifact_of(problem)), QUICK, rng())
+    assert [each.elements for each in verified] == [64 * 64]
+    assert measurement.median_s > 0
 
 
 def test_an_artifact_reports_its_panels_its_stages_and_its_hash() -> None:

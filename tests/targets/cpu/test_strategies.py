@@ -124,7 +124,7 @@ def test_the_fence_next_to_an_array_is_really_there(is_at_end: bool) -> None:
     lines = [
         line for line in Path("/proc/self/maps").read_text().splitlines() if _covers(line, sample_reference)
     ]
-    assert [line.split()[1] for line in lines] == ["---s"]
+    assert [line.split()[1] for line in lines] == ["---p"]
     inside = ctypes.c_float.from_address(array.ctypes.data)
     assert inside.value == 0.0
 

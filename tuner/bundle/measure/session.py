@@ -29,6 +29,7 @@ from tuner.core.remote_results import (
 )
 from tuner.core.runs import Baseline
 from tuner.core.target import Effort
+from tuner.core.time_text import seconds_text
 from tuner.runtime.cuda.facts import CudaFacts
 from tuner.runtime.cuda.probe import require_chip
 from tuner.tuning.ask_tell import EARLY_STOPPED
@@ -223,7 +224,7 @@ class MeasuringSession:
 
     def _keep_baseline(self, problem: Problem, baseline: Baseline) -> None:
         self._keep(BaselineTime(problem, baseline))
-        self._tell(f"  {baseline.name}: {baseline.measurement.median_s * 1e6:.2f} us")
+        self._tell(f"  {baseline.name}: {seconds_text(baseline.measurement.median_s)}")
 
     def _turn(self, problem: Problem) -> AbstractContextManager[None]:
         """Returns a context that waits for the timing lock of the GPU and holds it."""
@@ -276,7 +277,7 @@ def measured_trial(trial: PendingTrial, evaluated: EvaluatedCode | Failure) -> M
 
 
 def outcome_text(found: MeasuredTrial) -> str:
-    """Returns a trial's median time in microseconds, or the stage and reason of its failure, as text."""
+    """Returns a trial's median time, or the stage and reason of its failure, as text."""
     if isinstance(found.outcome, Failure):
         return f"{found.outcome.stage.value}: {found.outcome.reason}"
-    return f"{found.outcome.median_s * 1e6:.2f} us"
+    return seconds_text(found.outcome.median_s)

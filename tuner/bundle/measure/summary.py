@@ -1,15 +1,19 @@
 """Summaries of a measuring session: lines of text, and a JSON document."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from tuner.analysis.comparison import Comparable, Evidence, comparison
+from tuner.analysis.comparison import Comparable, comparison
 from tuner.bundle.measure.session import MeasuringCounts
 from tuner.core.dataclass_json import encode
 from tuner.core.documents import candidate_document
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
+from tuner.core.reliability import Reliability
 from tuner.core.remote_results import MeasuredTrial, RemoteResults
+from tuner.core.round_quality import Evidence, reliability_in_round
+from tuner.core.time_text import seconds_text
 
 
 def best_of(results: RemoteResults) -> dict[Problem, tuple[MeasuredTrial, Measurement]]:
@@ -38,7 +42,8 @@ def best_lines(results: RemoteResults) -> Iterator[str]:
     """
     for problem, (trial, time) in best_of(results).items():
         speed = problem.flop / time.median_s / 1e9
-        line = f"{problem.key}: {time.median_s * 1e6:.2f} us, {speed:.0f} GFLOP/s"
+        time_text = f"{seconds_text(time.median_s)} ({_reliability(results, trial, time).text})"
+        line = f"{problem.key}: {time_text}, {speed:.0f} GFLOP/s"
         yield f"{line}{_baseline_text(results, trial, time)}; trial {trial.id}: {trial.candidate.text}"
 
 
@@ -48,13 +53,22 @@ def _baseline_text(results: RemoteResults, trial: MeasuredTrial, time: Measureme
     baseline = baselines.get(trial.problem)
     if baseline is None:
         return ""
-    noises = {each.problem: each.noise for each in results.noises}
-    is_final = any(final.origin == trial.origin for final in results.final_times)
-    evidence = Evidence(is_final and baseline.is_interleaved, noises.get(trial.problem))
+    evidence = _evidence(results, trial)
+    evidence = replace(evidence, is_interleaved=evidence.is_interleaved and baseline.is_interleaved)
     compared = comparison(time, baseline.measurement, evidence)
     if isinstance(compared, Comparable):
-        return f", {compared.speed:.2f}x {baseline.name}"
+        return f", {compared.times_text} {baseline.name}"
     return f", no ratio to {baseline.name}: {compared.reason}"
+
+
+def _evidence(results: RemoteResults, trial: MeasuredTrial) -> Evidence:
+    noises = {each.problem: each.noise for each in results.noises}
+    is_final = any(final.origin == trial.origin for final in results.final_times)
+    return Evidence(is_final, noises.get(trial.problem))
+
+
+def _reliability(results: RemoteResults, trial: MeasuredTrial, time: Measurement) -> Reliability:
+    return reliability_in_round(time, _evidence(results, trial))
 
 
 def summary_document(path: str, counts: MeasuringCounts, results: RemoteResults, seconds: float) -> Any:
@@ -76,6 +90,7 @@ def summary_document(path: str, counts: MeasuringCounts, results: RemoteResults,
                 **candidate_document(trial.candidate),
                 "median_s": time.median_s,
                 "interval_s": list(time.interval_s),
+                "reliability": _reliability(results, trial, time).text,
                 "gflop_per_s": problem.flop / time.median_s / 1e9,
                 "baseline_s": baselines[problem].measurement.median_s if problem in baselines else None,
             }

@@ -15,7 +15,8 @@ from tuner.cli.options import (
     seed_option,
 )
 from tuner.cli.screen import screen_columns
-from tuner.output.formatting import count_text, one_line, seconds_text, wrapped
+from tuner.core.time_text import seconds_text
+from tuner.output.formatting import count_text, one_line, wrapped
 
 if TYPE_CHECKING:
     from tuner.regression.audit import Audited
@@ -85,6 +86,7 @@ def _document(audited: "Audited") -> dict[str, Any]:
         "status": audited.status.value,
         "holds": audited.status.holds,
         "reason": audited.reason,
+        "reliability": audited.trial.reliability.text,  # of the recorded time
         "recorded_s": audited.trial.best_s,
         "now_s": audited.now_s,
         "run": audited.run,

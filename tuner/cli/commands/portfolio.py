@@ -14,7 +14,8 @@ from tuner.cli.options import (
     open_existing_store,
     print_found,
 )
-from tuner.output.formatting import count_text, knobs_text, problem_text, seconds_text, wrapped
+from tuner.core.time_text import seconds_text
+from tuner.output.formatting import count_text, knobs_text, problem_text, wrapped
 
 if TYPE_CHECKING:
     from tuner.analysis.many_shapes.regret import Regret
@@ -105,11 +106,13 @@ def distill(
 def portfolio_document(found: "GroupPortfolio") -> dict[str, Any]:
     """Returns the JSON document of a portfolio."""
     from tuner.core.documents import candidate_document
+    from tuner.core.reliability import reliability_of_all
 
     inside, outside = found.regret(), found.regret(held_out=True)
     serving = found.portfolio.serving
     return {
         "group": found.group,
+        "reliability": reliability_of_all(found.measured.reliability).text,
         "configurations": [
             {**candidate_document(column), "problems": serving.count(place)}
             for place, column in zip(found.portfolio.columns, found.columns, strict=True)
@@ -121,11 +124,17 @@ def portfolio_document(found: "GroupPortfolio") -> dict[str, Any]:
                 "problem": loss.problem.key,
                 "name": name,
                 "configuration": None if place is None else found.portfolio.columns.index(place),
-                "efficiency": loss.efficiency,
-                "held_out_efficiency": without.efficiency,
+                "reliability": trust.text,
+                "efficiency": loss.efficiency if trust.is_reliable else None,
+                "held_out_efficiency": without.efficiency if trust.is_reliable else None,
             }
-            for loss, without, name, place in zip(
-                inside.losses, outside.losses, found.names, serving, strict=True
+            for loss, without, name, place, trust in zip(
+                inside.losses,
+                outside.losses,
+                found.names,
+                serving,
+                found.measured.reliability,
+                strict=True,
             )
         ],
         "predicted": len(found.missing),
@@ -160,6 +169,8 @@ def _measured(
 
 
 def _lines(found: "GroupPortfolio") -> Iterator[str]:
+    from tuner.core.reliability import reliability_of_all
+
     inside, outside, serving = found.regret(), found.regret(held_out=True), found.portfolio.serving
     yield f"group {found.group}: {count_text(len(found.columns), 'configuration')}"
     chosen = zip(found.portfolio.columns, found.columns, strict=True)
@@ -167,14 +178,19 @@ def _lines(found: "GroupPortfolio") -> Iterator[str]:
         problems = count_text(serving.count(index), "problem")
         yield f"  {number}  {problems}: {column.strategy} {knobs_text(column.choices)}"
     yield "problem: configuration, time, efficiency"
-    for loss, name, place in zip(inside.losses, found.names, serving, strict=True):
+    trusts = found.measured.reliability
+    for loss, name, place, trust in zip(inside.losses, found.names, serving, trusts, strict=True):
         time_s = None if place is None else _time_s(found, loss.problem, place)
         shown = "no time" if time_s is None else seconds_text(time_s)
-        efficiency = "unknown" if loss.efficiency is None else f"{loss.efficiency:.3f}"
+        is_known = loss.efficiency is not None and trust.is_reliable
+        efficiency = f"{loss.efficiency:.3f}" if is_known else "unknown"
+        efficiency += "" if trust.is_reliable else f" ({trust.text})"
         used = "none" if place is None else str(found.portfolio.columns.index(place) + 1)
         yield f"  {problem_text(loss.problem)}{f' {name}' if name else ''}: {used}, {shown}, {efficiency}"
-    yield f"in sample:  {_figures_text(inside)}"
-    yield f"held out:   {_figures_text(outside)}"
+    whole = reliability_of_all(trusts)
+    doubt = "" if whole.is_reliable else f"; {whole.text}"
+    yield f"in sample:  {_figures_text(inside)}{doubt}"
+    yield f"held out:   {_figures_text(outside)}{doubt}"
     if found.missing:
         yield f"{count_text(len(found.missing), 'time')} could not be measured and are predicted"
 

@@ -1,7 +1,12 @@
 """``tuner run``: runs a whole MLIR function on a GPU, in the simulator, or on the host."""
 
+import contextlib
 import shlex
+import sys
+import threading
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
     from tuner.programs.run.device_work import DeviceWork
 
 RUN_TIMEOUT_S = 600.0
+SLOW_S = 10.0  # after which a command says that it is still at work
 
 
 @click.command()
@@ -69,8 +75,8 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
 
     text = read_payload_text(payload)
     request = _request(context, text, **texts)
-    with named_in_errors(str(payload), text):
-        report = run_in_child(request, RUN_TIMEOUT_S)
+    with named_in_errors(str(payload), text), noting_slowness(payload, text):
+        report = run_in_child(request, RUN_TIMEOUT_S, partial(click.echo, nl=False, err=as_json))
     report = replace(report, reports=tuple(in_file(each, str(payload), text) for each in report.reports))
     if as_json:
         from tuner.cli.program_documents import run_document
@@ -84,6 +90,24 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
             lines += explained_lines(report, payload, database_text(texts["database"]))
         print("\n".join(lines))
     context.exit(DONE if report.is_right else FAILED)
+
+
+@contextlib.contextmanager
+def noting_slowness(payload: Path, text: str, after_s: float = SLOW_S) -> Iterator[None]:
+    """Context manager: says on stderr, once, that its body takes longer than ``after_s`` seconds.
+
+    MLIR's bufferization of long chains of operations takes a time that grows faster than their number.
+    """
+    lines = text.count("\n") + 1
+    line = f"note: {payload}: {lines} lines; still at work, for {RUN_TIMEOUT_S:.0f} s at most"
+    timer = threading.Timer(after_s, print, (line,), {"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
@@ -194,10 +218,11 @@ def time_lines(report: "ProgramReport") -> list[str]:
 
     ``report.times`` must not be None. The line on kernels is left out where no device ran kernels.
     """
-    from tuner.output.formatting import seconds_text
+    from tuner.core.time_text import seconds_text
 
     assert report.times is not None
-    lines = [f"time    {seconds_text(report.times.call_s)} a call, host to host"]
+    time = f"{seconds_text(report.times.call_s)} a call, host to host"
+    lines = [f"time    {time}; {report.times.reliability.text}"]
     if report.times.overlap is not None:
         kernels = f"{seconds_text(report.times.kernel_s)} in kernels"
         warning = ": streams, but kernels run one after another" if report.times.is_serialized else ""

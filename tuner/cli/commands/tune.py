@@ -270,7 +270,11 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
         lines = result_lines(tuned, tuned.selected, arguments) + other_cache_lines(others)
         print("\n".join(wrapped(lines)))
     elif tuned.has_worked:
-        print("\n".join(wrapped(verified_lines(tuned, _promising(store, tuned.run.id), arguments))))
+        from tuner.bundle.static_ranking import deciding_facts
+
+        promising = _promising(store, tuned.run.id)
+        facts = deciding_facts(promising[0]) if promising else ""
+        print("\n".join(wrapped(verified_lines(tuned, promising, arguments, facts))))
     if tuned.is_interrupted:
         print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
         print(f"  {go_on}", file=sys.stderr)

@@ -71,21 +71,22 @@ def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[
 
     Has the candidate's knobs, and per machine its time and slowdown; one line if there is no such candidate.
     """
-    from tuner.output.formatting import knobs_line, seconds_text
+    from tuner.core.time_text import seconds_text
+    from tuner.output.formatting import knobs_line
 
     found = _compromise(all_tuned, store)
     if found is None:
         return ["compromise: no candidate has a time on each machine"]
     first = found.trials[0].record.candidate
     compared = _compared(all_tuned, found)
-    is_known = all(isinstance(each, Comparable) for each in compared)
-    most = f", at most {found.worst:.1%} slower than the best" if is_known else ""
+    worst = max((each.longer for each in compared if isinstance(each, Comparable)), default=0.0)
+    is_known = all(isinstance(each, Comparable) or each.is_equal for each in compared)
+    slower = f"at most {worst:.1%} slower than" if worst > 0 else "not distinguishable from"
+    most = f", {slower} the best" if is_known else ""
     lines = [f"compromise {first.strategy}{most}", knobs_line(first.choices)]
     for tuned, trial, one in zip(all_tuned, found.trials, compared, strict=True):
         time = f"{seconds_text(trial.best_s or 0.0)} on {tuned.run.machine.name}"
-        phrase = (
-            f"no ratio to the best: {one.reason}" if isinstance(one, NotComparable) else _slower_text(one)
-        )
+        phrase = one.longer_text if isinstance(one, Comparable) else f"no ratio to the best: {one.reason}"
         lines.append(f"          {time}: {phrase}, trial {trial.id}")
     return lines
 
@@ -124,10 +125,6 @@ def _compared(
 
     trios = zip(all_tuned, found.trials, found.fastest, strict=True)
     return tuple(between_trials(tuned.run, trial, fastest) for tuned, trial, fastest in trios)
-
-
-def _slower_text(compared: "Comparable") -> str:
-    return f"{max(0.0, compared.longer):.1%} slower"
 
 
 def _compromise(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> "Compromise | None":

@@ -264,7 +264,8 @@ def _group_time_lines(tuned: "TunedProgram") -> list[str]:
 def _problem_lines(each: "TunedProblem") -> list[str]:
     from tuner.analysis.selected_result import timed
     from tuner.core.record import Measurement
-    from tuner.output.formatting import knobs_text, seconds_text
+    from tuner.core.time_text import seconds_text
+    from tuner.output.formatting import knobs_text
 
     lines = [f"matmul  {each.problem.key}"]
     if each.trial is None:
@@ -273,23 +274,21 @@ def _problem_lines(each: "TunedProblem") -> list[str]:
     is_timed = each.trial.final is not None or isinstance(record.outcome, Measurement)
     time = seconds_text(timed(each.trial).median_s) if is_timed else "verified, no time"
     script = f"{record.candidate.strategy} {knobs_text(record.candidate.choices)}"
-    return [*lines, f"        trial {each.trial.id}: {time}, {script}"]
+    trust = f" ({each.trial.reliability.word})" if is_timed else ""
+    return [*lines, f"        trial {each.trial.id}: {time}{trust}, {script}"]
 
 
 def _call_text(report: "ProgramReport") -> str:
-    from tuner.output.formatting import seconds_text
+    from tuner.core.time_text import seconds_text
 
     assert report.times is not None
-    return f"{seconds_text(report.times.call_s)} a call"
+    return f"{seconds_text(report.times.call_s)} a call; {report.times.reliability.text}"
 
 
 def _gain_text(gain: "Comparable | NotComparable") -> str:
     from tuner.analysis.comparison import NotComparable
 
-    if isinstance(gain, NotComparable):
-        return f"unknown: {gain.reason}"
-    low, high = gain.speed_interval
-    return f"{gain.speed:.2f} times (95 % interval {low:.2f} .. {high:.2f})"
+    return f"unknown: {gain.reason}" if isinstance(gain, NotComparable) else gain.faster_text
 
 
 def _require_program_options(context: click.Context, texts: dict[str, Any]) -> None:

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 
 import jinja2
 
+from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.core.printable import printable
+from tuner.core.time_text import seconds_text
 from tuner.library.c.code_target import BITS
 from tuner.library.c.cpu_kernels import CpuKernel
 from tuner.library.c.functions import CFunction
@@ -87,11 +89,14 @@ def provenance(kernel: CpuKernel) -> str:
 
 
 def times(entry: LibraryEntry) -> tuple[str, ...]:
-    """Returns the time of an entry, and the ratio to the baseline where both were timed in one round."""
+    """Returns the time of an entry, how reliable it is, and its ratio to the baseline, where there is one."""
     if entry.median_s is None:
         return ("verified, not timed",)
-    ratio = f"{entry.baseline_s / entry.median_s:.2f} x {entry.baseline}" if entry.baseline_s else ""
-    return (f"{entry.median_s * 1e6:.1f} us", ratio)
+    compared = entry.compared
+    ratio = f"{compared.times_text} {entry.baseline}" if isinstance(compared, Comparable) else ""
+    if isinstance(compared, NotComparable) and compared.is_equal:
+        ratio = f"{entry.baseline}: {compared.reason}"
+    return (f"{seconds_text(entry.median_s)} ({entry.reliability.text})", ratio)
 
 
 def gpu_parameters(function: CFunction) -> str:

@@ -1,8 +1,6 @@
 """``tuner.matmul``: the product of two arrays by what is fastest for their shape."""
 
 import itertools
-import os
-import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -12,11 +10,13 @@ import numpy as np
 
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import NUMPY_ALIGNMENT
+from tuner.core.typed_arguments import typed
 from tuner.library.dispatch.chosen import BASELINE, Chosen, Misses
 from tuner.library.dispatch.first_use_cache import FirstUseCache
 from tuner.library.dispatch.matmul_calls import NO_ARRAYS, OUT, MatmulCall, numpy_product, problem_of
 from tuner.library.dispatch.resolver import Resolver
 from tuner.payload.reference import Array
+from tuner.runtime.process_locks import reentrant_lock, thread_lock
 from tuner.tuning.composition import Composition
 
 FIRST_USE, NEVER = MEASURES = ("first-use", "never")
@@ -39,13 +39,8 @@ class DispatchedMatmul:
         self._entries: dict[Key, _Entry] = {}
         self._resolvers: dict[Key, Resolver] = {}
         self._missed: Counter[str] = Counter()
-        self._renew_locks()
-        os.register_at_fork(after_in_child=self._renew_locks)
-
-    def _renew_locks(self) -> None:
-        """Makes new locks: those of a forked process may be held by threads that it does not have."""
-        self._resolving = threading.RLock()
-        self._counting = threading.Lock()
+        self._resolving = reentrant_lock()
+        self._counting = thread_lock()
 
     def __call__(
         self,
@@ -80,7 +75,7 @@ class DispatchedMatmul:
 
         Raises:
             UsageError: a rule file that is damaged, of another machine or of another search space; an unknown
-                value of ``measure``; a database that cannot be opened.
+                value of ``measure``; a database that cannot be opened; what is no array of numbers.
             ValueError: of numpy, for shapes that do not fit.
 
         Example:
@@ -226,11 +221,11 @@ class _Entry:
         return steps - self._looked + 1
 
 
-def _require_options(rule: object, _db: object, threads: object, measure: object) -> None:
+def _require_options(rule: Any, db: Any, threads: Any, measure: Any) -> None:
     """Raises UsageError for options of a type or a value that are not allowed."""
-    if measure not in MEASURES:
+    for name, given in (("rule", rule), ("db", db)):
+        typed(name, given, str | Path | None)
+    if typed("threads", threads, int) < 1:
+        raise UsageError(f"threads: found {threads}, allowed 1 or more")
+    if typed("measure", measure, str) not in MEASURES:
         raise unknown_value("measure", measure, MEASURES)
-    if type(threads) is not int or threads < 1:
-        raise UsageError(f"threads: found {threads!r}, allowed 1 or more")
-    if not isinstance(rule, str | Path | None):
-        raise UsageError(f"rule: found {rule!r}, allowed the path of a file of tuner distill")

@@ -11,6 +11,7 @@ from tuner.core.errors import CandidateError
 from tuner.core.problem import Problem
 from tuner.core.recorded_round import Seconds
 from tuner.core.target import Effort
+from tuner.core.time_text import seconds_text
 from tuner.library.dispatch.matmul_calls import KernelCall, KernelLoader, MatmulCall, Otherwise, numpy_product
 from tuner.library.dispatch.rule import Configuration
 from tuner.payload.reference import Array
@@ -70,7 +71,7 @@ class FirstUse:
         if not times:
             return "; ".join(dict.fromkeys(each.failure for each in self.timed))
         faster = "faster" if self.baseline_s <= min(times) else f"within {LEAST_GAIN:.0%}"
-        times_text = f"{self.baseline_s * 1e6:.2f} us, the best kernel {min(times) * 1e6:.2f} us"
+        times_text = f"{seconds_text(self.baseline_s)}, the best kernel {seconds_text(min(times))}"
         return f"{faster} at first use: {times_text}"
 
     def has(self, candidates: tuple[BoundCandidate, ...]) -> bool:

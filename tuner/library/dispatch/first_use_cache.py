@@ -16,6 +16,7 @@ from tuner.core.documents import PROBLEM
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
 from tuner.library.dispatch.first_use import FirstUse
+from tuner.workers.file_lock import file_lock
 
 FORMAT: Final = "tuner-first-use"
 VERSION: Final = 1
@@ -90,9 +91,10 @@ class FirstUseCache:
             descriptor = os.open(
                 self._folder / f"{key.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666
             )
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        try:
+        if descriptor is None:
             yield
-        finally:
-            if descriptor is not None:
-                os.close(descriptor)  # which releases the lock
+            return
+        with file_lock(descriptor):
+            with contextlib.suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield

@@ -5,6 +5,7 @@ from typing import final
 
 import numpy as np
 
+from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
 from tuner.core.target import Script
 from tuner.payload.reference import Array, output_dtype
@@ -24,8 +25,11 @@ OUT = "out is read-only, not C-contiguous, of another type, or shares memory wit
 
 
 def numpy_product(a: Array, b: Array, out: Array | None) -> Array:
-    """Returns ``np.matmul`` of the arrays: the baseline."""
-    product: Array = np.matmul(a, b) if out is None else np.matmul(a, b, out=out)
+    """Returns ``np.matmul`` of the arrays: the baseline. Raises UsageError for what is no array."""
+    try:
+        product: Array = np.matmul(a, b) if out is None else np.matmul(a, b, out=out)
+    except TypeError as error:
+        raise UsageError(f"matmul: {' '.join(str(error).split())}") from error
     return product
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from tuner.analysis.many_shapes.time_matrix import TimeMatrix
 from tuner.core.machine import Compiler, Machine
+from tuner.core.reliability import Reliability
 from tuner.core.run_groups import RunGroup
 from tuner.core.runs import Run, StoredTrial
 from tuner.run_history.group_matrix import FAILED, GroupMatrix, MatrixCell
@@ -18,6 +19,7 @@ class MeasuredGroup:
     matrix: TimeMatrix
     rounds_s: tuple[tuple[RoundsOfCell, ...], ...]  # [problem][column]; each cell's least is in ``matrix``
     baselines_s: tuple[float | None, ...]  # per problem; None: not timed
+    reliability: tuple[Reliability, ...]  # per problem, of the times of its run
     machine: Machine
     threads: int
     compiler: Compiler
@@ -42,6 +44,7 @@ def measured_group(found: GroupMatrix, group: RunGroup) -> MeasuredGroup:
         matrix,
         rounds_s,
         tuple(map(_baseline_s, group.runs)),
+        tuple(run.reliability for run in group.runs),
         first.machine,
         first.settings.threads,
         first.compiler,

@@ -10,6 +10,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import Problem
 from tuner.core.target_name import CPU, TargetName
+from tuner.core.time_text import seconds_text
 from tuner.library.dispatch.chosen import BASELINE, FIRST_USE, Chosen
 from tuner.library.dispatch.first_use import (
     BoundCandidate,
@@ -167,4 +168,4 @@ def _slower(best_s: float | None, library_s: float | None) -> str:
     """Returns why the baseline is used for a tuned problem; "" where it is not known to be faster."""
     if best_s is None or library_s is None or best_s <= library_s:
         return ""
-    return f"faster when the problem was tuned: {library_s * 1e6:.2f} us, the kernel {best_s * 1e6:.2f} us"
+    return f"faster when the problem was tuned: {seconds_text(library_s)}, the kernel {seconds_text(best_s)}"

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.analysis.comparison import Comparable, Evidence, NotComparable, comparison
+from tuner.analysis.comparison import Comparable, NotComparable, comparison
 from tuner.core.errors import TunerError
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
+from tuner.core.round_quality import Evidence
 from tuner.core.target import Effort
 from tuner.library.iree.compiler import IreeCompiler
 from tuner.library.iree.configuration import IreeConfiguration
@@ -67,13 +68,13 @@ def select(
     for _ in range(ATTEMPTS):
         default_time, time, again = timer((default, found[fastest], default), FINAL)
         compared = _compared(default_time, time, again)
-        if isinstance(compared, Comparable):
+        if isinstance(compared, Comparable) or compared.is_equal:
             break
     default_s = default_time.median_s
     if isinstance(compared, NotComparable):
         return Selection(problem, None, default_s, None, compared.reason)
-    if compared.ratio >= 1 or not compared.is_different:
-        reason = f"the fastest of {len(found)} takes {compared.ratio:.2f} x the time of IREE's default"
+    if compared.ratio > 1:
+        reason = f"the fastest of {len(found)} takes {compared.longer_text} against IREE's default"
         return Selection(problem, None, default_s, None, reason)
     return Selection(problem, fastest, default_s, compared.speed, "")
 

@@ -11,8 +11,9 @@ the C library.
   and the packings (None, WeightPacking(48), ...)
 """
 
-from tuner.core.grouped_program import GroupCode, WeightPacking
+from tuner.core.grouped_program import GROUP_ENTRY, GroupCode, WeightPacking
 from tuner.mlir.bindings import Op, ir
+from tuner.mlir.cpu.failed_assertions import return_failed_assertions
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.masked_reductions import fill_masked_lanes
 from tuner.mlir.cpu.masked_truths import unmask_truths
@@ -80,7 +81,8 @@ def compile_group(text: str, script: str | None, threads: int = 1, *, emulates: 
     is_divided = threads > 1 and divide_among_threads(group_function(module), threads)
     expand_math(module)
     run_passes(module, GROUP_LOOPS_TO_LLVM)
-    return GroupCode(_with_no_builtins(jit_text(module)), packings, is_divided)
+    asserts = return_failed_assertions(module, GROUP_ENTRY)
+    return GroupCode(_with_no_builtins(jit_text(module)), packings, is_divided, asserts)
 
 
 def _packings(function: Op, inputs: int) -> tuple[WeightPacking | None, ...]:

@@ -11,7 +11,8 @@ all buffers that one memref may be a view of are unified by union-find. After a 
 from collections.abc import Iterable, Iterator
 
 from tuner.mlir.bindings import Block, Op, Value, ir
-from tuner.mlir.effects.buffer_roots import is_buffer, roots_of
+from tuner.mlir.effects.address_flow import is_buffer
+from tuner.mlir.effects.buffer_roots import roots_of
 
 # Control flow whose regions are walked; any other op with regions counts as a single op.
 STRUCTURED = frozenset({"scf.for", "scf.while", "scf.if", "scf.index_switch"})

@@ -9,14 +9,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Value
+from tuner.mlir.effects.address_flow import buffers_behind, is_buffer, is_from_elsewhere
 from tuner.mlir.effects.buffer_regions import BufferPart, region_of
-from tuner.mlir.effects.buffer_roots import SOURCES, VIEWS, is_buffer, roots_of
+from tuner.mlir.effects.buffer_roots import SOURCES, VIEWS, roots_of
 from tuner.mlir.effects.kernel_effects import KernelEffects, effect_of_use
-from tuner.mlir.effects.op_effects import READS, WRITES, Effect
+from tuner.mlir.effects.op_effects import ANYTHING, READS, WRITES, Effect
 from tuner.mlir.rewrite.definitions import op_of, source_of
 
 DEVICE_OPS = frozenset({"gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset", "gpu.launch_func"})
 SHARED = "hostShared"  # attribute of gpu.alloc: pinned memory
+THROUGH_POINTERS = ("llvm.load", "llvm.store", "llvm.atomicrmw", "llvm.cmpxchg", "llvm.call", "llvm.intr.mem")
 DESCRIPTOR = "nvgpu.tma.create.descriptor"  # a kernel's view of the memref that is its first operand
 # Ops that forward memrefs or make views of memrefs, and access no memory.
 FORWARDING = frozenset(
@@ -98,6 +100,13 @@ def device_accesses(op: Op, effects: KernelEffects) -> Accesses:
     return union(_of_device_op(inner, effects) for inner in inside(op) if is_device_work(inner))
 
 
+def accesses_without_atomics(launch: Op, effects: KernelEffects) -> Accesses:
+    """Returns a launch's ``device_accesses``, but for memory that its kernel only uses atomically."""
+    if effects.goes_anywhere(launch):
+        return Accesses(is_unknown=True)
+    return union(_access(value, effect) for value, effect in effects.of_launch_without_atomics(launch))
+
+
 def host_accesses(op: Op) -> Accesses:
     """Returns what the host reads and writes when it executes ``op`` and the ops nested in its regions.
 
@@ -128,12 +137,25 @@ def _of_device_op(op: Op, effects: KernelEffects) -> Accesses:
         return union((_access(buffers[0], WRITES), _access(buffers[1], READS)))
     if op.name in ("gpu.dealloc", "gpu.memset"):
         return _access(buffers[0], WRITES if op.name == "gpu.memset" else WRITES_WHOLE)
+    if effects.goes_anywhere(op):
+        return Accesses(is_unknown=True)
     return union(_access(value, effect) for value, effect in effects.of_launch(op))
 
 
 def _of_host_op(op: Op) -> Accesses:
     pairs = ((operand, effect_of_use(op, number)) for number, operand in enumerate(op.operands))
-    return union(_access(operand, effect) for operand, effect in pairs if is_buffer(operand.type))
+    through_pointers = map(_through_host_pointer, op.operands) if op.name.startswith(THROUGH_POINTERS) else ()
+    accesses = (_access(operand, effect) for operand, effect in pairs if is_buffer(operand.type))
+    return union((*accesses, *through_pointers))
+
+
+def _through_host_pointer(value: Value) -> Accesses:
+    """Returns the accesses of an op that reads and writes through ``value``, if that is a pointer."""
+    if not str(value.type).startswith("!llvm.ptr"):
+        return NONE
+    if is_from_elsewhere(value):
+        return Accesses(is_unknown=True)
+    return union(_access(each, ANYTHING) for each in buffers_behind(value))
 
 
 def _access(value: Value, effect: Effect) -> Accesses:

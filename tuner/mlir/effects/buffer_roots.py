@@ -1,11 +1,13 @@
 """Which buffers a memref may be a view of, traced back through views, casts and structured control flow.
 
 The counterpart of LLVM's ``getUnderlyingObjects``: a backward search over use-def chains, to allocations,
-arguments of the function and globals.
+arguments of the function and globals. ``aliases.py`` searches forwards; ``address_flow.py`` has the relation
+that both follow.
 """
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir.bindings import Type, Value, ir
+from tuner.mlir.bindings import Value, ir
+from tuner.mlir.effects.address_flow import buffers_behind, is_buffer
 from tuner.mlir.effects.region_dataflow import is_carried, sources_of
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.walking import parents_of, walk
@@ -18,18 +20,14 @@ VIEWS = frozenset(
         *("memref.assume_alignment", "memref.extract_strided_metadata", "memref.reshape"),
     }
 )
+CAST = "builtin.unrealized_conversion_cast"
 # Ops whose result is a new buffer.
 SOURCES = frozenset(
     {
         *("memref.alloc", "memref.alloca", "memref.get_global", "gpu.alloc", "gpux.alloc"),
-        "builtin.unrealized_conversion_cast",  # of a descriptor that a call of the runtime returned
+        CAST,  # of a descriptor that a call of the runtime returned
     }
 )
-
-
-def is_buffer(kind: Type) -> bool:
-    """Returns whether a type is a memref, ranked or unranked."""
-    return isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType)
 
 
 def roots_of(value: Value) -> tuple[Value, ...]:
@@ -83,7 +81,11 @@ def _one_step_back(value: Value) -> list[Value] | None:
     if view is not None:
         return [view.operands[0]]
     choice = op_of(value, "arith.select")
-    return None if choice is None else [choice.operands[1], choice.operands[2]]
+    if choice is not None:
+        return [choice.operands[1], choice.operands[2]]
+    if op_of(value, CAST) is None:
+        return None
+    return list(buffers_behind(value)) or None  # none: of what a call of the runtime returned
 
 
 def _require_known(origin: Value) -> None:

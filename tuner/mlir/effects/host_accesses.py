@@ -7,7 +7,8 @@ are errors.
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.effects.buffer_roots import VIEWS, described, is_buffer
+from tuner.mlir.effects.address_flow import is_buffer
+from tuner.mlir.effects.buffer_roots import VIEWS, described
 from tuner.mlir.effects.kernel_effects import EffectInstance
 from tuner.mlir.effects.op_effects import ANYTHING, NO_MEMORY_EFFECT, NOTHING, Effect, effect_on_operand
 from tuner.mlir.rewrite.walking import walk, walk_where
@@ -20,7 +21,12 @@ NO_READ_OR_WRITE = (
 )
 SHARED_MEMORY = frozenset({"gpu.alloc", "gpu.dealloc"})
 # Ops after which this analysis cannot follow the address of a buffer.
-ESCAPES = frozenset({"memref.extract_aligned_pointer_as_index", "memref.realloc", "bufferization.to_tensor"})
+ESCAPES = frozenset(
+    {
+        *("memref.extract_aligned_pointer_as_index", "builtin.unrealized_conversion_cast"),
+        *("memref.realloc", "bufferization.to_tensor"),
+    }
+)
 
 
 def host_effects(op: Op) -> tuple[EffectInstance, ...]:

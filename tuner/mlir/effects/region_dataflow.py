@@ -2,7 +2,7 @@
 
 Covers, for scf.for, scf.while, scf.if and scf.index_switch, what MLIR's ``RegionBranchOpInterface`` gives in
 C++: an iter_arg is its initial value or the value that an iteration yields; a result of scf.if is the value
-that either branch yields.
+that either branch yields. ``targets_of`` gives the same edges forwards.
 """
 
 from tuner.mlir.bindings import Block, Op, Value, ir
@@ -35,6 +35,48 @@ def sources_of(value: Value) -> list[Value]:
     if value.owner == op.regions[0].blocks[0]:
         return [op.operands[value.arg_number], terminator_of(op, 1).operands[value.arg_number]]
     return [terminator_of(op, 0).operands[1 + value.arg_number]]
+
+
+def targets_of(op: Op, number: int) -> list[Value] | None:
+    """Returns the values to which control flow may forward operand ``number`` of ``op``, directly.
+
+    Those are results and block arguments. None where ``op`` neither has regions nor ends a block. Exact for
+    the ops of this module; any other op with regions, and the ops that end blocks in it, may forward each
+    operand to all of its results and block arguments, but linalg and gpu.launch forward none.
+    """
+    if op.name == "scf.for":
+        arguments = op.regions[0].blocks[0].arguments
+        carried = number - FOR_BOUNDS
+        return [arguments[0]] if carried < 0 else [arguments[1 + carried], op.results[carried]]
+    if op.name == "scf.while":
+        return [op.regions[0].blocks[0].arguments[number]]
+    if op.name.startswith("linalg.") or op.name in ("gpu.launch", *BRANCHES):
+        return []
+    if list(op.successors):
+        return [argument for block in op.successors for argument in block.arguments]
+    if list(op.regions):
+        return _all_targets(op)
+    if list(op.results) or op != last_of(op.block):
+        return None
+    return _targets_of_yield(op, op.parent.operation, number)
+
+
+def _targets_of_yield(end: Op, parent: Op, number: int) -> list[Value]:
+    if parent.name in BRANCHES:
+        return [parent.results[number]]
+    if parent.name == "scf.for":
+        return [parent.regions[0].blocks[0].arguments[1 + number], parent.results[number]]
+    if parent.name == "scf.while":
+        if end.name == "scf.yield":
+            return [parent.regions[0].blocks[0].arguments[number]]
+        left = number - 1  # operand 0 is the condition
+        return [parent.regions[1].blocks[0].arguments[left], parent.results[left]] if number else []
+    return [] if parent.name.endswith(".func") else _all_targets(parent)
+
+
+def _all_targets(op: Op) -> list[Value]:
+    blocks = [block for region in op.regions for block in region.blocks]
+    return [*op.results, *(argument for block in blocks for argument in block.arguments)]
 
 
 def terminator_of(op: Op, region: int) -> Op:

@@ -15,7 +15,8 @@ iteration yields to the next, more than LIMIT_BYTES; all three are errors.
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Block, Op, Value, ir
-from tuner.mlir.effects.buffer_roots import VIEWS, is_buffer, roots_of
+from tuner.mlir.effects.address_flow import is_buffer
+from tuner.mlir.effects.buffer_roots import VIEWS, roots_of
 from tuner.mlir.rewrite.located_error import location_of
 from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.type_sizes import is_workgroup, memref_bytes

@@ -49,7 +49,7 @@ from tuner.mlir.ops.blocks.lane_vectors import load_lanes, multiply_add, store_l
 from tuner.mlir.ops.blocks.weight_panels import panels_of
 from tuner.mlir.ops.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ops.reorder_weights import CONTRACTION
-from tuner.mlir.rewrite.building import create, index, loop, plus, reinterpreted, times, total, zero
+from tuner.mlir.rewrite.building import fetch, index, loop, plus, reinterpreted, times, total, zero
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.walking import walk
 
@@ -206,9 +206,7 @@ class _Block:
         for place in dict.fromkeys((width, 2 * width - 1)):
             indices = [self._base(INPUT, side, at, known) for side in range(rank)]
             indices[-1] = plus(indices[-1], place * last[pixel])
-            flags = {name: ir.BoolAttr.get(name == "isDataCache") for name in ("isWrite", "isDataCache")}
-            locality = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 3)
-            create("memref.prefetch", [], [self.tile.buffer(INPUT), *indices], localityHint=locality, **flags)
+            fetch(self.tile.buffer(INPUT), *indices, locality=3)
 
     def _base(self, number: int, side: int, at: At, known: dict[tuple[object, ...], Value]) -> Value:
         """Returns the part of an index that the loops give; creates it where it is not ``known`` yet."""

@@ -15,7 +15,7 @@ memrefs of one dimension, or through views other than subviews and casts stay wi
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
-from tuner.mlir.rewrite.building import create, plus
+from tuner.mlir.rewrite.building import fetch, plus
 from tuner.mlir.rewrite.packed_weights import packing_of
 from tuner.mlir.rewrite.walking import walk
 
@@ -90,11 +90,4 @@ def _prefetch(read: Op, ahead: tuple[int, int], line: int, locality: int) -> Non
     with ir.InsertionPoint(read), read.location:
         later_row = plus(row, ahead[0])
         for offset in dict.fromkeys((*range(0, width, line), width - 1)):
-            create(
-                "memref.prefetch",
-                [],
-                [buffer, *lead, later_row, plus(column, ahead[1] + offset)],
-                isWrite=ir.BoolAttr.get(False),
-                localityHint=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), locality),
-                isDataCache=ir.BoolAttr.get(True),
-            )
+            fetch(buffer, *lead, later_row, plus(column, ahead[1] + offset), locality=locality)

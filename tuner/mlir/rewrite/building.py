@@ -27,6 +27,16 @@ def value(name: str, result: Type, *operands: Value, **attributes: Attribute) ->
     return create(name, [result], operands, **attributes).results[0]
 
 
+def fetch(buffer: Value, *place: Value, locality: int = 2) -> None:
+    """Creates the prefetch of a place of a memref for reading.
+
+    ``locality``: 3 for the first level of cache, 2 for the second, 1 for the third, 0 for none of them.
+    """
+    flags = {name: ir.BoolAttr.get(name == "isDataCache") for name in ("isWrite", "isDataCache")}
+    hint = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), locality)
+    create("memref.prefetch", [], [buffer, *place], localityHint=hint, **flags)
+
+
 def index(number: int) -> Value:
     """Creates an ``arith.constant`` of type index; returns its value."""
     kind = ir.IndexType.get()

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from tuner.analysis.reliability import NOISE_LIMIT
 from tuner.analysis.run_comparison import distrust
+from tuner.core.round_quality import NOISE_LIMIT
 from tuner.core.runs import Run, StoredTrial
 
 

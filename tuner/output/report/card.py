@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tuner.analysis.comparison import Comparable, NotComparable
-from tuner.analysis.run_comparison import against_baseline
+from tuner.analysis.run_comparison import against_baseline, distrust
 from tuner.core.pass_seconds import PassSeconds
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
@@ -24,20 +24,22 @@ class Card:
     best: BestKnown
     trust: Badge
     ratio: str  # to the baseline; "" if no ratio may be printed
-    objection: str  # why no ratio may be printed
-    speeds: tuple[Bar, ...]  # of the best trial and of the baseline, to the same scale
+    objection: str  # why no ratio may be printed, although the time is reliable; "" where there is one
+    is_doubted: bool  # the time is not reliable: it is no headline, ``trust`` has the reason
+    speeds: tuple[Bar, ...]  # of the best trial and of the baseline, to the same scale; () if doubted
 
 
 def card_of(best: BestKnown) -> Card:
     """Returns the headline card of a report for the best result of one problem."""
     run, trial = best.run, best.selected.best
-    compared = against_baseline(run, trial)
+    compared, doubt = against_baseline(run, trial), distrust(run, trial)
     return Card(
         best=best,
         trust=badge_of(run, trial),
-        ratio=speed_ratio_text(compared) if isinstance(compared, Comparable) else "",
-        objection=compared.reason if isinstance(compared, NotComparable) else "",
-        speeds=_speeds(run, best.selected.measurement),
+        ratio=compared.times_text if isinstance(compared, Comparable) else "",
+        objection="" if doubt or not isinstance(compared, NotComparable) else compared.reason,
+        is_doubted=bool(doubt),
+        speeds=() if doubt else _speeds(run, best.selected.measurement),
     )
 
 
@@ -48,12 +50,6 @@ def pass_rows(passes: tuple[PassSeconds, ...]) -> list[tuple[str, ...]]:
     """
     longest = [(each.name, f"{each.seconds * 1e3:.1f}", str(each.runs)) for each in passes[:PASSES_SHOWN]]
     return [("pass", "ms", "runs"), *longest]
-
-
-def speed_ratio_text(compared: Comparable) -> str:
-    """Returns the speed relative to the reference with its 95 % interval: '1.09x (1.05 .. 1.13)'."""
-    low, high = compared.speed_interval
-    return f"{compared.speed:.2f}x ({low:.2f} .. {high:.2f})"
 
 
 def _speeds(run: Run, ours: Measurement) -> tuple[Bar, ...]:

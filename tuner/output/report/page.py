@@ -8,14 +8,8 @@ import jinja2
 
 from tuner.core.moments import utc_text
 from tuner.core.printable import printable_lines
-from tuner.output.formatting import (
-    count_text,
-    first_points_text,
-    interval_text,
-    knobs_text,
-    seconds_text,
-    speed_text,
-)
+from tuner.core.time_text import interval_text, seconds_text
+from tuner.output.formatting import count_text, first_points_text, knobs_text, speed_text
 from tuner.output.json_documents import gflop_per_s
 from tuner.output.report.badge import badge_of
 from tuner.output.report.card import card_of, pass_rows

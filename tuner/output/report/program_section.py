@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+from tuner.analysis.comparison import faster_text
 from tuner.core.explained_group import ExplainedGroup
 from tuner.core.program_result import ProgramBaseline, ProgramResult
 from tuner.core.run_groups import RunGroup
+from tuner.core.time_text import seconds_text
 from tuner.output.fitted_table import Row
-from tuner.output.formatting import seconds_text
-from tuner.output.program_baselines import baseline_table, times_as_fast
+from tuner.output.program_baselines import baseline_table, ratio_of
 from tuner.output.program_groups import group_table
 from tuner.output.report.bars import Bar
 
@@ -19,6 +20,7 @@ class ProgramSection:
     group: int  # id of the group of runs
     source: str  # name of the program
     time: str  # of a call; "" where none was timed
+    reliability: str  # of that time, with the reason
     gain: str  # over the program before the tuning; "" where the two are not comparable
     bars: tuple[Bar, ...]  # the time of each group
     groups: tuple[Row, ...]
@@ -36,7 +38,8 @@ def program_section_of(group: RunGroup) -> ProgramSection | None:
         group=group.id,
         source=group.settings.source,
         time="" if result.call_s is None else seconds_text(result.call_s),
-        gain="" if result.speed is None else times_as_fast(result.speed),
+        gain="" if result.speed is None else faster_text(result.speed),
+        reliability=result.reliability.text,
         bars=_group_bars(result.groups),
         groups=group_table(result.groups) if result.groups else (),
         left_out=result.left_out,
@@ -66,6 +69,8 @@ def _figure(each: ExplainedGroup) -> str:
         return "not timed"
     share = "" if each.share is None else f", {each.share:.0%}"
     roofline = "" if each.roofline is None else f", roofline {each.roofline:.0%}"
+    if not each.reliability.is_reliable:
+        return f"{seconds_text(each.time_s)}, {each.reliability.word}"
     return f"{seconds_text(each.time_s)}{share}{roofline}"
 
 
@@ -74,10 +79,10 @@ def _baseline_bars(result: ProgramResult) -> tuple[Bar, ...]:
 
     Tuner's is the baseline's over the ratio, of the first baseline: all were timed in the same rounds.
     """
-    timed = [each for each in result.baselines if each.call_s is not None and each.speed is not None]
-    if not timed:
+    timed = [each for each in result.baselines if ratio_of(each) is not None]
+    if not timed or timed[0].speed is None:
         return ()
-    ours_s = _median_s(timed[0]) / (timed[0].speed.median if timed[0].speed is not None else 1.0)
+    ours_s = _median_s(timed[0]) / timed[0].speed.median
     rows = [("tuner", ours_s, "ours"), *((each.name, _median_s(each), "baseline") for each in timed)]
     longest_s = max(seconds for _, seconds, _ in rows)
     return tuple(Bar(name, seconds / longest_s, seconds_text(seconds), kind) for name, seconds, kind in rows)

@@ -75,14 +75,19 @@ class RooflinePlot:
 
 
 def roofline_of(run: Run, roof: Roofline, best: StoredTrial) -> RooflinePlot:
-    """Returns the roofline plot of a machine, ``roof``, with the best trial and the baseline of a run."""
+    """Returns the roofline plot of a machine, ``roof``, with the best trial and the baseline of a run.
+
+    The roofs are at least what both reached.
+    """
     problem, median_s = run.settings.problem, timed(best).median_s
+    work = problem.flop, problem.bytes, run.machine.l3_bytes
     times = [median_s] if run.baseline is None else [median_s, run.baseline.measurement.median_s]
+    roof = roof.raised(*work, min(times))
     return RooflinePlot(
         roof=roof,
         intensity=problem.flop / problem.bytes,
         speeds=tuple(problem.flop / each for each in times),
-        share=roof.least_s(problem.flop, problem.bytes, run.machine.l3_bytes) / median_s,
+        share=roof.share(*work, median_s),
         objection=distrust(run, best),
         is_held=problem.bytes <= run.machine.l3_bytes,
     )

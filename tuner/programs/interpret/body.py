@@ -1,16 +1,49 @@
 """Regions decoded to steps: one block, or several blocks between which lanes branch individually."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
+from tuner.core.errors import CandidateError, Stage
 from tuner.programs.interpret.buffer_view import merged
 from tuner.programs.interpret.element_types import Array
 from tuner.programs.interpret.frame import LaneFrame, Step
 
+# Iterations of one execution of a loop, and seconds of the processor; above: an endless loop.
+ITERATIONS_LIMIT = 20_000_000
+SECONDS_LIMIT = 600.0
+CHECKED = 1 << 14  # iterations between two looks at the limits
 DONE = np.iinfo(np.int64).max  # block number of a lane that has left the region
+
+
+class LoopLimit:
+    """A limit for the iterations of one execution of a loop, so that one that never ends is an error."""
+
+    def __init__(self, where: str, clock: Callable[[], float] = time.thread_time) -> None:
+        """``where`` names the loop in the error; ``clock`` returns seconds of the processor."""
+        self._where = where
+        self._clock = clock
+        self._start_s = clock()
+        self._count = 0
+
+    def count(self) -> None:
+        """Counts an iteration. Raises CandidateError(RUN) beyond ITERATIONS_LIMIT and SECONDS_LIMIT."""
+        self._count += 1
+        if self._count % CHECKED:
+            return
+        if self._count >= ITERATIONS_LIMIT:
+            found = f"{ITERATIONS_LIMIT} iterations"
+        elif self._clock() - self._start_s >= SECONDS_LIMIT:
+            found = f"{SECONDS_LIMIT:g} s"
+        else:
+            return
+        reason = (
+            f"{self._where}: endless: found more than {found}; on the host launches run one after the other"
+        )
+        raise CandidateError(Stage.RUN, reason)
 
 
 class AbstractBody(Protocol):
@@ -89,7 +122,9 @@ class BranchingBody:
         at = np.where(np.broadcast_to(outside, frame.grid.shape), 0, DONE)
         for slot, value in zip(self.blocks[0].arguments, arguments, strict=True):
             frame.values[slot] = value
+        limit = LoopLimit("its blocks")
         while (number := int(at.min())) != DONE:
+            limit.count()
             block, here = self.blocks[number], at == number
             frame.mask = here
             self._run_steps(block, frame)

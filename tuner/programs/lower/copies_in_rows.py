@@ -17,13 +17,14 @@ same stream, wherever its buffers are.
 from collections.abc import Callable
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.effects.address_flow import ASYNC, is_token
 from tuner.mlir.effects.buffer_roots import roots_of
 from tuner.mlir.rewrite import parallel_loops
 from tuner.mlir.rewrite.building import create, index, size_of, value
 from tuner.mlir.rewrite.contiguity import contiguous_dimensions, is_contiguous
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.walking import walk
-from tuner.programs.lower.streams.async_ops import ASYNC, is_filled_by_runtime, is_token
+from tuner.programs.lower.streams.async_ops import is_filled_by_runtime
 from tuner.programs.lower.streams.gpux_tokens import lower_tokens
 
 STREAM_COPY = "gpux.memcpy"

@@ -10,7 +10,7 @@ contiguous memory with an offset becomes a memref whose pointer is the address o
 """
 
 from tuner.mlir.bindings import Value, ir
-from tuner.mlir.effects.buffer_roots import is_buffer
+from tuner.mlir.effects.address_flow import is_buffer
 from tuner.mlir.rewrite.building import create, index, value
 from tuner.mlir.rewrite.contiguity import has_zero_offset, is_contiguous
 from tuner.mlir.rewrite.type_sizes import element_bytes

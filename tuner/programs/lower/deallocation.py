@@ -3,8 +3,8 @@
 Takes a module on memrefs; inserts ``memref.dealloc`` at the end of each buffer's lifetime. Upstream's
 deallocation pipeline does so for an entry function that frees nothing and has only operations whose effects
 upstream knows; the pipeline also copies each returned argument, since the caller frees results. All other
-functions, and functions for which upstream would compare addresses at run time, are handled by
-``last_use.py``.
+functions, functions for which upstream would compare addresses at run time, and functions in which something
+else than a memref holds the address of an allocation, are handled by ``last_use.py``.
 
     %0 = memref.alloc() : memref<4xf32>
     memref.copy %a, %0 : memref<4xf32> to memref<4xf32>
@@ -17,7 +17,8 @@ functions, and functions for which upstream would compare addresses at run time,
 """
 
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.effects.buffer_roots import is_buffer
+from tuner.mlir.effects.address_flow import is_buffer
+from tuner.mlir.effects.aliases import aliases_of
 from tuner.mlir.effects.region_dataflow import last_of
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.module_copy import copy_of
@@ -67,7 +68,15 @@ def _is_for_upstream(function: Op) -> bool:
     """True if a function frees nothing itself and has only operations whose effects upstream knows."""
     returned = [each for each in last_of(function.regions[0].blocks[0]).operands if is_buffer(each.type)]
     has_memory = bool(returned or walk(function, "memref.alloc"))
-    return has_memory and not walk_where(function, _is_unknown_to_upstream)
+    if not has_memory or walk_where(function, _is_unknown_to_upstream):
+        return False
+    return not any(map(_travels_unseen, walk(function, "memref.alloc")))
+
+
+def _travels_unseen(allocation: Op) -> bool:
+    """True if something else than memrefs may hold the memory's address: upstream follows memrefs only."""
+    aliases = aliases_of(allocation.results[0])
+    return aliases.is_kept or not all(is_buffer(each.type) for each in aliases.values)
 
 
 def _is_unknown_to_upstream(op: Op) -> bool:

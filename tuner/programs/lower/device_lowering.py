@@ -23,8 +23,8 @@ from tuner.core.device_program import Assemble, DeviceProgram, ValueType
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, gpu, ir
 from tuner.mlir.cpu.lowering import EXPORTED, jit_text
+from tuner.mlir.effects.address_flow import is_buffer
 from tuner.mlir.effects.buffer_accesses import device_accesses, host_accesses, union
-from tuner.mlir.effects.buffer_roots import is_buffer
 from tuner.mlir.effects.kernel_effects import KernelEffects
 from tuner.mlir.gpu.lowering import kernels_to_ptx, outline_kernels, without_debug_sections
 from tuner.mlir.gpu.ready_kernels import pass_addresses, use_code_of_ready_kernels
@@ -46,6 +46,7 @@ from tuner.programs.lower.on_host.math_lowering import lower_missing_math
 from tuner.programs.lower.signature import arguments_of, results_of
 from tuner.programs.lower.streams.async_streams import use_streams
 from tuner.programs.lower.streams.async_tokens import use_tokens
+from tuner.programs.lower.streams.concurrent_launches import forget_concurrency, note_concurrency
 from tuner.programs.lower.streams.drop_tokens import drop_tokens
 from tuner.programs.lower.streams.gpux import lower_gpux, take_stream_from_caller
 from tuner.programs.lower.streams.gpux_ops import uses_gpux
@@ -125,6 +126,7 @@ def _on_its_own_streams(module: ir.Module, function: Op, chip: Chip) -> _HostFun
 def _on_planned_streams(module: ir.Module, function: Op, chip: Chip, options: DeviceOptions) -> _HostFunction:
     arguments, results = arguments_of(function), results_of(function)
     alignment_bytes = outline_kernels(module, chip)
+    note_concurrency(module, function)
     drop_tokens(function)
     written = _written(module, function)
     give_device_memory(module, function, options)
@@ -180,14 +182,15 @@ def issue_device_work(module: ir.Module, function: Op, options: DeviceOptions) -
     In the form sync the host waits for each operation. Returns how many streams the function takes as its
     last arguments: 0 in the forms tokens and sync.
     """
-    effects = KernelEffects(module)
+    effects, slots = KernelEffects(module), 0
     if options.form == "streams":
-        return use_streams(function, effects, options.max_streams)
-    if options.form == "tokens":
+        slots = use_streams(function, effects, options.max_streams)
+    elif options.form == "tokens":
         use_tokens(function, effects, options.max_streams)
     else:
         wait_for_each(function)
-    return 0
+    forget_concurrency(function)
+    return slots
 
 
 def _to_llvm(

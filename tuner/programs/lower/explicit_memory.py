@@ -19,15 +19,15 @@ memory.
 from collections.abc import Iterable, Iterator
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.effects.address_flow import is_buffer, is_token
 from tuner.mlir.effects.buffer_accesses import DESCRIPTOR, SHARED, host_accesses
-from tuner.mlir.effects.buffer_roots import is_buffer, roots_of
+from tuner.mlir.effects.buffer_roots import roots_of
 from tuner.mlir.rewrite.building import create
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.mlir.rewrite.memref_copies import copy_buffer
 from tuner.mlir.rewrite.parallel_loops import for_each_element, store
 from tuner.mlir.rewrite.walking import walk
-from tuner.programs.lower.streams.async_ops import is_token
 
 ALLOCATIONS = ("gpu.alloc", "gpux.alloc")
 # Operations of gpu, gpux and nvgpu whose operands must be in device memory.

@@ -2,7 +2,9 @@
 
 Ownership is decided per allocation, by escape analysis. Memory that is returned, through views and control
 flow, belongs to the caller. Memory that the program frees anywhere is left to the program. All other memory
-is freed after the last use in its block. Work with a token uses its memory until the token is waited for.
+is freed after the last use in its block: of the memref, and of everything else that may hold its address,
+such as a TMA descriptor, an integer or a struct (``aliases.py``). Memory whose address the program stores in
+memory lives to the end of the function. Work with a token uses its memory until the token is waited for.
 Takes one function with structured control flow, GPU dialect and GPUX included; other functions are unchanged.
 
     %0 = gpu.alloc () : memref<4xf32>
@@ -17,24 +19,26 @@ Takes one function with structured control flow, GPU dialect and GPUX included; 
     return
 
 An allocation in a branch that escapes the branch is moved before the branch. Where a result may be one of
-several allocations, the result becomes a copy. Rejected: memory that escapes an iteration of a loop, which
-only its author could free, and memory used on several streams of GPUX.
+several allocations, the result becomes a copy. Rejected: memory that escapes an iteration of a loop, or whose
+address is stored there, which only its author could free, and memory used on several streams of GPUX.
 """
 
 from tuner.mlir.bindings import Block, Op, Value, ir
-from tuner.mlir.effects.buffer_roots import is_buffer, roots_of
+from tuner.mlir.effects.address_flow import is_buffer
+from tuner.mlir.effects.aliases import Aliases, aliases_of
+from tuner.mlir.effects.buffer_roots import roots_of
 from tuner.mlir.effects.region_dataflow import BRANCHES, last_of
 from tuner.mlir.rewrite.building import create, dynamic_sizes, value
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.mlir.rewrite.memref_copies import copy_buffer
 from tuner.mlir.rewrite.walking import ancestor_in_block, parents_of, walk
-from tuner.programs.lower.aliases import Aliases, aliases_of
 
 # Allocation -> the operation that frees its memory.
 FREES = {"memref.alloc": "memref.dealloc", "gpu.alloc": "gpu.dealloc", "gpux.alloc": "gpux.dealloc"}
 ALLOCATES = frozenset(FREES)
 RETURN = "func.return"
+ONCE = frozenset({"scf.execute_region", "memref.alloca_scope"})  # with one block
 END_OF_STREAM = "gpux.destroy_stream"
 
 
@@ -63,7 +67,7 @@ def _allocations(function: Op) -> list[Op]:
 def _leave_branches(function: Op) -> None:
     """Moves allocations that escape a branch before the branch, innermost branches first."""
     for allocation in _allocations(function):
-        while _leaves(allocation) and allocation.parent.operation.name in BRANCHES:
+        while _leaves(allocation) and _runs_once(allocation.parent.operation):
             branch = allocation.parent.operation
             inside = [each for each in allocation.operands if _block_of(each) == allocation.block]
             if inside:
@@ -73,11 +77,21 @@ def _leave_branches(function: Op) -> None:
 
 
 def _leaves(allocation: Op) -> bool:
-    """True if memory that is never freed escapes its allocation's block through the block's terminator."""
+    """True if memory that is never freed may be used outside of the block that allocates it."""
     aliases = aliases_of(allocation.results[0])
+    return not aliases.is_freed and _may_be_used_outside(allocation, aliases)
+
+
+def _may_be_used_outside(allocation: Op, aliases: Aliases) -> bool:
+    """True if an address of the memory is handed on by the end of the allocation's block, or is in memory."""
     end = last_of(allocation.block)
-    hands_on = end.name != RETURN and any(each in aliases.values for each in end.operands)
-    return hands_on and not aliases.is_freed
+    return end.name != RETURN and (aliases.is_kept or any(each in aliases.values for each in end.operands))
+
+
+def _runs_once(parent: Op) -> bool:
+    """True if the regions of an op that is around an allocation run at most once each time that it runs."""
+    has_one_block = all(len(region.blocks) == 1 for region in parent.regions)
+    return parent.name in BRANCHES or (parent.name in ONCE and has_one_block)
 
 
 def _copy_ambiguous_results(function: Op) -> None:
@@ -106,7 +120,7 @@ def _copy(buffer: Value) -> Value:
 
 
 def _free(allocation: Op, aliases: Aliases) -> None:
-    if any(each in aliases.values for each in last_of(allocation.block).operands):
+    if _may_be_used_outside(allocation, aliases):
         found = f"memory that leaves {allocation.parent.operation.name} and that nobody frees"
         raise unsupported(allocation, found, "memory that is freed, or memory from outside")
     streams = list(allocation.operands)[:1] if allocation.name.startswith("gpux.") else []
@@ -123,7 +137,7 @@ def _after_last_use(allocation: Op, aliases: Aliases, streams: list[Value]) -> O
     ops = [op.operation for op in allocation.block.operations]
     holders = {ancestor_in_block(user, allocation.block) for user in users} - {None}
     last = max((number for number, op in enumerate(ops) if op in holders), default=ops.index(allocation))
-    if aliases.has_address:
+    if aliases.is_kept:
         return ops[-1]
     return ops[last] if ops[last].name == END_OF_STREAM else ops[min(last + 1, len(ops) - 1)]
 

@@ -26,6 +26,7 @@ from tuner.programs.lower.lowering_steps import LoweringStep
 from tuner.programs.lower.on_host.drop_streams import drop_streams
 from tuner.programs.lower.read_program import ProgramPayload
 from tuner.programs.lower.streams.async_streams import use_streams
+from tuner.programs.lower.streams.concurrent_launches import note_concurrency
 from tuner.programs.lower.streams.drop_tokens import drop_tokens
 from tuner.programs.lower.streams.gpux import lower_gpux
 from tuner.programs.lower.streams.gpux_ops import uses_gpux
@@ -47,6 +48,8 @@ def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options:
         _write_own_streams(step, module, function, chip)
     else:
         outline_kernels(module, chip)
+        if step in ("async", "streams"):
+            note_concurrency(module, function)
         drop_tokens(function)
         give_device_memory(module, function, options)
         FORMS[step](module, function, options)

@@ -1,37 +1,66 @@
 """Checks of a user's program that no MLIR pass makes: calls, names, memory spaces, unlowered linalg."""
 
+import math
 import re
+from collections.abc import Mapping
 
+from tuner.core.element_types import NUMBER_TYPES
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir.bindings import Op, Type, WalkResult, ir
+from tuner.mlir.bindings import Attribute, Op, Type, WalkResult, ir
 from tuner.mlir.cpu.jit_guards import RESOLVABLE
-from tuner.mlir.effects.buffer_roots import is_buffer
+from tuner.mlir.effects.address_flow import is_buffer
 from tuner.mlir.effects.runner_names import RUNNER_FUNCTIONS
 from tuner.mlir.rewrite.located_error import location_of, unsupported
 from tuner.mlir.rewrite.symbols import callee_of, name_of
 from tuner.mlir.rewrite.walking import walk, walk_where
 from tuner.programs.lower.entry import defined_functions
+from tuner.programs.lower.resources import SECTION, resource_sizes
 
 NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a kernel: PTX ISA, identifiers; . becomes $
 # A constant whose data follow the module: 'dense_resource<name>' in it, and 'name: "0x...' after it
 RESOURCE = re.compile(r'dense_resource<("(?:[^"\\]|\\.)*"|[^>\s]+)>')
-RESOURCES = "\n{-#"  # where the section of resources begins
+RESOURCE_ATTRIBUTES = (("arith.constant", "value"), ("memref.global", "initial_value"))  # op, attribute
 RUNTIME = "mgpu"  # prefix of the runtime functions that host code calls
 
 
-def require_resources(text: str) -> None:
-    """Raises CandidateError(BIND) if a ``dense_resource`` constant in MLIR text has no data after the module.
+def require_resources(module: ir.Module, text: str) -> None:
+    """Raises CandidateError(BIND) if a ``dense_resource`` constant has no data, or data of another size.
 
-    torch-mlir prints large constants without their data by default.
+    The data follow the module in its text. torch-mlir prints large constants without their data by default;
+    MLIR compares sizes only where it translates to LLVM IR, without naming the constant.
     """
-    module, _, data = text.rpartition(RESOURCES)
-    for name in dict.fromkeys(RESOURCE.findall(module or text)):
-        if not module or f'{name}: "0x' not in data:
+    names = dict.fromkeys(RESOURCE.findall(text.rpartition(SECTION)[0] or text))
+    if not names:
+        return
+    sizes = resource_sizes(text)
+    for name in names:
+        if name not in sizes:
             raise CandidateError(
                 Stage.BIND,
                 f"payload: dense_resource<{name}> has no data after the module: "
                 "print it with large_elements_limit=None",
             )
+    for op_name, attribute in RESOURCE_ATTRIBUTES:
+        for op in walk(module, op_name):
+            constant = op.attributes.get(attribute)
+            if constant is not None and not isinstance(constant, ir.DenseElementsAttr):
+                _require_size(constant, sizes)
+
+
+def _require_size(constant: Attribute, sizes: Mapping[str, int]) -> None:
+    """Raises CandidateError(BIND) for a ``dense_resource`` whose data have not the bytes of its type."""
+    named = RESOURCE.match(str(constant))
+    if named is None:
+        return
+    kind = ir.ShapedType(constant.type)
+    number = NUMBER_TYPES.get(str(kind.element_type))
+    if number is None:
+        return
+    count, found = math.prod(kind.shape), sizes[named[1]]
+    allowed = count * number.bytes
+    if found != allowed and (number.bits > 1 or found != -(-count // 8)):  # booleans are bytes or bits
+        line = f"found {found} bytes, allowed {allowed} of {kind}"
+        raise CandidateError(Stage.BIND, f"payload: the data of dense_resource<{named[1]}>: {line}")
 
 
 def reject_calls(module: ir.Module) -> None:

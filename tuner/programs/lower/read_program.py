@@ -56,7 +56,7 @@ def read_program(text: str, entry: str | None = None) -> ProgramPayload:
     programs.
     """
     module = parse_with_gpux(text, "payload")
-    require_resources(text)
+    require_resources(module, text)
     name_memory_spaces(module)
     inline_device_functions(module)
     declare_launch_memory(module)

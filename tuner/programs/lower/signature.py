@@ -3,7 +3,7 @@
 from tuner.core.device_program import BufferType, ScalarType, ValueType
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, ir
-from tuner.mlir.effects.buffer_roots import is_buffer
+from tuner.mlir.effects.address_flow import is_buffer
 from tuner.mlir.effects.kernel_effects import effect_of, is_number
 from tuner.mlir.rewrite.symbols import function_type
 

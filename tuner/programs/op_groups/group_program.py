@@ -7,6 +7,7 @@ import numpy as np
 from tuner.core.grouped_program import WEIGHT, GroupedProgram, OpGroup
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.interpreter import new_context
+from tuner.programs.lower.resources import split_payload
 from tuner.programs.op_groups.attention import join_attention
 from tuner.programs.op_groups.broadcast_matmuls import merge_batches
 from tuner.programs.op_groups.broadcasts import broadcast_for_each_user
@@ -23,7 +24,6 @@ from tuner.programs.op_groups.payload import NotGrouped, TensorPayload, read_pay
 from tuner.programs.op_groups.placement import BufferPlan, placed, settle
 from tuner.programs.op_groups.pointwise_convolutions import pointwise_as_matmuls
 from tuner.programs.op_groups.producer_shapes import take_shapes_of_producers
-from tuner.programs.op_groups.resources import split_payload
 from tuner.programs.op_groups.transposed_matmuls import transpose_operands
 from tuner.programs.op_groups.unused_results import drop_unused_results
 from tuner.programs.op_groups.weights import take_weights

@@ -1,7 +1,8 @@
 """Joins the code of a program's groups into one module, whose function calls them in order.
 
 ``@program`` takes one pointer: to an array of pointers, its frame. They are those of the arguments, of the
-results, of the packed weights, and of the arena. ``@group_at`` runs one group alone, by its number, to time
+results, of the packed weights, and of the arena, and a word for the text of an assertion that fails: groups
+after that are left out. ``@group_at`` runs one group alone, by its number, to time
 it. Groups of equal code are one function. Where groups are divided among threads, each thread runs
 ``@program_part`` (``linked_parts``).
 
@@ -74,7 +75,7 @@ class GroupPlaces:
 
     @property
     def slots(self) -> int:
-        """Returns the number of pointers in the frame."""
+        """Returns the number of pointers in the frame, before the word for a failed assertion."""
         return len(self.program.arguments) + len(self.program.results) + 2
 
     def place(self, view: View, packing: WeightPacking | None = None) -> tuple[int, int]:
@@ -106,7 +107,9 @@ def linked(places: GroupPlaces, codes: Sequence[GroupCode], level: ProcessorLeve
         declared: set[str] = set()
         for text, prefix in names.items():
             _add(whole, interpreter.parse(text, "group"), prefix, declared, level)
-        calls = [_call_text(number, places, code, names[code.llvm_text]) for number, code in enumerate(codes)]
+        calls = [
+            _call_text(number, places, codes, names[code.llvm_text]) for number, code in enumerate(codes)
+        ]
         texts = [*_declarations(places, codes, names), *calls, *_entries(codes)]
         if any(code.is_divided for code in codes):
             _add_team(whole, declared, level)
@@ -200,13 +203,27 @@ def _declarations(places: GroupPlaces, codes: Sequence[GroupCode], names: dict[s
         names[code.llvm_text]: [*[POINTER] * (len(group.inputs) + len(group.outputs)), *_share_types(code)]
         for group, code in zip(places.program.groups, codes, strict=True)
     }
-    return [f"llvm.func @{prefix}{GROUP_ENTRY}({', '.join(found)})" for prefix, found in types.items()]
+    asserting = {names[code.llvm_text] for code in codes if code.asserts}
+    return [
+        f"llvm.func @{prefix}{GROUP_ENTRY}({', '.join(found)})" + f" -> {POINTER}" * (prefix in asserting)
+        for prefix, found in types.items()
+    ]
 
 
-def _call_text(number: int, places: GroupPlaces, code: GroupCode, prefix: str) -> str:
+def _call_text(number: int, places: GroupPlaces, codes: Sequence[GroupCode], prefix: str) -> str:
     """Returns the function that calls a group with the addresses of its inputs and outputs."""
-    group = places.program.groups[number]
+    group, code = places.program.groups[number], codes[number]
     lines, names = [], []
+    if any(each.asserts for each in codes[: number + 1]):
+        # Other threads may read this while the first one writes: they need it after they have waited for it.
+        lines += [
+            f"  %failed_at = llvm.getelementptr %frame[{places.slots}] : ({POINTER}) -> {POINTER}, i64",
+            f"  %failed = llvm.load %failed_at atomic monotonic {{alignment = 8 : i64}} : {POINTER} -> i64",
+            "  %zero = llvm.mlir.constant(0 : i64) : i64",
+            '  %is_fine = llvm.icmp "eq" %failed, %zero : i64',
+            "  llvm.cond_br %is_fine, ^run, ^done",
+            "^run:",
+        ]
     views = (*group.inputs, *group.outputs)
     for at, (view, packing) in enumerate(zip(views, _packings(group, code), strict=True)):
         slot, offset = places.place(view, packing)
@@ -218,7 +235,16 @@ def _call_text(number: int, places: GroupPlaces, code: GroupCode, prefix: str) -
         names.append(f"%at{at}")
     types = ", ".join([*[POINTER] * len(names), *_share_types(code)])
     names += ["%thread", "%threads"] * code.is_divided
-    lines.append(f"  llvm.call @{prefix}{GROUP_ENTRY}({', '.join(names)}) : ({types}) -> ()")
+    called = f"llvm.call @{prefix}{GROUP_ENTRY}({', '.join(names)}) : ({types}) ->"
+    if code.asserts:
+        lines += [
+            f"  %text = {called} {POINTER}",
+            f"  llvm.store %text, %failed_at atomic monotonic {{alignment = 8 : i64}} : {POINTER}, {POINTER}",
+        ]
+    else:
+        lines.append(f"  {called} ()")
+    if "^run:" in lines:
+        lines += ["  llvm.br ^done", "^done:"]
     body = "\n".join(lines)
     share = ", %thread: i64, %threads: i64" if code.is_divided else ""
     return f"llvm.func internal @call_{number}(%frame: {POINTER}{share}) {{\n{body}\n  llvm.return\n}}"

@@ -19,8 +19,8 @@ from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.building import create, value
 from tuner.mlir.rewrite.symbols import function_type
 from tuner.mlir.rewrite.walking import walk
+from tuner.programs.lower.resources import array_of
 from tuner.programs.op_groups.payload import TensorPayload, tensor_type
-from tuner.programs.op_groups.resources import array_of
 
 RESOURCE = "dense_resource<"
 FOLD = "builtin.module(canonicalize)"

@@ -4,7 +4,8 @@
     code.o          machine code: an object file for x86-64
     weights.npy     packed weights, as bytes
 
-The code takes a frame of pointers (``tuner.programs.run.grouped_code``), so programs in C can call it too.
+The code takes a frame of pointers (``tuner.programs.run.grouped_code``), so programs in C can call it too. It
+never ends the process: an index out of range is a text in the frame.
 """
 
 import hashlib
@@ -27,7 +28,7 @@ from tuner.programs.run.grouped_image import GroupedImage
 from tuner.programs.run.processor_check import require_processor
 from tuner.programs.run.result_pool import aligned_bytes
 
-FORMAT = 1  # of program.json
+FORMAT = 2  # of program.json
 DOCUMENT, CODE, WEIGHTS = "program.json", "code.o", "weights.npy"
 HASH = "sha256"  # key of the hash of all other keys
 PARTIAL = ".part"  # ends the name of a file that is being written
@@ -93,6 +94,7 @@ def document_text(code: GroupedCode, hashes: Mapping[str, str]) -> str:
         "needs": list(code.needs),
         "compiler": code.compiler,
         "threads": code.threads,
+        "asserts": code.asserts,
         "groups": [group_document(group) for group in code.groups],
         "files": dict(hashes),
     }
@@ -116,6 +118,7 @@ def code_of(document: Mapping[str, Any], object_code: bytes) -> GroupedCode:
         groups=tuple(_group_of(each) for each in document["groups"]),
         object_code=object_code,
         threads=int(document["threads"]),
+        asserts=bool(document["asserts"]),
     )
 
 
@@ -201,5 +204,5 @@ def _named(path: Path) -> Iterator[None]:
     """Turns what reading a document of another form raises into a UsageError."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise UsageError(f"{path}: is damaged: {' '.join(str(error).split())[:100]}") from error

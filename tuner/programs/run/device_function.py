@@ -2,7 +2,6 @@
 
 import contextlib
 import sys
-import threading
 from typing import Any
 
 from tuner.core.device import AbstractDevice, DeviceError
@@ -21,6 +20,7 @@ from tuner.programs.run.runner_functions import RunnerFunctions, Write
 from tuner.runtime.arrays.device_arrays import DeviceArray, wait_for_producers
 from tuner.runtime.arrays.stream_handle import stream_handle
 from tuner.runtime.loaded_code import LoadedCode
+from tuner.runtime.process_locks import thread_lock
 
 # CUDA errors for a host wait for captured work
 WAITS = ("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "CUDA_ERROR_CAPTURED_EVENT")
@@ -52,7 +52,7 @@ class DeviceFunction(LoadedCode):
         self.program = program
         self.device = device
         self.why_no_groups = why_no_groups
-        self._lock = threading.Lock()
+        self._lock = thread_lock()
         self._table = MgpuTable(device)
         self._heap = HostHeap(device.watch)
         watch = device.watch

@@ -27,7 +27,9 @@ class GroupedCode:
     """A program of groups: its types, its machine code, and what the code expects in memory.
 
     The code takes a frame: an array of pointers to the arguments, the results, the packed weights and the
-    arena, in this order.
+    arena, in this order, and a word for the text of an assertion that fails, such as that of an index. Code
+    that ``asserts`` expects 0 there, and writes the address of the first such text; the results are then not
+    defined.
     """
 
     entry: str  # name of the payload's function
@@ -41,3 +43,4 @@ class GroupedCode:
     groups: tuple[CompiledGroup, ...]
     object_code: bytes  # an object file of x86-64
     threads: int = 1  # that the program was compiled for
+    asserts: bool = False

@@ -6,7 +6,6 @@ accepts other arrays of host memory (DLPack), or says in one line what is wrong.
 """
 
 import ctypes
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never
@@ -17,11 +16,14 @@ import numpy.typing as npt
 from tuner.core.element_types import number_type
 from tuner.core.errors import UsageError
 from tuner.core.grouped_program import TensorType
+from tuner.core.typed_arguments import typed_arguments
+from tuner.programs.run.failed_assertion import failed_assertion
 from tuner.programs.run.grouped_code import PROGRAM_ENTRY, SINGLE_ENTRY, GroupedCode
 from tuner.programs.run.processor_check import require_processor
 from tuner.programs.run.result_pool import ArrayType, ResultPool, aligned_bytes
 from tuner.runtime.cpu.loaded_object import LoadedObject
 from tuner.runtime.loaded_code import LoadedCode
+from tuner.runtime.process_locks import thread_lock
 
 if TYPE_CHECKING:
     from tuner.core.device_program import DeviceProgram
@@ -57,9 +59,14 @@ class GroupedFunction(LoadedCode):
         )
         types = [_array_type(kind) for kind in code.arguments]
         self._expected = tuple((kind.shape, kind.dtype, True) for kind in types)
-        last = (weights.ctypes.data, self._arena.ctypes.data)
+        last = (weights.ctypes.data, self._arena.ctypes.data, 0)
+        if code.asserts:
+            word = len(code.arguments) + len(code.results) + len(last) - 1
+            self._function, self._single = (
+                AssertingCode(each, word * 8) for each in (self._function, self._single)
+            )
         self._pool = ResultPool(tuple(_array_type(kind) for kind in code.results), len(types), last)
-        self._lock = threading.Lock()
+        self._lock = thread_lock()
 
     def __call__(self, *arguments: Any, stream: object = None) -> Any:
         """Calls the program and waits for its end.
@@ -75,6 +82,8 @@ class GroupedFunction(LoadedCode):
 
         Raises:
             UsageError: arguments of another number, shape, type or strides, or a stream.
+            CandidateError: an assertion of the program failed (stage RUN); it is an IndexError, too, where an
+                index is out of range.
 
         Example:
             >>> import numpy as np
@@ -114,7 +123,8 @@ class GroupedFunction(LoadedCode):
             The arrays of the results.
 
         Raises:
-            Nothing.
+            CandidateError: an assertion of the program failed (stage RUN); it is an IndexError, too, where an
+                index is out of range.
 
         Example:
             >>> import numpy as np
@@ -185,7 +195,8 @@ class GroupedFunction(LoadedCode):
             None.
 
         Raises:
-            Nothing.
+            CandidateError: an assertion of the program failed (stage RUN); it is an IndexError, too, where an
+                index is out of range.
 
         Example:
             >>> import numpy as np
@@ -216,6 +227,8 @@ class GroupedFunction(LoadedCode):
 
         Raises:
             IndexError: there is no group of this number.
+            CandidateError: an assertion of the program failed (stage RUN); it is an IndexError, too, where an
+                index is out of range.
 
         Example:
             >>> import numpy as np
@@ -233,6 +246,7 @@ class GroupedFunction(LoadedCode):
             raise IndexError(f"group {number}: found no such group, allowed 0 to {len(self.code.groups) - 1}")
         self._repeated(call, lambda frame: self._single(frame, number), times)
 
+    @typed_arguments
     def export(self, folder: str | Path) -> None:
         """Writes the program into a folder, for ``tuner.load(folder)``.
 
@@ -354,6 +368,23 @@ class GroupedFunction(LoadedCode):
             checked_host_array(f"{entry}: argument {number}", value, BufferType(kind.element, kind.shape))
             for number, (value, kind) in enumerate(zip(arguments, expected, strict=True))
         )
+
+
+class AssertingCode:
+    """A function of a frame that raises where an assertion of its code fails, whose text is in the frame."""
+
+    def __init__(self, function: Any, offset_bytes: int) -> None:
+        """Takes the function, and where in its frame it writes the address of the text."""
+        self._function = function
+        self._offset_bytes = offset_bytes
+
+    def __call__(self, frame: int, *more: int) -> None:
+        """Calls the function with the frame at an address. Raises CandidateError(RUN)."""
+        failed = _WORD_AT(frame + self._offset_bytes)
+        failed.value = 0
+        self._function(frame, *more)
+        if failed.value:
+            raise failed_assertion(ctypes.string_at(failed.value).decode(errors="replace"))
 
 
 class PreparedGroupedCall:

@@ -6,19 +6,14 @@ gets the error. The thread keeps the memory of its call until the process ends.
 """
 
 import ctypes
-import re
 import threading
 from collections.abc import Callable
 from typing import Any
 
-from tuner.core.errors import CandidateError, Stage
 from tuner.programs.lower.on_host.libm_names import MATH_PREFIX
+from tuner.programs.run.failed_assertion import failed_assertion
 
 ABORT, PUTS = f"{MATH_PREFIX}abort", f"{MATH_PREFIX}puts"  # names in the compiled code
-# The message of generate-runtime-verification: operation, reason, location
-VERIFICATION = re.compile(
-    r'.*verification failed\s*(?:%\S+ = )?"?([\w.]+).*\^ (.*)\s*Location: loc\(.*?:(\d+:\d+)', re.DOTALL
-)
 
 
 def has_assertions(llvm_text: str) -> bool:
@@ -64,7 +59,7 @@ class HostAssertions:
         if raised:
             raise raised[0]
         if self._said:
-            raise CandidateError(Stage.RUN, _reason(self._said[0]))
+            raise failed_assertion(self._said[0])
 
     def _note(self, text: bytes) -> int:
         self._said.append(text.decode(errors="replace"))
@@ -74,12 +69,3 @@ class HostAssertions:
         self._said = self._said or ["an assertion of the program fails"]
         self._is_over.set()
         threading.Event().wait()
-
-
-def _reason(text: str) -> str:
-    """Returns an assertion's text in one line, starting with operation and line if the text has them."""
-    found = VERIFICATION.match(text)
-    if found is None:
-        return f"the program's assertion fails: {' '.join(text.split())}"[:300]
-    wrong = " ".join(found[2].split())
-    return f"host: {found[1]} at line {found[3]}: found {wrong}, allowed what lies in its memory"

@@ -13,13 +13,14 @@ from tuner.programs.run.marshalling import CallFrame, PassedArgument, pass_argum
 from tuner.programs.run.results import allocated_for_results, copied
 from tuner.programs.run.runner_functions import RunnerFunctions, Write
 from tuner.runtime.loaded_code import LoadedCode
+from tuner.runtime.process_locks import thread_lock
 
 
 class HostFunction(LoadedCode):
     """A callable that runs a compiled program on this processor.
 
     It runs in the caller's thread, or in a new one for which the caller waits if the program has assertions.
-    Only one call may run at a time.
+    Calls of several threads run one after the other.
     """
 
     load_again = "tuner.compile_program(payload)"
@@ -33,6 +34,7 @@ class HostFunction(LoadedCode):
         """
         self.program = program
         self.why_no_groups = why_no_groups
+        self._lock = thread_lock()
         self._heap = HostHeap(None)
         self._runner = RunnerFunctions(write)
         self._kernels = InterpretedKernels(program.interpreted, write)
@@ -71,10 +73,11 @@ class HostFunction(LoadedCode):
         if stream is not None:
             raise UsageError(f"{self.program.entry}: takes no stream: the program runs on the host")
         call = self.prepare(*arguments)
-        self._code(call.frame.address)
-        self._kernels.error.raise_it()
-        results = copied(call.frame.results(), self.program, None)
-        self._free(call)
+        with self._lock:
+            self._code(call.frame.address)
+            self._kernels.error.raise_it()
+            results = copied(call.frame.results(), self.program, None)
+            self._free(call)
         return results[0] if len(results) == 1 else results or None
 
     def as_graph(self, *_arguments: object) -> Never:
@@ -191,10 +194,11 @@ class HostFunction(LoadedCode):
             >>> program.allocations
             0
         """
-        for _ in range(times):
-            self._code(call.frame.address)
-            self._kernels.error.raise_it()
-            self._free(call)
+        with self._lock:
+            for _ in range(times):
+                self._code(call.frame.address)
+                self._kernels.error.raise_it()
+                self._free(call)
 
     def _free(self, call: "PreparedHostCall") -> None:
         for address in allocated_for_results(call.frame.results(), call.passed):

@@ -4,12 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from tuner.core.errors import CandidateError, UsageError
+from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.run.artefact import read_program_files
 from tuner.programs.run.grouped_code import GroupedCode
 from tuner.programs.run.grouped_function import GroupedFunction
 from tuner.runtime.cpu.program_team import checked_threads
 
 
+@typed_arguments
 def load(folder: str | Path, threads: int | None = None) -> GroupedFunction:
     """Loads a program that ``program.export(folder)`` has written; needs numpy alone.
 

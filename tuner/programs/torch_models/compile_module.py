@@ -7,13 +7,16 @@ from typing import Any
 import torch
 
 from tuner.core.grouped_program import TensorType
+from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.compile import compile_program
 from tuner.programs.run.grouped_function import GroupedFunction
 from tuner.programs.run.loaded_artefact import load as load_arrays
 from tuner.programs.torch_models.exported_module import ExportedModule, Output, export_module
 from tuner.programs.torch_models.tensor_program import TensorProgram, torch_type
+from tuner.programs.torch_models.weight_contents import ModuleWeights
 
 
+@typed_arguments
 def compile(  # noqa: A001 - as torch.compile
     module: torch.nn.Module | torch.export.ExportedProgram,
     arguments: tuple[Any, ...] = (),
@@ -52,10 +55,12 @@ def compile(  # noqa: A001 - as torch.compile
         True
     """
     exported = export_module(module, arguments, keywords)
+    weights = ModuleWeights(module) if isinstance(module, torch.nn.Module) else None
     function: Any = compile_program(exported.text, target="cpu", db=db, threads=threads)
-    return TensorProgram(function, exported, module if isinstance(module, torch.nn.Module) else None)
+    return TensorProgram(function, exported, weights)
 
 
+@typed_arguments
 def load(folder: str | Path) -> TensorProgram:
     """Loads an exported program, for tensors.
 
@@ -92,7 +97,12 @@ def _flat(function: GroupedFunction) -> ExportedModule:
     in_spec = flatten((tuple(_empty(each) for each in function.code.arguments), {}))[1]
     out_spec = flatten(results[0] if len(results) == 1 else results)[1]
     inputs = tuple(range(len(function.code.arguments)))
-    return ExportedModule("", in_spec, out_spec, inputs, tuple(Output(at) for at in range(len(results))))
+    outputs = tuple(Output(at) for at in range(len(results)))
+    types, result_types = (
+        tuple(torch_type(each.element) for each in kinds)
+        for kinds in (function.code.arguments, function.code.results)
+    )
+    return ExportedModule("", in_spec, out_spec, inputs, outputs, types, result_types)
 
 
 def _empty(kind: TensorType) -> torch.Tensor:

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from tuner.core.errors import UsageError
 from tuner.mlir.bindings import torch_decompositions
 
 GELU_SCALE, GELU_CUBE = math.sqrt(2 / math.pi), 0.044715  # of the approximation by tanh
@@ -34,12 +35,86 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.minimum.default: lambda x, y: torch.where((x < y) | (x != x), x, y),
         ATEN.reciprocal.default: _reciprocal,
         ATEN.cumsum.default: _cumulative_sum,
+        ATEN.neg.default: lambda x: NotImplemented if x.is_floating_point() else ATEN.bitwise_not(x) + 1,
+        ATEN.div.Tensor_mode: _rounded_quotient,
+        ATEN.remainder.Scalar: _remainder,
+        ATEN.remainder.Tensor: _remainder,
+        ATEN.rms_norm.default: _rms_norm,
+        ATEN.argmax.default: lambda x, dim=None, keepdim=False: _index_of(torch.amax, x, dim, keepdim),
+        ATEN.argmin.default: lambda x, dim=None, keepdim=False: _index_of(torch.amin, x, dim, keepdim),
+        ATEN.max.dim: lambda x, dim, keepdim=False: _with_index(torch.amax, x, dim, keepdim),
+        ATEN.min.dim: lambda x, dim, keepdim=False: _with_index(torch.amin, x, dim, keepdim),
         BYTES_PRODUCT: lambda x, y: ATEN.mm.default(x.int(), y.int()),
         ATEN.mean.dim: _in_f32(ATEN.mean.dim),
         ATEN.mean.default: _in_f32(ATEN.mean.default),
         ATEN.sum.dim_IntList: _in_f32(ATEN.sum.dim_IntList),
         ATEN.sum.default: _in_f32(ATEN.sum.default),
+        ATEN.softmax.int: _of_scalars(ATEN.softmax.int),
+        ATEN._softmax.default: _of_scalars(ATEN._softmax.default),  # noqa: SLF001
+        ATEN.log_softmax.int: _of_scalars(ATEN.log_softmax.int),
+        ATEN._log_softmax.default: _of_scalars(ATEN._log_softmax.default),  # noqa: SLF001
+        ATEN.clamp.Tensor: _clamp_by_tensors,
+        ATEN.var.correction: _variance,
+        ATEN.var_mean.correction: _variance_and_mean,
+        ATEN.bucketize.Tensor: _bucketize,
+        ATEN.linspace.default: _linspace,
     }
+
+
+def _of_scalars(softmax: Any) -> Callable[..., Any]:
+    """Returns a softmax that gives a tensor without dimensions one, which torch-mlir never ends with."""
+
+    def computed(x: torch.Tensor, _dim: int, *arguments: Any, **keywords: Any) -> Any:
+        if x.dim():
+            return NotImplemented
+        return softmax(x.reshape(1), 0, *arguments, **keywords).reshape(())
+
+    return computed
+
+
+def _clamp_by_tensors(
+    x: torch.Tensor, least: torch.Tensor | None = None, greatest: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Keeps NaN, and compares booleans without a sign, which torch-mlir does not."""
+    x = x if least is None else torch.maximum(x, least)
+    return x if greatest is None else torch.minimum(x, greatest)
+
+
+def _variance(x: torch.Tensor, dim: Any = None, *, keepdim: bool = False, **_: Any) -> Any:
+    """Is NaN where there are no elements: torch-mlir's is 0."""
+    if x.numel():
+        return NotImplemented
+    return x.sum(dim if dim else list(range(x.dim())), keepdim=keepdim) * math.nan
+
+
+def _variance_and_mean(x: torch.Tensor, *arguments: Any, **keywords: Any) -> Any:
+    variance = _variance(x, *arguments, **keywords)
+    return NotImplemented if variance is NotImplemented else (variance, variance.clone())
+
+
+def _bucketize(
+    x: torch.Tensor, boundaries: torch.Tensor, *, out_int32: bool = False, right: bool = False
+) -> torch.Tensor:
+    """Searches by halves as PyTorch does, so that boundaries out of order give what they give there."""
+    count = boundaries.shape[0]
+    low = torch.zeros(x.shape, dtype=torch.int64)
+    high = torch.full(x.shape, count, dtype=torch.int64)
+    for _ in range(count.bit_length()):
+        middle = (low + high) >> 1
+        boundary = boundaries[middle.clamp(max=count - 1)]
+        is_after = ~(boundary > x) if right else ~(boundary >= x)  # NaN is after all
+        is_searched = low < high
+        low, high = (
+            torch.where(is_searched & is_after, middle + 1, low),
+            torch.where(is_searched & ~is_after, middle, high),
+        )
+    return low.to(torch.int32) if out_int32 else low
+
+
+def _linspace(*_: Any, dtype: torch.dtype | None = None, **_keywords: Any) -> Any:
+    if dtype is not None and not dtype.is_floating_point:
+        raise UsageError("linspace of integers is not supported: its steps are rounded otherwise")
+    return NotImplemented
 
 
 def _in_f32(operation: Any) -> Callable[..., Any]:
@@ -73,9 +148,8 @@ def _clamp(x: torch.Tensor, least: float | None = None, greatest: float | None =
 
 
 def _reciprocal(x: torch.Tensor) -> Any:
-    if not x.is_floating_point():
-        return NotImplemented
-    return ATEN.div.Tensor(_like(x, 1.0), x)
+    wide = x if x.is_floating_point() else x.to(torch.get_default_dtype())
+    return ATEN.div.Tensor(_like(wide, 1.0), wide)
 
 
 def _cumulative_sum(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None) -> torch.Tensor:
@@ -89,6 +163,57 @@ def _cumulative_sum(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = No
     is_before = steps[None, :] <= steps[:, None]
     zero = torch.zeros((), dtype=kind)
     return torch.where(is_before, moved.unsqueeze(-2), zero).sum(-1, dtype=kind).movedim(-1, at)
+
+
+def _rounded_quotient(x: torch.Tensor, y: Any, *, rounding_mode: str | None = None) -> Any:
+    """Divides integers towards minus infinity by a division towards zero, which torch-mlir does exactly."""
+    if rounding_mode != "floor" or _is_float(x) or _is_float(y):
+        return NotImplemented
+    towards_zero = torch.div(x, y, rounding_mode="trunc")
+    is_smaller = (towards_zero * y != x) & ((x < 0) != (y < 0))
+    return (towards_zero - is_smaller.to(towards_zero.dtype)).to(towards_zero.dtype)
+
+
+def _remainder(x: torch.Tensor, y: Any) -> Any:
+    """Gives a remainder of integers the sign of the divisor."""
+    if _is_float(x) or _is_float(y):
+        return NotImplemented
+    found = x - torch.div(x, y, rounding_mode="trunc") * y
+    return torch.where((found != 0) & ((found < 0) != (y < 0)), found + y, found)
+
+
+def _is_float(x: Any) -> bool:
+    return isinstance(x, float) or (isinstance(x, torch.Tensor) and x.is_floating_point())
+
+
+def _rms_norm(
+    x: torch.Tensor, shape: list[int], weight: Any = None, eps: float | None = None
+) -> torch.Tensor:
+    """Sums squares of narrow floats in f32; an eps of None is the epsilon of the type of x."""
+    wide = x.float() if x.dtype in NARROW else x
+    dims = list(range(-len(shape), 0))
+    least = torch.finfo(x.dtype).eps if eps is None else eps
+    found = wide * torch.rsqrt((wide * wide).mean(dims, keepdim=True) + least)
+    return (found if weight is None else found * weight).to(x.dtype)
+
+
+def _index_of(extremum: Any, x: torch.Tensor, dim: int | None, keepdim: bool) -> Any:
+    """Returns the index of the first NaN, else of the first extremum; torch-mlir skips NaN."""
+    if not x.is_floating_point() or x.dim() == 0:
+        return NotImplemented
+    if dim is None:
+        found = _index_of(extremum, x.reshape(-1), 0, False)
+        return found.reshape([1] * x.dim()) if keepdim else found
+    at = dim % x.dim()
+    is_found = (x == extremum(x, at, keepdim=True)) | (x != x)  # an extremum of NaN equals nothing
+    shape = [-1] + [1] * (x.dim() - 1 - at)
+    numbers = torch.arange(x.shape[at]).reshape(shape)
+    return torch.where(is_found, numbers, x.shape[at]).amin(at, keepdim=keepdim)
+
+
+def _with_index(extremum: Any, x: torch.Tensor, dim: int, keepdim: bool) -> Any:
+    index = _index_of(extremum, x, dim, keepdim)
+    return NotImplemented if index is NotImplemented else (extremum(x, dim, keepdim=keepdim), index)
 
 
 def _like(x: torch.Tensor, number: float) -> torch.Tensor:

@@ -1,11 +1,10 @@
 """``torch.compile(module, backend="tuner")``: what is refused is left to inductor, else to eager.
 
 A graph is taken if torch-mlir lowers it, it can become groups of operations, and none of its contractions or
-convolutions would run as scalar loops. Parameters are constants of the program: their versions are compared
+convolutions would run as scalar loops. Parameters are constants of the program: their contents are compared
 at each call, and changed ones make the graph be compiled again.
 """
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +13,15 @@ import torch
 
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.schedule_origins import LOOPS
+from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.compile import compile_program
 from tuner.programs.run.grouped_function import GroupedFunction
-from tuner.programs.torch_models.exported_module import export_module, first_line
-from tuner.programs.torch_models.tensor_program import NO_GRADIENTS, TensorProgram
+from tuner.programs.torch_models.call_guard import NO_GRADIENTS, plain
+from tuner.programs.torch_models.exported_module import export_module
+from tuner.programs.torch_models.lowering import first_line
+from tuner.programs.torch_models.tensor_program import TensorProgram
+from tuner.programs.torch_models.weight_contents import State, WeightContents
+from tuner.runtime.process_locks import thread_lock
 
 NAME = "tuner"
 Compiled = Callable[..., Any]
@@ -37,7 +41,7 @@ class GraphCounts:
 
 class _Counter:
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = thread_lock()
         self.counts = GraphCounts()
 
     def take(self) -> None:
@@ -58,6 +62,7 @@ class _Counter:
 _COUNTER = _Counter()
 
 
+@typed_arguments
 def graph_counts(*, reset: bool = False) -> GraphCounts:
     """Returns how many graphs ``torch.compile(..., backend="tuner")`` has taken and left in this process.
 
@@ -81,6 +86,7 @@ def graph_counts(*, reset: bool = False) -> GraphCounts:
     return counts
 
 
+@typed_arguments
 def backend(graph: torch.fx.GraphModule, inputs: Sequence[Any], **_options: Any) -> Compiled:
     """Compiles a graph of torch.compile, or leaves it to inductor, else to eager.
 
@@ -125,27 +131,50 @@ class _BoundGraph:
     def __init__(self, graph: torch.fx.GraphModule, inputs: tuple[Any, ...]) -> None:
         _require_tensors(inputs)
         self._graph = graph
+        self._is_left = False
         self._constant = tuple(at for at, each in enumerate(inputs) if _is_constant(each))
         self._variable = tuple(at for at in range(len(inputs)) if at not in self._constant)
-        self._compile(inputs)
+        self._contents = WeightContents()
+        self._bound = self._compiled(inputs)
 
     def __call__(self, *inputs: Any) -> Any:
-        """Calls the program, compiled again where a parameter has changed."""
-        if [_version(inputs[at]) for at in self._constant] != self._versions:
-            self._compile(inputs)
-        results = self._program.run(tuple([inputs[at] for at in self._variable]))
-        return tuple(results)
+        """Calls the program, compiled again where a parameter has changed; else the graph in eager mode."""
+        try:
+            bound = self._bound  # read once: another thread may bind other parameters
+            if self._state(inputs) != bound.state:
+                bound = self._bound = self._compiled(inputs)
+            return tuple(bound.program.run(tuple([inputs[at] for at in self._variable])))
+        except TunerError as error:
+            if isinstance(error, IndexError):  # of an index out of range, as in eager mode
+                raise
+            if not self._is_left:
+                _COUNTER.leave(" ".join(str(error).split()))
+            self._is_left = True  # counted once
+            return self._graph(*inputs)
 
-    def _compile(self, inputs: tuple[Any, ...]) -> None:
+    def _state(self, inputs: tuple[Any, ...]) -> State:
+        return self._contents.of([inputs[at] for at in self._constant])
+
+    def _compiled(self, inputs: tuple[Any, ...]) -> "_BoundProgram":
+        state = self._state(inputs)  # before the parameters are copied: a change during that is seen later
         constants = {at: inputs[at].detach() for at in self._constant}
         bound = _WithConstants(self._graph, constants)
         exported = export_module(bound, tuple(inputs[at].detach() for at in self._variable))
+        if exported.shared:  # whoever writes into one writes into both
+            raise UsageError(exported.shared)
         if not all(each.result == number for number, each in enumerate(exported.outputs)):
             raise UsageError("the graph returns what is no tensor")
         function: Any = compile_program(exported.text, target="cpu")
         _require_fast(function)
-        self._program = TensorProgram(function, exported)
-        self._versions = [_version(inputs[at]) for at in self._constant]
+        return _BoundProgram(TensorProgram(function, exported), state)
+
+
+@dataclass(frozen=True, eq=False)
+class _BoundProgram:
+    """A graph compiled for the parameters that it was called with, and what these contained."""
+
+    program: TensorProgram
+    state: State
 
 
 class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
@@ -167,11 +196,10 @@ class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
 
 
 def _require_tensors(inputs: tuple[Any, ...]) -> None:
-    for each in inputs:
+    for number, each in enumerate(inputs):
         if not isinstance(each, torch.Tensor):
             raise UsageError(f"the graph takes a {type(each).__name__}: sizes are not static")
-        if not each.is_cpu:
-            raise UsageError(f"the graph is on device {each.device}, allowed cpu")
+        plain(each, f"input {number} of the graph")
         if each.requires_grad and torch.is_grad_enabled():
             raise UsageError(NO_GRADIENTS)
 
@@ -179,10 +207,6 @@ def _require_tensors(inputs: tuple[Any, ...]) -> None:
 def _is_constant(tensor: Any) -> bool:
     """Returns whether an input is a parameter, or a buffer of a module, which dynamo marks as static."""
     return isinstance(tensor, torch.nn.Parameter) or hasattr(tensor, "_dynamo_static_input_type")
-
-
-def _version(tensor: torch.Tensor) -> tuple[int, int]:
-    return tensor.data_ptr(), 0 if tensor.is_inference() else tensor._version  # noqa: SLF001
 
 
 def _require_fast(function: Any) -> None:

@@ -46,10 +46,11 @@ def model_text_in_child(name: str) -> str:
 
 
 def model_text(name: str) -> str:
-    """Returns the payload of a model, read in this process. Raises UsageError as ``model_text_in_child``."""
+    """Returns the payload of a model, made in this process. Raises UsageError as ``model_text_in_child``."""
     from tuner.programs.torch_models.exported_module import export_module
+    from tuner.programs.torch_models.lowering import lower_in_process
 
-    return export_module(*read_model(name)).text
+    return export_module(*read_model(name), lower=lower_in_process).text
 
 
 def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgram, tuple[Any, ...]]":
@@ -65,7 +66,7 @@ def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgr
         import torch
     except ModuleNotFoundError as error:
         raise UsageError(f"{path}: PyTorch is not installed", NO_TORCH) from error
-    from tuner.programs.torch_models.exported_module import first_line
+    from tuner.programs.torch_models.lowering import first_line
 
     try:
         return (torch.export.load(path), ()) if found is None else _called(path, found[2])

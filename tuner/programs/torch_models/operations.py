@@ -1,7 +1,7 @@
 """Operations ``tuner::mm``, ``addmm``, ``bmm`` and ``linear`` of torch.library, for f32 and f64 on the CPU.
 
-Each shape is compiled once. A weight, which is a parameter, is packed once: it is known by its address and
-its version, and packed again where these have changed. Gradients are refused.
+Each shape is compiled once. A weight, which is a parameter, is packed once: its contents are read at each
+call, and it is packed again where they have changed. Gradients are refused.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 from torch.utils.weak import WeakIdKeyDictionary
 
 from tuner.core.errors import UsageError
@@ -18,7 +19,8 @@ from tuner.programs.compile_child import compile_in_child
 from tuner.programs.request import ProgramRequest
 from tuner.programs.run.grouped_function import GroupedFunction
 from tuner.programs.run.grouped_image import GroupedImage
-from tuner.programs.torch_models.tensor_program import NO_GRADIENTS
+from tuner.programs.torch_models.call_guard import NO_GRADIENTS
+from tuner.programs.torch_models.weight_contents import State, WeightContents
 
 ELEMENTS = {torch.float32: "f32", torch.float64: "f64"}
 SHAPES_LIMIT = 256  # that are kept compiled
@@ -89,10 +91,11 @@ class Product:
 
 @dataclass(frozen=True, eq=False)
 class _PackedWeight:
-    """A weight's functions, one for each product, and what the weight was when it was packed."""
+    """A weight's functions, and what the weight contained when it was packed."""
 
-    state: tuple[int, int]  # address, version
-    functions: dict[Product, GroupedFunction]
+    contents: WeightContents
+    state: State
+    functions: dict[tuple[Product, bool], GroupedFunction]  # by the product, and whether B is the transpose
 
 
 # process-wide on purpose: weights live as long as their modules, as does what is packed of them
@@ -129,23 +132,30 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
     return found.reshape(*x.shape[:-1], weight.shape[0])
 
 
+# torch computes without numbers where one operand has none: on a device "meta", or while it traces
+
+
 @mm.register_fake
 def _(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    _require_one_device("mm", a, b)
     return a.new_empty((a.shape[0], b.shape[1]))
 
 
 @addmm.register_fake
-def _(_bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    _require_one_device("addmm", a, b, bias)
     return a.new_empty((a.shape[0], b.shape[1]))
 
 
 @bmm.register_fake
 def _(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    _require_one_device("bmm", a, b)
     return a.new_empty((a.shape[0], a.shape[1], b.shape[2]))
 
 
 @linear.register_fake
-def _(x: torch.Tensor, weight: torch.Tensor, _bias: torch.Tensor | None = None) -> torch.Tensor:
+def _(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    _require_one_device("linear", x, weight, *([] if bias is None else [bias]))
     return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
 
@@ -194,16 +204,17 @@ def _run(
 
 
 def _function_of_weight(product: Product, weight: torch.Tensor, *, is_transposed: bool) -> GroupedFunction:
-    state = (weight.data_ptr(), 0 if weight.is_inference() else weight._version)  # noqa: SLF001 - torch's only API
-    packed = PACKED.get(weight)
+    packed: _PackedWeight | None = PACKED.get(weight)
+    contents = WeightContents() if packed is None else packed.contents
+    state = contents.of([weight])
     if packed is None or packed.state != state:
-        packed = PACKED[weight] = _PackedWeight(state, {})
-    if product not in packed.functions:
+        packed = PACKED[weight] = _PackedWeight(contents, state, {})
+    key = (product, is_transposed)
+    if key not in packed.functions:
         matrix = weight.detach().t() if is_transposed else weight.detach()
         image = _image(product).with_weights([matrix.contiguous().numpy()])
-        packed.functions[product] = GroupedFunction(image.code, image.weights)
-    found: GroupedFunction = packed.functions[product]
-    return found
+        packed.functions[key] = GroupedFunction(image.code, image.weights)
+    return packed.functions[key]
 
 
 @lru_cache(maxsize=SHAPES_LIMIT)
@@ -227,7 +238,18 @@ def _element(name: str, *tensors: torch.Tensor) -> str:
         if each.dtype not in ELEMENTS or each.dtype != tensors[0].dtype:
             found = " and ".join(dict.fromkeys(str(one.dtype).removeprefix("torch.") for one in tensors))
             raise UsageError(f"tuner::{name}: found {found}, allowed float32 or float64 of all operands")
+        if not each.data_ptr() and each.numel():
+            raise UsageError(f"tuner::{name}: found a tensor without memory: its storage was freed")
+    is_forward_mode = forward_ad._current_level >= 0  # noqa: SLF001 - torch's only API
+    if is_forward_mode and any(forward_ad.unpack_dual(each).tangent is not None for each in tensors):
+        raise UsageError(f"tuner::{name}: forward-mode autograd is not supported: an operand has a tangent")
     return ELEMENTS[tensors[0].dtype]
+
+
+def _require_one_device(name: str, *tensors: torch.Tensor) -> None:
+    devices = dict.fromkeys(str(each.device) for each in tensors)
+    if len(devices) > 1:
+        raise UsageError(f"tuner::{name}: found devices {' and '.join(devices)}, allowed one")
 
 
 def _wrong_shapes(name: str, *tensors: torch.Tensor) -> UsageError:

@@ -4,25 +4,36 @@ The program reads tensors by their addresses; a result is a tensor that shares t
 result, which is used again when nobody refers to it.
 """
 
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
 from tuner.core.element_types import number_type
 from tuner.core.errors import UsageError
 from tuner.core.grouped_program import TensorType
+from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.run.grouped_function import GroupedFunction
 from tuner.programs.run.host_function import HostFunction
-from tuner.programs.torch_models.exported_module import ExportedModule, leaves_of, rebuilt
+from tuner.programs.torch_models.call_guard import (
+    checked,
+    default_dtype,
+    dispatch_modes,
+    function_modes,
+    require_memory,
+    require_modes,
+    tensor_checks,
+)
+from tuner.programs.torch_models.exported_module import ExportedModule, rebuilt
+from tuner.programs.torch_models.unsigned_integers import UNSIGNED
+from tuner.programs.torch_models.weight_contents import ModuleWeights
 from tuner.programs.tuning import TunedProgram
 
-Tensor = torch.Tensor
-BITS = {"bf16": np.int16}  # numpy has no such type: torch takes the bits
-NO_GRADIENTS = "autograd is not supported: call the program under torch.no_grad(), or detach its inputs"
+NOT_OF_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
+BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}  # by bytes
 
 
 class TensorProgram:
@@ -35,19 +46,20 @@ class TensorProgram:
         self,
         function: GroupedFunction | HostFunction,
         exported: ExportedModule,
-        module: torch.nn.Module | None = None,
+        weights: ModuleWeights | None = None,
     ) -> None:
-        """Takes a compiled function, what was exported, and the module whose weights it has."""
+        """Takes a compiled function, what was exported, and the weights of the module as they were then."""
         self.function = function
         self.tuned: TunedProgram | None = None  # how the program was tuned, of ``tuner.torch.tune``
         self._exported = exported
-        self._module = None if module is None else weakref.ref(module)
-        self._versions = {} if module is None else dict(_versions(module))
-        self._types = _types_of(function)
-        self._expected = tuple((torch_type(each.element), torch.Size(each.shape)) for each in self._types)
+        self._weights = weights
+        shapes = (torch.Size(each.shape) for each in _types_of(function))
+        self._expected = tuple(zip(exported.types, shapes, strict=True))
+        self._default_dtype = default_dtype()
+        self._fits, self._fits_inside, self._fits_inferred = tensor_checks(self._expected)
         self._count = len(self._expected)
         self._run = function.run if isinstance(function, GroupedFunction) else None
-        self._conversions = tuple(_conversion_of(element) for element in _result_elements(function))
+        self._conversions = tuple(map(_conversion_of, _result_elements(function), exported.result_types))
         arguments, keywords = len(exported.inputs), exported.in_spec.num_leaves
         flat = torch.utils._pytree.tree_flatten((tuple([0] * arguments), {}))[1]  # noqa: SLF001 - torch's only API
         self._is_flat = arguments == keywords and flat == exported.in_spec
@@ -70,16 +82,18 @@ class TensorProgram:
             What the module returns, of tensors that do not require gradients.
 
         Raises:
-            UsageError: an argument of another structure, shape, type or device, or one that requires
-                gradients while autograd is enabled.
+            UsageError: an argument of another structure, shape, type or device, another number than the
+                example's, a tensor that requires gradients while autograd is enabled or has a tangent, and
+                calls under torch.autocast or another mode that the program was not compiled under.
+            CandidateError: an assertion of the program failed (stage RUN); it is an IndexError, too, where an
+                index is out of range, such as that of an embedding.
 
         Example:
             >>> import torch  # doctest: +SKIP
         """
         tensors = arguments
         if keywords or not self._is_flat:
-            leaves = leaves_of(arguments, keywords, self._exported.in_spec)
-            tensors = tuple(leaves[at] for at in self._exported.inputs)
+            tensors = self._exported.tensors_of(arguments, keywords)
         results = self.run(tensors)
         if self._is_single:
             return results[0]
@@ -94,18 +108,19 @@ class TensorProgram:
         """
         if len(tensors) != self._count:
             raise UsageError(f"found {len(tensors)} tensors, allowed {self._count}")
-        addresses = []
-        for tensor, (dtype, shape) in zip(tensors, self._expected, strict=True):
-            if not (
-                tensor.__class__ is Tensor
-                and tensor.dtype is dtype
-                and tensor.shape == shape
-                and tensor.is_cpu
-                and not tensor.requires_grad
-                and tensor.is_contiguous()
-            ):
-                return self.run(self._checked(tensors))
-            addresses.append(tensor.data_ptr())
+        if (
+            not (self._fits(*tensors) or self._fits_inside(*tensors) or self._fits_inferred(*tensors))
+            or default_dtype() is not self._default_dtype
+            or forward_ad._current_level >= 0  # noqa: SLF001 - as torch itself reads it, in 10 ns
+            or dispatch_modes()
+            or function_modes()
+        ):
+            require_modes(self._default_dtype)
+            tensors = checked(tensors, self._expected, self._exported.names)
+        addresses = [each.data_ptr() for each in tensors]
+        if 0 in addresses:  # right of tensors without elements
+            for tensor, name in zip(tensors, self._exported.names, strict=True):
+                require_memory(tensor, name)
         if self._run is not None:
             arrays = self._run(addresses)
         else:
@@ -116,7 +131,8 @@ class TensorProgram:
     def stale(self) -> tuple[str, ...]:
         """Returns the names of the module's weights that were changed after the program was compiled.
 
-        Changes are seen by the versions that autograd counts: those of ``.data`` in place are not.
+        All weights are read, and compared by a hash of what they contain: whoever wrote them, a change is
+        seen. That takes some 0.1 s for each GB.
 
         Args:
             None.
@@ -128,12 +144,9 @@ class TensorProgram:
         Raises:
             Nothing.
         """
-        module = None if self._module is None else self._module()
-        if module is None:
-            return ()
-        now = dict(_versions(module))
-        return tuple(name for name in self._versions | now if self._versions.get(name) != now.get(name))
+        return () if self._weights is None else self._weights.changed()
 
+    @typed_arguments
     def export(self, folder: str | Path) -> None:
         """Writes the program into a folder, for ``tuner.load`` (arrays) and ``tuner.torch.load`` (tensors).
 
@@ -144,28 +157,14 @@ class TensorProgram:
             None.
 
         Raises:
-            UsageError: the folder has other files, or the program is not one of groups of operations.
+            UsageError: the folder has other files, or the program is not one of groups of operations, or
+                takes or returns unsigned integers, which the folder's types cannot tell from signed ones.
         """
         if not isinstance(self.function, GroupedFunction):
             raise UsageError(f"only a program of groups is exported: {self.why_no_groups}")
+        if UNSIGNED & {*self._exported.types, *self._exported.result_types}:
+            raise UsageError("a program of unsigned integers is not exported: its types are those of MLIR")
         self.function.export(folder)
-
-    def _checked(self, tensors: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
-        """Returns tensors that the fast path takes: views of parameters, copies of what is not contiguous."""
-        checked = []
-        for number, (tensor, (dtype, shape)) in enumerate(zip(tensors, self._expected, strict=True)):
-            if not isinstance(tensor, torch.Tensor):
-                raise UsageError(f"argument {number}: found {type(tensor).__name__}, allowed a tensor")
-            if tensor.dtype != dtype or tensor.shape != shape:
-                found, allowed = _text(tensor.dtype, tensor.shape), _text(dtype, shape)
-                raise UsageError(f"argument {number}: found {found}, allowed {allowed}")
-            if not tensor.is_cpu:
-                raise UsageError(f"argument {number}: found device {tensor.device}, allowed cpu")
-            if tensor.requires_grad and torch.is_grad_enabled():
-                raise UsageError(NO_GRADIENTS)
-            plain = tensor.detach()
-            checked.append(plain.as_subclass(torch.Tensor).contiguous())
-        return tuple(checked)
 
 
 def torch_type(element: str) -> torch.dtype:
@@ -186,29 +185,18 @@ def _result_elements(function: GroupedFunction | HostFunction) -> tuple[str, ...
     return tuple(each.element for each in results)
 
 
-def _versions(module: torch.nn.Module) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yields the name, the address and the version of each parameter and buffer."""
-    for name, tensor in (*module.named_parameters(), *module.named_buffers()):
-        version = 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 - torch's only API
-        yield name, (tensor.data_ptr(), version)
-
-
 def _array(tensor: torch.Tensor) -> Any:
     if tensor.dtype is torch.bfloat16:
         import ml_dtypes
 
-        return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
-    return tensor.numpy()
+        return tensor.detach().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return tensor.detach().numpy()
 
 
-def _conversion_of(element: str) -> Callable[[Any], torch.Tensor]:
+def _conversion_of(element: str, dtype: torch.dtype) -> Callable[[Any], torch.Tensor]:
     """Returns the function that makes a tensor of a result: one that shares the array's memory."""
-    if element not in BITS:
+    if torch_type(element) is dtype and dtype not in NOT_OF_NUMPY:
         convert: Callable[[Any], torch.Tensor] = torch.from_numpy
         return convert
-    bits, kind = BITS[element], torch_type(element)
-    return lambda array: torch.from_numpy(array.view(bits)).view(kind)
-
-
-def _text(dtype: torch.dtype, shape: torch.Size) -> str:
-    return f"{str(dtype).removeprefix('torch.')} of shape {'x'.join(map(str, shape)) or '()'}"
+    bits = BITS[number_type(element).bytes]  # numpy's type differs, or has no counterpart
+    return lambda array: torch.from_numpy(array.view(bits)).view(dtype)

@@ -9,16 +9,19 @@ import torch
 
 from tuner.core.errors import UsageError
 from tuner.core.moments import parse_seconds
+from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.compile import compile_program
 from tuner.programs.torch_models.baseline_calls import example_of
 from tuner.programs.torch_models.baseline_names import ALL, chosen_baselines
 from tuner.programs.torch_models.exported_module import export_module
 from tuner.programs.torch_models.tensor_program import TensorProgram
 from tuner.programs.torch_models.timed_baselines import timed_baselines
+from tuner.programs.torch_models.weight_contents import ModuleWeights
 from tuner.programs.tune_program import store_result, tune_text
 from tuner.tuning.many_shapes.group_events import GroupObserver, ignore_group
 
 
+@typed_arguments
 def tune(
     module: torch.nn.Module | torch.export.ExportedProgram,
     arguments: tuple[Any, ...] = (),
@@ -56,7 +59,8 @@ def tune(
 
     Returns:
         The program, which is called like the module; ``program.tuned`` has the times of its groups, the gain
-        over the untuned program, and ``baselines``: how many times as fast it is as eager and torch.compile.
+        over the untuned program, and ``baselines``: how many times as fast it is as eager and torch.compile,
+        or why no ratio may be printed.
 
     Raises:
         UsageError: torch.export or torch-mlir refuses the module, it has no groups to tune, or an argument is
@@ -74,11 +78,12 @@ def tune(
         True
         >>> [each.group.origin for each in program.tuned.groups]
         ['tuned']
-        >>> [(each.name, each.speed.median > 0) for each in program.tuned.baselines]
+        >>> [(each.name, each.call_s.median > 0) for each in program.tuned.baselines]
         [('eager', True)]
     """
     names = chosen_baselines(baseline)
     exported = export_module(module, arguments, keywords)
+    weights = ModuleWeights(module) if isinstance(module, torch.nn.Module) else None
     name = type(module).__name__
     tuned = tune_text(
         exported.text,
@@ -96,7 +101,7 @@ def tune(
     if tuned.failure:
         raise UsageError(f"{name}: {tuned.failure}")
     function: Any = compile_program(exported.text, target="cpu", db=tuned.request.database, threads=threads)
-    program = TensorProgram(function, exported, module if isinstance(module, torch.nn.Module) else None)
+    program = TensorProgram(function, exported, weights)
     example = example_of(module, arguments, keywords or {})
     program.tuned = replace(tuned, baselines=timed_baselines(program, example, names, threads))
     store_result(program.tuned)

@@ -1,4 +1,4 @@
-// A step of multiply_add_i8.mlir: adds to each i32 sum two products of bytes that were widened to 16 bits. One factor is
+// A step of multiply_add.mlir: adds to each i32 sum two products of bytes that were widened to 16 bits. One factor is
 // the register of sums: a product of loop-invariant factors would be hoisted out of the loop.
 llvm.func internal @step(%sums: !vector, %a: !vector) -> !vector attributes {always_inline} {
   %others = llvm.bitcast %sums : !vector to !factors

@@ -10,7 +10,7 @@ from tuner.core.host_conditions import HostConditions
 from tuner.runtime.cpu.describe_host import describe_machine, load_average
 from tuner.runtime.cpu.host_activity import HostActivity, read_activity
 from tuner.runtime.cpu.panel_product import PanelProduct
-from tuner.runtime.cpu.roofline import MultiplyAdds
+from tuner.runtime.cpu.roofline import multiply_adds
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.timing import Stopwatch, sample, stopwatch_of
 
@@ -34,7 +34,7 @@ class HostWatch:
         self._threads = team.size
         self._team = team
         self._machine = describe_machine()
-        self._loops = MultiplyAdds(team, "f32", self._machine)
+        (self._loops,) = multiply_adds(team, "f32", self._machine)
         self.reference_kernel: Stopwatch = stopwatch_of(self._loops.repeat)
 
     @functools.cached_property

@@ -11,6 +11,7 @@ from typing import Any
 
 from tuner.core.errors import UsageError
 from tuner.runtime.cpu.team_threads import TeamThreads
+from tuner.runtime.process_locks import thread_lock
 
 THREADS_LIMIT = 256  # of a program
 SPIN_LIMIT = 20_000  # pauses, some 0.2 to 1 ms, before a thread without work sleeps
@@ -36,7 +37,7 @@ class ProgramTeam:
 
     @property
     def lock(self) -> threading.Lock:
-        """Returns the lock that a caller holds during ``run``; a forked process has a new one."""
+        """Returns the lock that a caller holds during ``run``; it is free in a forked process."""
         return self.members.lock
 
     def require(self, threads: int) -> None:
@@ -64,7 +65,7 @@ class TeamHolder:
     """The team of this process, made when it is needed first."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = thread_lock()
         self._team: ProgramTeam | None = None
 
     def team(self, loaded: Any, functions: Mapping[str, int], member: str, repeat: str) -> ProgramTeam:

@@ -4,9 +4,12 @@ The limits are times of compiled loops: multiply_add.mlir in registers and strea
 team runs these loops like kernels.
 """
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import final
+from string import Template
+from typing import Protocol, final
 
 import numpy as np
 
@@ -19,18 +22,23 @@ from tuner.mlir.tile_permission import may_use_tiles
 from tuner.runtime.cpu.describe_host import processors
 from tuner.runtime.cpu.guarded_arrays import placed_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.runtime.timing import sample
+from tuner.runtime.timing import Clock, sample
 
-# Independent sums: a latency of 4 or 5 cycles times two units needs 8 to 10, and AVX2 has 16 registers.
-# Not more: on a Cascade Lake, loops of 12 reach 115 GFLOP/s of f32 and 444 of i8, loops of 10 reach 129 and
-# 461. A roofline below what kernels reach would reject correct kernels.
-ACCUMULATORS = 10
+# Numbers of independent sums that are tried, by the registers that there are: a latency of 3 to 8 cycles
+# times one or two units needs 3 to 16, and factors need registers too. No number is best everywhere: on a
+# Cascade Lake loops of 12 reach 115 GFLOP/s of f32, loops of 10 reach 129; on a Zen 5 loops of 10 find 400 of
+# the 458 GFLOP/s of bf16 that kernels with 12 reach.
+SUMS = {32: (8, 10, 12, 16, 20, 24), 16: (8, 10, 12, 13)}
+REFERENCE_SUMS = 10  # of the loop whose times show a slower host: the same in every version
 STREAM_BYTES = 256 * 2**20  # at least; more than any cache
 ITERATION_BYTES = 256  # that stream.mlir reads per iteration
 # Of multiply_add.mlir per sample, some 0.15 ms: long compared with a call, too short to be disturbed often.
 ITERATIONS = 100_000
 SAMPLES = 500
-TILE_SUMS = 4  # independent sums of multiply_add_amx.mlir: four hide the latency of a tile product
+TILE_SUMS = (
+    4  # independent sums of multiply_add_amx.mlir: four hide a latency of 52 cycles, 16 for each product
+)
+LEAST_SAMPLES = 5  # of each number of sums
 TILE_ITERATIONS = 6_000  # of it per sample: a product of tiles takes 16 cycles
 TILE_BYTES = 1024  # 16 rows of 64 bytes
 TILE_DOTS = {"bf16": "llvm.x86.tdpbf16ps.internal", "i8": "llvm.x86.tdpbssd.internal"}  # by dtype
@@ -40,12 +48,23 @@ WORD_DOTS = {"avx512": "llvm.x86.avx512.pmaddw.d.512", "avx2": "llvm.x86.avx2.pm
 
 @dataclass(frozen=True)
 class MultiplyAddLoop:
-    """A function ``multiply_add(sink, iterations)`` in LLVM dialect: a loop with its sums in registers."""
+    """A function ``name(sink, iterations)`` in LLVM dialect: a loop with its sums in registers."""
 
-    text: str
+    name: str
     flop: int  # of one iteration; for integers, operations
     iterations: int  # of one call
     sink_bytes: int  # that the function reads and writes, zeros at first
+
+
+class CountedLoop(Protocol):
+    """Work whose floating-point operations are known."""
+
+    @property
+    def flop(self) -> int:
+        """Returns the operations of one ``repeat(1)``."""
+
+    def repeat(self, times: int) -> None:
+        """Does the work ``times`` times."""
 
 
 @final
@@ -56,22 +75,32 @@ class MultiplyAdds:
     zeros at first.
     """
 
-    def __init__(self, team: ThreadTeam, dtype: str, machine: Machine) -> None:
-        """Compiles the loop for vectors of ``dtype`` as wide as the machine's registers."""
-        loop = multiply_add_loop(dtype, machine)
+    def __init__(self, team: ThreadTeam, loop: MultiplyAddLoop, code: JittedModule) -> None:
+        """Takes a loop of ``multiply_add_loops`` and its machine code."""
         self.flop = team.size * loop.iterations * loop.flop  # of one repeat
         self._team = team
-        self._code = JittedModule(loop.text, ("multiply_add",))
+        self._code = code
         self.sinks = [placed_empty((loop.sink_bytes,), np.dtype(np.uint8)) for _ in range(team.size)]
         for sink in self.sinks:
             sink.fill(0)
         self._arguments = [PackedArguments(sink.ctypes.data, loop.iterations) for sink in self.sinks]
-        address = self._code.addresses["multiply_add"]
-        self._calls = tuple((address, one.address) for one in self._arguments)
+        self._calls = tuple((code.addresses[loop.name], one.address) for one in self._arguments)
 
     def repeat(self, times: int) -> None:
         """Calls the loop ``times`` times on each thread of the team, in parallel."""
         self._team.repeat(self._calls, times)
+
+
+def multiply_adds(
+    team: ThreadTeam, dtype: str, machine: Machine, sums: tuple[int, ...] = (REFERENCE_SUMS,)
+) -> tuple[MultiplyAdds, ...]:
+    """Returns compiled loops for vectors of ``dtype`` as wide as the machine's registers.
+
+    There is one for each number of independent sums of a thread; of tiles one, with TILE_SUMS (4).
+    """
+    text, loops = multiply_add_loops(dtype, machine, sums)
+    code = JittedModule(text, tuple(loop.name for loop in loops))
+    return tuple(MultiplyAdds(team, loop, code) for loop in loops)
 
 
 def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
@@ -90,10 +119,18 @@ def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
 
 
 def flop_per_s(team: ThreadTeam, dtype: str, machine: Machine, samples: int = SAMPLES) -> float:
-    """Returns the flop/s that a team reaches with multiply-adds in registers, the highest of ``samples``."""
-    loops = MultiplyAdds(team, dtype, machine)
-    best_s = min(sample(loops.repeat, 1) for _ in range(samples))
-    return loops.flop / best_s
+    """Returns the flop/s that a team reaches with multiply-adds in registers, the highest of ``samples``.
+
+    The samples are divided among loops with different numbers of independent sums.
+    """
+    loops = multiply_adds(team, dtype, machine, SUMS[machine.vector_registers])
+    return highest_flop_per_s(loops, samples)
+
+
+def highest_flop_per_s(loops: Sequence[CountedLoop], samples: int, clock: Clock = time.perf_counter) -> float:
+    """Returns the highest flop/s of any loop, of about ``samples`` samples of all, timed interleaved."""
+    rounds = max(LEAST_SAMPLES, samples // len(loops))
+    return max(loop.flop / sample(loop.repeat, 1, clock) for _ in range(rounds) for loop in loops)
 
 
 def _without_refused_tiles(machine: Machine) -> Machine:
@@ -102,35 +139,65 @@ def _without_refused_tiles(machine: Machine) -> Machine:
     return replace(machine, has_amx_bf16=False, has_amx_int8=False) if has_tiles else machine
 
 
-def multiply_add_loop(dtype: str, machine: Machine) -> MultiplyAddLoop:
-    """Returns the loop of the machine's fastest instructions for products of ``dtype``.
+def multiply_add_loops(
+    dtype: str, machine: Machine, sums: tuple[int, ...]
+) -> tuple[str, tuple[MultiplyAddLoop, ...]]:
+    """Returns loops of the machine's fastest instructions for products of ``dtype``, and a module of them.
 
     ``dtype`` is f32 or f64 (vector multiply-adds of this type), bf16 (AMX tiles, else AVX512-BF16, else
-    multiply-adds of f32) or i8 (AMX tiles, else VNNI, else products of 16-bit integers). Raises KeyError for
-    another one, and for i8 on a machine without VNNI and AVX2.
+    multiply-adds of f32) or i8 (AMX tiles, else VNNI, else products of 16-bit integers). ``sums``: of each
+    loop, how many independent registers of sums; of tiles there is one loop. Raises KeyError for another
+    dtype, and for i8 on a machine without VNNI and AVX2.
     """
     machine = _without_refused_tiles(machine)
     if peak_set(dtype, machine) in (AMX_BF16, AMX_INT8):
         text = loop_text("multiply_add_amx").replace("INTRINSIC", TILE_DOTS[dtype])
         flop = TILE_SUMS * 2 * 16 * 16 * TILE_DEPTH[dtype]
-        return MultiplyAddLoop(text, flop, TILE_ITERATIONS, (1 + TILE_SUMS) * TILE_BYTES)
-    text, flop = _vector_loop(dtype, machine)
-    return MultiplyAddLoop(text, ACCUMULATORS * flop, ITERATIONS, ACCUMULATORS * machine.vector_bytes)
+        loop = MultiplyAddLoop("multiply_add", flop, TILE_ITERATIONS, (1 + TILE_SUMS) * TILE_BYTES)
+        return text, (loop,)
+    step, flop = _step(dtype, machine)
+    loops = tuple(
+        MultiplyAddLoop(f"multiply_add_{each}", each * flop, ITERATIONS, each * machine.vector_bytes)
+        for each in sums
+    )
+    texts = (_function_of(loop.name, each) for loop, each in zip(loops, sums, strict=True))
+    return "\n".join((step, *texts)), loops
 
 
-def _vector_loop(dtype: str, machine: Machine) -> tuple[str, int]:
-    """Returns LLVM dialect of the loop in vector registers, and the flop of one of its instructions."""
+def _function_of(name: str, sums: int) -> str:
+    """Returns the function of multiply_add.mlir with a name and a number of sums."""
+    numbers = range(sums)
+    at = "llvm.getelementptr %sink[{0}] : (!llvm.ptr) -> !llvm.ptr, !vector"
+    parts = {
+        "NAME": name,
+        "SUMS": ", ".join(f"%s{each}: !vector" for each in numbers),
+        "FIRST": ", ".join("%a" for _ in numbers),
+        "MORE": ", ".join(f"%n{each}" for each in numbers),
+        "TYPES": ", ".join("!vector" for _ in numbers),
+        "STEPS": "\n  ".join(
+            f"%n{each} = llvm.call @step(%s{each}, %a) : (!vector, !vector) -> !vector" for each in numbers
+        ),
+        "STORES": "\n  ".join(
+            f"%o{each} = {at.format(each)}\n  llvm.store %n{each}, %o{each} : !vector, !llvm.ptr"
+            for each in numbers
+        ),
+    }
+    return Template(loop_text("multiply_add")).substitute(parts)
+
+
+def _step(dtype: str, machine: Machine) -> tuple[str, int]:
+    """Returns !vector (a register of sums) and @step, which adds products to one, and its flop."""
     if dtype == "i8":
-        return i8_loop(machine, is_in_fours=peak_set(dtype, machine) == VNNI)
+        return i8_step(machine, is_in_fours=peak_set(dtype, machine) == VNNI)
     element = {"f64": "f64", "f32": "f32", "bf16": "f32"}[dtype]
     lanes = machine.vector_bytes // number_type(element).bytes
-    if peak_set(dtype, machine) == AVX512_BF16:
-        return loop_text("multiply_add_bf16"), 4 * lanes  # two multiply-adds in each lane
-    return f"!vector = vector<{lanes}x{element}>\n{loop_text('multiply_add')}", 2 * lanes
+    is_in_pairs = peak_set(dtype, machine) == AVX512_BF16
+    text = f"!vector = vector<{lanes}x{element}>\n{loop_text('dot_2_bf16' if is_in_pairs else 'fma')}"
+    return text, (4 if is_in_pairs else 2) * lanes
 
 
-def i8_loop(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
-    """Returns a loop of i8 multiply-adds as text in LLVM dialect, and the operations of one of its steps.
+def i8_step(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
+    """Returns !vector and @step of i8 multiply-adds as text in LLVM dialect, and the operations of a step.
 
     A step updates one register of sums. ``is_in_fours``: by dot products of four bytes, one instruction
     (VNNI); otherwise by dot products of two 16-bit integers and an addition, two instructions, and KeyError
@@ -144,8 +211,7 @@ def i8_loop(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
         dots, factors, step = 2, "i16", "dot_2_words"
         intrinsic = WORD_DOTS[machine.isa]
     types = f"!vector = vector<{lanes}xi32>\n!factors = vector<{dots * lanes}x{factors}>\n"
-    text = types + loop_text(step).replace("INTRINSIC", intrinsic) + loop_text("multiply_add_i8")
-    return text, 2 * dots * lanes
+    return types + loop_text(step).replace("INTRINSIC", intrinsic), 2 * dots * lanes
 
 
 def _bytes_per_s(team: ThreadTeam, machine: Machine) -> float:

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from tuner.runtime.process_locks import thread_lock
+
 SLOT_BYTES = 512  # of a thread: each word that threads share is in a separate cache line
 FUNCTION_OFFSET, ARGUMENTS_OFFSET = 8, 16  # next to the counter of posts, and written before it
 SEMAPHORE_OFFSET = 384
@@ -34,7 +36,7 @@ class TeamThreads:
         self._processors: tuple[int, ...] = ()  # that the threads are pinned to
         self._allowed: frozenset[int] = frozenset()  # processors of the threads that are not pinned
         self._kept_off: int | None = None  # the processor that these keep off
-        self.lock = threading.Lock()  # for callers that share the threads; a forked process has a new one
+        self.lock = thread_lock()  # for callers that share the threads
         self.threads: list[threading.Thread] = []
         TEAMS.add(self)
 
@@ -85,9 +87,8 @@ class TeamThreads:
             self._allow(self._allowed - {processor} or self._allowed)
 
     def forget(self) -> None:
-        """Drops the threads, the lock and the slots: for a forked process, which has no such threads."""
+        """Drops the threads and the slots: for a forked process, which has no such threads."""
         self.threads = []
-        self.lock = threading.Lock()
         self._slots = _Memory(max(self._capacity, 1) * SLOT_BYTES)
 
     def join(self) -> None:

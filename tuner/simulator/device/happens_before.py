@@ -49,6 +49,9 @@ class MemoryAccess:
     moment: Moment
     reads: ByteRanges
     writes: ByteRanges
+    # Without bytes that are accessed atomically only; None: all. Atomic accesses do not race with each other.
+    plain_reads: ByteRanges | None = None
+    plain_writes: ByteRanges | None = None
 
 
 class AccessHistory:
@@ -89,8 +92,12 @@ class AccessHistory:
 
 def _common(one: MemoryAccess, other: MemoryAccess) -> int | None:
     """Returns an address that both accesses touch and at least one writes; None where there is none."""
-    for mine, theirs in ((one.writes, other.writes), (one.writes, other.reads), (one.reads, other.writes)):
-        place = mine.first_common(theirs)
-        if place is not None:
-            return place
+    sides = ((one, other), (other, one))
+    for mine, theirs in sides:
+        writes = mine.writes if mine.plain_writes is None else mine.plain_writes
+        reads = mine.reads if mine.plain_reads is None else mine.plain_reads
+        for ours, others in ((writes, theirs.writes), (writes, theirs.reads), (reads, theirs.writes)):
+            place = ours.first_common(others)
+            if place is not None:
+                return place
     return None

@@ -14,7 +14,7 @@ from tuner.simulator.device.tensor_maps import MAP_BYTES, EncodedMap, is_map
 from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
 from tuner.simulator.ptx.geometry import Index3
 from tuner.simulator.ptx.instruction import Parameter, PtxKernel, PtxModule
-from tuner.simulator.ptx.launch import PreparedKernel, kernel_of, prepare
+from tuner.simulator.ptx.launch import PreparedKernel, Turns, alone, kernel_of, prepare
 from tuner.simulator.ptx.parse.parser import parse
 from tuner.simulator.ptx.simulation import Simulation
 from tuner.simulator.ptx.state.arguments import Argument, ModuleVariables, Pointer, check_sizes, first_content
@@ -62,28 +62,31 @@ class PreparedLaunch:
     block: Extent
     shared_bytes: int
     parameters: tuple[bytes, ...]
+    printed: list[str] = field(default_factory=list)  # by the kernel, while it runs
 
     @property
     def name(self) -> str:
         """Returns the name of the kernel."""
         return self.kernel.entry.name
 
-    def run(self, near: Near, seed: int | None, blocks: tuple[Index3, ...] | None = None) -> Simulation:
+    def turns(self, near: Near, seed: int | None, blocks: tuple[Index3, ...] | None = None) -> Turns:
         """Runs the kernel on the memory that its parameters point to; returns what the simulation found.
 
-        ``near`` returns the memory region at an address, or None. ``seed`` selects a random schedule of
-        threads; None: a fixed one. ``blocks`` are the thread blocks to run; None: the whole grid. Raises
-        DeviceError for a fault of the kernel, an instruction that is not simulated, or invalid arguments.
+        Is interleaved: yields where it is whenever other work of the device may run. ``near`` returns the
+        memory region at an address, or None. ``seed`` selects a random schedule of threads; None: a fixed
+        one. ``blocks`` are the thread blocks to run; None: the whole grid. What the kernel prints is appended
+        to ``printed``. Raises DeviceError for a fault of the kernel, an instruction that is not simulated, or
+        invalid arguments.
         """
         arguments = tuple(
             _argument(parameter, content, near)
             for parameter, content in zip(self.kernel.entry.parameters, self.parameters, strict=True)
         )
+        variables = self.kernel.variables
         try:
             kernel = self.kernel.image.kernel(self.kernel.entry)
-            return kernel.run(
-                self.grid, self.block, arguments, self.shared_bytes, blocks, seed, self.kernel.variables
-            )
+            launch = self.grid, self.block, arguments, self.shared_bytes
+            return (yield from kernel.turns(*launch, blocks, seed, variables, self.printed))
         except UnsupportedInstruction as error:
             raise DeviceError(f"kernel {self.name}: {error.reason}") from error
         except SimulationError as error:
@@ -93,6 +96,10 @@ class PreparedLaunch:
         except UsageError as error:
             raise refused("INVALID_VALUE", str(error)) from error
 
+    def run(self, near: Near, seed: int | None) -> Simulation:
+        """Runs the kernel, as ``turns`` does, to its end while no other work of the device runs."""
+        return alone(self.turns(near, seed), self.name)
+
     def _of_host(self, near: Near) -> str:
         """Returns a suffix for messages: parameters that look like unregistered host addresses."""
         words = enumerate(self.parameters)
@@ -101,7 +108,7 @@ class PreparedLaunch:
         return f"; host memory that is not registered is in parameter {named}" if numbers else ""
 
 
-RunLaunch = Callable[[PreparedLaunch, Near, int | None], Simulation]  # the int seeds a random schedule
+RunLaunch = Callable[[PreparedLaunch, Near, int | None], Turns]  # the int seeds a random schedule
 
 
 @dataclass(eq=False)

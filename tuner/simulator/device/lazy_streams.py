@@ -5,12 +5,15 @@ wrong result.
 """
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from tuner.core.device import DeviceError
 from tuner.simulator.device.byte_ranges import NO_BYTES, ByteRanges
+from tuner.simulator.device.driver_errors import refused
 from tuner.simulator.device.happens_before import HOST_QUEUE, Moment, moment_after
+from tuner.simulator.ptx.engine import Pause
 
 Order = Literal["fifo", "lifo", "random"]
 ORDERS: tuple[Order, ...] = ("fifo", "lifo", "random")
@@ -25,7 +28,8 @@ class StreamOperation:
     """
 
     what: str  # in reports: "copy of 64 bytes"
-    run: Callable[[Moment], None] | None = None
+    # a kernel is interleaved with others, see ``PreparedKernel.turns``; others run at once
+    run: Callable[[Moment], Generator[Pause, None, None] | None] | None = None
     submitted: Callable[[Moment], None] | None = None  # called when the operation is submitted
     reads: ByteRanges = NO_BYTES  # where known before the operation runs
     writes: ByteRanges = NO_BYTES
@@ -43,9 +47,21 @@ class Work:
     is_done: bool = False
 
 
+@dataclass(eq=False)
+class _Begun:
+    """Work that has begun and not ended, with its further turns, and where it was after the last one."""
+
+    work: Work
+    turns: Generator[Pause, None, None]
+    pause: Pause
+    is_same: bool = False  # as after the turn before
+
+
 class LazyStreams:
     """The work submitted to the queues of a device; runs as late as possible, when the host waits for it.
 
+    Work runs alone, one after the other, with one exception: kernels that run long or that wait in a loop for
+    what others write, and all work that nothing orders after them, run interleaved.
     A queue is an integer: a stream, a branch of a launched graph, or the host (see ``happens_before``).
     """
 
@@ -56,6 +72,7 @@ class LazyStreams:
         self._count = 0
         self._last: dict[int, Work] = {}  # by queue
         self._pending: dict[int, Work] = {}  # by number
+        self._begun: dict[int, _Begun] = {}  # by number
         self.host = Moment(HOST_QUEUE, 0, {})
 
     @property
@@ -114,13 +131,75 @@ class LazyStreams:
                 other.after = tuple(_not_done(other.after))
 
     def _run(self, needed: dict[int, Work]) -> None:
-        while needed:
-            ready = [work for work in needed.values() if all(each.is_done for each in work.after)]
-            work = self._choose(ready)
-            del needed[work.number], self._pending[work.number]
-            work.is_done, work.after = True, ()
-            if work.operation.run is not None:
-                work.operation.run(work.moment)
+        """Runs the work ``needed`` to its end, and other work where that waits for what others write.
+
+        Raises DeviceError where all work that has begun waits for what none of it writes.
+        """
+        while any(not work.is_done for work in needed.values()):
+            ready = self._ready(needed.values())
+            if not ready and self._begun:
+                ready = self._ready(self._pending.values())
+            if ready:
+                self._begin(self._choose(ready))
+            else:
+                self._take_turns()
+
+    def _ready(self, works: Iterable[Work]) -> list[Work]:
+        return [
+            work
+            for work in works
+            if not work.is_done
+            and work.number not in self._begun
+            and all(each.is_done for each in work.after)
+        ]
+
+    def _begin(self, work: Work) -> None:
+        turns = None if work.operation.run is None else self._checked(work, work.operation.run, work.moment)
+        pause = None if turns is None else self._checked(work, next, turns, None)
+        if turns is None or pause is None:
+            self._end(work)
+        else:
+            self._begun[work.number] = _Begun(work, turns, pause)
+
+    def _take_turns(self) -> None:
+        """Lets all work that has begun run on, in the order of submission, until its next turn ends."""
+        for number, begun in sorted(self._begun.items()):
+            pause = self._checked(begun.work, next, begun.turns, None)
+            if pause is None:
+                self._end(begun.work)
+            else:
+                is_same = pause.is_stuck and begun.pause == pause
+                self._begun[number] = _Begun(begun.work, begun.turns, pause, is_same)
+        if self._begun and all(begun.is_same for begun in self._begun.values()):
+            raise self._endless()
+
+    def _checked(self, work: Work, call: Callable[..., Any], *arguments: Any) -> Any:
+        """Calls a function that runs work; ends the work if it raises, and says what ran at the same time."""
+        try:
+            return call(*arguments)
+        except BaseException as error:
+            self._end(work)
+            if not isinstance(error, DeviceError) or not self._begun:
+                raise
+            reason = f"{error}; at the same time {self._places()}"
+            raise DeviceError(reason, error.error_name) from error.__cause__
+
+    def _endless(self) -> DeviceError:
+        """Cancels all work that has begun; returns the error that says where it waits for ever."""
+        where = self._places()
+        for begun in tuple(self._begun.values()):
+            begun.turns.close()
+            self._end(begun.work)
+        reason = f"endless: nothing writes what is waited for: {where}"
+        return refused("LAUNCH_TIMEOUT", reason)
+
+    def _places(self) -> str:
+        return "; ".join(f"{each.work.operation.what}: {each.pause.where}" for each in self._begun.values())
+
+    def _end(self, work: Work) -> None:
+        work.is_done, work.after = True, ()
+        self._pending.pop(work.number, None)
+        self._begun.pop(work.number, None)
 
     def _choose(self, ready: list[Work]) -> Work:
         if self._order == "random":

@@ -1,7 +1,7 @@
 """Stream operations on memory: allocation, free, copy, fill, kernel; each reports invalid accesses."""
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 from tuner.simulator.device.byte_ranges import ByteRanges
 from tuner.simulator.device.defects import DefectLog, HostDefect
@@ -10,6 +10,8 @@ from tuner.simulator.device.happens_before import MemoryAccess, Moment
 from tuner.simulator.device.kernels import PreparedLaunch, RunLaunch
 from tuner.simulator.device.lazy_streams import StreamOperation
 from tuner.simulator.device.memory import MemoryKind, MemoryRegion, SimulatedMemory
+from tuner.simulator.ptx.engine import Pause
+from tuner.simulator.ptx.simulation import Simulation
 
 FILL_BYTES = (1, 2, 4)  # item sizes of cuMemsetD8, D16, D32
 
@@ -31,7 +33,7 @@ class MemoryOperations:
         self._memory = memory
         self._log = log
         self._write = write
-        self._run_launch = run_launch or PreparedLaunch.run
+        self._run_launch = run_launch or PreparedLaunch.turns
 
     def allocation(self, region: MemoryRegion) -> StreamOperation:
         """Returns the operation that makes a region usable at submission, and fills it with NaN when run."""
@@ -122,21 +124,35 @@ class MemoryOperations:
         """
         what = f"kernel {launch.name}"
 
-        def run(moment: Moment) -> None:
-            simulation = self._run_launch(launch, self._memory.near, seed)
-            touched = simulation.touched
-            reads_of = tuple(one.address for one in touched if len(one.reads))
-            self._note_written(what, reads_of, tuple(one.address for one in touched if len(one.writes)))
-            if simulation.printed:
-                self._write(simulation.printed)
-            for hazard in simulation.races:
-                self._log.add(HostDefect.KERNEL, f"{what}: {hazard}")
-            reads = ByteRanges.of(one.reads + one.address for one in touched)
-            writes = ByteRanges.of(one.writes + one.address for one in touched)
-            self._check_use_after_free(what, *(one.address for one in touched))(moment)
-            note(MemoryAccess(what, moment, reads, writes))
+        def run(moment: Moment) -> Generator[Pause, None, None]:
+            try:
+                simulation = yield from self._run_launch(launch, self._memory.near, seed)
+            finally:
+                text = "".join(launch.printed)
+                launch.printed.clear()  # a graph launches it again
+                if text:
+                    self._write(text)
+            self._note_kernel(what, moment, simulation, note)
 
         return StreamOperation(what, run)
+
+    def _note_kernel(
+        self, what: str, moment: Moment, simulation: Simulation, note: Callable[[MemoryAccess], None]
+    ) -> None:
+        touched = simulation.touched
+        reads_of = tuple(one.address for one in touched if len(one.reads))
+        self._note_written(what, reads_of, tuple(one.address for one in touched if len(one.writes)))
+        for hazard in simulation.races:
+            self._log.add(HostDefect.KERNEL, f"{what}: {hazard}")
+        self._check_use_after_free(what, *(one.address for one in touched))(moment)
+        reads = ByteRanges.of(one.reads + one.address for one in touched)
+        writes = ByteRanges.of(one.writes + one.address for one in touched)
+        if all(one.plain_reads is one.reads for one in touched):  # no atomics
+            note(MemoryAccess(what, moment, reads, writes))
+            return
+        plain_reads = ByteRanges.of(one.plain_reads + one.address for one in touched)
+        plain_writes = ByteRanges.of(one.plain_writes + one.address for one in touched)
+        note(MemoryAccess(what, moment, reads, writes, plain_reads, plain_writes))
 
     def end(self, region: MemoryRegion) -> None:
         """Finishes the free of a region: reports writes to red zones, fills it with NaN, quarantines it."""

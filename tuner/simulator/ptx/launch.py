@@ -1,15 +1,18 @@
 """Public functions: simulate one launch of a kernel of PTX text. Programs run on a SimulatedDevice."""
 
 import math
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias, cast
 
 import numpy as np
 
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram, Launch
 from tuner.simulator.ptx.decode.program import DecodedBlock, decode
+from tuner.simulator.ptx.defects import Defect, SimulationError
 from tuner.simulator.ptx.dtypes import Array
-from tuner.simulator.ptx.engine import Engine, ExecutionCounts
+from tuner.simulator.ptx.engine import Engine, ExecutionCounts, Pause
 from tuner.simulator.ptx.geometry import Geometry, Index3
 from tuner.simulator.ptx.instruction import PtxKernel, PtxModule
 from tuner.simulator.ptx.memory.global_memory import GlobalMemory
@@ -31,6 +34,8 @@ from tuner.simulator.ptx.state.arguments import (
 from tuner.simulator.ptx.state.launch_state import LaunchState, random_unit_lanes
 
 LANES_LIMIT = 2048  # lanes of resident blocks: more lanes need more memory, fewer have more overhead
+WAITING_LIMIT = 8  # times LANES_LIMIT: blocks that wait for other blocks while later ones are run
+Turns: TypeAlias = Generator[Pause, None, Simulation]  # a launch that lets other work run now and then
 
 
 def simulate(
@@ -110,25 +115,51 @@ class PreparedKernel:
         """Executes one launch, whose arguments are those of ``simulate_module``; changes arrays in place.
 
         The launch must be one that ``check_launch`` accepts, which is not checked again. Raises
-        SimulationError for a fault, UsageError for an argument that does not fit its parameter or a block
-        outside of the grid.
+        SimulationError for a fault, also where threads wait for ever for what none of them writes, UsageError
+        for an argument that does not fit its parameter or a block outside of the grid.
+        """
+        turns = self.turns(grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed, variables, [])
+        return alone(turns, self.layout.kernel.name)
+
+    def turns(
+        self,
+        grid: Index3,
+        block: Index3,
+        arguments: tuple[Argument, ...],
+        dynamic_shared_bytes: int,
+        blocks: tuple[Index3, ...] | None,
+        schedule_seed: int | None,
+        variables: ModuleVariables | None,
+        printed: list[str],
+    ) -> Turns:
+        """Executes one launch, as ``run`` does; yields where it is whenever other work may run.
+
+        Blocks whose threads wait in a loop for what others write are resumed when later blocks have run.
+        ``printed`` receives what the kernel prints, also before a fault.
         """
         entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
         numbers = block_numbers(grid, blocks, cluster)
-        launch = self._launch(arguments, dynamic_shared_bytes, variables)
+        launch = self._launch(arguments, dynamic_shared_bytes, variables, printed=printed)
         counts, clusters = ExecutionCounts(), max(1, LANES_LIMIT // math.prod(block + cluster))
         at_once = clusters * math.prod(cluster)
-        with np.errstate(all="ignore"):  # registers wrap around and hold NaN by design
-            for first in range(0, len(numbers), at_once):
-                rng = None if schedule_seed is None else np.random.default_rng([schedule_seed, first])
-                geometry = Geometry(grid, block, numbers[first : first + at_once], cluster)
-                resident = launch.resident_blocks(geometry, rng)
-                Engine(entry, self.program, resident, counts, rng, random_unit_lanes(entry)).run()
+        waiting: list[Engine] = []
+        for first in range(0, len(numbers), at_once):
+            rng = None if schedule_seed is None else np.random.default_rng([schedule_seed, first])
+            geometry = Geometry(grid, block, numbers[first : first + at_once], cluster)
+            resident = launch.resident_blocks(geometry, rng)
+            engine = Engine(entry, self.program, resident, counts, rng, random_unit_lanes(entry))
+            while (pause := _turn(engine)) is not None and not pause.is_stuck:
+                yield pause
+            if pause is not None:
+                waiting.append(engine)
+            while len(waiting) == WAITING_LIMIT:
+                yield from _resume(waiting)
+        while waiting:
+            yield from _resume(waiting)
         conflicts, hazards = launch.conflicts.conflicts(), launch.log.hazards()
-        printed = "".join(launch.printed)
-        touched = launch.placement.touched()
         done = len(numbers), counts.instructions
-        return Simulation(entry.name, *done, conflicts, hazards, printed, touched, cluster)
+        touched = launch.placement.touched()
+        return Simulation(entry.name, *done, conflicts, hazards, "".join(printed), touched, cluster)
 
     def accesses(
         self,
@@ -161,12 +192,47 @@ class PreparedKernel:
         dynamic_shared_bytes: int,
         variables: ModuleVariables | None,
         sample: AccessSample | None = None,
+        printed: list[str] | None = None,
     ) -> LaunchState:
         global_ = GlobalMemory()
         place_variables(self.module, first_content(self.module) if variables is None else variables, global_)
         placement = place_arguments(self.layout, arguments, global_)
         shared_bytes = self.layout.static_shared_bytes + dynamic_shared_bytes
-        return LaunchState(self.layout, placement, shared_bytes, sample=sample)
+        text = [] if printed is None else printed
+        return LaunchState(self.layout, placement, shared_bytes, printed=text, sample=sample)
+
+
+def alone(turns: Turns, kernel: str) -> Simulation:
+    """Runs a launch of ``kernel`` to its end while no other work runs.
+
+    Raises SimulationError where its threads wait for ever, or what ``turns`` makes of this error.
+    """
+    before: Pause | None = None
+    while True:
+        try:
+            pause = next(turns)
+            if pause.is_stuck and before == pause:
+                what = f"{Defect.ENDLESS.value}: nothing writes what is waited for"
+                reason = f"kernel {kernel}: {what}: {pause.where}"
+                turns.throw(SimulationError(Defect.ENDLESS, 0, reason))
+        except StopIteration as end:
+            return cast("Simulation", end.value)
+        before = pause
+
+
+def _turn(engine: Engine) -> Pause | None:
+    with np.errstate(all="ignore"):  # registers wrap around and hold NaN by design
+        return engine.turn()
+
+
+def _resume(waiting: list[Engine]) -> Iterator[Pause]:
+    """Gives each of ``waiting`` a turn, removes those that end; yields one pause for the others, if any."""
+    pauses = [(engine, _turn(engine)) for engine in waiting]
+    left = [(engine, pause) for engine, pause in pauses if pause is not None]
+    waiting[:] = [engine for engine, _ in left]
+    if left:
+        is_stuck = len(left) == len(pauses) and all(pause.is_stuck for _, pause in left)
+        yield Pause(left[0][1].where, is_stuck, left[-1][1].checksum)
 
 
 def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:

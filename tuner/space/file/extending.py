@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, unknown_value
 
 KEY = "extends"
 DEFAULT = "default"
+NEEDED = "ops"  # a key that each new strategy has
+TEMPLATE = "template"  # a key of a strategy that has a script of its own
 BY_NAME = ("knobs", "let", "projection")  # keys of a strategy whose entries are merged one by one
 
 
@@ -22,21 +24,42 @@ def is_extending(document: object, name: str) -> bool:
     return True
 
 
-def extended(own: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
+def extended(own: dict[str, Any], default: dict[str, Any], name: str) -> dict[str, Any]:
     """Returns the shipped document ``default`` merged with ``own``, a file's: its new strategies come first.
 
     A strategy that both have stays in its place: each key that the file gives replaces the shipped one; in
     ``knobs``, ``let`` and ``projection`` each name. A document that has not the form of a space file is
     returned as it is, without ``extends``, for the schema to refuse.
+
+    Raises UsageError, which begins with the file's ``name``, for what is shipped under no such name: a
+    strategy without what a new one needs, and a knob that the script of a shipped strategy does not read.
     """
     wanted = own.get("strategies")
     if not isinstance(wanted, dict):
         return {key: value for key, value in own.items() if key != KEY}
     shipped = default["strategies"]
+    for strategy, entry in wanted.items():
+        _require_known(strategy, entry, shipped, name)
     new = {name: entry for name, entry in wanted.items() if name not in shipped}
     known = {name: _changed(entry, wanted.get(name, {})) for name, entry in shipped.items()}
     others = {key: value for key, value in own.items() if key not in (KEY, "strategies")}
     return others | {"strategies": new | known}
+
+
+def _require_known(strategy: str, entry: Any, shipped: dict[str, Any], name: str) -> None:
+    if not isinstance(entry, dict):
+        return
+    if strategy not in shipped:
+        if NEEDED not in entry:
+            error = unknown_value(f"{name}: strategies", strategy, shipped)
+            raise UsageError(f"{error.message}, or a new one with {NEEDED}", error.hint)
+        return
+    known, own = shipped[strategy].get("knobs", {}), entry.get("knobs", {})
+    if TEMPLATE in entry or not isinstance(own, dict):
+        return
+    for knob in own:
+        if knob not in known:
+            raise unknown_value(f"{name}: strategies.{strategy}.knobs", knob, known)
 
 
 def _changed(shipped: dict[str, Any], own: Any) -> Any:

@@ -72,7 +72,7 @@ def _whole(text: str, name: str) -> str:
         return text
     path = default_space_file()
     default: Any = strict_yaml.load(read_text(path, "a YAML file", BYTES_LIMIT), path.name)
-    return strict_yaml.dump(extending.extended(own, default))
+    return strict_yaml.dump(extending.extended(own, default, name))
 
 
 def spaces_for(

@@ -6,6 +6,8 @@ the same numbers in all draws, packed as the code of a kernel reads them; with t
 there are as many copies as are larger than the second level of cache, of which each call reads the next.
 """
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -109,6 +111,14 @@ class GroupArrays:
         self._use(others[0])
         for output in self._outputs:
             output.fill_with_ones()
+
+    @contextlib.contextmanager
+    def guarded(self, *, at_end: bool) -> Iterator[None]:
+        """Works on the same arrays: kernels of groups may read some elements past their inputs."""
+        yield
+
+    def add_special_numbers(self, rng: np.random.Generator) -> None:
+        """Leaves the inputs as they are: what is expected of NaN is not known for each operation."""
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
         """Fills the inputs with small and large numbers and zeros of both signs; overwrites the outputs.

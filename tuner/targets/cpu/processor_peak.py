@@ -1,45 +1,65 @@
-"""Rejects times below the roofline: such a time is not the time of the whole product."""
+"""Tells times that this processor cannot reach, which are refused, from times above the peak that is known.
 
+What hardware cannot do follows from documents. A measured peak is the most that was seen: a kernel above it
+is verified and timed again, and then it is the peak.
+"""
+
+from collections.abc import Callable
 from typing import final
 
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.machine import Machine
+from tuner.core.possible_outcome import most_flop_per_s
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.runtime.cpu.roofline import flop_per_s
-from tuner.runtime.cpu.thread_team import ThreadTeam
-
-SAMPLES = 60  # of 0.15 ms: the best of them is within some percent of the best of many
-DOUBTS = 3  # repetitions before a kernel is rejected: a clock may have risen, another load have ended
-ERROR = 0.1  # relative, of the peak: changes of clock rates between two measurements stay below
 
 
 @final
 class ProcessorPeak:
-    """The highest flop/s by dtype that this processor was seen to reach, measured when first needed."""
+    """The highest flop/s by dtype that this processor was seen to reach, at first by a probe."""
 
-    def __init__(self, team: ThreadTeam) -> None:
-        """Takes the thread team that kernels run on."""
-        self._team = team
-        self._machine = describe_machine()
+    def __init__(self, machine: Machine, threads: int, probe: Callable[[str], float]) -> None:
+        """Takes the threads that kernels run on, and a function that measures the flop/s for a dtype."""
+        self._machine = machine
+        self._threads = threads
+        self._probe = probe
         self._flop_per_s: dict[str, float] = {}  # by dtype
 
     def require_possible(self, problem: Problem, measurement: Measurement) -> None:
-        """Raises CandidateError(VERIFY) for a time that is too short for this processor's peak flop/s.
+        """Raises CandidateError(VERIFY) for a time that is too short for what the processor can do.
 
-        Too short means more flop/s than the measured peak and ERROR (10 %). Measures the peak again, up to
-        DOUBTS (3) times, before it raises.
+        Too short means more flop/s than documents of its instructions allow, see ``most_flop_per_s``.
         """
-        found = problem.flop / measurement.interval_s[1]
-        for _ in range(DOUBTS):
-            if found <= (1 + ERROR) * self._flop_per_s.get(problem.dtype, 0.0):
-                return
-            again = flop_per_s(self._team, problem.dtype, self._machine, SAMPLES)
-            self._flop_per_s[problem.dtype] = max(again, self._flop_per_s.get(problem.dtype, 0.0))
-        limit = (1 + ERROR) * self._flop_per_s[problem.dtype]
-        if found > limit:
+        reached, limit = (
+            _reached(problem, measurement),
+            most_flop_per_s(problem, self._machine, self._threads),
+        )
+        if reached > limit:
             raise CandidateError(
                 Stage.VERIFY,
-                f"faster than this processor: found {found / 1e9:.4g} GFLOP/s, allowed {limit / 1e9:.4g}, "
-                f"its peak and {ERROR:.0%}",
+                f"faster than this processor: found {reached / 1e9:.4g} GFLOP/s, allowed {limit / 1e9:.4g}, "
+                "the most that its instructions can do",
             )
+
+    def is_exceeded(self, problem: Problem, measurement: Measurement) -> bool:
+        """Returns whether a time is shorter than any that was seen here. Measures the peak at first use.
+
+        Measures it again before it returns True: a clock may have risen, another load have ended.
+        """
+        if problem.dtype not in self._flop_per_s:
+            self._flop_per_s[problem.dtype] = self._probe(problem.dtype)
+        reached = _reached(problem, measurement)
+        if reached > self._flop_per_s[problem.dtype]:
+            again = self._probe(problem.dtype)
+            self._flop_per_s[problem.dtype] = max(again, self._flop_per_s[problem.dtype])
+        return reached > self._flop_per_s[problem.dtype]
+
+    def rise(self, problem: Problem, measurement: Measurement) -> None:
+        """Takes a time as reached: times up to this speed are not above the peak any more."""
+        known = self._flop_per_s.get(problem.dtype, 0.0)
+        self._flop_per_s[problem.dtype] = max(known, _reached(problem, measurement))
+
+
+def _reached(problem: Problem, measurement: Measurement) -> float:
+    """Returns the flop/s of a measurement, by the slow end of its interval."""
+    return problem.flop / measurement.interval_s[1]

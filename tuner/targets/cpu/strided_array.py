@@ -17,7 +17,7 @@ class StridedArray:
 
     def __init__(self, argument: GroupArgument) -> None:
         """Allocates the memory and fills it with NaN."""
-        self._guarded = GuardedArray((argument.span,), DTYPES[argument.element])
+        self._guarded = GuardedArray.placed((argument.span,), DTYPES[argument.element])
         self.memory = self._guarded.array  # all elements from the first to the last one
         self.view = view_of(self.memory, argument)
         self._before = self.memory

@@ -1,6 +1,5 @@
 """A tuned GPU program as a Python callable, on arrays in host memory or on the device."""
 
-import threading
 from collections.abc import Callable
 from typing import Any, final
 
@@ -14,6 +13,7 @@ from tuner.runtime.arrays.device_arrays import DeviceArray, device_array, overla
 from tuner.runtime.arrays.stream_handle import stream_handle
 from tuner.runtime.cuda.opening import open_device
 from tuner.runtime.loaded_code import LoadedCode
+from tuner.runtime.process_locks import thread_lock
 from tuner.targets.call_arrays import (
     LOAD_AGAIN,
     Expected,
@@ -43,7 +43,7 @@ class GpuCallable(LoadedCode):
         self._device = device
         self._loaded = LoadedKernels(device, program)
         self._buffers = buffers_of(problem)
-        self._lock = threading.Lock()
+        self._lock = thread_lock()
 
     def __call__(self, *inputs: Any, out: Any = None, stream: Any = None) -> Any:
         """Computes C from (a, b[, bias]), row-major arrays shaped as the problem's layout stores them.

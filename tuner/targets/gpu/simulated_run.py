@@ -15,6 +15,7 @@ from tuner.simulator.device.lazy_streams import Order
 from tuner.simulator.device.memory import MemoryRegion
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.simulator.ptx.geometry import Index3
+from tuner.simulator.ptx.launch import Turns
 from tuner.simulator.ptx.simulation import Simulation
 from tuner.targets.gpu.loaded_kernels import LoadedKernels
 
@@ -42,9 +43,9 @@ def simulate_program(
     """
     simulations: list[Simulation] = []
 
-    def run(launch: PreparedLaunch, near: Near, seed: int | None) -> Simulation:
+    def run(launch: PreparedLaunch, near: Near, seed: int | None) -> Turns:
         chosen = (blocks or {}).get(len(simulations))
-        simulations.append(launch.run(_by_parameters(launch, near), seed, chosen))
+        simulations.append((yield from launch.turns(_by_parameters(launch, near), seed, chosen)))
         return simulations[-1]
 
     for buffer in program.buffers:

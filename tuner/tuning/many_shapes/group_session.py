@@ -149,7 +149,7 @@ class GroupSession:
         """Stores the roofline of a run, measured once per type of the inputs."""
         dtype = steps.run.settings.problem.dtype
         if dtype in known:
-            self._store.set_roofline(steps.run.id, known[dtype])
+            steps.set_roofline(known[dtype])
             return
         steps.measure_roofline()
         found = self._store.run(steps.run.id).roofline

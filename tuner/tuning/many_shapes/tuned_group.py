@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tuner.core.problem import Problem
+from tuner.core.reliability import Reliability, reliability_of_all
 from tuner.core.run_groups import RunGroup
 from tuner.core.runs import StoredTrial
 from tuner.tuning.tuned_run import TunedRun, tuned_run
@@ -22,7 +23,11 @@ class TunedGroup:
     def __repr__(self) -> str:
         """Returns one line: number of problems, status, trials, total time of one pass."""
         total_s = self.total_s
-        time = "no time of every problem" if total_s is None else f"{total_s:.4g} s in all"
+        time = (
+            "no time of every problem"
+            if total_s is None
+            else f"{total_s:.4g} s in all, {self.reliability.word}"
+        )
         return (
             f"TunedGroup({self.group.id}: {len(self.runs)} problems, {self.group.status}, "
             f"{self.trials} trials; {time})"
@@ -55,6 +60,11 @@ class TunedGroup:
         if any(time is None for time in times):
             return None
         return sum(count * time for count, time in zip(self.counts, times, strict=True) if time is not None)
+
+    @property
+    def reliability(self) -> Reliability:
+        """Returns how reliable ``total_s`` is: as the least reliable of the times."""
+        return reliability_of_all([best.reliability for best in self.best if best is not None])
 
     @property
     def has_worked(self) -> bool:

@@ -140,12 +140,13 @@ def _of_run(settings: RunSettings) -> OutcomeSource:
 
 def _recorded(file: Path) -> "RecordedSpace":
     """Returns a recording; the file is read once until it changes."""
-    stamp_ns = file.stat().st_mtime_ns if file.exists() else 0
-    return _read(file, stamp_ns)
+    found = file.stat() if file.exists() else None
+    stamp = () if found is None else (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    return _read(file, stamp)
 
 
 @lru_cache(maxsize=4)
-def _read(file: Path, _stamp_ns: int) -> "RecordedSpace":
+def _read(file: Path, _stamp: tuple[int, ...]) -> "RecordedSpace":
     from tuner.space.recorded.reading import read_recorded
 
     return read_recorded(file)

@@ -10,8 +10,6 @@ from tuner.core.problem import Problem
 from tuner.core.runs import RunSettings
 from tuner.tuning.outcome_source import Bind, Plan
 
-SPACE_NAME = "search space"  # of a run, in messages: the file may have changed since
-
 
 def plan(settings: RunSettings, machine: Machine) -> Plan:
     """Returns what a run may try: the feasible set, the rows of the space file's first points, and seeds.
@@ -24,7 +22,7 @@ def plan(settings: RunSettings, machine: Machine) -> Plan:
     from tuner.space.feasible_set import FeasibleSet
     from tuner.space.file.reading import first_rows, parse_space
 
-    space_file = parse_space(settings.space_yaml, SPACE_NAME)
+    space_file = parse_space(settings.space_yaml, settings.space_name)
     variables = variables_of(settings.problem, machine, settings.threads)
     found = spaces(settings.strategies, space_file, settings.problem, machine.isa, variables)
     listed = [point for entry in space_file.strategies for point in entry.first]

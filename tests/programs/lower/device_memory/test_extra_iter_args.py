@@ -8,7 +8,7 @@ pytestmark = pytest.mark.mlir
 
 extra_iter_args = pytest.importorskip("tuner.programs.lower.device_memory.extra_iter_args")
 alias_sets = pytest.importorskip("tuner.mlir.effects.alias_sets")
-buffer_roots = pytest.importorskip("tuner.mlir.effects.buffer_roots")
+address_flow = pytest.importorskip("tuner.mlir.effects.address_flow")
 
 M = "memref<4xf32>"
 FOR = f"""%r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %k = %c0) -> ({M}, index) {{
@@ -35,7 +35,7 @@ def added(body: str) -> tuple[str, Any, list[str]]:
     with parsed(MODULE.replace("BODY", body)) as module:
         block = module.body.operations[0].regions[0].blocks[0]
         op = next(op for op in alias_sets.structured_operations(block) if op.name in alias_sets.STRUCTURED)
-        result = extra_iter_args.add_iter_args(op, lambda value: buffer_roots.is_buffer(value.type))
+        result = extra_iter_args.add_iter_args(op, lambda value: address_flow.is_buffer(value.type))
         assert module.operation.verify()
         kinds = [(str(one.type), str(other.type)) for one, other in result.pairs]
         return str(module), kinds, [each.op.operands[each.number].get_name() for each in result.operands]

@@ -142,7 +142,47 @@ def test_a_barrier_without_alignment_may_be_reached_in_parts() -> None:
     assert set(out.tolist()) == {1}
 
 
-def test_a_loop_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tuner.simulator.ptx.engine.STEPS_LIMIT", 100)
-    with pytest.raises(SimulationError, match="kernel snippet: endless: found more than 100 basic blocks"):
-        run("LOOP: bra.uni LOOP;")
+def test_threads_that_wait_for_what_nobody_writes_are_an_error_that_names_the_loop() -> None:
+    out = np.zeros(1, np.uint32)
+    code = """mov.u32 %r1, 0;
+      LOOP: ld.volatile.global.u32 %r1, [%p0];
+      setp.eq.u32 %q1, %r1, 0; @%q1 bra LOOP;"""
+    reason = (
+        r"kernel snippet: endless: nothing writes what is waited for: "
+        r"thread \(0, 0, 0\) of block \(0, 0, 0\) and 31 more repeat lines \d+ to \d+ of the PTX$"
+    )
+    with pytest.raises(SimulationError, match=reason) as error:
+        run(code, out)
+    assert error.value.kind is Defect.ENDLESS
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "found"), [("STEPS", 100, "100 basic blocks"), ("SECONDS", 0.0, "0 s")]
+)
+def test_a_loop_that_counts_is_stopped_by_limits(
+    limit: str, value: float, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"tuner.simulator.ptx.engine.{limit}_LIMIT", value)
+    monkeypatch.setattr("tuner.simulator.ptx.engine.LONG_TURN", 1 << 11)
+    reason = f"kernel snippet: endless: found more than {found}: thread .* repeat line .* of the PTX"
+    with pytest.raises(SimulationError, match=reason):
+        run("mov.u32 %r1, 0; LOOP: add.u32 %r1, %r1, 1; bra.uni LOOP;")
+
+
+def test_a_long_loop_that_ends_is_run_to_its_end() -> None:
+    out = np.zeros(32, np.uint32)
+    code = f"""mov.u32 %r1, 0;
+      LOOP: add.u32 %r1, %r1, 1; setp.lt.u32 %q1, %r1, 3000; @%q1 bra LOOP; {OUT}"""
+    run(code, out)
+    assert set(out.tolist()) == {3000}
+
+
+def test_a_warp_waits_for_another_one_that_the_fixed_order_runs_later() -> None:
+    out = np.zeros(64, np.uint32)
+    code = f"""setp.ge.u32 %q1, %t, 32; @%q1 bra WRITE;
+      LOOP: ld.volatile.global.u32 %r1, [%p0+128]; setp.eq.u32 %q2, %r1, 0; @%q2 bra LOOP;
+      bra.uni END;
+      WRITE: mov.u32 %r1, 7;
+      END: {OUT}"""
+    run(code, out, threads=64)
+    assert set(out.tolist()) == {7}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.ops.blocks.packing import allocated
 from tuner.mlir.ops.blocks.weight_words import WeightWords
-from tuner.mlir.ops.blocks.words import WORDS, WordSource, fetch
-from tuner.mlir.rewrite.building import create, index, plus, times, total, value
+from tuner.mlir.ops.blocks.words import WORDS, WordSource
+from tuner.mlir.rewrite.building import create, fetch, index, plus, times, total, value
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,9 @@ from tuner.mlir.ops.blocks.weight_words import WeightWords, drop_views
 from tuner.mlir.ops.blocks.word_panels import packed_words
 from tuner.mlir.ops.blocks.word_products import WordProducts
 from tuner.mlir.ops.blocks.word_rows import WordRows, WordStrip
-from tuner.mlir.ops.blocks.words import WORDS, WordSource, fetch
+from tuner.mlir.ops.blocks.words import WORDS, WordSource
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
-from tuner.mlir.rewrite.building import index, loop, plus, times, total, value
+from tuner.mlir.rewrite.building import fetch, index, loop, plus, times, total, value
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class _WordMatmul:
 
     def _over_strips(self, body: Callable[[WordStrip], None]) -> None:
         def of_number(number: Value, rows: int) -> None:
-            body(WordStrip(self.a, times(number, self.tile.rows), rows))
+            body(WordStrip(self.a, number, times(number, self.tile.rows), rows))
 
         in_steps(BlockExtent(self.matmul.m), self.tile.rows, of_number)
 
@@ -162,9 +162,7 @@ class _WordMatmul:
         if source is None or source.is_along_k:
             return
         share = -(-source.per_word // BlockExtent(self.matmul.m).steps(self.tile.rows))
-        kind = ir.IndexType.get()
-        number = value("arith.divui", kind, strip.first, index(self.tile.rows))
-        part = value("arith.remui", kind, number, index(source.per_word // share))
+        part = value("arith.remui", ir.IndexType.get(), strip.number, index(source.per_word // share))
         row = total(times(word, source.per_word), times(part, share))
         source.fetch_rows(plus(row, self.matmul.k), times(panel, self.tile.columns), share, self.tile.columns)
 

@@ -37,6 +37,7 @@ class WordStrip:
     """Some rows of A, from row ``first`` on."""
 
     of: WordRows
+    number: Value  # of the strip, from 0 on
     first: Value
     rows: int
 

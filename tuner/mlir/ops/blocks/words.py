@@ -7,7 +7,7 @@ Where K is not the dimension that is adjacent in memory, words are made by inter
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Type, Value, ir
-from tuner.mlir.rewrite.building import create, index, is_less, line_of, piece, plus, value, with_line, zero
+from tuner.mlir.rewrite.building import fetch, index, is_less, line_of, piece, plus, value, with_line, zero
 
 WORD_BITS, HALF_BITS = 32, 16
 HIGH = -(1 << HALF_BITS)  # mask of the upper half of a word
@@ -112,13 +112,6 @@ class WordSource:
         """Creates the read of those of ``total`` adjacent elements that a mask has; the others are 0."""
         kind = ir.VectorType.get([total], self.element)
         return value("vector.maskedload", kind, self.buffer, row, column, mask, zero(kind))
-
-
-def fetch(buffer: Value, *place: Value) -> None:
-    """Creates the prefetch of a place of a memref to the second level of cache."""
-    flags = {name: ir.BoolAttr.get(name == "isDataCache") for name in ("isWrite", "isDataCache")}
-    locality = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2)
-    create("memref.prefetch", [], [buffer, *place], localityHint=locality, **flags)
 
 
 def prefix_bits(count: Value, total: int) -> Value:

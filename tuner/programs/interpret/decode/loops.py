@@ -7,7 +7,7 @@ import numpy as np
 
 from tuner.mlir.bindings import Op
 from tuner.mlir.rewrite.located_error import unsupported
-from tuner.programs.interpret.body import AbstractBody
+from tuner.programs.interpret.body import AbstractBody, LoopLimit
 from tuner.programs.interpret.buffer_view import merged
 from tuner.programs.interpret.element_types import Array
 from tuner.programs.interpret.frame import LaneFrame, Step, require
@@ -68,12 +68,15 @@ def while_loop(op: Op, scope: FunctionScope) -> Step:
     """
     starts, targets = scope.slots(op.operands), scope.slots(op.results)
     before, after = (scope.body(region) for region in op.regions)
+    where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
         outside, results = frame.mask, [None] * len(targets)
         carried = frame.take(starts)
         try:
+            limit = LoopLimit(where)
             while True:
+                limit.count()
                 condition, *values = before.run(frame, carried)
                 leaves = frame.mask & ~condition
                 results = [

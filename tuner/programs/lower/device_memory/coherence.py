@@ -16,8 +16,8 @@ Not handled: unstructured control flow, and asynchronous device work. ``host_to_
 from collections.abc import Callable, Collection, Iterable
 
 from tuner.mlir.bindings import Block, Op, Value
+from tuner.mlir.effects.address_flow import is_buffer
 from tuner.mlir.effects.alias_sets import STRUCTURED, AliasSets
-from tuner.mlir.effects.buffer_roots import is_buffer
 from tuner.mlir.effects.host_accesses import host_effects, is_overwritten
 from tuner.mlir.effects.kernel_effects import EffectInstance, KernelEffects
 from tuner.mlir.effects.op_effects import ANYTHING

@@ -12,8 +12,9 @@ by operations other than ``VIEWS`` and ``arith.select`` get no device view.
 from collections.abc import Callable
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.effects.address_flow import is_buffer
 from tuner.mlir.effects.alias_sets import STRUCTURED, structured_operations
-from tuner.mlir.effects.buffer_roots import VIEWS, is_buffer
+from tuner.mlir.effects.buffer_roots import VIEWS
 from tuner.programs.lower.device_memory.extra_iter_args import IterArgOperand, add_iter_args
 
 # operations whose device view is a clone of the operation with device views as operands

@@ -26,8 +26,9 @@ escapes the iteration or branch that allocated it.
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.effects.address_flow import is_buffer
 from tuner.mlir.effects.alias_sets import AliasSets, block_of, structured_operations
-from tuner.mlir.effects.buffer_roots import described, is_buffer
+from tuner.mlir.effects.buffer_roots import described
 from tuner.mlir.effects.host_accesses import reject_device_code
 from tuner.mlir.effects.kernel_effects import KernelEffects
 from tuner.mlir.effects.region_dataflow import last_of

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.effects.aliases import aliases_of
 from tuner.mlir.effects.buffer_accesses import FORWARDING
 from tuner.mlir.effects.buffer_roots import VIEWS
 from tuner.mlir.effects.op_effects import effect_on_operand
@@ -27,7 +28,6 @@ from tuner.mlir.rewrite.building import create, value
 from tuner.mlir.rewrite.definitions import attributes_of, source_of
 from tuner.mlir.rewrite.type_sizes import is_row_major
 from tuner.mlir.rewrite.walking import ancestor_in_block
-from tuner.programs.lower.aliases import aliases_of
 from tuner.programs.lower.matmuls.find_matmuls import MatmulMatch
 
 ALLOCATIONS = frozenset({"memref.alloc", "memref.alloca", "gpu.alloc"})
@@ -37,7 +37,7 @@ class PackedViews:
     """Contiguous copies of non-contiguous matmul factors, while a program's matmuls are replaced in order.
 
     Two factors share a copy if they are equal views in one block, of a function argument or an allocation
-    that is not written between and whose address is not taken.
+    that is not written between and whose address is not in memory.
     """
 
     def __init__(self, matches: Sequence[MatmulMatch]) -> None:
@@ -120,7 +120,7 @@ def _is_unwritten(view: Value, first: Op, last: Op) -> bool:
     writers = {
         ancestor_in_block(user, first.block) for user in aliases.users if _writes(user, aliases.values)
     }
-    return not aliases.has_address and not between & writers
+    return not aliases.is_kept and not between & writers
 
 
 def _can_be_followed(buffer: Value) -> bool:

@@ -6,10 +6,10 @@ found.
 """
 
 from tuner.mlir.bindings import Op, Value, WalkResult, ir
+from tuner.mlir.effects.aliases import aliases_of
 from tuner.mlir.effects.buffer_roots import VIEWS, origins_of
 from tuner.mlir.effects.region_dataflow import last_of
 from tuner.mlir.rewrite.definitions import op_of
-from tuner.programs.lower.aliases import aliases_of
 
 
 def zero_fill_before(op: Op, c: Value) -> Op | None:
@@ -19,7 +19,10 @@ def zero_fill_before(op: Op, c: Value) -> Op | None:
     """
     before = list(op.block.operations)
     index = next(number for number, other in enumerate(before) if other.operation == op)
-    aliases = {each for origin in origins_of(c) for each in aliases_of(origin).values}
+    found = [aliases_of(origin) for origin in origins_of(c)]
+    if any(each.is_kept for each in found):
+        return None
+    aliases = {value for each in found for value in each.values}
     for other in reversed([each.operation for each in before[:index]]):
         if _is_zero_fill(other) and other.operands[-1] == c:
             return other

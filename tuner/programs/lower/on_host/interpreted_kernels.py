@@ -14,7 +14,7 @@ with the sizes of the launch::
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu.lowering import EXPORTED
-from tuner.mlir.effects.buffer_roots import is_buffer
+from tuner.mlir.effects.address_flow import is_buffer
 from tuner.mlir.effects.kernel_effects import KernelEffects, is_number
 from tuner.mlir.effects.op_effects import WRITES_ATTRIBUTE
 from tuner.mlir.pipeline import run_passes

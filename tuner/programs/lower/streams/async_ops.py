@@ -10,19 +10,14 @@ All operations of ``DEVICE_OPS`` take tokens as their first operands and return 
 from collections.abc import Sequence
 
 from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.effects.address_flow import ASYNC
 from tuner.mlir.rewrite.building import create
 from tuner.mlir.rewrite.contiguity import is_contiguous
 from tuner.mlir.rewrite.definitions import attributes_of
 from tuner.mlir.rewrite.launch_operands import SEGMENTS
 from tuner.mlir.rewrite.type_sizes import element_bytes
 
-ASYNC = "!gpu.async.token"
 FILLED_BYTES = (2, 4)  # element sizes that mgpuMemset16 and mgpuMemset32 fill
-
-
-def is_token(value: Value) -> bool:
-    """Returns whether a value is a ``!gpu.async.token``."""
-    return str(value.type) == ASYNC
 
 
 def is_filled_by_runtime(memref: Type) -> bool:

@@ -15,9 +15,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Block, Value
+from tuner.mlir.effects.address_flow import is_buffer
 from tuner.mlir.effects.buffer_accesses import Accesses, inside
 from tuner.mlir.effects.buffer_regions import BufferPart
-from tuner.mlir.effects.buffer_roots import is_buffer, roots_of
+from tuner.mlir.effects.buffer_roots import roots_of
 from tuner.mlir.effects.region_dataflow import last_of
 from tuner.programs.lower.streams.stream_plan import BEGIN, NodeKind
 

@@ -15,9 +15,11 @@ scf.index_switch, and tokens.
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Block, Op
+from tuner.mlir.effects.address_flow import is_token
 from tuner.mlir.effects.buffer_accesses import (
     NONE,
     Accesses,
+    accesses_without_atomics,
     device_accesses,
     has_device_work,
     host_accesses,
@@ -26,7 +28,6 @@ from tuner.mlir.effects.buffer_accesses import (
 )
 from tuner.mlir.effects.kernel_effects import KernelEffects
 from tuner.mlir.rewrite.located_error import unsupported
-from tuner.programs.lower.streams.async_ops import is_token
 from tuner.programs.lower.streams.carried_dependences import (
     Carried,
     NodeAccesses,
@@ -34,6 +35,7 @@ from tuner.programs.lower.streams.carried_dependences import (
     iteration_local_buffers,
     without,
 )
+from tuner.programs.lower.streams.concurrent_launches import may_run_together
 from tuner.programs.lower.streams.stream_plan import BEGIN, Node, NodeKind
 
 LOOPS = frozenset({"scf.for", "scf.while"})
@@ -106,7 +108,10 @@ class _Builder:
         if is_device_work(op):
             _refuse_tokens(op)
             kind = KINDS.get(op.name, NodeKind.WORK)
-            items.add(op, kind, device_accesses(op, self._effects), is_kernel=op.name == "gpu.launch_func")
+            is_kernel = op.name == "gpu.launch_func"
+            without_atomics = accesses_without_atomics(op, self._effects) if is_kernel else None
+            accesses = device_accesses(op, self._effects)
+            items.add(op, kind, accesses, is_kernel=is_kernel, without_atomics=without_atomics)
         elif has_device_work(op):
             self._add_region(items, op)
         elif accesses := host_accesses(op):
@@ -134,6 +139,7 @@ class _Items:
         self.items: list[GraphNode] = []
         self._nodes: list[NodeAccesses] = []
         self._earlier: list[frozenset[int]] = []  # node -> its transitive dependences, BEGIN included
+        self._without_atomics: dict[int, Accesses] = {}  # of the nodes that are launches
         self._done: frozenset[int] = frozenset()  # nodes that the host knows to be done
         self._carried = carried
 
@@ -147,9 +153,13 @@ class _Items:
         bodies: tuple[DependencyGraph, ...] = (),
         *,
         is_kernel: bool = False,
+        without_atomics: Accesses | None = None,  # of a launch
     ) -> None:
         """Appends a node with its dependences on earlier nodes."""
         before = self._dependences(union((accesses, inside)))
+        if without_atomics is not None:
+            before -= {each for each in before if self._meet_in_atomics(each, op, accesses, without_atomics)}
+            self._without_atomics[len(self.items)] = without_atomics
         if kind is NodeKind.HOST and accesses.conflicts_with(self._carried):
             before |= {BEGIN}
         self.items.append(GraphNode(op, Node(kind, before, is_kernel), bodies))
@@ -173,6 +183,14 @@ class _Items:
             if self.items[number].node.kind is not NodeKind.HOST
         )
         return union((NONE if BEGIN in self._done else self._carried, *works))
+
+    def _meet_in_atomics(self, number: int, op: Op, accesses: Accesses, without_atomics: Accesses) -> bool:
+        """True if the program leaves two launches unordered that only atomics on the same memory relate."""
+        plain = self._without_atomics.get(number)
+        if plain is None or not may_run_together(self.items[number].op, op):
+            return False
+        is_plain = plain.conflicts_with(accesses) or self._nodes[number].own.conflicts_with(without_atomics)
+        return not is_plain
 
     def _dependences(self, accesses: Accesses) -> frozenset[int]:
         """Returns the nodes in conflict with the accesses; deallocations are ordered by their dependences."""

@@ -14,12 +14,12 @@ operations, such as arith.select.
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir, passmanager
+from tuner.mlir.effects.address_flow import ASYNC, is_token
 from tuner.mlir.effects.buffer_accesses import DEVICE_OPS, inside
 from tuner.mlir.rewrite.building import create
 from tuner.mlir.rewrite.definitions import attributes_of
 from tuner.mlir.rewrite.launch_operands import SEGMENTS
 from tuner.mlir.rewrite.located_error import location_of
-from tuner.programs.lower.streams.async_ops import ASYNC, is_token
 
 WAIT = "gpu.wait"
 CARRIERS = frozenset({"scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.yield", "scf.condition"})

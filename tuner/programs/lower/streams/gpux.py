@@ -31,11 +31,11 @@ flow selects becomes a pointer that control flow selects.
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.effects.address_flow import ASYNC
 from tuner.mlir.effects.buffer_accesses import SHARED, inside
 from tuner.mlir.effects.region_dataflow import last_of
 from tuner.mlir.rewrite.building import create
 from tuner.mlir.rewrite.symbols import function_type
-from tuner.programs.lower.streams.async_ops import ASYNC
 from tuner.programs.lower.streams.gpux_ops import (
     CALLERS,
     CREATE,

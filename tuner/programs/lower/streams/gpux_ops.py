@@ -12,12 +12,13 @@ allows unregistered dialects until GPUX is lowered, and all checks are here.
 """
 
 from tuner.mlir.bindings import Attribute, Op, Value, ir
+from tuner.mlir.effects.address_flow import is_token
 from tuner.mlir.effects.buffer_accesses import inside
 from tuner.mlir.interpreter import parse
 from tuner.mlir.rewrite.launch_operands import SEGMENTS
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.mlir.rewrite.walking import ancestor_in_block
-from tuner.programs.lower.streams.async_ops import is_filled_by_runtime, is_token
+from tuner.programs.lower.streams.async_ops import is_filled_by_runtime
 from tuner.programs.lower.streams.gpux_syntax import STREAM_TYPE, to_generic
 
 PREFIX = "gpux."

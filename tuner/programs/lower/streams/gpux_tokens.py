@@ -19,12 +19,12 @@ users of tokens.
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Attribute, Block, Op, Value, ir, passmanager
+from tuner.mlir.effects.address_flow import is_token
 from tuner.mlir.effects.buffer_accesses import inside
 from tuner.mlir.rewrite.building import create, value
 from tuner.mlir.rewrite.definitions import attributes_of
 from tuner.mlir.rewrite.launch_operands import SEGMENTS
 from tuner.mlir.rewrite.located_error import unsupported
-from tuner.programs.lower.streams.async_ops import is_token
 from tuner.programs.lower.streams.gpux_ops import (
     CALLERS,
     CREATE,

@@ -10,9 +10,9 @@ first use.
 """
 
 from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.effects.address_flow import ASYNC
 from tuner.mlir.rewrite.building import create
 from tuner.mlir.rewrite.symbols import function_type, private_function
-from tuner.programs.lower.streams.async_ops import ASYNC
 
 POINTER = "!llvm.ptr"
 # Function -> (number of pointer arguments, whether it returns a pointer).

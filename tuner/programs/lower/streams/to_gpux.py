@@ -21,13 +21,13 @@ becomes a wait for the stream. Rejected: clusters, which GPUX does not have.
 """
 
 from tuner.mlir.bindings import Attribute, Op, Value, ir
+from tuner.mlir.effects.address_flow import is_token
 from tuner.mlir.effects.buffer_accesses import inside
 from tuner.mlir.effects.region_dataflow import last_of
 from tuner.mlir.rewrite.building import create, value
 from tuner.mlir.rewrite.launch_operands import ARGUMENTS, CLUSTER, SEGMENTS, SHARED_BYTES
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.mlir.rewrite.symbols import callee_of, name_of
-from tuner.programs.lower.streams.async_ops import is_token
 from tuner.programs.lower.streams.gpux import drop_argument
 from tuner.programs.lower.streams.gpux_ops import CREATE, DESTROY, PREFIX, WAIT
 from tuner.programs.lower.streams.gpux_syntax import STREAM_TYPE

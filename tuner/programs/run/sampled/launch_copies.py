@@ -32,7 +32,7 @@ class LaunchCopies:
     def in_place(self, touched: tuple[Touched, ...]) -> tuple[Touched, ...]:
         """Returns recorded memory accesses to copies as accesses to the original regions."""
         origins = {copy.address: address for address, copy in self._copies.items()}
-        return tuple(Touched(origins.get(one.address, one.address), one.reads, one.writes) for one in touched)
+        return tuple(replace(one, address=origins.get(one.address, one.address)) for one in touched)
 
     def _moved(self, content: bytes) -> bytes:
         """Returns a parameter, with a pointer into a region replaced by a pointer into its copy."""

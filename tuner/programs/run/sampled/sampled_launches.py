@@ -18,7 +18,7 @@ from tuner.programs.run.sampled.references import (
 from tuner.simulator.block_sample import sample
 from tuner.simulator.device.kernels import Near, PreparedLaunch
 from tuner.simulator.ptx.geometry import Index3, whole_clusters
-from tuner.simulator.ptx.simulation import Simulation
+from tuner.simulator.ptx.launch import Turns
 
 REFERENCES_LIMIT_S = 20.0  # for all references of a run, without the sampled blocks
 
@@ -64,7 +64,7 @@ class SampledLaunches:
         self._left_s = references_limit_s
         self._references = references_of(program)
 
-    def run(self, launch: PreparedLaunch, near: Near, seed: int | None) -> Simulation:
+    def run(self, launch: PreparedLaunch, near: Near, seed: int | None) -> Turns:
         """Runs a launch, sampled if it is large; returns the simulation of the blocks that the simulator ran.
 
         ``near`` returns the memory region at an address; ``seed`` selects a random schedule, None a fixed
@@ -74,9 +74,9 @@ class SampledLaunches:
         blocks = self._blocks(launch)
         if reference is None or len(blocks) >= count or not reference.fits(launch):
             self._note(LaunchSample(launch.name, count, count))
-            return launch.run(near, seed)
+            return (yield from launch.turns(near, seed))
         copies = LaunchCopies(launch, near)
-        simulation = copies.launch.run(copies.near, seed, blocks)
+        simulation = yield from copies.launch.turns(copies.near, seed, blocks)
         blocks = whole_clusters(blocks, simulation.cluster)
         start_s = time.monotonic()
         sampled = PartialLaunch(launch, near, blocks, copies, simulation.touched)

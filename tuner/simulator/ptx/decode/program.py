@@ -73,6 +73,12 @@ class DecodedBlock:
     following: int | None
 
     @property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Returns the PTX instructions of the basic block, its last one included."""
+        last = () if self.ending is None else (self.ending.instruction,)
+        return (*(instruction for instruction, _ in self.steps), *last)
+
+    @property
     def length(self) -> int:
         """Returns the number of PTX instructions of the basic block, its last one included."""
         return len(self.steps) + (self.ending is not None)

@@ -40,6 +40,11 @@ class GlobalMemory:
     def __init__(self) -> None:
         self._buffers: list[GlobalBuffer] = []
 
+    @property
+    def buffers(self) -> tuple[GlobalBuffer, ...]:
+        """Returns the buffers in the order in which they were added."""
+        return tuple(self._buffers)
+
     def add(self, buffer: GlobalBuffer) -> int:
         """Adds a buffer to global memory; returns the address that the buffer gets."""
         self._buffers.append(buffer)

@@ -1,5 +1,6 @@
 """Loads and stores by state space or generic address. PTX ISA, "State Spaces" and "Generic Addressing"."""
 
+import zlib
 from collections.abc import Iterator
 
 import numpy as np
@@ -30,6 +31,13 @@ class Spaces:
         self._parameters = parameters
         self._local = np.full((watch.geometry.lanes, max(local_bytes, 1)), POISON, np.uint8)
         self._local_bytes = local_bytes
+
+    def checksum(self) -> int:
+        """Returns a CRC-32 of all bytes of global, shared and local memory, to see whether they change."""
+        found = 0
+        for each in (self._local, self.shared.bytes, *(buffer.bytes for buffer in self.global_.buffers)):
+            found = zlib.crc32(each.data, found)
+        return found
 
     def load(
         self,

@@ -18,6 +18,8 @@ class Touched:
     address: int  # of the array in this process
     reads: Indices  # bytes read before the launch wrote them
     writes: Indices
+    plain_reads: Indices  # those of ``reads`` and ``writes`` that are not accessed atomically only
+    plain_writes: Indices
 
     @classmethod
     def of(cls, address: int, size_bytes: int, races: GlobalRaces) -> "Touched":
@@ -25,11 +27,18 @@ class Touched:
 
         ``address`` is the array's in this process. Ranges are whole cells of the race detector.
         """
-        reads, writes = (
-            np.minimum(runs(cells) * races.cell_bytes, size_bytes)
-            for cells in (races.read_first, races.written)
+
+        def ranges(cells: Bools) -> Indices:
+            found: Indices = np.minimum(runs(cells) * races.cell_bytes, size_bytes)
+            return found
+
+        reads, writes = ranges(races.read_first), ranges(races.written)
+        if not races.has_strong:
+            return cls(address, reads, writes, reads, writes)
+        is_plain = ~races.only_strong
+        return cls(
+            address, reads, writes, ranges(races.read_first & is_plain), ranges(races.written & is_plain)
         )
-        return cls(address, reads, writes)
 
     def written(self, items: int, item_bytes: int) -> Bools:
         """Returns, for each of the buffer's ``items`` items, whether any of its bytes was written.

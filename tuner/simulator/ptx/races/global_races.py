@@ -34,6 +34,9 @@ class GlobalRaces:
         self._read_thread = np.zeros(cells, np.int16)  # thread in its cluster, or MANY
         self._read_clock = np.zeros(cells, np.int32)
         self._is_read_first = np.zeros(cells, bool)  # read before the launch wrote the cell
+        self._is_strong = np.zeros(cells, bool)  # accessed by an atomic or strong operation
+        self.has_strong = False  # in any cell
+        self._is_mixed = np.zeros(cells, bool)  # by another one before that
 
     @property
     def written(self) -> Bools:
@@ -45,6 +48,20 @@ class GlobalRaces:
     def read_first(self) -> Bools:
         """Returns for each cell of the buffer whether the launch read it before writing to it."""
         return self._is_read_first
+
+    @property
+    def only_strong(self) -> Bools:
+        """Returns for each cell of the buffer whether only atomic and strong operations accessed it.
+
+        A cell that only atomics have written counts although a plain read after a write is not recorded.
+        """
+        only: Bools = self._is_strong & ~self._is_mixed & (self._write_block <= 0) & (self._read_block == 0)
+        return only
+
+    def _note_strong(self, cells: Indices) -> None:
+        self._is_mixed[cells] |= (self._write_block[cells] > 0) | (self._read_block[cells] != 0)
+        self._is_strong[cells] = True
+        self.has_strong = True
 
     def note_read(self, cells: Indices) -> None:
         """Marks ``cells`` as read before any write, but those that the launch has already written.
@@ -71,6 +88,7 @@ class GlobalRaces:
         found = self._against_writes(clocks, lanes, cells, is_strong)
         self.note_read(cells)
         if is_strong:
+            self._note_strong(cells)
             return found
         before, reader = self._read_block[cells], self._read_thread[cells]
         is_mine = (before == 0) | (before == block)
@@ -101,6 +119,8 @@ class GlobalRaces:
         block, thread = _who(clocks, lanes)
         found = self._against_writes(clocks, lanes, cells, is_strong)
         found += self._against_reads(clocks, lanes, cells)
+        if is_strong:
+            self._note_strong(cells)
         self._write_block[cells] = -block if is_strong else block
         self._write_thread[cells] = thread
         self._write_clock[cells] = clocks.own(lanes)[:, None]

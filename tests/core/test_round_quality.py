@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 
 from tests.trials import measurement
-from tuner.analysis.reliability import round_quality
 from tuner.core.host_conditions import HostConditions
 from tuner.core.record import Measurement
+from tuner.core.round_quality import round_quality
 from tuner.core.timing_round import RoundQuality
 
 QUIET = HostConditions(0.1, 0.02, 0.001, 0.0, 0.0, 1e-3, 0.01)

@@ -1,11 +1,13 @@
-"""How reliable the times of a timing round are: noise, drift of reference codes, load of the machine."""
+"""How reliable times are: noise, drift of reference codes, load of the machine, number of samples."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tuner.core.drift import drift
 from tuner.core.host_conditions import HostConditions
 from tuner.core.processors import PresentLoad
 from tuner.core.record import Measurement
+from tuner.core.reliability import RELIABLE, Reliability, unknown, unreliable
 from tuner.core.timing_round import RoundQuality
 
 NOISE_LIMIT = 0.05  # relative: differences that a quiet machine shows between timings of the same code
@@ -14,6 +16,69 @@ SHARE_LIMIT = 0.05  # of the time: steal time, throttling
 WAITED_LIMIT = 0.1  # of the time: interleaved threads wait a little for one another on quiet cores
 NO_NOISE_FLOOR = "the noise floor is not known: no code was timed twice"
 OTHERS_LIMIT = 0.2  # processors busy with other programs, where no processor is free for them
+LEAST_SAMPLES = 6  # the range of 6 samples contains the median with 1 - 2 (1/2)^6 = 97 %, of 5 with 94 %
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How measurements were taken: whether interleaved, with which noise, and why unreliable, if so."""
+
+    is_interleaved: bool  # sample by sample, in one round
+    noise: float | None  # A/A noise floor of that round, relative; None: not known
+    unreliable: str = ""  # why the round's times cannot be relied on; "" where they can
+
+
+def objection(times: tuple[Measurement, ...], evidence: Evidence) -> str:
+    """Returns why no ratio of these measurements may be printed, whatever its value; '' if one may be.
+
+    Reasons: unreliable times, an early-stopped measurement, not interleaved, fewer than LEAST_SAMPLES (6)
+    samples, a noise floor that is unknown or above NOISE_LIMIT (5 %). ``times`` has one or more measurements.
+    """
+    if evidence.unreliable:
+        return evidence.unreliable
+    if not all(each.is_complete for each in times):
+        return "a measurement was stopped early"
+    if not evidence.is_interleaved:
+        return "not timed interleaved in one round"
+    fewest = min(len(each.samples_s) for each in times)
+    if fewest < LEAST_SAMPLES:
+        return f"found {fewest} samples, {LEAST_SAMPLES} are needed"
+    if evidence.noise is None:
+        return NO_NOISE_FLOOR
+    if evidence.noise > NOISE_LIMIT:
+        return f"two timings of the same code differ by {evidence.noise:.0%}"
+    return ""
+
+
+def reliability_in_round(time: Measurement, evidence: Evidence) -> Reliability:
+    """Returns how reliable a time of a timing round is; reliable exactly where ``objection`` has none."""
+    reason = objection((time,), evidence)
+    if reason and not evidence.unreliable and evidence.noise is None:
+        return unknown(reason)
+    return unreliable(reason) if reason else RELIABLE
+
+
+def reliability_alone(
+    host: HostConditions | None, *, quietest_anchor_s: float | None, spare_cores: int
+) -> Reliability:
+    """Returns how reliable a time is that was taken once, alone, such as a trial's first one.
+
+    It is unreliable where the readings around it show that the machine was disturbed. It is never reliable,
+    since one timing of a code does not show its noise.
+
+    Args:
+        host: Load of the host around the timing; None: not known.
+        quietest_anchor_s: Least time of the reference kernel around any of the run's times; None: not known.
+        spare_cores: Cores without a timed thread.
+    """
+    if host is None:
+        return unknown("timed alone, and the load of the machine is not known")
+    symptom = _symptom(None, tuple(_drifts(None, host, quietest_anchor_s))) or _pressed(host, spare_cores)
+    return (
+        unreliable(f"{symptom}: {_cause(host)}")
+        if symptom
+        else unknown("timed alone, its noise is not known")
+    )
 
 
 def round_quality(

@@ -43,18 +43,35 @@ def split_payload(text: str) -> SplitPayload:
     module, _, section = text.rpartition(SECTION)
     if not module:
         return SplitPayload(text, {})
-    return SplitPayload(module, dict(_entries(section)))
+    digits = {name: section[start:end] for name, start, end in _places(section)}
+    return SplitPayload(module, {name: _content(name, each) for name, each in digits.items()})
 
 
-def _entries(section: str) -> Iterator[tuple[str, bytes]]:
+def resource_sizes(text: str) -> dict[str, int]:
+    """Returns the bytes of the data of each ``dense_resource`` constant in MLIR text, by its name."""
+    module, _, section = text.rpartition(SECTION)
+    places = _places(section) if module else ()
+    return {name: (end - start) // 2 - ALIGNMENT_BYTES for name, start, end in places}
+
+
+def _places(section: str) -> Iterator[tuple[str, int, int]]:
+    """Yields the name of each constant, and where its hexadecimal digits begin and end."""
     end = 0
-    while (start := section.find(VALUE, end)) >= 0:
-        name = NAME.search(section[end:start])
-        end = section.find('"', start + len(VALUE))
+    while (quote := section.find(VALUE, end)) >= 0:
+        name, start = NAME.search(section[end:quote]), quote + len(VALUE)
+        end = section.find('"', start)
         if name is None or end < 0:
             raise CandidateError(Stage.BIND, "payload: resources after the module: data without a name")
-        yield name[1], bytes.fromhex(section[start + len(VALUE) : end])[ALIGNMENT_BYTES:]
+        yield name[1], start, end
         end += 1
+
+
+def _content(name: str, digits: str) -> bytes:
+    try:
+        return bytes.fromhex(digits)[ALIGNMENT_BYTES:]
+    except ValueError as error:
+        line = f"payload: the data of dense_resource<{name}>: found what is not hexadecimal"
+        raise CandidateError(Stage.BIND, line) from error
 
 
 def array_of(data: bytes, shape: tuple[int, ...], element: str) -> np.ndarray:

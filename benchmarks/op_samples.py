@@ -1,0 +1,231 @@
+"""PyTorch's own samples of its operators: each is right against eager, or refused in one line.
+
+    python -m benchmarks.op_samples --kept samples.jsonl --output benchmarks/results/op_samples.json
+    python -m benchmarks.op_samples --kept f32.jsonl --dtypes f32 i64 --samples 1 --jobs 2
+    python -m benchmarks.op_samples --kept add.jsonl --ops add sub
+
+Each operator of ``torch.testing``'s list is compiled by ``tuner.torch.compile`` for a few drawn samples of
+each type, in processes of their own, and compared with eager PyTorch and with f64. Each outcome is appended
+to --kept at once: the same command goes on where it was stopped. Another --seed draws others. The exit status
+is 1 where a sample is wrong, crashes, hangs or ends in an exception that is not one of tuner's.
+"""
+
+import argparse
+import json
+import queue
+import re
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.op_corpus.outcome import BAD, CRASH, HANG, NO_SAMPLE, REFUSED, RIGHT, OpOutcome, checked
+from benchmarks.op_corpus.samples import DTYPES, OpSampleName, operators, pairs
+from benchmarks.results_file import add_report_options, emit, report
+from tuner.core.errors import Failure, Stage
+from tuner.workers.protocol import CALL, ServiceSpec
+from tuner.workers.worker import Worker
+
+LIMIT_S = 120.0  # of one sample: compiling takes a second
+MEMORY_BYTES = 6 << 30
+REFUSALS = 10  # that are listed
+REASON_CHARS = 120
+LINE_EVERY = 100  # samples
+LETTERS = {RIGHT: "=", REFUSED: "-", NO_SAMPLE: "."}  # in the table; what must not be is written out
+# What differs from operator to operator in a refusal
+SPECIFIC = (
+    (r"'[^']*'", "'…'"),
+    (r"error: (callsite\(.*\)|loc\(.*\)|\"[^\"]*\":\d+:\d+): ", ""),  # the place in the module
+    (r"\b(aten|prims)\.[\w.]+", "aten.…"),
+    (r"\d+", "N"),
+    (r"payload:N:N: ", ""),
+)
+
+
+@dataclass(frozen=True)
+class CheckedSample:
+    """A sample and what became of it."""
+
+    sample: OpSampleName
+    outcome: OpOutcome
+
+
+def main() -> None:
+    """Checks what is not in the kept file yet; exits with 1 where something is neither right nor refused."""
+    options = _arguments()
+    settings = {name: getattr(options, name) for name in ("seed", "samples", "ops", "dtypes")}
+    asked = _samples(options)
+    kept = _kept(options.kept, {"seed": options.seed, "torch": torch.__version__})
+    rows = [kept[each] for each in asked if each in kept]
+    todo = [each for each in asked if each not in kept]
+    print(f"{len(rows)} samples are kept, {len(todo)} are left", file=sys.stderr, flush=True)
+    rows += _all_checked(todo, options.kept, options.jobs, options.limit_s)
+    summary = _summary(rows) | {"left": len(asked) - len(rows)}
+    for name, value in summary.items():
+        print(f"{name:12s} {json.dumps(value, ensure_ascii=False)}", file=sys.stderr)
+    settings |= {"torch": torch.__version__}
+    emit(report("op_samples", settings, _table(rows), summary), options.json, options.output)
+    sys.exit(int(bool(summary["bad"])))
+
+
+def _samples(options: argparse.Namespace) -> list[OpSampleName]:
+    """Returns the samples that are asked for: the first of all operators, then the second of all."""
+    chosen = [(op, dtype) for op, dtype in pairs() if dtype in options.dtypes]
+    if options.ops:
+        chosen = [(op, dtype) for op, dtype in chosen if op in options.ops]
+    return [
+        OpSampleName(op, dtype, number, options.seed)
+        for number in range(options.samples)
+        for op, dtype in chosen
+    ]
+
+
+def _all_checked(todo: list[OpSampleName], kept: Path, jobs: int, limit_s: float) -> list[CheckedSample]:
+    """Checks samples in ``jobs`` processes; begins none after ``limit_s`` seconds. Appends to ``kept``."""
+    waiting: queue.SimpleQueue[OpSampleName] = queue.SimpleQueue()
+    for each in todo:
+        waiting.put(each)
+    rows: list[CheckedSample] = []
+    lock, start_s = threading.Lock(), time.monotonic()
+
+    def serve() -> None:
+        worker = Worker(ServiceSpec("op sample", checked), MEMORY_BYTES)
+        while time.monotonic() - start_s < limit_s:
+            try:
+                sample = waiting.get_nowait()
+            except queue.Empty:
+                break
+            row = CheckedSample(sample, _outcome(worker, sample))
+            with lock:
+                rows.append(row)
+                _append(kept, _line(row))
+                if row.outcome.kind in BAD:
+                    print(
+                        f"{sample.op} {sample.dtype} {sample.number}: {row.outcome}",
+                        file=sys.stderr,
+                        flush=True,
+                    )
+                if len(rows) % LINE_EVERY == 0:
+                    _print_progress(len(rows), len(todo), time.monotonic() - start_s)
+        worker.kill()
+
+    threads = [threading.Thread(target=serve) for _ in range(jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return rows
+
+
+def _outcome(worker: Worker, sample: OpSampleName) -> OpOutcome:
+    value = worker.ask(CALL, sample, stage=Stage.RUN, timeout_s=LIMIT_S).value
+    if not isinstance(value, Failure):
+        outcome: OpOutcome = value
+        return outcome
+    return OpOutcome(HANG if "timed out" in value.reason else CRASH, value.reason)
+
+
+def _print_progress(count: int, total: int, seconds: float) -> None:
+    left_s = seconds / count * (total - count)
+    print(f"{count}/{total} {seconds:.0f} s, {left_s / 60:.0f} minutes left", file=sys.stderr, flush=True)
+
+
+def _kept(file: Path, drawn_by: dict[str, Any]) -> dict[OpSampleName, CheckedSample]:
+    """Returns the rows of earlier commands; begins the file where there is none."""
+    if not file.exists():
+        _append(file, json.dumps(drawn_by))
+        return {}
+    text = file.read_text()
+    whole = text[: text.rindex("\n") + 1]  # the last line may have been cut off
+    if whole != text:
+        file.write_text(whole)
+    first, *lines = whole.splitlines()
+    if json.loads(first) != drawn_by:
+        sys.exit(f"--kept: found samples of {first}, allowed those of {json.dumps(drawn_by)}")
+    rows = (_row(line) for line in lines)
+    return {row.sample: row for row in rows}
+
+
+def _append(file: Path, line: str) -> None:
+    with file.open("a") as opened:
+        opened.write(line + "\n")
+
+
+def _line(row: CheckedSample) -> str:
+    return json.dumps(asdict(row.sample) | asdict(row.outcome))
+
+
+def _row(line: str) -> CheckedSample:
+    found = json.loads(line)
+    outcome = OpOutcome(found.pop("kind"), found.pop("reason"))
+    return CheckedSample(OpSampleName(**found), outcome)
+
+
+def _summary(rows: list[CheckedSample]) -> dict[str, Any]:
+    """Returns counts by outcome and type, the share that is right, and the most frequent refusals."""
+    counts = {
+        dtype: dict(Counter(each.outcome.kind for each in rows if each.sample.dtype == dtype))
+        for dtype in DTYPES
+    }
+    refusals = Counter(_class_of(each.outcome.reason) for each in rows if each.outcome.kind == REFUSED)
+    return {
+        "samples": sum(each.outcome.kind != NO_SAMPLE for each in rows),
+        "by_outcome": dict(Counter(each.outcome.kind for each in rows)),
+        "by_dtype": counts,
+        "right_share": {dtype: _share(found) for dtype, found in counts.items() if found},
+        "refusals": dict(refusals.most_common(REFUSALS)),
+        "bad": sum(each.outcome.kind in BAD for each in rows),
+    }
+
+
+def _share(counts: dict[str, int]) -> float:
+    total = sum(count for kind, count in counts.items() if kind != NO_SAMPLE)
+    return round(counts.get(RIGHT, 0) / total, 3) if total else 0.0
+
+
+def _class_of(reason: str) -> str:
+    """Returns a refusal without what is of one operator."""
+    for pattern, text in SPECIFIC:
+        reason = re.sub(pattern, text, reason)
+    return reason[:REASON_CHARS]
+
+
+def _table(rows: list[CheckedSample]) -> list[dict[str, Any]]:
+    """Returns a row for each operator: a letter for each sample of a type."""
+    cells: dict[str, dict[str, dict[int, str]]] = defaultdict(lambda: defaultdict(dict))
+    for each in rows:
+        kind = each.outcome.kind
+        cells[each.sample.op][each.sample.dtype][each.sample.number] = LETTERS.get(kind, f"({kind})")
+    order = [op for op in operators() if op in cells]
+    return [
+        {"op": op} | {name: "".join(found[at] for at in sorted(found)) for name, found in cells[op].items()}
+        for op in order
+    ]
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--kept", type=Path, required=True, help="outcomes are appended here, and not found again"
+    )
+    parser.add_argument("--ops", nargs="*", default=[], help="only these operators")
+    parser.add_argument("--dtypes", nargs="*", default=list(DTYPES), choices=list(DTYPES))
+    parser.add_argument("--samples", type=int, default=3, help="of each operator and type, at most")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument(
+        "--limit-s", type=float, default=float("inf"), help="begin no sample after so many seconds"
+    )
+    add_report_options(parser)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""PyTorch's own samples of its operators are right or refused; what is neither is found."""
+
+import random
+
+import pytest
+
+pytestmark = pytest.mark.mlir
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+pytest.importorskip("expecttest", reason="needs expecttest, which PyTorch's samples import")
+outcome = pytest.importorskip("benchmarks.op_corpus.outcome")
+samples = pytest.importorskip("benchmarks.op_corpus.samples")
+
+DRAWN = 15  # operators and types, a few seconds; ``python -m benchmarks.op_samples`` checks all
+
+
+def test_drawn_samples_are_right_or_refused_in_one_line() -> None:
+    pairs = random.Random(37).sample(samples.pairs(), DRAWN)
+    found = {pair: outcome.checked(samples.OpSampleName(*pair, 0)) for pair in pairs}
+    assert {pair: each for pair, each in found.items() if each.kind in outcome.BAD} == {}
+    assert sum(each.kind == outcome.RIGHT for each in found.values()) > DRAWN / 3
+
+
+def test_a_sample_is_the_same_whenever_it_is_drawn_and_another_by_another_seed() -> None:
+    first, again, other = (samples.drawn(samples.OpSampleName("add", "f32", 0, seed)) for seed in (1, 1, 2))
+    assert [torch.equal(*pair) for pair in zip(first.inputs, again.inputs, strict=True)] == [True, True]
+    assert other.inputs[0].shape != first.inputs[0].shape or not torch.equal(other.inputs[0], first.inputs[0])
+    assert samples.drawn(samples.OpSampleName("abs", "f32", 1000)) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "reason"),
+    [
+        (torch.nn.functional.dropout, "refused", "the module draws random numbers, by aten.native_dropout"),
+        (lambda x: x.add_(1), "refused", "changes"),
+        (lambda x: (x.sum().item(), x + 1), "refused", "returns a number that it computes"),
+        (lambda x: x.shape, "refused", "returns no tensor"),
+        (lambda x: x.reshape(7), "no sample", "eager: RuntimeError"),
+        (torch.exp, "right", ""),
+    ],
+)
+def test_what_becomes_of_a_sample(function: object, kind: str, reason: str) -> None:
+    found = outcome.outcome_of(samples.OpSample(function, ((torch.arange(4.0),), {})))
+    assert found.kind == kind
+    assert reason in found.reason
+    assert "\n" not in found.reason

@@ -1,0 +1,261 @@
+"""Every command, document, header and table that has a time or a ratio, on a disturbed and a quiet database.
+
+The commands are those of the command table: one that is new fails here until it is listed. What divides one
+time by another is found in the sources: a new place fails until it is listed, with the reason why it may.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command_lines import LEFT_OUT, leaves
+from tests.cli.conftest import Tuner
+from tests.cli.test_disturbed_measurements import DISTURBANCES, Disturbed, parts
+from tests.output.report.test_program_section import PROGRAM, stored
+from tests.tuning.many_shapes.test_group_run import limits, members
+from tuner.cli import main
+from tuner.core.program_result import ProgramBaseline, ProgramResult
+from tuner.core.reliability import unreliable
+from tuner.core.runs import TrialQuery
+from tuner.db.store import Store
+from tuner.library.c import c_text
+from tuner.library.entries import entry_of
+from tuner.library.library_document import document_of, header
+from tuner.run_history.best_trials import best_results
+from tuner.run_history.trials import Trials
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.many_shapes.group_run import begin_group
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMES = {
+    "median_s",
+    "call_s",
+    "time_s",
+    "total_s",
+    "before_s",
+    "after_s",
+    "baseline_s",
+    "recorded_s",
+    "now_s",
+}
+RATIOS = {"ratio", "slowdown", "speedup", "efficiency", "held_out_efficiency", "share", "geomean", "worst"}
+DOUBT = "the reference kernel drifted by 34%: load"
+
+# Command -> its line whose ``--json`` is read here.
+DOCUMENTS: Mapping[str, str] = {
+    "runs": "runs --json",
+    "history": "history --json",
+    "show": "show {best} --json",
+    "show run": "show run:1 --json",
+    "show group": "show group:1 --json",
+    "show ablation": "show run:1 --ablation --json",
+    "diff": "diff {best} {other} --json",
+    "explain": "explain {best} --json",
+    "portfolio": "portfolio 1 --configs 2 --json",
+    "audit": "audit --json",
+}
+# Command -> the test in which it is run on disturbed and quiet times.
+ELSEWHERE: Mapping[str, str] = {
+    "tune": "tests/cli/test_disturbed_measurements.py",
+    "report": "tests/cli/test_disturbed_measurements.py",
+    "export": "tests/cli/test_disturbed_measurements.py",
+    "check": "tests/cli/test_disturbed_measurements.py",
+    "gate": "tests/cli/test_disturbed_measurements.py",
+    "run": "tests/cli/test_parts.py",
+    "distill": "tests/library/dispatch/test_rule.py",
+    "bundle import": "tests/bundle/measure/test_summary.py",
+}
+# Commands that print no time of a kernel or a program.
+NO_TIMES = {
+    *("strategies", "new-strategy", "space", "targets", "apply", "lower", "completion"),
+    *("ptx run", "record-space", "bundle export"),
+    *("fleet worker", "fleet status", "fleet drain", "fleet up", "fleet cancel"),
+    *("fleet script ssh", "fleet script slurm", "fleet script kubernetes", "library merge"),
+    *("db info", "db upgrade", "db merge", "db backup", "db prune"),
+}
+# Module -> why a time is divided by another one there, although the module does not decide what may be said.
+DIVISIONS: Mapping[str, str] = {
+    "analysis/ablation.py": "a slowdown with interval and p-value, under the badge of its run",
+    "analysis/alignment.py": "said beyond the noise of the run alone",
+    "analysis/comparison.py": "decides",
+    "analysis/compromise.py": "chooses a candidate; what is printed is compared anew",
+    "analysis/many_shapes/regret.py": "chooses a portfolio; printed with the reliability of each problem",
+    "analysis/slowdown.py": "the bootstrap that comparison asks",
+    "core/machine.py": "share of a roofline, printed of reliable times alone",
+    "core/round_quality.py": "decides",
+    "core/runs.py": "share of a run's seconds without work",
+    "output/progress.py": "share of a budget",
+    "output/report/card.py": "lengths of bars, drawn of reliable times alone",
+    "output/report/roofline.py": "flop per byte",
+    "programs/explained_groups.py": "shares, of reliable times alone",
+    "programs/times.py": "how many kernels run at a time",
+    "runtime/cpu/usable_processors.py": "load of a processor",
+    "workers/limits.py": "number of samples of a time limit",
+}
+MICROSECONDS = re.compile(r"1e[369](?::[^}]*)?\} ?(?:us|ms|ns)\b")
+
+
+@pytest.fixture(scope="module")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Disturbed]:
+    """Gives a disturbed and a quiet database: a run, a group of three problems, a program of groups."""
+    found = {}
+    for name, result in (("load throughout", doubted(PROGRAM)), ("quiet", PROGRAM)):
+        disturbance = DISTURBANCES[name]
+        tuner = Tuner(tmp_path_factory.mktemp("printed") / "results.db", parts(disturbance))
+        tuned = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
+        with Store.open(str(tuner.database)) as store:
+            begin_group(limits(5), members(), tuner.composition, store, Interruption())
+            stored(store, result)
+        found[name] = Disturbed(disturbance, tuner, tuned)
+    return found
+
+
+def doubted(result: ProgramResult) -> ProgramResult:
+    """Returns the same program, as an older tuner might have stored it: with ratios of disturbed times."""
+    doubt = unreliable(DOUBT)
+    return replace(
+        result,
+        groups=tuple(replace(each, reliability=doubt) for each in result.groups),
+        baselines=tuple(
+            each if each.call_s is None else ProgramBaseline(each.name, each.call_s, each.speed, DOUBT, doubt)
+            for each in result.baselines
+        ),
+        speed=None,
+        gain_unknown=DOUBT,
+        reliability=doubt,
+    )
+
+
+def test_each_command_is_listed() -> None:
+    commands = {" ".join(path) for path, _ in leaves(main)}
+    listed = {name.split(" ")[0] if name.startswith("show") else name for name in DOCUMENTS}
+    known = listed | ELSEWHERE.keys() | NO_TIMES
+    assert commands - known == set()
+    assert known - commands == set()
+    assert {"dashboard", "verify-resume", "measure", "demo"} == LEFT_OUT  # the bundle's summary: test_summary
+    assert all((ROOT / file).exists() for file in ELSEWHERE.values())
+
+
+@pytest.mark.parametrize("command", [*DOCUMENTS, "show program"])
+def test_each_time_of_a_document_says_whether_it_is_reliable(
+    databases: Mapping[str, Disturbed], command: str
+) -> None:
+    line = DOCUMENTS.get(command, "show group:2 --json")
+    quiet, disturbed = (
+        run.ask(line.format(best=run.best, other=run.other)).json
+        for run in (databases["quiet"], databases["load throughout"])
+    )
+    for document in (quiet, disturbed):
+        assert list(_bare(document, TIMES, is_marked=False)) == []
+    assert list(_bare(disturbed, RATIOS, is_marked=False)) == []
+    marks = set(_reliabilities(disturbed))
+    assert "reliable" not in marks
+    if command != "show group":  # nothing of it was timed twice
+        assert marks
+        assert "reliable" in set(_reliabilities(quiet))
+
+
+def _bare(document: Any, keys: set[str], *, is_marked: bool) -> Iterator[str]:
+    """Yields the keys of ``keys`` with a value that neither their object nor one around it marks."""
+    if isinstance(document, list):
+        for each in document:
+            yield from _bare(each, keys, is_marked=is_marked)
+    elif isinstance(document, dict):
+        is_marked = is_marked or isinstance(document.get("reliability"), str)
+        for key, value in document.items():
+            if key in keys and isinstance(value, int | float) and not is_marked:
+                yield key
+            yield from _bare(value, keys, is_marked=is_marked)
+
+
+def _reliabilities(document: Any) -> Iterator[str]:
+    if isinstance(document, list):
+        for each in document:
+            yield from _reliabilities(each)
+    elif isinstance(document, dict):
+        if document.get("reliability") is not None:
+            yield document["reliability"].partition(":")[0]
+        for value in document.values():
+            yield from _reliabilities(value)
+
+
+# Table or header -> its text from a database.
+TEXTS: Mapping[str, Callable[[Disturbed], str]] = {
+    "history": lambda run: run.asked("history --run 1"),
+    "runs": lambda run: run.asked("runs"),
+    "show group": lambda run: run.asked("show group:2"),
+    "portfolio": lambda run: run.asked("portfolio 1 --configs 2"),
+    "report": Disturbed.page,
+    "header": lambda run: run.script.read_text(),
+    "C header": lambda run: ", ".join(c_text.times(_entry(run))),
+    "library": lambda run: header(document_of((_entry(run),), (None,)), "library.mlir", "MLIR 23"),
+    "repr": lambda run: repr(_trials(run)[0]),
+    "to_frame": lambda run: str([row["reliability"] for row in _trials(run).rows()]),
+}
+
+
+def _entry(run: Disturbed) -> Any:
+    with Store.open(str(run.tuner.database)) as store:
+        (found,) = best_results(store, TrialQuery(run=1)).values()
+        return entry_of(found)
+
+
+def _trials(run: Disturbed) -> Trials:
+    with Store.open(str(run.tuner.database)) as store:
+        return Trials(store.trials(TrialQuery(run=1, sort="median")))
+
+
+@pytest.mark.parametrize("output", TEXTS)
+def test_each_text_is_marked_on_the_disturbed_machine_alone(
+    databases: Mapping[str, Disturbed], output: str
+) -> None:
+    disturbed, quiet = (TEXTS[output](databases[name]) for name in ("load throughout", "quiet"))
+    assert re.search(r"unreliable|no reliable time|reliable  no:", disturbed)
+    assert not re.search(r"\d x \w|\d times as fast|\d\.\d\dx ", disturbed)
+    assert re.search(r"\breliable\b|reliable  yes|noise 0|geometric mean", quiet)
+
+
+def test_all_trials_of_a_disturbed_search_are_marked_not_only_those_that_were_timed_again(
+    databases: Mapping[str, Disturbed],
+) -> None:
+    trials = [each for each in _trials(databases["load throughout"]) if each.best_s is not None]
+    assert any(each.final is None for each in trials)
+    assert {each.reliability.word for each in trials if each.early_stopped is None} == {"unreliable"}
+
+
+def test_only_listed_modules_divide_one_time_by_another() -> None:
+    found = {
+        str(path.relative_to(ROOT / "tuner"))
+        for path in (ROOT / "tuner").rglob("*.py")
+        if any(map(_is_ratio_of_times, ast.walk(ast.parse(path.read_text()))))
+    }
+    assert found == DIVISIONS.keys()
+
+
+def _is_ratio_of_times(node: ast.AST) -> bool:
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
+        return False
+    return all(_name(side).endswith("_s") for side in (node.left, node.right))
+
+
+def _name(node: ast.expr) -> str:
+    match node:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+        case ast.Subscript(value=inner) | ast.Call(func=inner):
+            return _name(inner)
+    return ""
+
+
+def test_times_are_written_by_one_function_with_their_digits() -> None:
+    found = [
+        path.name
+        for path in (ROOT / "tuner").rglob("*.py")
+        if path.name != "api.py" and MICROSECONDS.search(path.read_text())  # an example of a docstring
+    ]
+    assert found == []

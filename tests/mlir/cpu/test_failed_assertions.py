@@ -1,0 +1,99 @@
+"""A failed assertion is the result of a function: its text; memory is freed on every way out."""
+
+import ctypes
+
+import pytest
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir import interpreter
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu.failed_assertions import return_failed_assertions
+from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.mlir.pipeline import run_passes
+
+pytestmark = pytest.mark.mlir
+
+TO_LLVM = "builtin.module(convert-scf-to-cf,finalize-memref-to-llvm,convert-func-to-llvm,convert-to-llvm)"
+WITH_MEMORY = """
+func.func @group(%number: i64) {
+  %zero = arith.constant 0 : i64
+  %limit = arith.constant 9 : i64
+  %memory = memref.alloc() : memref<512xi8>
+  %is_less = arith.cmpi slt, %number, %limit : i64
+  cf.assert %is_less, "too large"
+  memref.dealloc %memory : memref<512xi8>
+  %is_more = arith.cmpi sge, %number, %zero : i64
+  cf.assert %is_more, "too small"
+  return
+}
+"""
+IN_LOOP = """
+func.func @group(%is_right: i1) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %nine = arith.constant 9 : index
+  scf.for %i = %zero to %nine step %one {
+    %memory = memref.alloc() : memref<512xi8>
+    cf.assert %is_right, "wrong"
+    memref.dealloc %memory : memref<512xi8>
+  }
+  return
+}
+"""
+IN_ANOTHER = """
+func.func @called(%is_right: i1) {
+  cf.assert %is_right, "wrong"
+  return
+}
+func.func @group(%is_right: i1) {
+  func.call @called(%is_right) : (i1) -> ()
+  return
+}
+"""
+
+
+def rewritten(text: str) -> str:
+    """Returns LLVM dialect of a module whose function ``group`` returns what failed."""
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(text, "test")
+        run_passes(module, TO_LLVM)
+        assert return_failed_assertions(module, "group")
+        return str(module)
+
+
+def test_the_first_text_is_returned_and_memory_is_freed() -> None:
+    text = rewritten(WITH_MEMORY)
+    assert "abort" not in text
+    assert "puts" not in text
+    assert text.count("call @free(") == text.count("llvm.return") == 3
+    code = JittedModule(text.replace("llvm.func @group(%arg0: i64) -> !llvm.ptr {", EXPORTED), ("group",))
+    found = {}
+    for number in (-1, 0, 8, 9):
+        arguments = PackedArguments(number % 2**64)
+        CompiledFunction(code.addresses["group"])(arguments)
+        found[number] = ctypes.string_at(arguments.result) if arguments.result else b""
+    assert found == {-1: b"too small", 0: b"", 8: b"", 9: b"too large"}
+
+
+EXPORTED = "llvm.func @group(%arg0: i64) -> !llvm.ptr attributes {llvm.emit_c_interface} {"
+
+
+def test_code_without_assertions_stays_as_it_is() -> None:
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse("llvm.func @group() {\n  llvm.return\n}", "test")
+        before = str(module)
+        assert not return_failed_assertions(module, "group")
+        assert str(module) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (IN_LOOP, "an assertion next to memory that is allocated in a loop"),
+        (IN_ANOTHER, "an assertion in a function that a group calls"),
+    ],
+)
+def test_what_cannot_return_is_refused(text: str, message: str) -> None:
+    with pytest.raises(CandidateError, match=message) as error:
+        rewritten(text)
+    assert error.value.stage is Stage.COMPILE

@@ -1,0 +1,54 @@
+"""A process that is forked while other threads call can call as well: programs of all kinds, tuner.matmul."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tuner
+from tests.forked import in_child_amid_calls
+from tuner.programs.run.grouped_function import GroupedFunction
+from tuner.programs.run.host_function import HostFunction
+
+pytestmark = [
+    pytest.mark.mlir,
+    pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning"),
+]
+
+SQUARE = """
+func.func @square(%x: tensor<{n}x{n}xf32>{more}) -> tensor<{n}x{n}xf32> {{
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<{n}x{n}xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<{n}x{n}xf32>) -> tensor<{n}x{n}xf32>
+  %y = linalg.matmul ins(%x, %x : tensor<{n}x{n}xf32>, tensor<{n}x{n}xf32>)
+    outs(%zeros : tensor<{n}x{n}xf32>) -> tensor<{n}x{n}xf32>
+  return %y : tensor<{n}x{n}xf32>
+}}
+"""
+
+
+def right_in_child(function: Any, n: int, *more: int) -> bool:
+    x = np.eye(n, dtype=np.float32) * 3
+    assert np.array_equal(function(x, *more), x * 3)
+    return in_child_amid_calls(lambda: np.array_equal(function(-x, *more), x * 3))
+
+
+def test_programs_of_groups_on_one_thread_and_several() -> None:
+    for n, threads in ((16, 1), (256, 2)):
+        function = tuner.compile_program(SQUARE.format(n=n, more=""), target="cpu", threads=threads)
+        assert isinstance(function, GroupedFunction)
+        assert function.code.threads == threads
+        assert right_in_child(function, n)
+        assert right_in_child(function, n)
+
+
+def test_programs_as_a_whole_on_the_host_and_on_the_simulator() -> None:
+    text = SQUARE.format(n=4, more=", %unused: index")
+    function: Any = tuner.compile_program(text, target="cpu")
+    assert isinstance(function, HostFunction)
+    assert right_in_child(function, 4, 1)
+    assert right_in_child(tuner.compile_program(text, target="simulator"), 4, 1)
+
+
+def test_products_of_arrays() -> None:
+    assert right_in_child(lambda x: tuner.matmul(x, x, measure="never"), 24)

@@ -1,0 +1,113 @@
+"""An index out of range is an error of the call, and the next call is right: all programs on a processor."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tuner
+from tuner.core.errors import CandidateError, IndexOutOfRange, Stage
+from tuner.programs.run.grouped_function import GroupedFunction
+from tuner.programs.run.host_function import HostFunction
+
+pytestmark = pytest.mark.mlir
+
+ROWS, COLUMNS, COUNT = 9, 256, 64
+# Rows of a table, then a product that several threads share, then a division by what was gathered.
+LOOKUP = f"""
+#rows = affine_map<(i, j) -> (i)>
+#whole = affine_map<(i, j) -> (i, j)>
+func.func @lookup(%rows: tensor<{COUNT}xi64>, %table: tensor<{ROWS}x{COLUMNS}xf32>{{more}})
+    -> (tensor<{COUNT}x{COLUMNS}xf32>, tensor<{COUNT}x{COLUMNS}xi64>) {{{{
+  %zero = arith.constant 0.0 : f32
+  %number = arith.constant 84 : i64
+  %empty = tensor.empty() : tensor<{COUNT}x{COLUMNS}xf32>
+  %found = linalg.generic {{{{indexing_maps = [#rows, #whole], iterator_types = ["parallel", "parallel"]}}}}
+    ins(%rows : tensor<{COUNT}xi64>) outs(%empty : tensor<{COUNT}x{COLUMNS}xf32>) {{{{
+  ^bb0(%row: i64, %out: f32):
+    %i = arith.index_cast %row : i64 to index
+    %j = linalg.index 1 : index
+    %x = tensor.extract %table[%i, %j] : tensor<{ROWS}x{COLUMNS}xf32>
+    linalg.yield %x : f32
+  }}}} -> tensor<{COUNT}x{COLUMNS}xf32>
+  %square = tensor.empty() : tensor<{COLUMNS}x{COLUMNS}xf32>
+  %ones = arith.constant dense<1.0> : tensor<{COLUMNS}x{COLUMNS}xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<{COUNT}x{COLUMNS}xf32>)
+    -> tensor<{COUNT}x{COLUMNS}xf32>
+  %sums = linalg.matmul ins(%found, %ones : tensor<{COUNT}x{COLUMNS}xf32>, tensor<{COLUMNS}x{COLUMNS}xf32>)
+    outs(%zeros : tensor<{COUNT}x{COLUMNS}xf32>) -> tensor<{COUNT}x{COLUMNS}xf32>
+  %empty_i = tensor.empty() : tensor<{COUNT}x{COLUMNS}xi64>
+  %parts = linalg.generic {{{{indexing_maps = [#whole, #whole], iterator_types = ["parallel", "parallel"]}}}}
+    ins(%found : tensor<{COUNT}x{COLUMNS}xf32>) outs(%empty_i : tensor<{COUNT}x{COLUMNS}xi64>) {{{{
+  ^bb0(%x: f32, %out: i64):
+    %whole = arith.fptosi %x : f32 to i64
+    %part = arith.divsi %number, %whole : i64
+    linalg.yield %part : i64
+  }}}} -> tensor<{COUNT}x{COLUMNS}xi64>
+  return %sums, %parts : tensor<{COUNT}x{COLUMNS}xf32>, tensor<{COUNT}x{COLUMNS}xi64>
+}}}}
+"""
+TABLE = np.repeat(np.arange(1, ROWS + 1, dtype=np.float32)[:, None], COLUMNS, axis=1)
+GOOD = np.arange(COUNT, dtype=np.int64) % ROWS
+
+
+def with_row(number: int) -> Any:
+    wrong = GOOD.copy()
+    wrong[COUNT // 2] = number
+    return wrong
+
+
+def require_errors(function: Any, *more: int) -> None:
+    """Calls a program with wrong indices, at first before any other call, and with right ones after each."""
+    for wrong in (ROWS, -1, 2**62, -(2**63)):
+        with pytest.raises(
+            IndexError, match="index into tensor<9x256xf32> is outside of dimension 0"
+        ) as error:
+            function(with_row(wrong), TABLE, *more)
+        assert isinstance(error.value, CandidateError)
+        assert error.value.stage is Stage.RUN
+        sums, parts = function(GOOD, TABLE, *more)
+        assert np.array_equal(sums, TABLE[GOOD] * COLUMNS)
+        assert np.array_equal(parts, 84 // TABLE[GOOD].astype(np.int64))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_program_of_groups_goes_on_after_an_index_out_of_range(threads: int, tmp_path: Path) -> None:
+    function = tuner.compile_program(LOOKUP.format(more=""), target="cpu", threads=threads)
+    assert isinstance(function, GroupedFunction)
+    assert function.code.threads == threads
+    assert function.code.asserts
+    require_errors(function)
+    function.export(tmp_path / "lookup")
+    for loaded_threads in {1, threads}:
+        require_errors(tuner.load(tmp_path / "lookup", threads=loaded_threads))
+
+
+def test_calls_of_several_threads_do_not_get_errors_of_others() -> None:
+    function: Any = tuner.compile_program(LOOKUP.format(more=""), target="cpu")
+    found: dict[int, set[str]] = {}
+
+    def call(thread: int) -> None:
+        rows = with_row(ROWS) if thread % 2 else GOOD
+        for _ in range(50):
+            try:
+                sums, _parts = function(rows, TABLE)
+                found[thread].add("right" if np.array_equal(sums, TABLE[GOOD] * COLUMNS) else "wrong")
+            except IndexOutOfRange:
+                found[thread].add("error")
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(4)]
+    for number, each in enumerate(threads):
+        found[number] = set()
+        each.start()
+    for each in threads:
+        each.join()
+    assert found == {0: {"right"}, 1: {"error"}, 2: {"right"}, 3: {"error"}}
+
+
+def test_a_program_as_a_whole_goes_on_too() -> None:
+    function: Any = tuner.compile_program(LOOKUP.format(more=", %unused: index"), target="cpu")
+    assert isinstance(function, HostFunction)
+    require_errors(function, 1)

@@ -1,0 +1,89 @@
+"""What a kernel has printed before it fails is printed: before an assertion, a fault, a loop without end."""
+
+import pytest
+
+from tuner.core.errors import CandidateError, TunerError
+from tuner.core.target_name import TargetName
+from tuner.programs.request import ProgramRequest
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.mlir.bindings")
+
+PROGRAM = """module attributes {{gpu.container_module}} {{
+  gpu.module @kernels {{
+    gpu.func @fails(%wrong: i1, %memory: memref<2xf32>) kernel {{
+      %i = gpu.thread_id x
+      %c9 = arith.constant 9 : index
+      %one = arith.constant 1.0 : f32
+      gpu.printf "thread %lld was here\\0A", %i : index
+      {failure}
+      gpu.printf "thread %lld went on\\0A", %i : index
+      gpu.return
+    }}
+  }}
+  func.func private @printNewline()
+  func.func @main() {{
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %wrong = arith.constant false
+    %zero = arith.constant 0.0 : f32
+    %memory = memref.alloc() : memref<2xf32>
+    linalg.fill ins(%zero : f32) outs(%memory : memref<2xf32>)
+    vector.print str "before the kernel\\0A"
+    gpu.launch_func @kernels::@fails blocks in (%c1, %c1, %c1) threads in (%c2, %c1, %c1)
+      args(%wrong : i1, %memory : memref<2xf32>)
+    memref.dealloc %memory : memref<2xf32>
+    return
+  }}
+}}"""
+ASSERTION = 'cf.assert %wrong, "it is wrong"'
+FAULT = "memref.store %one, %memory[%c9] : memref<2xf32>"
+ENDLESS = """scf.while : () -> () {
+        %v = memref.atomic_rmw addf %one, %memory[%i] : (f32, memref<2xf32>) -> f32
+        %waits = arith.cmpf oeq, %v, %v : f32
+        scf.condition(%waits)
+      } do {
+        scf.yield
+      }"""
+BEYOND = "out of bounds|found .*allowed"
+ENDS = "kernel fails: .*endless: found more than 2048 (basic blocks|iterations)"
+EXPECTED = "before the kernel\nthread 0 was here\nthread 1 was here\n"
+
+
+def request(failure: str, target: str) -> ProgramRequest:
+    return ProgramRequest(PROGRAM.format(failure=failure), TargetName.parse(target), is_timed=False)
+
+
+@pytest.mark.parametrize("target", ["simulator:sm_90", "cpu"])
+@pytest.mark.parametrize(("failure", "reason"), [(ASSERTION, "'it is wrong'"), (FAULT, BEYOND)])
+def test_what_was_printed_is_kept(failure: str, reason: str, target: str) -> None:
+    from tuner.programs.service import run_program
+
+    printed: list[str] = []
+    with pytest.raises(CandidateError, match=reason):
+        run_program(request(failure, target), printed)
+    assert "".join(printed) == EXPECTED
+
+
+@pytest.mark.parametrize("target", ["simulator:sm_90", "cpu"])
+def test_a_loop_without_end_is_stopped_by_a_limit(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tuner.programs.service import run_program
+
+    monkeypatch.setattr("tuner.simulator.ptx.engine.STEPS_LIMIT", 1 << 11)
+    monkeypatch.setattr("tuner.simulator.ptx.engine.LONG_TURN", 1 << 11)
+    monkeypatch.setattr("tuner.programs.interpret.body.ITERATIONS_LIMIT", 1 << 11)
+    monkeypatch.setattr("tuner.programs.interpret.body.CHECKED", 1 << 11)
+    printed: list[str] = []
+    with pytest.raises(CandidateError, match=ENDS):
+        run_program(request(ENDLESS, target), printed)
+    assert "".join(printed) == EXPECTED
+
+
+def test_the_process_that_ran_the_program_hands_on_what_it_printed() -> None:
+    from tuner.programs.service import run_in_child
+
+    shown: list[str] = []
+    with pytest.raises(TunerError, match="'it is wrong'"):
+        run_in_child(request(ASSERTION, "simulator:sm_90"), 60.0, shown.append)
+    assert shown == [EXPECTED]

@@ -1,0 +1,249 @@
+"""After a call, one in which one component differs is right as in eager mode, or refused.
+
+The first call is then right again.
+Components: types, signs, sizes, strides, addresses, lazy signs, sharing, weights, modes, threads, processes,
+devices, and static attributes of a module.
+"""
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import pytest
+
+from tests.forked import in_child
+from tuner.core.errors import UsageError
+
+pytestmark = [
+    pytest.mark.mlir,
+    pytest.mark.filterwarnings("ignore"),  # of torch, about its own code; of fork next to threads
+]
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
+
+from torch import nn  # noqa: E402 - after the skip
+
+import tuner.torch  # noqa: E402
+
+SIZE = 16  # of all matrices: one that takes another for it is wrong, and does not fail
+torch.manual_seed(0)
+X, Y = torch.randn(SIZE, SIZE), torch.randn(SIZE, SIZE)
+Call = Callable[..., Any]
+
+
+def steps(x: Any) -> Any:
+    """Returns the same numbers with another row between two rows."""
+    return torch.stack((x, torch.zeros_like(x)), 1).view(2 * SIZE, SIZE)[::2]
+
+
+def unaligned(x: Any) -> Any:
+    """Returns the same numbers at an address that is no multiple of 16 bytes."""
+    memory = torch.empty(x.numel() + 1)
+    memory[1:] = x.flatten()
+    return memory[1:].view(x.shape)
+
+
+# What may differ in a tensor of a call
+TENSORS: dict[str, Callable[[Any], Any]] = {
+    "contents": torch.neg,
+    "type": lambda x: x.double(),
+    "half": lambda x: x.half(),
+    "whole numbers": lambda x: (x * 9).to(torch.int8),
+    "sign": lambda x: (x * 9).to(torch.uint8),
+    "truths": lambda x: x > 0,
+    "rows": lambda x: x[:5],
+    "dimensions": lambda x: x[None],
+    "transposed": lambda x: x.t(),
+    "steps": steps,
+    "repeated": lambda x: x[:1].expand(SIZE, SIZE),
+    "address": unaligned,
+    "lazily negated": lambda x: torch._neg_view(x),  # noqa: SLF001 - as torch makes them
+    "part of a conjugate": lambda x: torch.complex(x, x * 2).conj().imag,
+    "gradients": lambda x: x.clone().requires_grad_(),
+    "a parameter": lambda x: nn.Parameter(x.clone()),
+    "sparse": lambda x: x.to_sparse(),
+    "device": lambda x: x.to("meta"),
+}
+MODES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
+    "no_grad": torch.no_grad,
+    "inference": torch.inference_mode,
+    "gradients": torch.enable_grad,
+}
+
+
+def equal(found: Any, expected: Any) -> bool:
+    if isinstance(expected, tuple):
+        return all(equal(one, other) for one, other in zip(found, expected, strict=True))
+    return bool(found.dtype == expected.dtype and torch.allclose(found, expected, rtol=1e-4, atol=1e-4))
+
+
+def right_or_refused(call: Call, eager: Call, *tensors: Any) -> bool:
+    """Returns whether a call gives what eager mode gives, or refuses in one line."""
+    try:
+        found = call(*tensors)
+    except (UsageError, NotImplementedError, RuntimeError) as error:
+        return not isinstance(error, UsageError) or "\n" not in str(error)
+    expected = eager(*tensors)
+    if any(each.is_meta for each in tensors):
+        return bool(found.is_meta and found.shape == expected.shape)
+    return equal(found, expected)
+
+
+def other_thread(call: Callable[[], bool]) -> bool:
+    found: list[bool] = []
+    thread = threading.Thread(target=lambda: found.append(call()))
+    thread.start()
+    thread.join()
+    return found == [True]
+
+
+def require_all(call: Call, eager: Call) -> None:
+    """Calls with X and Y, then with one component changed, then with X and Y again, which must be right."""
+    wrong = []
+
+    def check(name: str, *tensors: Any, mode: AbstractContextManager[Any] | None = None) -> None:
+        with torch.no_grad():
+            assert equal(call(X, Y), eager(X, Y)), name
+        with mode or nullcontext():
+            if not right_or_refused(call, eager, *tensors):
+                wrong.append(name)
+
+    for name, change in TENSORS.items():
+        for at, tensors in enumerate(((change(X), Y), (X, change(Y)), (change(X), change(Y)))):
+            check(f"{name} of {('first', 'second', 'both')[at]}", *tensors, mode=torch.no_grad())
+    for name, mode in MODES.items():
+        check(name, X, Y, mode=mode())
+    check("sharing", X, X)
+    check("sharing of memory", X, X.t())
+    check("order", Y, X)
+    with torch.inference_mode():
+        made = X.clone(), Y.clone()
+    check("made under inference mode", *made, mode=torch.no_grad())
+    assert wrong == []
+    with torch.no_grad():
+        assert other_thread(lambda: equal(call(Y, X), eager(Y, X)))
+        assert in_child(lambda: equal(call(Y, X), eager(Y, X)))
+
+
+@pytest.mark.parametrize("name", ["mm", "linear"])
+def test_operations_with_a_tensor(name: str) -> None:
+    eager = torch.mm if name == "mm" else nn.functional.linear
+    require_all(getattr(torch.ops.tuner, name), eager)
+
+
+@pytest.mark.parametrize("name", ["mm", "linear"])
+def test_operations_with_a_parameter(name: str) -> None:
+    """The second operand is packed; the same parameter is given to the other operation in between."""
+    weight = nn.Parameter(Y.clone())
+    other = torch.ops.tuner.linear if name == "mm" else torch.ops.tuner.mm
+    call = getattr(torch.ops.tuner, name)
+    eager = torch.mm if name == "mm" else nn.functional.linear
+
+    def packed(x: Any, y: Any) -> Any:
+        if y is not Y:
+            return call(x, y)
+        with torch.no_grad():
+            other(X, weight)
+        return call(x, weight)
+
+    require_all(packed, lambda x, y: eager(x, weight if y is Y else y))
+
+
+def test_the_bias_of_an_operation() -> None:
+    weight = nn.Parameter(Y.clone())
+    biases = (None, X[0], Y[:, 3], X[0, :1].expand(SIZE), torch._neg_view(X[0]), weight[0])  # noqa: SLF001
+    with torch.no_grad():
+        for bias in (*biases, *reversed(biases)):
+            found = torch.ops.tuner.linear(X, weight, bias)
+            assert equal(found, nn.functional.linear(X, weight, bias))
+        for bias in (X[0].double(), X[0, :3], X):
+            with pytest.raises(UsageError, match="tuner::linear"):
+                torch.ops.tuner.linear(X, weight, bias)
+
+
+class Both(nn.Module):
+    """Reads each input twice, in two ways."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.line = nn.Linear(SIZE, SIZE)
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return self.line(x) * 2 + y.t() @ x
+
+
+def test_programs() -> None:
+    module = Both().eval()
+    require_all(tuner.torch.compile(module, (X, Y)), module)
+
+
+@pytest.mark.parametrize(("dtype", "other"), [(torch.int8, torch.uint8), (torch.int32, torch.int64)])
+def test_programs_of_whole_numbers_take_no_other_kind(dtype: Any, other: Any) -> None:
+    class Sum(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x + x
+
+    x = torch.arange(5).to(dtype)
+    program = tuner.torch.compile(Sum(), (x,))
+    assert equal(program(x), x + x)
+    with pytest.raises(UsageError, match="argument 0: found"):
+        program(x.to(other))
+
+
+class Attributes(nn.Module):
+    """Has static attributes of many kinds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(SIZE, eps=1e-5)
+        self.scale = 1.0
+        self.is_negated = False
+        self.slope = nn.LeakyReLU(0.25)
+        self.offset = torch.zeros(SIZE)
+
+    def forward(self, x: Any) -> Any:
+        found = self.slope(self.norm(x) * self.scale + self.offset).sum(0)
+        return -found if self.is_negated else found
+
+
+CHANGES: dict[str, Callable[[Any], object]] = {
+    "eps": lambda module: setattr(module.norm, "eps", 3.0),
+    "number": lambda module: setattr(module, "scale", 2.5),
+    "truth": lambda module: setattr(module, "is_negated", True),
+    "tensor": lambda module: setattr(module, "offset", torch.ones(SIZE)),
+    "parameter": lambda module: setattr(module.norm, "weight", nn.Parameter(torch.full((SIZE,), 2.0))),
+    "module": lambda module: setattr(module, "slope", nn.ReLU()),
+}
+
+
+def test_static_attributes_under_the_back_end_of_torch_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch.compile guards them; the back end must not find the code of another value."""
+    torch._dynamo.reset()  # noqa: SLF001
+    monkeypatch.setattr("tuner.programs.torch_models.dynamo_backend.FALLBACK", "eager")
+    tuner.torch.graph_counts(reset=True)
+    module: Any = Attributes().eval()
+    compiled: Any = torch.compile(module, backend="tuner")
+    # a number that changes becomes an input of the graph, which is left: here it stays a constant
+    constants = torch._dynamo.config.patch(recompile_limit=2 * len(CHANGES), specialize_float=True)  # noqa: SLF001
+    with torch.no_grad(), constants:
+        assert equal(compiled(X), module(X))
+        for name, change in CHANGES.items():
+            before = module(X)
+            change(module)
+            assert not equal(before, module(X)), name
+            assert equal(compiled(X), module(X)), name
+    assert tuner.torch.graph_counts().left == 0
+
+
+def test_static_attributes_of_two_programs() -> None:
+    """Each program is that of the module as it was: nothing of one is found for the other."""
+    modules = []
+    with torch.no_grad():
+        for name in ("eps", "number"):
+            module = Attributes().eval()
+            CHANGES[name](module)
+            modules.append((tuner.torch.compile(module, (X,)), module))
+        for program, module in modules:
+            assert equal(program(X), module(X))

@@ -1,0 +1,89 @@
+"""Whether a stored time can be relied on: what stands next to it wherever it is printed or returned."""
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tuner.core.dataclass_json import form
+
+
+class Trust(enum.Enum):
+    """Whether a time was taken on a quiet machine, on a disturbed one, or without evidence of either."""
+
+    RELIABLE = "reliable"
+    UNRELIABLE = "unreliable"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Whether a time can be relied on, and why not."""
+
+    trust: Trust
+    reason: str = ""  # one clause; "" for a reliable time
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a reliable time with a reason, and for any other without one."""
+        if bool(self.reason) != (self.trust is not Trust.RELIABLE):
+            raise ValueError(f"reliability: found {self.trust.value} with the reason {self.reason!r}")
+
+    @classmethod
+    def of_text(cls, text: str) -> "Reliability":
+        """Returns the reliability that ``text`` says; unknown for a text that is none."""
+        word, _, reason = text.partition(": ")
+        if word in (Trust.UNRELIABLE.value, Trust.UNKNOWN.value) and reason:
+            return cls(Trust(word), reason)
+        return RELIABLE if text == Trust.RELIABLE.value else unknown("it was not recorded")
+
+    @property
+    def word(self) -> str:
+        """Returns 'reliable', 'unreliable' or 'unknown', for the cell of a table."""
+        return self.trust.value
+
+    @property
+    def text(self) -> str:
+        """Returns the word, and the reason where there is one: 'unreliable: the baseline drifted by 34%'."""
+        return f"{self.word}: {self.reason}" if self.reason else self.word
+
+    @property
+    def answer(self) -> str:
+        """Returns the text of a line named "reliable": 'yes', 'no: the baseline drifted by 34%'."""
+        if not self.reason:
+            return "yes"
+        return f"{'no' if self.unreliable else 'unknown'}: {self.reason}"
+
+    @property
+    def is_reliable(self) -> bool:
+        """True if the time was taken on a machine that was seen to be quiet."""
+        return self.trust is Trust.RELIABLE
+
+    @property
+    def unreliable(self) -> str:
+        """Returns why the time is unreliable; "" for a reliable time, and where nothing is known."""
+        return self.reason if self.trust is Trust.UNRELIABLE else ""
+
+
+RELIABLE = Reliability(Trust.RELIABLE)
+AS_TEXT = form(str, lambda reliability: reliability.text, Reliability.of_text)  # how JSON stores it
+
+
+def unreliable(reason: str) -> Reliability:
+    """Returns the reliability of a time that was disturbed, for ``reason``."""
+    return Reliability(Trust.UNRELIABLE, reason)
+
+
+def unknown(reason: str) -> Reliability:
+    """Returns the reliability of a time without evidence of a quiet machine; ``reason``: what is missing."""
+    return Reliability(Trust.UNKNOWN, reason)
+
+
+NOT_RECORDED = unknown("it was not recorded")
+
+
+def reliability_of_all(times: Sequence[Reliability]) -> Reliability:
+    """Returns how reliable what several times give is, such as their sum: as the least reliable of them."""
+    for trust in (Trust.UNRELIABLE, Trust.UNKNOWN):
+        found = [each for each in times if each.trust is trust]
+        if found:
+            return Reliability(trust, f"{len(found)} of {len(times)} times, {found[0].reason}")
+    return RELIABLE if times else unknown("nothing was timed")

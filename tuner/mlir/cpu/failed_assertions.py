@@ -1,0 +1,101 @@
+"""Makes a function return the text of the first assertion that fails, in place of ending the process.
+
+Upstream lowers ``cf.assert`` to calls of ``puts`` and of ``abort``. In a program that somebody's process has
+loaded, a wrong index of a gather would end that process.
+
+    llvm.func @group(%a: !llvm.ptr) {
+      llvm.cond_br %is_inside, ^fine, ^failed
+    ^failed:
+      llvm.call @puts(%text) : (!llvm.ptr) -> ()
+      llvm.call @abort() : () -> ()
+      llvm.unreachable
+    ^fine:
+      llvm.return
+  becomes
+    llvm.func @group(%a: !llvm.ptr) -> !llvm.ptr {
+      llvm.cond_br %is_inside, ^fine, ^failed
+    ^failed:
+      llvm.return %text : !llvm.ptr
+    ^fine:
+      %none = llvm.mlir.zero : !llvm.ptr
+      llvm.return %none : !llvm.ptr
+
+Memory that the function allocates is freed at each return.
+"""
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.rewrite.building import create, value
+from tuner.mlir.rewrite.walking import walk
+
+CALL, RETURN = "llvm.call", "llvm.return"
+PUTS, ABORT, ALLOCATE, FREE = "puts", "abort", "malloc", "free"
+
+
+def return_failed_assertions(module: ir.Module, entry: str) -> bool:
+    """Rewrites the function ``entry`` of a module in LLVM dialect, in place; returns whether it asserts.
+
+    Raises CandidateError(COMPILE) for an assertion in another function, and for one next to memory that is
+    not allocated at the function's beginning.
+    """
+    ends = [call for call in walk(module, CALL) if _callee(call) == ABORT]
+    if not ends:
+        return False
+    function = next(op.operation for op in module.body.operations if _symbol(op) == entry)
+    calls = walk(function, CALL)
+    if len([call for call in calls if _callee(call) == ABORT]) != len(ends):
+        raise CandidateError(Stage.COMPILE, "an assertion in a function that a group calls")
+    allocated = [call.results[0] for call in calls if _callee(call) == ALLOCATE]
+    first = function.regions[0].blocks[0]
+    if any(each.owner.operation.block != first for each in allocated):
+        raise CandidateError(Stage.COMPILE, "an assertion next to memory that is allocated in a loop")
+    for call in calls:
+        if _callee(call) == FREE:
+            call.erase()
+    for each in walk(function, RETURN):
+        with each.location, ir.InsertionPoint(each):
+            _return(allocated, value("llvm.mlir.zero", _pointer()))
+        each.erase()
+    for each in ends:
+        _return_text(each, allocated)
+    arguments = str(function.attributes["function_type"].value).partition("(")[2].rpartition(")")[0]
+    kind = ir.Type.parse(f"!llvm.func<ptr ({arguments})>")
+    function.attributes["function_type"] = ir.TypeAttr.get(kind)
+    for declaration in [op.operation for op in module.body.operations if _symbol(op) in (PUTS, ABORT)]:
+        declaration.erase()
+    return True
+
+
+def _return_text(end: Op, allocated: list[Value]) -> None:
+    """Replaces the calls of ``puts`` and ``abort``, and what is unreachable after them, by a return."""
+    ops = [op.operation for op in end.block.operations]
+    says = next(op for op in ops if op.name == CALL and _callee(op) == PUTS)
+    with end.location, ir.InsertionPoint(end):
+        _return(allocated, says.operands[0])
+    for op in (ops[-1], end, says):
+        op.erase()
+
+
+def _return(allocated: list[Value], text: Value) -> None:
+    for each in allocated:
+        create(
+            CALL,
+            (),
+            [each],
+            callee=ir.FlatSymbolRefAttr.get(FREE),
+            operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0]),
+            op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
+        )
+    create(RETURN, (), [text])
+
+
+def _callee(call: Op) -> str:
+    return str(call.attributes["callee"].value) if "callee" in call.attributes else ""
+
+
+def _symbol(op: Op) -> str:
+    return str(op.attributes["sym_name"].value) if "sym_name" in op.attributes else ""
+
+
+def _pointer() -> ir.Type:
+    return ir.Type.parse("!llvm.ptr")

@@ -1,0 +1,58 @@
+"""Times of programs next to a reference kernel, and what they say of the machine meanwhile."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.core.record import Measurement
+from tuner.core.round_quality import Evidence, round_quality
+from tuner.core.target import Effort
+from tuner.tuning.remeasurement import noise_of
+
+if TYPE_CHECKING:
+    from tuner.runtime.cpu.host_watch import HostWatch
+
+
+def evidence_of(
+    first: Measurement, again: Measurement, reference: Measurement | None, spare_cores: int
+) -> Evidence:
+    """Returns how the same code was timed twice, interleaved: its noise, and what disturbed the machine.
+
+    Args:
+        first: Times of the code.
+        again: Times of the same code.
+        reference: Times whose drift shows a disturbance; None: the readings of ``first`` show it.
+        spare_cores: Cores without a timed thread.
+    """
+    quality = round_quality(
+        noise_of(first, again), reference, first.host, quietest_anchor_s=None, spare_cores=spare_cores
+    )
+    return Evidence(True, quality.noise, quality.unreliable)
+
+
+def host_watch() -> "HostWatch":
+    """Returns a watch of this machine for timings in the calling thread, which is pinned to a processor."""
+    from tuner.runtime.cpu.host_watch import HostWatch
+    from tuner.runtime.cpu.thread_team import ThreadTeam
+
+    return HostWatch(ThreadTeam(1))
+
+
+def timed_watching(
+    repeats: tuple[Callable[[int], None], ...], effort: Effort, rng: np.random.Generator, watch: "HostWatch"
+) -> tuple[Measurement, ...]:
+    """Times actions interleaved with a reference kernel; each has the readings of the machine meanwhile.
+
+    ``repeats`` has for each action a function that runs it n times.
+    """
+    from tuner.runtime import timing
+
+    stopwatches = [timing.with_untimed_calls(timing.stopwatch_of(repeat)) for repeat in repeats]
+    before = watch.read()
+    *times, reference_kernel = timing.measure_together_by(
+        (*stopwatches, timing.with_untimed_calls(watch.reference_kernel)), effort, rng
+    )
+    host = watch.conditions(before, watch.read(), reference_kernel.samples_s)
+    return tuple(replace(each, host=host) for each in times)

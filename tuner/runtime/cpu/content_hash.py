@@ -1,0 +1,32 @@
+"""A hash of what memory contains, 64 bits, at the speed of memory: for contents that may change unseen."""
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+
+from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
+
+ENTRY = "content_hash"
+
+
+class ContentHash:
+    """The hash of several ranges of memory, of their present contents whenever it is asked for."""
+
+    def __init__(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """Takes pairs of an address and a number of bytes; the caller keeps that memory alive."""
+        numbers = [number for each in ranges for number in each]
+        self._table = (ctypes.c_uint64 * max(len(numbers), 1))(*numbers)
+        self._arguments = PackedArguments(ctypes.addressof(self._table), len(ranges))
+        self._function = _compiled()[1]
+
+    def value(self) -> int:
+        """Returns the hash of what the ranges contain now, in their order."""
+        self._function(self._arguments)
+        return self._arguments.result
+
+
+@cache
+def _compiled() -> tuple[JittedModule, CompiledFunction]:
+    module = JittedModule((files("tuner.runtime.cpu") / "content_hash.mlir").read_text(), (ENTRY,))
+    return module, CompiledFunction(module.addresses[ENTRY])
