@@ -19,6 +19,7 @@ FOLDERS = ("tuner", "tests", "benchmarks", "db", "docs", "strategies", "examples
 PATH = re.compile(rf"(?<![\w./-])(?:{'|'.join(FOLDERS)})/(?:[\w./*-]*[\w*])?")
 FILE_NAME = re.compile(r"`([\w-]+(?:\.[\w-]+)*\.(?:py|yaml|mlir|j2|csv|gz))`")
 MODULE = re.compile(r"\b(?:tuner|benchmarks|tests)(?:\.[a-z_0-9]+)+")
+PUBLIC = re.compile(r"tuner\.(?:torch\.)?\w+")  # an op, an attribute or a function of the Python API
 MODULE_MARKS = ("`", "-m ")  # before a module; anything else with dots is an op, an attribute or a sentence
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
@@ -49,11 +50,11 @@ def _missing_files(text: str) -> Iterator[str]:
 
 
 def _missing_modules(text: str) -> Iterator[str]:
-    """Yields modules; ``tuner.name`` is none, but an op, an attribute or the Python API's."""
+    """Yields modules that do not exist."""
     for found in MODULE.finditer(text):
         name = found.group()
         path = ROOT / name.replace(".", "/")
-        is_module = text[: found.start()].endswith(MODULE_MARKS) and not re.fullmatch(r"tuner\.\w+", name)
+        is_module = text[: found.start()].endswith(MODULE_MARKS) and not PUBLIC.fullmatch(name)
         if is_module and not (path.is_dir() or path.with_suffix(".py").exists()):
             yield name
 

@@ -56,8 +56,8 @@ def test_a_function_of_a_file_is_run_and_explained(model: Path, tmp_path: Path) 
         "contraction_cpu_packed",
         "first",
     )
-    assert group["share"] == 1
-    assert 0 < group["roofline"] < 1
+    assert group["share"] == (1 if group["reliability"] == "reliable" else None)
+    assert group["roofline"] is None or 0 < group["roofline"] < 1
 
 
 def test_a_tuned_model_is_timed_next_to_eager_and_a_resumed_one_again(model: Path, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_tuned_model_is_timed_next_to_eager_and_a_resumed_one_again(model: Pat
     assert again.code == 0, again.err
     assert "equal   result 0" in again.out
     assert "gain    " in again.out
-    assert re.search(r"^eager +[\d.]+ us +[\d.]+ times as fast", again.out, re.MULTILINE)
+    assert re.search(r"^eager +[\d.]+ us +(?:un)?reliable\b.*", again.out, re.MULTILINE)
     refused = run.refused("tune", f"{model}:linear", "--baseline", "eagre")
     assert "baseline" in refused
 
