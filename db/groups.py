@@ -17,7 +17,8 @@ from tuner.core.runs import Proposal, StoredTrial
 from tuner.db import rows
 from tuner.db.json_columns import stored_candidate, value_of
 from tuner.db.models import Base, RunGroupRow, RunRow, TrialRow
-from tuner.db.queries import RUNNING, run_select
+from tuner.db.queries import run_select
+from tuner.db.run_process import RUNNING, present_status, this_process
 
 GROUP = Base.metadata.tables["run_group"]
 
@@ -35,6 +36,7 @@ def group_row(settings: GroupSettings, now: datetime.datetime) -> RunGroupRow:
         floors_s=list(settings.floors_s) or None,
         program=None if settings.program is None else encode(settings.program),
         status=RUNNING,
+        process=encode(this_process()),
         seconds=0.0,
         search_s=0.0,
     )
@@ -49,7 +51,7 @@ def stored_group(session: Session, row: RunGroupRow) -> RunGroup:
     settings = GroupSettings(row.source, row.trials, row.budget_s, row.seed, columns, floors_s, program)
     runs = tuple(rows.run_of(run) for run in found)
     result = value_of(ProgramResult, row.program_result)
-    state = (row.status, row.seconds, row.search_s, runs, result)
+    state = (present_status(row.status, row.process), row.seconds, row.search_s, runs, result)
     return RunGroup(row.id, row.uuid, row.created, settings, *state)
 
 

@@ -1,15 +1,18 @@
 """The latest runs and trials of a SQLite file, for shell completion: read without SQLAlchemy."""
 
 import contextlib
+import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+from tuner.db.run_process import present_status
+
 LISTED = 50  # largest number of ids offered
 BUSY_LIMIT_S = 0.2  # a shell waits while its user types
 RUNS = """
-    select run.id, problem.key || ', ' || run.target || ', ' || run.status
+    select run.*, problem.key as problem
     from run join problem on problem.id = run.problem_id
     where cast(run.id as text) like ? || '%' order by run.id desc limit ?
 """
@@ -26,7 +29,11 @@ def latest_runs(file: Path, start: str) -> Iterator[tuple[int, str]]:
     digits; "" means every run. The description is problem, target and status. Raises sqlite3.Error for a
     missing or unreadable file.
     """
-    return _asked(file, RUNS, start)
+    for run in _asked(file, RUNS, start):
+        columns = dict(run)
+        process = json.loads(columns.get("process") or "null")  # an older schema has no such column
+        status = present_status(columns["status"], process)
+        yield columns["id"], f"{columns['problem']}, {columns['target']}, {status}"
 
 
 def latest_trials(file: Path, start: str) -> Iterator[tuple[int, str]]:
@@ -36,12 +43,13 @@ def latest_trials(file: Path, start: str) -> Iterator[tuple[int, str]]:
     digits; "" means every trial. The description is run, strategy and status. Raises sqlite3.Error for a
     missing or unreadable file.
     """
-    return _asked(file, TRIALS, start)
+    yield from map(tuple, _asked(file, TRIALS, start))
 
 
-def _asked(file: Path, question: str, start: str) -> Iterator[tuple[int, str]]:
+def _asked(file: Path, question: str, start: str) -> Iterator[sqlite3.Row]:
     if start and not start.isdigit():
         return
     uri = f"file:{quote(str(file.absolute()))}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, timeout=BUSY_LIMIT_S, uri=True)) as connection:
+        connection.row_factory = sqlite3.Row
         yield from connection.execute(question, (start, LISTED))

@@ -22,7 +22,7 @@ from tuner.db.rows import machine_of, measurement_of, problem_of
 Row = TypeVar("Row", bound=Base)
 
 PROGRESS = (
-    *("status", "seconds", "noise", "search_s", "idle_s", "baseline_name", "baseline_threads"),
+    *("status", "process", "seconds", "noise", "search_s", "idle_s", "baseline_name", "baseline_threads"),
     *("roofline", "trials", "budget_s"),  # a run may be extended
 )
 OUTCOME = (
@@ -30,7 +30,7 @@ OUTCOME = (
     *("script_sha256", "artifact_sha256", "stale", "compile_s"),
 )
 PROPOSAL = ("number", "row", "strategy", "knobs", "proposed", "group_number", "unprojected")
-GROUP_PROGRESS = ("status", "seconds", "search_s", "trials", "budget_s", "program_result")
+GROUP_PROGRESS = ("status", "process", "seconds", "search_s", "trials", "budget_s", "program_result")
 
 
 @final

@@ -168,7 +168,8 @@ class RunGroupRow(Base):
     program: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
     # of ProgramResult; NULL: none yet
     program_result: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
-    status: Mapped[str]
+    status: Mapped[str]  # as stored: tuner.db.run_process
+    process: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of RunProcess
     seconds: Mapped[float]  # of all sessions
     search_s: Mapped[float]  # of these what counts for the budget
 
@@ -203,7 +204,8 @@ class RunRow(Base):
     elsewhere: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
     tuner_version: Mapped[str]
     load_average: Mapped[float | None]
-    status: Mapped[str]
+    status: Mapped[str]  # as stored: tuner.db.run_process
+    process: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of RunProcess
     seconds: Mapped[float | None]
     noise: Mapped[float | None]
     search_s: Mapped[float | None]

@@ -21,13 +21,13 @@ from tuner.db.models import (
     TrialRow,
 )
 from tuner.db.ranking import is_ranked
+from tuner.db.run_process import INTERRUPTED, RUNNING
 
 Item = TypeVar("Item")
 
 AT_ONCE = 500  # ids or hashes in one statement: SQLite takes 32766, PostgreSQL 65535
 STATUSES = ("measured", "verified", "failed")
-RUNNING = "running"
-RUN_STATUSES = (RUNNING, "done", "interrupted")
+RUN_STATUSES = (RUNNING, "done", INTERRUPTED)
 
 First = aliased(MeasurementRow, name="first")
 Final = aliased(MeasurementRow, name="final")
@@ -90,19 +90,25 @@ def run_select() -> "Select[RunRow]":
 def queried_runs(query: RunQuery) -> "Select[RunRow]":
     """Returns the SELECT of the runs that match a query, the latest first.
 
-    Raises UsageError for an unknown status, and for a limit below 1. A run counts as no earlier than the runs
-    stored before it on its machine, also if the clock was set back.
+    For status "running" and "interrupted" it returns more: all that are stored as running, whose processes
+    the caller has to look for. Raises UsageError for an unknown status, and for a limit below 1. A run counts
+    as no earlier than the runs stored before it on its machine, also if the clock was set back.
     """
     if query.status is not None and query.status not in RUN_STATUSES:
         raise unknown_value("status", query.status, RUN_STATUSES)
     chosen = run_select().join(RunRow.problem).join(RunRow.machine).where(*_task_conditions(query.task))
-    chosen = chosen.where(*_equal((RunRow.status, query.status)))
+    limit = _limit(query.limit)
+    if query.status in (RUNNING, INTERRUPTED):
+        chosen = chosen.where(RunRow.status.in_((RUNNING, query.status)))
+        limit = None  # the caller's
+    else:
+        chosen = chosen.where(*_equal((RunRow.status, query.status)))
     if query.since is not None:
         chosen = chosen.where(RunRow.created >= query.since)
     latest = sa.func.max(RunRow.created).over(partition_by=RunRow.machine_id, order_by=RunRow.id)
     moments = select(RunRow.id, latest.label("moment")).subquery()
     chosen = chosen.join(moments, moments.c.id == RunRow.id)
-    return chosen.order_by(moments.c.moment.desc(), RunRow.id.desc()).limit(_limit(query.limit))
+    return chosen.order_by(moments.c.moment.desc(), RunRow.id.desc()).limit(limit)
 
 
 def trials_of_query(query: TrialQuery) -> "AnySelect":

@@ -35,6 +35,7 @@ from tuner.core.target_name import TargetName
 from tuner.db.json_columns import point_of, stored_candidate, stored_point, value_of
 from tuner.db.models import EnvironmentRow, MachineRow, MeasurementRow, ProblemRow, RunRow, TrialRow
 from tuner.db.programs import resources_of
+from tuner.db.run_process import present_status
 
 
 def _same_named(kind: type, *others: str) -> tuple[str, ...]:
@@ -45,7 +46,9 @@ def _same_named(kind: type, *others: str) -> tuple[str, ...]:
 OF_PROBLEM = _same_named(Problem, "sizes", "batch")
 OF_MACHINE = _same_named(Machine)
 OF_SETTINGS = _same_named(RunSettings, "problem", "target", "strategies", "warm_files", "first", "space_name")
-OF_RUN = _same_named(Run, "settings", "machine", "compiler", "baseline", "elsewhere", "roofline", "group")
+OF_RUN = _same_named(
+    Run, *("settings", "machine", "compiler", "status", "baseline", "elsewhere", "roofline", "group")
+)
 OF_MEASUREMENT = _same_named(Measurement, "samples_s", "interval_s", "conditions", "host", "offsets")
 
 
@@ -115,6 +118,7 @@ def run_of(row: RunRow) -> Run:
         settings=settings_of(row),
         machine=machine_of(row.machine),
         compiler=compiler_of(row.environment),
+        status=present_status(row.status, row.process),
         baseline=_baseline_of(row),
         elsewhere=value_of(RemoteMeasurement, row.elsewhere),
         roofline=_roofline_of(row),

@@ -4,6 +4,7 @@ import datetime
 import hashlib
 import uuid
 from collections.abc import Collection
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, final
@@ -56,7 +57,6 @@ from tuner.db.programs import artifact_row, stored_programs
 from tuner.db.prune import prune
 from tuner.db.queries import (
     RUN_STATUSES,
-    RUNNING,
     bounds,
     count_select,
     named,
@@ -71,6 +71,7 @@ from tuner.db.queries import (
 )
 from tuner.db.remote_results import ResultsImport
 from tuner.db.revision import stored_revision
+from tuner.db.run_process import RUNNING, this_process
 from tuner.db.trial_writes import add_outcome, add_proposal, add_script, latest_moment, proposal, set_seconds
 
 if TYPE_CHECKING:
@@ -195,13 +196,17 @@ class Store:
     def set_group_status(self, group_id: int, status: str) -> None:
         """Stores the status of a group and of its runs: "running", "done" or "interrupted".
 
-        Raises ValueError for another status, UsageError for an unknown id.
+        "running": in the calling process. Raises ValueError for another status, UsageError for an unknown id.
         """
         if status not in RUN_STATUSES:
             raise ValueError(f"status of a group: found {status!r}, allowed {', '.join(RUN_STATUSES)}")
         with self._database.writing() as session:
-            _known(session, RunGroupRow, group_id).status = status
-            session.execute(sa.update(RunRow).where(RunRow.group_id == group_id).values(status=status))
+            group = _known(session, RunGroupRow, group_id)
+            group.status = status
+            if status == RUNNING:
+                group.process = encode(this_process())
+            of_runs = {"status": status, "process": group.process}
+            session.execute(sa.update(RunRow).where(RunRow.group_id == group_id).values(of_runs))
 
     def set_group_seconds(self, group_id: int, seconds: float, search_s: float) -> None:
         """Stores the seconds of all sessions of a group, and the part of them that counts for its budget."""
@@ -226,9 +231,10 @@ class Store:
             group.trials, group.budget_s = trials, budget_s
 
     def resume_run(self, run_id: int) -> None:
-        """Sets the status of a run to "running" again. Raises UsageError for an unknown id."""
+        """Sets the status of a run to "running", in this process. Raises UsageError for an unknown id."""
         with self._database.writing() as session:
-            _known(session, RunRow, run_id).status = RUNNING
+            run = _known(session, RunRow, run_id)
+            run.status, run.process = RUNNING, encode(this_process())
 
     def extend_run(self, run_id: int, trials: int | None, budget_s: float | None) -> None:
         """Replaces the limits of a run: number of trials, and seconds; None means no limit.
@@ -386,7 +392,8 @@ class Store:
         Raises UsageError for an unknown status, and for a limit below 1.
         """
         with self._database.reading() as session:
-            return tuple(rows.run_of(row) for row in session.scalars(queried_runs(query)))
+            found = map(rows.run_of, session.scalars(queried_runs(query)))
+            return tuple(islice((run for run in found if query.status in (None, run.status)), query.limit))
 
     def trial(self, trial_id: int) -> StoredTrial:
         """Returns the trial with an id.
@@ -572,11 +579,12 @@ def _begun_run(
     tuner_version: str,
     load_average: float | None,
 ) -> RunRow:
-    """Adds a new run with status "running" to a session and returns its row, which has no id yet."""
+    """Adds a new run, running in this process, to a session and returns its row, which has no id yet."""
     run = RunRow(
         uuid=str(uuid.uuid4()),
         created=_now(),
         status=RUNNING,
+        process=encode(this_process()),
         tuner_version=tuner_version,
         load_average=load_average,
         **rows.settings_columns(settings),

@@ -8,7 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.db.values import CANDIDATE, add, begin, outcome, timed
+from tests.db.test_groups import GROUP, MEMBERS
+from tests.db.values import CANDIDATE, COMPILER, MACHINE, add, begin, outcome, timed
 from tuner.core.errors import UsageError
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
@@ -33,6 +34,15 @@ def propose_and_die(url: str) -> None:
     trial = store.propose(run, 1, 42, CANDIDATE)
     tell(run=run, trial=trial)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def run_and_wait(url: str) -> None:
+    """Begins a run and a group, and works on them until it is killed."""
+    store = Store.open(url)
+    run = begin(store)
+    group = store.begin_group(GROUP, MEMBERS, MACHINE, COMPILER, "0.1.0", None)
+    tell(run=run, group=group)
+    signal.pause()
 
 
 def fill(url: str, limit_bytes: str = "") -> None:
@@ -95,7 +105,10 @@ def tell(**facts: object) -> None:
     print(json.dumps(facts), flush=True)  # noqa: T201 - how the process answers
 
 
-TASKS = {task.__name__: task for task in (write, propose_and_die, fill, open_full, refuse, read_as_nobody)}
+TASKS = {
+    task.__name__: task
+    for task in (write, propose_and_die, run_and_wait, fill, open_full, refuse, read_as_nobody)
+}
 
 if __name__ == "__main__":
     TASKS[sys.argv[1]](*sys.argv[2:])

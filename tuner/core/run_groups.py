@@ -39,7 +39,7 @@ class RunGroup:
     uuid: str  # the same in every database that the group is merged into
     created: datetime.datetime  # UTC
     settings: GroupSettings
-    status: str  # "running", "done", "interrupted"
+    status: str  # "running", "done", "interrupted"; as it was when the group was read
     seconds: float  # wall time of all sessions
     search_s: float  # part of it that counts for the budget: without the final re-measurements
     runs: tuple[Run, ...]  # in the order of the problems

@@ -119,7 +119,7 @@ class Run:
     machine: Machine
     compiler: Compiler
     tuner_version: str
-    status: str  # "running", "done", "interrupted"
+    status: str  # "running", "done", "interrupted"; as it was when the run was read
     created: datetime.datetime  # UTC
     seconds: float | None  # wall time of all sessions of the run
     noise: float | None  # A/A noise floor: relative differences below it mean nothing

@@ -54,7 +54,7 @@ def test_a_killed_group_goes_on_with_its_stored_trials(killed: Path) -> None:
     with Store.open(str(killed)) as store:
         before = store.group_proposals(1)
         assert len(before) >= KILLED_AFTER
-        assert store.group(1).status == "running"  # nobody told the store of the kill
+        assert store.group(1).status == "interrupted"  # as the reader finds: the kill told nobody
         with brief_remeasurement():
             tuned = resume_group(1, real_candidates(), store, Interruption())
         after = store.group_proposals(1)

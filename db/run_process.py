@@ -1,0 +1,92 @@
+"""The process of a run: stored when it starts to work on the run, looked for when the status is read.
+
+A killed process cannot say that its run is interrupted, and a reader does not write it: only whoever reads
+on the process's machine knows whether it lives.
+"""
+
+import hashlib
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tuner.core.dataclass_json import decode, whole
+
+RUNNING, INTERRUPTED = "running", "interrupted"
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # another one after each boot: random(4)
+MACHINE_ID = Path("/etc/machine-id")  # one for each installed system: machine-id(5)
+PROCESSES = Path("/proc")
+PID_NAMESPACE = Path("/proc/self/ns/pid")  # pid_namespaces(7): ids of processes mean something within it
+STATE, START = 0, 19  # fields of /proc/PID/stat after the name, proc_pid_stat(5); START: ticks since the boot
+DEAD = "ZX"  # states
+MOST_PROCESSES = 2**22  # pid_max of 64 bits, proc_sys_kernel(5)
+
+
+@dataclass(frozen=True)
+class RunProcess:
+    """A process of a Linux machine; no process of another machine, container or boot is equal to it."""
+
+    host: str  # a hash: neither the machine's id nor its name leaves it with a database
+    boot_id: str
+    pid_namespace: str
+    pid: Annotated[int, whole(1, MOST_PROCESSES)]
+    start_ticks: int
+
+
+def this_process() -> RunProcess | None:
+    """Returns the calling process; None where the system has no /proc as of Linux."""
+    try:
+        boot_id = BOOT_ID.read_text().strip()
+        namespace = str(PID_NAMESPACE.readlink())
+        ticks = int(_stat(os.getpid())[START])
+    except (OSError, IndexError, ValueError):
+        return None
+    return RunProcess(_host(boot_id), boot_id, namespace, os.getpid(), ticks)
+
+
+def present_status(stored: str, process: object) -> str:
+    """Returns the status of a run or group: the stored one, or "interrupted" for a run whose process is gone.
+
+    ``process`` is the JSON of its RunProcess; None: of an older version, or no such process is known. Only
+    a process of this machine can be gone: of the same pid namespace, or from before the machine's last boot.
+    """
+    if stored != RUNNING or process is None:
+        return stored
+    is_gone = _is_gone(decode(RunProcess, process, "database: RunProcess"))
+    return INTERRUPTED if is_gone else stored
+
+
+def _is_gone(process: RunProcess) -> bool:
+    here = this_process()
+    if here is None or here.host != process.host:
+        return False
+    if here.boot_id != process.boot_id:
+        return True
+    if here.pid_namespace != process.pid_namespace:
+        return False
+    try:
+        os.kill(process.pid, 0)  # also says that a process lives whose folder in /proc is hidden
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass  # it belongs to another user
+    try:
+        fields = _stat(process.pid)
+        return fields[STATE] in DEAD or int(fields[START]) != process.start_ticks
+    except (OSError, IndexError, ValueError):
+        return False  # hidden, or it ended just now: the next reader sees that
+
+
+def _host(boot_id: str) -> str:
+    """Returns a hash of what this machine is known by: its id and name; without an id, those of this boot."""
+    try:
+        machine_id = MACHINE_ID.read_text().strip()
+    except OSError:  # as in many containers
+        machine_id = ""
+    return hashlib.sha256(f"{machine_id or boot_id} {platform.node()}".encode()).hexdigest()
+
+
+def _stat(pid: int) -> list[str]:
+    """Returns the fields of /proc/PID/stat after the name, which may contain anything: state, parent, ..."""
+    return (PROCESSES / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()

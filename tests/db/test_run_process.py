@@ -1,0 +1,216 @@
+"""A run whose process is gone is interrupted: judged by whoever reads, where it can be known."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from alembic import command
+
+from tests.cli.conftest import Tuner
+from tests.db.processes import start
+from tests.db.test_commands import commands_on
+from tests.db.test_groups import begin_group
+from tests.db.test_revision import config, connected
+from tests.db.values import begin
+from tuner.core.dataclass_json import encode
+from tuner.core.errors import UsageError
+from tuner.core.runs import RunQuery
+from tuner.db import run_process
+from tuner.db.latest_ids import latest_runs
+from tuner.db.run_process import RunProcess, present_status, this_process
+from tuner.db.store import Store
+
+Child = tuple[subprocess.Popen[str], dict[str, int]]
+
+
+@pytest.fixture
+def child(url: str) -> Iterator[Child]:
+    """Gives a process that works on a run and on a group, and their ids."""
+    process = start("run_and_wait", url)
+    assert process.stdout is not None
+    yield process, json.loads(process.stdout.readline())
+    process.kill()
+    process.communicate()
+
+
+def killed(process: subprocess.Popen[str]) -> None:
+    """Kills a process and waits until it has ended; its parent has not asked how, so it is a zombie."""
+    process.send_signal(signal.SIGKILL)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+
+@pytest.fixture
+def here() -> RunProcess:
+    found = this_process()
+    if found is None:
+        pytest.skip("the system has no /proc as of Linux")
+    return found
+
+
+def test_a_run_and_a_group_are_interrupted_as_soon_as_their_process_is_killed(
+    url: str, child: Child, here: RunProcess
+) -> None:
+    process, ids = child
+    with Store.open(url) as store:
+        assert store.run(ids["run"]).status == "running"
+        assert store.group(ids["group"]).status == "running"
+        killed(process)
+        for _ in ("a zombie", "gone"):
+            group = store.group(ids["group"])
+            assert {store.run(ids["run"]).status, group.status} == {"interrupted"}
+            assert {run.status for run in (*group.runs, *store.runs())} == {"interrupted"}
+            process.wait()
+    with connected(url) as connection:  # readers have not written it
+        assert set(connection.execute(sa.text("SELECT status FROM run")).scalars()) == {"running"}
+
+
+def test_runs_are_asked_for_by_the_status_that_is_shown(url: str, child: Child, here: RunProcess) -> None:
+    process, ids = child
+    with Store.open(url) as store:
+        ours, ended = begin(store), begin(store)
+        store.finish_run(ended, "interrupted", 1.0)
+        killed(process)
+        of_group = {run.id for run in store.group(ids["group"]).runs}
+
+        def asked(status: str, limit: int | None = None) -> list[int]:
+            return [run.id for run in store.matching_runs(RunQuery(status=status, limit=limit))]
+
+        assert asked("running") == asked("running", 1) == [ours]
+        assert asked("interrupted", 1) == [ended]
+        assert set(asked("interrupted")) == {ended, ids["run"], *of_group}
+        assert asked("done") == []
+        with pytest.raises(UsageError, match="limit: found 0"):
+            asked("running", 0)
+
+
+def test_a_resumed_run_and_group_belong_to_the_process_that_resumes_them(
+    url: str, child: Child, here: RunProcess
+) -> None:
+    process, ids = child
+    killed(process)
+    with Store.open(url) as store:
+        store.resume_run(ids["run"])
+        store.set_group_status(ids["group"], "running")
+        group = store.group(ids["group"])
+        assert {run.status for run in (*group.runs, *store.runs())} == {group.status} == {"running"}
+
+
+def test_commands_and_completion_say_interrupted(url: str, child: Child, here: RunProcess) -> None:
+    process, ids = child
+    killed(process)
+    tuner: Tuner = commands_on(url)
+    assert {run["status"] for run in tuner("runs", "--json").json} == {"interrupted"}
+    assert f"run       {ids['run']}: interrupted" in tuner("show", f"run:{ids['run']}").out
+    assert tuner("show", f"group:{ids['group']}", "--json").json["status"] == "interrupted"
+    assert len(tuner("runs", "--status", "interrupted", "--json").json) == 3
+    assert tuner("runs", "--status", "running", "--json").json == []
+    if "://" not in url:
+        assert all(text.endswith(", interrupted") for _, text in latest_runs(Path(url), ""))
+
+
+def test_a_merged_run_is_judged_by_the_process_that_it_came_with(
+    store: Store, tmp_path: Path, here: RunProcess
+) -> None:
+    theirs = str(tmp_path / "theirs.db")
+    process = start("run_and_wait", theirs)
+    assert process.stdout is not None
+    process.stdout.readline()
+    killed(process)
+    store.merge(theirs)
+    assert {run.status for run in store.runs()} == {store.groups()[0].status} == {"interrupted"}
+    process.communicate()
+    with Store.open(theirs) as other:  # the copy that ran longer, of a living process
+        other.resume_run(1)
+        other.finish_run(1, "running", 1.0)
+    store.merge(theirs)
+    uuids = {run.uuid: run.status for run in store.runs()}
+    with Store.open(theirs) as other:
+        assert uuids[other.run(1).uuid] == "running"
+
+
+OTHER = "another"
+JUDGED: dict[str, tuple[dict[str, Any], str]] = {
+    "alive": ({}, "running"),
+    "another process has its id": ({"start_ticks": 1}, "interrupted"),
+    "before the last boot": ({"boot_id": OTHER}, "interrupted"),
+    "another machine": ({"host": OTHER, "start_ticks": 1}, "running"),
+    "another machine, another boot": ({"host": OTHER, "boot_id": OTHER}, "running"),
+    "another container": ({"pid_namespace": OTHER, "start_ticks": 1}, "running"),
+    "another container, before the last boot": (
+        {"pid_namespace": OTHER, "boot_id": OTHER},
+        "interrupted",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_a_process_is_gone_only_where_that_is_known(name: str, here: RunProcess) -> None:
+    changes, status = JUDGED[name]
+    process = encode(replace(here, **changes))
+    assert present_status("running", process) == status
+    assert present_status("done", process) == "done"
+    assert present_status("interrupted", process) == "interrupted"
+
+
+def test_a_process_that_hides_its_folder_is_not_gone(
+    here: RunProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    process = encode(here)
+    monkeypatch.setattr(run_process, "this_process", lambda: here)
+    monkeypatch.setattr(run_process, "PROCESSES", tmp_path)
+    assert present_status("running", process) == "running"
+
+    def refuse(_pid: int, _sign: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", refuse)
+    assert present_status("running", process) == "running"
+
+
+def test_without_proc_nothing_is_known(store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    known = begin(store)
+    monkeypatch.setattr(run_process, "BOOT_ID", tmp_path / "none")
+    assert this_process() is None
+    unknown, group = begin(store), begin_group(store)
+    assert {store.run(run).status for run in (known, unknown)} == {store.group(group).status} == {"running"}
+    monkeypatch.undo()
+    assert store.run(unknown).status == store.group(group).status == "running"
+
+
+def test_a_machine_without_an_id_is_known_until_its_next_boot(
+    here: RunProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(run_process, "MACHINE_ID", tmp_path / "none")
+    before = this_process()
+    assert before is not None
+    assert present_status("running", encode(replace(before, start_ticks=1))) == "interrupted"
+    (tmp_path / "boot_id").write_text("the next one\n")
+    monkeypatch.setattr(run_process, "BOOT_ID", tmp_path / "boot_id")
+    assert present_status("running", encode(before)) == "running"
+
+
+WHOLE = encode(RunProcess("host", "boot", "namespace", 1, 1))
+
+
+@pytest.mark.parametrize("found", [{}, [], {"pid": 1}, {**WHOLE, "pid": -1}, {**WHOLE, "pid": 2**40}])
+def test_a_damaged_process_is_one_clear_line(found: object) -> None:
+    with pytest.raises(UsageError, match="database: RunProcess"):
+        present_status("running", found)
+
+
+def test_a_run_of_an_older_schema_stays_running(url: str, here: RunProcess) -> None:
+    with Store.open(url) as store:
+        run = begin(store)
+    with connected(url) as connection:
+        command.downgrade(config(connection), "0024")
+    if "://" not in url:
+        assert [text.rpartition(", ")[2] for _, text in latest_runs(Path(url), "")] == ["running"]
+    with Store.open(url) as store:
+        assert store.run(run).status == "running"
