@@ -25,8 +25,10 @@ NARROW = (torch.float16, torch.bfloat16)
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """Returns torch-mlir's own table with the operations of this file, for ``run_decompositions``."""
+    table = torch_decompositions()
+    softmaxes = (ATEN.softmax.int, ATEN._softmax.default, ATEN.log_softmax.int, ATEN._log_softmax.default)  # noqa: SLF001
     return {
-        **torch_decompositions(),
+        **table,
         ATEN.gelu.default: _gelu,
         ATEN.clamp.default: _clamp,
         ATEN.hardtanh.default: lambda x, least=-1.0, greatest=1.0: _clamp(x, least, greatest),
@@ -49,24 +51,24 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.mean.default: _in_f32(ATEN.mean.default),
         ATEN.sum.dim_IntList: _in_f32(ATEN.sum.dim_IntList),
         ATEN.sum.default: _in_f32(ATEN.sum.default),
-        ATEN.softmax.int: _of_scalars(ATEN.softmax.int),
-        ATEN._softmax.default: _of_scalars(ATEN._softmax.default),  # noqa: SLF001
-        ATEN.log_softmax.int: _of_scalars(ATEN.log_softmax.int),
-        ATEN._log_softmax.default: _of_scalars(ATEN._log_softmax.default),  # noqa: SLF001
+        **{each: _of_scalars(each, table.get(each)) for each in softmaxes},
         ATEN.clamp.Tensor: _clamp_by_tensors,
         ATEN.var.correction: _variance,
         ATEN.var_mean.correction: _variance_and_mean,
         ATEN.bucketize.Tensor: _bucketize,
-        ATEN.linspace.default: _linspace,
+        ATEN.linspace.default: _of_floats(table[ATEN.linspace.default]),
     }
 
 
-def _of_scalars(softmax: Any) -> Callable[..., Any]:
-    """Returns a softmax that gives a tensor without dimensions one, which torch-mlir never ends with."""
+def _of_scalars(softmax: Any, decomposed: Callable[..., Any] | None) -> Callable[..., Any]:
+    """Returns a softmax that gives a tensor without dimensions one, which torch-mlir never ends with.
 
-    def computed(x: torch.Tensor, _dim: int, *arguments: Any, **keywords: Any) -> Any:
+    Other tensors are left to ``decomposed``, torch-mlir's own decomposition; None: it has none.
+    """
+
+    def computed(x: torch.Tensor, dim: int, *arguments: Any, **keywords: Any) -> Any:
         if x.dim():
-            return NotImplemented
+            return NotImplemented if decomposed is None else decomposed(x, dim, *arguments, **keywords)
         return softmax(x.reshape(1), 0, *arguments, **keywords).reshape(())
 
     return computed
@@ -111,10 +113,15 @@ def _bucketize(
     return low.to(torch.int32) if out_int32 else low
 
 
-def _linspace(*_: Any, dtype: torch.dtype | None = None, **_keywords: Any) -> Any:
-    if dtype is not None and not dtype.is_floating_point:
-        raise UsageError("linspace of integers is not supported: its steps are rounded otherwise")
-    return NotImplemented
+def _of_floats(linspace: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns torch-mlir's decomposition of linspace with a refusal of integers."""
+
+    def computed(*arguments: Any, dtype: torch.dtype | None = None, **keywords: Any) -> Any:
+        if dtype is not None and not dtype.is_floating_point:
+            raise UsageError("linspace of integers is not supported: its steps are rounded otherwise")
+        return linspace(*arguments, dtype=dtype, **keywords)
+
+    return computed
 
 
 def _in_f32(operation: Any) -> Callable[..., Any]:
