@@ -120,7 +120,7 @@ class FakeTarget(AbstractCompiler, AbstractEvaluator, AbstractBaselineSource):
     baseline_threads = 1
 
     def machine(self) -> Machine:
-        return Machine("fake", "none", "avx2", False, 1, 2, 0, 0, 0, 1 << 30)
+        return Machine("fake", "none", "avx512", False, 1, 2, 0, 0, 0, 1 << 30)
 
     def compiler(self) -> Compiler:
         return Compiler("fake 1.0", (), "0" * 64)

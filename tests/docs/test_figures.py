@@ -15,7 +15,9 @@ import pytest
 
 from benchmarks.gpu_check.budget import TOTAL_S
 from tests.docs.guide import BLOCK, ROOT
+from tests.targets.cpu.dishonest_kernels import FAULTING
 from tuner.analysis import alignment
+from tuner.analysis.comparison import WIDTH_LIMIT
 from tuner.analysis.paired_slowdown import PERCENTILES, SlowdownLimits
 from tuner.fleet.reconnecting_session import RETRY_LIMIT_S
 from tuner.fleet.settings import FleetSettings
@@ -23,7 +25,9 @@ from tuner.fleet.tables import BLOB_LIMIT_BYTES
 from tuner.library.dispatch.first_use import LEAST_GAIN
 from tuner.programs.run.sampled.sampled_launches import REFERENCES_LIMIT_S
 from tuner.regression.gate import SESSIONS_LIMIT
+from tuner.runtime.cpu.guarded_arrays import FAULTING_BYTES
 from tuner.runtime.timing import SAMPLE_S
+from tuner.simulator.ptx.engine import SECONDS_LIMIT
 
 DOCS = ROOT / "docs"
 COMPUTED = "results.md"  # whole: test_results_page.py
@@ -127,6 +131,16 @@ def settings() -> Iterator[tuple[str, str]]:
         "concepts/how-results-are-made.md",
         "has a 95 % bootstrap interval",
     )  # tuner.runtime.timing.summarize
+    yield "concepts/how-results-are-made.md", "the 95 % interval of the ratio contains 1"
+    yield (
+        "concepts/how-results-are-made.md",
+        f"the interval is wider than {WIDTH_LIMIT * 100:.0f} % to a side",
+    )
+    yield "concepts/glossary.md", "so no share is above 100 %"
+    yield "concepts/what-is-verified.md", f"{FAULTING_BYTES >> 20} MiB on each side fault"
+    yield "concepts/what-is-verified.md", f"reads or writes more than {FAULTING_BYTES >> 20} MiB away"
+    yield from (("concepts/what-is-verified.md", f"| {name} |") for name in FAULTING)
+    yield "guides/programs.md", f"or {SECONDS_LIMIT:.0f} seconds of the processor in one loop"
     yield "guides/report.md", "time with its 95 % interval"
     yield "guides/gpu-check.md", f"within {math.ceil(TOTAL_S / 60)} minutes"
     yield "guides/gpu-check.md", "cut those above 40 MiB"  # as the command below does: split -b 40M

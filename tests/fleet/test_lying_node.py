@@ -12,6 +12,7 @@ from tests.fleet.lying_node import LIES
 from tests.fleet.recorded_runs import TARGET, calm_trials, replayed, trials_of, tuned_on_fleet
 from tuner.analysis.run_difference import differences
 from tuner.core.errors import Failure, Stage
+from tuner.core.possible_outcome import most_flop_per_s
 from tuner.fleet.install import install
 from tuner.fleet.local_nodes import LocalNodes
 from tuner.fleet.server import session
@@ -67,9 +68,10 @@ def test_a_trial_that_every_outcome_lies_about_is_a_failure_and_the_others_stay(
     with liar(empty_url, tmp_path, "2"):
         tuned = tuned_on_fleet(empty_url, settings)
     (reason,) = refused(tuned, empty_url).values()
+    limit = most_flop_per_s(settings.problem, tuned.run.machine, settings.threads) / 1e9
     assert reason == (
         "evaluate: 3 outcomes were refused, the last of node liar: evaluate of trial 2: "
-        "found a time of 1e-09 s, 2.458e+05 GFLOP/s, allowed at most 896 on such a machine"
+        f"found a time of 1e-09 s, 2.458e+05 GFLOP/s, allowed at most {limit:.4g} on such a machine"
     )
     trials = trials_of(empty_url, tuned.run.id)
     others = [trial for trial in trials if trial.number != 2]

@@ -37,6 +37,7 @@ NOT_COPIED = ("__pycache__", "bundle", "cli", "db", "fleet", "library", "output"
 MAKES_NO_CODE = {
     *("core/errors.py", "core/machine.py", "core/record.py", "core/target.py"),  # outcomes and ports
     "core/pass_seconds.py",
+    "core/typed_arguments.py",  # checks arguments of the Python API
     "mlir/fingerprint.py",
     "mlir/lowering_stages.py",
     "mlir/tile_permission.py",  # to run code

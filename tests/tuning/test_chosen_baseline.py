@@ -111,11 +111,6 @@ def test_a_recording_decides_its_baseline(tmp_path: Path) -> None:
         run_settings(request, fakes.composition())
 
 
-def test_a_baseline_is_a_word() -> None:
-    with pytest.raises(UsageError, match="baseline: found 3, allowed a word"):
-        RunRequest(PROBLEM, baseline=3)  # type: ignore[arg-type]
-
-
 def test_the_cpu_says_what_is_unknown_before_anything_is_tuned() -> None:
     parts = fakes.composition((TargetStatus("cpu", True, "here"),))
     cpu = dataclasses.replace(parts.kinds["cpu"], baselines=KINDS["cpu"].baselines)

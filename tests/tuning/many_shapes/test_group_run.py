@@ -64,7 +64,8 @@ def test_all_problems_share_one_budget_and_each_is_an_ordinary_run(store: Store)
         assert each.run.roofline == fakes.ROOFLINE
     times = [best.best_s for best in found.best if best is not None and best.best_s is not None]
     assert found.total_s == pytest.approx(sum(c * t for c, t in zip(COUNTS, times, strict=True)))
-    assert repr(found) == f"TunedGroup(1: 3 problems, done, 15 trials; {found.total_s:.4g} s in all)"
+    seconds = f"{found.total_s:.4g} s in all, {found.reliability.word}"
+    assert repr(found) == f"TunedGroup(1: 3 problems, done, 15 trials; {seconds})"
 
 
 def test_seconds_of_the_runs_are_those_of_the_group(store: Store) -> None:

@@ -11,6 +11,7 @@ from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import Problem
 from tuner.core.target_name import CPU, TargetName
 from tuner.core.time_text import seconds_text
+from tuner.db.store import Store
 from tuner.library.dispatch.chosen import BASELINE, FIRST_USE, Chosen
 from tuner.library.dispatch.first_use import (
     BoundCandidate,
@@ -24,7 +25,7 @@ from tuner.library.dispatch.rule import DispatchRule
 from tuner.library.dispatch.rule_file import read_rule
 from tuner.library.dispatch.space_of_problems import SpaceOfProblems
 from tuner.run_history.best_known import best_here
-from tuner.run_history.opened_store import open_known
+from tuner.run_history.which_database import which_database
 from tuner.tuning.composition import Composition
 
 TRIED = 3  # configurations that are timed at the first use of a shape without tuned neighbours
@@ -114,7 +115,7 @@ class Resolver:
 
     def _stored(self, problem: Problem) -> Ranked | None:
         """Returns the best stored trial of exactly this problem; None where the database has none."""
-        with open_known(self._db) as store:
+        with Store.open_or_empty(which_database(self._db)) as store:  # measuring creates it
             try:
                 best = best_here(store, self._composition, problem, CPU, self._threads).best
             except UsageError:
