@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 
 from tuner.mlir.bindings import Type, Value, ir
-from tuner.mlir.rewrite.building import value
+from tuner.mlir.rewrite.building import line_of, value
 
 PREDICATE_BITS = 64  # of the predicate attribute of arith.cmpf
 # arith's oeq, ogt, olt, ole: false where an operand is NaN
@@ -48,13 +50,13 @@ class Term:
         """Creates ``arith.divf``, rounded once."""
         return self._binary("div", other)
 
-    def __lshift__(self, count: int) -> "Term":
+    def __lshift__(self, count: "Term | int") -> "Term":
         """Creates the left shift of an integer."""
-        return self._made("arith.shli", self, self.constant(count))
+        return self._made("arith.shli", self, self._of(count))
 
-    def __rshift__(self, count: int) -> "Term":
+    def __rshift__(self, count: "Term | int") -> "Term":
         """Creates the arithmetic right shift of an integer, which extends the sign."""
-        return self._made("arith.shrsi", self, self.constant(count))
+        return self._made("arith.shrsi", self, self._of(count))
 
     def __and__(self, other: "Term | int") -> "Term":
         """Creates the bitwise and; of i1, the conjunction."""
@@ -83,6 +85,17 @@ class Term:
     def is_nan(self) -> "Term":
         """Creates the test of a float for NaN; returns the i1 result."""
         return self._compared(UNORDERED, self)
+
+    def all(self) -> "Term":
+        """Creates the conjunction of the elements of a vector of i1; returns it as i1; of i1, this term."""
+        if not self._is_vector:
+            return self
+        kind, found = ir.VectorType(self.value.type), self.value
+        if kind.rank == 1:
+            attribute = ir.Attribute.parse("#vector.kind<and>")
+            return Term(value("vector.reduction", kind.element_type, found, kind=attribute))
+        lines = [Term(line_of(found, number)) for number in range(kind.shape[0])]
+        return reduce(and_, lines).all()
 
     def replaced(self, where: "Term", by: "Term | float") -> "Term":
         """Creates a select; returns the term that is ``by`` where ``where`` (i1) is true, else ``self``."""
