@@ -18,6 +18,7 @@ pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 from torch import nn  # noqa: E402 - after the skip
 
 import tuner.torch  # noqa: E402
+from tests.programs.exports.export import Function  # noqa: E402
 from tuner.programs.run.grouped_function import GroupedFunction  # noqa: E402
 from tuner.programs.torch_models.exported_module import export_module  # noqa: E402
 from tuner.programs.torch_models.tensor_program import TensorProgram  # noqa: E402
@@ -231,3 +232,33 @@ def test_an_index_out_of_range_is_an_error_as_in_eager_mode() -> None:
                 call(i + wrong, x)
         for one, other in zip(program(i, x), module(i, x), strict=True):
             assert torch.equal(one, other)
+
+
+def test_a_class_out_of_range_is_an_error() -> None:
+    functional = nn.functional
+    x, i = torch.randn(4, 5).log_softmax(1), torch.tensor([0, 3, 2, 4])
+    program = tuner.torch.compile(
+        Function(lambda x, i: (functional.one_hot(i, 5), functional.nll_loss(x, i, reduction="none"))), (x, i)
+    )
+    alone = tuner.torch.compile(Function(lambda i: functional.one_hot(i, 5)), (i,))
+    for wrong in (i + 1, i - 1, i + 2**40):
+        with pytest.raises(IndexError, match="index must be"):
+            program(x, wrong)
+        with pytest.raises(IndexError, match="index must be"):
+            alone(wrong)
+    classes, losses = program(x, i)
+    assert torch.equal(classes, functional.one_hot(i, 5))
+    assert torch.equal(losses, functional.nll_loss(x, i, reduction="none"))
+    ignored = torch.tensor([-100, 3, -100, 4])
+    loss = tuner.torch.compile(Function(functional.nll_loss), (x, i))
+    equal(loss(x, ignored), functional.nll_loss(x, ignored))
+    with pytest.raises(IndexError):
+        loss(x, i + 1)
+
+
+def test_a_class_out_of_range_is_an_error_under_torch_compile() -> None:
+    i = torch.tensor([0, 3, 2, 4])
+    compiled: Any = torch.compile(lambda i: nn.functional.one_hot(i, 5), backend="tuner")
+    assert torch.equal(compiled(i), nn.functional.one_hot(i, 5))
+    with pytest.raises((IndexError, RuntimeError)):
+        compiled(i + 1)

@@ -21,6 +21,33 @@ HOLES = torch.tensor(
 )
 SMALL = torch.stack([torch.zeros(9), torch.full((9,), 1e-4), GRID[0]])
 BOUNDARIES = torch.tensor([1.0, -1.5, 0.0, 100.0, -100.0])
+HUGE = torch.tensor([1e18, -1e30, 3.4e38, 0.5, INF, NAN, -0.0, 2.0**32, 6e4] * 3)
+TENTHS = torch.tensor([0.1, 0.3, -0.1, 0.7, 16777216.0, 3.4e38, INF, NAN])
+WHOLE = torch.tensor([0, 1, 16777216, 16777217, 16777219, 2**31 - 1, -16777217], dtype=torch.int32)
+
+
+def turns(x: Any) -> tuple[Any, ...]:
+    return x.sin(), x.cos(), x.tan()
+
+
+def compared(x: Any) -> tuple[Any, ...]:
+    numbers: tuple[float, ...] = (
+        0.1,
+        0.3,
+        0.5,
+        16777217.0,
+        16777217,
+        2147483648.0,
+        2**53 + 1,
+        1e300,
+        INF,
+        NAN,
+    )
+    if not x.is_floating_point():
+        numbers = tuple(each for each in numbers if isinstance(each, float))
+    return tuple(each for y in numbers for each in (x < y, x <= y, x == y, x != y, x > y, y > x, y <= x))
+
+
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "clamp": (lambda x: (x.clamp(-1, 1), x.clamp(min=0.5), x.clamp(max=2)), SPECIAL),
     "clamp of integers": (lambda x: (x.clamp(1, 3),), torch.arange(6)),
@@ -54,6 +81,17 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
         lambda x: (torch.bucketize(x, BOUNDARIES), torch.bucketize(x, BOUNDARIES, right=True)),
         SPECIAL,
     ),
+    "turns of large numbers": (turns, HUGE),
+    "turns of large numbers in f64": (turns, HUGE.double() ** 3),
+    "comparisons with numbers": (compared, TENTHS),
+    "comparisons of integers with floats": (compared, WHOLE),
+    "comparisons of i64 with floats": (compared, WHOLE.long() * 2**31),
+    "thresholds": (
+        lambda x: (F.threshold(x, 0.1, 5.0), F.hardshrink(x, 0.1), F.softplus(x, threshold=0.3)),
+        TENTHS,
+    ),
+    "thresholds of integers": (lambda x: (F.threshold(x, 0.5, 3.5),), WHOLE),
+    "classes": (lambda x: (F.one_hot(x, 5), F.one_hot(x[0] % 2, 2)), torch.tensor([[0, 3], [2, 4]])),
     "batch norm": (torch.nn.BatchNorm1d(9).eval(), GRID),
 }
 

@@ -1,7 +1,8 @@
 """Operations of PyTorch that torch-mlir would turn into something else, written by simpler ones.
 
 torch-mlir 20261001 exports GELU by tanh with 0.797724 for the square root of 2 / pi, which is 0.797885;
-clamp, hardtanh, hardsigmoid, minimum and maximum lose NaN; a reciprocal asserts that no element is zero;
+clamp, hardtanh, hardsigmoid, minimum and maximum lose NaN; comparisons with a Python number are in float64;
+one_hot of what is no class is zeros; a reciprocal asserts that no element is zero;
 cumulative sums become operations of a dialect that MLIR does not have. Of bf16 and f16 it adds up sums and
 means in that type, where sums of 512 numbers lose most of their bits, and rounds each step of GELU; PyTorch
 computes both in f32 and rounds once. A product of i8 into i32 (``torch._int_mm``) has no counterpart there:
@@ -20,6 +21,7 @@ from tuner.mlir.bindings import torch_decompositions
 GELU_SCALE, GELU_CUBE = math.sqrt(2 / math.pi), 0.044715  # of the approximation by tanh
 ATEN = torch.ops.aten
 BYTES_PRODUCT = ATEN._int_mm.default  # noqa: SLF001 - the only product of i8
+COMPARISONS = (ATEN.eq, ATEN.ne, ATEN.lt, ATEN.le, ATEN.gt, ATEN.ge)
 NARROW = (torch.float16, torch.bfloat16)
 
 
@@ -57,6 +59,10 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.var_mean.correction: _variance_and_mean,
         ATEN.bucketize.Tensor: _bucketize,
         ATEN.linspace.default: _of_floats(table[ATEN.linspace.default]),
+        ATEN.one_hot.default: _one_hot,
+        ATEN.threshold.default: _threshold,
+        ATEN.softplus.default: _softplus,
+        **{each.Scalar: _compared(each.Scalar) for each in COMPARISONS},
     }
 
 
@@ -72,6 +78,59 @@ def _of_scalars(softmax: Any, decomposed: Callable[..., Any] | None) -> Callable
         return softmax(x.reshape(1), 0, *arguments, **keywords).reshape(())
 
     return computed
+
+
+def _compared(comparison: Any) -> Callable[..., Any]:
+    """Returns a comparison that rounds the number to the type of x, integers to the default dtype before.
+
+    PyTorch does both where the number is a float; torch-mlir compares in float64.
+    """
+
+    def computed(x: torch.Tensor, number: float) -> Any:
+        if not x.is_floating_point() and isinstance(number, float):
+            x = x.to(torch.get_default_dtype())
+        elif not x.is_floating_point() or _rounded(number, x.dtype) == number or number != number:
+            return NotImplemented
+        return comparison(x, _rounded(number, x.dtype))
+
+    return computed
+
+
+def _rounded(number: float, dtype: torch.dtype) -> float:
+    """Returns the number of a type of floats that is nearest to a number, infinity beyond the largest."""
+    number = _rounded(number, torch.float32) if dtype in NARROW else number  # twice, as PyTorch
+    if dtype is torch.float64 or not math.isfinite(number):
+        return float(number)
+    info = torch.finfo(dtype)
+    if abs(number) >= info.max / (2 - info.eps) * (2 - info.eps / 2):
+        return math.copysign(math.inf, number)
+    place = max(math.frexp(number)[1], math.frexp(info.tiny)[1]) - round(-math.log2(info.eps)) - 1
+    return math.ldexp(round(math.ldexp(number, -place)), place)
+
+
+def _one_hot(x: torch.Tensor, classes: int = -1) -> Any:
+    """Reads each class from a table of the classes, so that one out of range is an error."""
+    if classes < 1:
+        return NotImplemented
+    numbers = torch.arange(classes)
+    return (ATEN.embedding.default(numbers.unsqueeze(1), x) == numbers).long()
+
+
+def _threshold(x: torch.Tensor, least: float, number: float) -> torch.Tensor:
+    """Rounds to whole numbers what is compared with integers; compares narrow floats in f32."""
+    if not x.is_floating_point():
+        return torch.where(x <= int(least), int(number), x)
+    return torch.where(_wide(x) <= least, _like(x, number), x)
+
+
+def _softplus(x: torch.Tensor, beta: float = 1, threshold: float = 20) -> torch.Tensor:
+    wide = _wide(x)
+    scaled = wide * beta
+    return torch.where(scaled > threshold, wide, torch.log1p(torch.exp(scaled)) / beta).to(x.dtype)
+
+
+def _wide(x: torch.Tensor) -> torch.Tensor:
+    return x.float() if x.dtype in NARROW else x
 
 
 def _clamp_by_tensors(
@@ -138,7 +197,7 @@ def _in_f32(operation: Any) -> Callable[..., Any]:
 def _gelu(x: torch.Tensor, approximate: str = "none") -> Any:
     if approximate == "none":  # torch-mlir's is right for what is not narrow
         return ATEN.gelu.default(x.float()).to(x.dtype) if x.dtype in NARROW else NotImplemented
-    wide = x.float() if x.dtype in NARROW else x
+    wide = _wide(x)
     inner = GELU_SCALE * (wide + GELU_CUBE * (wide * wide * wide))
     return (0.5 * wide * (1 + torch.tanh(inner))).to(x.dtype)
 
@@ -197,7 +256,7 @@ def _rms_norm(
     x: torch.Tensor, shape: list[int], weight: Any = None, eps: float | None = None
 ) -> torch.Tensor:
     """Sums squares of narrow floats in f32; an eps of None is the epsilon of the type of x."""
-    wide = x.float() if x.dtype in NARROW else x
+    wide = _wide(x)
     dims = list(range(-len(shape), 0))
     least = torch.finfo(x.dtype).eps if eps is None else eps
     found = wide * torch.rsqrt((wide * wide).mean(dims, keepdim=True) + least)
