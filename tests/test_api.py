@@ -81,6 +81,31 @@ def test_runs_takes_the_fields_of_a_query(database: str) -> None:
         tuner.runs(database, color="red")
 
 
+@pytest.mark.mlir
+def test_a_strategy_of_ones_own_space_without_a_configuration_is_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    composition = real_candidates()
+    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", lambda: composition)
+    space, db = tmp_path / "mine.yaml", tmp_path / "results.db"
+    constraint = "extends: default\nstrategies:\n  matmul_cpu_packed:\n    constraints: ['m / 0 > 1']\n"
+    space.write_text(constraint)
+    why = "^'m / 0 > 1' leaves strategy matmul_cpu_packed none of [0-9]+ combinations, as it divides by zero$"
+    problem = tuner.Matmul(16, 32, 16)
+    with brief_remeasurement():
+        with pytest.warns(UserWarning, match=why) as warned:
+            run = tuner.tune(problem, "cpu", 1, space=space, db=db)
+        with pytest.warns(UserWarning, match=why) as again:
+            tuner.resume(run.run.id, db, trials=2)
+        tuner.resume(run.run.id, db, trials=3, progress=True)
+        tuner.tune(
+            tuner.Matmul(1, 16, 16), "cpu", 1, db=db
+        )  # shipped strategies need not suit it: no warning
+    assert [each.filename for each in (*warned, *again)] == [__file__] * 2
+    assert [str(each.message) for each in warned] == [str(each.message) for each in again]
+    assert f"note: {warned[0].message}\n" in capsys.readouterr().err
+
+
 def test_load_best_loads_the_script_of_the_best(database: str) -> None:
     run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
     assert run.best is not None

@@ -1,6 +1,7 @@
 """The Python API: ``tune``, ``tune_many``, ``matmul``, ``resume``, ``history``, ``export``, ``load_best``."""
 
 import contextlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -9,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.moments import parse_seconds
 from tuner.core.problem import Problem
-from tuner.core.runs import StoredTrial
+from tuner.core.runs import RunSettings, StoredTrial
 from tuner.core.typed_arguments import typed_arguments
 from tuner.run_history.past_runs import asked_query, asked_runs, past_runs, past_trials
 from tuner.run_history.trials import Trials
 from tuner.run_history.which_database import database_text, naming_database
-from tuner.tuning.events import Event, Observer
+from tuner.tuning.events import Event, Observer, RunStarted
 from tuner.tuning.many_shapes.group_events import GroupEvent, GroupObserver
 from tuner.tuning.many_shapes.tuned_group import TunedGroup
 from tuner.tuning.run_request import RunRequest
@@ -52,6 +53,8 @@ def tune(
 
     The search ends after ``trials`` or ``budget``, whichever is reached first. The fastest trials are then
     timed again, interleaved, and the best trial is selected. Every trial is stored in the results database.
+    A strategy of your own search space, or of your own, without a configuration that its constraints allow is
+    left out with a warning at the end; with ``progress`` it is a note at the start.
 
     Args:
         problem: what to compute, as returned by ``tuner.Matmul`` or ``tuner.BatchMatmul``.
@@ -372,8 +375,20 @@ def _session(
     from tuner.tuning.interruption import Interruption
     from tuner.tuning.parts.real import real_composition
 
-    with naming_database(db), opened(db) as store, _observer(observe, progress) as given:
-        tuned = work(real_composition(), store, Interruption(), given)
+    empty: list[str] = []
+
+    def watch(event: Event) -> None:
+        if isinstance(event, RunStarted) and event.empty and not _is_shipped(event.settings):
+            empty.extend(event.empty)
+        if observe is not None:
+            observe(event)
+
+    try:
+        with naming_database(db), opened(db) as store, _observer(watch, progress) as given:
+            tuned = work(real_composition(), store, Interruption(), given)
+    finally:
+        for why in () if progress else empty:  # which prints it
+            warnings.warn(why, stacklevel=4)  # at the call of the public function, which is checked before
     if tuned.is_interrupted:
         raise KeyboardInterrupt(
             f"run {tuned.run.id} is stored; go on with: tuner tune --resume {tuned.run.id}{database_text(db)}"
@@ -381,20 +396,27 @@ def _session(
     return tuned
 
 
+def _is_shipped(settings: RunSettings) -> bool:
+    """Returns whether search space and scripts are the shipped ones, which need not suit every size."""
+    from tuner.space.file.reading import load_space_file
+    from tuner.space.file.shipped import default_space_file
+
+    is_own = any(each.path is not None for each in settings.strategies)
+    return not is_own and settings.space_yaml == load_space_file(default_space_file()).text
+
+
 @contextlib.contextmanager
-def _observer(own: Observer | None, progress: bool) -> Iterator[Observer]:
+def _observer(own: Observer, progress: bool) -> Iterator[Observer]:
     """Context manager: gives the caller's observer, combined with one that prints where ``progress``."""
     from tuner.output.progress import progress as telling
-    from tuner.tuning.events import ignore
 
-    observe = own or ignore
     if not progress:
-        yield observe
+        yield own
         return
     with telling() as report:
 
         def both(event: Event) -> None:
-            observe(event)
+            own(event)
             report(event)
 
         yield both

@@ -18,7 +18,7 @@ FILE_NAME = re.compile(
 )  # in the comment that a file's block begins with
 STEP_TIMEOUT_S = 300.0
 # The copy is what is imported, and compiled once for all processes.
-KEPT_OUT = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
+KEPT_OUT = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "TUNER_DB")
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,9 @@ def sections(page: str) -> dict[str, tuple[Block, ...]]:
 def blocks_of(text: str) -> tuple[Block, ...]:
     """Returns the fenced blocks of a text."""
     return tuple(Block(*found) for found in BLOCK.findall(text))
+
+
+OWN_DATABASE = Path("data", "tuner", "tuner.db")  # of a copy's folder: the user's own
 
 
 class Copy:
@@ -95,7 +98,7 @@ class Copy:
             **variables,
             "PATH": f"{self.folder / 'bin'}:{variables['PATH']}",
             "PYTHONPATH": str(self.folder),
-            "TUNER_DB": f"sqlite:///{self.folder / 'guide.db'}",
+            "XDG_DATA_HOME": str(self.folder / "data"),
         }
         done = subprocess.run(
             ["bash", "-ec", commands],

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.guide import ROOT, Block, Copy, sections
+from tests.docs.guide import OWN_DATABASE, ROOT, Block, Copy, sections
 from tuner.api import history
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul
@@ -32,7 +32,7 @@ def files_of(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 def test_a_strategy_is_found_tuned_and_exported(copy: Copy) -> None:
     copy.follow(GUIDES["A strategy"])
-    records = [trial.record for trial in history(f"sqlite:///{copy.folder / 'guide.db'}") if trial.record]
+    records = [trial.record for trial in history(f"sqlite:///{copy.folder / OWN_DATABASE}") if trial.record]
     assert [(record.candidate.strategy, record.status) for record in records] == [
         ("my_tiles", "measured")
     ] * 2
@@ -65,5 +65,5 @@ def test_a_target_verifies_candidates_and_is_asked_for_by_name_alone(copy: Copy)
     copy.bring(*TESTS, "tests/source_files.py", "tests/test_target_kinds.py")
     printed = copy.follow(GUIDES["A target"])
     assert " passed" in printed
-    records = [trial.record for trial in history(f"sqlite:///{copy.folder / 'guide.db'}") if trial.record]
+    records = [trial.record for trial in history(f"sqlite:///{copy.folder / OWN_DATABASE}") if trial.record]
     assert [(record.target.text, record.status) for record in records] == [("busy", "verified")] * 2

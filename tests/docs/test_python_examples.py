@@ -14,6 +14,7 @@ from tests.cli.real import brief_remeasurement, real_candidates
 from tests.docs.guide import ROOT, blocks_of
 from tests.tuning import fakes
 from tuner.core.target_name import TargetName
+from tuner.db.store import Store
 from tuner.tuning.target_kind import TargetStatus
 
 
@@ -31,12 +32,18 @@ FIRST_PROGRAM = python_of("docs/getting-started/first-program.md")
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
+def empty_database(folder: Path) -> str:
+    """Returns the path of a new results database."""
+    Store.open(str(folder / "results.db")).close()
+    return str(folder / "results.db")
+
+
 @pytest.fixture
 def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives the real compiler, search and measurement, with a database of their own."""
     composition = real_candidates()
     monkeypatch.setattr("tuner.tuning.parts.real.real_composition", lambda: composition)
-    monkeypatch.setenv("TUNER_DB", str(tmp_path / "results.db"))
+    monkeypatch.setenv("TUNER_DB", empty_database(tmp_path))
     monkeypatch.chdir(ROOT)
 
 
@@ -60,7 +67,7 @@ def test_a_problem_is_tuned_exported_and_called(
 def test_a_module_is_compiled_called_and_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
     pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
-    monkeypatch.setenv("TUNER_DB", str(tmp_path / "results.db"))
+    monkeypatch.setenv("TUNER_DB", empty_database(tmp_path))
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     exec(MODULE, names)

@@ -49,6 +49,20 @@ def test_a_file_on_the_host_does_the_same(tmp_path: Path) -> None:
     np.testing.assert_allclose(c, a @ b, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("is_given", [False, True])
+def test_a_named_database_that_is_missing_is_one_clear_line(
+    is_given: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = tmp_path / "missing.db"
+    monkeypatch.setenv("TUNER_DB", "" if is_given else str(missing))
+    with pytest.raises(UsageError) as caught:
+        tuner.compile_program(TEXT, "cpu", db=missing if is_given else None)
+    option = f" --db {missing}" if is_given else ""
+    assert caught.value.message == f"database sqlite:///{missing}: no such file"
+    assert caught.value.hint == f"tuner tune matmul 512x512x512{option}"
+    assert not missing.exists()
+
+
 def test_a_graph_reads_its_arguments_anew() -> None:
     program: Any = tuner.compile_program(TEXT, "simulator", scripts={PROBLEM: first_script(PROBLEM).text})
     a, b, c = arrays()

@@ -50,8 +50,8 @@ def compile_program(
         order: for the simulator: order in which work of several streams runs, "fifo", "lifo" or "random".
         seed: for the simulator: seed of a random order.
         db: for the CPU: path or URL of a results database, whose best trials schedule groups of operations;
-            None: the default one, if there is one. A group that was not tuned takes the configuration of a
-            similar one, or its first.
+            None: that of ``TUNER_DB``, else the user's own, if there is one. A group that was not tuned takes
+            the configuration of a similar one, or its first.
         threads: for the CPU: on how many threads groups of operations run, 1 to 256, the caller's among
             them; more than there are processors are slow. Groups with little work, and programs that are
             computed as a whole, run on the caller's thread alone.
@@ -64,7 +64,8 @@ def compile_program(
         graph. Close the function with ``close()``.
 
     Raises:
-        UsageError: an argument does not fit, or the payload does not parse or is no valid program.
+        UsageError: an argument does not fit, a named database does not exist, or the payload does not parse
+            or is no valid program.
         CandidateError: the payload cannot be lowered, or the compiler failed, crashed or timed out.
         DeviceError: the GPU or its driver refused.
 
@@ -88,6 +89,7 @@ def compile_program(
     from tuner.programs.request import ProgramRequest
     from tuner.programs.support import program_support
     from tuner.run_history.opened_store import known_url
+    from tuner.run_history.which_database import naming_database
     from tuner.tuning.parts.real import real_composition
     from tuner.tuning.target_choice import resolve_target
 
@@ -99,8 +101,9 @@ def compile_program(
     bound = tuple((scripts or {}).items())
     text = payload_text(payload)
     open_device = program_support(resolved, composition).open_device
-    with named_in_errors("payload" if text == payload else str(payload), text):
+    with naming_database(db):
         database = known_url(db) if resolved.is_on_cpu else ""
+    with named_in_errors("payload" if text == payload else str(payload), text):
         compiled = compile_in_child(ProgramRequest(text, resolved, entry, options, bound, database=database))
     if open_device is None:
         from tuner.programs.execution import host_function

@@ -35,19 +35,22 @@ def open_existing(named: str | Path | None) -> Store:
     """
     url = which_database(named)
     if is_missing(url):
-        line = f"database {parse_address(url).shown}: no such file"
-        raise UsageError(line, tune_command(TaskQuery()))
+        raise _no_such_file(url)
     return Store.open_existing(url)
 
 
 def known_url(named: str | Path | None) -> str:
-    """Returns the path or URL of a results database that exists; "" for a default one that does not.
+    """Returns the path or URL of a results database that exists; "" for the user's own where there is none.
 
-    Raises UsageError where ``named`` is given and does not exist.
+    Raises UsageError where ``named`` or the environment names one that does not exist.
     """
     url = which_database(named)
     if not is_missing(url):
         return url
-    if named is None:
-        return ""
-    raise UsageError(f"database {parse_address(url).shown}: no such file", tune_command(TaskQuery()))
+    if is_named(named):
+        raise _no_such_file(url)
+    return ""
+
+
+def _no_such_file(url: str) -> UsageError:
+    return UsageError(f"database {parse_address(url).shown}: no such file", tune_command(TaskQuery()))

@@ -1,6 +1,7 @@
 """torch.compile(backend="tuner"): graphs are taken or left and counted; parameters may change."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from torch import nn  # noqa: E402
 from torch.autograd import forward_ad  # noqa: E402
 
 import tuner.torch  # noqa: E402
+from tuner.core.errors import UsageError  # noqa: E402
 from tuner.programs.torch_models import dynamo_backend  # noqa: E402
 
 X = torch.linspace(-2, 2, 64).reshape(4, 16)
@@ -183,3 +185,10 @@ def test_a_backend_that_fails_leaves_eager(monkeypatch: pytest.MonkeyPatch) -> N
         found = torch.compile(lambda x: torch.sort(x)[0], backend="tuner")(X)
     equal(found, torch.sort(X)[0])
     assert tuner.torch.graph_counts().left == 2
+
+
+def test_a_named_database_that_is_missing_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TUNER_DB", str(tmp_path / "missing.db"))
+    module = torch.fx.symbolic_trace(torch.nn.Linear(4, 2).eval())
+    with pytest.raises(UsageError, match=r"missing.db: no such file"):
+        dynamo_backend.backend(module, (torch.ones(3, 4),))

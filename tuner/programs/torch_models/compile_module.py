@@ -35,8 +35,8 @@ def compile(  # noqa: A001 - as torch.compile
         module: a module, in ``eval`` mode where that matters, or a program of ``torch.export.export``.
         arguments: example inputs, a tuple; () of an exported program.
         keywords: example keyword inputs.
-        db: path or URL of a results database, whose best trials schedule the groups of operations; None: the
-            default one, if there is one.
+        db: path or URL of a results database, whose best trials schedule the groups of operations; None:
+            that of ``TUNER_DB``, else the user's own, if there is one.
         threads: that the program runs on, 1 to 256, whatever ``torch.set_num_threads`` was given.
 
     Returns:

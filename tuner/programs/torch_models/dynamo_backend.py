@@ -21,6 +21,7 @@ from tuner.programs.torch_models.exported_module import export_module
 from tuner.programs.torch_models.lowering import first_line
 from tuner.programs.torch_models.tensor_program import TensorProgram
 from tuner.programs.torch_models.weight_contents import State, WeightContents
+from tuner.run_history.opened_store import known_url
 from tuner.runtime.process_locks import thread_lock
 
 NAME = "tuner"
@@ -98,7 +99,7 @@ def backend(graph: torch.fx.GraphModule, inputs: Sequence[Any], **_options: Any)
         A function of the graph's inputs.
 
     Raises:
-        Nothing: what cannot be compiled is left.
+        UsageError: ``TUNER_DB`` names a database that does not exist. What cannot be compiled is left.
 
     Example:
         >>> import torch
@@ -108,6 +109,7 @@ def backend(graph: torch.fx.GraphModule, inputs: Sequence[Any], **_options: Any)
         ...     module(torch.ones(3, 4)).shape
         torch.Size([3, 2])
     """
+    known_url(None)  # a wrong name would leave every graph
     try:
         compiled = _BoundGraph(graph, tuple(inputs))
     except TunerError as error:
