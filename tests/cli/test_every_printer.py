@@ -26,6 +26,7 @@ from tuner.db.store import Store
 from tuner.library.c import c_text
 from tuner.library.entries import entry_of
 from tuner.library.library_document import document_of, header
+from tuner.mlir.fingerprint import PACKAGE
 from tuner.run_history.best_trials import best_results
 from tuner.run_history.trials import Trials
 from tuner.tuning.interruption import Interruption
@@ -230,8 +231,8 @@ def test_all_trials_of_a_disturbed_search_are_marked_not_only_those_that_were_ti
 
 def test_only_listed_modules_divide_one_time_by_another() -> None:
     found = {
-        str(path.relative_to(ROOT / "tuner"))
-        for path in (ROOT / "tuner").rglob("*.py")
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
         if any(map(_is_ratio_of_times, ast.walk(ast.parse(path.read_text()))))
     }
     assert found == DIVISIONS.keys()
@@ -255,7 +256,7 @@ def _name(node: ast.expr) -> str:
 def test_times_are_written_by_one_function_with_their_digits() -> None:
     found = [
         path.name
-        for path in (ROOT / "tuner").rglob("*.py")
+        for path in PACKAGE.rglob("*.py")
         if path.name != "api.py" and MICROSECONDS.search(path.read_text())  # an example of a docstring
     ]
     assert found == []
