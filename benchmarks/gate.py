@@ -91,7 +91,8 @@ def _decision(
     bench: AbstractBench, entry: GateEntry, current: BoundRecord, share: float, iterations: int
 ) -> Decision:
     started_s = time.monotonic()
-    result = compared(bench, entry, current, SlowdownLimits())
+    spare_cores = real_composition().machine().physical_cores - entry.threads
+    result = compared(bench, entry, current, SlowdownLimits(), spare_cores)
     seconds = time.monotonic() - started_s
     decision = Decision(entry.problem.shape, share, iterations, result, seconds, os.getloadavg()[0])
     print(_line(decision), file=sys.stderr, flush=True)

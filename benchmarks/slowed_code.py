@@ -49,8 +49,8 @@ def calibrated(bench: AbstractBench, base: BoundRecord, share: float) -> int:
     assert base.record.median_s is not None
     first = round(FIRST_SHARE * base.record.median_s / SECONDS_PER_ITERATION)
     longer = replace(base, artifact=slowed(base.artifact, first))
-    taken = tuple(itertools.islice(turns(bench, base, longer), SESSIONS))
-    whole = tuple(session for session in taken if session is not None)
+    taken = tuple(itertools.islice(turns(bench, base, longer, spare_cores=0), SESSIONS))
+    whole = tuple(session.times for session in taken if session is not None)
     if len(whole) < SESSIONS:
         raise SystemExit("the slowed code does not run")
     return round(first * share / paired_slowdown(whole).median)

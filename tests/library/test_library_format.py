@@ -192,7 +192,7 @@ def test_the_cost_of_each_entry_is_in_the_header() -> None:
     (file,) = library_format.write_library(ENTRIES[1:2])
     lines = [line for line in file.content.decode().splitlines() if line.startswith("// ")]
     (cost,) = [line for line in lines if "in the library, against its script alone: tensors " in line]
-    assert cost.count(" time (99 % interval ") == 2
+    assert cost.count("99 % interval") == 2
     assert file.name == "library.mlir"
 
 

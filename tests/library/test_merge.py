@@ -31,7 +31,7 @@ def test_the_faster_of_two_stays(is_turned: bool) -> None:
     (duel,) = found.duels
     assert (duel.kept, duel.left) == ("fast.mlir", "slow.mlir")
     assert duel.slowdown.median > 0.2
-    assert duel.line.startswith("matmul 64x128x128 f32 nn none: from fast.mlir; that of slow.mlir takes +")
+    assert duel.line.startswith("matmul 64x128x128 f32 nn none: from fast.mlir; that of slow.mlir: +")
 
 
 def test_equal_schedules_and_other_problems_are_not_timed() -> None:

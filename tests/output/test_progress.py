@@ -1,4 +1,5 @@
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -7,6 +8,7 @@ from rich.progress import Progress
 from tests.trials import measurement, run, trial
 from tests.tuning.fakes import MACHINE, settings
 from tuner.core.processors import PresentLoad
+from tuner.core.reliability import unreliable
 from tuner.core.runs import Counts
 from tuner.output.progress import (
     LiveProgress,
@@ -43,6 +45,8 @@ def test_a_trial_line_reports_counts_best_and_time_left() -> None:
         line
         == "5/10 trials: 3 measured, 2 failed, 1 reused (same code); best 1 us (1.024 GFLOP/s); 10 s left"
     )
+    disturbed = trial_line(replace(DONE, best_reliability=unreliable("load")), settings(trials=10))
+    assert "best 1 us (1.024 GFLOP/s), unreliable: load; 10 s left" in disturbed
     assert "left" not in trial_line(DONE, settings(trials=None, budget_s=5.0))
     assert trial_line(DONE, settings(trials=None, budget_s=60.0)).startswith("5 trials: ")
 
@@ -92,6 +96,10 @@ def test_the_share_done_is_that_of_the_nearer_budget(
         ),
         (MachineBusy(3, PresentLoad(0.1, 0.9), 2), "note: the hypervisor gives 0.9 of 2 away; times will"),
         (BaselineMeasured(BASELINE), "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"),
+        (
+            BaselineMeasured(BASELINE, unreliable("load")),
+            "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s), unreliable: load",
+        ),
         (BaselineFailed("no BLAS"), "baseline: not measured: no BLAS"),
         (RemeasurementStarted(8), "final re-measurement: timing the best 8 again, interleaved"),
         (NoiseMeasured(0.0123), "noise floor: 1.23%"),

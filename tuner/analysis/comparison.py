@@ -1,7 +1,7 @@
 """What may be said of two times: their ratio with its confidence interval, or the reason why there is none.
 
-Whatever prints or returns a ratio of measured times asks ``comparison`` or ``paired_comparison``, and writes
-it by the properties of ``Comparable``.
+Whatever prints or returns a ratio of measured times asks ``comparison``, ``paired_comparison`` or, for times
+of several sessions, ``session_comparison``, and writes it by the properties of ``Comparable``.
 """
 
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tuner.analysis.paired_ratio import measurement_of, paired_ratio
+from tuner.analysis.paired_slowdown import PairedSlowdown
 from tuner.analysis.slowdown import slowdown
 from tuner.core.median_interval import MedianInterval
 from tuner.core.record import Measurement
@@ -23,8 +24,9 @@ class Comparable:
     """The ratio of two times that were taken interleaved while the machine was quiet, and that differ."""
 
     ratio: float  # of the medians, measured over reference: 1.02 takes 2 % longer
-    interval: Interval  # 95 %, by the bootstrap; does not contain 1
+    interval: Interval  # of ``level`` percent, by the bootstrap; does not contain 1
     noise: float  # A/A noise floor, below the difference
+    level: int = 95  # percent
 
     @property
     def speed(self) -> float:
@@ -33,7 +35,7 @@ class Comparable:
 
     @property
     def speed_interval(self) -> Interval:
-        """Returns the 95 % confidence interval of ``speed`` as (low, high)."""
+        """Returns the confidence interval of ``speed`` as (low, high)."""
         return 1 / self.interval[1], 1 / self.interval[0]
 
     @property
@@ -43,7 +45,7 @@ class Comparable:
 
     @property
     def longer_interval(self) -> Interval:
-        """Returns the 95 % confidence interval of ``longer`` as (low, high)."""
+        """Returns the confidence interval of ``longer`` as (low, high)."""
         return self.interval[0] - 1, self.interval[1] - 1
 
     @property
@@ -71,7 +73,13 @@ class Comparable:
     def longer_text(self) -> str:
         """Returns the relative difference with its interval: '+3.0% time (95 % interval +2.0% .. +4.0%)'."""
         low, high = self.longer_interval
-        return f"{self.longer:+.1%} time (95 % interval {low:+.1%} .. {high:+.1%})"
+        return f"{self.longer:+.1%} time ({self.level} % interval {low:+.1%} .. {high:+.1%})"
+
+    @property
+    def ratio_text(self) -> str:
+        """Returns the ratio of the times with its interval: '1.030 (95 % interval 1.020 .. 1.040)'."""
+        low, high = self.interval
+        return f"{self.ratio:.3f} ({self.level} % interval {low:.3f} .. {high:.3f})"
 
 
 def faster_text(speed: MedianInterval) -> str:
@@ -84,14 +92,12 @@ class NotComparable:
     """The reason why no ratio of two measured times may be printed, such as too few samples."""
 
     reason: str  # one clause, to print
-    interval: Interval | None = (
-        None  # 95 %, of measured over reference; None: the times are no evidence of one
-    )
+    interval: Interval | None = None  # of measured over reference; None: the times are no evidence of one
     is_equal: bool = False  # the times are precise enough, and not distinguishable
 
     @property
     def speed_interval(self) -> Interval | None:
-        """Returns the 95 % interval of the speed relative to the reference; None where there is none."""
+        """Returns the interval of the speed relative to the reference; None where there is none."""
         return None if self.interval is None else (1 / self.interval[1], 1 / self.interval[0])
 
 
@@ -108,6 +114,18 @@ def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) ->
     found = slowdown(ours, reference)
     interval = (1 + found.interval[0], 1 + found.interval[1])
     return _ratio_or_reason(1 + found.median, interval, evidence.noise or 0.0)
+
+
+def session_comparison(found: PairedSlowdown, objection: str = "") -> Comparable | NotComparable:
+    """Returns what ``comparison`` does, of codes that were timed interleaved in several sessions.
+
+    The interval is that of 99 %. ``objection``: why the sessions are no evidence of a ratio; "" where they
+    are.
+    """
+    interval = (1 + found.interval[0], 1 + found.interval[1])
+    if objection:
+        return NotComparable(objection, interval)
+    return _ratio_or_reason(1 + found.median, interval, found.noise, 99)
 
 
 def paired_comparison(
@@ -141,16 +159,18 @@ def ratio_document(compared: Comparable | NotComparable) -> dict[str, Any]:
     }
 
 
-def _ratio_or_reason(ratio: float, interval: Interval, noise: float) -> Comparable | NotComparable:
+def _ratio_or_reason(
+    ratio: float, interval: Interval, noise: float, level: int = 95
+) -> Comparable | NotComparable:
     """Returns the ratio, or why it is none: a wide interval, or times not distinguishable."""
     low, high = interval
-    text = f"the 95 % interval of the ratio of times is {low:.2f} .. {high:.2f}"
+    text = f"the {level} % interval of the ratio of times is {low:.2f} .. {high:.2f}"
     if (high - low) / 2 > WIDTH_LIMIT * ratio:
         return NotComparable(f"unknown, {text}", interval)
     if low <= 1 <= high:
-        text = f"the 95 % interval of the ratio of times is {low:.3f} .. {high:.3f}"
+        text = f"the {level} % interval of the ratio of times is {low:.3f} .. {high:.3f}"
         return NotComparable(f"not distinguishable, {text}", interval, is_equal=True)
     if abs(ratio - 1) <= noise:
         text = f"the ratio of times is within {low:.3f} .. {high:.3f}, the noise floor is {noise:.1%}"
         return NotComparable(f"not distinguishable, {text}", interval, is_equal=True)
-    return Comparable(ratio, interval, noise)
+    return Comparable(ratio, interval, noise, level)

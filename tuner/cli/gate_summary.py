@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from tuner.analysis.comparison import Comparable
 from tuner.core.time_text import seconds_text
 from tuner.output.fitted_table import table_lines
 from tuner.output.formatting import count_text, one_line
@@ -9,7 +10,7 @@ from tuner.output.formatting import count_text, one_line
 if TYPE_CHECKING:
     from tuner.regression.gate import GateResult
 
-HEADER = ("problem", "result", "slowdown", "99 % interval", "noise", "then", "now")
+HEADER = ("problem", "result", "slowdown", "99 % interval", "noise", "then", "now", "reliable")
 SPARED = ("noise", "99 % interval")  # columns that a narrow terminal loses first
 
 
@@ -42,16 +43,21 @@ def gate_document(results: "tuple[GateResult, ...]") -> dict[str, Any]:
 
 
 def gate_line(result: "GateResult") -> str:
-    """Returns the result of one kernel as a progress line: status, slowdown with interval, reason."""
+    """Returns the result of one kernel as a progress line: status, slowdown with interval, reason.
+
+    A slowdown that may not be printed is replaced by why not.
+    """
     return f"{result.entry.key}: {result.status.value},{_slowdown_text(result)} {result.reason}"
 
 
 def _slowdown_text(result: "GateResult") -> str:
-    """Returns the slowdown of a kernel with its interval; '' if the kernel was not timed."""
+    """Returns the slowdown of a kernel with its interval, or why none is printed; '' if it was not timed."""
     if result.slowdown is None:
         return ""
-    low, high = result.slowdown.interval
-    return f" {result.slowdown.median:+.1%} (99 % interval {low:+.1%} .. {high:+.1%}),"
+    compared = result.compared
+    if isinstance(compared, Comparable):
+        return f" {compared.longer_text},"
+    return f" {result.reliability.text if result.reliability.unreliable else compared.reason},"
 
 
 def _head(results: "tuple[GateResult, ...]") -> str:
@@ -71,10 +77,12 @@ def _piped(cells: tuple[str, ...]) -> str:
 def _times(result: "GateResult") -> tuple[str, ...]:
     slowdown = result.slowdown
     if slowdown is None or result.then_s is None or result.now_s is None:
-        return ("-",) * 5
+        return ("-",) * 6
     low, high = slowdown.interval
-    noise = (f"{slowdown.median:+.1%}", f"{low:+.1%} .. {high:+.1%}", f"{slowdown.noise:.1%}")
-    return (*noise, seconds_text(result.then_s), seconds_text(result.now_s))
+    compared = result.compared
+    longer = compared.longer_percent_text if isinstance(compared, Comparable) else "-"
+    noise = (longer, f"{low:+.1%} .. {high:+.1%}", f"{slowdown.noise:.1%}")
+    return (*noise, seconds_text(result.then_s), seconds_text(result.now_s), result.reliability.word)
 
 
 def _escaped(text: str) -> str:
@@ -83,7 +91,7 @@ def _escaped(text: str) -> str:
 
 
 def _entry_document(result: "GateResult") -> dict[str, Any]:
-    entry, slowdown = result.entry, result.slowdown
+    entry, slowdown, compared = result.entry, result.slowdown, result.compared
     return {
         "problem": entry.problem.key,
         "target": entry.target.text,
@@ -92,13 +100,15 @@ def _entry_document(result: "GateResult") -> dict[str, Any]:
         "status": result.status.value,
         "passed": result.status.passes,
         "reason": result.reason,
-        "slowdown": None if slowdown is None else slowdown.median,
+        "slowdown": compared.longer if isinstance(compared, Comparable) else None,
+        "slowdown_unknown": None if isinstance(compared, Comparable) else compared.reason,
         "interval": None if slowdown is None else list(slowdown.interval),
         "noise": None if slowdown is None else slowdown.noise,
         "sessions": result.sessions,
         "then_s": result.then_s,
         "now_s": result.now_s,
-        "recorded_s": entry.measurement.median_s,
+        "reliability": result.reliability.text,
+        "recorded_s": entry.measurement.median_s,  # alone, when the file was written
         "recorded_machine": entry.machine,
         "recorded_compiler": entry.compiler,
     }

@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
+from tuner.analysis.comparison import Comparable
 from tuner.core.time_text import seconds_text
 
 if TYPE_CHECKING:
+    from tuner.core.reliability import Reliability
     from tuner.regression.script_check import ScriptCheck
 
 
@@ -19,29 +21,35 @@ def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
         case CheckFinding.FAILED | CheckFinding.COMPILED:
             return [check.reason]
         case CheckFinding.VERIFIED:
-            time = "" if check.median_s is None else f"{seconds_text(check.median_s)}, "
-            return [f"correct; {time}{check.reason}"]
+            if check.median_s is None:
+                return [f"correct; {check.reason}"]
+            time = f"{seconds_text(check.median_s)} ({check.reliability.text})"
+            return [f"correct; {time}, {check.reason}"]
         case CheckFinding.CANNOT_TELL:
             return [f"correct; cannot tell if slower: {check.reason}", *_time_lines(check, recorded_s)]
         case CheckFinding.NOT_SLOWER | CheckFinding.SLOWER:
             return [f"correct; {check.finding.value} {check.reason}", *_time_lines(check, recorded_s)]
 
 
-def check_document(check: "ScriptCheck", recorded_s: float | None) -> dict[str, Any]:
+def check_document(check: "ScriptCheck", recorded_s: float | None, recorded: "Reliability") -> dict[str, Any]:
     """Returns the JSON document of ``tuner check --json``.
 
-    ``ratio`` is 1 + the slowdown since the recording, relative to reference kernels; null if not comparable.
-    ``recorded_s`` is the time in the script's header, seconds per call.
+    ``ratio`` is 1 + the slowdown since the recording, relative to reference kernels; null where none may be
+    printed, and ``ratio_unknown`` is then the reason. ``recorded_s`` is the time in the script's header,
+    seconds per call, and ``recorded`` how reliable it is.
     """
     from tuner.regression.script_check import CheckFinding
 
-    slowdown = check.slowdown
+    compared = check.compared
     return {
         "correct": check.finding not in (CheckFinding.FAILED, CheckFinding.COMPILED),
         "median_s": check.median_s,
+        "reliability": check.reliability.text,
         "recorded_s": recorded_s,
-        "ratio": None if slowdown is None else 1 + slowdown.median,
-        "interval": None if slowdown is None else [1 + end for end in slowdown.interval],
+        "recorded_reliability": None if recorded_s is None else recorded.text,
+        "ratio": compared.ratio if isinstance(compared, Comparable) else None,
+        "ratio_unknown": None if isinstance(compared, Comparable) else compared.reason,
+        "interval": None if compared.interval is None else list(compared.interval),
         "finding": check.finding.value,
         "reason": check.reason,
         "sessions": check.sessions,
@@ -52,9 +60,13 @@ def check_document(check: "ScriptCheck", recorded_s: float | None) -> dict[str, 
 def _time_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
     assert check.median_s is not None
     assert recorded_s is not None
-    time = f"time   {seconds_text(check.median_s)}, recorded {seconds_text(recorded_s)}"
-    if check.slowdown is None:
-        return [time]
-    low, high = check.slowdown.interval
-    ratio = f"{1 + check.slowdown.median:.3f} (99 % interval {1 + low:.3f} .. {1 + high:.3f})"
-    return [time, f"ratio  {ratio}, {check.sessions} sessions"]
+    lines = [
+        f"time      {seconds_text(check.median_s)}, recorded {seconds_text(recorded_s)}",
+        f"reliable  {check.reliability.answer}",
+    ]
+    compared = check.compared
+    if isinstance(compared, Comparable):
+        lines.append(f"ratio     {compared.ratio_text}, {check.sessions} sessions")
+    elif compared.is_equal:
+        lines.append(f"ratio     {compared.reason}, {check.sessions} sessions")
+    return lines

@@ -1,6 +1,6 @@
 """How reliable times are: noise, drift of reference codes, load of the machine, number of samples."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tuner.core.drift import drift
@@ -79,6 +79,19 @@ def reliability_alone(
         if symptom
         else unknown("timed alone, its noise is not known")
     )
+
+
+def reliability_of_sessions(objections: Sequence[str]) -> Reliability:
+    """Returns how reliable times of several sessions are; ``objections``: per session, "" for a quiet one.
+
+    They are unreliable where half of the sessions or more were disturbed: those that look quiet may not be.
+    """
+    disturbed = [each for each in objections if each]
+    if not objections:
+        return unknown("nothing was timed")
+    if 2 * len(disturbed) < len(objections):
+        return RELIABLE
+    return unreliable(f"{len(disturbed)} of {len(objections)} sessions were disturbed: {disturbed[-1]}")
 
 
 def round_quality(

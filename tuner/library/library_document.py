@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import dataclass, field
 
+from tuner.analysis.comparison import Comparable, session_comparison
 from tuner.analysis.paired_slowdown import PairedSlowdown
 from tuner.core.candidate import Candidate, Value
 from tuner.core.dataclass_json import decode, encode, form, known_part, parsed
@@ -169,6 +170,6 @@ def _cost_text(cost: OutliningCost | None) -> str:
 
 
 def slowdown_text(found: PairedSlowdown) -> str:
-    """Returns how much longer a code takes: "+1.0% time (99 % interval -1.0% .. +3.0%, noise 0.8%)"."""
-    low, high = found.interval
-    return f"{found.median:+.1%} time (99 % interval {low:+.1%} .. {high:+.1%}, noise {found.noise:.1%})"
+    """Returns how much longer a code takes: "+2.0% time (99 % interval +1.0% .. +3.0%)", or why unknown."""
+    compared = session_comparison(found)
+    return compared.longer_text if isinstance(compared, Comparable) else compared.reason

@@ -32,9 +32,7 @@ class Duel:
     @property
     def line(self) -> str:
         """Returns one line: what stays, and how much longer the other schedule takes."""
-        return (
-            f"{self.problem.key}: from {self.kept}; that of {self.left} takes {slowdown_text(self.slowdown)}"
-        )
+        return f"{self.problem.key}: from {self.kept}; that of {self.left}: {slowdown_text(self.slowdown)}"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tuner.core.errors import error_lines
 from tuner.core.problem import Problem
+from tuner.core.reliability import Reliability
 from tuner.core.runs import RunSettings
 from tuner.core.time_text import seconds_text
 from tuner.output.formatting import count_text, first_points_text, one_line, speed_text
@@ -131,9 +132,10 @@ def event_line(event: Event, settings: RunSettings | None = None) -> str:
             return f"{text}; {first}{empty}" if first else f"{text}{empty}"
         case MachineBusy():
             return _busy_line(event)
-        case BaselineMeasured(baseline):
+        case BaselineMeasured(baseline, trust):
             assert settings is not None
-            return f"baseline: {baseline.name} {_pace(settings.problem, baseline.measurement.median_s)}"
+            pace = _pace(settings.problem, baseline.measurement.median_s)
+            return f"baseline: {baseline.name} {pace}{_doubt(trust)}"
         case BaselineFailed(reason):
             return f"baseline: not measured: {reason}"
         case RemeasurementStarted() | NoiseMeasured() | RoundLost():
@@ -178,13 +180,18 @@ def trial_line(event: TrialDone, settings: RunSettings) -> str:
         text += f", {counts.reused} reused (same code)"  # as that of a trial of this run or an earlier one
     if event.best is not None:
         assert event.best.median_s is not None
-        text += f"; best {_pace(event.best.problem, event.best.median_s)}"
+        text += f"; best {_pace(event.best.problem, event.best.median_s)}{_doubt(event.best_reliability)}"
     left_s = time_left_s(event, settings)
     return text + (f"; {left_s:.0f} s left" if left_s else "")
 
 
 def _pace(problem: Problem, median_s: float) -> str:
     return f"{seconds_text(median_s)} ({speed_text(gflop_per_s(problem, median_s))})"
+
+
+def _doubt(trust: Reliability) -> str:
+    """Returns the mark of a time that a disturbed machine gave; the noise of others is not known yet."""
+    return f", {trust.text}" if trust.unreliable else ""
 
 
 def time_left_s(event: TrialDone, settings: RunSettings) -> float | None:

@@ -1,11 +1,13 @@
 """Whether today's compiler makes slower code: each candidate is timed interleaved with its recorded code."""
 
 import enum
+import math
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tuner.analysis.comparison import Comparable, NotComparable, session_comparison
 from tuner.analysis.paired_slowdown import (
     LEAST_SESSIONS,
     Finding,
@@ -19,7 +21,9 @@ from tuner.core.bench import AbstractBench, BoundRecord
 from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import Failure, UsageError
 from tuner.core.record import Measurement, Record
-from tuner.core.runs import RunSettings, StoredTrial
+from tuner.core.reliability import Reliability
+from tuner.core.round_quality import reliability_of_sessions, round_quality
+from tuner.core.runs import NOT_TIMED, RunSettings, StoredTrial
 from tuner.core.target import Effort, Script
 from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.regression.gate_file import GateEntry
@@ -27,6 +31,7 @@ from tuner.regression.reevaluation import EvaluationCase, bench_of, evaluated, k
 from tuner.tuning.composition import Composition
 from tuner.tuning.needs_check import require_offered
 from tuner.tuning.outcome_source import Bind
+from tuner.tuning.remeasurement import noise_of
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -61,6 +66,25 @@ class GateResult:
     sessions: int = 0
     now_s: float | None = None  # median over the sessions' medians
     then_s: float | None = None  # seconds per call of the recorded code, timed today
+    reliability: Reliability = NOT_TIMED  # of ``then_s`` and ``now_s``
+
+    @property
+    def compared(self) -> Comparable | NotComparable:
+        """Returns the ratio of the current code's time to the recorded code's, or why there is none.
+
+        The status needs no ratio: the sessions are interleaved, and other load lengthens both codes.
+        """
+        if self.slowdown is None:
+            return NotComparable(self.reason)
+        return session_comparison(self.slowdown, self.reliability.unreliable)
+
+
+@dataclass(frozen=True)
+class GateSession:
+    """One timing session of recorded and current code."""
+
+    times: InterleavedSession
+    objection: str  # why its times cannot be relied on; "" where they can
 
 
 def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial) -> GateEntry:
@@ -121,26 +145,31 @@ def check_entry(
             return GateResult(entry, GateStatus.SAME_CODE, _same_code_text(composition, entry))
         if not isinstance(current.record.outcome, Measurement):
             return GateResult(entry, GateStatus.FAILED, _why_no_time(current.record))
-        return compared(bench, entry, current, limits)
+        machine = composition.outcomes(entry.target).machine(entry.target)
+        return compared(bench, entry, current, limits, machine.physical_cores - entry.threads)
 
 
 def compared(
-    bench: AbstractBench, entry: GateEntry, current: BoundRecord, limits: SlowdownLimits
+    bench: AbstractBench,
+    entry: GateEntry,
+    current: BoundRecord,
+    limits: SlowdownLimits,
+    spare_cores: int,
 ) -> GateResult:
     """Times the current code interleaved with an entry's recorded code until the result is clear.
 
     Sessions are added until they show a slowdown or rule one out by ``limits``, at most 30; otherwise the
-    status is UNCLEAR. FAILED where either code does not run.
+    status is UNCLEAR. FAILED where either code does not run. ``spare_cores``: cores without a timed thread.
     """
     then = BoundRecord(entry_record(entry), Script("", entry.script_sha256), entry.artifact)
-    taken: list[InterleavedSession] = []
-    for session in turns(bench, then, current):
+    taken: list[GateSession] = []
+    for session in turns(bench, then, current, spare_cores):
         if session is None:
             return GateResult(entry, GateStatus.FAILED, _missing_text(bench, then))
         taken.append(session)
         if len(taken) < LEAST_SESSIONS:
             continue
-        slowdown = paired_slowdown(tuple(taken))
+        slowdown = paired_slowdown(tuple(each.times for each in taken))
         finding = finding_of(slowdown, len(taken), limits)
         if finding is not Finding.UNCLEAR:
             break
@@ -148,23 +177,35 @@ def compared(
 
 
 def turns(
-    bench: AbstractBench, then: BoundRecord, current: BoundRecord
-) -> Iterator[InterleavedSession | None]:
+    bench: AbstractBench, then: BoundRecord, current: BoundRecord, spare_cores: int
+) -> Iterator[GateSession | None]:
     """Yields up to 30 sessions, each of which loads old and new code anew and times them interleaved.
 
-    ``then`` is the old code, which is also loaded twice to measure the noise. Yields None and ends where
-    either code fails.
+    ``then`` is the old code, which is also loaded twice to measure the noise. ``spare_cores``: cores without
+    a timed thread. Yields None and ends where either code fails.
     """
+    quietest_s = math.inf  # of the reference kernel
     for _ in range(SESSIONS_LIMIT):
-        first, again, now = bench.remeasure((then, then, current), SESSION_EFFORT).times
+        found = bench.remeasure((then, then, current), SESSION_EFFORT)
+        first, again, now = found.times
         if first is None or again is None or now is None:
             yield None
             return
-        yield InterleavedSession(first.samples_s, again.samples_s, now.samples_s)
+        host = first.host
+        quietest_s = quietest_s if host is None else min(quietest_s, host.anchor_s)
+        quality = round_quality(
+            noise_of(first, again),
+            None if found.baseline is None else found.baseline.measurement,
+            host,
+            quietest_anchor_s=None if host is None else quietest_s,
+            spare_cores=spare_cores,
+        )
+        times = InterleavedSession(first.samples_s, again.samples_s, now.samples_s)
+        yield GateSession(times, quality.unreliable)
 
 
 def _result(
-    entry: GateEntry, status: GateStatus, slowdown: PairedSlowdown, taken: tuple[InterleavedSession, ...]
+    entry: GateEntry, status: GateStatus, slowdown: PairedSlowdown, taken: tuple[GateSession, ...]
 ) -> GateResult:
     return GateResult(
         entry,
@@ -174,13 +215,14 @@ def _result(
         len(taken),
         _median(taken, lambda session: session.now_s),
         _median(taken, lambda session: session.then_s),
+        reliability_of_sessions(tuple(each.objection for each in taken)),
     )
 
 
 def _median(
-    taken: tuple[InterleavedSession, ...], samples_of: Callable[[InterleavedSession], tuple[float, ...]]
+    taken: tuple[GateSession, ...], samples_of: Callable[[InterleavedSession], tuple[float, ...]]
 ) -> float:
-    return statistics.median(statistics.median(samples_of(session)) for session in taken)
+    return statistics.median(statistics.median(samples_of(session.times)) for session in taken)
 
 
 def _bind(composition: Composition, case: EvaluationCase, strategy: ChosenStrategy) -> Bind:

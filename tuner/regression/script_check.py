@@ -4,9 +4,9 @@ import enum
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tuner.analysis.comparison import NotComparable, comparison
+from tuner.analysis.comparison import Comparable, NotComparable, comparison, session_comparison
 from tuner.analysis.paired_slowdown import (
     LEAST_SESSIONS,
     Finding,
@@ -20,7 +20,9 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure
 from tuner.core.record import Measurement, Verdict
 from tuner.core.recorded_round import RecordedRound
-from tuner.core.round_quality import Evidence, round_quality
+from tuner.core.reliability import RELIABLE, Reliability, unreliable
+from tuner.core.round_quality import Evidence, reliability_alone, round_quality
+from tuner.core.runs import NOT_TIMED
 from tuner.core.target import Script
 from tuner.regression.gate import SESSION_EFFORT
 from tuner.regression.reevaluation import EvaluationCase, bench_of, evaluated
@@ -62,6 +64,15 @@ class ScriptCheck:
     slowdown: PairedSlowdown | None = None  # relative to the references; None: not comparable
     sessions: int = 0  # number of sessions of the slowdown
     hint: str = ""  # command to type where the recorded time is missing or unreliable
+    reliability: Reliability = NOT_TIMED  # of ``median_s``
+
+    @property
+    def compared(self) -> Comparable | NotComparable:
+        """Returns the ratio of today's time to the recorded one, relative to the references, or why none."""
+        if self.slowdown is None:
+            return NotComparable(self.reason)
+        objection = self.reason if self.finding is CheckFinding.CANNOT_TELL else self.reliability.unreliable
+        return session_comparison(self.slowdown, objection)
 
 
 @dataclass(frozen=True)
@@ -115,18 +126,24 @@ def checked(
             if current.record.is_compiled_only:
                 return ScriptCheck(CheckFinding.COMPILED, "; ".join(outcome.notes))
             return ScriptCheck(CheckFinding.VERIFIED, f"{outcome.elements} elements verified, nothing timed")
-        if provenance.median_s is None:
-            return ScriptCheck(CheckFinding.VERIFIED, "no time recorded", outcome.median_s)
         machine = composition.outcomes(provenance.target).machine(provenance.target)
+        spare_cores = machine.physical_cores - provenance.threads
+        alone = ScriptCheck(
+            CheckFinding.VERIFIED,
+            "no time recorded",
+            outcome.median_s,
+            reliability=reliability_alone(outcome.host, quietest_anchor_s=None, spare_cores=spare_cores),
+        )
+        if provenance.median_s is None:
+            return alone
         if not machine.is_named(provenance.machine):
             reason = f"it was recorded on another machine, {provenance.machine}"
-            return ScriptCheck(CheckFinding.CANNOT_TELL, reason, outcome.median_s)
+            return replace(alone, finding=CheckFinding.CANNOT_TELL, reason=reason)
         if provenance.unreliable:
             reason = f"the recorded time is unreliable: {provenance.unreliable}"
-            return ScriptCheck(
-                CheckFinding.CANNOT_TELL, reason, outcome.median_s, hint=_recorded_again(provenance)
-            )
-        return compared(bench, current, provenance, limits, machine.physical_cores - provenance.threads)
+            hint = _recorded_again(provenance)
+            return replace(alone, finding=CheckFinding.CANNOT_TELL, reason=reason, hint=hint)
+        return compared(bench, current, provenance, limits, spare_cores)
 
 
 def _baseline(composition: Composition, provenance: ScriptProvenance) -> str:
@@ -175,12 +192,14 @@ def compared(
     medians_s = [each.kernel.median_s for each in quiet or disturbed if each.kernel is not None]
     if not medians_s:
         return ScriptCheck(CheckFinding.FAILED, BROKEN)
-    if conclusion is None or (_is_busy(quiet, disturbed) and not conclusion[0].passes):
+    is_busy = _is_busy(quiet, disturbed)
+    if conclusion is None or (is_busy and not conclusion[0].passes):
         conclusion = (CheckFinding.CANNOT_TELL, _why_undecided(quiet, disturbed))
+    reliability = unreliable(_why_undecided(quiet, disturbed)) if is_busy else RELIABLE
     whole = None if slowdown is None else slowdown.whole
     is_to_record = provenance.round is None and conclusion[0] is CheckFinding.CANNOT_TELL
     hint = _recorded_again(provenance) if is_to_record else ""
-    return ScriptCheck(*conclusion, statistics.median(medians_s), whole, len(quiet), hint)
+    return ScriptCheck(*conclusion, statistics.median(medians_s), whole, len(quiet), hint, reliability)
 
 
 def _sessions(

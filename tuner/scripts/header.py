@@ -12,7 +12,7 @@ from tuner.core.errors import UsageError
 from tuner.core.printable import printable
 from tuner.core.problem import WARM, Problem
 from tuner.core.recorded_round import RecordedRound, Seconds
-from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
+from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability, unreliable
 from tuner.core.target_name import TargetName
 from tuner.core.time_text import interval_text, seconds_text
 from tuner.scripts.needed_instructions import instructions_needed
@@ -63,6 +63,12 @@ class ScriptProvenance:
         """Raises ValueError for a median without its interval, or an interval without a median."""
         if (self.median_s is None) != (self.interval_s is None):
             raise ValueError("median_s and interval_s: one of them is missing")
+
+    @property
+    def time_reliability(self) -> Reliability:
+        """Returns how reliable the time is; that of an older script by what its header says."""
+        is_old = self.reliability == NOT_RECORDED and self.unreliable
+        return unreliable(self.unreliable) if is_old else self.reliability
 
     @property
     def gflop_per_s(self) -> float | None:

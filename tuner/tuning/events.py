@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from tuner.core.machine import Machine
 from tuner.core.processors import PresentLoad
 from tuner.core.record import Record
-from tuner.core.runs import Baseline, Counts, RunSettings
+from tuner.core.reliability import Reliability
+from tuner.core.runs import NOT_TIMED, Baseline, Counts, RunSettings
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class BaselineMeasured:
     """Event: the baseline was timed, alone in a separate process or interleaved with the top-k candidates."""
 
     baseline: Baseline
+    reliability: Reliability = NOT_TIMED  # of its time
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class TrialDone:
     counts: Counts
     best: Record | None  # fastest so far
     elapsed_s: float  # of all sessions of the run
+    best_reliability: Reliability = NOT_TIMED  # of the best's time, which was taken alone
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,10 @@ from tuner.core.bench import AbstractBench, BoundRecord
 from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError
 from tuner.core.machine import Roofline
-from tuner.core.round_quality import round_quality
-from tuner.core.runs import Baseline, Proposal, Run, TrialQuery
+from tuner.core.record import Measurement
+from tuner.core.reliability import Reliability
+from tuner.core.round_quality import Evidence, reliability_alone, reliability_in_round, round_quality
+from tuner.core.runs import NOT_TIMED, REPLAYED, Baseline, Proposal, Run, TrialQuery
 from tuner.core.timing_round import RoundQuality, TimedRound
 from tuner.tuning.events import (
     BaselineFailed,
@@ -96,7 +98,10 @@ class RunSteps:
         if not progress.take(number, record):
             return False
         self._store.record(trial_id, record, bound.script.text, elapsed_s)
-        self._observe(TrialDone(trial_id, number, record, progress.counts, progress.best, elapsed_s))
+        best, trust = progress.best, NOT_TIMED
+        if best is not None and isinstance(best.outcome, Measurement):
+            trust = self._reliability_alone(best.outcome)
+        self._observe(TrialDone(trial_id, number, record, progress.counts, best, elapsed_s, trust))
         return True
 
     def has_round(self) -> bool:
@@ -121,8 +126,6 @@ class RunSteps:
             self._lose_round(final_times.reason)
             return False
         baseline = final_times.baseline or self._timed_baseline()  # or alone, in the same minute
-        if final_times.baseline is not None:
-            self._observe(BaselineMeasured(final_times.baseline))
         self._keep_round(final_times, baseline, quietest_anchor_s(trials))
         return True
 
@@ -167,12 +170,27 @@ class RunSteps:
             None if baseline is None else baseline.measurement,
             final_times.host,
             quietest_anchor_s=anchor_s,
-            spare_cores=self.run.machine.physical_cores - self.run.settings.threads,
+            spare_cores=self._spare_cores,
         )
+        if final_times.baseline is not None:
+            evidence = Evidence(True, quality.noise, quality.unreliable)
+            trust = reliability_in_round(final_times.baseline.measurement, evidence)
+            self._observe(BaselineMeasured(final_times.baseline, trust))
         times = tuple((trial.id, measurement) for trial, measurement in final_times.times)
         self._store.add_round(self.run.id, TimedRound(quality, times, baseline))
         if final_times.noise is not None:
             self._observe(NoiseMeasured(final_times.noise))
+
+    @property
+    def _spare_cores(self) -> int:
+        """Returns the number of cores without a timed thread."""
+        return self.run.machine.physical_cores - self.run.settings.threads
+
+    def _reliability_alone(self, time: Measurement) -> Reliability:
+        """Returns how reliable a time is that was taken alone, by the readings around it."""
+        if not self.run.settings.target.has_machine:
+            return REPLAYED
+        return reliability_alone(time.host, quietest_anchor_s=None, spare_cores=self._spare_cores)
 
     def _timed_baseline(self) -> Baseline | None:
         """Returns the baseline, timed in a separate process; None where that fails, and for a group."""
@@ -185,5 +203,5 @@ class RunSteps:
         except TunerError as error:
             self._observe(BaselineFailed(str(error)))
             return None
-        self._observe(BaselineMeasured(baseline))
+        self._observe(BaselineMeasured(baseline, self._reliability_alone(baseline.measurement)))
         return baseline

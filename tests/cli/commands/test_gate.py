@@ -33,10 +33,10 @@ def test_slower_code_exits_with_1_and_a_table(tuned: Tuner, baseline: Path, tmp_
     done = tuned("gate", "--baseline", str(baseline), "--summary", str(tmp_path / "summary.md"))
     assert done.code == 1
     assert "### tuner gate: 1 of 1 kernel stopped the gate" in done.out
-    row = "| **slower** | +100.0% | +100.0% .. +100.0% | 0.0% | 1 ms | 2 ms |"
+    row = "| **slower** | +100.0% | +100.0% .. +100.0% | 0.0% | 1 ms | 2 ms | reliable |"
     assert row in done.out
     assert row in (tmp_path / "summary.md").read_text()
-    assert "fake: slower, +100.0% (99 % interval +100.0% .. +100.0%), 5 sessions" in done.err
+    assert "fake: slower, +100.0% time (99 % interval +100.0% .. +100.0%), 5 sessions" in done.err
     assert tuned("gate", "--baseline", str(baseline), "--max-slowdown", "200%").code == 0
 
 
@@ -46,6 +46,15 @@ def test_json_reports_all(tuned: Tuner, baseline: Path) -> None:
     (entry,) = document["entries"]
     assert (document["passed"], entry["status"], entry["slowdown"]) == (False, "slower", pytest.approx(1.0))
     assert (entry["recorded_s"], entry["then_s"], entry["now_s"]) == (1e-3, 1e-3, 2e-3)
+    assert (entry["slowdown_unknown"], entry["reliability"]) == (None, "reliable")
+
+
+def test_code_that_is_as_fast_has_no_ratio(tuned: Tuner, baseline: Path) -> None:
+    tuned.composition = changed(another=1)
+    (entry,) = tuned("gate", "--baseline", str(baseline), "--json").json["entries"]
+    assert (entry["status"], entry["slowdown"], entry["interval"]) == ("not slower", None, [0.0, 0.0])
+    assert entry["slowdown_unknown"].startswith("not distinguishable, the 99 % interval")
+    assert "| not slower | - | +0.0% .. +0.0% |" in tuned("gate", "--baseline", str(baseline)).out
 
 
 def test_a_reason_makes_no_markdown(tuned: Tuner, baseline: Path) -> None:

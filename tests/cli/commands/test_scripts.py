@@ -38,12 +38,16 @@ def test_a_script_as_fast_as_recorded_passes(tuned: Tuner, script: Path) -> None
     assert done.code == 0
     assert done.out == (
         "correct; not slower relative to the baseline library\n"
-        "time   1 ms, recorded 1 ms\n"
-        "ratio  1.000 (99 % interval 1.000 .. 1.000), 5 sessions\n"
+        "time      1 ms, recorded 1 ms\n"
+        "reliable  yes\n"
+        "ratio     not distinguishable, the 99 % interval of the ratio of times is 1.000 .. 1.000, "
+        "5 sessions\n"
     )
     document = tuned("check", str(script), "--json").json
     assert document.keys() >= {"correct", "median_s", "recorded_s", "ratio"}
-    assert (document["correct"], document["ratio"]) == (True, 1.0)
+    assert (document["correct"], document["ratio"], document["interval"]) == (True, None, [1.0, 1.0])
+    assert document["ratio_unknown"].startswith("not distinguishable, the 99 % interval")
+    assert (document["reliability"], document["recorded_reliability"]) == ("reliable", "reliable")
 
 
 def test_a_slower_script_fails_unless_that_is_allowed(watched: Tuner, tmp_path: Path) -> None:
@@ -51,12 +55,13 @@ def test_a_slower_script_fails_unless_that_is_allowed(watched: Tuner, tmp_path: 
     done = watched("check", path)
     assert done.code == 1
     assert "correct; slower relative to the baseline library and the reference kernel" in done.out
-    assert "ratio  1.111 (99 % interval 1.111 .. 1.111), 15 sessions" in done.out
+    assert "ratio     1.111 (99 % interval 1.111 .. 1.111), 15 sessions" in done.out
     assert watched("check", path, "--max-slowdown", "15%").code == 0
     assert watched("check", path, "--max-slowdown", "0.15").code == 0
     document = watched("check", path, "--json").json
     assert (document["correct"], document["passed"], document["finding"]) == (True, False, "slower")
     assert document["interval"] == pytest.approx([1 / 0.9, 1 / 0.9])
+    assert (document["ratio"], document["reliability"]) == (pytest.approx(1 / 0.9), "reliable")
 
 
 def test_a_check_that_shows_nothing_exits_with_3_and_says_what_to_type(tuned: Tuner, script: Path) -> None:
@@ -68,6 +73,7 @@ def test_a_check_that_shows_nothing_exits_with_3_and_says_what_to_type(tuned: Tu
     document = tuned("check", path, "--json").json
     assert (document["correct"], document["passed"], document["ratio"]) == (True, False, None)
     assert (document["finding"], document["interval"]) == ("cannot tell", None)
+    assert document["reliability"].startswith("unknown: timed alone")
 
 
 def test_a_wrong_script_fails(tuned: Tuner, script: Path) -> None:

@@ -1,18 +1,23 @@
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.library.dispatch.rules import configurations
 from tuner.core.problem import Matmul
+from tuner.core.reliability import NOT_RECORDED, RELIABLE, unreliable
 from tuner.library.dispatch.first_use import BoundCandidate, FirstUse, TimedConfiguration
 from tuner.library.dispatch.first_use_cache import FirstUseCache, FirstUseKey
 
 KEY = FirstUseKey(Matmul(64, 64, 64), "a machine", "a compiler", 1, "a library x1")
 PACKED, DIRECT = configurations()
 FOUND = FirstUse(
-    "a library x1", 2e-6, (TimedConfiguration(PACKED, 1e-6), TimedConfiguration(DIRECT, None, "why"))
+    "a library x1",
+    2e-6,
+    (TimedConfiguration(PACKED, 1e-6), TimedConfiguration(DIRECT, None, "why")),
+    RELIABLE,
 )
 
 
@@ -109,6 +114,21 @@ def test_the_fastest_is_a_configuration_asked_for_that_beats_the_baseline() -> N
     assert slow.fastest(both) is None
     assert slow.why_baseline == "faster at first use: 1 us, the best kernel 1 us"
     assert replace(FOUND, timed=FOUND.timed[1:]).why_baseline == "why"
+
+
+@pytest.mark.parametrize(
+    ("doubt", "reason"),
+    [
+        ({"reliability": unreliable("load")}, "unreliable: load"),
+        ({"no_ratio": "not distinguishable"}, "not distinguishable"),
+        ({"reliability": NOT_RECORDED}, "unknown: it was not recorded"),
+    ],
+)
+def test_times_of_a_first_use_that_are_no_evidence_are_not_called_faster(
+    doubt: dict[str, Any], reason: str
+) -> None:
+    found = replace(FOUND, baseline_s=1e-6, **doubt).why_baseline
+    assert found == f"no kernel was clearly faster at first use: 1 us, the best kernel 1 us; {reason}"
 
 
 def test_a_kernel_that_hardly_beats_the_baseline_is_not_used() -> None:

@@ -57,7 +57,8 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
     provenance = read_provenance(text, script.name)
     found = checked(composition_of(context), provenance, without_header(text), limits, seed)
     lines = wrapped(check_lines(found, provenance.median_s), screen_columns())
-    print_found(as_json, check_document(found, provenance.median_s), *lines)
+    document = check_document(found, provenance.median_s, provenance.time_reliability)
+    print_found(as_json, document, *lines)
     if found.hint:
         print(error_lines("", found.hint), file=sys.stderr)
     is_undecided = found.finding in (CheckFinding.CANNOT_TELL, CheckFinding.COMPILED)

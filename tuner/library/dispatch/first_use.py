@@ -1,15 +1,19 @@
 """The first use of a shape: a few kernels and the baseline, verified and timed once, interleaved."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import threadpoolctl
 
+from tuner.analysis.comparison import NotComparable, comparison
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError
 from tuner.core.problem import Problem
+from tuner.core.record import Measurement
 from tuner.core.recorded_round import Seconds
+from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
+from tuner.core.round_quality import Evidence, reliability_in_round, round_quality
 from tuner.core.target import Effort
 from tuner.core.time_text import seconds_text
 from tuner.library.dispatch.matmul_calls import KernelCall, KernelLoader, MatmulCall, Otherwise, numpy_product
@@ -18,9 +22,10 @@ from tuner.payload.reference import Array
 from tuner.runtime import timing
 from tuner.runtime.cpu.small_pages import copy_on_small_pages
 from tuner.targets.problem_arrays import ProblemArrays
+from tuner.tuning.remeasurement import noise_of
 from tuner.workers.timing_lock import TimingLock, holder_text
 
-EFFORT = Effort(budget_s=0.15, min_samples=5, max_samples=25)  # of each; 0.6 s for four
+EFFORT = Effort(budget_s=0.15, min_samples=5, max_samples=25)  # of each; 0.75 s for five
 DRAWS = 2  # inputs that each kernel is verified on; the second has the signs of the first flipped
 SEED = 0
 LEAST_GAIN = 0.02  # by which a kernel must beat the baseline: closer times change places from day to day
@@ -51,6 +56,8 @@ class FirstUse:
     baseline: str  # name, version and threads
     baseline_s: Seconds
     timed: tuple[TimedConfiguration, ...]
+    reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of the times
+    no_ratio: str = ""  # why the best kernel's time must not be compared with the baseline's; "": it may
 
     def fastest(self, candidates: tuple[Candidate, ...]) -> Candidate | None:
         """Returns the candidate with the least time; None where none clearly beats the baseline."""
@@ -70,8 +77,11 @@ class FirstUse:
         times = [each.median_s for each in self.timed if each.median_s is not None]
         if not times:
             return "; ".join(dict.fromkeys(each.failure for each in self.timed))
-        faster = "faster" if self.baseline_s <= min(times) else f"within {LEAST_GAIN:.0%}"
         times_text = f"{seconds_text(self.baseline_s)}, the best kernel {seconds_text(min(times))}"
+        if self.no_ratio or not self.reliability.is_reliable:
+            why = self.no_ratio if self.reliability.is_reliable else self.reliability.text
+            return f"no kernel was clearly faster at first use: {times_text}; {why}"
+        faster = "faster" if self.baseline_s <= min(times) else f"within {LEAST_GAIN:.0%}"
         return f"{faster} at first use: {times_text}"
 
     def has(self, candidates: tuple[BoundCandidate, ...]) -> bool:
@@ -98,8 +108,8 @@ def time_first_use(
 
     All are called as a user's call is, on arrays with the alignment of the problem and no more, on small
     pages, as a user's arrays may lie. A call that allocates its result is not among them. One that
-    fails is left out of the timing. Another process that times on this machine is waited for, but not for
-    long: a user waits for the product.
+    fails is left out of the timing. The baseline is timed twice, which shows the noise. Another
+    process that times on this machine is waited for, but not for long: a user waits for the product.
     """
     arrays = ProblemArrays(problem, np.random.default_rng(SEED))
     calls: dict[Candidate, KernelCall] = {}
@@ -112,8 +122,11 @@ def time_first_use(
         except CandidateError as error:
             failures[each.candidate] = f"{error.stage.value}: {error.reason}"
     with TimingLock("cpu", holder_text(problem), limit_s=LOCK_LIMIT_S).held():
-        baseline_s, *times = _times((numpy_product, *calls.values()), problem, arrays)
-    medians = dict(zip(calls, times, strict=True))
+        baseline, *times, again = _times((numpy_product, *calls.values(), numpy_product), problem, arrays)
+    noise = noise_of(baseline, again)
+    quality = round_quality(noise, baseline, None, quietest_anchor_s=None, spare_cores=0)
+    evidence = Evidence(is_interleaved=True, noise=noise, unreliable=quality.unreliable)
+    medians = dict(zip(calls, (each.median_s for each in times), strict=True))
     timed = tuple(
         TimedConfiguration(
             Configuration(each.candidate.strategy, each.candidate.choices),
@@ -122,7 +135,23 @@ def time_first_use(
         )
         for each in candidates
     )
-    return FirstUse(baseline_name(), baseline_s, timed), calls
+    found = FirstUse(
+        baseline_name(),
+        baseline.median_s,
+        timed,
+        reliability_in_round(baseline, evidence),
+        _no_ratio(times, baseline, evidence),
+    )
+    return found, calls
+
+
+def _no_ratio(times: list[Measurement], baseline: Measurement, evidence: Evidence) -> str:
+    """Returns why the least of the times must not be compared with the baseline's; "" where it may."""
+    best = min(times, key=lambda each: each.median_s, default=None)
+    if best is None:
+        return ""
+    compared = comparison(best, baseline, evidence)
+    return compared.reason if isinstance(compared, NotComparable) else ""
 
 
 def _verify(call: MatmulCall, problem: Problem, arrays: ProblemArrays) -> None:
@@ -137,8 +166,8 @@ def _verify(call: MatmulCall, problem: Problem, arrays: ProblemArrays) -> None:
         arrays.evaluate()
 
 
-def _times(calls: tuple[MatmulCall, ...], problem: Problem, arrays: ProblemArrays) -> tuple[float, ...]:
-    """Returns the median seconds of each call, all timed interleaved on the same arrays, on small pages."""
+def _times(calls: tuple[MatmulCall, ...], problem: Problem, arrays: ProblemArrays) -> tuple[Measurement, ...]:
+    """Returns the times of each call, all timed interleaved on the same arrays, on small pages."""
     a, b, c = (copy_on_small_pages(each, problem.offset_bytes) for each in arrays.operands)
     operands = _as_passed(problem, a, b, c)
 
@@ -149,10 +178,9 @@ def _times(calls: tuple[MatmulCall, ...], problem: Problem, arrays: ProblemArray
 
         return repeat
 
-    measured = timing.measure_together(
+    return timing.measure_together(
         tuple(repeated(call) for call in calls), EFFORT, np.random.default_rng(SEED)
     )
-    return tuple(each.median_s for each in measured)
 
 
 def _operands(problem: Problem, arrays: ProblemArrays) -> tuple[Array, Array, Array]:

@@ -9,6 +9,7 @@ from tuner.analysis.many_shapes.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import Problem
+from tuner.core.reliability import Reliability
 from tuner.core.target_name import CPU, TargetName
 from tuner.core.time_text import seconds_text
 from tuner.db.store import Store
@@ -120,10 +121,11 @@ class Resolver:
                 best = best_here(store, self._composition, problem, CPU, self._threads).best
             except UsageError:
                 return None
-            baseline = store.run(best.run).baseline
+            run = store.run(best.run)
+            baseline = run.baseline
         library_s = None if baseline is None else baseline.measurement.median_s
         bound = (BoundCandidate(best.record.candidate, best.script_text),)
-        return Ranked(TUNED, bound, _slower(best.best_s, library_s))
+        return Ranked(TUNED, bound, _slower(best.best_s, library_s, run.reliability))
 
     def _slower_as_stored(self, problem: Problem, source: str) -> str:
         """Returns why the baseline is faster by the rule's table; "" where it is not, or was not timed."""
@@ -131,7 +133,7 @@ class Resolver:
         if tuned is None:
             return ""
         best_s = min((min(rounds) for rounds in tuned.rounds_s if rounds), default=None)
-        return _slower(best_s, tuned.baseline_s)
+        return _slower(best_s, tuned.baseline_s, tuned.reliability)
 
     def _measured(self, problem: Problem, ranked: Ranked, otherwise: Otherwise) -> tuple[Chosen, MatmulCall]:
         """Returns the fastest of what was timed at first use, in this process or in an earlier one."""
@@ -165,8 +167,10 @@ def _baseline(problem: Problem, reason: str, first_use: FirstUse | None = None) 
     return Chosen(BASELINE, problem, reason=reason, first_use=first_use), numpy_product
 
 
-def _slower(best_s: float | None, library_s: float | None) -> str:
+def _slower(best_s: float | None, library_s: float | None, reliability: Reliability) -> str:
     """Returns why the baseline is used for a tuned problem; "" where it is not known to be faster."""
     if best_s is None or library_s is None or best_s <= library_s:
         return ""
-    return f"faster when the problem was tuned: {seconds_text(library_s)}, the kernel {seconds_text(best_s)}"
+    times_text = f"{seconds_text(library_s)}, the kernel {seconds_text(best_s)}"
+    doubt = "" if reliability.is_reliable else f" ({reliability.text})"
+    return f"faster when the problem was tuned: {times_text}{doubt}"

@@ -16,6 +16,7 @@ from tuner.core.dataclass_json import form, number, whole
 from tuner.core.documents import PROBLEM
 from tuner.core.problem import Problem
 from tuner.core.recorded_round import Seconds
+from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability, reliability_of_all
 from tuner.library.dispatch.measured_group import MeasuredGroup
 
 KNOBS = form(dict[str, Value], dict, lambda knobs: tuple(sorted(knobs.items())))
@@ -45,6 +46,7 @@ class RuleProblem:
     rounds_s: tuple[tuple[Seconds, ...], ...]  # seconds per call of each round; (): not timed
     residuals: tuple[float | None, ...]  # log(time / model cost), less the mean; None: no time or no model
     baseline_s: Seconds | None = None  # of the baseline library, interleaved; None: not timed
+    reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of the times
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class DispatchRule:
     regret: StatedRegret | None
     configurations: tuple[Configuration, ...]
     problems: tuple[RuleProblem, ...]
+    reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of all times, and the regret
 
     def __post_init__(self) -> None:
         """Raises ValueError for no configuration, repeated ones or problems, and lists of other lengths."""
@@ -144,6 +147,7 @@ def distilled(
             rounds_s=tuple(group.rounds_s[row][column] for column in columns),
             residuals=tuple(_number(table[row, column]) for column in columns),
             baseline_s=group.baselines_s[row],
+            reliability=group.reliability[row],
         )
         for row, problem in enumerate(group.matrix.problems)
     ]
@@ -155,6 +159,7 @@ def distilled(
         compiler=group.compiler.fingerprint,
         space_sha256=space_sha256,
         regret=regret,
+        reliability=reliability_of_all(group.reliability),
         configurations=tuple(
             Configuration(group.matrix.columns[column].strategy, group.matrix.columns[column].choices)
             for column in columns

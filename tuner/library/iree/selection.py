@@ -37,7 +37,7 @@ class Selection:
     problem: Problem
     configuration: IreeConfiguration | None  # None: the default stays
     default_s: float | None  # median seconds per call; None: not timed
-    ratio: float | None  # of the default's time to that of the configuration
+    compared: Comparable | None  # time of the configuration over that of the default; None: the default stays
     reason: str  # "" where a configuration wins
 
 
@@ -76,7 +76,7 @@ def select(
     if compared.ratio > 1:
         reason = f"the fastest of {len(found)} takes {compared.longer_text} against IREE's default"
         return Selection(problem, None, default_s, None, reason)
-    return Selection(problem, fastest, default_s, compared.speed, "")
+    return Selection(problem, fastest, default_s, compared, "")
 
 
 def _compared(default: Measurement, ours: Measurement, again: Measurement) -> Comparable | NotComparable:

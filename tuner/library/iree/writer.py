@@ -2,6 +2,7 @@
 
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import Problem
+from tuner.core.reliability import RELIABLE
 from tuner.core.time_text import seconds_text
 from tuner.core.version import __version__
 from tuner.library.entry import LibraryEntry, LibraryFile
@@ -59,11 +60,11 @@ def tuning_spec(compiler: IreeCompiler, chosen: tuple[tuple[Selection, LibraryEn
 
 
 def _note(selection: Selection, entry: LibraryEntry) -> str:
-    assert selection.ratio is not None  # of one that wins
+    assert selection.compared is not None  # of one that wins
     assert selection.default_s is not None
-    default = f"IREE's default, which takes {seconds_text(selection.default_s)}"
-    times = f"{selection.ratio:.2f} x the speed of {default}"
-    return f"{selection.problem.key}: {times}; tuner's trial {entry.trial}"
+    default = f"IREE's default takes {seconds_text(selection.default_s)}"
+    faster = f"{selection.compared.faster_text}, {RELIABLE.word}"
+    return f"{selection.problem.key}: {faster}; {default}; tuner's trial {entry.trial}"
 
 
 def _header(
