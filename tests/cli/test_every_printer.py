@@ -8,7 +8,6 @@ import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,7 +40,6 @@ from tuner.tuning.interruption import Interruption
 from tuner.tuning.many_shapes.group_run import begin_group
 from tuner.tuning.target_kind import ProgramSupport, TargetStatus
 
-ROOT = Path(__file__).resolve().parents[2]
 TIMES = {
     "median_s",
     "call_s",

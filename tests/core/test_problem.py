@@ -273,3 +273,8 @@ def test_types_of_numpy_are_taken(dtype: object, name: str) -> None:
 def test_a_type_that_no_word_says_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^dtype: found .*complex64.*, allowed f32, f64, bf16"):
         Matmul(8, 8, 8, dtype=np.complex64)
+
+
+def test_an_output_that_names_no_type_is_called_output() -> None:
+    with pytest.raises(UsageError, match=r"^output dtype: found 3, allowed f32 or bf16 for dtype bf16$"):
+        Matmul(8, 8, 8, "bf16", output=3)

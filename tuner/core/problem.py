@@ -288,7 +288,7 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         'matmul 512x256x128 bf16 nt none'
     """
     sizes, given = (m, n, k), dtype_name(dtype)
-    narrow = narrow_output(given, dtype_name(output))
+    narrow = narrow_output(given, _output_name(given, output))
     return Problem("matmul", sizes, given, layout, epilogue, narrow, align=str(align), cache=cache)
 
 
@@ -345,6 +345,15 @@ def dtype_name(dtype: object) -> str:
     if name not in NUMPY_NAMES:
         raise UsageError(f"dtype: found {shown(dtype)}, allowed {', '.join(INPUT_DTYPES)}, or a numpy type")
     return NUMPY_NAMES[name]
+
+
+def _output_name(dtype: str, output: object) -> str:
+    """Returns tuner's name for a type of C. Raises UsageError for what names no type."""
+    try:
+        return dtype_name(output)
+    except UsageError:
+        allowed = f"{' or '.join(output_names(dtype))} for dtype {dtype}"
+        raise UsageError(f"output dtype: found {shown(output)}, allowed {allowed}") from None
 
 
 def natural_output(dtype: str) -> str:

@@ -180,6 +180,17 @@ def test_a_module_that_changes_its_buffers_is_refused() -> None:
         tuner.torch.compile(nn.BatchNorm1d(16).train(), (X,))
 
 
+def test_a_module_that_changes_its_input_is_refused_with_a_way_out() -> None:
+    class InPlace(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x.add_(1) * 2
+
+    with pytest.raises(
+        UsageError, match=r"^the module changes its input x: only results are supported; .*\.clone\(\)$"
+    ):
+        tuner.torch.compile(InPlace(), (X,))
+
+
 def test_an_operation_that_torch_mlir_lacks_is_one_line() -> None:
     class Decomposed(nn.Module):
         def forward(self, x: Any) -> Any:

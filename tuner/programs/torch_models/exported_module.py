@@ -256,10 +256,15 @@ def _is_of_integers(node: torch.fx.Node) -> bool:
 
 def _require_pure(program: torch.export.ExportedProgram) -> None:
     for each in program.graph_signature.output_specs:
+        if each.kind.name == "USER_INPUT_MUTATION":
+            raise UsageError(
+                f"the module changes its input {each.target}: only results are supported",
+                "in the module, change a copy of it: .clone()",
+            )
         if each.kind.name != "USER_OUTPUT":
             raise UsageError(
                 f"the module changes {each.target or each.arg.name}: only results are supported",
-                "call module.eval()",
+                "call module.eval(), or return the new value",
             )
     if not all(isinstance(size, int) for node in program.graph.nodes for size in _sizes(node)):
         raise UsageError(STATIC)

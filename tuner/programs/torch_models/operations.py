@@ -15,6 +15,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
+from tuner.core.typed_arguments import shown
 from tuner.programs.compile_child import compile_in_child
 from tuner.programs.request import ProgramRequest
 from tuner.programs.run.grouped_function import GroupedFunction
@@ -102,60 +103,84 @@ class _PackedWeight:
 PACKED: Any = WeakIdKeyDictionary()
 
 
-@torch.library.custom_op("tuner::mm", mutates_args=())
 def mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Returns a @ b of two matrices."""
-    return _product(a, b, None)
+    _require_tensors("mm", a=a, b=b)
+    return _mm(a, b)
+
+
+def addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Returns bias + a @ b of two matrices; the bias has an element for each column."""
+    _require_tensors("addmm", bias=bias, a=a, b=b)
+    return _addmm(bias, a, b)
+
+
+def bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Returns a @ b of two batches of matrices."""
+    _require_tensors("bmm", a=a, b=b)
+    return _bmm(a, b)
+
+
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """Returns x @ weight.T + bias, as torch.nn.functional.linear; x has one dimension or more."""
+    _require_tensors("linear", x=x, weight=weight, **({} if bias is None else {"bias": bias}))
+    return _linear(x, weight, bias)
+
+
+@torch.library.custom_op("tuner::mm", mutates_args=())
+def _mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    _require_matrices("mm", a, b)
+    return _product("mm", a, b, None)
 
 
 @torch.library.custom_op("tuner::addmm", mutates_args=())
-def addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Returns bias + a @ b of two matrices; the bias has an element for each column."""
-    return _product(a, b, bias)
+def _addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    _require_matrices("addmm", a, b, bias)
+    return _product("addmm", a, b, bias)
 
 
 @torch.library.custom_op("tuner::bmm", mutates_args=())
-def bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Returns a @ b of two batches of matrices."""
-    if a.dim() != 3 or b.dim() != 3 or a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
-        raise _wrong_shapes("bmm", a, b)
+def _bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    _require_batches(a, b)
     element = _element("bmm", a, b)
     return _run(Product(element, a.shape[1], b.shape[2], a.shape[2], batch=a.shape[0]), [a, b], None)
 
 
 @torch.library.custom_op("tuner::linear", mutates_args=())
-def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """Returns x @ weight.T + bias, as torch.nn.functional.linear; x has one dimension or more."""
-    if x.dim() < 1 or weight.dim() != 2 or x.shape[-1] != weight.shape[1]:
-        raise _wrong_shapes("linear", x, weight)
-    found = _product(x.reshape(-1, x.shape[-1]), weight, bias, is_transposed=True, name="linear")
+def _linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    _require_weight(x, weight, bias)
+    found = _product("linear", x.reshape(-1, x.shape[-1]), weight, bias, is_transposed=True)
     return found.reshape(*x.shape[:-1], weight.shape[0])
 
 
 # torch computes without numbers where one operand has none: on a device "meta", or while it traces
 
 
-@mm.register_fake
+@_mm.register_fake
 def _(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     _require_one_device("mm", a, b)
+    _require_matrices("mm", a, b)
     return a.new_empty((a.shape[0], b.shape[1]))
 
 
-@addmm.register_fake
+@_addmm.register_fake
 def _(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     _require_one_device("addmm", a, b, bias)
+    _require_matrices("addmm", a, b, bias)
     return a.new_empty((a.shape[0], b.shape[1]))
 
 
-@bmm.register_fake
+@_bmm.register_fake
 def _(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     _require_one_device("bmm", a, b)
+    _require_batches(a, b)
     return a.new_empty((a.shape[0], a.shape[1], b.shape[2]))
 
 
-@linear.register_fake
+@_linear.register_fake
 def _(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     _require_one_device("linear", x, weight, *([] if bias is None else [bias]))
+    _require_weight(x, weight, bias)
     return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
 
@@ -164,24 +189,22 @@ def _refuse_gradients(ctx: object, inputs: object, output: object) -> None:  # n
     raise UsageError(NO_GRADIENTS)
 
 
-for _operation in (mm, addmm, bmm, linear):
+for _operation in (_mm, _addmm, _bmm, _linear):
     _operation.register_autograd(lambda _context, *_: None, setup_context=_refuse_gradients)
 
 
 def _product(
+    name: str,
     a: torch.Tensor,
     b: torch.Tensor,
     bias: torch.Tensor | None,
     *,
     is_transposed: bool = False,
-    name: str = "mm",
 ) -> torch.Tensor:
-    columns, rows = (b.shape[0], b.shape[-1]) if is_transposed else (b.shape[-1], b.shape[0])
-    if a.dim() != 2 or b.dim() != 2 or a.shape[1] != rows or (bias is not None and bias.shape != (columns,)):
-        raise _wrong_shapes(name, a, b, *([] if bias is None else [bias]))
+    columns = b.shape[0] if is_transposed else b.shape[1]
     element = _element(name, a, b, *([] if bias is None else [bias]))
     is_weight = isinstance(b, torch.nn.Parameter)
-    product = Product(element, a.shape[0], columns, rows, 0, bias is not None, is_weight)
+    product = Product(element, a.shape[0], columns, a.shape[1], 0, bias is not None, is_weight)
     inputs = [a, *[b.t() if is_transposed else b] * (not is_weight), *([] if bias is None else [bias])]
     return _run(product, inputs, b if is_weight else None, is_transposed=is_transposed)
 
@@ -250,6 +273,39 @@ def _require_one_device(name: str, *tensors: torch.Tensor) -> None:
     devices = dict.fromkeys(str(each.device) for each in tensors)
     if len(devices) > 1:
         raise UsageError(f"tuner::{name}: found devices {' and '.join(devices)}, allowed one")
+
+
+def _require_tensors(operation: str, **operands: Any) -> None:
+    """Raises UsageError for an operand that is no tensor, or has no memory of its own, such as a sparse one.
+
+    torch itself answers with several lines on its declaration.
+    """
+    for name, given in operands.items():
+        if not isinstance(given, torch.Tensor):
+            raise UsageError(f"tuner::{operation}: {name}: found {shown(given)}, allowed a torch.Tensor")
+        if given.layout != torch.strided:
+            raise UsageError(
+                f"tuner::{operation}: {name}: found layout {given.layout}, allowed a dense tensor",
+                ".to_dense()",
+            )
+
+
+def _require_matrices(name: str, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None) -> None:
+    """Raises UsageError unless a @ b is a product of matrices, and the bias a row of it."""
+    is_product = a.dim() == b.dim() == 2 and a.shape[1] == b.shape[0]
+    if not is_product or (bias is not None and (bias.dim() != 1 or bias.shape[0] != b.shape[1])):
+        raise _wrong_shapes(name, *([] if bias is None else [bias]), a, b)
+
+
+def _require_batches(a: torch.Tensor, b: torch.Tensor) -> None:
+    if a.dim() != 3 or b.dim() != 3 or a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
+        raise _wrong_shapes("bmm", a, b)
+
+
+def _require_weight(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
+    is_product = x.dim() >= 1 and weight.dim() == 2 and x.shape[-1] == weight.shape[1]
+    if not is_product or (bias is not None and (bias.dim() != 1 or bias.shape[0] != weight.shape[0])):
+        raise _wrong_shapes("linear", x, weight, *([] if bias is None else [bias]))
 
 
 def _wrong_shapes(name: str, *tensors: torch.Tensor) -> UsageError:
