@@ -4,6 +4,9 @@ The type has sizes that tiles divide, and the true strides; an attribute has the
 
     %a: memref<64x64xf32, strided<[60, 1]>> {tuner.bounds = array<i64: 50, 60>}
 
+The type's rows overlap one another and its end lies beyond the memory, so that nothing may access the view by
+the type alone (decision 12 says why that is so, and what another form costs).
+
 Tiling, vectorization and pipelining then have no remainders. At the end ``tuner.bound_loads`` and
 ``tuner.finish_stores`` guard the accesses, which must stay within the true sizes.
 """
