@@ -136,6 +136,6 @@ def initialized(program: GroupedProgram, weights: tuple[Array, ...]) -> Sequence
     from tuner.programs.run.host_function import HostFunction
 
     with interpreter.new_context(), ir.Location.unknown():
-        lowered = lower_host_program(read_program(program.init, "init"))
+        lowered = lower_host_program(read_program(program.init, "init", limit=None))
     found = HostFunction(lowered)(*(np.ascontiguousarray(each) for each in weights))
     return found if isinstance(found, tuple) else (found,)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # Operations that compute nothing: a program of these alone needs no device
 MOVING = frozenset({"linalg.copy", "linalg.fill", "linalg.transpose"})
+TOO_DEEP = "its operations depend on each other in a chain that is too long"
 MARKS = ("\n", "{")  # substrings of MLIR text that no path contains
 
 
@@ -209,6 +210,8 @@ class ProgramCompiler:
             code = compile_for_device(formed.program, weights, name, target, is_checked=is_checked)
         except CandidateError as error:
             return error.reason  # compiled as a whole, it is refused with the same or a better message
+        except RecursionError:
+            return TOO_DEEP
         return CompiledProgram(code, tuple(used), text)
 
     def _why_no_device_groups(self, scripts: Mapping[Problem, Script] | None, *, keeps_kernels: bool) -> str:
@@ -233,6 +236,8 @@ class ProgramCompiler:
             if error.stage is Stage.BIND:
                 return error.reason  # compiled as a whole, it is refused with the same or a better message
             raise
+        except RecursionError:
+            return TOO_DEEP
         if isinstance(found, NotGrouped):
             return found.reason
         arguments, results = (

@@ -1,11 +1,15 @@
 """Walks that collect ops."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from tests.mlir.kernels import parsed
+from tuner.core.errors import CandidateError, Stage
 from tuner.mlir import interpreter
-from tuner.mlir.bindings import ir
-from tuner.mlir.rewrite.walking import ancestor_in_block, parents_of, walk, walk_where
+from tuner.mlir.bindings import Op, WalkResult, ir
+from tuner.mlir.rewrite.walking import ancestor_in_block, parents_of, walk, walk_ops, walk_where
 
 pytestmark = pytest.mark.mlir
 
@@ -32,6 +36,8 @@ MODULE = """module {
     return
   }
 }"""
+MLIR_WALK = re.compile(r"(?<!ast)\.walk\(")
+FAILURE = CandidateError(Stage.COMPILE, "no such op")
 ASKED = ("scf.for", "scf.if", "func.func", "builtin.module", "math.exp")
 
 
@@ -94,3 +100,25 @@ def test_an_op_has_one_holder_in_each_block_around_it() -> None:
         held_by = [ancestor_in_block(store, each.block) for each in (store, inner, outer)]
         assert held_by == [store, inner, outer]
         assert ancestor_in_block(outer, store.block) is None
+
+
+@pytest.mark.parametrize("error", [FAILURE, RecursionError("too deep"), KeyboardInterrupt()])
+def test_an_exception_in_a_walk_comes_out_as_itself(error: BaseException) -> None:
+    visited: list[str] = []
+
+    def visit(op: Op) -> WalkResult:
+        visited.append(op.name)
+        raise error
+
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(MODULE, "payload")
+        with pytest.raises(type(error)) as caught:
+            walk_ops(module, visit, is_pre_order=True)
+    assert caught.value is error
+    assert visited == ["builtin.module"]
+
+
+def test_only_this_module_calls_the_walk_of_mlir() -> None:
+    """Elsewhere an exception would be a RuntimeError, whose text is a traceback."""
+    sources = (file for file in Path("tuner").rglob("*.py") if file.name not in ("walking.py", "lowering.py"))
+    assert [str(file) for file in sources if MLIR_WALK.search(file.read_text())] == []

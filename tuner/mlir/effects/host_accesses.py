@@ -99,7 +99,7 @@ def reject_device_code(function: Op, structured: set[Op]) -> None:
 
 
 def _with_nested(op: Op) -> list[Op]:
-    """Returns the op and all nested ops, as a list: an exception in a callback of ``walk`` loses its type."""
+    """Returns the op and all nested ops."""
     return walk_where(op, lambda _: True)
 
 

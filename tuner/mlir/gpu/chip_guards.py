@@ -10,7 +10,7 @@ from tuner.core.chips import CHIPS, Chip
 from tuner.mlir.bindings import Op, WalkResult, ir
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.mlir.rewrite.symbols import callee_of, name_of
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.rewrite.walking import walk, walk_ops
 
 LOWERED = ("llvm.", "nvvm.")
 BUILT_IN = frozenset({"vprintf", "malloc", "free", "__assertfail"})  # CUDA's own, on every device
@@ -112,5 +112,5 @@ def _device_operations(module: ir.Module) -> dict[str, list[Op]]:
 
     for holder in walk(module, "gpu.module"):
         for op in holder.regions[0].blocks[0].operations:
-            op.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+            walk_ops(op, visit, is_pre_order=True)
     return found

@@ -21,7 +21,7 @@ from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import index
 from tuner.mlir.rewrite.definitions import constant_of
 from tuner.mlir.rewrite.type_sizes import is_workgroup
-from tuner.mlir.rewrite.walking import parents_of, walk
+from tuner.mlir.rewrite.walking import parents_of, walk, walk_ops
 
 COPIES_LIMIT = 4096  # copies of one body; more would take ptxas minutes
 
@@ -99,5 +99,5 @@ def _copy(op: Op, renamed: dict[Value, Value]) -> None:
                 each.operands[number] = renamed[value]
         return WalkResult.ADVANCE
 
-    clone.operation.walk(rename)
+    walk_ops(clone, rename)
     renamed.update(zip(op.results, clone.operation.results, strict=True))

@@ -3,6 +3,7 @@
 import re
 
 from tuner.mlir.bindings import Op, WalkResult, ir
+from tuner.mlir.rewrite.walking import walk_ops
 
 LENGTH_LIMIT = 500  # characters of a reason
 PAYLOAD = "payload"  # file name in the locations of payload ops; locations of the script stay UNNAMED
@@ -30,7 +31,7 @@ class OpLocations:
                 self._names[PAYLOAD, at.start_line, at.start_col] = op.name
             return WalkResult.ADVANCE
 
-        payload.operation.walk(visit)
+        walk_ops(payload, visit)
 
     def diagnostic(self, error: Exception, script: ir.Module) -> str:
         """Returns an error of the transform interpreter as one line that names the ops and their places.
@@ -46,7 +47,7 @@ class OpLocations:
                 names[at.filename, at.start_line, at.start_col] = op.name
             return WalkResult.ADVANCE
 
-        script.operation.walk(visit)
+        walk_ops(script, visit)
 
         def named(match: re.Match[str]) -> str:
             file, line, column = match[1], int(match[2]), int(match[3])

@@ -1,7 +1,7 @@
 """Replaces an element type throughout a function: in types of values, type attributes and constants."""
 
 from tuner.mlir.bindings import Attribute, Op, Type, WalkResult, ir
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.rewrite.walking import walk, walk_ops
 
 # Dialects whose result depends on the element type; linalg ops and nvgpu.mma.sync adopt the new type.
 ARITHMETIC = ("arith.", "math.")
@@ -34,7 +34,7 @@ class Retyping:
             self._change_op(op)
             return WalkResult.ADVANCE
 
-        root.walk(visit)
+        walk_ops(root, visit)
 
     def of(self, kind: Type) -> Type:
         """Returns ``kind`` with the old type replaced by the new one.
@@ -100,7 +100,7 @@ def first_arithmetic_op(root: Op, element: Type) -> str | None:
             found.append(op.name)
         return WalkResult.ADVANCE
 
-    root.walk(visit, ir.WalkOrder.PRE_ORDER)
+    walk_ops(root, visit, is_pre_order=True)
     return found[0] if found else None
 
 

@@ -1,8 +1,32 @@
-"""Walks over IR that collect ops: by name, or by a predicate."""
+"""Walks over IR: that call a function for each op, or collect ops by name or by a predicate."""
 
 from collections.abc import Callable, Iterator
 
 from tuner.mlir.bindings import Block, Op, WalkResult, ir, pattern_rewrites
+
+
+def walk_ops(root: Op | ir.Module, visit: Callable[[Op], WalkResult], *, is_pre_order: bool = False) -> None:
+    """Calls ``visit`` for ``root`` and all ops in it, nested ops first or, in pre-order, last.
+
+    An exception of ``visit`` is raised as it is: MLIR's walk turns it into a RuntimeError, whose text is a
+    traceback.
+    """
+    raised: list[BaseException] = []
+
+    def guarded(op: Op) -> WalkResult:
+        try:
+            return visit(op)
+        except BaseException as error:
+            raised.append(error)
+            raise
+
+    order = ir.WalkOrder.PRE_ORDER if is_pre_order else ir.WalkOrder.POST_ORDER
+    try:
+        root.operation.walk(guarded, order)
+    except RuntimeError:
+        if raised:
+            raise raised[0] from None
+        raise
 
 
 def walk(root: Op | ir.Module, *names: str) -> list[Op]:
@@ -34,7 +58,7 @@ def walk_where(root: Op | ir.Module, is_wanted: Callable[[Op], bool]) -> list[Op
             found.append(op)
         return WalkResult.ADVANCE
 
-    root.operation.walk(visit)
+    walk_ops(root, visit)
     return found
 
 

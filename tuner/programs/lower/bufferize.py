@@ -22,6 +22,7 @@ from tuner.mlir.bindings import Op, Type, WalkResult, ir
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.module_copy import copy_of
 from tuner.mlir.rewrite.padded_views import set_argument_attribute
+from tuner.mlir.rewrite.walking import walk, walk_ops
 from tuner.programs.lower.copy_shared_fills import copy_shared_fills
 from tuner.programs.lower.copy_yields import copy_yields, yields_iteration_local_memory
 from tuner.programs.lower.crop_negative_padding import crop_negative_padding
@@ -37,6 +38,9 @@ BUFFERIZE = f"builtin.module(eliminate-empty-tensors,{ONE_SHOT})"
 # eliminate-empty-tensors would merge the buffers that the copies keep separate
 BUFFERIZE_COPIES = f"builtin.module({ONE_SHOT})"
 YIELDS_ANOTHER = "is not equivalent to the corresponding iter bbArg"  # upstream's error for a yield
+# The time to bufferize grows with the cube of the uses of an empty tensor: 1,000 take two minutes. One for
+# each operation would keep as many buffers alive, since upstream frees them at the end.
+EMPTY_USES = 32
 TENSORS = ir.RankedTensorType | ir.UnrankedTensorType
 
 
@@ -50,7 +54,7 @@ def has_tensors(module: ir.Module) -> bool:
         found.extend(each for each in types if isinstance(each, TENSORS))
         return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
 
-    module.operation.walk(visit)
+    walk_ops(module, visit)
     return bool(found)
 
 
@@ -64,6 +68,7 @@ def bufferized(module: ir.Module, name: str) -> ir.Module:
     run_passes(module, ELEMENTWISE)
     crop_negative_padding(function_named(module, name))
     copy_shared_fills(function_named(module, name))
+    _share_empty_tensors_less(function_named(module, name))
     copied = copy_of(module)
     if _is_bufferized_without_copies(module, name):
         return module
@@ -71,6 +76,18 @@ def bufferized(module: ir.Module, name: str) -> ir.Module:
     run_passes(copied, BUFFERIZE_COPIES)
     deallocate(copied)
     return copied
+
+
+def _share_empty_tensors_less(function: Op) -> None:
+    """Gives each ``EMPTY_USES`` uses of a ``tensor.empty`` one of their own, in place."""
+    for empty in walk(function, "tensor.empty"):
+        uses = [(use.owner.operation, use.operand_number) for use in empty.results[0].uses]
+        uses.reverse()  # in the order of the program
+        for first in range(EMPTY_USES, len(uses), EMPTY_USES):
+            with ir.InsertionPoint.after(empty), empty.location:
+                own = empty.clone()
+            for user, number in uses[first : first + EMPTY_USES]:
+                user.operands[number] = own.results[0]
 
 
 def _is_bufferized_without_copies(module: ir.Module, name: str) -> bool:

@@ -17,8 +17,10 @@ from tuner.programs.lower.deallocation import free_memory
 from tuner.programs.lower.entry import entry_of, function_named, hide_others
 from tuner.programs.lower.indirect_indices import assert_indirect_indices
 from tuner.programs.lower.payload_checks import (
+    WHOLE_LIMIT,
     reject_calls,
     require_default_memory,
+    require_few_operations,
     require_names,
     require_resources,
 )
@@ -45,17 +47,21 @@ class ProgramPayload:
         return function_named(self.module, self.entry)
 
 
-def read_program(text: str, entry: str | None = None) -> ProgramPayload:
+def read_program(text: str, entry: str | None = None, *, limit: int | None = WHOLE_LIMIT) -> ProgramPayload:
     """Parses a user's program, inlines its calls, converts tensors to memrefs, and adds deallocations.
 
     Args:
         text: MLIR text, which is parsed in the current context.
         entry: the function to run; may be None if the module has one public function, or one named ``main``.
+        limit: how many linalg and elementwise operations it may have; None: any number.
 
     Raises CandidateError: at stage BIND for text that is no valid program, at stage COMPILE for unsupported
     programs.
     """
     module = parse_with_gpux(text, "payload")
+    if limit is not None:
+        require_few_operations(module)
+        require_few_operations(module, limit, is_whole=True)
     require_resources(module, text)
     name_memory_spaces(module)
     inline_device_functions(module)

@@ -8,7 +8,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, WalkResult, ir
 from tuner.mlir.rewrite.located_error import location_of
 from tuner.mlir.rewrite.type_sizes import is_row_major
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.rewrite.walking import walk, walk_ops
 
 ALLOWED = ("llvm.", "gpu.binary", "builtin.module")
 LAUNCH = "gpu.launch_func"  # translated to calls in LLVM IR, if its operands have LLVM types
@@ -47,7 +47,7 @@ def reject_what_was_not_converted(module: ir.Module) -> None:
             left.append(op)
         return ir.WalkResult.ADVANCE
 
-    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    walk_ops(module, visit, is_pre_order=True)
     named = [op for op in left if op.name != CAST] or left
     if named:
         allowed = REASONS.get(named[0].name, "what lowers to LLVM")

@@ -30,6 +30,7 @@ from tuner.programs.op_groups.op_names import (
 )
 
 WITH_EPILOGUE = (CONTRACTION, CONVOLUTION)
+OPS_LIMIT = 100  # operations of a group: the time to compile one loop grows faster than what is in its body
 
 
 @dataclass(frozen=True)
@@ -70,43 +71,54 @@ def form_groups(ops: Collection[Op], computed: Collection[Op], *, keeps_forks: b
     """
     order = {op: number for number, op in enumerate(ops)}
     kinds = {op: kind_of(op) for op in computed}
+    epilogues = _epilogues(kinds)
     grouped: set[Op] = set()
     groups = []
     for root in reversed(list(ops)):
         if root not in kinds or root in grouped or is_scalar_op(root):
             continue
-        members = _grown(root, kinds, grouped, keeps_forks=keeps_forks)
+        members = _grown(root, kinds, epilogues, grouped, keeps_forks=keeps_forks)
         grouped.update(members.ops)
         groups.append(replace(members, ops=tuple(sorted(members.ops, key=lambda op: order[op]))))
     return groups[::-1]
 
 
-def _grown(root: Op, kinds: dict[Op, OpKind], grouped: Collection[Op], *, keeps_forks: bool) -> Members:
+def _grown(
+    root: Op,
+    kinds: dict[Op, OpKind],
+    epilogues: Collection[Op],
+    grouped: Collection[Op],
+    *,
+    keeps_forks: bool,
+) -> Members:
     kind = kinds[root]
     if kind.kind not in (ELEMENTWISE, ROWS):
         return Members(kind.kind, (root,), kind.reason)
     alone = _Growing(kind.kind, (root,), kind.domain, keeps_forks)
     group = _with_producers(alone, kinds, grouped, takes_rows=True)
     if group.kind == ROWS:  # what ends an epilogue stays in the contraction's group
-        others = {op for op in group.ops if op != root and _is_epilogue(op, kinds)}
+        others = {op for op in group.ops if op != root and op in epilogues}
         group = _with_producers(alone, kinds, {*grouped, *others}, takes_rows=True) if others else group
     else:
         group = _with_producers(alone, kinds, grouped, takes_rows=False)
     return Members(group.kind, group.ops)
 
 
-def _is_epilogue(op: Op, kinds: dict[Op, OpKind]) -> bool:
-    """Returns whether an elementwise operation can be computed where a contraction writes its result."""
-    if kinds[op].kind != ELEMENTWISE:
-        return False
-    for value in read_by(op):
-        producer = defining(value)
-        if producer is None or producer not in kinds or kinds[producer].domain != kinds[op].domain:
-            continue
-        ends = kinds[producer].kind in WITH_EPILOGUE or _is_epilogue(producer, kinds)
-        if ends and users(value) == [op] and _is_read_in_place(value, op):
-            return True
-    return False
+def _epilogues(kinds: dict[Op, OpKind]) -> set[Op]:
+    """Returns the elementwise operations that can be computed where a contraction writes its result.
+
+    ``kinds`` is in the order of the program.
+    """
+    found: set[Op] = set()
+    for op, kind in kinds.items():
+        for value in read_by(op) if kind.kind == ELEMENTWISE else ():
+            producer = defining(value)
+            if producer is None or producer not in kinds or kinds[producer].domain != kind.domain:
+                continue
+            ends = kinds[producer].kind in WITH_EPILOGUE or producer in found
+            if ends and users(value) == [op] and _is_read_in_place(value, op):
+                found.add(op)
+    return found
 
 
 def _with_producers(
@@ -120,6 +132,8 @@ def _with_producers(
             producer = defining(value)
             if producer is None or producer in left_out or producer in group.ops or producer not in kinds:
                 continue
+            if len(group.ops) == OPS_LIMIT:
+                return group
             if not all(each in group.ops for result in producer.results for each in users(result)):
                 continue
             joined = _joined(group, producer, kinds[producer], takes_rows)

@@ -107,8 +107,11 @@ def linked(places: GroupPlaces, codes: Sequence[GroupCode], level: ProcessorLeve
         declared: set[str] = set()
         for text, prefix in names.items():
             _add(whole, interpreter.parse(text, "group"), prefix, declared, level)
+        asserting = (number for number, code in enumerate(codes) if code.asserts)
+        first = next(asserting, len(codes))
         calls = [
-            _call_text(number, places, codes, names[code.llvm_text]) for number, code in enumerate(codes)
+            _call_text(number, places, code, names[code.llvm_text], may_have_failed=number >= first)
+            for number, code in enumerate(codes)
         ]
         texts = [*_declarations(places, codes, names), *calls, *_entries(codes)]
         if any(code.is_divided for code in codes):
@@ -210,11 +213,16 @@ def _declarations(places: GroupPlaces, codes: Sequence[GroupCode], names: dict[s
     ]
 
 
-def _call_text(number: int, places: GroupPlaces, codes: Sequence[GroupCode], prefix: str) -> str:
-    """Returns the function that calls a group with the addresses of its inputs and outputs."""
-    group, code = places.program.groups[number], codes[number]
+def _call_text(
+    number: int, places: GroupPlaces, code: GroupCode, prefix: str, *, may_have_failed: bool
+) -> str:
+    """Returns the function that calls a group with the addresses of its inputs and outputs.
+
+    ``may_have_failed``: whether the group or one before it has assertions.
+    """
+    group = places.program.groups[number]
     lines, names = [], []
-    if any(each.asserts for each in codes[: number + 1]):
+    if may_have_failed:
         # Other threads may read this while the first one writes: they need it after they have waited for it.
         lines += [
             f"  %failed_at = llvm.getelementptr %frame[{places.slots}] : ({POINTER}) -> {POINTER}, i64",

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tuner.core.element_types import number_type
-from tuner.core.grouped_program import TEMPORARY, Buffer, GroupedProgram, View
+from tuner.core.grouped_program import TEMPORARY, Buffer, GroupedProgram, OpGroup, View
 from tuner.programs.run.grouped_code import Fill
 from tuner.programs.run.result_pool import ALIGNMENT_BYTES
 
@@ -62,15 +62,16 @@ def memory_plan(program: GroupedProgram) -> MemoryPlan:
     offsets: dict[int, int] = {}
     top, fills = _place_padded(program, lives, offsets)
     whole = BufferLifetime(0, len(program.groups))
-    blocks = [_Block(0, top, whole)] if top else []
+    stop, blocks = top, [_Block(0, top, whole)] if top else []
     for number in sorted(lives, key=lambda each: lives[each].first):
         if number in offsets:
             continue
-        size, lifetime = extent_bytes(program, number), lives[number]
-        start = _first_fit([each for each in blocks if each.lifetime.overlaps(lifetime)], size)
+        lifetime = lives[number]
+        size = extent_bytes(program, number, lifetime)
+        blocks = [each for each in blocks if each.lifetime.overlaps(lifetime)]  # of later buffers, too
+        start = _first_fit(blocks, size)
         blocks.append(_Block(start, start + size, lifetime))
-        offsets[number] = start
-    stop = max((each.stop for each in blocks), default=0)
+        offsets[number], stop = start, max(stop, start + size)
     places = tuple(offsets.get(number) for number in range(len(program.buffers)))
     return MemoryPlan(places, stop + SLACK_BYTES, fills)
 
@@ -86,17 +87,20 @@ def lifetimes(program: GroupedProgram) -> dict[int, BufferLifetime]:
     return found
 
 
-def extent_bytes(program: GroupedProgram, number: int) -> int:
+def extent_bytes(program: GroupedProgram, number: int, lifetime: BufferLifetime | None = None) -> int:
     """Returns the bytes of a buffer, and of what views read past its end, aligned.
+
+    Only groups of its lifetime touch a buffer; None: all groups are looked at.
 
     Raises ValueError for a view that writes past the end.
     """
     buffer = program.buffers[number]
     item_bytes = number_type(buffer.type.element).bytes
     size = buffer.type.bytes
-    if any(view_end(view) * item_bytes > size for view in _outputs(program, number)):
+    if any(view_end(view) * item_bytes > size for view in _outputs(program, number, lifetime)):
         raise ValueError(f"buffer {number}: a group writes past the end of its {size} bytes")
-    reads = (view for group in program.groups for view in group.inputs if view.buffer == number)
+    groups = _living(program, lifetime)
+    reads = (view for group in groups for view in group.inputs if view.buffer == number)
     return _aligned(max([size, *(view_end(view) * item_bytes for view in reads)]))
 
 
@@ -119,13 +123,14 @@ def _place_padded(
         buffer = program.buffers[number]
         if buffer.padding is None:
             continue
-        key = _padding_key(buffer, _outputs(program, number), extent_bytes(program, number))
+        size = extent_bytes(program, number, lives[number])
+        key = _padding_key(buffer, _outputs(program, number, lives[number]), size)
         free = next((each for each in shared if each[0] == key and each[2] < lives[number].first), None)
         if free is not None:
             shared.remove(free)
             offset = free[1]
         else:
-            offset, top = top, top + extent_bytes(program, number)
+            offset, top = top, top + size
             fills.append(Fill(offset, buffer.type, buffer.padding))
         offsets[number] = offset
         shared.append((key, offset, lives[number].last))
@@ -138,8 +143,13 @@ def _padding_key(buffer: Buffer, written: Iterable[View], size: int) -> object:
     return (buffer.type, buffer.padding, size, places)
 
 
-def _outputs(program: GroupedProgram, number: int) -> tuple[View, ...]:
-    return tuple(view for group in program.groups for view in group.outputs if view.buffer == number)
+def _living(program: GroupedProgram, lifetime: BufferLifetime | None) -> tuple[OpGroup, ...]:
+    return program.groups if lifetime is None else program.groups[lifetime.first : lifetime.last + 1]
+
+
+def _outputs(program: GroupedProgram, number: int, lifetime: BufferLifetime | None) -> tuple[View, ...]:
+    groups = _living(program, lifetime)
+    return tuple(view for group in groups for view in group.outputs if view.buffer == number)
 
 
 def _require_written_before_read(program: GroupedProgram, lives: dict[int, BufferLifetime]) -> None:

@@ -27,10 +27,16 @@ def defining(value: Value) -> Op | None:
 
 def is_free(value: Value) -> bool:
     """Returns whether a value is a constant, empty or filled tensor, or a number computed of these."""
-    op = defining(value)
-    if op is None:
-        return False
-    return op.name in FREE or (is_scalar_op(op) and all(is_free(each) for each in read_by(op)))
+    waiting, seen = [value], {value}
+    while waiting:
+        op = defining(waiting.pop())
+        if op is None or not (op.name in FREE or is_scalar_op(op)):
+            return False
+        if op.name not in FREE:
+            read = [each for each in read_by(op) if each not in seen]
+            seen.update(read)
+            waiting += read
+    return True
 
 
 def is_scalar_op(op: Op) -> bool:

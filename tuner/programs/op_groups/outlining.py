@@ -4,7 +4,7 @@ The text is canonical: operations in the order of a depth-first walk from the ro
 their first use, values renumbered. Identical groups have identical texts, in whichever program they are.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.core.grouped_program import (
@@ -104,18 +104,21 @@ def _walk(members: Members) -> tuple[list[Op], list[Value]]:
     """Returns what is cloned, producers first, and which values of the program are read."""
     order: dict[Op, None] = {}
     inputs: dict[Value, None] = {}
-
-    def visit(op: Op) -> None:
-        for value in read_by(op):  # a contraction's operands come before those of its epilogue
+    read = read_by(members.root)
+    # operations whose producers are visited, the root first: what each reads, and what of it is to be visited
+    entered: list[tuple[Op, list[Value], Iterator[Value]]] = [(members.root, read, iter(read))]
+    while entered:
+        op, read, left = entered[-1]
+        for value in left:  # a contraction's operands come before those of its epilogue
             producer = defining(value)
             if producer is not None and producer not in order and _is_cloned(producer, members):
-                visit(producer)
-        inputs.update(
-            dict.fromkeys(value for value in read_by(op) if not _is_cloned(defining(value), members))
-        )
-        order[op] = None
-
-    visit(members.root)
+                read = read_by(producer)
+                entered.append((producer, read, iter(read)))
+                break
+        else:
+            inputs.update(dict.fromkeys(each for each in read if not _is_cloned(defining(each), members)))
+            order[op] = None
+            entered.pop()
     return list(order), list(inputs)
 
 

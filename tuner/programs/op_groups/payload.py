@@ -12,6 +12,7 @@ from tuner.mlir.interpreter import parse
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.symbols import function_type
 from tuner.programs.lower.entry import entry_of, function_named, hide_others
+from tuner.programs.lower.payload_checks import require_few_operations
 
 INLINE = "builtin.module(inline,symbol-dce)"
 DIALECTS = ("arith.", "math.", "linalg.", "tensor.")  # of operations of the function's block
@@ -61,9 +62,11 @@ def read_payload(text: str, entry: str | None) -> TensorPayload | NotGrouped:
         text: MLIR text, without the data of constants.
         entry: the function to run; None: ``main``, or the only public function.
 
-    Raises CandidateError(BIND) for text that does not parse, and for an entry that is not there.
+    Raises CandidateError(BIND) for text that does not parse, for an entry that is not there, and for too many
+    operations.
     """
     module = parse(text, "payload")
+    require_few_operations(module)
     name = entry_of(module, entry)
     hide_others(module, name)
     run_passes(module, INLINE)

@@ -78,8 +78,9 @@ def placed(payload: TensorPayload, first_weight: int) -> BufferPlan:
 
 def settle(plan: BufferPlan, payload: TensorPayload, outputs: Collection[Value]) -> None:
     """Places the results of groups that nothing has placed, and all views of what is placed, in place."""
+    computed = set(plan.computed)
     for op in payload.ops:
-        if op in plan.computed:
+        if op in computed:
             for value in op.results:
                 if value in outputs and value not in plan.views:
                     plan.views[value] = temporary(plan, tensor_type(value.type))
@@ -89,7 +90,8 @@ def settle(plan: BufferPlan, payload: TensorPayload, outputs: Collection[Value])
 
 def temporary(plan: BufferPlan, kind: TensorType, padding: float | None = None) -> View:
     """Returns the view of a new temporary buffer for a tensor."""
-    number = sum(buffer.owner == TEMPORARY for buffer in plan.buffers)
+    before = (buffer.number + 1 for buffer in reversed(plan.buffers) if buffer.owner == TEMPORARY)
+    number = next(before, 0)
     return _new(plan, TEMPORARY, number, kind, padding)
 
 

@@ -18,6 +18,7 @@ from tuner.core.grouped_program import View
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.programs.op_groups import views
 from tuner.programs.op_groups.broadcasts import is_broadcast
+from tuner.programs.op_groups.forming import OPS_LIMIT
 from tuner.programs.op_groups.generics import collapse, expand, maps_attribute, parallel_loops, selecting
 from tuner.programs.op_groups.narrow_operands import is_extension
 from tuner.programs.op_groups.op_names import (
@@ -110,7 +111,9 @@ def _follow(op: Op) -> bool:
     """
     pairs = zip(inputs_of(op), maps_of(op), strict=False)
     read = [value for value, mapping in pairs if is_identity(mapping) and _is_computed(_unshaped(value))]
-    for value in sorted(read, key=lambda each: (not _ends_contraction(_unshaped(each)), _is_reshape(each))):
+    if len(read) > 1:
+        read.sort(key=lambda each: (not _ends_contraction(_unshaped(each)), _is_reshape(each)))
+    for value in read:
         if not _is_reshape(value):
             return False
         if _takes_shape(op, value.owner.operation):
@@ -154,8 +157,11 @@ def _unshaped(value: Value) -> Value:
 
 
 def _ends_contraction(value: Value) -> bool:
-    """Returns whether a value is a contraction's, or comes of elementwise operations on one."""
-    while True:
+    """Returns whether a value is a contraction's, or comes of elementwise operations on one.
+
+    Only of as many operations as a group may have.
+    """
+    for _ in range(OPS_LIMIT):
         op = defining(value)
         if op is None or op.name != GENERIC or _reduces(op):
             return op is not None and op.name in CONTRACTIONS
@@ -164,6 +170,7 @@ def _ends_contraction(value: Value) -> bool:
         if not made:
             return False
         value = made[0]
+    return False
 
 
 def _is_computed(value: Value) -> bool:

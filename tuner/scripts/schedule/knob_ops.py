@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tuner.core.candidate import Value
 from tuner.core.errors import UsageError
 from tuner.mlir.bindings import ir
+from tuner.mlir.rewrite.walking import walk_ops
 from tuner.scripts.schedule.knob_options import Option, read_options
 from tuner.space.search_space import Knob
 
@@ -45,7 +46,7 @@ def walk(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
             found.append(op)
         return ir.WalkResult.ADVANCE
 
-    root.walk(visit, ir.WalkOrder.PRE_ORDER)
+    walk_ops(root, visit, is_pre_order=True)
     return found
 
 

@@ -10,6 +10,7 @@ from tuner.mlir.effects.aliases import aliases_of
 from tuner.mlir.effects.buffer_roots import VIEWS, origins_of
 from tuner.mlir.effects.region_dataflow import last_of
 from tuner.mlir.rewrite.definitions import op_of
+from tuner.mlir.rewrite.walking import walk_ops
 
 
 def zero_fill_before(op: Op, c: Value) -> Op | None:
@@ -41,7 +42,7 @@ def _may_touch(op: Op, aliases: set[Value]) -> bool:
             return ir.WalkResult.INTERRUPT
         return ir.WalkResult.ADVANCE
 
-    op.walk(visit)
+    walk_ops(op, visit)
     return bool(found)
 
 

@@ -20,7 +20,7 @@ from tuner.mlir.rewrite.gpu_indices import axis_of
 from tuner.mlir.rewrite.launch_operands import ARGUMENTS, BLOCK, GRID, kernel_of, operands
 from tuner.mlir.rewrite.symbols import function_type, name_of, private_function
 from tuner.mlir.rewrite.type_sizes import is_workgroup
-from tuner.mlir.rewrite.walking import walk, walk_where
+from tuner.mlir.rewrite.walking import walk, walk_ops, walk_where
 from tuner.programs.lower.explicit_memory import use_host_memory
 from tuner.programs.lower.on_host.interpreted_kernels import call_interpreter
 
@@ -70,7 +70,7 @@ def _host_ops(module: ir.Module) -> list[Op]:
             found.append(op)
         return ir.WalkResult.ADVANCE
 
-    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    walk_ops(module, visit, is_pre_order=True)
     return found
 
 
