@@ -20,6 +20,7 @@ from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.programs.lower.entry import entry_of
 from tuner.programs.lower.resources import split_payload
 from tuner.programs.op_groups.group_program import group_program
+from tuner.programs.op_groups.hoisting import INIT, init_parts
 from tuner.programs.op_groups.linked_groups import GroupPlaces, ProcessorLevel, linked
 from tuner.programs.op_groups.memory_plan import memory_plan
 from tuner.programs.op_groups.payload import NotGrouped
@@ -135,7 +136,14 @@ def initialized(program: GroupedProgram, weights: tuple[Array, ...]) -> Sequence
     from tuner.programs.lower.read_program import read_program
     from tuner.programs.run.host_function import HostFunction
 
+    compiled: dict[str, HostFunction] = {}
+    found: dict[int, Array] = {}
     with interpreter.new_context(), ir.Location.unknown():
-        lowered = lower_host_program(read_program(program.init, "init", limit=None))
-    found = HostFunction(lowered)(*(np.ascontiguousarray(each) for each in weights))
-    return found if isinstance(found, tuple) else (found,)
+        for part in init_parts(program.init):
+            arrays = [np.ascontiguousarray(weights[number]) for number in part.inputs]
+            if part.text and part.text not in compiled:
+                payload = read_program(part.text, INIT, limit=None)
+                compiled[part.text] = HostFunction(lower_host_program(payload))
+            made = compiled[part.text](*arrays) if part.text else arrays[0]
+            found |= zip(part.results, made if len(part.results) > 1 else (made,), strict=True)
+    return tuple(found[number] for number in range(len(found)))

@@ -11,7 +11,11 @@ from tests.programs.op_groups.grouped_execution import GroupedFunction, formed, 
 from tests.programs.op_groups.payload_text import PayloadText, Tensor
 from tuner.core.errors import CandidateError
 from tuner.core.grouped_program import RESULT, TEMPORARY, WEIGHT, GroupedProgram
+from tuner.mlir import interpreter
+from tuner.mlir.bindings import ir
+from tuner.programs.compiled_groups import initialized
 from tuner.programs.op_groups.group_program import group_program
+from tuner.programs.op_groups.hoisting import init_parts
 from tuner.programs.op_groups.payload import NotGrouped
 
 pytestmark = pytest.mark.mlir
@@ -212,6 +216,38 @@ def test_the_text_has_no_weights_and_init_transposes_them() -> None:
     assert program.program.init.count("linalg.generic") == 2
     texts = [program.program.init, *(group.text for group in program.program.groups)]
     assert not any("dense_resource" in text for text in texts)
+
+
+SHAPES = ((6, (2, 3)), (6, (2, 3)), (2, (2,)))
+INIT = """func.func @init(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>, %c: tensor<2xf32>)
+    -> (tensor<3x2xf32>, tensor<2xf32>, tensor<3x2xf32>, tensor<3x2xf32>) {
+  %e = tensor.empty() : tensor<3x2xf32>
+  %0 = linalg.transpose ins(%a : tensor<2x3xf32>) outs(%e : tensor<3x2xf32>) permutation = [1, 0]
+  %1 = linalg.transpose ins(%b : tensor<2x3xf32>) outs(%e : tensor<3x2xf32>) permutation = [1, 0]
+  %2 = math.absf %1 : tensor<3x2xf32>
+  return %0, %c, %1, %2 : tensor<3x2xf32>, tensor<2xf32>, tensor<3x2xf32>, tensor<3x2xf32>
+}"""
+
+
+def test_what_weights_decide_is_computed_in_parts_that_share_nothing_but_free_operations() -> None:
+    with interpreter.new_context(), ir.Location.unknown():
+        first, kept, both = init_parts(INIT)
+        again, *_ = init_parts(INIT.replace("@init(%a", "@init(%x").replace("ins(%a", "ins(%x"))
+    assert [(part.inputs, part.results) for part in (first, kept, both)] == [
+        *(((0,), (0,)), ((2,), (1,)), ((1,), (2, 3)))
+    ]
+    assert kept.text == ""
+    assert again.text == first.text  # compiled once
+    assert "absf" not in first.text
+    assert both.text.count("linalg.transpose") == 1
+
+
+def test_the_parts_of_init_give_its_results_in_order() -> None:
+    arrays = tuple(np.arange(size, dtype=np.float32).reshape(shape) - 2 for size, shape in SHAPES)
+    program = GroupedProgram((), (), (), (), INIT)
+    a, b, c = arrays
+    for found, expected in zip(initialized(program, arrays), (a.T, c, b.T, abs(b.T)), strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_weights_that_are_taken_as_they_are_need_no_init() -> None:

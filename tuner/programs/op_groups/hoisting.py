@@ -10,6 +10,8 @@ A broadcast is not: torch-mlir repeats a bias to the whole result of a matmul, w
 it was. Masks and positions, too, are larger than what they are computed from; they are hoisted up to a limit.
 """
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from tuner.mlir.bindings import Op, Value, ir
@@ -24,6 +26,7 @@ from tuner.programs.op_groups.op_names import (
     is_free,
     is_tensor,
     read_by,
+    use_values,
     users,
 )
 from tuner.programs.op_groups.payload import TensorPayload
@@ -54,6 +57,79 @@ def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ..
     _replace_weights(payload, first_weight, taken)
     clean_up(payload.module)
     return text, ()
+
+
+@dataclass(frozen=True)
+class InitPart:
+    """Results of ``init`` that share operations, as a module whose function ``init`` computes them alone."""
+
+    text: str  # "": the result is the input
+    inputs: tuple[int, ...]  # which arguments of the whole ``init`` it takes
+    results: tuple[int, ...]  # which results of the whole ``init`` it returns
+
+
+def init_parts(text: str) -> tuple[InitPart, ...]:
+    """Returns a module of ``hoist`` in parts that have no operation in common, in the current MLIR context.
+
+    LLVM's time for one function grows with the square of its arguments and operations: 100 transposes of 100
+    weights take 20 s. Parts of equal text are compiled once.
+    """
+    module = ir.Module.parse(text)
+    block = module.body.operations[0].operation.regions[0].blocks[0]
+    *ops, end = [op.operation for op in block.operations]
+    order = {op: number for number, op in enumerate(ops)}
+    read_in: dict[Op, Op] = {}  # a later operation of the same part
+
+    def last(op: Op) -> Op:
+        while op in read_in:
+            op = read_in[op]
+        return op
+
+    for op in ops:
+        for value in read_by(op):
+            producer = defining(value)
+            if producer is not None and not is_free(value) and last(producer) != op:
+                read_in[last(producer)] = op
+    parts: dict[Op | int, list[int]] = {}
+    for number, value in enumerate(end.operands):
+        producer = defining(value)
+        parts.setdefault(number if producer is None else last(producer), []).append(number)
+    values = list(end.operands)
+    return tuple(_part(found, [values[each] for each in found], order) for found in parts.values())
+
+
+def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, int]) -> InitPart:
+    """Returns the results of ``init`` with these numbers; ``order`` has its operations."""
+    needed: set[Op] = set()
+    read: set[Value] = set()
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        op = defining(value)
+        if op is None:
+            read.add(value)
+        elif op not in needed:
+            needed.add(op)
+            waiting += read_by(op)
+    inputs = sorted(read, key=lambda value: ir.BlockArgument(value).arg_number)
+    numbers = tuple(ir.BlockArgument(value).arg_number for value in inputs)
+    if not needed:
+        return InitPart("", numbers, tuple(results))
+    types = [", ".join(str(value.type) for value in each) for each in (inputs, values)]
+    module = ir.Module.parse(f"func.func private @{INIT}({types[0]}) -> ({types[1]})")
+    function = module.body.operations[0].operation
+    block = function.regions[0].blocks.append(
+        *(each.type for each in inputs), arg_locs=[ir.Location.unknown()] * len(inputs)
+    )
+    del function.attributes["sym_visibility"]
+    cloned: dict[Value, Value] = dict(zip(inputs, block.arguments, strict=True))
+    with ir.InsertionPoint(block), ir.Location.unknown():
+        for op in sorted(needed, key=lambda each: order[each]):
+            copy = op.clone()
+            use_values(copy, cloned)
+            cloned |= dict(zip(op.results, copy.results, strict=True))
+        ir.Operation.create("func.return", operands=[cloned[value] for value in values])
+    return InitPart(str(module), numbers, tuple(results))
 
 
 def _decided_by_weights(payload: TensorPayload, first_weight: int) -> dict[Value, None]:
@@ -99,7 +175,8 @@ def _is_used(value: Value, constant: dict[Value, None]) -> bool:
 
 def _init(payload: TensorPayload, first_weight: int, taken: list[Value]) -> str:
     """Returns the text of a module that computes values of the program from the payload's weights."""
-    places = [_place(payload, value) for value in taken]
+    order = {op: number for number, op in enumerate(payload.ops)}
+    places = [_place(order, value) for value in taken]
     module = copy_of(payload.module)
     name = ir.StringAttr(payload.function.attributes["sym_name"]).value
     copied = TensorPayload(module, function_named(module, name))
@@ -120,12 +197,12 @@ def _init(payload: TensorPayload, first_weight: int, taken: list[Value]) -> str:
     return str(module)
 
 
-def _place(payload: TensorPayload, value: Value) -> tuple[int | None, int]:
+def _place(order: Mapping[Op, int], value: Value) -> tuple[int | None, int]:
     """Returns which operation of the block defines a value, and which of its results that is."""
     if isinstance(value.owner, ir.Block):
         return None, ir.BlockArgument(value).arg_number
     op = value.owner.operation
-    return payload.ops.index(op), ir.OpResult(value).result_number
+    return order[op], ir.OpResult(value).result_number
 
 
 def _replace_weights(payload: TensorPayload, first_weight: int, taken: list[Value]) -> None:

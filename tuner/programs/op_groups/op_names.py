@@ -1,5 +1,7 @@
 """Which operations of a payload are computed, which cost nothing, which are types of the same memory."""
 
+from collections.abc import Mapping
+
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.rewrite.convolution_forms import LAYOUTS
 from tuner.mlir.rewrite.walking import walk_where
@@ -78,6 +80,14 @@ def users(value: Value) -> list[Op]:
             op = op.parent.operation
         found[op] = None
     return list(found)
+
+
+def use_values(op: Op, values: Mapping[Value, Value]) -> None:
+    """Replaces operands of an operation, and of those in its regions."""
+    for each in (op, *walk_where(op, lambda inner: inner != op)):
+        for number, value in enumerate(each.operands):
+            if value in values:
+                each.operands[number] = values[value]
 
 
 def maps_of(op: Op) -> list[ir.AffineMap]:

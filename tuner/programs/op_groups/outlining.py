@@ -19,7 +19,6 @@ from tuner.core.grouped_program import (
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.building import create
-from tuner.mlir.rewrite.walking import walk_where
 from tuner.programs.op_groups import views
 from tuner.programs.op_groups.forming import Members
 from tuner.programs.op_groups.op_names import (
@@ -38,6 +37,7 @@ from tuner.programs.op_groups.op_names import (
     loop_sizes,
     maps_of,
     read_by,
+    use_values,
     users,
 )
 
@@ -93,7 +93,7 @@ def _tensor_function(members: Members, outputs: Sequence[Value]) -> _TensorFunct
     with ir.InsertionPoint(function.end), ir.Location.unknown():
         for op in order:
             copy = op.clone()
-            _use(copy, cloned)
+            use_values(copy, cloned)
             cloned |= dict(zip(op.results, copy.results, strict=True))
     kept = [cloned[value] for value in (*outputs, *_row_values(members))]
     _return(function, kept)
@@ -127,14 +127,6 @@ def _is_cloned(producer: Op | None, members: Members) -> bool:
     return producer is not None and (
         producer in members.ops or producer.name in FREE or is_scalar_op(producer)
     )
-
-
-def _use(op: Op, values: Mapping[Value, Value]) -> None:
-    """Replaces operands of an operation, and of those in its regions."""
-    for each in (op, *walk_where(op, lambda inner: inner != op)):
-        for number, value in enumerate(each.operands):
-            if value in values:
-                each.operands[number] = values[value]
 
 
 def _return(function: _TensorFunction, values: Sequence[Value]) -> None:
@@ -208,7 +200,7 @@ def _memref_text(
     with ir.InsertionPoint(end), ir.Location.unknown():
         for op in list(function.block.operations)[:-1]:
             copy = op.operation.clone()
-            _use(copy, values)
+            use_values(copy, values)
             values |= dict(zip(op.operation.results, copy.results, strict=True))
         for number, result in enumerate(function.end.operands, len(ins)):
             _write(values[result], block.arguments[number])
