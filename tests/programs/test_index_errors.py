@@ -111,3 +111,67 @@ def test_a_program_as_a_whole_goes_on_too() -> None:
     function: Any = tuner.compile_program(LOOKUP.format(more=", %unused: index"), target="cpu")
     assert isinstance(function, HostFunction)
     require_errors(function, 1)
+    threads = threading.active_count()
+    for _ in range(20):
+        with pytest.raises(IndexError):
+            function(with_row(ROWS), TABLE, 1)
+    assert function.allocations == 0
+    assert threading.active_count() == threads
+
+
+# The memory of an iteration that an assertion ends; a function that branches is not inlined in a loop.
+IN_LOOP = """func.func @main(%n: index) -> memref<4xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %limit = arith.constant 5 : index
+  %made = memref.alloc() : memref<4xf32>
+  scf.for %i = %zero to %n step %one {
+    %memory = memref.alloc(%n) : memref<?xf32>
+    %is_less = arith.cmpi slt, %i, %limit : index
+    cf.assert %is_less, "too many"
+    %x = arith.constant 1.0 : f32
+    memref.store %x, %memory[%i] : memref<?xf32>
+    memref.dealloc %memory : memref<?xf32>
+  }
+  %full = arith.constant 1.0 : f32
+  linalg.fill ins(%full : f32) outs(%made : memref<4xf32>)
+  return %made : memref<4xf32>
+}"""
+IN_ANOTHER = """func.func private @require(%i: index) {
+  %limit = arith.constant 5 : index
+  %is_less = arith.cmpi slt, %i, %limit : index
+  cf.cond_br %is_less, ^fine, ^wrong
+^wrong:
+  cf.assert %is_less, "too many"
+  cf.br ^fine
+^fine:
+  return
+}
+func.func @main(%n: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  scf.for %i = %zero to %n step %one {
+    func.call @require(%i) : (index) -> ()
+  }
+  return
+}"""
+
+
+def test_an_assertion_in_a_loop_leaves_no_memory_and_no_thread() -> None:
+    function: Any = tuner.compile_program(IN_LOOP, target="cpu")
+    function(5)
+    threads = threading.active_count()
+    for _ in range(20):
+        with pytest.raises(CandidateError, match="too many"):
+            function(9)
+    assert threading.active_count() == threads
+    assert function.allocations == 0
+    assert np.array_equal(function(5), np.ones(4, np.float32))
+
+
+def test_an_assertion_in_a_function_that_is_not_inlined_is_an_error_too() -> None:
+    function: Any = tuner.compile_program(IN_ANOTHER, target="cpu")
+    function(5)
+    with pytest.raises(CandidateError, match="too many"):
+        function(6)
+    function(5)

@@ -7,7 +7,7 @@ import pytest
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
-from tuner.mlir.cpu.failed_assertions import return_failed_assertions
+from tuner.mlir.cpu.failed_assertions import leave_at_failed_assertions, return_failed_assertions
 from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
 from tuner.mlir.pipeline import run_passes
 
@@ -97,3 +97,14 @@ def test_what_cannot_return_is_refused(text: str, message: str) -> None:
     with pytest.raises(CandidateError, match=message) as error:
         rewritten(text)
     assert error.value.stage is Stage.COMPILE
+
+
+@pytest.mark.parametrize(("text", "aborts"), [(WITH_MEMORY, False), (IN_LOOP, False), (IN_ANOTHER, True)])
+def test_a_whole_program_leaves_at_the_assertions_of_its_entry(text: str, *, aborts: bool) -> None:
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(text, "test")
+        run_passes(module, TO_LLVM)
+        leave_at_failed_assertions(module, "group")
+        assert module.operation.verify()
+        assert ("@abort" in str(module)) is aborts
+        assert "@puts" in str(module)

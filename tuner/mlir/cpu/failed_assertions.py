@@ -21,6 +21,9 @@ loaded, a wrong index of a gather would end that process.
       llvm.return %none : !llvm.ptr
 
 Memory that the function allocates is freed at each return.
+
+A program that is compiled as a whole has results already, and a heap whose blocks its caller can free. There
+``leave_at_failed_assertions`` keeps the call of ``puts``, by which the caller gets the text.
 """
 
 from tuner.core.errors import CandidateError, Stage
@@ -64,6 +67,26 @@ def return_failed_assertions(module: ir.Module, entry: str) -> bool:
     for declaration in [op.operation for op in module.body.operations if _symbol(op) in (PUTS, ABORT)]:
         declaration.erase()
     return True
+
+
+def leave_at_failed_assertions(module: ir.Module, entry: str) -> None:
+    """Makes the function ``entry`` of a module in LLVM dialect return zeros after a failed assertion.
+
+    Changes the module in place. An assertion in another function, and one of a function that never returns,
+    still calls ``abort``.
+    """
+    function = next(op.operation for op in module.body.operations if _symbol(op) == entry)
+    returns = walk(function, RETURN)
+    for end in [call for call in walk(function, CALL) if returns and _callee(call) == ABORT]:
+        unreachable = list(end.block.operations)[-1].operation
+        with end.location, ir.InsertionPoint(end):
+            zeros = [value("llvm.mlir.zero", each.type) for each in returns[0].operands]
+            create(RETURN, (), zeros)
+        for op in (unreachable, end):
+            op.erase()
+    if not any(_callee(call) == ABORT for call in walk(module, CALL)):
+        for declaration in [op.operation for op in module.body.operations if _symbol(op) == ABORT]:
+            declaration.erase()
 
 
 def _return_text(end: Op, allocated: list[Value]) -> None:

@@ -12,6 +12,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Problem
 from tuner.core.target import Script
 from tuner.mlir.bindings import ir
+from tuner.mlir.cpu.failed_assertions import leave_at_failed_assertions
 from tuner.mlir.cpu.lowering import EXPORTED, jit_text
 from tuner.mlir.gpu.merge_gpu_modules import merge_gpu_modules
 from tuner.mlir.pipeline import run_passes
@@ -70,6 +71,7 @@ def lower_host_program(
     run_passes(module, TO_LLVM)
     link(module, kernels)
     _reject_leftovers(module)
+    leave_at_failed_assertions(module, payload.entry)
     text = with_bundled_math(jit_text(module))
     return DeviceProgram(text, payload.entry, arguments, results, written, interpreted=interpreted)
 

@@ -19,8 +19,8 @@ from tuner.runtime.process_locks import thread_lock
 class HostFunction(LoadedCode):
     """A callable that runs a compiled program on this processor.
 
-    It runs in the caller's thread, or in a new one for which the caller waits if the program has assertions.
-    Calls of several threads run one after the other.
+    It runs in the caller's thread, or in a new one for which the caller waits if the program has assertions
+    in functions that are not inlined. Calls of several threads run one after the other.
     """
 
     load_again = "tuner.compile_program(payload)"
@@ -43,7 +43,7 @@ class HostFunction(LoadedCode):
         self._code = HostCode(program.llvm, program.entry, symbols, catches_assertions=True)
 
     def __call__(self, *arguments: object, stream: object = None) -> Any:
-        """Calls the function and waits for its end; a program with assertions runs in a thread of its own.
+        """Calls the function and waits for its end.
 
         Args:
             arguments: numpy arrays, or other arrays in host memory (DLPack), of the function's shapes and
@@ -74,8 +74,7 @@ class HostFunction(LoadedCode):
             raise UsageError(f"{self.program.entry}: takes no stream: the program runs on the host")
         call = self.prepare(*arguments)
         with self._lock:
-            self._code(call.frame.address)
-            self._kernels.error.raise_it()
+            self._run(call)
             results = copied(call.frame.results(), self.program, None)
             self._free(call)
         return results[0] if len(results) == 1 else results or None
@@ -196,9 +195,18 @@ class HostFunction(LoadedCode):
         """
         with self._lock:
             for _ in range(times):
-                self._code(call.frame.address)
-                self._kernels.error.raise_it()
+                self._run(call)
                 self._free(call)
+
+    def _run(self, call: "PreparedHostCall") -> None:
+        """Runs the code once; frees what it has allocated where it raises an error."""
+        try:
+            self._code(call.frame.address)
+            self._kernels.error.raise_it()
+        except Exception:  # not an interruption, after which code may run on in another thread
+            self._heap.free_all()
+            self._heap.give_back(self._heap.take_freed())
+            raise
 
     def _free(self, call: "PreparedHostCall") -> None:
         for address in allocated_for_results(call.frame.results(), call.passed):

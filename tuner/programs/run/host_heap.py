@@ -51,6 +51,11 @@ class HostHeap:
             self._watch.host_writes(address, size_bytes)
         self._freed.append(address)
 
+    def free_all(self) -> None:
+        """Marks all memory blocks in use as freed: nothing of a call that has failed uses them any more."""
+        for address in tuple(self._sizes):
+            self.free(address)
+
     def take_freed(self) -> tuple[int, ...]:
         """Returns the addresses of freed memory blocks that are still kept, and forgets them.
 

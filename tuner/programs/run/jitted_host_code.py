@@ -7,7 +7,7 @@ from typing import Any
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import jit_bindings
 from tuner.mlir.tile_permission import request_for
-from tuner.programs.run.host_assertions import HostAssertions, has_assertions
+from tuner.programs.run.host_assertions import ABORT, HostAssertions, has_assertions
 
 
 class HostCode:
@@ -35,13 +35,12 @@ class HostCode:
             entry: the function to call.
             symbols: name -> address of each function that the code calls.
             is_run: whether the constructors run; False: the code is compiled only.
-            catches_assertions: whether code with assertions runs in a separate thread, see
-                ``host_assertions``.
+            catches_assertions: whether a failing assertion is an error of the call, see ``host_assertions``.
         """
         request_for(llvm_text)
         jit_ir, execution_engine = jit_bindings()
         is_caught = catches_assertions and has_assertions(llvm_text)
-        self._assertions = HostAssertions() if is_caught else None
+        self._assertions = HostAssertions(aborts=f"@{ABORT}(" in llvm_text) if is_caught else None
         if self._assertions is not None:
             symbols = symbols | self._assertions.addresses()
         try:
