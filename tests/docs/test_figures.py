@@ -23,6 +23,9 @@ from tuner.fleet.reconnecting_session import RETRY_LIMIT_S
 from tuner.fleet.settings import FleetSettings
 from tuner.fleet.tables import BLOB_LIMIT_BYTES
 from tuner.library.dispatch.first_use import LEAST_GAIN
+from tuner.programs.lower.payload_checks import OPERATIONS_LIMIT, WHOLE_LIMIT
+from tuner.programs.op_groups.forming import OPS_LIMIT
+from tuner.programs.run.host_assertions import THREADS_LIMIT
 from tuner.programs.run.sampled.sampled_launches import REFERENCES_LIMIT_S
 from tuner.regression.gate import SESSIONS_LIMIT
 from tuner.runtime.cpu.guarded_arrays import FAULTING_BYTES
@@ -146,6 +149,11 @@ def settings() -> Iterator[tuple[str, str]]:
     yield "guides/gpu-check.md", "cut those above 40 MiB"  # as the command below does: split -b 40M
     yield "guides/tuning.md", f"by more than {(alignment.LIMIT - 1) * 100:.0f} % and"
     yield "guides/model-shapes.md", f"where it wins by {LEAST_GAIN * 100:.0f} % or more"
+    yield "reference/programs.md", f"at most {OPERATIONS_LIMIT:,} operations"
+    yield "reference/programs.md", f"at most {WHOLE_LIMIT:,} linalg and elementwise operations"
+    yield "reference/programs.md", f"A group has {OPS_LIMIT} operations at most"
+    yield "reference/programs.md", "compile within two minutes on one core"
+    yield "reference/programs.md", f"after {THREADS_LIMIT} of them the program says so"
     yield "guides/programs.md", f"it gets {REFERENCES_LIMIT_S:.0f} seconds of a run"
 
 
