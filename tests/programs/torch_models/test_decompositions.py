@@ -48,6 +48,19 @@ def compared(x: Any) -> tuple[Any, ...]:
     return tuple(each for y in numbers for each in (x < y, x <= y, x == y, x != y, x > y, y > x, y <= x))
 
 
+def constants(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Operations of constants alone, which torch-mlir folds wrongly."""
+    found: list[torch.Tensor] = []
+    for dtype in (torch.float32, torch.float64, torch.int32, torch.int64, torch.bool):
+        for number in (-3, -0.25, 0.25, 3):
+            y = torch.full((2,), number).to(dtype)
+            found += [y < 1, y >= 0, y == 0, y > -1, y != True, y + (-1), y * (-1)]  # noqa: E712
+            found += [torch.sign(y), torch.where(y > 0, y, y + 1)]
+    for weight in (torch.tensor(-3.0), torch.tensor([-3.0])):
+        found += [weight + (-1), weight * (-1), weight < 0, weight - 2]
+    return (*found, x + 1)
+
+
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "clamp": (lambda x: (x.clamp(-1, 1), x.clamp(min=0.5), x.clamp(max=2)), SPECIAL),
     "clamp of integers": (lambda x: (x.clamp(1, 3),), torch.arange(6)),
@@ -92,6 +105,18 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     ),
     "thresholds of integers": (lambda x: (F.threshold(x, 0.5, 3.5),), WHOLE),
     "classes": (lambda x: (F.one_hot(x, 5), F.one_hot(x[0] % 2, 2)), torch.tensor([[0, 3], [2, 4]])),
+    "constants": (constants, GRID),
+    "quotients of floats": (
+        lambda x: (
+            x // 0.1,
+            x // -0.1,
+            x // x.flip(0),
+            x // (x * 0),
+            torch.fmod(x, 0.1),
+            torch.fmod(x, x.flip(0)),
+        ),
+        SPECIAL,
+    ),
     "batch norm": (torch.nn.BatchNorm1d(9).eval(), GRID),
 }
 

@@ -11,6 +11,7 @@ groups read i8 again where both operands of a matmul were extended to i32.
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -41,6 +42,11 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.cumsum.default: _cumulative_sum,
         ATEN.neg.default: lambda x: NotImplemented if x.is_floating_point() else ATEN.bitwise_not(x) + 1,
         ATEN.div.Tensor_mode: _rounded_quotient,
+        ATEN.floor_divide.default: partial(_rounded_quotient, rounding_mode="floor"),
+        **{each: _of_narrow_floats(each) for each in (ATEN.mul.Tensor, ATEN.div.Tensor)},
+        **{each: _in_f32(each) for each in (ATEN.elu.default, ATEN.leaky_relu.default, ATEN.sigmoid.default)},
+        ATEN.fmod.Scalar: _fmod,
+        ATEN.fmod.Tensor: _fmod,
         ATEN.remainder.Scalar: _remainder,
         ATEN.remainder.Tensor: _remainder,
         ATEN.rms_norm.default: _rms_norm,
@@ -81,17 +87,21 @@ def _of_scalars(softmax: Any, decomposed: Callable[..., Any] | None) -> Callable
 
 
 def _compared(comparison: Any) -> Callable[..., Any]:
-    """Returns a comparison that rounds the number to the type of x, integers to the default dtype before.
+    """Returns a comparison of x with a number that is rounded to the type of x, as in PyTorch.
 
-    PyTorch does both where the number is a float; torch-mlir compares in float64.
+    Integers become floats of the default dtype where the number is one. torch-mlir compares in float64, and
+    folds comparisons of constants wrongly: of floats with integers, and of booleans, whose True is -1.
     """
 
     def computed(x: torch.Tensor, number: float) -> Any:
-        if not x.is_floating_point() and isinstance(number, float):
-            x = x.to(torch.get_default_dtype())
-        elif not x.is_floating_point() or _rounded(number, x.dtype) == number or number != number:
-            return NotImplemented
-        return comparison(x, _rounded(number, x.dtype))
+        if x.dtype is torch.bool:
+            return comparison(x.to(torch.int32), number)
+        if not x.is_floating_point():
+            is_whole = not isinstance(number, float)
+            return NotImplemented if is_whole else comparison(x.to(torch.get_default_dtype()), number)
+        near = number if number != number else _rounded(number, x.dtype)
+        is_given = isinstance(number, float) and (near == number or near != near)
+        return NotImplemented if is_given else comparison(x, near)
 
     return computed
 
@@ -233,11 +243,47 @@ def _cumulative_sum(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = No
 
 def _rounded_quotient(x: torch.Tensor, y: Any, *, rounding_mode: str | None = None) -> Any:
     """Divides integers towards minus infinity by a division towards zero, which torch-mlir does exactly."""
-    if rounding_mode != "floor" or _is_float(x) or _is_float(y):
+    if rounding_mode != "floor":
         return NotImplemented
+    if _is_float(x) or _is_float(y):
+        return _floor_of_floats(x, y)
     towards_zero = torch.div(x, y, rounding_mode="trunc")
     is_smaller = (towards_zero * y != x) & ((x < 0) != (y < 0))
     return (towards_zero - is_smaller.to(towards_zero.dtype)).to(towards_zero.dtype)
+
+
+def _floor_of_floats(x: torch.Tensor, y: Any) -> torch.Tensor:
+    """Divides what the remainder leaves, as PyTorch: 1 // 0.1 is 9, though 1 / 0.1 rounds to 10."""
+    dtype = torch.result_type(x, y)
+    wide = torch.float32 if dtype in NARROW else dtype
+    y = y if isinstance(y, torch.Tensor) else torch.full((), y, dtype=dtype)
+    x, y = (each.to(dtype).to(wide) for each in (x, y))
+    rest = _fmod(x, y)
+    whole = (x - rest) / y
+    whole = torch.where(((rest > 0) & (y < 0)) | ((rest < 0) & (y > 0)), whole - 1, whole)
+    below = torch.floor(whole)
+    below = torch.where(whole - below > 0.5, below + 1, below)
+    return torch.where(y == 0, x / y, torch.where(whole == 0, (x / y) * 0, below)).to(dtype)
+
+
+def _fmod(x: torch.Tensor, y: Any) -> Any:
+    """Gives a remainder the sign of the dividend: torch-mlir's rounds the quotient before."""
+    dtype = torch.result_type(x, y)
+    y = y if isinstance(y, torch.Tensor) else torch.full((), y, dtype=dtype)
+    if not dtype.is_floating_point:
+        return x - torch.div(x, y, rounding_mode="trunc") * y
+    rest = torch.remainder(x.to(dtype).abs(), y.to(dtype).abs())
+    return torch.where(x < 0, -rest, rest)
+
+
+def _of_narrow_floats(operation: Any) -> Callable[..., Any]:
+    """Returns a product or quotient of narrow floats and a number that is not rounded to their type."""
+
+    def computed(x: torch.Tensor, number: Any) -> Any:
+        is_rounded = isinstance(number, float) and x.dtype in NARROW and _rounded(number, x.dtype) != number
+        return operation(x.float(), number).to(x.dtype) if is_rounded else NotImplemented
+
+    return computed
 
 
 def _remainder(x: torch.Tensor, y: Any) -> Any:

@@ -17,6 +17,7 @@ from tuner.mlir.bindings import torch_importer
 from tuner.programs.torch_models.call_guard import default_dtype, plain, require_modes, require_no_transforms
 from tuner.programs.torch_models.decompositions import decompositions
 from tuner.programs.torch_models.lowering import INTEGERS, first_line, lower_in_child
+from tuner.programs.torch_models.uniform_constants import fold_uniform
 from tuner.programs.torch_models.unsigned_integers import promote_unsigned
 
 TENSOR, CONSTANT = "TensorArgument", "ConstantArgument"  # classes of values in torch.export's signatures
@@ -94,6 +95,7 @@ def export_module(
         _require_followed(program)
         shared = _shared(program)
         program = _decomposed(program)
+        fold_uniform(program.graph)
         _require_pure(program)
         _require_deterministic(program)
         _require_no_pool_indices(program)
