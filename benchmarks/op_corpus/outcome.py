@@ -9,7 +9,7 @@ import torch
 
 import tuner.torch
 from benchmarks.op_corpus.comparison import difference
-from benchmarks.op_corpus.samples import OpSample, OpSampleName, drawn
+from benchmarks.op_corpus.samples import OpSample, OpSampleName, OpSamples, drawn
 from tuner.core.errors import TunerError
 
 RIGHT, REFUSED, WRONG, CRASH, HANG, TRACEBACK = "right", "refused", "wrong", "crash", "hang", "traceback"
@@ -26,17 +26,24 @@ class OpOutcome:
     reason: str = ""
 
 
-def checked(name: OpSampleName) -> OpOutcome:
-    """Compiles a sample, and calls it with its own inputs and with others of the same shapes and types."""
+def checked(names: tuple[OpSampleName, ...]) -> tuple[OpOutcome, ...]:
+    """Compiles samples of one operator, and calls them with their own inputs and with others alike.
+
+    Several samples are one module, whose outcome is that of each which there is.
+    """
     torch.set_num_threads(1)
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
-        sample = drawn(name)
-        return OpOutcome(NO_SAMPLE) if sample is None else outcome_of(sample, name.op)
+        samples = [drawn(name) for name in names]
+        there = [each for each in samples if each is not None]
+        if not there:
+            return (OpOutcome(NO_SAMPLE),) * len(names)
+        found = outcome_of(there[0] if len(there) == 1 else OpSamples(there), names[0].op)
+        return tuple(OpOutcome(NO_SAMPLE) if each is None else found for each in samples)
 
 
-def outcome_of(sample: OpSample, op: str = "") -> OpOutcome:
-    """Returns what becomes of a sample of an operator."""
+def outcome_of(sample: OpSample | OpSamples, op: str = "") -> OpOutcome:
+    """Returns what becomes of a sample of an operator, or of several."""
     try:
         first, again = _called(sample, sample.inputs), _called(sample, sample.inputs)
     except Exception as error:  # noqa: BLE001 - torch raises any
@@ -71,7 +78,11 @@ def _called(function: Callable[..., Any], inputs: tuple[torch.Tensor, ...]) -> _
 
 
 def _difference(
-    program: Callable[..., Any], sample: OpSample, inputs: tuple[torch.Tensor, ...], *, has_numbers: bool
+    program: Callable[..., Any],
+    sample: Callable[..., Any],
+    inputs: tuple[torch.Tensor, ...],
+    *,
+    has_numbers: bool,
 ) -> str:
     """Returns how a program differs from eager for some inputs; "" where eager refuses them."""
     try:
@@ -89,7 +100,7 @@ def _difference(
     )
 
 
-def _truth(sample: OpSample, inputs: tuple[torch.Tensor, ...]) -> Any:
+def _truth(sample: Callable[..., Any], inputs: tuple[torch.Tensor, ...]) -> Any:
     """Returns the results of floats computed in f64; None where that is not possible."""
     if not any(each.is_floating_point() for each in inputs):
         return None

@@ -3,7 +3,7 @@
 import itertools
 import random
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -55,6 +55,22 @@ class OpSample(torch.nn.Module):
         return self._function(*arguments, **keywords)
 
 
+class OpSamples(torch.nn.Module):
+    """Several samples as one module: its inputs are those of all, its results one of each."""
+
+    def __init__(self, samples: Sequence[OpSample]) -> None:
+        super().__init__()
+        self._samples = torch.nn.ModuleList(samples)
+        self._counts = [len(each.inputs) for each in samples]
+        self.inputs = tuple(tensor for each in samples for tensor in each.inputs)
+
+    def forward(self, *tensors: torch.Tensor) -> list[Any]:
+        """Applies each operator to its own inputs."""
+        rest = iter(tensors)
+        owned = [list(itertools.islice(rest, count)) for count in self._counts]
+        return [each(*own) for each, own in zip(self._samples, owned, strict=True)]
+
+
 @cache
 def operators() -> dict[str, Any]:
     """Returns PyTorch's descriptions of its operators by their names, of variants ``name.variant``."""
@@ -73,8 +89,8 @@ def pairs() -> list[tuple[str, str]]:
 
 def drawn(name: OpSampleName) -> OpSample | None:
     """Returns a sample; None where the operator has fewer of this type."""
-    _set_seeds(name.seed)
     op = operators()[name.op]
+    _set_seeds(name.seed)
     found = op.sample_inputs("cpu", DTYPES[name.dtype], requires_grad=False)
     samples = list(itertools.islice(found, SAMPLES_LIMIT))
     if name.number >= len(samples):

@@ -43,3 +43,12 @@ def test_a_file_of_another_seed_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(sys, "argv", ["op_samples", "--kept", str(kept), "--seed", "1"])
     with pytest.raises(SystemExit, match="allowed those of"):
         op_samples.main()
+
+
+def test_samples_are_one_module_by_operator_and_class_of_types_then_their_parts() -> None:
+    pairs = [("abs", "f32"), ("abs", "i64"), ("add", "f32"), ("add", "f64")]
+    names = [op_samples.OpSampleName(*pair, number) for pair in pairs for number in range(2)]
+    modules = op_samples._modules(names)  # noqa: SLF001 - the order of the work
+    assert [len(each) for each in modules] == [2, 2, 4]
+    assert op_samples._parts(modules[2]) == [modules[2][:2], modules[2][2:]]  # noqa: SLF001
+    assert op_samples._parts(modules[0]) == [(names[0],), (names[1],)]  # noqa: SLF001

@@ -16,7 +16,7 @@ DRAWN = 15  # operators and types, a few seconds; ``python -m benchmarks.op_samp
 
 def test_drawn_samples_are_right_or_refused_in_one_line() -> None:
     pairs = random.Random(37).sample(samples.pairs(), DRAWN)
-    found = {pair: outcome.checked(samples.OpSampleName(*pair, 0)) for pair in pairs}
+    found = {pair: outcome.checked((samples.OpSampleName(*pair, 0),))[0] for pair in pairs}
     assert {pair: each for pair, each in found.items() if each.kind in outcome.BAD} == {}
     assert sum(each.kind == outcome.RIGHT for each in found.values()) > DRAWN / 3
 
@@ -26,6 +26,13 @@ def test_a_sample_is_the_same_whenever_it_is_drawn_and_another_by_another_seed()
     assert [torch.equal(*pair) for pair in zip(first.inputs, again.inputs, strict=True)] == [True, True]
     assert other.inputs[0].shape != first.inputs[0].shape or not torch.equal(other.inputs[0], first.inputs[0])
     assert samples.drawn(samples.OpSampleName("abs", "f32", 1000)) is None
+
+
+def test_several_samples_are_one_module_which_is_right_where_each_is() -> None:
+    right = [samples.drawn(samples.OpSampleName("add", dtype, 0)) for dtype in ("f32", "i64")]
+    wrong = samples.OpSample(torch.nn.functional.dropout, ((torch.arange(4.0),), {}))
+    assert outcome.outcome_of(samples.OpSamples(right)).kind == outcome.RIGHT
+    assert outcome.outcome_of(samples.OpSamples([*right, wrong])).kind == outcome.REFUSED
 
 
 @pytest.mark.parametrize(
