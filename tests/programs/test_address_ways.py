@@ -83,6 +83,14 @@ WAYS = {
         ),
         OF_NUMBER,
     ),
+    "double": (
+        (
+            f"{ADDRESS} %m = arith.index_cast %n : index to i64 %f = arith.sitofp %m : i64 to f64"
+            " %g = arith.select %true, %f, %f : f64 %x = arith.fptosi %g : f64 to i64"
+            " %r = arith.index_cast %x : i64 to index"
+        ),
+        OF_NUMBER,
+    ),
     "struct": (
         (
             f"{ADDRESS} %m = arith.index_cast %n : index to i64 %none = llvm.mlir.undef : {PAIR}"
@@ -129,6 +137,16 @@ WAYS = {
     "memory": (
         (
             f"{ADDRESS} %box = memref.alloc() : memref<2xindex> memref.store %n, %box[%c1] : memref<2xindex>"
+            " %r = memref.load %box[%c1] : memref<2xindex>"
+        ),
+        OF_NUMBER,
+    ),
+    "yielded": (
+        (
+            f"{ADDRESS} %box = memref.alloc() : memref<2xindex> %other = memref.alloc() : memref<2xindex>"
+            " linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],"
+            ' iterator_types = ["reduction"]} outs(%other, %box : memref<2xindex>, memref<2xindex>)'
+            " { ^bb0(%old: index, %older: index): linalg.yield %c0, %n : index, index }"
             " %r = memref.load %box[%c1] : memref<2xindex>"
         ),
         OF_NUMBER,

@@ -40,6 +40,12 @@ USERS = {
         "%s = vector.extract %v[0] : index from vector<2xindex>",
         "memref.extract_aligned_pointer_as_index vector.broadcast vector.extract",
     ),
+    "a number of 64 bits": (
+        ADDRESS,
+        "%w = arith.index_cast %n : index to i64 %d = arith.bitcast %w : i64 to f64",
+        "%s = arith.select %flag, %d, %d : f64 %r = arith.bitcast %s : f64 to i64",
+        "arith.bitcast arith.bitcast arith.index_cast arith.select memref.extract_aligned_pointer_as_index",
+    ),
     "a struct": (
         f"%u = llvm.mlir.undef : {BITS} %st = builtin.unrealized_conversion_cast %x : {M} to !llvm.ptr",
         f"%w = llvm.ptrtoint %st : !llvm.ptr to i64 %in = llvm.insertvalue %w, %u[1] : {BITS}",
@@ -68,6 +74,17 @@ KEPT = {
     "a memref": f"%b = memref.alloc() : memref<{M}> memref.store %x, %b[] : memref<{M}>",
     "machine code": f"%p = builtin.unrealized_conversion_cast %x : {M} to !llvm.ptr "
     'llvm.inline_asm has_side_effects "keep $0", "l" %p : (!llvm.ptr) -> ()',
+    "machine code of a GPU": f"{ADDRESS} %w = arith.index_cast %n : index to i64 "
+    'nvvm.inline_ptx "st.global.b64 [$0], $1;" ro (%w, %w : i64, i64)',
+    "a scatter": f"{ADDRESS} %v = vector.broadcast %n : index to vector<2xindex> "
+    "%w = arith.index_cast %v : vector<2xindex> to vector<2xi64> %p = llvm.inttoptr %w : vector<2xi64> to "
+    "vector<2x!llvm.ptr> %m = vector.broadcast %flag : i1 to vector<2xi1> "
+    "llvm.intr.masked.scatter %w, %p, %m {alignment = 8 : i32} : vector<2xi64>, vector<2xi1> into "
+    "vector<2x!llvm.ptr>",
+    "a second output": ADDRESS
+    + " linalg.generic {indexing_maps = [affine_map<() -> ()>, affine_map<() -> ()>], iterator_types = []}"
+    " outs(%box, %box : memref<index>, memref<index>)"
+    " { ^bb0(%o: index, %q: index): linalg.yield %a, %n : index, index }",
     "a fill": f"{ADDRESS} linalg.fill ins(%n : index) outs(%box : memref<index>)",
     "an unknown function": f"call @other(%x) : ({M}) -> ()",
 }

@@ -23,6 +23,7 @@ from tuner.mlir.rewrite.symbols import callee_of, name_of
 from tuner.mlir.rewrite.walking import parents_of
 
 ASYNC = "!gpu.async.token"
+ADDRESS_BITS = 64  # of device memory, and of x86-64
 # Ops whose results are what is in memory, or facts about a memref: no address that they were given.
 RESULTS_ARE_DATA = (
     READERS
@@ -33,8 +34,10 @@ RESULTS_ARE_DATA = (
 STORED = {
     **dict.fromkeys(("memref.store", "affine.store", "affine.vector_store", "llvm.store"), 0),
     **dict.fromkeys(("vector.store", "vector.transfer_write", "llvm.intr.masked.store"), 0),
+    **dict.fromkeys(("llvm.intr.masked.compressstore", "llvm.intr.masked.scatter", "llvm.intr.vp.store"), 0),
+    **dict.fromkeys(("llvm.intr.experimental.vp.strided.store", "llvm.intr.matrix.column.major.store"), 0),
     **dict.fromkeys(("vector.maskedstore", "vector.compressstore", "vector.scatter"), -1),
-    **dict.fromkeys(("memref.atomic_rmw", "memref.atomic_yield", "linalg.yield"), 0),
+    **dict.fromkeys(("memref.atomic_rmw", "memref.atomic_yield"), 0),
     **dict.fromkeys(("gpu.memset", "gpux.memset", "llvm.cmpxchg", "llvm.atomicrmw"), -1),
 }
 # Dialects of which no other op keeps an address that it is given.
@@ -44,7 +47,9 @@ KEEP_NOTHING = frozenset(
         *("memref", "gpu", "gpux", "nvgpu", "nvvm", "llvm", "func"),
     }
 )
-UNKNOWN_CODE = frozenset({"llvm.call", "llvm.call_intrinsic", "llvm.inline_asm"})
+UNKNOWN_CODE = frozenset(
+    {"llvm.call", "llvm.call_intrinsic", "llvm.inline_asm", "llvm.invoke", "nvvm.inline_ptx"}
+)
 # Ops whose result points to an object that is no buffer.
 OTHER_OBJECTS = frozenset({"llvm.mlir.addressof", "llvm.alloca", "llvm.mlir.zero"})
 LAUNCHES = frozenset({"gpu.launch_func", "gpux.launch_func"})
@@ -133,7 +138,8 @@ def _can_hold(value: Value) -> bool:
     if isinstance(kind, ir.VectorType):
         kind = kind.element_type
     is_bit = isinstance(kind, ir.IntegerType) and kind.width == 1
-    return not (is_bit or isinstance(kind, ir.FloatType) or is_token(value))
+    is_short = isinstance(kind, ir.FloatType) and kind.width < ADDRESS_BITS
+    return not (is_bit or is_short or is_token(value))
 
 
 def _is_kept(op: Op, number: int) -> bool:
@@ -143,7 +149,7 @@ def _is_kept(op: Op, number: int) -> bool:
     if op.name == "func.call":
         return not is_runner_function(callee_of(op))
     if dialect == "linalg":
-        return not is_buffer(op.operands[number].type)  # stored, as a scalar, in the outputs
+        return not is_buffer(op.operands[number].type)  # stored in the outputs: a scalar, or what is yielded
     return dialect not in KEEP_NOTHING or op.name in UNKNOWN_CODE
 
 
