@@ -111,6 +111,31 @@ def queried_runs(query: RunQuery) -> "Select[RunRow]":
     return chosen.order_by(moments.c.moment.desc(), RunRow.id.desc()).limit(limit)
 
 
+def rooflines_like(run_id: int) -> "AnySelect":
+    """Returns the SELECT of rooflines of quiet runs with a run's machine, target, threads and dtype.
+
+    The latest is the first.
+    """
+    run, problem = aliased(RunRow), aliased(ProblemRow)
+    return (
+        select(RunRow.roofline)
+        .join(RunRow.problem)
+        .join(run, run.id == run_id)
+        .join(problem, problem.id == run.problem_id)
+        .where(
+            RunRow.machine_id == run.machine_id,
+            RunRow.target == run.target,
+            RunRow.threads == run.threads,
+            ProblemRow.dtype == problem.dtype,
+            RunRow.noise.is_not(None),
+            RunRow.unreliable == "",
+            RunRow.roofline.is_not(None),
+        )
+        .order_by(RunRow.id.desc())
+        .limit(1)
+    )
+
+
 def trials_of_query(query: TrialQuery) -> "AnySelect":
     """Returns the SELECT of the trials with an outcome that match a query, sorted and limited as it says.
 

@@ -121,7 +121,7 @@ def run_of(row: RunRow) -> Run:
         status=present_status(row.status, row.process),
         baseline=_baseline_of(row),
         elsewhere=value_of(RemoteMeasurement, row.elsewhere),
-        roofline=_roofline_of(row),
+        roofline=roofline_of(row.roofline),
         group=_group_place_of(row),
         **_copied(row, OF_RUN),
     )
@@ -298,8 +298,9 @@ def _group_place_of(row: RunRow) -> GroupPlace | None:
     return GroupPlace(row.group_id, row.group_place or 0, row.group_name or "", row.group_count or 1)
 
 
-def _roofline_of(row: RunRow) -> Roofline | None:
-    roofline = value_of(Roofline, row.roofline)
+def roofline_of(stored: object) -> Roofline | None:
+    """Returns a stored roofline; None where there is none, or one that no machine can have."""
+    roofline = value_of(Roofline, stored)
     return None if roofline is None or why_no_roofline(roofline, math.inf) else roofline
 
 

@@ -64,6 +64,7 @@ from tuner.db.queries import (
     queried_runs,
     quietest_reference_s,
     recalled,
+    rooflines_like,
     run_select,
     same_code,
     trial_select,
@@ -285,6 +286,14 @@ class Store:
         """
         with self._database.writing() as session:
             _known(session, RunRow, run_id).roofline = encode(roofline)
+
+    def known_roofline(self, run_id: int) -> Roofline | None:
+        """Returns the roofline of the latest quiet run with a run's machine, target, threads and dtype.
+
+        None where there is none.
+        """
+        with self._database.reading() as session:
+            return rows.roofline_of(session.scalar(rooflines_like(run_id)))
 
     def propose(
         self,

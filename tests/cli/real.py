@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 from collections.abc import Iterator
 
 import pytest
@@ -31,6 +30,9 @@ def real_candidates() -> Composition:
 def brief_remeasurement() -> Iterator[None]:
     """Lets the final re-measurement of runs inside take little time for each candidate."""
     with pytest.MonkeyPatch.context() as patch:
-        brief = functools.partial(remeasure_top_trials, effort=BRIEF)
-        patch.setattr(run_steps, "remeasure_top_trials", brief)
+        patch.setattr(
+            run_steps,
+            "remeasure_top_trials",
+            lambda bench, trials, _: remeasure_top_trials(bench, trials, BRIEF),
+        )
         yield

@@ -75,6 +75,22 @@ def test_the_roofline_is_stored_and_replaced(store: Store) -> None:
         store.set_roofline(99, roofline)
 
 
+def test_a_roofline_is_known_where_a_quiet_run_on_the_same_machine_has_it(store: Store) -> None:
+    measured, asking = begin(store), begin(store)
+    store.set_roofline(measured, Roofline(1e11, 1e10))
+    assert store.known_roofline(asking) is None  # nothing was timed there
+    time_again(store, measured, noise=0.01, unreliable="load")
+    assert store.known_roofline(asking) is None
+    time_again(store, measured, noise=0.005)
+    assert store.known_roofline(asking) == Roofline(1e11, 1e10)
+    others = (
+        begin(store, replace(SETTINGS, threads=3)),
+        begin(store, replace(SETTINGS, problem=replace(PROBLEM, dtype="f64"))),
+        begin(store, machine=replace(MACHINE, logical_cores=77)),
+    )
+    assert [store.known_roofline(other) for other in others] == [None, None, None]
+
+
 def test_a_baseline_before_the_first_round_is_stored_and_replaced(store: Store) -> None:
     run = begin(store)
     for median_s in (0.2, 0.1):

@@ -7,7 +7,13 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.record import Measurement
 from tuner.core.runs import Baseline
 from tuner.core.target import Effort
-from tuner.tuning.remeasurement import choose_top_trials, noise_of, remeasure_top_trials
+from tuner.tuning.remeasurement import (
+    FINAL_EFFORT,
+    choose_top_trials,
+    final_effort,
+    noise_of,
+    remeasure_top_trials,
+)
 
 
 class RemeasurementBench(AbstractBench):
@@ -29,6 +35,16 @@ class RemeasurementBench(AbstractBench):
 
     def close(self) -> None:
         raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("search_s", "budget_s"), [(0.0, 0.05), (2.0, 0.05), (10.0, 0.2), (15.0, 0.3), (600.0, 0.3)]
+)
+def test_the_effort_follows_the_search_up_to_that_of_a_long_one(search_s: float, budget_s: float) -> None:
+    effort = final_effort(search_s)
+    assert effort.budget_s == pytest.approx(budget_s)
+    assert effort.min_samples == FINAL_EFFORT.min_samples
+    assert effort.has_offsets
 
 
 def test_the_fastest_are_chosen_in_order() -> None:

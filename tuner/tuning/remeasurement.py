@@ -1,6 +1,6 @@
 """Final re-measurement of a run: its fastest trials timed again, interleaved, with the noise floor."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.analysis.selected_result import half_width
 from tuner.core.bench import AbstractBench, BoundRecord
@@ -11,6 +11,8 @@ from tuner.core.target import Effort, Script
 
 TOP_TRIALS = 8
 FINAL_EFFORT = Effort(budget_s=0.3, min_samples=15, max_samples=200, has_offsets=True)  # per candidate
+LEAST_S = 0.05  # per candidate, however short the search was
+SHARE_OF_SEARCH = 0.02  # per candidate: a dozen of them take a quarter of a short search
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,16 @@ class Remeasurement:
         None where there are no times, on a GPU, and in a replay of a recording.
         """
         return self.times[0][1].host if self.times else None
+
+
+def final_effort(search_s: float) -> Effort:
+    """Returns how long each candidate is timed after a search of so many seconds of wall time.
+
+    A search of 15 s or more is worth FINAL_EFFORT. After a shorter one fewer samples are taken, and intervals
+    are as wide as that makes them.
+    """
+    budget_s = min(FINAL_EFFORT.budget_s, max(LEAST_S, SHARE_OF_SEARCH * search_s))
+    return replace(FINAL_EFFORT, budget_s=budget_s)
 
 
 def choose_top_trials(trials: tuple[StoredTrial, ...], limit: int = TOP_TRIALS) -> tuple[StoredTrial, ...]:

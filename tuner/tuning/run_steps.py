@@ -10,6 +10,7 @@ from tuner.core.record import Measurement
 from tuner.core.reliability import Reliability
 from tuner.core.round_quality import Evidence, reliability_alone, reliability_in_round, round_quality
 from tuner.core.runs import NOT_TIMED, REPLAYED, Baseline, Proposal, Run, TrialQuery
+from tuner.core.target import Effort
 from tuner.core.timing_round import RoundQuality, TimedRound
 from tuner.tuning.events import (
     BaselineFailed,
@@ -25,6 +26,7 @@ from tuner.tuning.known_outcomes import KnownOutcomes
 from tuner.tuning.outcome_source import OutcomeSource
 from tuner.tuning.progress import Progress
 from tuner.tuning.remeasurement import (
+    FINAL_EFFORT,
     Remeasurement,
     bound_record,
     choose_top_trials,
@@ -110,18 +112,20 @@ class RunSteps:
         proposed = self.progress.counts.proposed
         return any(not each.quality.is_lost and each.of_trials >= proposed for each in rounds)
 
-    def remeasure_top_trials(self, bench: AbstractBench, limit: int | None = None) -> bool:
+    def remeasure_top_trials(
+        self, bench: AbstractBench, effort: Effort = FINAL_EFFORT, limit: int | None = None
+    ) -> bool:
         """Times the fastest trials again; stores a new round with these times and the baseline's.
 
-        ``limit``: at most so many; None: as many as ``choose_top_trials`` returns. Returns whether the round
-        gave times.
+        ``effort`` is that for each trial. ``limit``: at most so many trials; None: as many as
+        ``choose_top_trials`` returns. Returns whether the round gave times.
         """
         trials = self._store.trials(TrialQuery(run=self.run.id, sort="number"))
         top_trials = choose_top_trials(trials)[:limit]
         if not top_trials:
             return False
         self._observe(RemeasurementStarted(len(top_trials)))
-        final_times = remeasure_top_trials(bench, top_trials)
+        final_times = remeasure_top_trials(bench, top_trials, effort)
         if not final_times.times:
             self._lose_round(final_times.reason)
             return False
@@ -136,17 +140,14 @@ class RunSteps:
             self._store.set_baseline(self.run.id, baseline)
 
     def measure_roofline(self) -> None:
-        """Measures and stores the machine's roofline; without one the result is complete too.
+        """Stores the machine's roofline; without one the result is complete too.
 
-        It is at least what the run's fastest trial reached.
+        It is measured unless a quiet run on the same machine has it, and is at least what the run's fastest
+        trial reached.
         """
-        settings = self.run.settings
-        try:
-            with self._interruption.waiting():
-                roofline = self._source.roofline(settings.problem, settings.threads)
-        except TunerError:
-            return
-        self.set_roofline(roofline)
+        roofline = self._store.known_roofline(self.run.id) or self._measured_roofline()
+        if roofline is not None:
+            self.set_roofline(roofline)
 
     def set_roofline(self, roofline: Roofline) -> None:
         """Stores a roofline of the machine, raised to what the run's fastest trial reached."""
@@ -180,6 +181,14 @@ class RunSteps:
         self._store.add_round(self.run.id, TimedRound(quality, times, baseline))
         if final_times.noise is not None:
             self._observe(NoiseMeasured(final_times.noise))
+
+    def _measured_roofline(self) -> Roofline | None:
+        settings = self.run.settings
+        try:
+            with self._interruption.waiting():
+                return self._source.roofline(settings.problem, settings.threads)
+        except TunerError:
+            return None
 
     @property
     def _spare_cores(self) -> int:

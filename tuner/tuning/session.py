@@ -13,6 +13,7 @@ from tuner.tuning.ask_tell import Trial, search
 from tuner.tuning.events import Observer, WaitsForLock, WaitsForNode
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.outcome_source import BenchSettings, OutcomeSource
+from tuner.tuning.remeasurement import FINAL_EFFORT, final_effort
 from tuner.tuning.resumption import ReplayingSampler
 from tuner.tuning.run_limit import searched_s
 from tuner.tuning.run_steps import RunSteps
@@ -45,7 +46,7 @@ class TuningSession:
         self._store = store
         self._interruption = interruption
         self._observe = observe
-        self._must_time = retime
+        self._must_time = self._is_retimed = retime
         self._stored = stored
         self._steps = RunSteps(run, stored, source, store, interruption, observe)
         self._elapsed_before_s = run.seconds or 0.0  # of earlier sessions, by the monotonic clock
@@ -90,7 +91,8 @@ class TuningSession:
         if self._interruption.is_asked:
             return "interrupted"
         must_time = self._must_time or not self._steps.has_round()
-        if must_time and self._steps.remeasure_top_trials(bench):
+        effort = FINAL_EFFORT if self._is_retimed else final_effort(self._searched_s())
+        if must_time and self._steps.remeasure_top_trials(bench, effort):
             self._steps.measure_roofline()
         return "done"
 

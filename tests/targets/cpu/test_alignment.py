@@ -80,7 +80,7 @@ def test_a_kernel_whose_result_depends_on_addresses_is_refused() -> None:
     placed.operands[2][0][...] += 1  # as if it read past its A
     calls = tuple(kernel.calls(problem, each) for each in placed.operands)
     with pytest.raises(CandidateError, match="another C where the operands lie 32 bytes") as error:
-        placed.times(ThreadTeam(1), calls, rng())
+        placed.times(ThreadTeam(1), calls, QUICK, rng())
     assert error.value.stage is Stage.VERIFY
 
 

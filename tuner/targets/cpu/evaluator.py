@@ -208,7 +208,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         for measurement, one in zip(times, loaded, strict=True):
             if isinstance(one, LoadedKernel):
                 self._require_possible(problem, one, measurement, rng)
-        offsets = self._offsets(problem, loaded, tuple(times), rng) if effort.has_offsets else {}
+        offsets = self._offsets(problem, loaded, tuple(times), effort, rng) if effort.has_offsets else {}
         return tuple(
             replace(measurement, host=host, offsets=offsets.get(index, ()))
             for index, measurement in enumerate(times)
@@ -219,6 +219,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         problem: Problem,
         loaded: tuple[object, ...],
         times: tuple[Measurement, ...],
+        effort: Effort,
         rng: np.random.Generator,
     ) -> dict[int, tuple[OffsetTime, ...]]:
         """Times the fastest kernels at several alignments; returns the times by index into ``loaded``."""
@@ -231,7 +232,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         placed = offset_times.PlacedOperands(problem, arrays.operands)
         return {
             index: placed.times(
-                team, tuple(kernels[index].calls(problem, each) for each in placed.operands), rng
+                team, tuple(kernels[index].calls(problem, each) for each in placed.operands), effort, rng
             )
             for index in chosen
         }

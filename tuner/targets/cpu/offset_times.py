@@ -19,7 +19,8 @@ TESTED = (0, 16, 32, 48)  # bytes past a cache line
 KERNELS = 4  # of the fastest ones
 NEAR = 1.05  # times the fastest: one of these is selected
 BYTES_LIMIT = 1 << 30  # of all copies of the operands
-EFFORT = Effort(budget_s=0.05, min_samples=9, max_samples=30)  # per offset
+SHARE = 1 / 6  # of the effort for a kernel, per offset
+MIN_SAMPLES, MAX_SAMPLES = 9, 30
 
 
 def fastest(times: Mapping[int, Measurement]) -> tuple[int, ...]:
@@ -52,9 +53,13 @@ class PlacedOperands:
         self.operands = [tuple(placed_copy(each, offset) for each in operands) for offset in self.offsets]
 
     def times(
-        self, team: ThreadTeam, calls: tuple[PartitionCalls, ...], rng: np.random.Generator
+        self,
+        team: ThreadTeam,
+        calls: tuple[PartitionCalls, ...],
+        effort: Effort,
+        rng: np.random.Generator,
     ) -> tuple[OffsetTime, ...]:
-        """Times calls of one kernel, one for each offset, interleaved.
+        """Times calls of one kernel, one for each offset, interleaved, a sixth of ``effort`` for each.
 
         ``calls`` run the kernel on ``operands``, in their order. Raises CandidateError(VERIFY) where C
         depends on the offset.
@@ -66,11 +71,12 @@ class PlacedOperands:
                 return timing.after_each(evict, lambda: team.once(one.calls))
             return timing.with_untimed_calls(timing.stopwatch_of(lambda times: team.repeat(one.calls, times)))
 
-        found = timing.measure_together_by(tuple(map(stopwatch, calls, self.operands)), EFFORT, rng)
+        each = Effort(SHARE * effort.budget_s, MIN_SAMPLES, MAX_SAMPLES)
+        found = timing.measure_together_by(tuple(map(stopwatch, calls, self.operands)), each, rng)
         first, *others = (arrays[-1].view(np.uint8) for arrays in self.operands)
         for offset, other in zip(self.offsets[1:], others, strict=True):
             if not np.array_equal(first, other):
                 line = f"computes another C where the operands lie {offset} bytes past a cache line"
                 raise CandidateError(Stage.VERIFY, line)
         pairs = zip(self.offsets, found, strict=True)
-        return tuple(OffsetTime(offset, each.median_s, each.interval_s) for offset, each in pairs)
+        return tuple(OffsetTime(offset, time.median_s, time.interval_s) for offset, time in pairs)

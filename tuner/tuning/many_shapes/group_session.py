@@ -20,6 +20,7 @@ from tuner.tuning.interruption import Interruption
 from tuner.tuning.many_shapes.group_events import GroupObserver, RunEvent
 from tuner.tuning.many_shapes.tuned_group import TunedGroup, tuned_group
 from tuner.tuning.outcome_source import BenchSettings, OutcomeSource
+from tuner.tuning.remeasurement import final_effort
 from tuner.tuning.run_steps import RunSteps
 
 if TYPE_CHECKING:
@@ -137,8 +138,9 @@ class GroupSession:
         if self._interruption.is_asked:
             return "interrupted"
         rooflines: dict[str, Roofline] = {}  # by dtype
+        effort = final_effort(self._searched_s() / len(self._group.runs))
         for place, (steps, bench) in enumerate(zip(self._steps, benches, strict=True)):
-            if not steps.has_round() and steps.remeasure_top_trials(bench, TOP_TRIALS_OF_GROUP):
+            if not steps.has_round() and steps.remeasure_top_trials(bench, effort, TOP_TRIALS_OF_GROUP):
                 self._measure_roofline(steps, rooflines)
             self._charge(place)
             # from now on it can be resumed, extended and timed again as a run of its own

@@ -68,7 +68,7 @@ def measure_cells(
         try:
             measured = _measure(steps, bench, feasible, wanted, number, interruption)
             if measured and not interruption.is_asked:
-                steps.remeasure_top_trials(bench, TOP_TRIALS_OF_GROUP + measured)
+                steps.remeasure_top_trials(bench, limit=TOP_TRIALS_OF_GROUP + measured)
         finally:
             bench.close()
         store.extend_run(run.id, steps.progress.counts.proposed, None)
