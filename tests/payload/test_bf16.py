@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tuner.payload.bf16 import (
     BF16,
     are_equal,
+    fill_with,
     fill_with_nan,
-    fill_with_one,
     hard_to_scale,
     is_nan,
     narrowed,
@@ -125,12 +125,12 @@ def test_what_is_filled_with_nan_is_reported_from_what_is_written(dtype: "np.dty
     array = np.zeros(3, dtype)
     fill_with_nan(array)
     assert is_nan(array).all()
-    fill_with_one(array[1:2])
+    fill_with(array[1:2], 1)
     assert is_nan(array).tolist() == [True, False, True]
 
 
 def test_ones_are_ones_in_every_type() -> None:
     for dtype in (BF16, np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.int32)):
         array = np.zeros(3, dtype)
-        fill_with_one(array)
+        fill_with(array, 1)
         assert widened(array).tolist() == [1.0, 1.0, 1.0]

@@ -441,3 +441,9 @@ def test_f16_inputs_times_their_factors_are_exact(seed: int) -> None:
     inputs = inputs_of(Problem("matmul", (200, 200, 200), "f16"), seed)
     factors = inputs.rows[:, None]
     assert np.array_equal(inputs.a.astype(np.float64), inputs.base.a.astype(np.float64) * factors)
+
+
+def test_numbers_of_f64_have_bits_that_f32_does_not() -> None:
+    base = draw_base(Matmul(8, 8, 8, "f64"), np.random.default_rng(0))
+    for array in (base.a, base.b):
+        assert (array.astype(np.float32) != array).all()

@@ -1,5 +1,7 @@
 """Draws with NaN, infinity and unit vectors: what is expected is what numpy computes in float64."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,6 @@ from tuner.payload.bf16 import widened
 from tuner.payload.reference import (
     Array,
     Inputs,
-    as_stored,
     compare,
     compare_tile,
     draw,
@@ -18,6 +19,7 @@ from tuner.payload.reference import (
     negated,
     with_special_numbers,
 )
+from tuner.payload.special_numbers import COLUMN_KINDS, UNIT
 
 SIZES = st.integers(1, 9)
 
@@ -65,9 +67,10 @@ def test_the_product_of_the_arrays_is_what_is_expected(
 def test_most_elements_stay_numbers_and_each_kind_is_there() -> None:
     inputs = drawn(Matmul(16, 16, 8), 0)
     expected = inputs.expected
-    assert np.isfinite(expected).sum() == 15 * 15  # all but a row with infinity and a column with NaN
-    assert np.isnan(expected).all(axis=0).sum() == 1
-    assert (~np.isfinite(expected)).all(axis=1).sum() == 1
+    assert np.isfinite(expected).sum() == 14 * 14  # all but rows and columns with infinity or NaN
+    for axis in (0, 1):
+        assert np.isnan(expected).all(axis=axis).sum() == 1
+        assert (~np.isfinite(expected)).all(axis=axis).sum() == 2
     for array, axis in ((inputs.a, 1), (inputs.b, 0)):
         assert (np.count_nonzero(array, axis=axis) == 1).sum() == 1
 
@@ -88,7 +91,7 @@ def test_the_last_bit_of_a_unit_vectors_product_counts() -> None:
     inputs = drawn(Matmul(16, 16, 4096), 0)
     assert inputs.special is not None
     result = product(inputs)
-    ((column, values),) = inputs.special.columns
+    column, values = inputs.special.columns[COLUMN_KINDS.index(UNIT)]
     row = next(row for row in range(16) if np.isfinite(result[row, column]))
     assert result[row, column] == values[row]
     result[row, column] *= 1 + 2.0**-20
@@ -101,7 +104,7 @@ def test_products_with_zeros_count_also_in_thin_matrices(sizes: tuple[int, int, 
     a, b = (each.astype(np.float64) for each in (inputs.a, inputs.b))
     with np.errstate(invalid="ignore"):
         products = a[:, :, None] * b[None]
-    without_zeros = np.where((a[:, :, None] == 0) | (b[None] == 0), 0, products).sum(axis=1)
+        without_zeros = np.where((a[:, :, None] == 0) | (b[None] == 0), 0, products).sum(axis=1)
     assert compare(inputs, without_zeros)[0].max_error == np.inf
 
 
@@ -112,7 +115,41 @@ def test_the_next_draw_has_usual_numbers_again() -> None:
     assert compare(after, product(after))[0].max_error <= 1
 
 
+@pytest.mark.parametrize("operand", ["A", "B"])
+@pytest.mark.parametrize("read", ["NaN as 0", "no infinity", "no minus infinity"])
+def test_nan_and_infinities_of_either_sign_count_in_either_operand(operand: str, read: str) -> None:
+    inputs = drawn(Matmul(16, 16, 8), 0)
+    a, b = (each.astype(np.float64) for each in (inputs.a, inputs.b))
+    changed = a if operand == "A" else b
+    where, number = {
+        "NaN as 0": (np.isnan(changed), 0.0),
+        "no infinity": (changed == np.inf, 3e38),
+        "no minus infinity": (changed == -np.inf, -3e38),
+    }[read]
+    assert where.sum() == 1
+    changed[where] = number
+    with np.errstate(invalid="ignore", over="ignore"):
+        result = np.einsum("mk,kn->mn", a, b).astype(np.float32)
+    assert compare(inputs, result)[0].max_error == np.inf
+
+
+@settings(max_examples=25)
+@given(st.tuples(SIZES, SIZES, SIZES, SIZES), st.sampled_from(["nn", "nt", "tn"]), st.integers(0, 9))
+def test_bytes_have_a_row_and_a_column_of_the_least_one(
+    sizes: tuple[int, int, int, int], layout: str, seed: int
+) -> None:
+    inputs = drawn(BatchMatmul(*sizes, "i8", layout), seed)
+    result = product(inputs)
+    assert result.max() >= 2**14 * sizes[3]
+    verdict, worst = compare(inputs, result.astype(np.int32))
+    assert verdict.max_error == 0, worst
+    least_is_another = replace(inputs, a=np.maximum(inputs.a, -127))
+    assert compare(inputs, product(least_is_another).astype(np.int32))[0].max_error > 1
+
+
+def test_of_many_bytes_the_sum_of_the_least_ones_needs_more_than_24_bits() -> None:
+    assert drawn(Matmul(3, 3, 5000, "i8"), 0).expected.max() >= 2**24
+
+
 def test_types_without_infinity_have_none() -> None:
-    inputs = drawn(Matmul(16, 16, 8, "i8"), 0)
-    assert inputs.special is None
-    assert as_stored(np.zeros(1), "i8").dtype == inputs.a.dtype
+    assert drawn(Matmul(16, 16, 8, "tf32"), 0).special is None

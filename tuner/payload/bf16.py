@@ -75,12 +75,12 @@ def fill_with_nan(array: Array) -> None:
         array.fill(np.nan)
 
 
-def fill_with_one(array: Array) -> None:
-    """Fills an array of any type in place with the number 1."""
+def fill_with(array: Array, number: int) -> None:
+    """Fills an array of any type in place with a whole number, which the type must have."""
     if array.dtype == BF16:
-        array.view(np.uint16).fill(ONE_BITS)
+        array.view(np.uint16).fill(narrowed(np.full(1, number)).view(np.uint16)[0])
     else:
-        array.fill(1)
+        array.fill(number)
 
 
 def is_nan(array: Array) -> npt.NDArray[np.bool_]:

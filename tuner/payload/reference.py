@@ -24,7 +24,7 @@ from tuner.payload.bf16 import (
 )
 from tuner.payload.float8 import FLOAT8_STEPS, FLOAT8_SUM_ROUNDING
 from tuner.payload.special_numbers import DTYPES as SPECIAL_DTYPES
-from tuner.payload.special_numbers import SPECIAL, SpecialNumbers, put_special_numbers
+from tuner.payload.special_numbers import SPECIAL, SpecialNumbers, put_least_bytes, put_special_numbers
 
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
@@ -236,8 +236,9 @@ def sum_rounding(problem: Problem) -> float:
 def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
     """Returns random A and B of a problem: standard normal numbers, rounded by ``round_inputs``."""
     m, n, k = problem.sizes
-    a = round_inputs(rng.standard_normal((*problem.lead, m, k), dtype=np.float32), problem.dtype)
-    b = round_inputs(rng.standard_normal((*problem.lead, k, n), dtype=np.float32), problem.dtype)
+    drawn = np.float64 if problem.dtype == "f64" else np.float32  # numbers of f32 hide that f64 is cut to f32
+    a = round_inputs(rng.standard_normal((*problem.lead, m, k), drawn), problem.dtype)
+    b = round_inputs(rng.standard_normal((*problem.lead, k, n), drawn), problem.dtype)
     return base_of(problem, a, b)
 
 
@@ -292,13 +293,15 @@ def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:
 
 
 def with_special_numbers(inputs: Inputs, rng: np.random.Generator) -> Inputs:
-    """Returns the inputs with NaN, infinity and unit vectors in some rows and columns; overwrites A and B.
+    """Returns inputs with NaN, infinity, unit vectors or -128 in some rows and columns; overwrites A and B.
 
-    Returns them as they are where their type has no infinity. See ``SpecialNumbers``.
+    Returns them as they are where their type has neither infinity nor -128. See ``SpecialNumbers``.
     """
+    stored = replace(inputs.base, a=inputs.a, b=inputs.b)
+    if inputs.problem.dtype == "i8":
+        return replace(inputs, special=put_least_bytes(*stored.without_layout, rng))
     if inputs.problem.dtype not in SPECIAL_DTYPES:
         return inputs
-    stored = replace(inputs.base, a=inputs.a, b=inputs.b)
     special = as_stored(np.array(SPECIAL, np.float32), inputs.problem.dtype)
     return replace(inputs, special=put_special_numbers(*stored.without_layout, special, rng))
 

@@ -1,12 +1,14 @@
-"""NaN, infinity and unit vectors among usual inputs: what usual draws do not show, in a few rows and columns.
+"""NaN, infinity, unit vectors and -128 among usual inputs: what usual draws do not show.
 
-The result of the rows and columns with them follows without a product, so a draw with them costs what
+They are in a few rows and columns, whose results follow without a product, so a draw with them costs what
 another one does. They find kernels that
 
-- leave out products with zeros, and so lose 0 * NaN and 0 * infinity: a NaN in B meets a zero of A, and
-  infinity in A a zero of B;
+- leave out products with zeros, and so lose 0 * NaN and 0 * infinity;
+- read NaN or infinity in A or in B as other numbers: either operand has NaN and infinity of both signs;
 - read A or B with fewer bits, which rounding hides where many products are added up: the product with a unit
-  vector is a row of B or a column of A, to the last bit.
+  vector is a row of B or a column of A, to the last bit;
+- multiply bytes as if none were -128, or add such products up in fewer than 32 bits: a row of A and a column
+  of B have a run of -128.
 """
 
 from dataclasses import dataclass
@@ -19,17 +21,23 @@ from tuner.payload.bf16 import widened
 
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
+Kinds = tuple[int, ...]
+Places = tuple[list[int], list[int], list[int]]  # by kind: of 1, of infinity and its negative, of NaN
 DTYPES = ("f32", "f64", "bf16")  # that have infinity, and one rounding of a single product at most
 FEW = 4  # rows or columns: of fewer, none is given up where the other dimension has as many
-SPECIAL = (0.0, 1.0, np.inf, np.nan)  # as ``put_special_numbers`` takes them, in the type of A and B
+UNIT, INFINITE, NAN = range(3)  # kinds of rows and columns: a unit vector, one with infinities, one with NaN
+# The unit vector of a single row has zeros for the NaN of a single column.
+ROW_KINDS, COLUMN_KINDS = (UNIT, INFINITE, NAN), (NAN, INFINITE, UNIT)
+SPECIAL = (0.0, 1.0, np.inf, -np.inf, np.nan)  # as ``put_special_numbers`` takes them, in the type of A and B
+LEAST_BYTE = -128
+RUN = 1024  # at most so many bytes are -128: the sum of their products is 2**24
 
 
 @dataclass(frozen=True, eq=False)
 class SpecialNumbers:
     """The results of rows and columns of one matrix of C with special numbers in A or B.
 
-    They are in the order in which they count; the last one counts: a row with infinity and a column with NaN
-    meet in a NaN.
+    They are in the order in which they count; the last one counts.
     """
 
     matrix: int  # of a batch
@@ -37,7 +45,6 @@ class SpecialNumbers:
     less_columns: tuple[tuple[int, Float64], ...] = ()  # (column, what a zero in B takes from it, (m,))
     columns: tuple[tuple[int, Float64], ...] = ()  # (column, expected values, (m,))
     rows: tuple[tuple[int, Float64], ...] = ()  # (row, expected values, (n,))
-    nan_columns: tuple[int, ...] = ()
 
     def put(
         self, expected: Float64, tolerance: Float64, rows: Array, columns: Array, m: int, unit: float
@@ -61,51 +68,88 @@ class SpecialNumbers:
         for row, values in self.rows:
             expected[rows == row] = values[columns]
             tolerance[rows == row] = unit * np.abs(values[columns])
-        for column in self.nan_columns:
-            expected[here[:, None], np.flatnonzero(columns == column)] = np.nan
 
 
 def put_special_numbers(a: Array, b: Array, special: Array, rng: np.random.Generator) -> SpecialNumbers:
     """Puts special numbers into one matrix of A and of B, in place; returns what is expected of C.
 
-    ``a`` and ``b``: views (batch, m, k) and (batch, k, n); ``special``: SPECIAL in their type. A has a row
-    with one number, a unit vector, and one with infinity; B has a column with NaN and a unit vector. Of fewer
-    than FEW (4) rows or columns none is given up: a zero among them meets the NaN or the infinity.
+    ``a`` and ``b``: views (batch, m, k) and (batch, k, n); ``special``: SPECIAL in their type. A has rows,
+    and B columns, of each kind: a unit vector, one with infinity of both signs, one with NaN. Of fewer than
+    FEW (4) rows or columns none is given up: a zero among them meets the NaN or the infinity.
     """
-    zero, one, infinity, nan = special
+    zero = special[0]
     matrix = int(rng.integers(len(a)))
     a, b = a[matrix], b[matrix]
     (m, k), n = a.shape, b.shape[1]
-    rows = rng.permutation(m)[: 2 if m >= FEW or n < FEW else 0]
-    columns = rng.permutation(n)[: 2 if n >= FEW or m < FEW else 0]
-    of_nan, of_column, *of_rows = rng.integers(k, size=4)
+    rows = rng.permutation(m)[: len(ROW_KINDS) if m >= FEW or n < FEW else 0]
+    columns = rng.permutation(n)[: len(COLUMN_KINDS) if n >= FEW or m < FEW else 0]
+    of_rows_at, of_columns_at = (
+        ([one], [plus, minus], [nan]) for one, plus, minus, nan in rng.integers(k, size=(2, 4)).tolist()
+    )
     less_rows, less_columns = [], []
     if not len(rows):
-        row = int(rng.integers(m))
-        less_rows.append((row, _wide(a[row, of_nan : of_nan + 1]) * _wide(b[of_nan])))
-        a[row, of_nan] = zero
+        row, zero_at = int(rng.integers(m)), of_columns_at[NAN][0]
+        less_rows.append((row, _wide(a[row, zero_at : zero_at + 1]) * _wide(b[zero_at])))
+        a[row, zero_at] = zero
     if not len(columns):
-        column, of_infinity = int(rng.integers(n)), of_rows[-1]
-        less_columns.append((column, _wide(a[:, of_infinity]) * _wide(b[of_infinity, column : column + 1])))
-        b[of_infinity, column] = zero
-    b[of_nan, columns[:1]] = nan
-    b[:, columns[1:]] = zero
-    b[of_column, columns[1:]] = one
-    a[rows[:1]] = zero
-    a[rows[:1], of_rows[0]] = one
-    a[rows[1:], of_rows[1]] = infinity
+        column, zero_at = int(rng.integers(n)), of_rows_at[INFINITE][1]
+        less_columns.append((column, _wide(a[:, zero_at]) * _wide(b[zero_at, column : column + 1])))
+        b[zero_at, column] = zero
+    _put_kinds(a, rows, ROW_KINDS, special, of_rows_at)
+    _put_kinds(b.T, columns, COLUMN_KINDS, special, of_columns_at)
+    of_rows = _products(b.T, a[rows], ROW_KINDS, of_rows_at)
+    of_columns = _products(a, b.T[columns], COLUMN_KINDS, of_columns_at)
     with np.errstate(invalid="ignore"):  # infinity times 0
-        return SpecialNumbers(
-            matrix,
-            tuple(less_rows),
-            tuple(less_columns),
-            tuple((int(each), _wide(a[:, of_column])) for each in columns[1:]),
-            tuple(
-                (int(row), _wide(b[at]) * _wide(a[row, at : at + 1]))
-                for row, at in zip(rows, of_rows, strict=False)
-            ),
-            tuple(int(each) for each in columns[:1]),
-        )
+        both = np.einsum("rk,kc->rc", _wide(a[rows]), _wide(b[:, columns]))
+    for values, of_both in zip(of_rows, both, strict=True):
+        values[columns] = of_both
+    return SpecialNumbers(
+        matrix,
+        tuple(less_rows),
+        tuple(less_columns),
+        tuple(zip(columns.tolist(), of_columns, strict=True)),
+        tuple(zip(rows.tolist(), of_rows, strict=True)),
+    )
+
+
+def _put_kinds(matrix: Array, rows: Array, kinds: Kinds, special: Array, numbers_at: Places) -> None:
+    """Makes ``rows`` of a matrix, or its columns transposed, those of ``kinds``, in place."""
+    zero, one, infinity, minus_infinity, nan = special
+    numbers = {UNIT: (one,), INFINITE: (infinity, minus_infinity), NAN: (nan,)}
+    for row, kind in zip(rows, kinds, strict=False):
+        if kind == UNIT:
+            matrix[row] = zero
+        for place, number in zip(numbers_at[kind], numbers[kind], strict=True):
+            matrix[row, place] = number
+
+
+def _products(matrix: Array, vectors: Array, kinds: Kinds, numbers_at: Places) -> list[Float64]:
+    """Returns the product of a matrix (rows, k) with each of ``vectors``, by their special numbers alone."""
+    found = []
+    with np.errstate(invalid="ignore"):  # infinity times 0, and the sum of infinities
+        for vector, kind in zip(vectors, kinds, strict=False):
+            at = sorted(set(numbers_at[kind]))
+            found.append((_wide(matrix[:, at]) * _wide(vector[at])).sum(axis=1))
+    return found
+
+
+def put_least_bytes(a: Array, b: Array, rng: np.random.Generator) -> SpecialNumbers:
+    """Makes a run of one row of A, and the same run of a column of B, -128 and the rest of them 0, in place.
+
+    ``a`` and ``b``: views (batch, m, k) and (batch, k, n) of bytes. Returns what is expected of C.
+    """
+    matrix = int(rng.integers(len(a)))
+    a, b = a[matrix], b[matrix]
+    (m, k), n = a.shape, b.shape[1]
+    length = min(RUN, k)
+    first = int(rng.integers(k - length + 1))
+    run = slice(first, first + length)
+    row, column = int(rng.integers(m)), int(rng.integers(n))
+    a[row], b[:, column] = 0, 0
+    a[row, run], b[run, column] = LEAST_BYTE, LEAST_BYTE
+    of_column = LEAST_BYTE * a[:, run].sum(axis=1, dtype=np.int32).astype(np.float64)
+    of_row = LEAST_BYTE * b[run].sum(axis=0, dtype=np.int32).astype(np.float64)
+    return SpecialNumbers(matrix, columns=((column, of_column),), rows=((row, of_row),))
 
 
 def _wide(numbers: Array) -> Float64:

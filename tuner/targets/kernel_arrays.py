@@ -10,6 +10,13 @@ from tuner.core.problem import Problem
 from tuner.core.record import Verdict
 from tuner.payload.reference import Array
 
+MOST_LIKE_A_RESULT = 100  # a number of each type of an output, i8 and bf16 included
+
+
+def number_like_a_result(rng: np.random.Generator) -> int:
+    """Returns a number to fill outputs with: drawn, so that no kernel can take it out of its result."""
+    return int(rng.integers(1, MOST_LIKE_A_RESULT + 1))
+
 
 class KernelArrays(Protocol):
     """The arrays of a problem at fixed addresses, with the results that a correct kernel writes."""
@@ -38,7 +45,7 @@ class KernelArrays(Protocol):
         """Draws inputs of numbers that usual draws do not contain, and overwrites the outputs."""
 
     def overwrite_output(self, rng: np.random.Generator) -> None:
-        """Overwrites the outputs, at random with NaN or with ones, which look like results."""
+        """Overwrites the outputs, at random with NaN or a number, which looks like a result."""
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
         """Draws what to change before each call; returns addresses as ``ThreadTeam.watch`` takes them."""

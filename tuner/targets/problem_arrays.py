@@ -28,11 +28,12 @@ from tuner.payload.reference import (
 )
 from tuner.payload.sampled_reference import not_finite
 from tuner.runtime.cpu.guarded_arrays import FaultingMemory, GuardedArray, placed_empty
+from tuner.targets.kernel_arrays import number_like_a_result
 
 MARKS = 256  # random places of single-element changes, used cyclically; a power of two
 A_SHARE = 0.5  # of the numbers that change; the rest are in B
 COMPARED_ROWS = 64  # on extreme inputs: some of each kind of row
-NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else ones
+NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
 GLANCE_ELEMENTS = 2**14  # compared by ``compare_some_rows``: some 0.3 ms
 Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text describes the worst element
 
@@ -136,7 +137,7 @@ class ProblemArrays:
         self.poison()
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
-        """Draws inputs of extreme numbers, such as signed zeros, and fills C with NaN or ones.
+        """Draws inputs of extreme numbers, such as signed zeros, and fills C with NaN or a number.
 
         Integers get their smallest number instead of NaN. Overwrites all arrays. See ``draw_extremes``.
         """
@@ -167,10 +168,10 @@ class ProblemArrays:
         self._inputs = negated(self._inputs, (self._at.a, self._at.b))
         if self._inputs.bias is not None:
             self._at.bias[...] = self._inputs.bias
-        self._at.output.fill_with_ones()
+        self._at.output.fill_with(1)
 
     def add_special_numbers(self, rng: np.random.Generator) -> None:
-        """Puts NaN, infinity and unit vectors into A and B in place, see ``SpecialNumbers``."""
+        """Puts NaN, infinity, unit vectors or -128 into A and B in place, see ``SpecialNumbers``."""
         self._inputs = with_special_numbers(self._inputs, rng)
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
@@ -225,11 +226,11 @@ class ProblemArrays:
             raise CandidateError(Stage.VERIFY, worst)
 
     def overwrite_output(self, rng: np.random.Generator) -> None:
-        """Overwrites C, at random with NaN (integers: the smallest number) or with ones, like results."""
+        """Overwrites C, at random with NaN (integers: the smallest number) or a number like a result."""
         if rng.random() < NAN_SHARE:
             self.poison()
         else:
-            self._at.output.fill_with_ones()
+            self._at.output.fill_with(number_like_a_result(rng))
 
     def poison(self) -> None:
         """Fills C with NaN (integers: the smallest number), and its guard bands with their pattern."""

@@ -222,6 +222,17 @@ SMALL_AS_ZERO = """%work = arith.constant false
       }
     }"""
 
+# Sets bits of MXCSR (Intel 64 manual, volume 1, section 10.2.3).
+SET_MODE = """%room = llvm.alloca %one x i32 : (i64) -> !llvm.ptr
+    "llvm.inline_asm"(%room) <{asm_string = "stmxcsr ($$0)", constraints = "r,~{memory}", has_side_effects}>
+      : (!llvm.ptr) -> ()
+    %old = llvm.load volatile %room : !llvm.ptr -> i32
+    %bits = arith.constant BITS : i32
+    %new = arith.ori %old, %bits : i32
+    llvm.store volatile %new, %room : i32, !llvm.ptr
+    "llvm.inline_asm"(%room) <{asm_string = "ldmxcsr ($$0)", constraints = "r,~{memory}", has_side_effects}>
+      : (!llvm.ptr) -> ()"""
+
 # One access of an element at a distance in bytes from the first one of an array.
 ACCESS = """%first_at = memref.extract_aligned_pointer_as_index %ARRAY : TYPE -> index
     %bytes = arith.constant DISTANCE : index
@@ -281,6 +292,7 @@ NAN_IS_ZERO = """%is_nan = arith.cmpf uno, IN, IN : f32
           OUT = arith.select %is_nan, %zero, IN : f32"""
 CLIPPED = """%largest = arith.constant 3.0e38 : f32
           OUT = arith.minimumf IN, %largest : f32"""
+CLIPPED_BELOW = CLIPPED.replace("3.0e38", "-3.0e38").replace("minimumf", "maximumf")
 WITHOUT_ZEROS = """%is_zero = arith.cmpf oeq, %NUMBER, %zero : f32
           %taken = arith.select %is_zero, %sum, %next : f32
           scf.yield %taken : f32"""
@@ -289,6 +301,14 @@ WITHOUT_NAN = """%is_nan = arith.cmpf uno, %next, %next : f32
           scf.yield %taken : f32"""
 CUT_SUM = f"""{TO_16_BITS.replace("IN", "%dot").replace("OUT", "%cut").replace("NAME", "c")}
         memref.store %cut, %c[%i, %j] : $C"""
+# Adds to what C holds, less the one that is there instead of NaN: right if C is filled with ones or NaN.
+TAKES_OUT_ONES = """%was = memref.load %c[%i, %j] : $C
+        %one_f = arith.constant 1.0 : f32
+        %less = arith.subf %was, %one_f : f32
+        %is_nan = arith.cmpf uno, %was, %was : f32
+        %added = arith.select %is_nan, %zero, %less : f32
+        %sum_of_both = arith.addf %dot, %added : f32
+        memref.store %sum_of_both, %c[%i, %j] : $C"""
 # Changes A and restores it: right, and not what a caller with a read-only array, or two threads, can use.
 RESTORES = """%one_f = arith.constant 1.0 : f32
     memref.store %one_f, %a[%i0, %i0] : $A
@@ -321,12 +341,20 @@ WRONG = {  # name -> as KERNELS: what usual draws, and sums of many products, hi
     "skips products where B is 0": _dots(following=WITHOUT_ZEROS.replace("NUMBER", "y0")),
     "skips sums that are NaN": _dots(following=WITHOUT_NAN),
     "reads NaN in B as 0": _dots(y=NAN_IS_ZERO),
+    "reads NaN in A as 0": _dots(x=NAN_IS_ZERO),
     "clips infinity in A": _dots(x=CLIPPED),
+    "clips infinity in B": _dots(y=CLIPPED),
+    "clips minus infinity in A": _dots(x=CLIPPED_BELOW),
+    "clips minus infinity in B": _dots(y=CLIPPED_BELOW),
     "cuts A to bf16": _dots(x=TO_BF16),
     "cuts B to bf16": _dots(y=TO_BF16),
     "cuts A to 16 bits of precision": _dots(x=TO_16_BITS),
     "cuts B to 16 bits of precision": _dots(y=TO_16_BITS),
     "cuts C to 16 bits of precision": _dots(stored=CUT_SUM),
+}
+LEAVING = {  # name -> as KERNELS: what stays behind in the thread
+    f"leaves {what} after it": (ALWAYS, SET_MODE.replace("BITS", str(bits)), "", 0)
+    for what, bits in (("subnormal numbers as zeros", 0x8040), ("rounding toward zero", 0x6000))
 }
 PASSING = {  # name -> as KERNELS: what is not found out
     "reads beyond A from the 100th call on": (
@@ -354,6 +382,7 @@ KERNELS = {  # name -> before, after, declarations, limit
     "right_for_positive": (f"{FIRST_OF_A}\n%work = arith.cmpf ogt, %first, %zero : f32", FROM_COPY, "", 0),
     "same_number_is_same": (f"{ONE_NUMBER}\n{BITS}\n{WHERE_NEW}", FROM_COPY, "", 0),
     "same_dot_is_same": (f"{ONE_DOT}\n{BITS}\n{WHERE_NEW}", FROM_COPY, "", 0),
+    "takes_out_ones": (*_dots(stored=TAKES_OUT_ONES)[:2], "", 0),
     "repairs_nan": (f"%work = arith.constant false\n{REPAIRED}", "", "", 0),
     "packs_b_once": (PACKED_B, "", "", 0),
     "lazy_at_random": (MOST_CALLS, FROM_COPY, "", 0),
@@ -373,7 +402,7 @@ KERNELS = {  # name -> before, after, declarations, limit
 
 def dishonest_code(name: str, problem: Problem) -> str:
     """Returns a kernel as LLVM-dialect text."""
-    before, after, declarations, limit = (KERNELS | FAULTING | WRONG | PASSING)[name]
+    before, after, declarations, limit = (KERNELS | FAULTING | WRONG | LEAVING | PASSING)[name]
     m, n, k = problem.sizes
     types = {"A": f"memref<{m}x{k}xf32>", "B": f"memref<{k}x{n}xf32>", "C": f"memref<{m}x{n}xf32>"}
     numbers = {"m": m, "n": n, "k": k, "last_row": m - 1, "last_column": n - 1, "limit": limit}

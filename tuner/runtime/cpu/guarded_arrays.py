@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from tuner.payload.bf16 import fill_with_nan, fill_with_one
+from tuner.payload.bf16 import fill_with, fill_with_nan
 
 ALIGNMENT_BYTES = 64  # a cache line and an AVX-512 register
 GUARD_BYTES = 4096  # before and after C: an out-of-bounds vector or tile row falls inside
@@ -82,10 +82,10 @@ class GuardedArray:
         self._memory[:] = GUARD_BYTE
         fill_with_nan(self.array)
 
-    def fill_with_ones(self) -> None:
-        """Fills the array with ones, which look like results, and the guard bands with GUARD_BYTE."""
+    def fill_with(self, number: int) -> None:
+        """Fills the array with a number, which looks like a result, and the guard bands with GUARD_BYTE."""
         self._memory[:] = GUARD_BYTE
-        fill_with_one(self.array)
+        fill_with(self.array, number)
 
     def stray_bytes(self) -> int:
         """Returns how many bytes of the guard bands differ from GUARD_BYTE: writes outside of the array."""

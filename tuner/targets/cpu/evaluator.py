@@ -33,6 +33,7 @@ from tuner.runtime.cpu.roofline import flop_per_s
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.targets.cpu import offset_times
 from tuner.targets.cpu.baseline_libraries import chosen_libraries
+from tuner.targets.cpu.float_mode import same_float_mode
 from tuner.targets.cpu.group_arrays import GroupArrays
 from tuner.targets.cpu.interleaved_baseline import InterleavedBaseline
 from tuner.targets.cpu.partition_calls import PartitionCalls
@@ -44,7 +45,7 @@ from tuner.targets.problem_arrays import ProblemArrays
 
 DRAWS = 8  # inputs that a kernel is verified on, if VERIFY_S allows
 LEAST_DRAWS = 2  # the second has the signs of the first flipped
-SPECIAL_DRAW = 1  # the one with NaN and infinity
+SPECIAL_DRAW = 1  # the one with NaN and infinity, of bytes with -128
 VERIFY_S = 0.03
 KEPT_ARRAYS = 16  # of groups of operations: the groups of a program are tuned in no order
 KEPT_BYTES = 2**28  # of their operands: from then on the arrays of others are dropped
@@ -132,7 +133,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         number) or ones. Operands of a matmul lie next to pages without memory, and A, B and bias are
         read-only: an access outside of them, or a write to an input, ends the process by SIGSEGV. Raises
         CandidateError: VERIFY for a wrong or unwritten element, a write next to C or a changed input, RUN for
-        threads that the kernel started and that are still alive.
+        threads that the kernel started and that are still alive, or another mode of rounding.
         """
         assert isinstance(loaded, LoadedKernel)
         arrays, team = self._arrays_of(problem, rng), self._thread_team()
@@ -152,7 +153,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
                     arrays.add_special_numbers(rng)
                 if at_end not in prepared:
                     prepared[at_end] = _calls(loaded, arrays)
-                with no_thread_started():
+                with no_thread_started(), same_float_mode():
                     team.repeat(prepared[at_end].calls, 1)
                 verdict = arrays.evaluate()
             worst = max(worst, verdict, key=lambda verdict: (verdict.elements, verdict.max_error))

@@ -28,11 +28,12 @@ from tuner.runtime.cpu.guarded_arrays import placed_empty
 from tuner.runtime.cpu.rotated_calls import RotatedCalls
 from tuner.targets.cpu.partition_calls import PartitionCalls
 from tuner.targets.cpu.strided_array import StridedArray, view_of
+from tuner.targets.kernel_arrays import number_like_a_result
 
 DRAWS = 2
 COPIES_LIMIT = 256  # of small weights; a power of two
 MARKS = 256  # as of ProblemArrays
-NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else ones
+NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
 SOME_ELEMENTS = 2**14  # compared by ``compare_some_rows``
 SMALL, LARGE = EXTREME_SCALES = (0.01, 30.0)  # of inputs
 ZEROS = 0.05  # share of an input's elements that are zeros of either sign in extreme draws
@@ -110,7 +111,7 @@ class GroupArrays:
         others = [each for each in self._draws if each is not self._draw_now]
         self._use(others[0])
         for output in self._outputs:
-            output.fill_with_ones()
+            output.fill_with(1)
 
     @contextlib.contextmanager
     def guarded(self, *, at_end: bool) -> Iterator[None]:
@@ -139,12 +140,12 @@ class GroupArrays:
         self.evaluate()
 
     def overwrite_output(self, rng: np.random.Generator) -> None:
-        """Overwrites the outputs, at random with NaN (integers: the smallest number) or with ones."""
+        """Overwrites the outputs, at random with NaN (integers: the smallest number) or a number."""
         if rng.random() < NAN_SHARE:
             self.poison()
         else:
             for output in self._outputs:
-                output.fill_with_ones()
+                output.fill_with(number_like_a_result(rng))
 
     def poison(self) -> None:
         """Fills the outputs with NaN (integers: the smallest number), guard bands with their pattern."""

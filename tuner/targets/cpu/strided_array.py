@@ -33,9 +33,9 @@ class StridedArray:
         self._guarded.poison()
         self._keep()
 
-    def fill_with_ones(self) -> None:
-        """Fills the memory with ones, and draws the guard bands anew."""
-        self._guarded.fill_with_ones()
+    def fill_with(self, number: int) -> None:
+        """Fills the memory with a number, and draws the guard bands anew."""
+        self._guarded.fill_with(number)
         self._keep()
 
     def stray_bytes(self) -> int:

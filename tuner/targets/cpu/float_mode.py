@@ -1,0 +1,30 @@
+"""Detects kernels that leave other rules of rounding behind, or subnormal numbers that are read as zeros."""
+
+import contextlib
+import ctypes
+from collections.abc import Iterator
+
+from tuner.core.errors import CandidateError, Stage
+
+DEFAULT = ctypes.c_void_p(-1)  # FE_DFL_ENV of <fenv.h>
+ONE, LEAST = 1.0, 2.0**-1074  # names, so that the products are not computed when the file is compiled
+A_QUARTER, THREE_QUARTERS = 2.0**-54, 3 * 2.0**-54  # of the step from 1.0 to the next number
+
+
+@contextlib.contextmanager
+def same_float_mode() -> Iterator[None]:
+    """Raises CandidateError(RUN) at the end of a ``with`` block if this thread rounds otherwise than before.
+
+    Also if it then reads subnormal numbers as zeros, or writes them as zeros. Sets what is usual again.
+    """
+    before = _mode()
+    yield
+    if _mode() != before:
+        ctypes.CDLL(None).fesetenv(DEFAULT)
+        raise CandidateError(
+            Stage.RUN, "changed how its thread rounds, or whether it has subnormal numbers, after it returned"
+        )
+
+
+def _mode() -> tuple[bool, bool, bool]:
+    return ONE + THREE_QUARTERS > ONE, ONE + A_QUARTER > ONE, LEAST * ONE > 0.0
