@@ -55,6 +55,15 @@ OF_NUMBER = (
 ADDRESS = "%n = memref.extract_aligned_pointer_as_index %d : memref<4xf32> -> index"
 DESCRIPTOR = "!llvm.struct<(ptr, ptr, i64, array<1 x i64>, array<1 x i64>)>"
 PAIR = "!llvm.struct<(i64, i64)>"
+FROM_KEPT = "%r = memref.load %kept[%c0] : memref<1xindex>\n    " + OF_NUMBER
+# Another kernel stores where the memory %d is.
+ADDRESS_OF_KERNEL = f"""%kept = gpu.alloc () : memref<1xindex>
+  gpu.launch blocks(%b0, %b1, %b2) in (%g0 = %c1, %g1 = %c1, %g2 = %c1)
+             threads(%t0, %t1, %t2) in (%s0 = %c1, %s1 = %c1, %s2 = %c1) {{
+    {ADDRESS}
+    memref.store %n, %kept[%c0] : memref<1xindex>
+    gpu.terminator
+  }}"""
 ADDRESS_OF_COPY = ADDRESS.replace("%d", "%e")
 COPY = "%e = gpu.alloc () : memref<4xf32> gpu.memcpy %e, %d : memref<4xf32>, memref<4xf32>"
 # Way of the address -> what makes %r or %p of the memory %d, and how the kernel loads from there.
@@ -141,6 +150,15 @@ WAYS = {
         ),
         OF_NUMBER,
     ),
+    "device memory": (
+        (
+            f"{ADDRESS} %box = memref.alloc() : memref<1xindex> memref.store %n, %box[%c0] : memref<1xindex>"
+            " %kept = gpu.alloc () : memref<1xindex>"
+            " gpu.memcpy %kept, %box : memref<1xindex>, memref<1xindex>"
+        ),
+        FROM_KEPT,
+    ),
+    "kernel": (ADDRESS_OF_KERNEL, FROM_KEPT),
     "yielded": (
         (
             f"{ADDRESS} %box = memref.alloc() : memref<2xindex> %other = memref.alloc() : memref<2xindex>"
@@ -186,3 +204,9 @@ def test_memory_lives_until_the_kernel_has_read_it(way: str, order: str) -> None
 
 def test_memory_of_each_iteration_lives_until_its_kernel_has_ended() -> None:
     require_right(ran(LOOP, "lifo"))
+
+
+def test_memory_that_the_program_frees_too_early_is_found_by_its_stored_address() -> None:
+    freed = f"{ADDRESS_OF_KERNEL} gpu.dealloc %d : memref<4xf32>"
+    report = ran(PROGRAM.format(way=freed, load=FROM_KEPT), "fifo")
+    assert ["d1 is freed before" in each for each in report.reports] == [True]

@@ -15,9 +15,10 @@ from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInst
 from tuner.simulator.ptx.geometry import Index3
 from tuner.simulator.ptx.instruction import Parameter, PtxKernel, PtxModule
 from tuner.simulator.ptx.launch import PreparedKernel, Turns, alone, kernel_of, prepare
+from tuner.simulator.ptx.memory.global_memory import Pointer
 from tuner.simulator.ptx.parse.parser import parse
 from tuner.simulator.ptx.simulation import Simulation
-from tuner.simulator.ptx.state.arguments import Argument, ModuleVariables, Pointer, check_sizes, first_content
+from tuner.simulator.ptx.state.arguments import Argument, ModuleVariables, check_sizes, first_content
 
 POINTER_BYTES = 8
 IMAGES_KEPT = 8  # parsed modules in the cache: a check runs a program on several devices in succession
@@ -83,10 +84,15 @@ class PreparedLaunch:
             for parameter, content in zip(self.kernel.entry.parameters, self.parameters, strict=True)
         )
         variables = self.kernel.variables
+
+        def find(address: int) -> Pointer | None:
+            region = near(address)
+            return None if region is None else region.pointer(address)
+
         try:
             kernel = self.kernel.image.kernel(self.kernel.entry)
             launch = self.grid, self.block, arguments, self.shared_bytes
-            return (yield from kernel.turns(*launch, blocks, seed, variables, self.printed))
+            return (yield from kernel.turns(*launch, blocks, seed, variables, self.printed, find))
         except UnsupportedInstruction as error:
             raise DeviceError(f"kernel {self.name}: {error.reason}") from error
         except SimulationError as error:
@@ -253,11 +259,12 @@ def _argument(parameter: Parameter, content: bytes, near: Near) -> Argument:
     region = near(address)
     if region is None:
         return content
-    offset = address - region.address
+    pointer = region.pointer(address)
+    offset = pointer.offset_bytes
     inside = bytes(region.bytes[offset : offset + MAP_BYTES]) if offset >= 0 else b""
     if len(inside) == MAP_BYTES and is_map(inside):
         return EncodedMap.decode(inside).tensor(near)
-    return Pointer(region.name, region.bytes, offset)
+    return pointer
 
 
 def _is_of_host(word: bytes, near: Near) -> bool:

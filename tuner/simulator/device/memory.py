@@ -10,6 +10,7 @@ import enum
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from tuner.simulator.device.device_addresses import device_bytes
 from tuner.simulator.device.driver_errors import refused
 from tuner.simulator.device.happens_before import Moment
+from tuner.simulator.ptx.memory.global_memory import DEVICE_BUFFERS, Pointer, device_address, device_number
 
 Bytes = npt.NDArray[np.uint8]
 ALIGN_BYTES = 256  # as cuMemAlloc does; CUDA programming guide, device memory accesses
@@ -41,6 +43,7 @@ class MemoryRegion:
     name: str  # "d0"
     kind: MemoryKind
     bytes: Bytes
+    number: int | None = None  # on its device, by which kernels address it; None: by launch
     freed: Moment | None = None  # moment of the free; the memory still exists in quarantine
     is_written: bool = True  # at least once; False for new device memory
     is_kept: bool = False  # outlives its call on purpose: a result, or memory of a graph
@@ -59,6 +62,12 @@ class MemoryRegion:
     def holds(self, address: int, size_bytes: int) -> bool:
         """Returns whether all of the ``size_bytes`` bytes from ``address`` lie in the region."""
         return self.address <= address and address + size_bytes <= self.end
+
+    def pointer(self, address: int) -> Pointer:
+        """Returns the pointer to an address that is near the region, as the host has it or as kernels do."""
+        number = device_number(address)
+        first = device_address(number) if number == self.number else self.address
+        return Pointer(self.name, self.bytes, address - first, self.number)
 
     def poison(self) -> None:
         """Fills the region with 0xFF bytes: NaN in every floating-point type."""
@@ -86,6 +95,7 @@ class SimulatedMemory:
         self._registered: dict[int, MemoryRegion] = {}
         self._freed: deque[MemoryRegion] = deque()
         self._count = dict.fromkeys(MemoryKind, 0)
+        self._numbered: WeakValueDictionary[int, MemoryRegion] = WeakValueDictionary()
 
     def allocate(self, size_bytes: int, kind: MemoryKind) -> MemoryRegion:
         """Returns a new region of ``size_bytes`` bytes, all 0xFF (NaN), between red zones.
@@ -98,7 +108,7 @@ class SimulatedMemory:
             raise refused("OUT_OF_MEMORY", f"found {size_bytes} bytes, allowed what is free here") from error
         first = RED_ZONE_BYTES + -(int(slab.ctypes.data) + RED_ZONE_BYTES) % ALIGN_BYTES
         slab[:first], slab[first + size_bytes :] = RED, RED
-        region = MemoryRegion(self._name(kind), kind, slab[first : first + size_bytes], _slab=slab)
+        region = self._new(kind, slab[first : first + size_bytes], slab)
         region.poison()
         start = region.address - RED_ZONE_BYTES
         bisect.insort(self._starts, start)
@@ -108,7 +118,7 @@ class SimulatedMemory:
     def register(self, address: int, size_bytes: int) -> MemoryRegion:
         """Adds existing host memory as a region that kernels can address; returns the region."""
         view = np.ctypeslib.as_array((ctypes.c_uint8 * size_bytes).from_address(address))
-        region = MemoryRegion(self._name(MemoryKind.REGISTERED), MemoryKind.REGISTERED, view)
+        region = self._new(MemoryKind.REGISTERED, view)
         self._registered[address] = region
         return region
 
@@ -119,8 +129,11 @@ class SimulatedMemory:
     def near(self, address: int) -> MemoryRegion | None:
         """Returns the region whose bytes or red zones contain an address; None where there is none.
 
-        A freed region in quarantine is found too. Registered memory has no red zones.
+        A freed region in quarantine is found too. Registered memory has no red zones. An address as kernels
+        have it is found too, also far from the region's bytes.
         """
+        if device_number(address) >= 0:
+            return self._numbered.get(device_number(address))
         position = bisect.bisect_right(self._starts, address) - 1
         if position >= 0:
             region = self._regions[self._starts[position]]
@@ -174,9 +187,14 @@ class SimulatedMemory:
             return "host memory"
         return f"byte {address - region.address} of {region.name} ({region.bytes.size} bytes)"
 
-    def _name(self, kind: MemoryKind) -> str:
+    def _new(self, kind: MemoryKind, content: Bytes, slab: Bytes | None = None) -> MemoryRegion:
+        name, number = f"{kind.name[0].lower()}{self._count[kind]}", sum(self._count.values())
         self._count[kind] += 1
-        return f"{kind.name[0].lower()}{self._count[kind] - 1}"
+        if number >= DEVICE_BUFFERS:
+            return MemoryRegion(name, kind, content, _slab=slab)
+        region = MemoryRegion(name, kind, content, number, _slab=slab)
+        self._numbered[number] = region
+        return region
 
 
 def _slab(size_bytes: int, kind: MemoryKind) -> Bytes:

@@ -15,7 +15,7 @@ from tuner.simulator.ptx.dtypes import Array
 from tuner.simulator.ptx.engine import Engine, ExecutionCounts, Pause
 from tuner.simulator.ptx.geometry import Geometry, Index3
 from tuner.simulator.ptx.instruction import PtxKernel, PtxModule
-from tuner.simulator.ptx.memory.global_memory import GlobalMemory
+from tuner.simulator.ptx.memory.global_memory import Find, GlobalMemory
 from tuner.simulator.ptx.memory.map_layouts import tensor_of
 from tuner.simulator.ptx.parse.layout import Layout, layout_of
 from tuner.simulator.ptx.parse.parser import parse
@@ -131,15 +131,18 @@ class PreparedKernel:
         schedule_seed: int | None,
         variables: ModuleVariables | None,
         printed: list[str],
+        find: Find | None = None,
     ) -> Turns:
         """Executes one launch, as ``run`` does; yields where it is whenever other work may run.
 
         Blocks whose threads wait in a loop for what others write are resumed when later blocks have run.
-        ``printed`` receives what the kernel prints, also before a fault.
+        ``printed`` receives what the kernel prints, also before a fault. ``find`` finds memory that is none
+        of the arguments, but whose address the kernel has read; None: there is none.
         """
         entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
         numbers = block_numbers(grid, blocks, cluster)
-        launch = self._launch(arguments, dynamic_shared_bytes, variables, printed=printed)
+        global_ = GlobalMemory(self.layout.cell_bytes, *(() if find is None else (find,)))
+        launch = self._launch(arguments, dynamic_shared_bytes, variables, global_, printed=printed)
         counts, clusters = ExecutionCounts(), max(1, LANES_LIMIT // math.prod(block + cluster))
         at_once = clusters * math.prod(cluster)
         waiting: list[Engine] = []
@@ -158,7 +161,7 @@ class PreparedKernel:
             yield from _resume(waiting)
         conflicts, hazards = launch.conflicts.conflicts(), launch.log.hazards()
         done = len(numbers), counts.instructions
-        touched = launch.placement.touched()
+        touched = launch.placement.global_.touched()
         return Simulation(entry.name, *done, conflicts, hazards, "".join(printed), touched, cluster)
 
     def accesses(
@@ -179,7 +182,8 @@ class PreparedKernel:
         entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
         check_launch(entry, grid, block, arguments)
         sample = AccessSample()
-        launch = self._launch(arguments, dynamic_shared_bytes, None, sample)
+        global_ = GlobalMemory(self.layout.cell_bytes)
+        launch = self._launch(arguments, dynamic_shared_bytes, None, global_, sample)
         geometry = Geometry(grid, block, block_numbers(grid, ((0, 0, 0),), cluster), cluster)
         with np.errstate(all="ignore"):
             resident = launch.resident_blocks(geometry, None)
@@ -191,10 +195,10 @@ class PreparedKernel:
         arguments: tuple[Argument, ...],
         dynamic_shared_bytes: int,
         variables: ModuleVariables | None,
+        global_: GlobalMemory,
         sample: AccessSample | None = None,
         printed: list[str] | None = None,
     ) -> LaunchState:
-        global_ = GlobalMemory()
         place_variables(self.module, first_content(self.module) if variables is None else variables, global_)
         placement = place_arguments(self.layout, arguments, global_)
         shared_bytes = self.layout.static_shared_bytes + dynamic_shared_bytes

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tuner.simulator.device.kernels import POINTER_BYTES, Near, PreparedLaunch
 from tuner.simulator.device.memory import MemoryRegion
+from tuner.simulator.ptx.memory.global_memory import device_number
 from tuner.simulator.ptx.memory.touched import Touched
 
 
@@ -16,14 +17,19 @@ class LaunchCopies:
     def __init__(self, launch: PreparedLaunch, near: Near) -> None:
         self._regions = {region.address: region for region in regions_of(launch, near)}
         self._copies = {
-            address: MemoryRegion(region.name, region.kind, region.bytes.copy())
+            address: MemoryRegion(region.name, region.kind, region.bytes.copy(), region.number)
             for address, region in self._regions.items()
         }
         self.launch = replace(launch, parameters=tuple(map(self._moved, launch.parameters)))
 
     def near(self, address: int) -> MemoryRegion | None:
-        """Returns the copied region that contains an address of a copy; None if no copy does."""
-        return next((copy for copy in self._copies.values() if copy.holds(address, 1)), None)
+        """Returns the copied region that contains an address of a copy; None if no copy does.
+
+        The address may be as kernels have it, which is the same of a region and of its copy.
+        """
+        number = device_number(address)
+        copies = self._copies.values()
+        return next((each for each in copies if each.holds(address, 1) or each.number == number), None)
 
     def of(self, region: MemoryRegion) -> MemoryRegion:
         """Returns the copy of an original memory region of the launch."""

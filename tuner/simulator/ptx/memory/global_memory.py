@@ -1,10 +1,19 @@
-"""Global memory: the buffers of a launch, at widely spaced addresses, each with race detection."""
+"""Global memory: the buffers of a launch, at widely spaced addresses, each with race detection.
 
-from collections.abc import Iterator
+A buffer of a simulated device has the same address in each launch, so that a kernel can use an address that
+an earlier one has stored. Addresses as the host has them, which a program may put into memory too, are
+looked up (``Find``) where a kernel uses them.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
+from tuner.core.errors import UsageError
 from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
+from tuner.simulator.ptx.memory.touched import Touched
 from tuner.simulator.ptx.races.access_watch import Watch
 from tuner.simulator.ptx.races.global_races import GlobalRaces
 from tuner.simulator.ptx.races.unordered import SilentStores, Unordered
@@ -12,6 +21,38 @@ from tuner.simulator.ptx.races.unordered import SilentStores, Unordered
 # Every buffer has a tebibyte of addresses and begins in the middle: no overrun reaches another buffer.
 SLOT_BITS = 40
 FIRST_BYTE = 1 << (SLOT_BITS - 1)
+# Slots of buffers that have an address for one launch only; below are addresses of x86-64, of 47 bits.
+FIRST_OF_LAUNCH = 1 << 7
+FIRST_OF_DEVICE = 1 << 12  # slot of buffer 0 of a device
+GLOBAL_BITS = 60  # of an address of global memory
+DEVICE_BUFFERS = (1 << (GLOBAL_BITS - SLOT_BITS)) - FIRST_OF_DEVICE  # that have an address
+
+
+@dataclass(frozen=True, eq=False)
+class Pointer:
+    """An address in an array; who has it may access the whole array."""
+
+    name: str  # of the array, for messages
+    array: Array
+    offset_bytes: int
+    number: int | None = None  # of the array on its device: its address is the same in each launch
+
+
+Find: TypeAlias = Callable[[int], Pointer | None]  # an address in no buffer of the launch -> where it points
+
+
+def device_address(number: int) -> int:
+    """Returns the address at which kernels find buffer ``number`` of a device."""
+    return FIRST_OF_DEVICE + number << SLOT_BITS | FIRST_BYTE
+
+
+def device_number(address: int) -> int:
+    """Returns the number of the device's buffer that a kernel's address is in, or negative: it is in none."""
+    return (address >> SLOT_BITS) - FIRST_OF_DEVICE
+
+
+def _nowhere(_: int) -> None:
+    return None
 
 
 class GlobalBuffer:
@@ -37,18 +78,48 @@ class GlobalBuffer:
 class GlobalMemory:
     """The buffers of a launch, each at its global address."""
 
-    def __init__(self) -> None:
-        self._buffers: list[GlobalBuffer] = []
+    def __init__(self, cell_bytes: int = 1, find: Find = _nowhere) -> None:
+        """``cell_bytes`` is what the race detector of an array tells apart."""
+        self._buffers: dict[int, GlobalBuffer] = {}  # by slot
+        self._arrays: dict[int, GlobalBuffer] = {}  # by host address
+        self._addresses: dict[tuple[int, int | None], int] = {}  # by host address and number on the device
+        self._cell_bytes = cell_bytes
+        self._find = find
+        self._count = 0  # buffers that have an address for this launch only
 
     @property
     def buffers(self) -> tuple[GlobalBuffer, ...]:
         """Returns the buffers in the order in which they were added."""
-        return tuple(self._buffers)
+        return tuple(dict.fromkeys(self._buffers.values()))
 
     def add(self, buffer: GlobalBuffer) -> int:
         """Adds a buffer to global memory; returns the address that the buffer gets."""
-        self._buffers.append(buffer)
-        return len(self._buffers) << SLOT_BITS | FIRST_BYTE
+        slot = FIRST_OF_LAUNCH + self._count
+        self._count += 1
+        self._buffers[slot] = buffer
+        return slot << SLOT_BITS | FIRST_BYTE
+
+    def place(self, name: str, array: Array, number: int | None = None) -> tuple[int, GlobalBuffer]:
+        """Returns (global address, buffer) of an array; adds the array on its first use.
+
+        ``name`` is the array's, for messages; ``number`` its number on a device. For a second array that
+        begins at the same host address, the buffer of the first one is returned. Raises UsageError for an
+        array that is not C-contiguous.
+        """
+        if not array.flags.c_contiguous:
+            raise UsageError(f"argument {name}: the array is not C-contiguous")
+        key = array.__array_interface__["data"][0]
+        if key not in self._arrays:
+            self._arrays[key] = GlobalBuffer(name, array, self._cell_bytes)
+        buffer = self._arrays[key]
+        if (key, number) not in self._addresses:
+            self._addresses[key, number] = self.add(buffer) if number is None else device_address(number)
+            self._buffers[self._addresses[key, number] >> SLOT_BITS] = buffer
+        return self._addresses[key, number], buffer
+
+    def touched(self) -> tuple[Touched, ...]:
+        """Returns, for each array, the byte ranges that were written, and those read before a write."""
+        return tuple(Touched.of(key, buffer.bytes.size, buffer.races) for key, buffer in self._arrays.items())
 
     def parts(
         self, watch: Watch, lanes: Indices, addresses: Indices, size_bytes: int, align_bytes: int = 0
@@ -61,20 +132,42 @@ class GlobalMemory:
         watch.require_aligned(lanes, addresses, align_bytes or size_bytes)
         slots = addresses >> SLOT_BITS
         first = int(slots[0])
-        if (slots == first).all():
+        if first in self._buffers and (slots == first).all():
             yield self._part(watch, lanes, addresses, size_bytes, first, slice(None))
             return
+        addresses = self._placed(addresses)
+        slots = addresses >> SLOT_BITS
         for slot in np.unique(slots):
             is_here = slots == slot
             yield self._part(watch, lanes[is_here], addresses[is_here], size_bytes, int(slot), is_here)
 
+    def _placed(self, addresses: Indices) -> Indices:
+        """Returns addresses with those in no buffer of the launch replaced, where ``Find`` knows them.
+
+        The buffers that they are in are added.
+        """
+        slots = addresses >> SLOT_BITS
+        others = [slot for slot in np.unique(slots) if int(slot) not in self._buffers]
+        found, unknown = addresses.copy(), np.isin(slots, others)
+        while unknown.any():
+            address = int(addresses[unknown.argmax()])
+            pointer = self._find(address)
+            if pointer is None:
+                break
+            start, buffer = self.place(pointer.name, pointer.array, pointer.number)
+            offsets = addresses - (address - pointer.offset_bytes)
+            is_same = (offsets >= 0) & (offsets < buffer.bytes.size) | (addresses == address)
+            found[unknown & is_same] = start + offsets[unknown & is_same]
+            unknown &= ~is_same
+        return found
+
     def _part(
         self, watch: Watch, lanes: Indices, addresses: Indices, size: int, slot: int, which: Bools | slice
     ) -> tuple[GlobalBuffer, Bools | slice, Indices]:
-        if not 1 <= slot <= len(self._buffers):
+        if slot not in self._buffers:
             reason = f"found global address {int(addresses[0]):#x}, which is in no buffer"
             raise watch.out_of_bounds(int(lanes[0]), reason)
-        buffer = self._buffers[slot - 1]
+        buffer = self._buffers[slot]
         starts = addresses - (slot << SLOT_BITS | FIRST_BYTE)
         is_out = (starts < 0) | (starts + size > buffer.bytes.size)
         if is_out.any():

@@ -7,13 +7,13 @@ import numpy as np
 
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
-from tuner.simulator.ptx.memory.global_memory import GlobalMemory
+from tuner.simulator.ptx.memory.global_memory import GLOBAL_BITS, GlobalMemory
 from tuner.simulator.ptx.memory.shared_memory import POISON, SharedMemory
 from tuner.simulator.ptx.races.access_watch import Watch
 
 # Windows of the state spaces in generic addresses; a global address is its own generic address. The offset
 # makes a generic address that is truncated to 32 bits an invalid shared address.
-WINDOW_BITS = 56
+WINDOW_BITS = GLOBAL_BITS
 WINDOW_OFFSET = 1 << 24
 SPACES = ("global", "shared", "local", "param")
 WINDOWS = {name: (number << WINDOW_BITS) + WINDOW_OFFSET for number, name in enumerate(SPACES) if number}

@@ -10,24 +10,14 @@ from tuner.core.errors import UsageError
 from tuner.simulator.ptx.dtypes import TYPES, Array
 from tuner.simulator.ptx.geometry import THREADS_LIMIT, Index3, linear, unravel, whole_clusters
 from tuner.simulator.ptx.instruction import Parameter, PtxKernel, PtxModule
-from tuner.simulator.ptx.memory.global_memory import GlobalBuffer, GlobalMemory
+from tuner.simulator.ptx.memory.global_memory import GlobalBuffer, GlobalMemory, Pointer
 from tuner.simulator.ptx.memory.state_spaces import WINDOWS
 from tuner.simulator.ptx.memory.tensor_map import PlacedMap, TensorMap
-from tuner.simulator.ptx.memory.touched import Touched
 from tuner.simulator.ptx.parse.layout import Layout
 
 ModuleVariables: TypeAlias = dict[str, Array]  # bytes of global and constant variables, by name
 
 TENSOR_MAP_BYTES = 128  # CUtensorMap
-
-
-@dataclass(frozen=True, eq=False)
-class Pointer:
-    """A kernel argument that points into an array; the kernel may access the whole array."""
-
-    name: str  # of the array, for messages
-    array: Array
-    offset_bytes: int
 
 
 Argument: TypeAlias = Array | Pointer | TensorMap | int | float | np.generic | bytes
@@ -38,32 +28,8 @@ class Placement:
     """The placed arguments of a launch: global memory, tensor maps, and the bytes of the parameters."""
 
     global_: GlobalMemory
-    cell_bytes: int
     parameters: Array
     tensor_maps: dict[int, PlacedMap] = field(default_factory=dict)  # by generic address
-    _buffers: dict[int, tuple[int, GlobalBuffer]] = field(
-        default_factory=dict
-    )  # host address -> (global address, buffer)
-
-    def buffer(self, name: str, array: Array) -> tuple[int, GlobalBuffer]:
-        """Returns (global address, buffer) of an array; adds the array to global memory on its first use.
-
-        ``name`` is the array's, for messages. For a second array that begins at the same host address, the
-        buffer of the first one is returned. Raises UsageError for an array that is not C-contiguous.
-        """
-        if not array.flags.c_contiguous:
-            raise UsageError(f"argument {name}: the array is not C-contiguous")
-        key = array.__array_interface__["data"][0]
-        if key not in self._buffers:
-            buffer = GlobalBuffer(name, array, self.cell_bytes)
-            self._buffers[key] = (self.global_.add(buffer), buffer)
-        return self._buffers[key]
-
-    def touched(self) -> tuple[Touched, ...]:
-        """Returns, for each array, the byte ranges that were written, and those read before a write."""
-        return tuple(
-            Touched.of(key, buffer.bytes.size, buffer.races) for key, (_, buffer) in self._buffers.items()
-        )
 
 
 def place_arguments(layout: Layout, arguments: tuple[Argument, ...], global_: GlobalMemory) -> Placement:
@@ -72,7 +38,7 @@ def place_arguments(layout: Layout, arguments: tuple[Argument, ...], global_: Gl
     Raises UsageError for an argument that does not fit its parameter.
     """
     content = np.zeros(layout.parameter_bytes, np.uint8)
-    placement = Placement(global_, layout.cell_bytes, content)
+    placement = Placement(global_, content)
     for parameter, argument in zip(layout.kernel.parameters, arguments, strict=True):
         start = layout.slots[parameter.name].address
         value = _value(placement, parameter, argument, start)
@@ -89,10 +55,10 @@ def _value(placement: Placement, parameter: Parameter, argument: Argument, start
     if isinstance(argument, TensorMap):
         return _tensor_map(placement, parameter, argument, start)
     if isinstance(argument, Pointer):
-        address, _ = placement.buffer(argument.name, argument.array)
+        address, _ = placement.global_.place(argument.name, argument.array, argument.number)
         return np.array([address + argument.offset_bytes], np.uint64).view(np.uint8)
     if isinstance(argument, np.ndarray):
-        address, _ = placement.buffer(parameter.name, argument)
+        address, _ = placement.global_.place(parameter.name, argument)
         return np.array([address], np.uint64).view(np.uint8)
     if isinstance(argument, bytes):
         return np.frombuffer(argument, np.uint8)
@@ -102,7 +68,7 @@ def _value(placement: Placement, parameter: Parameter, argument: Argument, start
 def _tensor_map(placement: Placement, parameter: Parameter, tensor: TensorMap, start: int) -> Array:
     """Places a tensor map: by value at its parameter's address, by pointer at a new global address."""
     content = np.zeros(TENSOR_MAP_BYTES, np.uint8)
-    _, buffer = placement.buffer(parameter.name, tensor.array)
+    _, buffer = placement.global_.place(parameter.name, tensor.array)
     if parameter.is_array:
         placement.tensor_maps[WINDOWS["param"] + start] = PlacedMap(tensor, buffer)
         return content
