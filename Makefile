@@ -11,12 +11,13 @@ ROUNDS ?= 20
 # A folder of wheels to install from, where there is no network: docs/guides/gpu-check.md
 WHEELS ?=
 
-.PHONY: help demo test torch check docs lint bench stress gpu-check wheel clean
+.PHONY: help demo test test-slow test-all torch check docs lint bench stress gpu-check wheel clean
 
 help:
 	@echo "make demo       tunes a matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST),"
 	@echo "                shows the history"
-	@echo "make test       runs every test, in $(JOBS) processes"
+	@echo "make test       runs the tests, in $(JOBS) processes, some minutes"
+	@echo "make test-all   runs the long ones as well"
 	@echo "make torch      installs a CPU build of PyTorch for the tests of modules"
 	@echo "make check      formatting, lint, types, tests, documentation"
 	@echo "make docs       builds the documentation: build/docs/README.html"
@@ -34,8 +35,14 @@ demo: $(VENV)/.installed
 
 # Processes that share the tests, each with one thread of BLAS: CONTRIBUTING.md says why. The hundreds of processes that
 # the tests start read byte code, also where the environment says that none is written.
+PYTEST = PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 test: $(VENV)/.installed-dev
-	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_OPTIONS)
+	$(PYTEST) -m "not slow" $(PYTEST_OPTIONS)
+
+test-slow: $(VENV)/.installed-dev
+	$(PYTEST) -m slow $(PYTEST_OPTIONS)
+
+test-all: test test-slow
 
 # A CPU build of PyTorch for the tests of modules, which skip without it; nothing where only a build for CUDA can be had.
 torch: $(VENV)/.installed-dev

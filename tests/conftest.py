@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 
 from benchmarks.gpu_check.stub_driver import NoCompilerError
+from tests.default_suite import left_out
 from tests.postgres_server import server_or_skip
 from tests.statement_cache import share_schema, share_statements
 from tuner.db.store import Store
@@ -35,6 +36,14 @@ gc.disable()
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    rest = left_out(item.nodeid for item in items if item.get_closest_marker("whole") is None)
+    for item in items:
+        if item.nodeid in rest:
+            item.add_marker("slow")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
