@@ -216,8 +216,12 @@ class Disturbed:
         return (*trials[2:], "1")[0]  # the second is of the same code as the first
 
     def page(self) -> str:
+        return self.page_of()
+
+    def page_of(self, *options: str) -> str:
+        """Returns the text of a report, a line per element, a row of a table in one line."""
         file = self.tuner.database.parent / "report.html"
-        self.tuner("report", "-o", str(file))
+        self.tuner("report", *options, "-o", str(file))
         text = re.sub(r"<(style|script)\b.*?</\1>", "", file.read_text(), flags=re.DOTALL)
         rows = re.sub(r"</t[dh]>", " | ", text)  # the others are lines
         return re.sub(r"<[^>]*>", "\n", re.sub(r"<t[dh][^>]*>", "", rows))

@@ -84,18 +84,54 @@ DIVISIONS: Mapping[str, str] = {
     "analysis/comparison.py": "decides",
     "analysis/compromise.py": "chooses a candidate; what is printed is compared anew",
     "analysis/many_shapes/regret.py": "chooses a portfolio; printed with the reliability of each problem",
+    "analysis/relative_slowdown.py": "the time that a session is expected to have",
+    "analysis/selected_result.py": "width of an interval",
     "analysis/slowdown.py": "the bootstrap that comparison asks",
     "core/machine.py": "share of a roofline, printed of reliable times alone",
     "core/round_quality.py": "decides",
     "core/runs.py": "share of a run's seconds without work",
+    "fleet/queue_meter.py": "load of a processor",
+    "fleet/status.py": "idle share of a node",
+    "output/group_result.py": "share of a group's time, where all of its times are reliable",
     "output/progress.py": "share of a budget",
     "output/report/card.py": "lengths of bars, drawn of reliable times alone",
     "output/report/roofline.py": "flop per byte",
     "programs/explained_groups.py": "shares, of reliable times alone",
     "programs/times.py": "how many kernels run at a time",
+    "runtime/cpu/host_watch.py": "load of a processor",
     "runtime/cpu/usable_processors.py": "load of a processor",
     "workers/limits.py": "number of samples of a time limit",
 }
+# Module or template -> what it writes in percent, or as a multiple.
+PERCENTAGES: Mapping[str, str] = {
+    "analysis/alignment.py": "said beyond the noise of the run alone",
+    "analysis/comparison.py": "decides",
+    "bundle/static_ranking.py": "occupancy",
+    "cli/commands/ptx.py": "wavefronts",
+    "cli/commands/tune_on.py": "slowdowns that comparison allows",
+    "cli/fleet_tables.py": "load of a processor; a check's own interval",
+    "cli/gate_summary.py": "interval and noise, next to the reliability",
+    "core/round_quality.py": "decides",
+    "library/dispatch/first_use.py": "the gain that is asked for",
+    "output/ablation.py": "gains under the badge of their run",
+    "output/group_result.py": "share of a group's time, where all of its times are reliable",
+    "output/program_groups.py": "shares, of reliable times alone",
+    "output/progress.py": "the noise floor",
+    "output/report/badge.py": "the noise floor",
+    "output/report/group_section.py": "next to the reliability, none of unreliable times",
+    "output/report/importance.py": "gains, of trusted runs alone",
+    "output/report/portfolio_curve.py": "not drawn of unreliable times",
+    "output/report/program_section.py": "shares, of reliable times alone",
+    "output/report/templates/knobs.html": "of trusted runs alone",
+    "output/report/templates/roofline.html": "a share that comparison's evidence allows",
+    "output/report/time_map.py": "next to the reliability, none of unreliable times",
+    "output/result.py": "noise floor, idle share; share of the roofline of reliable times",
+    "output/tables.py": "occupancy; the noise floor",
+    "run_history/why_not_best.py": "the noise floor",
+    "targets/gpu/evaluator.py": "the error of a peak",
+    "targets/gpu/simulator.py": "wavefronts",
+}
+PERCENTAGE = re.compile(r":\+?\.\d%\}|\b100 \* (?!KIB)|:\.\d[fg]\}(x| times)\b")
 MICROSECONDS = re.compile(r"1e[369](?::[^}]*)?\} ?(?:us|ms|ns)\b")
 
 
@@ -249,6 +285,8 @@ TEXTS: Mapping[str, Callable[[Disturbed], str]] = {
     "show group": lambda run: run.asked("show group:2"),
     "portfolio": lambda run: run.asked("portfolio 1 --configs 2"),
     "report": Disturbed.page,
+    "report of a group": lambda run: run.page_of("--group", "1"),
+    "explain": lambda run: run.asked(f"explain {run.best}"),
     "export": lambda run: run.script.read_text(),
     "tune": lambda run: run.tuned.out + run.tuned.err,
     "check": lambda run: run.tuner("check", str(run.script)).out,
@@ -277,8 +315,20 @@ def test_each_text_is_marked_on_the_disturbed_machine_alone(
 ) -> None:
     disturbed, quiet = (TEXTS[output](databases[name]) for name in ("load throughout", "quiet"))
     assert re.search(r"unreliable|no reliable time|reliable  no:", disturbed)
-    assert not re.search(r"\d x \w|\d times as fast|\d\.\d\dx ", disturbed)
+    assert not re.search(r"\d x \w|\d times as fast|\d\.\d\dx |\d% (of the best|in sample)", disturbed)
     assert re.search(r"\breliable\b|reliable  yes|noise (floor )?0|geometric mean", quiet)
+
+
+def test_each_time_in_the_lists_of_a_report_is_marked(databases: Mapping[str, Disturbed]) -> None:
+    page = databases["load throughout"].page()
+    lines = [line.strip() for line in page.splitlines()]
+    in_navigation = [
+        line for line in lines[: lines.index("Best per problem")] if re.search(r"\d [mun]?s\b", line)
+    ]
+    in_lists = [line for line in lines if re.fullmatch(r"\d+ \| .*GFLOP/s \|.*", line)]
+    assert in_navigation
+    assert in_lists
+    assert [line for line in (*in_navigation, *in_lists) if "unreliable" not in line] == []
 
 
 def test_all_trials_of_a_disturbed_search_are_marked_not_only_those_that_were_timed_again(
@@ -298,19 +348,32 @@ def test_only_listed_modules_divide_one_time_by_another() -> None:
     assert found == DIVISIONS.keys()
 
 
+def test_only_listed_modules_write_percentages_or_multiples() -> None:
+    files = (*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.html"))
+    found = {str(path.relative_to(PACKAGE)) for path in files if PERCENTAGE.search(path.read_text())}
+    assert found == PERCENTAGES.keys()
+
+
 def _is_ratio_of_times(node: ast.AST) -> bool:
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
         return False
-    return all(_name(side).endswith("_s") for side in (node.left, node.right))
+    return _is_time(node.left) and _is_time(node.right)
 
 
-def _name(node: ast.expr) -> str:
+def _is_time(node: ast.expr) -> bool:
+    """True for a name that ends in _s, and for a sum, a multiple, an element or the like of such times."""
     match node:
         case ast.Attribute(attr=name) | ast.Name(id=name):
-            return name
-        case ast.Subscript(value=inner) | ast.Call(func=inner):
-            return _name(inner)
-    return ""
+            return name.endswith("_s")
+        case ast.Call(func=ast.Name(id="min" | "max" | "sum" | "abs" | "float"), args=[first, *_]):
+            return _is_time(first)
+        case ast.Subscript(value=inner) | ast.Call(func=inner) | ast.UnaryOp(operand=inner):
+            return _is_time(inner)
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            return _is_time(left) and not _is_time(right)
+        case ast.BinOp(left=left, right=right):
+            return _is_time(left) or _is_time(right)
+    return False
 
 
 def test_times_are_written_by_one_function_with_their_digits() -> None:

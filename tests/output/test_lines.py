@@ -77,7 +77,8 @@ def test_the_document_has_the_ops() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "options"), [(measurement(1e-3), "measured, 1 ms"), (Verdict(0.5, 64), "verified, not timed")]
+    ("outcome", "options"),
+    [(measurement(1e-3), "measured, 1 ms, unknown"), (Verdict(0.5, 64), "verified, not timed")],
 )
 def test_what_did_not_fail_is_reported_with_its_time(outcome: Measurement | Verdict, options: str) -> None:
     assert explain_lines(trial(7, outcome), ()) == [f"trial 107 did not fail: {options}"]

@@ -30,7 +30,7 @@ def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_tex
     """
     record = trial.record
     if not isinstance(record.outcome, Failure):
-        time = "not timed" if trial.best_s is None else trial_time_text(trial)
+        time = "not timed" if trial.best_s is None else f"{trial_time_text(trial)}, {trial.reliability.word}"
         status = "compiled only" if record.is_compiled_only else record.status
         return [f"trial {trial.id} did not fail: {status}, {time}"]
     stage, reason = record.outcome.stage.value, one_line(record.outcome.reason)

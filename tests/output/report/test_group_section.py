@@ -13,6 +13,7 @@ from tuner.analysis.many_shapes.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
+from tuner.core.reliability import RELIABLE, unknown, unreliable
 from tuner.db.store import Store
 from tuner.output.report.group_section import group_section_of
 from tuner.output.report.page import page_html
@@ -39,7 +40,7 @@ def matrix() -> TimeMatrix:
 
 
 def test_the_map_has_a_line_per_problem_and_the_most_timed_configurations_first() -> None:
-    drawn = time_map_of(matrix())
+    drawn = time_map_of(matrix(), (RELIABLE,) * 3)
     assert (drawn.problems, drawn.columns) == (("8x64x64", "16x64x64", "32x64x64"), (0, 1, 2))
     shades = {(cell.problem, cell.column): cell.shade for cell in drawn.cells}
     assert shades["8x64x64", 0] == "5"
@@ -48,6 +49,16 @@ def test_the_map_has_a_line_per_problem_and_the_most_timed_configurations_first(
     texts = {(cell.problem, cell.column): cell.text for cell in drawn.cells}
     assert texts["16x64x64", 1] == "80.0% of the best"
     assert (texts["8x64x64", 2], texts["32x64x64", 2]) == ("does not apply", "not timed")
+
+
+def test_a_cell_of_unreliable_times_has_no_ratio_and_one_of_times_of_unknown_reliability_a_mark() -> None:
+    trusts = (RELIABLE, unreliable("load"), unknown("timed once"))
+    drawn = time_map_of(matrix(), trusts)
+    texts = {(cell.problem, cell.column): cell.text for cell in drawn.cells}
+    assert texts["8x64x64", 1] == "50.0% of the best"
+    assert texts["16x64x64", 1] == "timed, unreliable"
+    assert texts["32x64x64", 0] == "50.0% of the best (unknown)"
+    assert {cell.shade for cell in drawn.cells if cell.problem == "16x64x64"} == {"none"}
 
 
 def test_the_curve_of_portfolios_rises_to_all_of_the_speed() -> None:

@@ -37,7 +37,7 @@ def test_the_page_reports_results_machine_compiler_and_noise() -> None:
         "30 trials, 0 failed, best 0.001024 GFLOP/s.",
         "Line: the best so far. Bands: random 0 to 29. Dashed: FakeBLAS 1.0.",
         "decides=0, idle=0: 2 timed",
-        "1000.001024 GFLOP/s1 msdecides=0 idle=0",
+        "1000.001024 GFLOP/s1 msunknowndecides=0 idle=0",
     ):
         assert wanted in text
 
@@ -112,7 +112,7 @@ def test_drawings_and_tables_are_named_for_readers_that_see_none() -> None:
     assert all(each["role"] == "img" for each in drawings)
     assert text.count("<title>") >= 1 + len(drawings)
     assert all(each.get("scope") in ("col", "row") for each in found.of("th"))
-    assert sum("data-label" not in each for each in found.of("td")) == 3 * 30  # those of the list of trials
+    assert sum("data-label" not in each for each in found.of("td")) == 4 * 30  # those of the list of trials
     assert set(found.of("section")[0]["aria-labelledby"].split()) <= found.names()
 
 

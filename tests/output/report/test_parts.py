@@ -216,7 +216,7 @@ FAILED = trial(1, Failure(Stage.VERIFY, "wrong"))
 
 def test_a_row_reports_speed_time_and_the_knobs_that_differ() -> None:
     assert trial_rows((trial(0, measurement(1e-3)), FAILED), {101: "failure-3-0"}) == (
-        ListedTrial(100, ("0.001024 GFLOP/s", "1 ms"), "knob_0=0"),
+        ListedTrial(100, ("0.001024 GFLOP/s", "1 ms", "unknown"), "knob_0=0"),
         ListedTrial(101, ("failed: verify",), "knob_0=1", "failure-3-0"),
     )
 

@@ -1,9 +1,12 @@
 """The content of a report's section about a group of runs: many problems tuned under one budget."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tuner.analysis.many_shapes.held_out_choices import HeldOutChoice, held_out_choices
 from tuner.core.candidate import Candidate
+from tuner.core.problem import Problem
+from tuner.core.reliability import Reliability, reliability_of_all
 from tuner.core.run_groups import RunGroup
 from tuner.output.formatting import knobs_text
 from tuner.output.report.content import ReportedGroup
@@ -20,9 +23,15 @@ class GroupSection:
     group: RunGroup
     columns: tuple[Candidate, ...]  # the numbered configurations of the map, from 0
     time_map: TimeMap | None  # None: nothing was timed
-    curve: PortfolioCurve | None  # None: too little was timed
+    curve: PortfolioCurve | None  # None: too little was timed, or a time is unreliable
     choices: tuple[HeldOutChoice, ...]  # the least efficient first; those without a time are left out
     untimed_choices: int  # problems whose choice was never timed on them
+    reliability: Mapping[Problem, Reliability]  # of the times of each problem
+
+    @property
+    def whole(self) -> Reliability:
+        """Returns how reliable what the times of all problems give is."""
+        return reliability_of_all(tuple(self.reliability.values()))
 
     @property
     def problems(self) -> int:
@@ -32,17 +41,20 @@ class GroupSection:
 
 def group_section_of(reported: ReportedGroup) -> GroupSection:
     """Returns the section of one group of runs."""
-    matrix = reported.matrix
+    matrix, trusts = reported.matrix, tuple(run.reliability for run in reported.group.runs)
     is_timed = bool(matrix.is_timed().any())
     choices = held_out_choices(matrix) if is_timed and len(matrix.problems) > 1 else ()
     timed = sorted((each for each in choices if each.efficiency is not None), key=_efficiency)
     return GroupSection(
         group=reported.group,
         columns=matrix.columns,
-        time_map=time_map_of(matrix) if is_timed else None,
-        curve=portfolio_curve_of(matrix) if is_timed else None,
+        time_map=time_map_of(matrix, trusts) if is_timed else None,
+        curve=portfolio_curve_of(matrix)
+        if is_timed and not any(each.unreliable for each in trusts)
+        else None,
         choices=tuple(timed[:CHOICES_SHOWN]),
         untimed_choices=len(choices) - len(timed),
+        reliability=dict(zip(matrix.problems, trusts, strict=True)),
     )
 
 
@@ -56,13 +68,14 @@ def choice_rows(section: GroupSection) -> tuple[tuple[str, ...], ...]:
     rows = (
         (
             each.problem.key,
-            share_text(each.efficiency),
+            share_text(None if section.reliability[each.problem].unreliable else each.efficiency),
+            section.reliability[each.problem].word,
             each.source,
             f"{section.columns[each.column].strategy} {knobs_text(section.columns[each.column].choices)}",
         )
         for each in section.choices
     )
-    return (("problem", "of the best", "chosen by", "configuration"), *rows)
+    return (("problem", "of the best", "reliability", "chosen by", "configuration"), *rows)
 
 
 def _efficiency(choice: HeldOutChoice) -> float:

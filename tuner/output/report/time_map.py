@@ -1,8 +1,10 @@
 """Map of the times of a group's configurations: a line per problem, a column per configuration."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tuner.analysis.many_shapes.time_matrix import TimeMatrix
+from tuner.core.reliability import Reliability
 from tuner.output.report.heat_map import SHADES
 
 CELL = 14.0  # units
@@ -19,11 +21,12 @@ class TimedCell:
     column: int
     efficiency: float | None  # best time of the problem / time; None: not timed
     applies: bool
+    reliability: Reliability  # of the problem's times
 
     @property
     def shade(self) -> str:
         """Returns the name of the cell's shade: "0" (slow) to "5" (fastest); "none" without a time."""
-        if self.efficiency is None:
+        if self.efficiency is None or self.reliability.unreliable:
             return "none"
         return str(sum(self.efficiency >= bound for bound in SHADES))
 
@@ -31,7 +34,7 @@ class TimedCell:
     def text(self) -> str:
         """Returns the cell as text: its speed relative to the problem's best, or why it has none."""
         if self.efficiency is not None:
-            return f"{100 * self.efficiency:.1f}% of the best"
+            return of_best_text(self.efficiency, self.reliability)
         return "not timed" if self.applies else "does not apply"
 
 
@@ -64,8 +67,19 @@ class TimeMap:
         return CELL * len(self.problems)
 
 
-def time_map_of(matrix: TimeMatrix) -> TimeMap:
-    """Returns the map of a matrix that has a time: all problems, and the configurations with a time."""
+def of_best_text(efficiency: float, reliability: Reliability) -> str:
+    """Returns a speed relative to the best, marked if it may be unreliable; no ratio of unreliable times."""
+    if reliability.unreliable:
+        return "timed, unreliable"
+    mark = "" if reliability.is_reliable else f" ({reliability.word})"
+    return f"{100 * efficiency:.1f}% of the best{mark}"
+
+
+def time_map_of(matrix: TimeMatrix, reliability: Sequence[Reliability]) -> TimeMap:
+    """Returns the map of a matrix that has a time: all problems, and the configurations with a time.
+
+    ``reliability``: of the times of each problem.
+    """
     timed, efficiency = matrix.is_timed(), matrix.efficiency()
     uses = timed.sum(axis=0)
     columns = tuple(sorted((c for c in range(len(uses)) if uses[c]), key=lambda c: (-uses[c], c)))
@@ -78,6 +92,7 @@ def time_map_of(matrix: TimeMatrix) -> TimeMap:
             column,
             float(efficiency[row, column]) if timed[row, column] else None,
             matrix.applies[row][column],
+            reliability[row],
         )
         for row, label in enumerate(labels)
         for place, column in enumerate(columns)

@@ -15,7 +15,7 @@ class ListedTrial:
     """A trial in the list of a report: id, outcome, varying knobs, and a link to its kind of failure."""
 
     trial: int  # id
-    outcome: tuple[str, ...]  # speed and time, or one text over both columns
+    outcome: tuple[str, ...]  # speed, time and reliability, or one text over these columns
     choices: str  # knobs that vary among the listed trials
     link: str = ""  # anchor of its kind of failure; "" if the page does not show one
 
@@ -43,4 +43,5 @@ def _outcome(trial: StoredTrial) -> tuple[str, ...]:
     if trial.best_s is None:
         return ("verified",)
     is_cut = trial.early_stopped is not None
-    return speed_text(None if is_cut else gflop_per_s(record.problem, trial.best_s)), trial_time_text(trial)
+    speed = speed_text(None if is_cut else gflop_per_s(record.problem, trial.best_s))
+    return speed, trial_time_text(trial), trial.reliability.word
