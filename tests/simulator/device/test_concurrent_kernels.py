@@ -92,3 +92,14 @@ def test_a_limit_names_the_kernel_that_ran_at_the_same_time(monkeypatch: pytest.
     reason = f"kernel turns: .*: {limit}.*; at the same time kernel turns: {LOOP}$"
     with pytest.raises(DeviceError, match=reason):
         counter.device.synchronize_stream(counter.streams[0])
+    counter.device.synchronize_stream(counter.streams[1])  # nothing of it is left to run
+
+
+def test_a_kernel_that_counts_for_many_turns_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = TURNS.replace(b"WAIT:", b"WAIT: add.u32 %r, %r, 1; setp.lt.u32 %q, %r, 9000; @%q bra WAIT;", 1)
+    monkeypatch.setattr("tuner.simulator.ptx.engine.LONG_TURN", 1 << 11)
+    counter = Counter()
+    counter.function = counter.device.function(counter.device.load_module(text), "turns")
+    counter.launch(0, 0)
+    counter.device.synchronize_stream(counter.streams[0])
+    assert counter.value() == 1

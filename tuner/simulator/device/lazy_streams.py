@@ -171,30 +171,30 @@ class LazyStreams:
                 is_same = pause.is_stuck and begun.pause == pause
                 self._begun[number] = _Begun(begun.work, begun.turns, pause, is_same)
         if self._begun and all(begun.is_same for begun in self._begun.values()):
-            raise self._endless()
+            reason = f"endless: nothing writes what is waited for: {self._cancelled()}"
+            raise refused("LAUNCH_TIMEOUT", reason)
 
     def _checked(self, work: Work, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Calls a function that runs work; ends the work if it raises, and says what ran at the same time."""
+        """Calls a function that runs work; ends the work if it raises.
+
+        The error says what ran at the same time, which is cancelled: it may wait for the work that failed.
+        """
         try:
             return call(*arguments)
         except BaseException as error:
             self._end(work)
             if not isinstance(error, DeviceError) or not self._begun:
                 raise
-            reason = f"{error}; at the same time {self._places()}"
+            reason = f"{error}; at the same time {self._cancelled()}"
             raise DeviceError(reason, error.error_name) from error.__cause__
 
-    def _endless(self) -> DeviceError:
-        """Cancels all work that has begun; returns the error that says where it waits for ever."""
-        where = self._places()
-        for begun in tuple(self._begun.values()):
-            begun.turns.close()
-            self._end(begun.work)
-        reason = f"endless: nothing writes what is waited for: {where}"
-        return refused("LAUNCH_TIMEOUT", reason)
-
-    def _places(self) -> str:
-        return "; ".join(f"{each.work.operation.what}: {each.pause.where}" for each in self._begun.values())
+    def _cancelled(self) -> str:
+        """Cancels all work that has begun; returns where it was."""
+        begun = tuple(self._begun.values())
+        for each in begun:
+            each.turns.close()
+            self._end(each.work)
+        return "; ".join(f"{each.work.operation.what}: {each.pause.where}" for each in begun)
 
     def _end(self, work: Work) -> None:
         work.is_done, work.after = True, ()

@@ -91,6 +91,7 @@ class Engine:
         self._seconds = 0.0  # of earlier turns
         self._steps = 0  # basic blocks
         self._visited: set[int] = set()  # basic blocks that ran since the state was saved
+        self._visited_before: set[int] = set()  # those that ran before, since the last but one
         self._saved: _State | None = None
         self._checksum: int | None = None  # of the memory when the registers were first as saved
         self._compared, self._save_at = 0, 1
@@ -177,7 +178,8 @@ class Engine:
             return before == self._checksum
         if saved is None or self._compared >= self._save_at:
             self._compared, self._save_at = 0, 1 if saved is None else 2 * self._save_at
-            self._saved, self._checksum, self._visited = mine, None, set()
+            self._saved, self._checksum = mine, None
+            self._visited, self._visited_before = set(), self._visited
         return False
 
     def _where(self) -> str:
@@ -186,7 +188,8 @@ class Engine:
         if not len(lanes):
             return "all threads wait"
         more = f" and {len(lanes) - 1} more" if len(lanes) > 1 else ""
-        ran = [one for number in self._visited for one in self._program[number].instructions]
+        visited = self._visited or self._visited_before  # none: the state was saved just now
+        ran = [one for number in visited for one in self._program[number].instructions]
         lines = [one.line for one in ran]
         places = [tuple(map(int, one.place.split(":"))) for one in ran if one.place]
         source = " (at line {}:{})".format(*min(places)) if places else ""
