@@ -92,6 +92,7 @@ def records() -> dict[str, Record]:
     return dict(zip(deeds, found, strict=True)) | {"hang": hanged}  # the last honest one
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("deed", FAILURES)
 def test_a_harmful_kernel_is_a_failure_with_stage_and_reason(deed: str, records: dict[str, Record]) -> None:
     stage, reason = FAILURES[deed]
