@@ -14,7 +14,7 @@ from tuner.programs.interpret.frame import LaneFrame, Step
 
 # Iterations of one execution of a loop, and seconds of the processor; above: an endless loop.
 ITERATIONS_LIMIT = 20_000_000
-SECONDS_LIMIT = 600.0
+SECONDS_LIMIT = 300.0  # 'tuner run' ends a program after 600 s
 CHECKED = 1 << 14  # iterations between two looks at the limits
 DONE = np.iinfo(np.int64).max  # block number of a lane that has left the region
 

@@ -17,7 +17,7 @@ from tuner.simulator.ptx.state.thread_states import ENDED, RUNS, Threads
 
 # Basic blocks that resident thread blocks may execute, and the processor's seconds; above: an endless loop.
 STEPS_LIMIT = 20_000_000
-SECONDS_LIMIT = 600.0
+SECONDS_LIMIT = 300.0  # 'tuner run' ends a program after 600 s
 SHORT = 1024  # basic blocks of most launches; only longer ones are looked at for threads that only wait
 FAIR_STEPS = 64  # of longer launches: basic blocks after which each warp runs one
 LONG_TURN = 1 << 16  # basic blocks after which other work of the device has a turn
