@@ -16,6 +16,7 @@ pytestmark = pytest.mark.mlir
 
 TESTS = (
     *("tests/__init__.py", "tests/conftest.py", "tests/postgres_server.py", "tests/statement_cache.py"),
+    "tests/default_suite.py",
     *("benchmarks/__init__.py", "benchmarks/gpu_check"),
 )
 GUIDES = sections((ROOT / "docs" / "guides" / "extending.md").read_text())

@@ -41,9 +41,9 @@ PIP = re.compile(r"(?<=[`\n/])pip (?:install|download) [^`\n#]+")
 MODULE = re.compile(r"python[\d.]* -m (?P<words>(?:benchmarks|build|pytest)\b[^`#]*)")
 # Lets each program read its words and one that it does not know, in one process.
 READERS = """
-import runpy, sys
+import runpy, shlex, sys
 for line in sys.argv[1:]:
-    sys.argv = [*line.split(), "--no-such-option"]
+    sys.argv = [*shlex.split(line), "--no-such-option"]
     try:
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     except SystemExit as end:
@@ -155,7 +155,8 @@ def test_programs_of_the_repository_take_the_options(tmp_path: Path) -> None:
         "benchmarks.gpu_check",
         "benchmarks.overhead",
         "build",
-        "pytest -n 2 --dist worksteal",
+        'pytest -n 2 --dist worksteal -m "not slow"',
+        "pytest -n 2 --dist worksteal -m slow",
     }
     (tmp_path / "benchmarks" / "results").mkdir(parents=True)  # which some write to
     done = subprocess.run(
