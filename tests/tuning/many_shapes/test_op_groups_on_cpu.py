@@ -100,7 +100,7 @@ def hanging() -> Composition:
         assert cpu.KIND.outcomes.children is not None
         made = cpu.KIND.outcomes.children(target, problem, threads)
         compiler = Factory("tests.tuning.many_shapes.hanging_groups:HangingCompiler")
-        limits = Limits(compile_timeout_s=120.0, evaluation_timeout_s=3.0)
+        limits = Limits(compile_timeout_s=120.0, evaluation_timeout_s=10.0)
         return dataclasses.replace(made, compiler=compiler, limits=limits)
 
     roofline = fakes.FAKE.outcomes.roofline
@@ -109,6 +109,7 @@ def hanging() -> Composition:
     return dataclasses.replace(real, kinds={**real.kinds, "cpu": kind})
 
 
+@pytest.mark.slow
 def test_a_group_whose_candidates_hang_does_not_end_the_others(tmp_path: Path) -> None:
     composition = hanging()
     problems = tuple(NamedProblem(each, f"g{place}") for place, each in enumerate(group_problems()[:2]))
