@@ -6,8 +6,8 @@ devices, and static attributes of a module.
 """
 
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -24,6 +24,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
 from torch import nn  # noqa: E402 - after the skip
+from torch.autograd import forward_ad  # noqa: E402
 
 import tuner.torch  # noqa: E402
 
@@ -66,10 +67,43 @@ TENSORS: dict[str, Callable[[Any], Any]] = {
     "sparse": lambda x: x.to_sparse(),
     "device": lambda x: x.to("meta"),
 }
+
+
+@contextmanager
+def default_dtype() -> Iterator[None]:
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@contextmanager
+def deterministic() -> Iterator[None]:
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
 MODES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "no_grad": torch.no_grad,
     "inference": torch.inference_mode,
     "gradients": torch.enable_grad,
+    "autocast": lambda: torch.autocast("cpu"),
+    "autocast that is off": lambda: torch.autocast("cpu", enabled=False),
+    "default dtype": default_dtype,
+    "deterministic": deterministic,
+    "default device": lambda: torch.device("meta"),
+    "tangents": forward_ad.dual_level,
+}
+TRANSFORMS: dict[str, Callable[[Call], Call]] = {
+    "vmap": lambda call: lambda x, y: torch.vmap(call)(x[None], y[None]),
+    "jvp of the first": lambda call: lambda x, y: torch.func.jvp(lambda x: call(x, y), (x,), (x,)),
+    "jvp of the second": lambda call: lambda x, y: torch.func.jvp(lambda y: call(x, y), (y,), (y,)),
+    "gradient": lambda call: lambda x, y: torch.func.grad(lambda x: call(x, y).sum())(x),
+    "functionalize": torch.func.functionalize,
 }
 
 
@@ -118,6 +152,9 @@ def require_all(call: Call, eager: Call) -> None:
     check("sharing", X, X)
     check("sharing of memory", X, X.t())
     check("order", Y, X)
+    for name, transform in TRANSFORMS.items():
+        if not right_or_refused(transform(call), transform(eager), X, Y):
+            wrong.append(name)
     with torch.inference_mode():
         made = X.clone(), Y.clone()
     check("made under inference mode", *made, mode=torch.no_grad())
@@ -127,10 +164,18 @@ def require_all(call: Call, eager: Call) -> None:
         assert in_child(lambda: equal(call(Y, X), eager(Y, X)))
 
 
-@pytest.mark.parametrize("name", ["mm", "linear"])
+BATCHED: Call = lambda x, y: torch.ops.tuner.bmm(x[None], y[None])[0]  # noqa: E731
+PRODUCTS: dict[str, tuple[Call, Call]] = {
+    "mm": (torch.ops.tuner.mm, torch.mm),
+    "linear": (torch.ops.tuner.linear, nn.functional.linear),
+    "bmm": (BATCHED, torch.mm),
+    "addmm": (lambda x, y: torch.ops.tuner.addmm(x[:1].sum(0), x, y), lambda x, y: torch.addmm(x[0], x, y)),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
 def test_operations_with_a_tensor(name: str) -> None:
-    eager = torch.mm if name == "mm" else nn.functional.linear
-    require_all(getattr(torch.ops.tuner, name), eager)
+    require_all(*PRODUCTS[name])
 
 
 @pytest.mark.parametrize("name", ["mm", "linear"])

@@ -1,5 +1,6 @@
 """tuner::mm, addmm, bmm, linear: equal to torch's, traced by fakes, weights packed once for each version."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -157,6 +158,10 @@ def test_gradients_are_refused() -> None:
             lambda: tuner.torch.mm(A.to_sparse(), B),
             "^tuner::mm: a: found layout torch.sparse_coo, allowed a dense",
         ),
+        (
+            lambda: tuner.torch.mm(torch.nested.nested_tensor([A, A]), B),
+            "^tuner::mm: a: found a nested tensor, allowed a dense tensor$",
+        ),
         (lambda: tuner.torch.mm(A, B.double()), "tuner::mm: found float32 and float64, allowed"),
         (lambda: tuner.torch.mm(A[:0], B), "a matrix has no elements"),
     ],
@@ -180,6 +185,44 @@ def test_what_would_be_lost_or_has_no_memory_is_refused() -> None:
     weight.untyped_storage().resize_(0)
     with pytest.raises(UsageError, match="tuner::linear: found a tensor without memory"):
         tuner.torch.linear(A, weight)
+
+
+TRANSFORMS: dict[str, Callable[[Any, Any], Any]] = {
+    "grad": lambda product, x: torch.func.grad(lambda x: product(x).sum())(x),
+    "vjp": lambda product, x: torch.func.vjp(product, x),
+    "jvp": lambda product, x: torch.func.jvp(product, (x,), (x,)),
+    "jacfwd": lambda product, x: torch.func.jacfwd(product)(x),
+    "jvp of vmap": lambda product, x: torch.func.jvp(torch.vmap(product), (x[None],), (x[None],)),
+}
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "mm": lambda x: torch.ops.tuner.mm(x, B),
+    "addmm": lambda x: torch.ops.tuner.addmm(BIAS, x, B),
+    "bmm": lambda x: torch.ops.tuner.bmm(x[None], B[None]),
+    "linear": lambda x: torch.ops.tuner.linear(x, B.t()),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.filterwarnings("ignore:.*jit.*deprecated:DeprecationWarning")  # of torch itself
+def test_derivatives_by_transforms_are_refused(name: str, transform: str) -> None:
+    with pytest.raises(UsageError, match=f"tuner::{name}: .*autograd is not supported"):
+        TRANSFORMS[transform](CALLS[name], A)
+
+
+def test_a_batch_of_vmap_is_computed() -> None:
+    equal(torch.vmap(CALLS["mm"])(BATCH), BATCH @ B)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_autocast_is_refused(name: str) -> None:
+    with torch.autocast("cpu"):
+        with pytest.raises(UsageError, match=rf"tuner::{name}: torch\.autocast is not supported"):
+            CALLS[name](A)
+        with torch.autocast("cpu", enabled=False):
+            assert CALLS[name](A).dtype is torch.float32
+        with FakeTensorMode() as mode, pytest.raises(UsageError, match=r"torch\.autocast is not supported"):
+            torch.ops.tuner.mm(mode.from_tensor(A), mode.from_tensor(B))
 
 
 @pytest.mark.parametrize("name", ["mm", "addmm", "bmm", "linear"])

@@ -1,13 +1,13 @@
 """Operations ``tuner::mm``, ``addmm``, ``bmm`` and ``linear`` of torch.library, for f32 and f64 on the CPU.
 
 Each shape is compiled once. A weight, which is a parameter, is packed once: its contents are read at each
-call, and it is packed again where they have changed. Gradients are refused.
+call, and it is packed again where they have changed. Gradients, tangents and ``torch.autocast`` are refused.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, NoReturn
 
 import torch
 from torch.autograd import forward_ad
@@ -106,47 +106,47 @@ PACKED: Any = WeakIdKeyDictionary()
 def mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Returns a @ b of two matrices."""
     _require_tensors("mm", a=a, b=b)
-    return _mm(a, b)
+    result: torch.Tensor = torch.ops.tuner.mm(a, b)
+    return result
 
 
 def addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Returns bias + a @ b of two matrices; the bias has an element for each column."""
     _require_tensors("addmm", bias=bias, a=a, b=b)
-    return _addmm(bias, a, b)
+    result: torch.Tensor = torch.ops.tuner.addmm(bias, a, b)
+    return result
 
 
 def bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Returns a @ b of two batches of matrices."""
     _require_tensors("bmm", a=a, b=b)
-    return _bmm(a, b)
+    result: torch.Tensor = torch.ops.tuner.bmm(a, b)
+    return result
 
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     """Returns x @ weight.T + bias, as torch.nn.functional.linear; x has one dimension or more."""
     _require_tensors("linear", x=x, weight=weight, **({} if bias is None else {"bias": bias}))
-    return _linear(x, weight, bias)
+    result: torch.Tensor = torch.ops.tuner.linear(x, weight, bias)
+    return result
 
 
-@torch.library.custom_op("tuner::mm", mutates_args=())
 def _mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     _require_matrices("mm", a, b)
     return _product("mm", a, b, None)
 
 
-@torch.library.custom_op("tuner::addmm", mutates_args=())
 def _addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     _require_matrices("addmm", a, b, bias)
     return _product("addmm", a, b, bias)
 
 
-@torch.library.custom_op("tuner::bmm", mutates_args=())
 def _bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     _require_batches(a, b)
     element = _element("bmm", a, b)
     return _run(Product(element, a.shape[1], b.shape[2], a.shape[2], batch=a.shape[0]), [a, b], None)
 
 
-@torch.library.custom_op("tuner::linear", mutates_args=())
 def _linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     _require_weight(x, weight, bias)
     found = _product("linear", x.reshape(-1, x.shape[-1]), weight, bias, is_transposed=True)
@@ -156,41 +156,74 @@ def _linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = N
 # torch computes without numbers where one operand has none: on a device "meta", or while it traces
 
 
-@_mm.register_fake
-def _(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _empty_mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     _require_one_device("mm", a, b)
     _require_matrices("mm", a, b)
     return a.new_empty((a.shape[0], b.shape[1]))
 
 
-@_addmm.register_fake
-def _(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _empty_addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     _require_one_device("addmm", a, b, bias)
     _require_matrices("addmm", a, b, bias)
     return a.new_empty((a.shape[0], b.shape[1]))
 
 
-@_bmm.register_fake
-def _(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _empty_bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     _require_one_device("bmm", a, b)
     _require_batches(a, b)
     return a.new_empty((a.shape[0], a.shape[1], b.shape[2]))
 
 
-@_linear.register_fake
-def _(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+def _empty_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     _require_one_device("linear", x, weight, *([] if bias is None else [bias]))
     _require_weight(x, weight, bias)
     return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
 
-def _refuse_gradients(ctx: object, inputs: object, output: object) -> None:  # noqa: ARG001 - torch's names
-    """Called by torch where an input requires gradients and autograd is enabled."""
-    raise UsageError(NO_GRADIENTS)
+def _refuse_autocast(name: str, *_: object) -> NoReturn:
+    """Called by torch under ``torch.autocast``, where its own products are in bf16 or f16."""
+    raise UsageError(
+        f"tuner::{name}: torch.autocast is not supported",
+        "call it under torch.autocast('cpu', enabled=False)",
+    )
 
 
-for _operation in (_mm, _addmm, _bmm, _linear):
-    _operation.register_autograd(lambda _context, *_: None, setup_context=_refuse_gradients)
+def _without_gradients(name: str, operation: Any, keys: Any, *operands: Any) -> torch.Tensor:
+    """Calls an operation where no derivative is asked for, in the transforms of ``torch.func``, too."""
+    tensors = [each for each in operands if isinstance(each, torch.Tensor)]
+    if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):  # type: ignore[attr-defined,unused-ignore]
+        raise UsageError(f"tuner::{name}: {NO_GRADIENTS}")
+    is_forward_mode = forward_ad._current_level >= 0  # noqa: SLF001 - torch's only API
+    if is_forward_mode and any(forward_ad.unpack_dual(each).tangent is not None for each in tensors):
+        raise UsageError(f"tuner::{name}: forward-mode autograd is not supported: an operand has a tangent")
+    with torch._C._AutoDispatchBelowAutograd():  # noqa: SLF001 - as torch.library does
+        found: torch.Tensor = operation.redispatch(keys & torch._C._after_autograd_keyset, *operands)  # noqa: SLF001
+    return found
+
+
+# process-wide on purpose: torch knows the operations as long as this exists
+LIBRARY = torch.library.Library("tuner", "FRAGMENT")
+OPERATIONS: tuple[tuple[str, Callable[..., torch.Tensor], Callable[..., torch.Tensor]], ...] = (
+    ("mm(Tensor a, Tensor b) -> Tensor", _mm, _empty_mm),
+    ("addmm(Tensor bias, Tensor a, Tensor b) -> Tensor", _addmm, _empty_addmm),
+    ("bmm(Tensor a, Tensor b) -> Tensor", _bmm, _empty_bmm),
+    ("linear(Tensor x, Tensor weight, Tensor? bias=None) -> Tensor", _linear, _empty_linear),
+)
+
+
+def _define(schema: str, compute: Callable[..., torch.Tensor], empty: Callable[..., torch.Tensor]) -> None:
+    """Defines an operation that sees tangents of ``torch.func``, unlike ``torch.library.custom_op``."""
+    name = schema.partition("(")[0]
+    LIBRARY.define(schema, tags=torch.Tag.pt2_compliant_tag)
+    operation = getattr(torch.ops.tuner, name).default
+    LIBRARY.impl(name, compute, "CompositeExplicitAutograd")
+    LIBRARY.impl(name, partial(_without_gradients, name, operation), "Autograd", with_keyset=True)
+    LIBRARY.impl(name, partial(_refuse_autocast, name), "AutocastCPU")
+    torch.library.register_fake(f"tuner::{name}", empty, lib=LIBRARY)
+
+
+for _operation in OPERATIONS:
+    _define(*_operation)
 
 
 def _product(
@@ -263,9 +296,6 @@ def _element(name: str, *tensors: torch.Tensor) -> str:
             raise UsageError(f"tuner::{name}: found {found}, allowed float32 or float64 of all operands")
         if not each.data_ptr() and each.numel():
             raise UsageError(f"tuner::{name}: found a tensor without memory: its storage was freed")
-    is_forward_mode = forward_ad._current_level >= 0  # noqa: SLF001 - torch's only API
-    if is_forward_mode and any(forward_ad.unpack_dual(each).tangent is not None for each in tensors):
-        raise UsageError(f"tuner::{name}: forward-mode autograd is not supported: an operand has a tangent")
     return ELEMENTS[tensors[0].dtype]
 
 
@@ -283,6 +313,8 @@ def _require_tensors(operation: str, **operands: Any) -> None:
     for name, given in operands.items():
         if not isinstance(given, torch.Tensor):
             raise UsageError(f"tuner::{operation}: {name}: found {shown(given)}, allowed a torch.Tensor")
+        if given.is_nested:
+            raise UsageError(f"tuner::{operation}: {name}: found a nested tensor, allowed a dense tensor")
         if given.layout != torch.strided:
             raise UsageError(
                 f"tuner::{operation}: {name}: found layout {given.layout}, allowed a dense tensor",
