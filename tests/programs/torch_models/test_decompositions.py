@@ -48,6 +48,18 @@ def compared(x: Any) -> tuple[Any, ...]:
     return tuple(each for y in numbers for each in (x < y, x <= y, x == y, x != y, x > y, y > x, y <= x))
 
 
+def compared_wrapped(x: Any) -> tuple[Any, ...]:
+    """Compares with integers that the type of x does not have, of which PyTorch takes the low bits."""
+    numbers = (300, 200, -300, 2**32 + 44, -(2**40), 2**31)
+    return tuple(each for y in numbers for each in (x < y, x <= y, x == y, x != y, x > y, x >= y))
+
+
+def shifts(x: Any) -> tuple[Any, ...]:
+    numbers = tuple(each for y in (0, 7, 8, 33, 64, -1) for each in (x << y, x >> y))
+    tensor = torch.tensor([0, 7, 8, 33, 63, 64, -1])
+    return *numbers, x << tensor, x >> tensor, x >> tensor.to(x.dtype)
+
+
 def constants(x: Any) -> tuple[Any, ...]:
     """Operations of constants alone, which torch-mlir folds wrongly."""
     found: list[Any] = []
@@ -94,6 +106,12 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
         lambda x: (torch.bucketize(x, BOUNDARIES), torch.bucketize(x, BOUNDARIES, right=True)),
         SPECIAL,
     ),
+    "RMS norms of f16": (lambda x: (F.rms_norm(x, (9,)),), SMALL.half()),
+    "comparisons of i8 with large numbers": (compared_wrapped, WHOLE.char()),
+    "comparisons of i32 with large numbers": (compared_wrapped, WHOLE),
+    "remainders by large numbers": (lambda x: (torch.fmod(x, 300),), WHOLE.char()),
+    "shifts of i8": (shifts, WHOLE.char()),
+    "shifts of i64": (shifts, WHOLE.long()),
     "turns of large numbers": (turns, HUGE),
     "turns of large numbers in f64": (turns, HUGE.double() ** 3),
     "comparisons with numbers": (compared, TENTHS),
@@ -144,3 +162,11 @@ def test_what_would_round_otherwise_is_refused() -> None:
     module = export.Function(lambda x: torch.linspace(0, 9, 7, dtype=torch.int64) + x)
     with pytest.raises(UsageError, match="linspace of integers is not supported"):
         exported_module.export_module(module, (torch.zeros(7, dtype=torch.int64),))
+
+
+def test_constants_that_torch_does_not_compute_are_refused() -> None:
+    from tuner.core.errors import UsageError
+
+    module = export.Function(lambda x: x + torch.ones(3, dtype=torch.int64).bitwise_and(0).remainder(0))
+    with pytest.raises(UsageError, match=r"of constants fails: .*ZeroDivisionError"):
+        exported_module.export_module(module, (torch.ones(3, dtype=torch.int64),))

@@ -23,6 +23,10 @@ GELU_SCALE, GELU_CUBE = math.sqrt(2 / math.pi), 0.044715  # of the approximation
 ATEN = torch.ops.aten
 BYTES_PRODUCT = ATEN._int_mm.default  # noqa: SLF001 - the only product of i8
 COMPARISONS = (ATEN.eq, ATEN.ne, ATEN.lt, ATEN.le, ATEN.gt, ATEN.ge)
+SHIFTS = (
+    *(ATEN.__lshift__.Scalar, ATEN.__lshift__.Tensor, ATEN.bitwise_left_shift.Tensor),
+    *(ATEN.__rshift__.Scalar, ATEN.__rshift__.Tensor, ATEN.bitwise_right_shift.Tensor),
+)
 NARROW = (torch.float16, torch.bfloat16)
 
 
@@ -45,6 +49,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.floor_divide.default: partial(_rounded_quotient, rounding_mode="floor"),
         **{each: _of_narrow_floats(each) for each in (ATEN.mul.Tensor, ATEN.div.Tensor)},
         **{each: _in_f32(each) for each in (ATEN.elu.default, ATEN.leaky_relu.default, ATEN.sigmoid.default)},
+        **{each: _shifted(each) for each in SHIFTS},
         ATEN.fmod.Scalar: _fmod,
         ATEN.fmod.Tensor: _fmod,
         ATEN.remainder.Scalar: _remainder,
@@ -87,18 +92,20 @@ def _of_scalars(softmax: Any, decomposed: Callable[..., Any] | None) -> Callable
 
 
 def _compared(comparison: Any) -> Callable[..., Any]:
-    """Returns a comparison of x with a number that is rounded to the type of x, as in PyTorch.
+    """Returns a comparison of x with a number that is converted to the type of x, as in PyTorch.
 
     Integers become floats of the default dtype where the number is one. torch-mlir compares in float64, and
     folds comparisons of constants wrongly: of floats with integers, and of booleans, whose True is -1.
     """
 
-    def computed(x: torch.Tensor, number: float) -> Any:
+    def computed(x: torch.Tensor, number: int | float) -> Any:
         if x.dtype is torch.bool:
             return comparison(x.to(torch.int32), number)
         if not x.is_floating_point():
-            is_whole = not isinstance(number, float)
-            return NotImplemented if is_whole else comparison(x.to(torch.get_default_dtype()), number)
+            if isinstance(number, float):
+                return comparison(x.to(torch.get_default_dtype()), number)
+            wrapped = _wrapped(number, x.dtype)
+            return NotImplemented if wrapped == number else comparison(x, wrapped)
         near = number if number != number else _rounded(number, x.dtype)
         is_given = isinstance(number, float) and (near == number or near != near)
         return NotImplemented if is_given else comparison(x, near)
@@ -116,6 +123,12 @@ def _rounded(number: float, dtype: torch.dtype) -> float:
         return math.copysign(math.inf, number)
     place = max(math.frexp(number)[1], math.frexp(info.tiny)[1]) - round(-math.log2(info.eps)) - 1
     return math.ldexp(round(math.ldexp(number, -place)), place)
+
+
+def _wrapped(number: int, dtype: torch.dtype) -> int:
+    """Returns the integer of a type that has the low bits of a number: of int8, 300 is 44."""
+    least, bits = int(torch.iinfo(dtype).min), int(torch.iinfo(dtype).bits)
+    return (number - least) % (1 << bits) + least
 
 
 def _one_hot(x: torch.Tensor, classes: int = -1) -> Any:
@@ -269,7 +282,8 @@ def _floor_of_floats(x: torch.Tensor, y: Any) -> torch.Tensor:
 def _fmod(x: torch.Tensor, y: Any) -> Any:
     """Gives a remainder the sign of the dividend: torch-mlir's rounds the quotient before."""
     dtype = torch.result_type(x, y)
-    y = y if isinstance(y, torch.Tensor) else torch.full((), y, dtype=dtype)
+    if not isinstance(y, torch.Tensor):
+        y = torch.full((), y if dtype.is_floating_point else _wrapped(y, dtype), dtype=dtype)
     if not dtype.is_floating_point:
         return x - torch.div(x, y, rounding_mode="trunc") * y
     rest = torch.remainder(x.to(dtype).abs(), y.to(dtype).abs())
@@ -282,6 +296,31 @@ def _of_narrow_floats(operation: Any) -> Callable[..., Any]:
     def computed(x: torch.Tensor, number: Any) -> Any:
         is_rounded = isinstance(number, float) and x.dtype in NARROW and _rounded(number, x.dtype) != number
         return operation(x.float(), number).to(x.dtype) if is_rounded else NotImplemented
+
+    return computed
+
+
+def _shifted(shift: Any) -> Callable[..., Any]:
+    """Returns a shift that is right beyond the bits of a number, too, where a processor's is not.
+
+    To the left there is 0 then, to the right 0, or -1 of a negative number; also where y is negative.
+    """
+    is_right = shift in SHIFTS[3:]
+
+    def computed(x: torch.Tensor, y: Any) -> Any:
+        dtype = torch.result_type(x, y)
+        last = torch.iinfo(dtype).bits - 1
+        if not isinstance(y, torch.Tensor):
+            if 0 <= y <= last:
+                return NotImplemented
+            return shift(x, last) if is_right and dtype.is_signed else x ^ x
+        x, y = x.to(dtype), y.to(dtype)
+        is_within = (y >= 0) & (y <= last)
+        y = torch.where(is_within, y, last)
+        for bit in range(last.bit_length()):  # by 1, 2, 4 and so on, where y has this bit
+            shifted = x >> (1 << bit) if is_right else x << (1 << bit)
+            x = torch.where(((y >> bit) & 1) == 1, shifted, x)
+        return x if is_right and dtype.is_signed else torch.where(is_within, x, 0)
 
     return computed
 
@@ -301,10 +340,10 @@ def _is_float(x: Any) -> bool:
 def _rms_norm(
     x: torch.Tensor, shape: list[int], weight: Any = None, eps: float | None = None
 ) -> torch.Tensor:
-    """Sums squares of narrow floats in f32; an eps of None is the epsilon of the type of x."""
+    """Sums squares of narrow floats in f32; an eps of None is the epsilon of the type of the sums."""
     wide = _wide(x)
     dims = list(range(-len(shape), 0))
-    least = torch.finfo(x.dtype).eps if eps is None else eps
+    least = torch.finfo(wide.dtype).eps if eps is None else eps
     found = wide * torch.rsqrt((wide * wide).mean(dims, keepdim=True) + least)
     return (found if weight is None else found * weight).to(x.dtype)
 

@@ -8,6 +8,9 @@ from typing import Any
 
 import torch
 
+from tuner.core.errors import UsageError
+from tuner.programs.torch_models.lowering import first_line
+
 ATEN = torch.ops.aten
 LIKE = ATEN.full_like.default
 FACTORIES = (
@@ -22,7 +25,7 @@ SUMS = (ATEN.add.Tensor, ATEN.sub.Tensor, ATEN.mul.Tensor, ATEN.add.Scalar, ATEN
 def fold_uniform(graph: torch.fx.Graph) -> None:
     """Turns each operation of such constants whose result is one too into ``aten.full``, in place.
 
-    Integers that are added to or multiplied with floats become floats.
+    Integers that are added to or multiplied with floats become floats. Raises UsageError where PyTorch fails.
     """
     known: dict[torch.fx.Node, torch.Tensor] = {}
     for node in graph.nodes:
@@ -31,10 +34,13 @@ def fold_uniform(graph: torch.fx.Graph) -> None:
         if not _is_followed(node, known):
             continue
         shape, dtype = node.meta["val"].shape, node.meta["val"].dtype
-        if node.target is LIKE:
-            result = torch.full(shape, node.args[1], dtype=dtype)
-        else:
-            result = node.target(*_values(node.args, known), **_values(node.kwargs, known))
+        try:
+            if node.target is LIKE:
+                result = torch.full(shape, node.args[1], dtype=dtype)
+            else:
+                result = node.target(*_values(node.args, known), **_values(node.kwargs, known))
+        except RuntimeError as error:  # as in eager mode: a division by zero, a number out of range
+            raise UsageError(f"{node.target} of constants fails: {first_line(error)}") from error
         if _is_uniform(result):
             number = result.reshape(-1)[0]
             known[node] = number.expand(shape)
