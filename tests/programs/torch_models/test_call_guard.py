@@ -89,6 +89,28 @@ def test_a_default_device_that_is_the_processor_changes_nothing(program: TensorP
         assert torch.equal(program(X), program(X.clone()))
 
 
+class Doubling(torch.Tensor):  # type: ignore[misc,name-defined,unused-ignore]
+    """Doubles the results of linear layers."""
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
+        found = super().__torch_function__(function, types, arguments, keywords)
+        return found * 2 if function is nn.functional.linear else found
+
+
+class Plain(torch.Tensor):  # type: ignore[misc,name-defined,unused-ignore]
+    """A type of tensors that changes nothing."""
+
+
+def test_tensors_that_change_operations_are_refused(program: TensorProgram) -> None:
+    assert torch.equal(program(X.as_subclass(Plain)), program(X))
+    message = "argument 0: found Doubling, whose __torch_function__ a program would not call"
+    with pytest.raises(UsageError, match=message):
+        program(X.as_subclass(Doubling))
+    with pytest.raises(UsageError, match=message):
+        export_module(MODULE, (X.as_subclass(Doubling),))
+
+
 MODES: dict[str, tuple[Callable[[], Any], str]] = {
     "autocast": (
         lambda: torch.autocast("cpu"),
@@ -191,3 +213,11 @@ def test_a_tensor_without_dense_memory_is_named(program: TensorProgram, name: st
     module.register_buffer("weight", make())
     with pytest.raises(UsageError, match=f"weight: {message}"):
         export_module(module, (X,))
+
+
+def test_a_nested_tensor_is_refused(program: TensorProgram) -> None:
+    nested = torch.nested.nested_tensor([X[0], X[1, :2]])
+    with pytest.raises(UsageError, match="argument 0: found a nested tensor, allowed a dense tensor"):
+        program(nested)
+    with pytest.raises(UsageError, match="argument 0: found a nested tensor, allowed a dense tensor"):
+        export_module(MODULE, (nested,))

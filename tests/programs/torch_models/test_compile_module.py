@@ -1,6 +1,7 @@
 """tuner.torch.compile: modules equal eager mode; what does not fit is refused in one line."""
 
 import gc
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def test_other_layouts_of_the_same_tensor_are_taken(compiled: tuple[Any, TensorP
         ((X[:2],), "argument 0: found float32 of shape 2x16, allowed float32 of shape 4x16"),
         ((X.double(),), "argument 0: found float64 of shape 4x16, allowed float32 of shape 4x16"),
         ((X.numpy(),), "argument 0: found ndarray, allowed a tensor"),
-        ((X, X), "arguments: found another structure|found 2 tensors, allowed 1"),
+        ((X, X), "arguments: found another structure|found 2 arguments, allowed 1"),
         ((X.to("meta"),), "argument 0: found device meta, allowed cpu"),
         ((X.clone().requires_grad_(),), r"autograd is not supported: call the program under torch\.no_grad"),
     ],
@@ -162,6 +163,42 @@ def test_an_exported_program_of_torch_is_compiled() -> None:
     module = mlp()
     with torch.no_grad():
         equal(tuner.torch.compile(torch.export.export(module, (X,)))(X), module(X))
+
+
+def test_changed_weights_of_an_exported_program_are_named() -> None:
+    exported = torch.export.export(mlp(), (X,))
+    program = tuner.torch.compile(exported)
+    assert program.stale() == ()
+    with torch.no_grad():
+        exported.state_dict["0.weight"].mul_(2)
+    assert program.stale() == ("0.weight",)
+
+
+def test_threads_compile_one_after_the_other() -> None:
+    start, is_traced, wrong = threading.Barrier(4), threading.Lock(), []
+
+    class Traced(nn.Linear):
+        def forward(self, x: Any) -> Any:
+            if not is_traced.acquire(blocking=False):
+                wrong.append("two at once")
+                return x
+            found = super().forward(x)
+            is_traced.release()
+            return found
+
+    def compile_one() -> None:
+        module = Traced(16, 3).eval()
+        start.wait()
+        program = tuner.torch.compile(module, (X,))
+        if not torch.allclose(program(X), nn.functional.linear(X, module.weight, module.bias), atol=1e-5):
+            wrong.append("result")
+
+    threads = [threading.Thread(target=compile_one) for _ in range(start.parties)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
 
 
 def test_a_module_that_torch_refuses_is_one_line() -> None:

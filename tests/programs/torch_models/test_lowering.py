@@ -3,7 +3,7 @@
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.programs.torch_models.lowering import lower_in_child, lower_in_process
+from tuner.programs.torch_models.lowering import first_line, lower_in_child, lower_in_process
 
 pytestmark = pytest.mark.mlir
 
@@ -51,3 +51,8 @@ def test_integers_that_would_be_floats_are_refused() -> None:
 def test_what_does_not_lower_is_one_line() -> None:
     with pytest.raises(UsageError, match=r"^torch-mlir refuses the module: error: [^\n]+$"):
         lower_in_process(NEGATED.replace("torch.aten.neg", "torch.aten.no_such"))
+
+
+def test_a_line_that_ends_with_error_does_not_hide_what_is_wrong() -> None:
+    lines = "Could not guard on Eq(u0, 1)\n\nThe following call raised this error:\n  if x.sum() > 0:"
+    assert first_line(RuntimeError(lines)) == "Could not guard on Eq(u0, 1)"

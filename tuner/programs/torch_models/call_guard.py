@@ -5,6 +5,7 @@ transforms, autocast. What a program was compiled under is compared at each call
 torch.compile itself uses for tensors, which takes 0.2 us; what differs is made equal, or refused in one line.
 """
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -102,6 +103,13 @@ def plain(tensor: object, name: str) -> torch.Tensor:
     keys = torch._C._dispatch_keys(tensor)  # noqa: SLF001 - torch's only API
     if keys.has(torch._C.DispatchKey.Python):  # noqa: SLF001 - its numbers are elsewhere, or nowhere
         raise UsageError(f"{name}: found {type(tensor).__name__}, allowed a tensor with its own memory")
+    if not _is_passing(type(tensor)):
+        raise UsageError(
+            f"{name}: found {type(tensor).__name__}, whose __torch_function__ a program would not call",
+            "pass .as_subclass(torch.Tensor)",
+        )
+    if tensor.is_nested:
+        raise UsageError(f"{name}: found a nested tensor, allowed a dense tensor")
     if tensor.layout is not torch.strided or tensor.is_quantized:
         kind = "a quantized tensor" if tensor.is_quantized else str(tensor.layout).removeprefix("torch.")
         raise UsageError(f"{name}: found {kind}, allowed a dense tensor")
@@ -111,6 +119,14 @@ def plain(tensor: object, name: str) -> torch.Tensor:
         raise UsageError(NO_TANGENTS)
     require_memory(tensor, name)
     return tensor.detach().as_subclass(torch.Tensor).resolve_conj().resolve_neg()
+
+
+def _is_passing(kind: type[torch.Tensor]) -> bool:
+    """Returns whether a type of tensors leaves operations as they are, as a parameter does."""
+    function: Any = kind.__torch_function__
+    if inspect.ismethod(function):
+        return function.__func__ is torch.Tensor.__torch_function__.__func__
+    return function is torch._C._disabled_torch_function_impl  # noqa: SLF001 - of parameters
 
 
 def require_memory(tensor: torch.Tensor, name: str) -> None:

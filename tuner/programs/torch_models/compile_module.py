@@ -55,7 +55,7 @@ def compile(  # noqa: A001 - as torch.compile
         True
     """
     exported = export_module(module, arguments, keywords)
-    weights = ModuleWeights(module) if isinstance(module, torch.nn.Module) else None
+    weights = ModuleWeights(module)
     function: Any = compile_program(exported.text, target="cpu", db=db, threads=threads)
     return TensorProgram(function, exported, weights)
 

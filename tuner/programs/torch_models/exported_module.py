@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._dynamo.convert_frame import compile_lock
 from torch.utils import _pytree
 
 from tuner.core.errors import UsageError
@@ -19,8 +20,12 @@ from tuner.programs.torch_models.decompositions import decompositions
 from tuner.programs.torch_models.lowering import INTEGERS, first_line, lower_in_child
 from tuner.programs.torch_models.uniform_constants import fold_uniform
 from tuner.programs.torch_models.unsigned_integers import promote_unsigned
+from tuner.runtime.process_locks import free_in_forks
 
 TENSOR, CONSTANT = "TensorArgument", "ConstantArgument"  # classes of values in torch.export's signatures
+# process-wide on purpose: torch.export keeps what it traces in variables of its modules, and torch.compile
+# has this lock when it calls the back end
+TRACING = free_in_forks(compile_lock)
 INPUT = "USER_INPUT"  # the kind of an argument there: others are weights
 STATIC = "the module has dynamic sizes: only static ones are supported"
 
@@ -88,7 +93,7 @@ def export_module(
     require_modes(default_dtype())
     require_no_transforms()
     program = module
-    with warnings.catch_warnings(), torch.no_grad():
+    with TRACING, warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of torch and of torch-mlir, about their own code
         if not isinstance(program, torch.export.ExportedProgram):
             program = _by_torch(program, *_own_tensors(arguments, keywords or {}))
@@ -105,7 +110,8 @@ def export_module(
         outputs = _outputs(program)
         _drop_constants(program)
         types, result_types = _types(program)
-        text = lower(_by_torch_mlir(program))
+        raw = _by_torch_mlir(program)
+    text = lower(raw)
     call = program.call_spec
     return ExportedModule(
         text,

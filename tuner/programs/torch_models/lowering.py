@@ -20,6 +20,7 @@ TO_FLOATS = ("arith.sitofp", "arith.uitofp")
 DIVISIONS = ("divsi", "divui", "remsi", "remui", "ceildivsi", "ceildivui", "floordivsi")
 EXACT_BITS = 16  # integers of so few bits are exact in f32, and so are their quotients' whole parts
 LINE_LIMIT = 300  # characters of an error of torch-mlir
+REASON = re.compile(r"error:\s")  # in the line of an error that says why
 PLACE = re.compile(r'(?<=error:) (callsite\(.*?\)|loc\(.*?\)|"[^"]*":\d+:\d+|unknown):')
 LACKING = re.compile(
     r"failed to legalize operation 'torch\."
@@ -121,7 +122,7 @@ def first_line(error: BaseException) -> str:
     are of the exporter's own code.
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if "error:" in line] or lines
+    telling = [line for line in lines if REASON.search(line)] or lines
     line = PLACE.sub("", telling[0]) if telling else ""
     lacking = LACKING.search(line)
     if lacking:

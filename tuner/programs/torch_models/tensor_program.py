@@ -33,6 +33,7 @@ from tuner.programs.torch_models.weight_contents import ModuleWeights
 from tuner.programs.tuning import TunedProgram
 
 NOT_OF_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
+ADDRESS_OF = torch.Tensor.data_ptr
 BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}  # by bytes
 
 
@@ -107,9 +108,17 @@ class TensorProgram:
         Raises UsageError for an argument that does not fit.
         """
         if len(tensors) != self._count:
-            raise UsageError(f"found {len(tensors)} tensors, allowed {self._count}")
+            raise UsageError(f"found {len(tensors)} arguments, allowed {self._count}")
+        is_nested = False  # is asked before the guard, which would abort the process
+        try:
+            for each in tensors:
+                if each.is_nested:
+                    is_nested = True
+        except AttributeError:  # of what is no tensor
+            pass
         if (
-            not (self._fits(*tensors) or self._fits_inside(*tensors) or self._fits_inferred(*tensors))
+            is_nested
+            or not (self._fits(*tensors) or self._fits_inside(*tensors) or self._fits_inferred(*tensors))
             or default_dtype() is not self._default_dtype
             or forward_ad._current_level >= 0  # noqa: SLF001 - as torch itself reads it, in 10 ns
             or dispatch_modes()
@@ -117,7 +126,7 @@ class TensorProgram:
         ):
             require_modes(self._default_dtype)
             tensors = checked(tensors, self._expected, self._exported.names)
-        addresses = [each.data_ptr() for each in tensors]
+        addresses = [*map(ADDRESS_OF, tensors)]
         if 0 in addresses:  # right of tensors without elements
             for tensor, name in zip(tensors, self._exported.names, strict=True):
                 require_memory(tensor, name)

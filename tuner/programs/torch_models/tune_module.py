@@ -83,7 +83,7 @@ def tune(
     """
     names = chosen_baselines(baseline)
     exported = export_module(module, arguments, keywords)
-    weights = ModuleWeights(module) if isinstance(module, torch.nn.Module) else None
+    weights = ModuleWeights(module)
     name = type(module).__name__
     tuned = tune_text(
         exported.text,

@@ -38,9 +38,9 @@ class WeightContents:
 
 
 class ModuleWeights:
-    """The parameters and buffers of a module as they were when this was made."""
+    """The parameters and buffers of a module, or of an exported program, as they were when this was made."""
 
-    def __init__(self, module: torch.nn.Module) -> None:
+    def __init__(self, module: torch.nn.Module | torch.export.ExportedProgram) -> None:
         """Reads all weights once; keeps no reference to the module."""
         self._module = weakref.ref(module)
         self._states = dict(_states(module))
@@ -54,7 +54,7 @@ class ModuleWeights:
         return tuple(name for name in self._states | now if self._states.get(name) != now.get(name))
 
 
-def _states(module: torch.nn.Module) -> Iterator[tuple[str, State]]:
+def _states(module: torch.nn.Module | torch.export.ExportedProgram) -> Iterator[tuple[str, State]]:
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
         plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
         yield name, WeightContents().of([plain])
