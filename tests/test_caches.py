@@ -25,6 +25,7 @@ CACHES = {
     "scripts.strategy._environment": "the folder; its files are read again when they change",
     "scripts.strategy._template": "the folder and the whole text",
     "simulator.device.kernels._parsed": "the whole image",
+    "simulator.device.memory._numbered": "the number in a device address: an index of the regions that live",
     "space.file.reading.parse_space": "the whole text, its name and its folder",
     "targets.gpu.ptxas.find_ptxas": "nothing: one ptxas in a process, whose version is stored",
     "tuning.parts.recording._read": "path, place on the disk, size and time of the file",
