@@ -141,6 +141,7 @@ def test_a_stale_time_is_left_out() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_knob_without_effect_shows_by_chance_as_often_as_told() -> None:
     rng = np.random.default_rng(0)
     chances = []

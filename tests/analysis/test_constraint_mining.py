@@ -90,6 +90,7 @@ def test_a_rule_reads_as_one_would_write_it(rule: str, wanted: str) -> None:
 
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 2**32), st.sampled_from(RULES), st.floats(0, 0.3), st.integers(2, 8))
+@pytest.mark.slow
 def test_no_suggestion_excludes_a_success(seed: int, rule: str, noise: float, min_support: int) -> None:
     rng = np.random.default_rng(seed)
     observations = tuple(

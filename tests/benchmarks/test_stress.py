@@ -52,6 +52,7 @@ def test_the_tests_that_are_stressed_exist() -> None:
 
 
 @pytest.mark.parametrize(("body", "is_right"), [("pass", True), ("assert False", False)])
+@pytest.mark.slow
 def test_a_failure_of_a_round_is_named_and_ends_with_1(body: str, is_right: bool, tmp_path: Path) -> None:
     file, output = tmp_path / "test_it.py", tmp_path / "stress.json"
     file.write_text(f"def test_it():\n    {body}\n\ndef test_other():\n    pass\n")
@@ -67,6 +68,7 @@ def test_a_failure_of_a_round_is_named_and_ends_with_1(body: str, is_right: bool
     assert [row["load"] for row in document["rows"]] == ["busy loops", "busy loops, stops"]
 
 
+@pytest.mark.slow
 def test_a_series_goes_on_with_the_rounds_that_are_missing(tmp_path: Path) -> None:
     file, output = tmp_path / "test_it.py", tmp_path / "stress.json"
     file.write_text("def test_it():\n    pass\n")

@@ -26,6 +26,7 @@ def url() -> Iterator[str]:
 
 
 @pytest.mark.postgres
+@pytest.mark.slow
 def test_a_run_survives_every_fault(url: str, tmp_path: Path) -> None:
     settings = replayed(trials=TRIALS, sampler="random")
     calm = calm_trials(settings, tmp_path)

@@ -7,6 +7,7 @@ from tuner.fleet.server import session
 pytestmark = pytest.mark.postgres
 
 
+@pytest.mark.slow
 def test_a_sleeping_node_does_each_job_once_and_is_measured(url: str) -> None:
     with sleeping_nodes(url, 1, 4, 1000) as nodes:
         found = throughput(url, nodes, 20)

@@ -23,6 +23,7 @@ def without_inductor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["mlp", "gpt2_step"])
 @pytest.mark.usefixtures("without_inductor")
+@pytest.mark.slow
 def test_what_runs_gives_what_eager_gives(name: str) -> None:
     with torch.no_grad():
         made = ways.ways(MODELS[name], SETTING)

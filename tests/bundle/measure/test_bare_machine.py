@@ -66,6 +66,7 @@ def test_a_second_call_goes_on_with_what_is_left(tmp_path: Path) -> None:
     assert json.loads(second.stdout)["best"] == json.loads(first.stdout)["best"]
 
 
+@pytest.mark.slow
 def test_a_kernel_that_hangs_is_ended_with_the_time_and_stays_pending(tmp_path: Path) -> None:
     others = [candidate(number, Matmul(8 * number, 8, 24, dtype="bf16")) for number in range(1, 6)]
     path = str(written(tmp_path, candidate(0, F32, "hang"), *others))

@@ -111,6 +111,7 @@ def test_an_exported_script_names_what_it_is_for_and_what_the_payload_has(
     assert "vector." in fits.out
 
 
+@pytest.mark.slow
 def test_libraries_are_merged(real: Tuner, exported: Path, tmp_path: Path) -> None:
     other, output = tmp_path / "other", tmp_path / "merged.mlir"
     assert real("export", "--format", "library", "--run", "1", "-o", str(other)).code == 0

@@ -51,6 +51,7 @@ def test_equal_matmuls_are_tuned_once_and_the_program_checked_with_its_arguments
     assert (done.json["plain"], done.json["speedup"]) == (None, None)
 
 
+@pytest.mark.slow
 def test_a_program_on_the_host_is_timed_with_and_without_scripts(
     tune: Tuner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +191,7 @@ def test_a_program_of_groups_is_tuned_under_one_budget_and_found_tuned_later(tun
     assert tune("run", str(other), "--target", "cpu", "--explain").out.count(" nearest ") == 3
 
 
+@pytest.mark.slow
 def test_a_resumed_program_is_compiled_and_timed_as_by_the_first_command(tune: Tuner) -> None:
     file = tune.database.parent / "layers.mlir"
     file.write_text(program_text())

@@ -134,7 +134,9 @@ def test_an_exported_script_is_verified_again(verified: Tuner, tmp_path: Path) -
     done = verified("check", str(script))
     assert (done.code, done.out) == (0, "correct; 64 elements verified, nothing timed\n")
     assert verified("check", str(script), "--json").json == {
-        **dict.fromkeys(("median_s", "recorded_s", "ratio", "interval")),
+        **dict.fromkeys(("median_s", "recorded_s", "recorded_reliability", "ratio", "interval")),
+        "reliability": "unknown: not timed",
+        "ratio_unknown": "64 elements verified, nothing timed",
         "correct": True,
         "passed": True,
         "finding": "verified",

@@ -121,6 +121,7 @@ def random_programs(draw: st.DrawFn) -> str:
 
 @costly(3, 5)
 @given(random_programs(), st.sampled_from(["streams", "tokens"]))
+@pytest.mark.slow
 def test_no_wait_of_a_random_program_can_be_left_out(text: str, form: Form) -> None:
     program = lowered(text, form)
     assert run(program, (), "lifo").is_clean
@@ -131,6 +132,7 @@ def test_no_wait_of_a_random_program_can_be_left_out(text: str, form: Form) -> N
 
 @pytest.mark.parametrize("form", ["streams", "tokens"])
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.slow
 def test_nothing_can_be_left_out(name: str, form: Form) -> None:
     program = lowered(PROGRAMS[name], form)
     right = list(runs(program, name))

@@ -126,6 +126,7 @@ APPLIED: dict[str, Apply] = {
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(), st.integers(0, 9))
+@pytest.mark.slow
 def test_groups_compute_what_the_whole_program_computes(program: tuple[PayloadText, str], seed: int) -> None:
     payload, text = program
     whole, groups = host_function(text), GroupedFunction(formed(text))

@@ -60,6 +60,7 @@ def test_a_function_of_a_file_is_run_and_explained(model: Path, tmp_path: Path) 
     assert group["roofline"] is None or 0 < group["roofline"] < 1
 
 
+@pytest.mark.slow
 def test_a_tuned_model_is_timed_next_to_eager_and_a_resumed_one_again(model: Path, tmp_path: Path) -> None:
     run = Tuner(tmp_path / "results.db", real_candidates())
     options = ("--target", "cpu", "--workers", "1", "--baseline", "eager")
@@ -68,9 +69,11 @@ def test_a_tuned_model_is_timed_next_to_eager_and_a_resumed_one_again(model: Pat
         again = run("tune", "--resume", "group:1", "--trials", "2")
     assert done.code == 0, done.err
     (eager,) = done.json["baselines"]
-    assert (eager["name"], eager["reason"]) == ("eager", None)
-    low, high = eager["speedup_interval"]
-    assert 0 < low <= eager["speedup"] <= high
+    assert eager["name"] == "eager"
+    assert (eager["speedup"] is None) == (eager["reason"] is not None)  # on a disturbed machine
+    if eager["speedup"] is not None:
+        low, high = eager["speedup_interval"]
+        assert 0 < low <= eager["speedup"] <= high
     assert again.code == 0, again.err
     assert "equal   result 0" in again.out
     assert "gain    " in again.out

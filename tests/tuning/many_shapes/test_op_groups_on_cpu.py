@@ -64,6 +64,7 @@ def killed(tmp_path: Path) -> Path:
     return database
 
 
+@pytest.mark.slow
 def test_a_killed_program_goes_on_trial_for_trial(killed: Path) -> None:
     with Store.open(str(killed)) as store:
         before = store.group_proposals(1)
