@@ -86,7 +86,9 @@ def test_every_public_function_is_called_here() -> None:
 def test_a_value_of_no_type_that_is_allowed_is_refused_by_its_name(name: str) -> None:
     for parameter in parameters(name):
         line = refusal(getattr(tuner, name), **CALLS[name] | {parameter: Stranger()})
-        assert re.match(rf"({parameter}|op|dtype|operation): found \S*Stranger, allowed ", line), line
+        assert re.match(
+            rf"({parameter}|op|dtype|output dtype|operation): found \S*Stranger, allowed ", line
+        ), line
 
 
 ANY_VALUE = st.one_of(

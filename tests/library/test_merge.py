@@ -14,8 +14,8 @@ from tuner.library.merge import LibraryText, merged
 pytestmark = pytest.mark.mlir
 
 PROBLEM, OTHER = Matmul(64, 128, 128), Matmul(24, 64, 32)
-# One row and one vector at a time, against eight rows of two vectors: some times slower on every processor.
-SLOW, FAST = entry(PROBLEM, trial=1, tile_m=1, tile_n=16), entry(PROBLEM, trial=2, tile_m=8, tile_n=32)
+# One row at a time against four, both within 16 registers: some times slower on every processor.
+SLOW, FAST = entry(PROBLEM, trial=1, tile_m=1, tile_n=16), entry(PROBLEM, trial=2, tile_m=4, tile_n=16)
 
 
 def library(name: str, *entries: object) -> LibraryText:
@@ -31,7 +31,10 @@ def test_the_faster_of_two_stays(is_turned: bool) -> None:
     (duel,) = found.duels
     assert (duel.kept, duel.left) == ("fast.mlir", "slow.mlir")
     assert duel.slowdown.median > 0.2
-    assert duel.line.startswith("matmul 64x128x128 f32 nn none: from fast.mlir; that of slow.mlir: +")
+    told = "matmul 64x128x128 f32 nn none: from fast.mlir; that of slow.mlir: "
+    assert duel.line.startswith(
+        (f"{told}+", f"{told}unknown, the 99 % interval")
+    )  # the latter on a busy machine
 
 
 def test_equal_schedules_and_other_problems_are_not_timed() -> None:
