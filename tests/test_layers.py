@@ -53,7 +53,7 @@ PACKAGES: Table = {
         "programs",
         "regression",
     ),
-    "tuner": ("core", "api", "bundle", "cli", "library", "output", "programs"),
+    "tuner": ("core", "runtime/process_locks", "api", "bundle", "cli", "library", "output", "programs"),
 }
 # The same inside of a room that has rooms or layers of its own; a file is named like a room.
 INSIDE: Mapping[str, Table] = {

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from tuner.core.version import __version__
+from tuner.runtime import process_locks  # noqa: F401 - from now on a fork waits for imports
 
 __all__ = [
     "BatchMatmul",

@@ -1,11 +1,14 @@
 """Locks for threads that are free in a forked process, whoever holds them in this one; work between forks.
 
 os.fork() copies one thread. What other threads hold at that moment would be held for ever in the new process.
-Locks of other libraries cannot be made free, so their code is called between forks (``between_forks``).
+Other libraries have locks that cannot be made free: their code is called between forks, and so are imports.
 """
 
+import _frozen_importlib
+import logging  # noqa: F401 - its hook for forks is to be the earlier one
 import os
 import threading
+import time
 import weakref
 from typing import Any
 
@@ -29,26 +32,50 @@ def free_in_forks(lock: Any) -> Any:
 def between_forks() -> Any:
     """Returns this thread's context manager: an os.fork() of another thread waits until it is left.
 
-    OpenBLAS needs it: while a thread is in ``np.matmul``, a fork may never end, in this process or in the new
-    one.
+    Needed by code of others that holds locks: a fork while a thread is in ``np.matmul`` of OpenBLAS may never
+    end, in this process or in the new one. So may the first use of SQLite and LLVM in the new one. The call
+    waits for a fork that has begun.
     """
-    return _own.entered
+    entered = _own.entered
+    if _taken and not entered._is_owned():  # noqa: SLF001 - as threading.Condition asks
+        with _entering:
+            pass
+    return entered
 
 
 class _Own(threading.local):
     """What a thread holds while it may not be forked."""
 
     def __init__(self) -> None:
-        self.entered = threading.RLock()
+        self.entered: Any = threading.RLock()
         with _entering:
             _entered.add(self.entered)
 
 
 def _begin_fork() -> None:
+    end_s = time.monotonic() + WAIT_LIMIT_S
     _entering.acquire()
-    _taken.append(list(_entered))
-    for each in _taken[-1]:
-        each.acquire()
+    taken: list[Any] = []
+    _taken.append(taken)
+    # none is entered again: ``between_forks`` waits
+    taken += [each for each in list(_entered) if each.acquire(timeout=max(end_s - time.monotonic(), 0))]
+    while _is_importing() and time.monotonic() < end_s:
+        time.sleep(POLL_S)
+
+
+def _is_importing() -> bool:
+    """Returns whether another thread imports a module, whose lock a new process would wait for for ever.
+
+    Modules of other packages count only where this package imports them when they are needed: a program may
+    run as the import of its own.
+    """
+    locks = [(name, found()) for name, found in list(getattr(_frozen_importlib, "_module_locks", {}).items())]
+    return any(
+        name.partition(".")[0] in IMPORTED_WHEN_NEEDED
+        and lock is not None
+        and lock.owner not in (None, threading.get_ident())
+        for name, lock in locks
+    )
 
 
 def _end_fork() -> None:
@@ -63,6 +90,9 @@ def _renew() -> None:
         lock._at_fork_reinit()  # noqa: SLF001 - as threading itself renews its locks
 
 
+IMPORTED_WHEN_NEEDED = frozenset({"tuner", "platformdirs", "ml_dtypes"})
+WAIT_LIMIT_S = 30.0  # of a fork: longer than what is between forks takes; then it is not waited for
+POLL_S = 0.001
 # process-wide on purpose: what os.fork() copies is all of the process
 LOCKS: "weakref.WeakSet[Any]" = weakref.WeakSet()
 _entered: "weakref.WeakSet[Any]" = weakref.WeakSet()  # by threads, each its own
@@ -70,4 +100,5 @@ _entering = threading.RLock()
 _taken: list[list[Any]] = []  # by the thread that forks
 _own = _Own()
 os.register_at_fork(after_in_child=_renew)
+# The last hook runs first: that of logging takes a lock that the other threads may need to go on.
 os.register_at_fork(before=_begin_fork, after_in_parent=_end_fork, after_in_child=_end_fork)

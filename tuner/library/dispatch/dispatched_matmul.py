@@ -16,7 +16,7 @@ from tuner.library.dispatch.first_use_cache import FirstUseCache
 from tuner.library.dispatch.matmul_calls import NO_ARRAYS, OUT, MatmulCall, numpy_product, problem_of
 from tuner.library.dispatch.resolver import Resolver
 from tuner.payload.reference import Array
-from tuner.runtime.process_locks import reentrant_lock, thread_lock
+from tuner.runtime.process_locks import between_forks, reentrant_lock, thread_lock
 from tuner.tuning.composition import Composition
 
 FIRST_USE, NEVER = MEASURES = ("first-use", "never")
@@ -193,9 +193,10 @@ class DispatchedMatmul:
     def _resolver(self, rule: str | Path | None, db: str | Path | None, threads: int) -> Resolver:
         key = (rule, db, threads)
         if key not in self._resolvers:
-            cache = FirstUseCache(self._cache_folder())
             file = None if rule is None else Path(rule)
-            self._resolvers[key] = Resolver(self._composition(), file, db, threads, cache)
+            with between_forks():
+                cache = FirstUseCache(self._cache_folder())
+                self._resolvers[key] = Resolver(self._composition(), file, db, threads, cache)
         return self._resolvers[key]
 
 

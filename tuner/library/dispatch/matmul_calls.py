@@ -10,6 +10,7 @@ from tuner.core.problem import Problem
 from tuner.core.target import Script
 from tuner.payload.reference import Array, output_dtype
 from tuner.runtime.cpu.guarded_arrays import keep_freed_memory
+from tuner.runtime.process_locks import between_forks
 from tuner.targets.cpu.array_call import AddressCall, address_of
 from tuner.targets.cpu.callable import CpuCallable
 from tuner.targets.cpu.compiler import CpuCompiler
@@ -27,7 +28,8 @@ OUT = "out is read-only, not C-contiguous, of another type, or shares memory wit
 def numpy_product(a: Array, b: Array, out: Array | None) -> Array:
     """Returns ``np.matmul`` of the arrays: the baseline. Raises UsageError for what is no array."""
     try:
-        product: Array = np.matmul(a, b) if out is None else np.matmul(a, b, out=out)
+        with between_forks():
+            product: Array = np.matmul(a, b) if out is None else np.matmul(a, b, out=out)
     except TypeError as error:
         raise UsageError(f"matmul: {' '.join(str(error).split())}") from error
     return product
@@ -107,6 +109,7 @@ class KernelLoader:
     def loaded(self, problem: Problem, script_text: str, otherwise: Otherwise) -> KernelCall:
         """Returns the call of a script. Raises CandidateError where it cannot be compiled or loaded."""
         keep_freed_memory()
-        artifact = self._compiler.compile(problem, Script.of(script_text))
-        kernel = CpuEvaluator(self._threads).load(problem, artifact)
+        with between_forks():
+            artifact = self._compiler.compile(problem, Script.of(script_text))
+            kernel = CpuEvaluator(self._threads).load(problem, artifact)
         return KernelCall(problem, kernel, otherwise)

@@ -27,6 +27,7 @@ from tuner.library.dispatch.rule_file import read_rule
 from tuner.library.dispatch.space_of_problems import SpaceOfProblems
 from tuner.run_history.best_known import best_here
 from tuner.run_history.which_database import which_database
+from tuner.runtime.process_locks import between_forks
 from tuner.tuning.composition import Composition
 
 TRIED = 3  # configurations that are timed at the first use of a shape without tuned neighbours
@@ -73,7 +74,8 @@ class Resolver:
         before, and the fastest is taken. Without, the first by what is stored is taken.
         """
         try:
-            ranked = self._ranked(problem, measures=measures)
+            with between_forks():
+                ranked = self._ranked(problem, measures=measures)
             if not ranked.candidates:
                 return _baseline(problem, ranked.reason)
             if measures:
