@@ -48,6 +48,20 @@ def test_a_chain_of_a_thousand_operations_becomes_groups_and_is_right() -> None:
     assert np.array_equal(program(start, np.ones((8, 16), np.float32)), start + 1000)
 
 
+def test_operations_that_read_no_reshape_are_not_traced_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each trace is up to 100 operations long."""
+    traced: list[object] = []
+    monkeypatch.setattr("tuner.programs.op_groups.producer_shapes._ends_contraction", traced.append)
+    text = f"""func.func @main(%x: {KIND}) -> {KIND} {{
+      %y = arith.addf %x, %x : {KIND}
+      %z = arith.mulf %y, %y : {KIND}
+      %w = arith.addf %z, %y : {KIND}
+      return %w : {KIND}
+    }}"""
+    assert compile_and_check(ProgramRequest(text, TARGETS["cpu"])).image is not None
+    assert traced == []
+
+
 def test_as_a_whole_an_empty_tensor_that_many_operations_share_becomes_several_buffers() -> None:
     with interpreter.new_context(), ir.Location.unknown():
         payload = read_program(chain(100))

@@ -111,6 +111,8 @@ def _follow(op: Op) -> bool:
     """
     pairs = zip(inputs_of(op), maps_of(op), strict=False)
     read = [value for value, mapping in pairs if is_identity(mapping) and _is_computed(_unshaped(value))]
+    if not any(map(_is_reshape, read)):
+        return False
     if len(read) > 1:
         read.sort(key=lambda each: (not _ends_contraction(_unshaped(each)), _is_reshape(each)))
     for value in read:
