@@ -61,6 +61,7 @@ def refused(tuner: Tuner, *options: str) -> str:
         (("matmul", "8x8x99999999999"), "size k: found 99999999999, allowed 1.."),
         (("matmul", f"{LONG}x8x8"), "allowed MxNxK"),
         (("matmul", "99999x99999x99999"), "GiB, available 1.0 GiB"),
+        (("matmul", "8x8x8", "--strategy", ""), "strategy: found '', allowed matmul_cpu_packed, "),
         (("matmul", "8x8x8", "--trials", "0"), "trials: found 0, allowed 1 or more"),
         (("matmul", "8x8x8", "--trials", "many"), "'many' is not a valid integer"),
         (("matmul", "8x8x8", "--threads", "0"), "threads: found 0, allowed 1 or more"),
