@@ -77,7 +77,9 @@ TARGETS = (TargetName("cpu"), TargetName("cuda", "sm_90"), TargetName("simulator
 IMPORTED = """
 import importlib, sys
 importlib.import_module(sys.argv[1])
-print(*{name.split(".")[1] for name in sys.modules if name.startswith("tuner.")})
+names = {name for name in sys.modules if name.startswith("tuner.")}
+names -= {"tuner.runtime", "tuner.runtime.process_locks"}  # which ``import tuner`` needs, for forks
+print(*{name.split(".")[1] for name in names})
 """
 
 
