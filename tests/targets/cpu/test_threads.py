@@ -9,7 +9,7 @@ import pytest
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.runtime.cpu.describe_host import processors
-from tuner.targets.cpu.started_threads import no_thread_started
+from tuner.targets.cpu.left_behind import no_thread_started
 from tuner.targets.cpu.working_threads import TASKS, pin_working_threads
 
 

@@ -33,12 +33,11 @@ from tuner.runtime.cpu.roofline import flop_per_s
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.targets.cpu import offset_times
 from tuner.targets.cpu.baseline_libraries import chosen_libraries
-from tuner.targets.cpu.float_mode import same_float_mode
 from tuner.targets.cpu.group_arrays import GroupArrays
 from tuner.targets.cpu.interleaved_baseline import InterleavedBaseline
+from tuner.targets.cpu.left_behind import no_thread_started, same_float_mode
 from tuner.targets.cpu.partition_calls import PartitionCalls
 from tuner.targets.cpu.processor_peak import ProcessorPeak
-from tuner.targets.cpu.started_threads import no_thread_started
 from tuner.targets.cpu.watched_samples import WatchedSamples
 from tuner.targets.kernel_arrays import KernelArrays
 from tuner.targets.problem_arrays import ProblemArrays

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from tuner.core.errors import CandidateError, Stage
 from tuner.runtime.cpu.eviction import eviction_of
 from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.targets.cpu.left_behind import no_thread_started
 from tuner.targets.cpu.partition_calls import PartitionCalls
-from tuner.targets.cpu.started_threads import no_thread_started
 from tuner.targets.kernel_arrays import KernelArrays
 
 LEAD_BELOW_S = 0.01  # a shorter sample follows an untimed call: ``fill`` drove data out of the caches
