@@ -49,9 +49,7 @@ def group_section_of(reported: ReportedGroup) -> GroupSection:
         group=reported.group,
         columns=matrix.columns,
         time_map=time_map_of(matrix, trusts) if is_timed else None,
-        curve=portfolio_curve_of(matrix)
-        if is_timed and not any(each.unreliable for each in trusts)
-        else None,
+        curve=None if not is_timed or reliability_of_all(trusts).unreliable else portfolio_curve_of(matrix),
         choices=tuple(timed[:CHOICES_SHOWN]),
         untimed_choices=len(choices) - len(timed),
         reliability=dict(zip(matrix.problems, trusts, strict=True)),
