@@ -6,10 +6,9 @@
 
 Each operator of ``torch.testing``'s list is compiled by ``tuner.torch.compile`` for a few drawn samples of
 each type, in processes of their own, and compared with eager PyTorch and with f64. Samples of one operator
-are compiled as one module first, which takes a fifth of the time; where that is not right, each alone. Each
-outcome is appended to --kept at once: the same command goes on where it was stopped. Another --seed draws
-others. The exit status is 1 where a sample is wrong, crashes, hangs or ends in an exception that is not one
-of tuner's.
+are compiled as one module first, and each alone where that is not right. The outcomes of each module are
+appended to --kept at once: the same command goes on where it was stopped. Another --seed draws others. The
+exit status is 1 where a sample is wrong, crashes, hangs or ends in an exception that is not one of tuner's.
 """
 
 import argparse
@@ -38,7 +37,7 @@ MEMORY_BYTES = 6 << 30
 REFUSALS = 10  # that are listed
 REASON_CHARS = 120
 LINE_EVERY = 100  # samples
-CLASSES = (("f32", "f64", "bf16", "f16"), ("i32", "i64", "u8", "bool"))  # whose samples are one module first
+FLOATS = ("f32", "f64", "bf16", "f16")  # of an operator: one module first, as are its other types
 LETTERS = {RIGHT: "=", REFUSED: "-", NO_SAMPLE: "."}  # in the table; what must not be is written out
 # What differs from operator to operator in a refusal
 SPECIFIC = (
@@ -48,8 +47,6 @@ SPECIFIC = (
     (r"\d+", "N"),
     (r"payload:N:N: ", ""),
 )
-
-
 Samples = tuple[OpSampleName, ...]
 
 
@@ -92,10 +89,10 @@ def _samples(options: argparse.Namespace) -> list[OpSampleName]:
 
 
 def _modules(samples: list[OpSampleName]) -> list[Samples]:
-    """Returns samples by operator and class of types, in their order: each is one module first."""
+    """Returns samples by operator, floats apart from other types: each is one module first."""
     modules: dict[tuple[str, bool], list[OpSampleName]] = {}
     for each in samples:
-        modules.setdefault((each.op, each.dtype in CLASSES[0]), []).append(each)
+        modules.setdefault((each.op, each.dtype in FLOATS), []).append(each)
     return [tuple(each) for each in modules.values()]
 
 

@@ -89,8 +89,8 @@ def pairs() -> list[tuple[str, str]]:
 
 def drawn(name: OpSampleName) -> OpSample | None:
     """Returns a sample; None where the operator has fewer of this type."""
-    op = operators()[name.op]
     _set_seeds(name.seed)
+    op = operators()[name.op]
     found = op.sample_inputs("cpu", DTYPES[name.dtype], requires_grad=False)
     samples = list(itertools.islice(found, SAMPLES_LIMIT))
     if name.number >= len(samples):

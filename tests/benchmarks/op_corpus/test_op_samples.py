@@ -45,7 +45,7 @@ def test_a_file_of_another_seed_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_
         op_samples.main()
 
 
-def test_samples_are_one_module_by_operator_and_class_of_types_then_their_parts() -> None:
+def test_samples_are_one_module_by_operator_floats_apart_then_their_parts() -> None:
     pairs = [("abs", "f32"), ("abs", "i64"), ("add", "f32"), ("add", "f64")]
     names = [op_samples.OpSampleName(*pair, number) for pair in pairs for number in range(2)]
     modules = op_samples._modules(names)  # noqa: SLF001 - the order of the work
