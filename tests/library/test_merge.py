@@ -31,9 +31,9 @@ def test_the_faster_of_two_stays(is_turned: bool) -> None:
     (duel,) = found.duels
     assert (duel.kept, duel.left) == ("fast.mlir", "slow.mlir")
     assert duel.slowdown.median > 0.2
-    told = "matmul 64x128x128 f32 nn none: from fast.mlir; that of slow.mlir: "
+    line_start = "matmul 64x128x128 f32 nn none: from fast.mlir; that of slow.mlir: "
     assert duel.line.startswith(
-        (f"{told}+", f"{told}unknown, the 99 % interval")
+        (f"{line_start}+", f"{line_start}unknown, the 99 % interval")
     )  # the latter on a busy machine
 
 

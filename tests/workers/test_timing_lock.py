@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.workers.timing_lock import FOLDER_VARIABLE, TimingLock, lock_path
+from tuner.workers.timing_lock import FOLDER, FOLDER_VARIABLE, TimingLock, lock_path
 
 HOLD = """
 import sys
@@ -98,4 +98,4 @@ def test_the_folder_is_the_machines_unless_the_environment_names_another(
     with TimingLock("cpu", "me").held():
         assert [path.name for path in tmp_path.iterdir()] == ["tuner-timing-cpu.lock"]
     monkeypatch.delenv(FOLDER_VARIABLE)
-    assert lock_path("cpu") == Path("/tmp/tuner-timing-cpu.lock")
+    assert lock_path("cpu") == Path(FOLDER, "tuner-timing-cpu.lock")

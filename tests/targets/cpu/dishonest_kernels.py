@@ -178,10 +178,10 @@ ROW_A_CALL = f"""{WHERE_NAN}
     }}"""
 THREAD = """%is_first = arith.cmpi eq, %calls, %one : i64
     scf.if %is_first {
-      %room = llvm.alloca %one x i64 : (i64) -> !llvm.ptr
+      %mxcsr = llvm.alloca %one x i64 : (i64) -> !llvm.ptr
       %null = llvm.mlir.zero : !llvm.ptr
       %pause = llvm.mlir.addressof @pause : !llvm.ptr
-      %status = llvm.call @pthread_create(%room, %null, %pause, %null)
+      %status = llvm.call @pthread_create(%mxcsr, %null, %pause, %null)
         : (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
     }"""
 THREAD_HEAD = """llvm.func @pause() -> i32
@@ -223,14 +223,14 @@ SMALL_AS_ZERO = """%work = arith.constant false
     }"""
 
 # Sets bits of MXCSR (Intel 64 manual, volume 1, section 10.2.3).
-SET_MODE = """%room = llvm.alloca %one x i32 : (i64) -> !llvm.ptr
-    "llvm.inline_asm"(%room) <{asm_string = "stmxcsr ($$0)", constraints = "r,~{memory}", has_side_effects}>
+SET_MODE = """%mxcsr = llvm.alloca %one x i32 : (i64) -> !llvm.ptr
+    "llvm.inline_asm"(%mxcsr) <{asm_string = "stmxcsr ($$0)", constraints = "r,~{memory}", has_side_effects}>
       : (!llvm.ptr) -> ()
-    %old = llvm.load volatile %room : !llvm.ptr -> i32
+    %old = llvm.load volatile %mxcsr : !llvm.ptr -> i32
     %bits = arith.constant BITS : i32
     %new = arith.ori %old, %bits : i32
-    llvm.store volatile %new, %room : i32, !llvm.ptr
-    "llvm.inline_asm"(%room) <{asm_string = "ldmxcsr ($$0)", constraints = "r,~{memory}", has_side_effects}>
+    llvm.store volatile %new, %mxcsr : i32, !llvm.ptr
+    "llvm.inline_asm"(%mxcsr) <{asm_string = "ldmxcsr ($$0)", constraints = "r,~{memory}", has_side_effects}>
       : (!llvm.ptr) -> ()"""
 
 # One access of an element at a distance in bytes from the first one of an array.
