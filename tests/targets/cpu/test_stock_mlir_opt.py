@@ -17,7 +17,8 @@ from tuner.core.target import Artifact, Script
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
-from tuner.payload.cpu import partitions_in, payload_mlir
+from tuner.mlir.cpu.batch_loops import with_batch_loops
+from tuner.payload.cpu import matrix_bytes, partitions_in, payload_mlir
 from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.scripts.portability import custom_ops
 from tuner.targets.cpu.evaluator import CpuEvaluator
@@ -81,6 +82,7 @@ def test_what_mlir_opt_makes_is_right(strategy: str, threads: int, tmp_path: Pat
         with interpreter.new_context(), ir.Location.unknown():
             code = lowering.lower_to_llvm(interpreter.parse(text, "mlir-opt"))
         partitions = partitions_in(script.text, point.problem)
+        code = with_batch_loops(code, partitions, matrix_bytes(point.problem))
         loaded = evaluator.load(
             point.problem, Artifact(code, hashlib.sha256(code.encode()).hexdigest(), partitions)
         )

@@ -135,7 +135,8 @@ def test_on_the_host_too_one_copy_serves_both() -> None:
     text = function(OF_A, FIRST, SECOND)
     compiled = compiler_of(TargetName("cpu")).compile(text, "main")
     assert compiled.problems == (Matmul(32, 32, 32),)
-    assert compiled.code.llvm.count("llvm.call @malloc(") == 1
+    caller, _, _ = compiled.code.llvm.partition("llvm.func @matmul_0(")  # which packs B on some processors
+    assert caller.count("llvm.call @malloc(") == 1
     found = arrays()
     program = HostFunction(compiled.code)
     program(*found, True)
