@@ -129,6 +129,7 @@ def test_gradients_are_refused() -> None:
         tuner.torch.linear(A, torch.nn.Parameter(B.t().clone()))
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage:UserWarning")
 @pytest.mark.parametrize(
     ("call", "message"),
     [
