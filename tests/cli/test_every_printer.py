@@ -5,9 +5,11 @@ time by another is found in the sources: a new place fails until it is listed, w
 """
 
 import ast
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,6 +92,7 @@ DIVISIONS: Mapping[str, str] = {
     "core/machine.py": "share of a roofline, printed of reliable times alone",
     "core/round_quality.py": "decides",
     "core/runs.py": "share of a run's seconds without work",
+    "db/merge.py": "width of an interval",
     "fleet/queue_meter.py": "load of a processor",
     "fleet/status.py": "idle share of a node",
     "output/group_result.py": "share of a group's time, where all of its times are reliable",
@@ -342,16 +345,26 @@ def test_all_trials_of_a_disturbed_search_are_marked_not_only_those_that_were_ti
 def test_only_listed_modules_divide_one_time_by_another() -> None:
     found = {
         str(path.relative_to(PACKAGE))
-        for path in PACKAGE.rglob("*.py")
+        for path in _package_files(".py")
         if any(map(_is_ratio_of_times, ast.walk(ast.parse(path.read_text()))))
     }
     assert found == DIVISIONS.keys()
 
 
 def test_only_listed_modules_write_percentages_or_multiples() -> None:
-    files = (*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.html"))
+    files = _package_files(".py", ".html")
     found = {str(path.relative_to(PACKAGE)) for path in files if PERCENTAGE.search(path.read_text())}
     assert found == PERCENTAGES.keys()
+
+
+def _package_files(*suffixes: str) -> list[Path]:
+    """Returns the files of the package and of its linked folders, which a wheel has as its own."""
+    return [
+        Path(folder, name)
+        for folder, _, names in os.walk(PACKAGE, followlinks=True)
+        for name in names
+        if name.endswith(suffixes)
+    ]
 
 
 def _is_ratio_of_times(node: ast.AST) -> bool:
@@ -379,7 +392,7 @@ def _is_time(node: ast.expr) -> bool:
 def test_times_are_written_by_one_function_with_their_digits() -> None:
     found = [
         path.name
-        for path in PACKAGE.rglob("*.py")
+        for path in _package_files(".py")
         if path.name != "api.py" and MICROSECONDS.search(path.read_text())  # an example of a docstring
     ]
     assert found == []
