@@ -1,4 +1,4 @@
-"""Follows a page of instructions in a copy of the repository: its blocks are written, applied and run."""
+"""Follows a page: its blocks are written, applied and run; one that edits the sources has a copy of them."""
 
 import os
 import re
@@ -17,7 +17,7 @@ FILE_NAME = re.compile(
     r"(?:#|//|/\*|\{#-) ([\w/]+(?:\.\w+)+)"
 )  # in the comment that a file's block begins with
 STEP_TIMEOUT_S = 300.0
-# The copy is what is imported, and compiled once for all processes.
+# The guide's sources are what is imported, and compiled once for all processes.
 KEPT_OUT = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "TUNER_DB")
 
 
@@ -51,22 +51,18 @@ def blocks_of(text: str) -> tuple[Block, ...]:
 OWN_DATABASE = Path("data", "tuner", "tuner.db")  # of a copy's folder: the user's own
 
 
-class Copy:
-    """A copy of what a contributor edits, with commands of its own."""
+class Guide:
+    """Follows a page in a folder: its files are written there, its commands run there."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, sources: Path = ROOT) -> None:
+        """``sources`` is the repository, or the copy of it, that the commands import."""
         self.folder = folder
-        self.bring(*COPIED)
+        self._sources = sources
         commands = folder / "bin"
         commands.mkdir()
         for name, options in (("python", ""), ("tuner", " -m tuner")):
             (commands / name).write_text(f'#!/bin/sh\nexec {sys.executable}{options} "$@"\n')
             (commands / name).chmod(0o755)
-
-    def bring(self, *paths: str) -> None:
-        """Copies more files or folders of the repository."""
-        for path in paths:
-            self._bring(ROOT / path, self.folder / path)
 
     def follow(self, blocks: tuple[Block, ...]) -> str:
         """Does what the blocks say in their order; returns what the last commands printed."""
@@ -84,20 +80,13 @@ class Copy:
                 (self.folder / block.file).write_text(block.text)
         return printed
 
-    def _bring(self, source: Path, target: Path) -> None:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target, symlinks=True)
-        else:
-            shutil.copy2(source, target)
-
     def _run(self, commands: str) -> str:
         """Runs commands up to the first that fails; both outputs together."""
         variables = {name: value for name, value in os.environ.items() if name not in KEPT_OUT}
         environment = {
             **variables,
             "PATH": f"{self.folder / 'bin'}:{variables['PATH']}",
-            "PYTHONPATH": str(self.folder),
+            "PYTHONPATH": str(self._sources),
             "XDG_DATA_HOME": str(self.folder / "data"),
         }
         done = subprocess.run(
@@ -122,6 +111,18 @@ class Copy:
             assert text.count(before) == 1, f"{path.name}: found {text.count(before)} times:\n{before}"
             text = text.replace(before, after)
         path.write_text(text)
+
+
+def guide_in_copy(folder: Path, *more: str) -> Guide:
+    """Returns a guide that may edit the sources: ``folder`` has a copy of them, and of ``more`` paths."""
+    for path in (*COPIED, *more):
+        source, target = ROOT / path, folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, symlinks=True)
+        else:
+            shutil.copy2(source, target)
+    return Guide(folder, folder)
 
 
 def hunks(lines: list[str]) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.guide import ROOT, Copy, blocks_of
+from tests.docs.guide import ROOT, Guide, blocks_of
 
 pytestmark = [
     pytest.mark.mlir,
@@ -16,7 +16,6 @@ PAGE = ROOT / "docs" / "guides" / "c-library.md"
 
 
 def test_the_guide_is_followed_to_its_end(tmp_path: Path) -> None:
-    copy = Copy(tmp_path)
-    printed = copy.follow(blocks_of(PAGE.read_text()))
+    printed = Guide(tmp_path).follow(blocks_of(PAGE.read_text()))
     assert printed.splitlines()[-2:] == ["small_matmul.c", "small_matmul.h"]
     assert (tmp_path / "libmm.so").stat().st_size > 0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.guide import ROOT, Copy, blocks_of
+from tests.docs.guide import ROOT, Guide, blocks_of
 
 pytestmark = [
     pytest.mark.mlir,
@@ -16,7 +16,7 @@ PAGE = ROOT / "docs" / "guides" / "model-shapes.md"
 
 
 def test_the_guide_is_followed_to_its_end(tmp_path: Path) -> None:
-    Copy(tmp_path).follow(blocks_of(PAGE.read_text()))
+    Guide(tmp_path).follow(blocks_of(PAGE.read_text()))
     page = (tmp_path / "report.html").read_text()
     assert "Group 1: 3 problems under one budget" in page
     assert (tmp_path / "mm.rule.yaml").read_text().startswith("format: tuner-rule")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.guide import OWN_DATABASE, ROOT, Copy, blocks_of
+from tests.docs.guide import OWN_DATABASE, ROOT, blocks_of, guide_in_copy
 from tuner.api import history
 from tuner.core.candidate import Candidate
 from tuner.core.chips import chip_of
@@ -54,8 +54,7 @@ def test_a_panel_has_the_names_of_the_page() -> None:
 
 @pytest.mark.mlir
 def test_a_strategy_of_ones_own_is_made_tested_tuned_and_exported(tmp_path: Path) -> None:
-    copy = Copy(tmp_path)
-    copy.follow(blocks_of(GUIDE))
+    guide_in_copy(tmp_path).follow(blocks_of(GUIDE))
     trials = [trial.record for trial in history(f"sqlite:///{tmp_path / OWN_DATABASE}") if trial.record]
     assert [(record.candidate.strategy, record.status) for record in trials] == [
         ("my_strategy", "measured")

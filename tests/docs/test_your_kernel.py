@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.guide import OWN_DATABASE, ROOT, Copy, blocks_of
+from tests.docs.guide import OWN_DATABASE, ROOT, Guide, blocks_of
 from tuner.api import history
 
 pytestmark = pytest.mark.mlir
@@ -13,8 +13,7 @@ PAGE = ROOT / "docs" / "guides" / "your-kernel.md"
 
 
 def test_the_guide_is_followed_to_its_end(tmp_path: Path) -> None:
-    copy = Copy(tmp_path)
-    printed = copy.follow(blocks_of(PAGE.read_text()))
+    printed = Guide(tmp_path).follow(blocks_of(PAGE.read_text()))
     assert printed == "(200, 100)\n"
     records = [trial.record for trial in history(f"sqlite:///{tmp_path / OWN_DATABASE}") if trial.record]
     assert {record.problem.operation for record in records} == {"contraction"}

@@ -3,6 +3,7 @@ import pytest
 from tests.tuning import fakes
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
+from tuner.core.target_name import TargetName
 from tuner.db.store import Store
 from tuner.run_history.best_known import best_here, best_result
 from tuner.tuning.interruption import Interruption
@@ -27,6 +28,19 @@ def test_nothing_measured_says_how_to_begin(store: Store) -> None:
         best_result(store, PROBLEM, fakes.MACHINE.name)
     with pytest.raises(UsageError, match=r"yet; tuner tune matmul 8x8x8 --threads 2 --target fake$"):
         best_result(store, PROBLEM, fakes.MACHINE.name, "fake", threads=2)
+
+
+def test_the_hint_keeps_a_type_that_one_target_alone_has(store: Store) -> None:
+    statuses = tuple(TargetStatus(name, True, "") for name in ("cpu", "simulator"))
+    with pytest.raises(UsageError, match=r"yet; tuner tune matmul 8x8x8 --dtype f16 --target simulator$"):
+        best_here(store, fakes.composition(statuses), Matmul(8, 8, 8, dtype="f16"), "auto")
+
+
+def test_what_is_only_verified_is_named_by_its_trial(store: Store) -> None:
+    simulator = TargetName("simulator")
+    begin(fakes.settings(trials=3, target=simulator), fakes.untimed_composition(), store, Interruption())
+    with pytest.raises(UsageError, match=r"only verified, .* trial is 3 of run 1; tuner export --trial 3$"):
+        best_result(store, PROBLEM, fakes.MACHINE.name)
 
 
 def test_another_machine_is_named(store: Store) -> None:
