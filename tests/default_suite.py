@@ -2,22 +2,26 @@
 
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 CASES = 8  # of one test function that are all run
 DRAWN = 6  # of a function with more, drawn by their names
 
 
-def left_out(names: Iterable[str]) -> frozenset[str]:
-    """Returns the cases that the default suite does not run, of test functions with more than CASES (8).
+def left_out(cases: Mapping[str, int | None]) -> frozenset[str]:
+    """Returns the cases that the default suite does not run, of test functions with too many.
 
-    ``names`` are pytest's: ``file::function[parameters]``. The same names give the same cases.
+    ``cases`` maps pytest's names, ``file::function[parameters]``, to the number of the mark ``drawn``. A
+    function without the mark that has more than CASES (8) has DRAWN (6). The same names give the same cases.
     """
     functions: dict[str, list[str]] = defaultdict(list)
-    for name in names:
+    for name in cases:
         functions[name.partition("[")[0]].append(name)
-    long_tables = (cases for cases in functions.values() if len(cases) > CASES)
-    return frozenset(name for cases in long_tables for name in sorted(cases, key=_drawn_order)[DRAWN:])
+    rest: set[str] = set()
+    for names in functions.values():
+        drawn = cases[names[0]] or (DRAWN if len(names) > CASES else len(names))
+        rest.update(sorted(names, key=_drawn_order)[drawn:])
+    return frozenset(rest)
 
 
 def _drawn_order(name: str) -> int:

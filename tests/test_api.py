@@ -65,6 +65,7 @@ def test_a_run_and_a_trial_are_one_short_line(database: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_trial_reports_its_knobs_strategy_time_and_script(database: str) -> None:
     best = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database).best
     assert best is not None
@@ -81,6 +82,7 @@ def test_runs_takes_the_fields_of_a_query(database: str) -> None:
         tuner.runs(database, color="red")
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_a_strategy_of_ones_own_space_without_a_configuration_is_warned_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -106,6 +108,7 @@ def test_a_strategy_of_ones_own_space_without_a_configuration_is_warned_of(
     assert f"note: {warned[0].message}\n" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_load_best_loads_the_script_of_the_best(database: str) -> None:
     run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
     assert run.best is not None
@@ -133,6 +136,7 @@ def test_a_question_creates_no_database(ask: Callable[[str], object], tmp_path: 
     assert not missing.parent.exists()
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_raises_and_is_gone_on_with(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,6 +254,7 @@ def test_load_best_finds_what_was_tuned_for_another_name_of_the_chip(database: s
         tuner.load_best(PROBLEM, db=database, target="cuda:sm_90")
 
 
+@pytest.mark.slow
 def test_the_best_script_is_exported_and_written(database: str, tmp_path: Path) -> None:
     run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
     assert run.best is not None
@@ -272,6 +277,7 @@ def test_forms_and_trials_that_are_none_are_refused(database: str) -> None:
         tuner.export(run.best, format="ptx", db=database)
 
 
+@pytest.mark.slow
 def test_a_page_is_returned_and_written(database: str, tmp_path: Path) -> None:
     tuner.tune(PROBLEM, trials=5, db=database)
     page = tuner.report(tmp_path / "report.html", db=database, run=1, compile_time=True)
@@ -281,6 +287,7 @@ def test_a_page_is_returned_and_written(database: str, tmp_path: Path) -> None:
         tuner.report(db=database, limit=0)
 
 
+@pytest.mark.slow
 def test_progress_is_reported_on_stderr_where_somebody_asks(
     database: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -296,6 +303,7 @@ def test_progress_is_reported_on_stderr_where_somebody_asks(
     assert "final re-measurement: " in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_words_are_those_of_the_command_line(database: str) -> None:
     by_names = tuner.tune(
         PROBLEM, budget="1h", trials=3, strategy="matmul_cpu_packed", warm_start=False, db=database
@@ -308,6 +316,7 @@ def test_words_are_those_of_the_command_line(database: str) -> None:
         tuner.tune(PROBLEM, trials=3, warm_start=Path("absent.json"), db=database)
 
 
+@pytest.mark.slow
 def test_the_best_of_another_machine_and_that_of_stock_mlir_opt_are_exported(database: str) -> None:
     tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
     best = tuner.export(PROBLEM, db=database)

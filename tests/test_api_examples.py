@@ -126,11 +126,13 @@ def test_an_example_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     assert "Expected:\n    3\nGot:\n    2\n" in failures_of("wrong")
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_the_example_of_tune_runs_as_printed(failures_of_tune: str) -> None:
     assert failures_of_tune == ""
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 @pytest.mark.usefixtures("failures_of_tune")
 @pytest.mark.parametrize("name", [name for name in DOCUMENTED if name != "tune"])

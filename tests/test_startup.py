@@ -27,6 +27,7 @@ def run_tuner(*arguments: str) -> tuple[int, set[str]]:
     return code, set(names)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("command", [("--help",), ("tune", "--help"), ("history", "--help"), ("--version",)])
 def test_help_imports_nothing_heavy(command: tuple[str, ...]) -> None:
     code, names = run_tuner(*command)
@@ -34,6 +35,7 @@ def test_help_imports_nothing_heavy(command: tuple[str, ...]) -> None:
     assert not names & (HEAVY | {"alembic", "sqlalchemy", "pydantic"})
 
 
+@pytest.mark.slow
 def test_history_imports_nothing_heavy_but_its_database_library(tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path / 'history.db'}"
     run_tuner("db", "upgrade", "--db", database)  # makes the tables

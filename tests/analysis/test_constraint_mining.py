@@ -61,6 +61,7 @@ def truth(text: str, observations: tuple[Observation, ...]) -> list[bool]:
     return [bool(parse(text, "f").evaluate(dict(each.values))) for each in observations]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("rule", RULES)
 def test_a_planted_rule_is_found(rule: str) -> None:
     observations = observed(drawn(3, 250), rule)

@@ -34,6 +34,7 @@ def finding(*found: RoundTimes) -> Finding:
     return finding_of(relative_slowdown(RECORDED, found).whole, len(found), SlowdownLimits())
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("machine", [0.7, 1.0, 1.3])
 @pytest.mark.parametrize(("code", "found"), [(1.0, Finding.NOT_SLOWER), (1.06, Finding.SLOWER)])
 def test_how_fast_the_whole_machine_is_does_not_count(machine: float, code: float, found: Finding) -> None:
@@ -42,6 +43,7 @@ def test_how_fast_the_whole_machine_is_does_not_count(machine: float, code: floa
     assert relative_slowdown(RECORDED, timed).whole.median == pytest.approx(code - 1, abs=0.012)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "timed",
     [sessions(kernel=1.2, library=1.2), sessions(library=0.8), sessions(kernel=1.2, reference_kernel=1.2)],

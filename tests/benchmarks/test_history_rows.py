@@ -18,11 +18,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return Store.open(url)
 
 
+@pytest.mark.slow
 def test_there_are_as_many_trials_as_wanted_of_every_shape(store: Store) -> None:
     info = store.info()
     assert (info.runs, info.trials, len(info.problems)) == (60, TRIALS, len(SHAPES))
 
 
+@pytest.mark.slow
 def test_the_least_time_of_each_machine_is_the_least_of_all_top_trials(store: Store) -> None:
     found: dict[str, list[float]] = {}
     for bound in store.run_bounds(TrialQuery(TaskQuery(shape=SHAPES[0]))):

@@ -26,6 +26,7 @@ module attributes {transform.with_named_sequence} {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_additional_work_is_executed_and_changes_no_result() -> None:
     evaluator, rng = CpuEvaluator(1), np.random.default_rng(0)

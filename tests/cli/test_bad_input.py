@@ -124,6 +124,7 @@ def test_a_script_without_a_sequence_is_refused_before_a_run(
     assert not tuner.database.exists()
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("options", [("8X8X8",), ("8x8x8", "--dtype", "float32"), ("08x8x8",)], ids=str)
 def test_words_that_are_understood(tuner: Tuner, options: tuple[str, ...]) -> None:
     tuner.composition = fakes.composition()
@@ -162,6 +163,7 @@ def test_space_files(
     assert not (tmp_path / "owned").exists()
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "text",
     [

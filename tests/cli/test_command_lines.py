@@ -12,6 +12,7 @@ from tuner.cli import main
 COUNT = 120  # of the lines; ``python -m tests.cli.command_lines --count 2000`` runs more
 
 
+@pytest.mark.slow
 def test_every_command_line_ends_in_a_result_or_one_clear_line() -> None:
     assert list(command_lines.complaints(COUNT, seed=1)) == []
 

@@ -94,6 +94,7 @@ def test_no_command_prints_the_password_of_a_server_that_does_not_answer(
         require_silent(tuner, tmp_path, *options)
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_no_command_prints_the_password_of_a_server_that_answers(
     tuner: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres_server: str

@@ -315,6 +315,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return Disturbed(disturbance, tuner, tuned)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("output", TEXTS)
 def test_a_ratio_is_printed_with_evidence_only(run: Disturbed, output: str) -> None:
     printed, ratio = TEXTS[output]
@@ -330,6 +331,7 @@ def test_a_ratio_is_printed_with_evidence_only(run: Disturbed, output: str) -> N
     assert left == [], text
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("output", DOCUMENTS)
 def test_a_ratio_in_json_is_null_without_evidence(run: Disturbed, output: str) -> None:
     done = run.ask(DOCUMENTS[output](run))
@@ -355,6 +357,7 @@ def _ratios(document: Any) -> Iterator[float | None]:
                 yield from _ratios(value)
 
 
+@pytest.mark.drawn(2)
 def test_a_disturbed_run_says_what_is_wrong_wherever_it_is_listed(run: Disturbed) -> None:
     listed = run.ask("runs").out + run.ask("show run:1").out
     document = run.ask("runs --json").json[0]

@@ -51,6 +51,7 @@ def test_an_ignored_interrupt_stays_ignored(tmp_path: Path) -> None:
     assert done.stdout == "True\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signals", [(), (signal.SIGINT, signal.SIGTERM)], ids=["once", "twice"])
 def test_a_terminal_has_its_cursor_again_after_interrupts(
     tmp_path: Path, signals: tuple[signal.Signals, ...]
@@ -72,6 +73,7 @@ def test_a_terminal_has_its_cursor_again_after_interrupts(
     assert "Traceback" not in terminal.shown
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     "phrase", [("history",), ("runs",), ("--help",), ("history", "--json")], ids=" ".join
 )

@@ -238,6 +238,7 @@ MADE: Mapping[str, Callable[[Disturbed], Any]] = {
 }
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("command", [*DOCUMENTS, *MADE, "show program"])
 def test_each_time_of_a_document_says_whether_it_is_reliable(
     databases: Mapping[str, Disturbed], command: str
@@ -342,6 +343,7 @@ def test_all_trials_of_a_disturbed_search_are_marked_not_only_those_that_were_ti
     assert {each.reliability.word for each in trials if each.early_stopped is None} == {"unreliable"}
 
 
+@pytest.mark.slow
 def test_only_listed_modules_divide_one_time_by_another() -> None:
     found = {
         str(path.relative_to(PACKAGE))

@@ -191,6 +191,7 @@ def offered(machine: FakedMachine, dtype: str) -> dict[str, str]:
     return {name: "measured" for name, is_there in has.items() if is_there}
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("machine", FAKED, ids=NAMES)
 def test_a_machine_tunes_what_it_has_and_takes_back_its_own_results(
     faked: Faked, machine: FakedMachine
@@ -231,6 +232,7 @@ def is_refused(words: tuple[str, ...], tuner: Tuner, needs: tuple[str, ...]) -> 
 OF_NEXT = {4: ("i8",), 8: ("bf16",), 12: DTYPES, 15: ("bf16",), 16: ("i8",), 0: DTYPES}
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("number", "dtype"),
     [(n, dtype) for n in range(len(VECTORS)) for dtype in OF_NEXT.get(n, (DTYPES[n % 2],))],

@@ -62,6 +62,7 @@ def merged(tuned: Tuner, tmp_path: Path, request: pytest.FixtureRequest) -> Tune
     return ours
 
 
+@pytest.mark.slow
 def test_no_output_holds_a_control_character(merged: Tuner) -> None:
     for options in COMMANDS:
         done = merged(*options.split())
@@ -72,12 +73,14 @@ def test_no_output_holds_a_control_character(merged: Tuner) -> None:
     assert merged("history").code == merged("show", "1").code == merged("report").code == 0
 
 
+@pytest.mark.drawn(2)
 def test_json_is_json_and_holds_the_text_itself(merged: Tuner) -> None:
     (first, *_) = merged("history", "--sort", "number", "--json").json
     assert first["strategy"] in {plain(text) for text in HOSTILE}
     assert json.loads(merged("history", "--format", "t4").out)
 
 
+@pytest.mark.drawn(2)
 def test_an_exported_header_has_no_lines_but_its_own_and_is_read_back(merged: Tuner, tmp_path: Path) -> None:
     file = tmp_path / "best.mlir"
     assert merged("export", "--trial", "1", "-o", str(file)).code == 0
@@ -89,6 +92,7 @@ def test_an_exported_header_has_no_lines_but_its_own_and_is_read_back(merged: Tu
     assert provenance.machine == provenance.strategy
 
 
+@pytest.mark.drawn(2)
 def test_no_csv_cell_is_a_formula(merged: Tuner) -> None:
     rows = list(csv.DictReader(io.StringIO(merged("history", "--format", "csv").out)))
     assert len(rows) == 20

@@ -32,6 +32,7 @@ def lied_to(tuned: Tuner, request: pytest.FixtureRequest) -> Tuner:
     return tuned
 
 
+@pytest.mark.slow
 def test_every_query_works(lied_to: Tuner) -> None:
     for options in QUERIES:
         done = lied_to(*options.split())

@@ -22,6 +22,7 @@ from tuner.output.report.page import page_html
 
 pytestmark = [
     pytest.mark.browser,
+    pytest.mark.slow,
     pytest.mark.skipif(FOUND is None, reason="no Chromium: apt-get install chromium"),
 ]
 

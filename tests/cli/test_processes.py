@@ -91,6 +91,7 @@ def command(tmp_path: Path) -> Iterator[Command]:
 TUNE = ("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "14")
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("number", "phrase"), [(signal.SIGINT, ()), (signal.SIGTERM, ("--json",))], ids=["SIGINT", "SIGTERM"]
 )
@@ -111,6 +112,7 @@ def test_a_signal_ends_a_run_without_loss(
         assert store.run(1).status == "interrupted"
 
 
+@pytest.mark.slow
 def test_a_second_signal_kills_at_once(command: Command) -> None:
     process = command.start(*TUNE, seconds="1000")
     give_up = time.monotonic() + HANG_S
@@ -150,6 +152,7 @@ def test_kill_9_loses_no_stored_trial_and_resume_goes_on(command: Command) -> No
     }
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_error(tuned_database: Path) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
@@ -165,6 +168,7 @@ def test_a_reader_that_stops_early_is_no_error(tuned_database: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_line_and_loses_nothing(command: Command) -> None:
     assert Tuner(command.database, fakes.composition())("tune", "matmul", "8x8x8", "--trials", "2").code == 0
     limit = command.database.stat().st_size + 200_000

@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Tuner
 from tests.tuning import fakes
 from tuner.core.machine import Roofline
 
 
+@pytest.mark.slow
 def test_a_probe_below_what_the_best_trial_reached_is_raised_where_it_is_stored(tmp_path: Path) -> None:
     slow = fakes.composition(roofline=lambda _problem, _threads: Roofline(1.0, 1e9))
     tuner = Tuner(tmp_path / "results.db", slow)

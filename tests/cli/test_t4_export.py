@@ -23,6 +23,7 @@ def grouped(tuner: Tuner, tmp_path: Path) -> Tuner:
     return tuner
 
 
+@pytest.mark.slow
 def test_a_group_is_a_folder_of_recordings_with_all_trials_of_each_problem(
     grouped: Tuner, tmp_path: Path
 ) -> None:
@@ -42,6 +43,7 @@ def test_a_group_is_a_folder_of_recordings_with_all_trials_of_each_problem(
         assert sorted(space.times_s.tolist()) == sorted(trial["median_s"] for trial in history)
 
 
+@pytest.mark.slow
 def test_each_recording_is_replayed(grouped: Tuner, tmp_path: Path) -> None:
     folder = tmp_path / "t4"
     grouped("export", "--format", "t4", "--group", "1", "-o", str(folder))
@@ -52,6 +54,7 @@ def test_each_recording_is_replayed(grouped: Tuner, tmp_path: Path) -> None:
     assert done.json["best"]["knobs"] == best["knobs"]
 
 
+@pytest.mark.slow
 def test_runs_are_named_one_by_one_too(grouped: Tuner, tmp_path: Path) -> None:
     folder = tmp_path / "t4"
     done = grouped("export", "--format", "t4", "--run", "2", "--run", "2", "-o", str(folder))
@@ -59,6 +62,7 @@ def test_runs_are_named_one_by_one_too(grouped: Tuner, tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == [NAMES[1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -81,6 +85,7 @@ def test_what_has_no_file_per_run_is_refused(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_run_without_trials_is_named_and_left_out(grouped: Tuner, tmp_path: Path) -> None:
     shapes = tmp_path / "shapes.yaml"
     grouped("tune", "--shapes", str(shapes), "--trials", "1", "--target", "fake")
@@ -90,6 +95,7 @@ def test_a_run_without_trials_is_named_and_left_out(grouped: Tuner, tmp_path: Pa
     assert len(list((tmp_path / "out").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_a_replay_is_no_recording_of_its_own(grouped: Tuner, tmp_path: Path) -> None:
     folder = tmp_path / "t4"
     grouped("export", "--format", "t4", "--run", "1", "-o", str(folder))

@@ -108,6 +108,7 @@ def test_what_is_not_whole_is_refused(packed: bytes) -> None:
         inflate(packed, 100)
 
 
+@pytest.mark.slow
 def test_a_bomb_takes_no_more_memory_than_the_limit() -> None:
     bomb = zlib.compress(bytes(64 * MIB))
     tracemalloc.start()

@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from tuner.db.address import ServerAddress, parse_address
 from tuner.db.store import Store
 
-KINDS = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+# Tests of fleets use a store on PostgreSQL, too.
+KINDS = ["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.slow])]
 NAMES = (f"test_{number}" for number in itertools.count())
 
 

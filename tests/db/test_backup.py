@@ -13,6 +13,7 @@ from tuner.core.runs import Counts, TrialQuery
 from tuner.db.store import Store
 
 
+@pytest.mark.slow
 def test_the_copy_holds_all_and_is_one_file(store: Store, tmp_path: Path) -> None:
     fill(store)
     folder = tmp_path / "copies"
@@ -24,6 +25,7 @@ def test_the_copy_holds_all_and_is_one_file(store: Store, tmp_path: Path) -> Non
         begin(copy)  # it is a database like any other
 
 
+@pytest.mark.slow
 def test_a_copy_while_another_process_writes_is_one_state(url: str, tmp_path: Path) -> None:
     with Store.open(url) as store:
         run = begin(store)

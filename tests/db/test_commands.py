@@ -19,6 +19,7 @@ def tuner(url: str) -> Tuner:
     return commands_on(url)
 
 
+@pytest.mark.slow
 def test_a_run_is_tuned_asked_for_audited_gated_pruned_and_copied(tuner: Tuner, tmp_path: Path) -> None:
     assert tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20").code == 0
     assert len(tuner("history", "--json").json) == 20

@@ -20,6 +20,7 @@ def test_a_closed_store_opens_again_with_all_that_it_held(url: str) -> None:
         assert store.trial(trial).record == outcome(timed(1.0))
 
 
+@pytest.mark.slow
 def test_a_killed_process_loses_nothing_that_it_proposed(url: str) -> None:
     given = facts(start("propose_and_die", url), status=-signal.SIGKILL)
     with Store.open(url) as store:
@@ -32,6 +33,7 @@ def test_a_killed_process_loses_nothing_that_it_proposed(url: str) -> None:
         assert store.counts(given["run"]) == Counts(proposed=2, measured=1, failed=1)
 
 
+@pytest.mark.drawn(1)
 def test_processes_that_open_and_write_at_once_all_succeed(url: str) -> None:
     writers = [start("write", url, "20") for _ in range(3)]
     runs = [facts(writer)["run"] for writer in writers]
@@ -68,6 +70,7 @@ def complaint(options: tuple[str, ...]) -> str:
     return done.stderr.strip() or f"exit {done.returncode}" if done.returncode else ""
 
 
+@pytest.mark.drawn(1)
 def test_a_full_disk_loses_nothing_stored_before(filled: dict[str, object]) -> None:
     assert "the disk" in str(filled["message"])
     assert "\n" not in str(filled["message"])
@@ -75,6 +78,7 @@ def test_a_full_disk_loses_nothing_stored_before(filled: dict[str, object]) -> N
     assert int(str(filled["stored"])) > 5
 
 
+@pytest.mark.slow
 def test_a_new_database_on_a_full_disk_is_refused(tmp_path: Path) -> None:
     given = facts(start("open_full", f"{tmp_path}/new.db", before=small_disk(tmp_path)))
     assert "the disk is full" in given["message"]

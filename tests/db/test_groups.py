@@ -109,6 +109,7 @@ def test_an_unknown_group_and_status_are_refused(store: Store) -> None:
         store.set_group_status(group, "asleep")
 
 
+@pytest.mark.slow
 def test_a_merge_keeps_groups_and_a_second_one_adds_nothing(store: Store, tmp_path: Path) -> None:
     address = str(tmp_path / "other.db")
     with Store.open(address) as other:

@@ -104,6 +104,7 @@ def test_seconds_of_passes_arrive_where_the_trial_is(store: Store, other: Store,
     assert store.trial(ours.id).compile_seconds == chosen, "whichever side has which"
 
 
+@pytest.mark.drawn(1)
 def test_a_second_merge_adds_nothing(store: Store, other: Store, other_url: str) -> None:
     fill(other)
     store.merge(other_url)
@@ -112,6 +113,7 @@ def test_a_second_merge_adds_nothing(store: Store, other: Store, other_url: str)
     assert given(store) == before
 
 
+@pytest.mark.slow
 def test_ids_that_are_taken_are_given_anew(store: Store, other: Store, other_url: str) -> None:
     fill(other)
     fill(store)
@@ -128,6 +130,7 @@ def test_ids_that_are_taken_are_given_anew(store: Store, other: Store, other_url
     assert ours.record == theirs.record
 
 
+@pytest.mark.slow
 def test_a_run_that_went_on_on_another_machine_takes_what_it_lacks(
     store: Store, other: Store, other_url: str
 ) -> None:
@@ -275,6 +278,7 @@ def in_order(three: tuple[str, str, str], tmp_path_factory: pytest.TempPathFacto
         return content(store)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("url", "order"), ORDERS, indirect=["url"])
 def test_three_databases_give_the_same_in_any_order(
     store: Store, three: tuple[str, str, str], order: tuple[int, ...], in_order: Content

@@ -40,6 +40,7 @@ def old(url: str) -> str:
     return url
 
 
+@pytest.mark.slow
 def test_machines_with_tiles_are_found_under_their_names(old: str) -> None:
     with Store.open(old) as store:
         for run, each in enumerate(MACHINES, start=1):

@@ -204,6 +204,7 @@ def test_a_read_only_database_is_queried_but_not_written(public_folder: Path, mo
             begin(store)
 
 
+@pytest.mark.slow
 def test_a_reader_without_rights_sees_what_a_writer_has_just_stored(public_folder: Path) -> None:
     public_folder.chmod(0o755)
     with Store.open(f"{public_folder}/tuner.db") as writer:
@@ -223,6 +224,7 @@ def test_a_read_only_database_that_needs_an_upgrade_is_refused(public_folder: Pa
         Store.open(f"{public_folder}/tuner.db")
 
 
+@pytest.mark.slow
 def test_opening_a_database_at_head_loads_nothing_slow(tmp_path: Path) -> None:
     path = filled(tmp_path / "tuner.db")
     code = (

@@ -71,6 +71,7 @@ def test_what_was_only_compiled_is_pending_after_what_was_verified(store: Store)
     assert [(trial.origin.number, trial.verdict is None) for trial in found] == [(1, False), (0, True)]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("target", "machine", "outcome"),
     [
@@ -96,6 +97,7 @@ def test_equal_code_of_a_problem_is_pending_once(store: Store) -> None:
     assert numbers(store) == [0, 7]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("outcome", "is_pending"),
     [
@@ -112,6 +114,7 @@ def test_what_a_gpu_has_evaluated_is_no_longer_pending(
     assert bool(numbers(store)) == is_pending
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("target", "problem"), [("cuda:sm_80", PROBLEM), ("cuda:sm_90", Matmul(32, 8, 8))])
 def test_times_of_another_chip_or_problem_leave_it_pending(
     store: Store, target: str, problem: Problem

@@ -55,6 +55,7 @@ def test_without_remeasurement_the_fastest_of_each_run_stays(store: Store) -> No
     assert [numbers(store, run) for run in runs] == [[3], [3]]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("status", ["running", "interrupted"])
 def test_runs_that_may_go_on_stay_whole(store: Store, status: str) -> None:
     run = fill(store, status)
@@ -105,6 +106,7 @@ def test_programs_that_no_trial_names_go(store: Store) -> None:
     assert store.program(kept.id) == PROGRAM
 
 
+@pytest.mark.slow
 def test_a_pruned_database_takes_back_what_it_lost_by_a_merge(store: Store, tmp_path: Path) -> None:
     fill(store)
     with Store.open(f"{tmp_path}/whole.db") as whole:

@@ -124,6 +124,7 @@ def test_a_query_finds_what_was_proposed_since_in_any_time_zone(shared_store: St
     assert ids(shared_store, since=created + datetime.timedelta(days=1)) == []
 
 
+@pytest.mark.slow
 def test_best_is_evaluated_by_the_final_timing(store: Store) -> None:
     past = fill(store)
     (best,) = past_trials(store, TrialQuery(TaskQuery(shape="512x512x512", machine=MACHINE.name), best=True))
@@ -168,6 +169,7 @@ def test_a_query_with_a_wrong_word_says_what_is_allowed(
         shared_store.trials(query_of(**options))
 
 
+@pytest.mark.slow
 def test_many_trials_are_reported_with_few_questions(store: Store) -> None:
     run = begin(store)
     for number in range(20):

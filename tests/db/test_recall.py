@@ -13,6 +13,7 @@ from tuner.core.target_name import TargetName
 from tuner.db.store import Store
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("result", [timed(0.5), Verdict(0.25, 4096)], ids=["timed", "verified"])
 def test_a_known_outcome_is_recalled_by_script_or_by_code(
     store: Store, result: Measurement | Verdict
@@ -28,6 +29,7 @@ def test_a_known_outcome_is_recalled_by_script_or_by_code(
         assert (found.id, found.record) == (known, outcome(result, artifact="c0de"))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "options",
     [
@@ -45,6 +47,7 @@ def test_nothing_is_recalled_without_equal_code(store: Store, options: dict[str,
     assert store.recall(KEY, **options) is None
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "key",
     [
@@ -62,6 +65,7 @@ def test_nothing_is_recalled_under_another_key(store: Store, key: ReuseKey) -> N
     assert store.recall(KEY, sha256(SCRIPT)) is not None
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("stage", Stage)
 def test_failures_are_recalled_when_they_would_repeat(store: Store, stage: Stage) -> None:
     add(store, begin(store), 0, outcome(Failure(stage, "why")))

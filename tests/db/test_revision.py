@@ -79,6 +79,7 @@ def test_the_revisions_are_those_of_the_migrations() -> None:
     assert tuple(reversed(known)) == revision.REVISIONS
 
 
+@pytest.mark.slow
 def test_a_new_database_made_from_the_models_is_the_one_that_the_migrations_make(url: str) -> None:
     Store.open(url).close()
     new = structure(url)
@@ -127,6 +128,7 @@ def test_the_next_migration_upgrades_a_database_of_today(url: str, request: pyte
     assert "clocks" in structure(url)["run"][0]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("found", ["9999", "v3.2.0.a"])
 def test_a_newer_database_is_refused_and_left_alone(url: str, found: str) -> None:
     Store.open(url).close()
@@ -138,6 +140,7 @@ def test_a_newer_database_is_refused_and_left_alone(url: str, found: str) -> Non
     assert "measurement" not in structure(url)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("found", ["0001", "0014"])
 def test_a_database_from_before_the_first_release_is_refused_and_left_alone(url: str, found: str) -> None:
     Store.open(url).close()
@@ -158,6 +161,7 @@ def test_a_database_of_another_program_is_refused_and_left_alone(url: str) -> No
     assert set(structure(url)) == {"bookmarks"}
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", ["create", "upgrade"])
 def test_an_upgrade_that_fails_leaves_the_database_as_it_was(
     url: str, name: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest

@@ -93,6 +93,7 @@ def records(draw: st.DrawFn) -> tuple[Record, str]:
     return record, script
 
 
+@pytest.mark.slow
 @settings(costly(25, 60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(drawn=records(), number=counts64, row=counts64, final=st.none() | measurements)
 def test_any_record_comes_back_as_it_was_given(

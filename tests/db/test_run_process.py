@@ -54,6 +54,7 @@ def here() -> RunProcess:
     return found
 
 
+@pytest.mark.slow
 def test_a_run_and_a_group_are_interrupted_as_soon_as_their_process_is_killed(
     url: str, child: Child, here: RunProcess
 ) -> None:
@@ -71,6 +72,7 @@ def test_a_run_and_a_group_are_interrupted_as_soon_as_their_process_is_killed(
         assert set(connection.execute(sa.text("SELECT status FROM run")).scalars()) == {"running"}
 
 
+@pytest.mark.slow
 def test_runs_are_asked_for_by_the_status_that_is_shown(url: str, child: Child, here: RunProcess) -> None:
     process, ids = child
     with Store.open(url) as store:
@@ -90,6 +92,7 @@ def test_runs_are_asked_for_by_the_status_that_is_shown(url: str, child: Child, 
             asked("running", 0)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_and_group_belong_to_the_process_that_resumes_them(
     url: str, child: Child, here: RunProcess
 ) -> None:
@@ -102,6 +105,7 @@ def test_a_resumed_run_and_group_belong_to_the_process_that_resumes_them(
         assert {run.status for run in (*group.runs, *store.runs())} == {group.status} == {"running"}
 
 
+@pytest.mark.slow
 def test_commands_and_completion_say_interrupted(url: str, child: Child, here: RunProcess) -> None:
     process, ids = child
     killed(process)
@@ -115,6 +119,7 @@ def test_commands_and_completion_say_interrupted(url: str, child: Child, here: R
         assert all(text.endswith(", interrupted") for _, text in latest_runs(Path(url), ""))
 
 
+@pytest.mark.slow
 def test_a_merged_run_is_judged_by_the_process_that_it_came_with(
     store: Store, tmp_path: Path, here: RunProcess
 ) -> None:

@@ -225,6 +225,7 @@ def test_an_outcome_of_another_candidate_is_refused(store: Store) -> None:
         store.record(trial, other, SCRIPT)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("hash_", "text"),
     [(sha256(SCRIPT), "another text"), ("", SCRIPT), (sha256(SCRIPT), "")],
@@ -237,6 +238,7 @@ def test_a_script_that_does_not_match_its_hash_is_refused(store: Store, hash_: s
     assert store.trials(TrialQuery()) == ()
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_time_that_is_no_number_is_refused(store: Store, bad: float) -> None:
     run = begin(store)
@@ -266,6 +268,7 @@ def test_a_reason_with_bytes_that_are_no_text_is_stored_visibly(store: Store) ->
     assert found.outcome == Failure(Stage.COMPILE, r"crashed: \x00\udcff")
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("number", [0, -1, 99, 2**40, 2**63, -(10**30)])
 def test_an_unknown_id_names_those_that_exist(store: Store, number: int) -> None:
     run = begin(store)

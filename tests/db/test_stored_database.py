@@ -125,12 +125,14 @@ def tuner(stored: str) -> Tuner:
     return commands_on(stored)
 
 
+@pytest.mark.slow
 def test_it_is_asked(tuner: Tuner) -> None:
     for options in ("history", "history --best", "runs", "show run:1", "show run:3", "export --trial 1"):
         done = tuner(*options.split())
         assert done.code == 0, (options, done.err)
 
 
+@pytest.mark.slow
 def test_its_interrupted_run_goes_on_to_its_end(tuner: Tuner) -> None:
     before = tuner("history", "--run", str(REPLAY), "--json").json
     assert tuner("tune", "--resume", str(REPLAY)).code == 0

@@ -15,6 +15,7 @@ pytestmark = [
 PAGE = ROOT / "docs" / "guides" / "c-library.md"
 
 
+@pytest.mark.slow
 def test_the_guide_is_followed_to_its_end(tmp_path: Path) -> None:
     printed = Guide(tmp_path).follow(blocks_of(PAGE.read_text()))
     assert printed.splitlines()[-2:] == ["small_matmul.c", "small_matmul.h"]

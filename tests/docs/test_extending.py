@@ -31,6 +31,7 @@ def files_of(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     return tuple(block for block in blocks if block.language not in ("sh", "text"))
 
 
+@pytest.mark.slow
 def test_a_strategy_is_found_tuned_and_exported(guide: Guide) -> None:
     guide.follow(GUIDES["A strategy"])
     records = [trial.record for trial in history(f"sqlite:///{guide.folder / OWN_DATABASE}") if trial.record]
@@ -41,6 +42,7 @@ def test_a_strategy_is_found_tuned_and_exported(guide: Guide) -> None:
     assert read_provenance(script, "best.mlir").strategy == "my_tiles"
 
 
+@pytest.mark.slow
 def test_a_knob_is_searched_and_bound(guide: Guide) -> None:
     shipped = guide.follow((Block("sh", "tuner space matmul 96x96x96 --json"),))
     guide.follow(files_of(GUIDES["A strategy"]))
@@ -52,16 +54,19 @@ def test_a_knob_is_searched_and_bound(guide: Guide) -> None:
     assert "tile_sizes [0, 0, 4]" in script.text
 
 
+@pytest.mark.slow
 def test_a_transform_op_is_called_by_a_script(tmp_path: Path) -> None:
     guide_in_copy(tmp_path).follow(GUIDES["A transform op"])
 
 
+@pytest.mark.slow
 def test_a_sampler_is_found_and_keeps_the_contract(tmp_path: Path) -> None:
     guide = guide_in_copy(tmp_path, *TESTS, "tests/samplers")
     printed = guide.follow(GUIDES["A sampler"])
     assert " passed" in printed
 
 
+@pytest.mark.slow
 def test_a_target_verifies_candidates_and_is_asked_for_by_name_alone(tmp_path: Path) -> None:
     guide = guide_in_copy(tmp_path, *TESTS, "tests/source_files.py", "tests/test_target_kinds.py")
     printed = guide.follow(GUIDES["A target"])

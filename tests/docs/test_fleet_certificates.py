@@ -64,6 +64,7 @@ def set_up(folder: Path, certificates: Path, port: int) -> None:
             shutil.chown(folder / name, "postgres", "postgres")
 
 
+@pytest.mark.slow
 def test_a_node_gets_in_by_its_certificate_and_as_nobody_else(port: int, certificates: Path) -> None:
     own = {
         "sslmode": "verify-full",

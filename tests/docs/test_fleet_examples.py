@@ -83,6 +83,7 @@ def fake_node(url: str) -> Iterator[None]:
             process.terminate()
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.usefixtures("fake_node")
 def test_the_page_tunes_on_the_fleet_and_asks_how_it_is(tuner: Tuner, url: str) -> None:
@@ -95,6 +96,7 @@ def test_the_page_tunes_on_the_fleet_and_asks_how_it_is(tuner: Tuner, url: str) 
     assert "fake device  fake" in asked.out
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_status_is_watched_until_ctrl_c(tuner: Tuner, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     waited = []
@@ -125,6 +127,7 @@ def test_a_node_is_drained_and_a_run_cancelled(tuner: Tuner, url: str) -> None:
     assert (cancelled.code, cancelled.out) == (0, f"took back 0 jobs of run {RUN}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_workers_are_at_work_until_they_are_drained(tuner: Tuner, url: str, tmp_path: Path) -> None:
     """Each example is a process, all of them at once; equal ones are one."""

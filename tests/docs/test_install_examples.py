@@ -138,6 +138,7 @@ def test_make_has_what_pages_name_and_types_what_its_tools_take() -> None:
             understood(Example("make", tuple(shlex.split(line)[1:])))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("line", [line for line in TYPED if re.match(r"none/bin/(ruff|mypy)\b", line)])
 def test_a_linter_takes_the_options(line: str) -> None:
     program, *arguments = shlex.split(line.removeprefix("none/bin/"))
@@ -148,6 +149,7 @@ def test_a_linter_takes_the_options(line: str) -> None:
     assert re.search(f"(unrecognized arguments:|unexpected argument) '?{NO_OPTION}", done.stderr)
 
 
+@pytest.mark.slow
 def test_programs_of_the_repository_take_the_options(tmp_path: Path) -> None:
     lines = (*shell_lines(), *TYPED)
     asked = dict.fromkeys(found["words"].strip() for found in map(MODULE.search, lines) if found)

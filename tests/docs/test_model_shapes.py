@@ -15,6 +15,7 @@ pytestmark = [
 PAGE = ROOT / "docs" / "guides" / "model-shapes.md"
 
 
+@pytest.mark.slow
 def test_the_guide_is_followed_to_its_end(tmp_path: Path) -> None:
     Guide(tmp_path).follow(blocks_of(PAGE.read_text()))
     page = (tmp_path / "report.html").read_text()

@@ -57,6 +57,7 @@ def done_without_error(tuner: Tuner, options: tuple[str, ...], stdin: str = "") 
     return done
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("options", RUN, ids=" ".join)
 def test_a_program_is_run_on_the_simulator_without_defects(tuner: Tuner, options: tuple[str, ...]) -> None:
     out = done_without_error(tuner, options).out
@@ -64,6 +65,7 @@ def test_a_program_is_run_on_the_simulator_without_defects(tuner: Tuner, options
     assert ("call    " in out, "equal   " in out) == ("--trace" in options, "--compare" in options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", LOWERED, ids=" ".join)
 def test_a_program_is_lowered_to_a_step(tuner: Tuner, options: tuple[str, ...]) -> None:
     text = done_without_error(tuner, options).out
@@ -72,6 +74,7 @@ def test_a_program_is_lowered_to_a_step(tuner: Tuner, options: tuple[str, ...]) 
         assert "checked 0 defects" in done_without_error(tuner, PIPED, text).out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", SHOWN)
 def test_a_page_shows_what_a_command_prints(tuner: Tuner, command: str) -> None:
     out = done_without_error(tuner, tuple(shlex.split(command)[1:])).out

@@ -47,6 +47,7 @@ def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
 
 
+@pytest.mark.slow
 def test_a_problem_is_tuned_exported_and_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,6 +64,7 @@ def test_a_problem_is_tuned_exported_and_called(
     assert names["c"][0] == names["problem"]  # what the fake kernel reports
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_a_module_is_compiled_called_and_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
@@ -77,6 +79,7 @@ def test_a_module_is_compiled_called_and_exported(tmp_path: Path, monkeypatch: p
     np.testing.assert_array_equal(tuner.load(tmp_path / "mlp")(names["x"].numpy()), names["y"].numpy())
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_a_program_is_compiled_and_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
@@ -108,6 +111,7 @@ def test_the_first_program_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(names["total"], np.full((64, 64), 128 + 96), rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 @pytest.mark.usefixtures("real")
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
@@ -125,12 +129,14 @@ def test_the_page_of_examples_shows_what_python_prints(capsys: pytest.CaptureFix
     assert capsys.readouterr().out == blocks[place + 1].text
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 @pytest.mark.usefixtures("real")
 def test_the_notebook_runs_from_top_to_bottom() -> None:
     assert run_notebook("own_kernel.ipynb")["c"].shape == (96, 96)
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 @pytest.mark.usefixtures("real")
 def test_the_notebook_of_a_pytorch_model_runs_from_top_to_bottom(capsys: pytest.CaptureFixture[str]) -> None:

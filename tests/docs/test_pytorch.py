@@ -21,6 +21,7 @@ PRINTED = [block.text for block in BLOCKS if block.language == "text"]
 (COMMAND,) = (block.text for block in BLOCKS if block.language == "sh")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(PRINTED)))
 def test_python_prints_what_the_page_says(number: int, tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", PYTHON[number]]
@@ -31,6 +32,7 @@ def test_python_prints_what_the_page_says(number: int, tmp_path: Path) -> None:
     assert ran.stdout.split() == PRINTED[number].split(), ran.stderr
 
 
+@pytest.mark.slow
 def test_the_command_explains_the_model(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(PYTHON[-1])
     command = [sys.executable, "-m", "tuner", *shlex.split(COMMAND)[1:]]

@@ -86,6 +86,7 @@ def test_every_comment_that_is_read_is_listed() -> None:
     assert [name for name, _, _ in documented_comments()] == read.split("|")
 
 
+@pytest.mark.slow
 def test_the_printed_documents_have_the_listed_keys(tmp_path: Path) -> None:
     run = Tuner(tmp_path / "results.db", fakes.composition())
     assert run("tune", "matmul", "64x64x64", "--trials", "4").code == 0

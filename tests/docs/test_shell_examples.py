@@ -45,6 +45,7 @@ def test_stock_mlir_opt_and_apply_run_an_exported_script(
     assert "linalg.matmul" not in applied.out
 
 
+@pytest.mark.slow
 def test_large_files_are_cut_and_joined(tmp_path: Path) -> None:
     wheels = tmp_path / "wheels"
     wheels.mkdir()

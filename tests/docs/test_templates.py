@@ -52,6 +52,7 @@ def test_a_panel_has_the_names_of_the_page() -> None:
     assert frozenset(re.findall(r"`(\w+)`", row)) == {"panels", "split", *partition}
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_a_strategy_of_ones_own_is_made_tested_tuned_and_exported(tmp_path: Path) -> None:
     guide_in_copy(tmp_path).follow(blocks_of(GUIDE))

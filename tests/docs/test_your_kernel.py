@@ -12,6 +12,7 @@ pytestmark = pytest.mark.mlir
 PAGE = ROOT / "docs" / "guides" / "your-kernel.md"
 
 
+@pytest.mark.slow
 def test_the_guide_is_followed_to_its_end(tmp_path: Path) -> None:
     printed = Guide(tmp_path).follow(blocks_of(PAGE.read_text()))
     assert printed == "(200, 100)\n"

@@ -103,6 +103,7 @@ def test_what_is_compiled_is_queued_for_timing_while_another_run_waits(
         assert (0, EVALUATE) in under_way(connection, runs[1])
 
 
+@pytest.mark.slow
 def test_each_run_of_a_group_is_driven_by_one_process_until_the_last_bench_is_closed(
     fleet: FleetRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,6 +119,7 @@ def test_each_run_of_a_group_is_driven_by_one_process_until_the_last_bench_is_cl
         bench.close()
 
 
+@pytest.mark.slow
 def test_a_group_of_which_another_process_drives_a_run_is_refused_whole(
     fleet: FleetRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:

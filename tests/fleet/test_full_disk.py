@@ -27,6 +27,7 @@ def little_disk_space(tmp_path: Path) -> tuple[str, ...]:
         pytest.skip(str(error))
 
 
+@pytest.mark.slow
 def test_a_node_whose_disk_fills_up_gives_the_job_back_and_ends(
     fleet_url: str, run: str, little_disk_space: tuple[str, ...]
 ) -> None:

@@ -77,6 +77,7 @@ def on_one_machine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
         return proposed(store, 1), trials(store, 1)
 
 
+@pytest.mark.slow
 def test_a_group_on_a_fleet_tries_and_finds_what_it_does_on_one_machine(
     url: str, on_one_machine: tuple[Any, Any]
 ) -> None:
@@ -96,6 +97,7 @@ def test_a_group_on_a_fleet_tries_and_finds_what_it_does_on_one_machine(
         assert connection.execute("SELECT count(*) FROM procrastinate_jobs").fetchone() == (0,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.1, 0.35, 0.6, 0.9])
 def test_a_killed_driver_is_followed_by_one_that_goes_on_trial_for_trial(
     url: str, on_one_machine: tuple[Any, Any], share: float
@@ -115,6 +117,7 @@ def test_a_killed_driver_is_followed_by_one_that_goes_on_trial_for_trial(
         assert [repeated(connection, each.run.uuid) for each in found.runs] == [0, 0, 0]
 
 
+@pytest.mark.slow
 def test_trials_of_a_group_go_to_all_its_devices_by_turns(url: str) -> None:
     with Store.open(url) as store:
         there = fleet_composition(composition(), FleetRequest(url, devices=2))
@@ -125,6 +128,7 @@ def test_trials_of_a_group_go_to_all_its_devices_by_turns(url: str) -> None:
     assert devices[0] == devices[2] != devices[1]
 
 
+@pytest.mark.slow
 def test_the_command_tunes_and_resumes_a_file_of_shapes_on_a_fleet(url: str, tmp_path: Path) -> None:
     shapes = tmp_path / "shapes.yaml"
     shapes.write_text(SHAPES)
@@ -144,6 +148,7 @@ def test_the_command_tunes_and_resumes_a_file_of_shapes_on_a_fleet(url: str, tmp
     assert [each["best"]["knobs"] for each in longer.json["problems"]] == best
 
 
+@pytest.mark.slow
 def test_an_interrupted_group_prints_how_it_goes_on_on_the_fleet(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +162,7 @@ def test_an_interrupted_group_prints_how_it_goes_on_on_the_fleet(
     assert " --fleet" in done.err
 
 
+@pytest.mark.slow
 def test_the_jobs_of_a_group_are_taken_back_together(url: str, tmp_path: Path) -> None:
     with Store.open(url) as store, session(url) as connection:
         group = begun(store, composition(), Interruption()).group
@@ -167,6 +173,7 @@ def test_the_jobs_of_a_group_are_taken_back_together(url: str, tmp_path: Path) -
         assert all(under_way(connection, run.uuid) == set() for run in group.runs)
 
 
+@pytest.mark.slow
 def test_no_node_for_the_target_is_refused_before_a_group_is_stored(url: str, tmp_path: Path) -> None:
     shapes = tmp_path / "shapes.yaml"
     shapes.write_text(SHAPES)

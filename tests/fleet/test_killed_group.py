@@ -22,6 +22,7 @@ GIVE_UP_S = 120.0
 SHAPES = "- {shape: 16x32x16, count: 3}\n- {shape: 1x48x32, layout: nt}\n- {shape: 2x8x16x8, dtype: f64}\n"
 
 
+@pytest.mark.slow
 def test_a_group_whose_driver_is_killed_goes_on_with_its_trials(fleet_url: str, tmp_path: Path) -> None:
     shapes = tmp_path / "shapes.yaml"
     shapes.write_text(SHAPES)

@@ -82,6 +82,7 @@ def naming(phrase: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.usefixtures("postgres_server")  # skipped where none can be
 def test_a_killed_demo_leaves_nothing(short_folder: Path) -> None:

@@ -9,6 +9,7 @@ from tuner.fleet.local_nodes import LocalNodes
 pytestmark = pytest.mark.postgres
 
 
+@pytest.mark.slow
 def test_a_node_that_cannot_work_is_reported_of_and_none_is_left(shared_url: str, tmp_path: Path) -> None:
     with LocalNodes(shared_url, TARGET, tmp_path) as nodes:
         nodes.start("idler")

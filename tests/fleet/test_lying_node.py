@@ -46,6 +46,7 @@ def refused(tuned: TunedRun, url: str) -> dict[int, str]:
     }
 
 
+@pytest.mark.slow
 def test_trials_of_a_node_that_lies_once_about_each_are_those_of_an_undisturbed_run(
     empty_url: str, tmp_path: Path
 ) -> None:
@@ -61,6 +62,7 @@ def test_trials_of_a_node_that_lies_once_about_each_are_those_of_an_undisturbed_
         assert dict(done.fetchall()) == {"compile": 2 * len(LIES), "evaluate": 2 * len(LIES)}
 
 
+@pytest.mark.slow
 def test_a_trial_that_every_outcome_lies_about_is_a_failure_and_the_others_stay(
     empty_url: str, tmp_path: Path
 ) -> None:

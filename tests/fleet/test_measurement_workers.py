@@ -40,6 +40,7 @@ def pid(workers: MeasurementWorkers, m: int, children: BenchChildren = CHILDREN)
     return child.pid
 
 
+@pytest.mark.slow
 def test_a_problem_keeps_its_process(workers: MeasurementWorkers) -> None:
     first = filled(workers)
     assert len(set(first)) == KEPT
@@ -55,6 +56,7 @@ def test_one_problem_more_takes_over_the_process_that_was_idle_for_longest(
     assert pid(workers, 2) == first[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changed",
     [

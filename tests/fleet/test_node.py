@@ -34,6 +34,7 @@ def test_a_node_without_package_does_not_begin() -> None:
         run_node("postgresql://nobody@nowhere/none", asking, FAKE.outcomes, print)
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_node_goes_on_after_a_heartbeat_in_vain_and_ends_at_the_second_ctrl_c(
     brief_url: str, run: str

@@ -34,6 +34,7 @@ def tune(
     return begin(chosen, composition or parts(), store, Interruption()).run.id
 
 
+@pytest.mark.slow
 def test_an_entry_per_problem_of_the_best_trial(store: Store) -> None:
     tune(store, LARGE)
     tune(store, SMALL, trials=3)
@@ -49,12 +50,14 @@ def test_an_entry_per_problem_of_the_best_trial(store: Store) -> None:
     assert small.median_s == pytest.approx(fakes.BEST_S)
 
 
+@pytest.mark.slow
 def test_a_baseline_timed_alone_has_no_time_in_the_entry(store: Store) -> None:
     tune(store, composition=parts(bench=fakes.bench_without_baseline))
     (entry,) = library_entries(store, parts()).entries
     assert (entry.baseline, entry.baseline_s) == ("FakeBLAS 1.0", None)
 
 
+@pytest.mark.slow
 def test_only_the_runs_that_are_named_count(store: Store) -> None:
     first, _ = tune(store, SMALL, trials=3), tune(store, SMALL)
     other = tune(store, LARGE)
@@ -62,6 +65,7 @@ def test_only_the_runs_that_are_named_count(store: Store) -> None:
     assert [store.trial(entry.trial).run for entry in found] == [other, first]
 
 
+@pytest.mark.slow
 def test_a_run_without_a_time_is_noted(store: Store) -> None:
     failed = tune(store, LARGE, composition=parts(bind=lambda *_: fakes.failing_bind), trials=2)
     found = library_entries(store, parts(), TaskQuery(), (tune(store, SMALL), failed))
@@ -69,6 +73,7 @@ def test_a_run_without_a_time_is_noted(store: Store) -> None:
     assert found.notes == (f"run {failed}: {LARGE.key}: no successful trial that fits the options",)
 
 
+@pytest.mark.slow
 def test_conditions_narrow_the_problems(store: Store) -> None:
     tune(store, LARGE)
     tune(store, SMALL)
@@ -78,6 +83,7 @@ def test_conditions_narrow_the_problems(store: Store) -> None:
     assert (entry.problem, entry.threads) == (SMALL, 2)
 
 
+@pytest.mark.slow
 def test_a_fastest_script_with_custom_ops_gives_way_to_the_best_without(store: Store) -> None:
     tune(store, SMALL, parts(bind=lambda *_: fakes.bind_with_custom_op))
     (fastest,) = library_entries(store, parts()).entries
@@ -91,6 +97,7 @@ def test_a_fastest_script_with_custom_ops_gives_way_to_the_best_without(store: S
     assert note.endswith("it takes +100.0% time (95 % interval +100.0% .. +100.0%)")
 
 
+@pytest.mark.slow
 def test_a_problem_without_a_stock_script_is_left_out_and_named(store: Store) -> None:
     only_fastest = fakes.plan({"x": (7,)})
     tune(store, SMALL, parts(bind=lambda *_: fakes.bind_with_custom_op, plan=only_fastest))
@@ -113,6 +120,7 @@ def test_nothing_measured_is_one_line(store: Store) -> None:
         library_entries(store, parts(), runs=(9,))
 
 
+@pytest.mark.slow
 def test_results_of_a_gpu_are_refused(store: Store) -> None:
     run = tune(store, target=TargetName("cuda", "sm_90"))
     with pytest.raises(UsageError, match=f"run {run}: a library has schedules for a CPU, not for cuda:sm_90"):
@@ -123,6 +131,7 @@ def test_results_of_a_gpu_are_refused(store: Store) -> None:
         library_entries(store, parts(), replace(ONE_THREAD, target="cuda"))
 
 
+@pytest.mark.slow
 def test_a_library_is_of_one_machine(store: Store) -> None:
     elsewhere = replace(parts(machine=lambda _: fakes.OTHER_MACHINE), machine=lambda: fakes.OTHER_MACHINE)
     there = tune(store, SMALL, elsewhere)
@@ -135,6 +144,7 @@ def test_a_library_is_of_one_machine(store: Store) -> None:
     assert [entry.problem for entry in named.entries] == [SMALL]
 
 
+@pytest.mark.slow
 def test_problems_that_a_program_cannot_tell_apart_are_refused(store: Store) -> None:
     runs = tune(store, SMALL), tune(store, replace(SMALL, align="64"))
     with pytest.raises(

@@ -22,6 +22,7 @@ def verified(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tuner.database
 
 
+@pytest.mark.slow
 def test_the_first_that_was_verified_is_taken_with_a_note_where_nothing_was_timed(verified: Path) -> None:
     with Store.open(str(verified)) as store:
         found = gpu_entries(store, TaskQuery(target="simulator"))
@@ -41,6 +42,7 @@ def test_runs_that_are_not_named_do_not_count(verified: Path) -> None:
             gpu_entries(store, TaskQuery(target="cuda"), (1,))
 
 
+@pytest.mark.slow
 def test_a_trial_that_was_timed_is_taken_before_those_that_were_verified(tmp_path: Path) -> None:
     tuner = Tuner(tmp_path / "results.db", fakes.composition())
     assert tuner(*TUNE).code == 0

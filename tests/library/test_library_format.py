@@ -112,6 +112,7 @@ def run(function: ProgramFunction, code: JittedModule) -> tuple[Array, Array]:
     return arrays[-1], wanted
 
 
+@pytest.mark.slow
 def test_every_function_equals_numpy(applied: str) -> None:
     with interpreter.new_context(), ir.Location.unknown():
         code = lowered(interpreter.parse(applied, "applied"))
@@ -188,6 +189,7 @@ def test_what_no_library_can_have_is_left_out_with_a_note() -> None:
         suitable(LibraryEntries((wrong,), ("before",)))
 
 
+@pytest.mark.slow
 def test_the_cost_of_each_entry_is_in_the_header() -> None:
     (file,) = library_format.write_library(ENTRIES[1:2])
     lines = [line for line in file.content.decode().splitlines() if line.startswith("// ")]

@@ -22,6 +22,7 @@ def library(name: str, *entries: object) -> LibraryText:
     return LibraryText(name, library_text(entries))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_the_faster_of_two_stays(is_turned: bool) -> None:
     slow, fast = library("slow.mlir", SLOW, entry(OTHER)), library("fast.mlir", FAST)

@@ -22,6 +22,7 @@ numba_cuda_mlir.nothing
 """
 
 
+@pytest.mark.slow
 def test_the_wheels_front_end_is_there_for_who_asks_and_not_before() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     before, after = done.stdout.splitlines()

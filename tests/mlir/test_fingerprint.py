@@ -118,6 +118,7 @@ def read_anew(sources: Sources, package: Path) -> str:
     return sources_sha256(sources, package)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("kind", ALL)
 def test_whatever_the_compile_step_imports_is_in_the_fingerprint(kind: str) -> None:
     assert needed_by(ENTRIES[kind]) - hashed(ALL[kind]) - MAKES_NO_CODE == set()
@@ -129,6 +130,7 @@ def test_nothing_is_excused_that_is_not_imported() -> None:
     assert MAKES_NO_CODE.isdisjoint(hashed(SIMULATOR_SOURCES) | hashed(CPU_SOURCES))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("kind", ALL)
 def test_one_byte_of_any_file_that_makes_code_changes_the_fingerprint(kind: str, sample: Path) -> None:
     before = read_anew(ALL[kind], sample)
@@ -145,6 +147,7 @@ def test_what_targets_share_is_in_the_fingerprint_of_each(path: str) -> None:
     assert all(path in hashed(sources) for sources in ALL.values())
 
 
+@pytest.mark.slow
 def test_host_programs_are_in_no_fingerprint_nor_is_the_place_of_the_package(copy: Path) -> None:
     for folder in ("programs", "scripts/schedule"):
         for path in (copy / folder).rglob("*.py"):

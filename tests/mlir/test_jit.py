@@ -41,6 +41,7 @@ def test_values_go_in_and_a_result_comes_out() -> None:
     assert place.value == 7
 
 
+@pytest.mark.slow
 def test_compiled_code_lives_as_long_as_its_module() -> None:
     code = JittedModule(SUM, ("sum",))
     for _ in range(3):

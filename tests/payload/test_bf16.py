@@ -104,6 +104,7 @@ def test_nan_fills_any_type(dtype: "np.dtype[np.generic]") -> None:
     assert np.isnan(array.astype(np.float64)).all()
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 def test_without_ml_dtypes_the_same_inputs_are_drawn_and_compared(layout: str) -> None:
     from tuner.core.problem import Matmul

@@ -196,6 +196,7 @@ def require_right(report: ProgramReport) -> None:
     assert not report.reports
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("way", "order"), [(way, order) for way in WAYS for order in one_order(way)])
 def test_memory_lives_until_the_kernel_has_read_it(way: str, order: str) -> None:
     before, load = WAYS[way]

@@ -104,6 +104,7 @@ def compiled(threads: int = 1) -> GroupedImage:
     return found
 
 
+@pytest.mark.slow
 def test_each_layer_is_one_group_with_a_schedule() -> None:
     groups = compiled().code.groups
     assert [each.kind for each in groups] == [CONTRACTION, CONTRACTION]
@@ -111,6 +112,7 @@ def test_each_layer_is_one_group_with_a_schedule() -> None:
         assert {each.strategy for each in groups} <= STRATEGIES
 
 
+@pytest.mark.slow
 def test_a_quantized_program_gives_what_numpy_gives() -> None:
     x = bytes_of(5, M, K)
     program = tuner.compile_program(TEXT, target="cpu")
@@ -118,6 +120,7 @@ def test_a_quantized_program_gives_what_numpy_gives() -> None:
         np.testing.assert_allclose(program(x), expected(x), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_without_dot_products_of_bytes_layers_are_loops_and_say_so() -> None:
     plain = replace(describe_machine(), has_vnni=False, has_amx_int8=False, processor="Plain processor")
     found = compile_groups(TEXT, None, plain)
@@ -138,6 +141,7 @@ def test_a_layer_counts_by_the_peak_of_what_it_multiplies() -> None:
     assert [each.element for each in compiled().code.groups] == ["i8", "i8"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [2, 3])
 def test_several_threads_give_the_bits_of_one(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(useful_threads, "LEAST_S", 0.0)

@@ -20,6 +20,7 @@ def behind(name: str, token: str, kernel: str, *names: str) -> str:
     return f"%{name} = {made}"
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_loop_carries_a_token(form: str) -> None:
     text = payload(

@@ -58,6 +58,7 @@ def arguments_of(program: SharedProgram) -> tuple[Any, ...]:
     return arrays
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_the_interpretation_gives_what_numpy_gives_and_so_does_the_simulator(program: SharedProgram) -> None:
     arguments = arguments_of(program)
@@ -67,6 +68,7 @@ def test_the_interpretation_gives_what_numpy_gives_and_so_does_the_simulator(pro
     assert [one.verdict for one in compare(code, found, (on_host,))] == ["equal"]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("program", "change"), MUTATIONS, ids=[f"{program.name}, {change[1]}" for program, change in MUTATIONS]
 )

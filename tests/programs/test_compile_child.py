@@ -17,6 +17,7 @@ compile_child = pytest.importorskip("tuner.programs.compile_child")
 RIGHT = "func.func @f(%a: memref<4xf32>) { return }"
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("payload", "reason"),
     [("{segfault", "killed by SIGSEGV"), ("{abort", "killed by SIGABRT"), ("{hang", "timed out")],
@@ -46,6 +47,7 @@ def test_programs_of_a_thread_share_a_child() -> None:
     assert compile_child.CHILDREN.of_this_thread().child is child is not None
 
 
+@pytest.mark.slow
 def test_a_forked_process_compiles_with_a_child_of_its_own() -> None:
     def compile_and_report(reports: Any) -> None:
         try:

@@ -70,6 +70,7 @@ def test_a_payload_with_control_flow_is_compiled_as_a_whole() -> None:
     assert "index is no tensor" in program.why_no_groups
 
 
+@pytest.mark.slow
 def test_run_says_why_a_program_is_computed_as_a_whole(tmp_path: Path) -> None:
     (tmp_path / "loop.mlir").write_text(LOOP)
     run = Tuner(tmp_path / "results.db", real_composition())
@@ -82,6 +83,7 @@ def test_run_says_why_a_program_is_computed_as_a_whole(tmp_path: Path) -> None:
     assert "--explain cannot be combined with target simulator" in refused.err
 
 
+@pytest.mark.slow
 def test_run_shows_groups_as_a_table_and_how_to_tune_them(tmp_path: Path) -> None:
     (tmp_path / "linear.mlir").write_text(LINEAR)
     run = Tuner(tmp_path / "results.db", real_composition())
@@ -95,6 +97,7 @@ def test_run_shows_groups_as_a_table_and_how_to_tune_them(tmp_path: Path) -> Non
     assert following.startswith("next    tuner tune ")
 
 
+@pytest.mark.slow
 def test_run_explains_each_group(tmp_path: Path) -> None:
     (tmp_path / "linear.mlir").write_text(LINEAR)
     run = Tuner(tmp_path / "results.db", real_composition())

@@ -187,6 +187,7 @@ def test_a_file_is_read_in_a_child_process(tmp_path: Path) -> None:
     assert (len(problems), left_out) == (8, ())
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("text", "message"),
     [

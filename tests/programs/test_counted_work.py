@@ -14,6 +14,7 @@ pytestmark = pytest.mark.mlir
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+@pytest.mark.slow
 def test_counted_is_what_a_call_does() -> None:
     softmax = (EXAMPLES / "softmax.mlir").read_text()
     for text, shapes in (

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tests.db.test_groups import SUMMARY
 from tuner.core.explained_group import ExplainedGroup
 from tuner.core.reliability import RELIABLE, unreliable
@@ -13,12 +15,14 @@ FIRST = ExplainedGroup(SUMMARY, 6e-6, reliability=RELIABLE)
 SECOND = ExplainedGroup(replace(SUMMARY, kind="rows"), 2e-6, reliability=RELIABLE)
 
 
+@pytest.mark.slow
 def test_reliable_times_have_shares_of_the_whole_and_of_the_roofline() -> None:
     first, second = with_shares((FIRST, SECOND), describe_machine(), 8e-6)
     assert (first.share, second.share) == (0.75, 0.25)
     assert first.roofline is not None
 
 
+@pytest.mark.slow
 def test_a_part_that_takes_longer_than_the_whole_is_unreliable_and_nothing_has_a_share() -> None:
     """Measured: 75.21 us and 39.74 us for parts of a program of 11.55 us."""
     parts = (replace(FIRST, time_s=75.21e-6), replace(SECOND, time_s=39.74e-6))
@@ -29,6 +33,7 @@ def test_a_part_that_takes_longer_than_the_whole_is_unreliable_and_nothing_has_a
     assert [(each.share, each.roofline) for each in found] == [(None, None)] * 2
 
 
+@pytest.mark.slow
 def test_one_disturbed_group_leaves_the_others_without_a_share() -> None:
     disturbed = replace(SECOND, reliability=unreliable("the reference kernel drifted by 34%: load"))
     found = with_shares((FIRST, disturbed), describe_machine(), 8e-6)

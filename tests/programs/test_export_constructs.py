@@ -98,6 +98,7 @@ FLOATS: dict[str, tuple[str, Reference]] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("element", ["f32", "f64"])
 @pytest.mark.parametrize("name", FLOATS)
@@ -331,6 +332,7 @@ DEPTHWISE = """func.func @main(%x: tensor<1x3x9x9xf32>, %w: tensor<3x3x3xf32>) -
 }"""
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2), (2, 3)])
 def test_depthwise_convolutions_have_strides_and_dilations(stride: int, dilation: int, target: str) -> None:

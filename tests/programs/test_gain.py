@@ -9,6 +9,7 @@ from tuner.programs.service import time_pair
 PROGRAM = Path("examples/two_matmuls.mlir")
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_a_program_and_its_loops_are_timed_interleaved_while_the_machine_is_watched() -> None:
     request = ProgramRequest(PROGRAM.read_text(), TargetName("cpu"))

@@ -82,6 +82,7 @@ def reduced(ufunc: Any, x: Any, size: int) -> Any:
     return np.repeat(total, size).reshape(x.shape).astype(x.dtype)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("element", DTYPES)
 def test_reductions_of_a_block_of_subgroups_and_of_clusters(element: str) -> None:
     ufuncs = OF_FLOATS if element in FLOATS else OF_INTEGERS
@@ -111,6 +112,7 @@ def test_a_vector_is_reduced_by_its_elements() -> None:
     np.testing.assert_array_equal(y, reduced(np.add, x, 32))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("order", ORDERS)
 def test_reductions_in_loops_and_branches(order: str) -> None:
     body = """%zero = arith.constant 0.0 : f32 %is_second = arith.cmpi eq, %bx, %c1 : index
@@ -135,6 +137,7 @@ def test_reductions_in_loops_and_branches(order: str) -> None:
     np.testing.assert_array_equal(y, np.repeat([[largest[0]], [64 * largest[1]]], 64, 1))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("threads", [1, 5, 31, 33, 40, 64])
 def test_blocks_whose_last_warp_is_not_whole(threads: int) -> None:
     body = f"%r = gpu.all_reduce add %v uniform {{}} : (i32) -> (i32) {store('%r', 'i32')}"
@@ -144,6 +147,7 @@ def test_blocks_whose_last_warp_is_not_whole(threads: int) -> None:
     np.testing.assert_array_equal(y[:, :threads], np.repeat(x[:, :threads].sum(1, keepdims=True), threads, 1))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("element", DTYPES)
 def test_shuffles_of_every_size(element: str) -> None:
     bodies = {
@@ -182,6 +186,7 @@ PROCESSORS = [
 ]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("high", ["%c8", "%n"])
 @pytest.mark.parametrize(("first", "second"), PROCESSORS)
 def test_loops_that_are_mapped_to_processors(first: str, second: str, high: str) -> None:

@@ -39,6 +39,7 @@ def run(target: str, text: str, *arguments: str) -> tuple[str, ...]:
     return tuple(each.verdict for each in run_program(options).comparisons)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("count", [9, 2000, 2000000])
 def test_a_write_beyond_an_argument_is_refused_with_its_line(target: str, count: int) -> None:

@@ -48,6 +48,7 @@ def reversed_rows(x: Any) -> Any:
     return x[:, ::-1]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("kind", ["alloc", "alloca"])
 def test_shared_memory_in_every_spelling(space: str, kind: str) -> None:
@@ -69,6 +70,7 @@ def test_shared_memory_next_to_attributions_and_memory_of_the_host(order: str) -
     check(text, lambda x: 2 * x + x[:, ::-1] + 3, 3.0, order=order)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("space", PRIVATE_SPACES)
 @pytest.mark.parametrize("kind", ["alloc", "alloca"])
 def test_a_threads_own_memory_first_in_the_kernel_and_in_a_loop(space: str, kind: str) -> None:
@@ -89,6 +91,7 @@ def test_a_threads_own_memory_first_in_the_kernel_and_in_a_loop(space: str, kind
     check(program(body), lambda x: x * (1 + np.arange(64) % 4).astype(np.float32))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("order", ORDERS)
 def test_shared_memory_in_loops_and_branches_without_deallocations(order: str) -> None:
     shared = "memref<64xf32, 3>"

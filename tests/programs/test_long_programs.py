@@ -39,6 +39,7 @@ def chain(count: int) -> str:
     )
 
 
+@pytest.mark.slow
 def test_a_chain_of_a_thousand_operations_becomes_groups_and_is_right() -> None:
     compiled = compile_and_check(ProgramRequest(chain(1000), TARGETS["cpu"]))
     assert compiled.image is not None

@@ -58,6 +58,7 @@ def reads_again(text: str) -> bool:
         return bool(parse_with_gpux(text, "lowered").operation.verify())
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("step", [step for step in STEPS if step != "ptx"])
 @pytest.mark.parametrize("name", ["two_matmuls", "softmax"])
 def test_each_step_reads_again(name: str, step: LoweringStep) -> None:
@@ -91,6 +92,7 @@ def test_the_form_of_the_hosts_code_may_be_chosen() -> None:
     assert "mgpuStreamCreate" not in lowered(HOST_READS, "llvm")
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("step", ["device-memory", "async", "gpux"])
 def test_what_was_lowered_runs_to_the_same_results(step: LoweringStep) -> None:
     import tuner
@@ -109,6 +111,7 @@ def test_what_was_lowered_runs_to_the_same_results(step: LoweringStep) -> None:
             assert array.tolist() == [8.0, 16.0, 24.0, 32.0]
 
 
+@pytest.mark.slow
 def test_gpux_of_matmuls_runs_to_the_same_results() -> None:
     import tuner
 

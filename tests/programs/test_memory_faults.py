@@ -56,6 +56,7 @@ def loaded(text: str, written: list[str]) -> Iterator[Any]:
         yield DeviceFunction(code, SimulatedDevice("sm_90", order), written.append)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", FAULTS)
 def test_memory_out_of_reach_is_a_fault(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_lowering, "mixes_memory", lambda *_, **__: False)

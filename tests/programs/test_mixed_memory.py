@@ -20,6 +20,7 @@ def copied(target: str, source: str) -> str:
     return f"gpu.memcpy %{target}, %{source} : {BUFFER}, {BUFFER}"
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("form", FORMS)
 def test_host_arguments_next_to_device_memory_are_copied(form: str) -> None:
     text = payload(

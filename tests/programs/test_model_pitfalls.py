@@ -59,6 +59,7 @@ def test_products_are_fused_multiply_adds_also_without_an_epilogue(epilogue: str
     assert "llvm.fmul" not in code
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("k", "wanted"),
     [

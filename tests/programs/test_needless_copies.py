@@ -18,6 +18,7 @@ def test_an_output_that_a_kernel_overwrites_is_not_uploaded() -> None:
     assert uploads(payload(launched("twice", "a", "b"))) == 1
 
 
+@pytest.mark.slow
 def test_an_output_that_a_fill_or_a_map_overwrites_is_not_uploaded() -> None:
     assert uploads(payload(f"linalg.fill ins(%one : f32) outs(%b : {BUFFER})", launched("inc", "b"))) == 0
     assert uploads(payload(f"linalg.abs ins(%a : {BUFFER}) outs(%b : {BUFFER})")) == 1

@@ -38,6 +38,7 @@ def test_chains_of_a_loop_go_on_without_events() -> None:
     assert len(streams) == 2
 
 
+@pytest.mark.slow
 def test_two_matmuls_of_each_iteration_go_on_without_events() -> None:
     text = f"""func.func @main(%a: {SQUARE}, %b: {SQUARE}, %c: {SQUARE}, %d: {SQUARE}, %n: index) {{
       %c0 = arith.constant 0 : index
@@ -83,6 +84,7 @@ def test_chains_that_the_author_carries_by_tokens_go_on_without_events() -> None
     assert (calls["record"], calls["synchronize"]) == (0, 0)
 
 
+@pytest.mark.slow
 def test_memory_of_an_iteration_joins_no_chains() -> None:
     """Each chain has a buffer of its own, which is new in every iteration."""
     chains = [

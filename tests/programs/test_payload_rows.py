@@ -43,6 +43,7 @@ def outcomes(row: Row) -> list[tuple[Any, ...]]:
     return found
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("row", [row for row in ROWS if not row.refusal], ids=lambda row: row.name)
 def test_a_payload_computes_what_it_says(row: Row) -> None:
     for found in outcomes(row):

@@ -55,6 +55,7 @@ def request(failure: str, target: str) -> ProgramRequest:
     return ProgramRequest(PROGRAM.format(failure=failure), TargetName.parse(target), is_timed=False)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("target", ["simulator:sm_90", "cpu"])
 @pytest.mark.parametrize(("failure", "reason"), [(ASSERTION, "'it is wrong'"), (FAULT, BEYOND)])
 def test_what_was_printed_is_kept(failure: str, reason: str, target: str) -> None:
@@ -66,6 +67,7 @@ def test_what_was_printed_is_kept(failure: str, reason: str, target: str) -> Non
     assert "".join(printed) == EXPECTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["simulator:sm_90", "cpu"])
 def test_a_loop_without_end_is_stopped_by_a_limit(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from tuner.programs.service import run_program
@@ -80,6 +82,7 @@ def test_a_loop_without_end_is_stopped_by_a_limit(target: str, monkeypatch: pyte
     assert "".join(printed) == EXPECTED
 
 
+@pytest.mark.slow
 def test_the_process_that_ran_the_program_hands_on_what_it_printed() -> None:
     from tuner.programs.service import run_in_child
 

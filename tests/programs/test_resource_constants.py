@@ -84,6 +84,7 @@ def ran(target: str, text: str, *arguments: Any) -> Any:
         assert not device.reports
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("element", DTYPES)
 def test_constants_of_each_type_are_those_of_the_file(target: str, element: str) -> None:
@@ -101,6 +102,7 @@ def test_a_name_may_have_any_characters(target: str) -> None:
     np.testing.assert_array_equal(ran(target, text, argument), constant + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "size"), [("cpu", 544), ("simulator", 40)])  # 544: more than a megabyte
 def test_a_weight_is_multiplied_with_as_it_is_and_turned(target: str, size: int) -> None:
     rng = np.random.default_rng(2)

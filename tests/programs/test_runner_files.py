@@ -33,6 +33,7 @@ CASES = [
 ]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("path", "order"), CASES, ids=[f"{path.stem}-{order}" for path, order in CASES])
 def test_a_program_prints_what_it_says(path: Path, order: str) -> None:
     from tuner.programs.service import run_program

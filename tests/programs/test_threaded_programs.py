@@ -234,6 +234,7 @@ def results(function: Any, inputs: list[np.ndarray]) -> list[bytes]:
     return [each.tobytes() for each in (found if isinstance(found, tuple) else (found,))]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_kind_of_group_gives_the_bits_of_one_thread(name: str, threads: int) -> None:
@@ -288,6 +289,7 @@ print(program.code.threads, "numba_cuda_mlir" in sys.modules)
 """
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("given", "threads"), [((), 3), (("2",), 2), (("1",), 1)])
 def test_an_exported_program_runs_on_its_threads_without_a_compiler_and_the_process_ends(
     tmp_path: Path, given: tuple[str, ...], threads: int

@@ -110,6 +110,7 @@ def test_the_program_is_timed_against_itself_without_scripts(store: Store) -> No
     ]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("pair", "reason"),
     [

@@ -53,6 +53,7 @@ def traced(code: Any, *arguments: Any, order: str = "fifo") -> tuple[list[str], 
     return trace, result
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("form", FORMS)
 def test_the_asynchronous_matmul_gives_what_numpy_gives(form: str) -> None:
     program = compiled("async_matmul", form=form, order="lifo")
@@ -78,6 +79,7 @@ def rms_norm(x: Any) -> Any:
     return wide / np.sqrt(np.mean(wide**2, 1, keepdims=True) + 1e-6)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("name", "function", "dtype", "shapes", "rtol"),
     [
@@ -112,6 +114,7 @@ def loaded(code: Any, order: str = "fifo") -> Any:
 INPUTS = arrays((64, 128), (128, 64), (64, 96), (96, 64))
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("order", ["lifo", "random"])
 def test_two_matmuls_run_on_two_streams_that_join_before_the_sum(order: str) -> None:
     a, b, c, d = INPUTS
@@ -250,6 +253,7 @@ def test_gpux_on_the_callers_stream_gives_what_numpy_gives() -> None:
     assert program.device.reports == ()
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=20, suppress_health_check=HEALTH, derandomize=True)
 @hypothesis.given(host_programs(), st.sampled_from(FORMS), st.sampled_from(ORDERS))
 def test_random_programs_do_the_same_on_the_device_and_on_the_host(

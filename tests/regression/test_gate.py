@@ -83,6 +83,7 @@ def test_other_code_that_is_as_fast_passes(entry: GateEntry) -> None:
     assert found.status.passes
 
 
+@pytest.mark.slow
 def test_a_slowdown_that_is_neither_shown_nor_ruled_out_passes_as_unclear(entry: GateEntry) -> None:
     found = check_entry(changed(x=8), entry, SlowdownLimits(tolerated=2.0, excluded=0.5))
     assert found.status is GateStatus.UNCLEAR

@@ -64,6 +64,7 @@ def test_code_as_fast_as_recorded_passes_however_fast_the_machine_is_today(
     assert found.slowdown.median == pytest.approx(0.0)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("machine", [0.7, 1.0, 1.3])
 def test_slower_code_is_found_however_fast_the_machine_is_today(script: str, machine: float) -> None:
     found = check(script, Day(kernel=1.05 * machine, library=machine, anchor=machine))
@@ -82,6 +83,7 @@ def test_on_a_busy_machine_nothing_is_said_of_the_time(script: str, kernel: floa
     assert not found.finding.passes
 
 
+@pytest.mark.slow
 def test_sessions_that_a_short_load_disturbs_are_left_out(script: str) -> None:
     found = check(script, Day(waited=0.5, disturbed_every=3))
     assert (found.finding, found.sessions) == (CheckFinding.NOT_SLOWER, LEAST_SESSIONS)
@@ -96,6 +98,7 @@ def test_some_quiet_sessions_of_a_busy_machine_do_not_show_a_slowdown(script: st
     assert f"{LEAST_DISTURBED} of {LEAST_DISTURBED + found.sessions} sessions were disturbed" in found.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "day",
     [Day(kernel=1.2, library=1.2), Day(library=0.8), Day(kernel=1.2, anchor=1.2)],
@@ -107,6 +110,7 @@ def test_references_that_disagree_are_no_slowdown(script: str, day: Day) -> None
     assert found.reason.startswith("the baseline library and the reference kernel disagree")
 
 
+@pytest.mark.slow
 def test_times_too_noisy_to_decide_end_at_a_limit(script: str) -> None:
     found = check(script, Day(kernel=1.03, spread=0.04))
     assert (found.finding, found.sessions) == (CheckFinding.CANNOT_TELL, SESSIONS_LIMIT)
@@ -137,6 +141,7 @@ def test_a_script_is_timed_with_the_library_that_it_was_compared_with(script: st
         )
 
 
+@pytest.mark.slow
 def test_another_library_does_not_show_a_slowdown(script: str) -> None:
     found = check(script, Day(kernel=1.2, library_name="FakeBLAS 2.0"))
     assert found.finding is CheckFinding.CANNOT_TELL
@@ -169,6 +174,7 @@ def test_a_recorded_time_that_is_no_basis_is_not_compared_with(
     assert bool(found.hint) is is_to_record
 
 
+@pytest.mark.slow
 def test_noise_of_the_recorded_round_is_no_slowdown(script: str) -> None:
     round_ = read_provenance(script, "best.mlir").round
     assert round_ is not None
@@ -204,6 +210,7 @@ def test_a_limit_is_three_points_above_what_is_never_called_slower(
     assert found.excluded == pytest.approx(excluded)
 
 
+@pytest.mark.slow
 def test_a_larger_limit_lets_a_smaller_slowdown_pass(script: str) -> None:
     provenance, text = read_provenance(script, "best.mlir"), without_header(script)
     smaller = checked(composition(Day(kernel=1.05)), provenance, text, limits_of(0.1))

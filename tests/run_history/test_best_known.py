@@ -13,6 +13,7 @@ from tuner.tuning.target_kind import TargetStatus
 PROBLEM = Matmul(8, 8, 8)
 
 
+@pytest.mark.slow
 def test_the_best_over_runs_is_the_answer_of_the_better_run(store: Store) -> None:
     begin(fakes.settings(trials=1, sampler="exhaustive"), fakes.composition(), store, Interruption())
     good = begin(

@@ -44,6 +44,7 @@ def test_the_fastest_script_without_custom_ops_comes_with_its_slowdown(store: St
     assert found.compared.longer_interval == pytest.approx((1.0, 1.0))
 
 
+@pytest.mark.slow
 def test_another_runs_script_is_taken_where_it_is_faster_and_told_to_be_of_another_round(
     store: Store,
 ) -> None:

@@ -162,6 +162,7 @@ FAST, SLOW, EARLY = Tried(8), Tried(12), Tried(7, is_complete=False)
 LOST = Past(0, 1, (FAST, SLOW), (Round((None, 0), 0.01, False),))  # its fastest took no part in the finals
 
 
+@pytest.mark.slow
 @EXAMPLES
 @example(history=[LOST, Past(0, 1, (Tried(10),), is_other=True), Past(0, 1, (EARLY,)), Past(1, 2, (EARLY,))])
 @given(history=histories)

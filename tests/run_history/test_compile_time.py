@@ -21,6 +21,7 @@ from tuner.tuning.parts.real import real_composition
 pytestmark = pytest.mark.mlir
 
 
+@pytest.mark.slow
 def test_the_passes_of_a_verified_trial_are_timed(tmp_path: Path) -> None:
     database = tmp_path / "results.db"
     run = tuner.tune(tuner.Matmul(32, 32, 32), "simulator", trials=1, workers=1, db=database)

@@ -60,6 +60,7 @@ def test_what_did_not_fail_or_was_never_bound_is_about_no_op() -> None:
     assert failed("t.one at script:2:3: no", text="") == ()
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_a_real_script_is_applied_to_the_payload_that_it_was_given() -> None:
     text = script("transform.structured.vectorize %product vector_sizes [3, 3] : !transform.any_op")

@@ -31,6 +31,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
+@pytest.mark.slow
 def test_each_cell_has_the_trial_of_its_projection_or_a_reason(store: Store) -> None:
     begin_group(limits(40), members(), parts(), store, Interruption())
     found = group_matrix(1, parts(), store)

@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from tests.tuning import fakes
 from tuner.core.problem import Matmul
 from tuner.core.runs import StoredTrial
@@ -31,6 +33,7 @@ def test_another_winner_of_another_state_is_a_line(store: Store) -> None:
     assert line.startswith(f"caches    cold: trial {first.id} is the best, fake")
 
 
+@pytest.mark.slow
 def test_the_same_winner_is_not(store: Store) -> None:
     best_of(store, "cold")
     assert other_winners(store, best_of(store, "warm")) == ()

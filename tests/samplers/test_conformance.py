@@ -63,6 +63,7 @@ def run(
     return proposals
 
 
+@pytest.mark.drawn(2)
 @every_sampler
 @pytest.mark.parametrize(
     ("kind", "pending_limit"),
@@ -92,6 +93,7 @@ def test_one_row_is_enough(name: str) -> None:
     assert sampler.ask(1) is None
 
 
+@pytest.mark.drawn(2)
 @every_sampler
 def test_a_hundred_thousand_rows_are_handled(name: str) -> None:
     assert LARGE.rows >= 90_000
@@ -107,6 +109,7 @@ def huge() -> FeasibleSet:
     return FeasibleSet.of((SearchSpace("s", knobs),))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ensemble", "random", "optuna:nsgaii"])  # an ensemble is four of them
 def test_ten_million_rows_are_handled(name: str, huge: FeasibleSet) -> None:
     assert huge.rows == 10_000_000
@@ -117,6 +120,7 @@ def test_ten_million_rows_are_handled(name: str, huge: FeasibleSet) -> None:
     assert 0 <= min(rows) <= max(rows) < huge.rows
 
 
+@pytest.mark.drawn(2)
 @every_sampler
 @pytest.mark.parametrize("kind", ["different times", "equal times"])
 def test_equal_seed_and_history_give_equal_proposals(name: str, kind: str) -> None:
@@ -124,12 +128,14 @@ def test_equal_seed_and_history_give_equal_proposals(name: str, kind: str) -> No
     assert twice[0] == twice[1]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", sorted({*NAMES} - {"exhaustive"}))
 def test_another_seed_gives_other_proposals(name: str) -> None:
     one, other = (run(make_sampler(name, LARGE, seed), range(5), OUTCOMES["ties"]) for seed in (1, 2))
     assert one != other
 
 
+@pytest.mark.slow
 @every_sampler
 @settings(max_examples=8, deadline=None)
 @given(
@@ -154,6 +160,7 @@ def test_a_resumed_run_proposes_what_an_uninterrupted_one_would(
     assert run(resumed, after, OUTCOMES[kind]) == run(uninterrupted, after, OUTCOMES[kind])
 
 
+@pytest.mark.drawn(2)
 @every_sampler
 def test_a_replayed_row_that_was_never_reported_stays_pending(name: str) -> None:
     sampler = make_sampler(name, SMALL, seed=0)
@@ -184,6 +191,7 @@ def test_a_row_that_is_not_pending_cannot_be_reported(name: str) -> None:
         sampler.tell(row, 1.0)
 
 
+@pytest.mark.drawn(2)
 @every_sampler
 def test_a_row_cannot_be_replayed_twice_or_from_outside_the_set(name: str) -> None:
     sampler = make_sampler(name, SMALL, seed=0)
@@ -196,6 +204,7 @@ def test_a_row_cannot_be_replayed_twice_or_from_outside_the_set(name: str) -> No
     assert len(run(sampler, range(1, SMALL.rows), OUTCOMES["ties"])) == SMALL.rows - 1
 
 
+@pytest.mark.drawn(2)
 @every_sampler
 def test_nothing_is_printed(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     run(make_sampler(name, SMALL, seed=0), range(SMALL.rows), OUTCOMES["some failures"])

@@ -28,6 +28,7 @@ def rows_of(proposals: list[tuple[int, int]]) -> list[int]:
     return [row for _, row in proposals]
 
 
+@pytest.mark.drawn(2)
 @every_sampler
 @pytest.mark.parametrize("pending_limit", [1, 4])
 def test_demoted_rows_come_after_all_others_and_each_row_once(name: str, pending_limit: int) -> None:
@@ -38,6 +39,7 @@ def test_demoted_rows_come_after_all_others_and_each_row_once(name: str, pending
     assert sampler.ask(FEASIBLE.rows) is None
 
 
+@pytest.mark.drawn(2)
 @every_sampler
 def test_demoted_rows_change_no_proposal_before_them(name: str) -> None:
     trials = range(len(PREFERRED))
@@ -47,6 +49,7 @@ def test_demoted_rows_change_no_proposal_before_them(name: str) -> None:
     assert found == expected
 
 
+@pytest.mark.drawn(2)
 @every_sampler
 def test_first_rows_are_proposed_first_even_demoted_ones(name: str) -> None:
     first = (DEMOTED[2], PREFERRED[5], DEMOTED[0], DEMOTED[2])
@@ -57,6 +60,7 @@ def test_first_rows_are_proposed_first_even_demoted_ones(name: str) -> None:
     assert sorted([PREFERRED[5], *rows]) == list(range(FEASIBLE.rows))
 
 
+@pytest.mark.drawn(2)
 @every_sampler
 @pytest.mark.parametrize("cut", [3, len(PREFERRED), len(PREFERRED) + 3])
 def test_a_resumed_run_proposes_what_an_uninterrupted_one_would(name: str, cut: int) -> None:

@@ -63,6 +63,7 @@ def test_failures_and_strategies_with_other_knobs_are_taken(name: str) -> None:
     assert len(several.pool.order) == SOURCES_MIN + 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name for name in ("tpe", "nsgaii", "nsgaiii", "cmaes", "gp") if installed(name)]
 )

@@ -27,6 +27,7 @@ def test_a_timed_trial_is_complete_and_a_failed_one_failed() -> None:
     assert found.best_params == {"strategy": "fake", "x": 8}
     assert [each.state.name for each in found.trials] == ["COMPLETE", "FAIL", "COMPLETE"]
     assert found.trials[1].user_attrs == {"trial": 101, "status": "failed", "stage": "run", "reason": "crash"}
+    assert found.trials[0].user_attrs["reliability"] == point(0, 2.0).reliability.text
     assert found.user_attrs["value"] == "seconds per call, the median"
 
 

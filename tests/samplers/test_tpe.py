@@ -32,6 +32,7 @@ def search(name: str, feasible: FeasibleSet, seed: int, trials: int) -> list[tup
     return found
 
 
+@pytest.mark.slow
 def test_it_finds_better_rows_than_random_in_the_same_trials() -> None:
     feasible = FeasibleSet.of((grid("s"),))
     best = {
@@ -41,6 +42,7 @@ def test_it_finds_better_rows_than_random_in_the_same_trials() -> None:
     assert statistics.mean(best["tpe"]) < statistics.mean(best["random"]) - 0.3
 
 
+@pytest.mark.slow
 def test_it_settles_on_the_better_strategy() -> None:
     feasible = FeasibleSet.of((grid("s"), grid("t")))
     found = [search("tpe", feasible, seed, 30)[10:] for seed in range(3)]
@@ -56,6 +58,7 @@ def test_the_start_visits_every_strategy_however_small() -> None:
     assert [met.count(name) for name in "stu"] == [4, 3, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_reported", [False, True])
 def test_rows_in_flight_and_failures_keep_the_next_ask_away(is_reported: bool) -> None:
     odd = tuple(range(1, 200, 2))  # of one alignment: near is near in value alone

@@ -15,6 +15,7 @@ PROBLEMS = (
 )
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_every_size_gets_a_script_for_it(problem: Problem) -> None:
     script = default_script(problem, SIMULATOR)

@@ -66,6 +66,7 @@ def guarded(problem: Problem = PROBLEM, **knobs: Any) -> str:
     return with_guard(script_of(problem, **knobs), problem)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("problem", "knobs", "threads"),
     [

@@ -132,6 +132,7 @@ def test_every_shipped_template_is_a_strategy_that_begins_with_a_description() -
         assert re.match(r"\{#- (\S+\s+){3}", load_strategy(name).text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_binding_depends_on_the_candidate_alone(threads: int) -> None:
     """A binder keeps compiled templates: nothing of one rendering may reach the next."""
@@ -149,6 +150,7 @@ def test_binding_depends_on_the_candidate_alone(threads: int) -> None:
         assert not any("{{" in script.text or "{%" in script.text for script in once)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "module", ["tuner.scripts.strategy", "tuner.payload.reference", "tuner.payload.cpu", "tuner.core.problem"]
 )

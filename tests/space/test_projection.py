@@ -83,6 +83,7 @@ def test_a_constraint_without_knobs_leaves_nothing() -> None:
     assert values_on(space_of(64, constraints=(parse("m < 10", "f"),)), tile=2) is None
 
 
+@pytest.mark.slow
 def test_the_search_ends_after_a_number_of_values() -> None:
     knobs = tuple(Knob(f"x{place}", (0, 1, 2, 3)) for place in range(10))
     total = "x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7 + x8 + x9"
@@ -111,6 +112,7 @@ def shipped_space(name: str, problem: Problem, machine: Machine, threads: int) -
 SIZES = st.one_of(st.integers(1, 40), st.sampled_from([64, 100, 127, 128, 197, 256, 511, 768, 1024, 3072]))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("name", "machine"), ENTRIES)
 @settings(max_examples=12, deadline=None)
 @given(draw=st.data())

@@ -35,6 +35,7 @@ def busy(load: PresentLoad) -> Composition:
     return dataclasses.replace(fakes.composition(), present_load=lambda: load)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("load", "is_reported"),
     [
@@ -53,6 +54,7 @@ def test_load_is_reported_before_anything_is_timed(
     assert sum(isinstance(event, MachineBusy) for event in events) == is_reported
 
 
+@pytest.mark.slow
 def test_load_is_reported_before_the_best_are_timed_again(store: Store) -> None:
     run = begin(fakes.settings(), fakes.composition(), store, Interruption()).run.id
     events: list[Event] = []
@@ -70,6 +72,7 @@ def test_a_run_whose_threads_may_not_run_at_once_is_neither_begun_nor_resumed(st
         resume(run, pinned, store, Interruption(), retime=True)
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_the_command_names_the_affinity_mask_that_limits_its_threads(tmp_path: Path) -> None:
     phrase = (

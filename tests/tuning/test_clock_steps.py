@@ -61,6 +61,7 @@ def undated(trials: tuple[StoredTrial, ...]) -> list[tuple[object, ...]]:
     return [(trial.number, trial.row, trial.record.candidate, trial.record.status) for trial in trials]
 
 
+@pytest.mark.slow
 def test_a_run_has_the_same_trials_in_the_same_order_and_its_seconds(bed: Bed, stepped: None) -> None:
     settings = bed.settings("random", 2)
     with pytest.MonkeyPatch.context() as true:
@@ -93,6 +94,7 @@ def test_a_step_of_the_clock_does_not_spend_the_budget_of_a_killed_run(
     assert done.counts.proposed == settings.trials
 
 
+@pytest.mark.slow
 def test_the_latest_run_is_the_one_that_was_stored_last(stepped: None, tmp_path: object) -> None:
     with Store.open(f"{tmp_path}/history.db") as store:
         begun = [begin(fakes.settings(), fakes.composition(), store, Interruption()).run.id for _ in range(4)]

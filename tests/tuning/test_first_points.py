@@ -80,6 +80,7 @@ def test_a_run_begins_with_the_best_of_the_nearest_problem(searched: Store) -> N
     assert candidates(searched, tuned.run.id) == [point.candidate for point in first[:3]]
 
 
+@pytest.mark.slow
 def test_without_a_warm_start_the_sampler_begins(searched: Store) -> None:
     cold = fakes.settings(problem=OTHER, trials=8)
     tuned = tune(searched, cold)
@@ -119,6 +120,7 @@ def test_points_of_strategies_that_the_run_does_not_have_are_left_out(searched: 
     assert first_of(searched, tune(searched, warm(strategies=(ChosenStrategy("other"),), trials=1))) == ()
 
 
+@pytest.mark.slow
 def test_a_resumed_run_begins_as_it_began_though_more_is_known_by_now(searched: Store) -> None:
     settings = warm(trials=4)
     begun = tune(searched, settings)
@@ -140,6 +142,7 @@ def test_a_run_from_before_first_points_were_stored_resumes_with_the_files(store
     assert [trial.row for trial in trials_of(store, resumed.run.id)] == [5, 3]
 
 
+@pytest.mark.slow
 def test_of_a_sampled_space_the_known_points_are_rows_when_it_begins_and_when_it_resumes(
     searched: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

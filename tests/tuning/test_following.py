@@ -49,6 +49,7 @@ def leader(store: Store) -> Run:
     return begin(fakes.settings(8), fakes.composition(), store, Interruption()).run
 
 
+@pytest.mark.slow
 def test_it_proposes_what_the_leader_has_proposed(store: Store, leader: Run) -> None:
     settings, begun = following(leader, FAKE, elsewhere(), store)
     assert settings is not None
@@ -60,6 +61,7 @@ def test_it_proposes_what_the_leader_has_proposed(store: Store, leader: Run) -> 
     assert len(candidates(store, leader.id)) == 8
 
 
+@pytest.mark.slow
 def test_one_that_has_begun_is_gone_on_with(store: Store, leader: Run) -> None:
     settings, _ = following(leader, FAKE, elsewhere(), store)
     assert settings is not None

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.mlir
 LOOPS_PER_PROCESSOR = 2
 
 
+@pytest.mark.slow
 def test_timing_again_next_to_busy_loops_replaces_no_quieter_answer(tmp_path: Path) -> None:
     """Whether the first round is a quiet one is this machine's affair; the second never is."""
     database = tmp_path / "drill.db"

@@ -35,6 +35,7 @@ def on(host: Machine) -> Composition:
     return replace(parts, kinds={"fake": kind}, machine=lambda: host)
 
 
+@pytest.mark.slow
 def test_nothing_of_a_processor_with_bf16_is_used_on_one_without(store: Store) -> None:
     tuned = begin(fakes.settings(trials=4), on(WITH_BF16), store, Interruption())
     trial = tuned.best

@@ -136,6 +136,7 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
         yield Bed(write_recording(folder), store, {})
 
 
+@pytest.mark.slow
 @RUNS
 @given(
     sampler=st.sampled_from(sorted(SAMPLERS)),
@@ -162,6 +163,7 @@ def test_a_run_killed_anywhere_resumes_to_the_same_trials(
     assert [each.text for each in differences(uninterrupted, bed.trials(run))] == []
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
 def test_a_time_budget_ends_a_killed_run_somewhere_in_the_same_list(bed: Bed, sampler: str) -> None:
     """Seconds decide how many trials there are, never which."""

@@ -134,6 +134,7 @@ def test_a_run_that_was_killed_after_its_round_is_not_timed_again(store: Store) 
     assert resumed.run.status == "done"
 
 
+@pytest.mark.slow
 def test_the_best_is_the_same_wherever_it_is_asked(store: Store) -> None:
     done = tuned(store, parts())
     assert done.selected is not None

@@ -130,6 +130,7 @@ def test_the_same_code_is_timed_once_in_a_run(store: Store) -> None:
     assert tuned.counts.measured == 20
 
 
+@pytest.mark.slow
 def test_a_second_run_reuses_everything_and_says_so(store: Store) -> None:
     first = tune(store, fakes.settings(trials=6))
     second = tune(store, fakes.settings(trials=6))
@@ -139,6 +140,7 @@ def test_a_second_run_reuses_everything_and_says_so(store: Store) -> None:
         assert trial.record.reused_from in originals
 
 
+@pytest.mark.slow
 def test_fresh_measures_again_what_another_run_has_measured(store: Store) -> None:
     tune(store, fakes.settings(trials=None, sampler="exhaustive"))
     fresh = tune(store, fakes.settings(trials=None, sampler="exhaustive", fresh=True))
@@ -229,6 +231,7 @@ def test_a_proposal_without_outcome_is_run_first_under_its_number(store: Store) 
     assert events[0].proposed_before == 6
 
 
+@pytest.mark.slow
 def test_a_resumed_run_measures_nothing_twice(store: Store) -> None:
     broken = interrupted(store, fakes.settings(trials=8), after=5)
     before = {trial.id: trial.record for trial in trials_of(store, broken.run.id)}
@@ -276,6 +279,7 @@ def unbound(_candidate: Candidate) -> Script:
     raise CandidateError(Stage.BIND, "no such knob")
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -337,6 +341,7 @@ def test_fakes_share_their_machine_with_the_target() -> None:
     assert dataclasses.asdict(fakes.MACHINE) == dataclasses.asdict(FakeTarget().machine())
 
 
+@pytest.mark.slow
 def test_a_fresh_run_knows_its_own_outcomes_whatever_later_runs_found(store: Store) -> None:
     """The store recalls the latest outcome, which may be of a run that came between kill and resume."""
     settings = fakes.settings(trials=20, sampler="exhaustive", fresh=True)

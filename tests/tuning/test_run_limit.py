@@ -40,6 +40,7 @@ def opened(folder: Path, name: str) -> Store:
     return Store.open(str(folder / f"{name}.db"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sampler", "workers"), [*((name, 1) for name in SAMPLERS), ("random", 3), ("tpe", 3)]
 )
@@ -69,6 +70,7 @@ def test_the_best_of_all_trials_are_timed_again_and_only_that_round_answers(stor
     assert [each.is_answering for each in again.rounds] == [False, True, False]
 
 
+@pytest.mark.slow
 def test_an_extension_that_is_interrupted_keeps_the_earlier_answer_until_it_is_done(store: Store) -> None:
     before = tune(store, 3, "exhaustive")
     interruption = Interruption()
@@ -88,6 +90,7 @@ def test_an_extension_that_is_interrupted_keeps_the_earlier_answer_until_it_is_d
     assert done.best.knobs["x"] == 7
 
 
+@pytest.mark.slow
 def test_where_all_trials_are_there_only_the_missing_round_is_timed(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +105,7 @@ def test_where_all_trials_are_there_only_the_missing_round_is_timed(
     assert [each.of_trials for each in done.rounds] == [3, 6]
 
 
+@pytest.mark.slow
 def test_a_limit_of_time_counts_the_search_alone(store: Store) -> None:
     tune(store, 3, "exhaustive")
     store.finish_run(1, "done", 1000.0)  # as long as a final re-measurement may have taken
@@ -131,6 +135,7 @@ def test_a_limit_that_is_reached_already_times_nothing_again(store: Store) -> No
     assert extended(store, RunLimit(trials=SHORT)).rounds == rounds
 
 
+@pytest.mark.slow
 def test_a_pruned_run_is_not_extended(store: Store) -> None:
     tune(store, 20, "exhaustive")
     assert store.prune().trials > 0

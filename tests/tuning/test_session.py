@@ -60,6 +60,7 @@ def test_the_baseline_library_that_took_turns_with_the_top_trials_is_kept(store:
     assert baseline in [each.baseline for each in events if isinstance(each, BaselineMeasured)]
 
 
+@pytest.mark.slow
 def test_waiting_for_compiles_is_reported_as_idle(store: Store) -> None:
     trials = 6
     tuned = begin(fakes.settings(trials), fakes.composition(bench=slow_bench), store, Interruption())
@@ -69,6 +70,7 @@ def test_waiting_for_compiles_is_reported_as_idle(store: Store) -> None:
     assert trials * COMPILE_S <= run.idle_s <= run.search_s <= tuned.seconds
 
 
+@pytest.mark.slow
 def test_what_an_earlier_session_measured_is_not_counted_again(store: Store) -> None:
     tuned = begin(fakes.settings(6), fakes.composition(bench=slow_bench), store, Interruption())
     before = store.run(tuned.run.id)

@@ -205,6 +205,7 @@ def test_remeasurement_are_in_the_order_given_and_none_for_what_does_not_compile
     ]
 
 
+@pytest.mark.slow
 def test_remeasurement_go_on_without_the_one_that_breaks_them(bench: AbstractBench) -> None:
     good, better = run(bench, candidate(3), candidate(BEST_X))
     breaking = replace(good, candidate=candidate(4, "odd", "together"))

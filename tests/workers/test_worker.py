@@ -184,6 +184,7 @@ worker.kill()
 """
 
 
+@pytest.mark.slow
 def test_a_pause_of_all_processes_is_not_the_failure_of_a_call(tmp_path: Path) -> None:
     """The pause is a real one; that it took an hour is what the clock of the caller says."""
     (tmp_path / "ahead").write_text("0")
@@ -219,6 +220,7 @@ def test_garbage_in_place_of_a_message_ends_the_child(worker: Worker) -> None:
     assert call(worker, "echo", 1).value == 1
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("service", "reason"),
     [
@@ -258,6 +260,7 @@ def mortal(tmp_path: Path, deaths: int) -> Worker:
     return Worker(ServiceSpec("echo", factory, announces=True), memory_bytes=1 << 30)
 
 
+@pytest.mark.slow
 def test_a_child_killed_twice_while_it_restarts_serves_the_call_the_third_time(
     tmp_path: Path,
 ) -> None:
@@ -268,6 +271,7 @@ def test_a_child_killed_twice_while_it_restarts_serves_the_call_the_third_time(
     worker.kill()
 
 
+@pytest.mark.slow
 def test_a_child_killed_three_times_while_it_restarts_costs_that_call_only(tmp_path: Path) -> None:
     worker = mortal(tmp_path, 3)
     call(worker, "die", signal.SIGKILL)
@@ -277,12 +281,14 @@ def test_a_child_killed_three_times_while_it_restarts_costs_that_call_only(tmp_p
     worker.kill()
 
 
+@pytest.mark.slow
 def test_a_stopped_child_charges_no_innocent_call(tmp_path: Path) -> None:
     worker = mortal(tmp_path, 0)
     assert call(worker, "stand_still_once", str(tmp_path / "stopped"), timeout_s=HANG_S).value == "done"
     worker.kill()
 
 
+@pytest.mark.slow
 def test_a_call_that_stops_its_child_each_time_fails(tmp_path: Path) -> None:
     worker = mortal(tmp_path, 0)
     failure = call(worker, "stand_still", timeout_s=HANG_S).value

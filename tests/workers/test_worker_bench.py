@@ -79,35 +79,28 @@ def run(bench: AbstractBench, *candidates: Candidate) -> list[Record]:
     return [bench.finish().record for _ in candidates]
 
 
-@pytest.fixture(scope="module")
-def drilled() -> dict[tuple[str, str], tuple[Record, Record]]:
-    """Every drill, each followed by an honest candidate that is slower than all of them."""
-    found: dict[tuple[str, str], tuple[Record, Record]] = {}
-    for limits, is_endless in ((LONG_TIMEOUT, False), (HURRIED, True)):
-        drills = [(deed, at) for deed, at in DRILLS if (deed in ENDLESS) == is_endless]
-        bench = bench_of(limits=limits)
-        chosen = [made for deed, at in drills for made in (candidate(BEST_X, deed, at), candidate(3))]
-        records = run(bench, *chosen)
-        bench.close()
-        found |= dict(zip(drills, zip(records[::2], records[1::2], strict=True), strict=True))
-    return found
-
-
-@pytest.mark.parametrize(("deed", "at"), DRILLS)
-def test_a_hostile_candidate_is_a_failure_and_the_run_goes_on(
-    deed: str, at: str, drilled: dict[tuple[str, str], tuple[Record, Record]]
-) -> None:
-    stage, reason = DRILLS[deed, at]
-    hostile, honest = drilled[deed, at]
-    assert isinstance(hostile.outcome, Failure)
-    assert hostile.outcome.stage == stage
-    assert re.search(reason, hostile.outcome.reason), hostile.outcome.reason
-    assert honest.median_s == time_of(3)
-
-
-def test_no_hostile_candidate_wins(drilled: dict[tuple[str, str], tuple[Record, Record]]) -> None:
-    records = [record for pair in drilled.values() for record in pair]
-    assert {record.candidate for record in records if record.median_s is not None} == {candidate(3)}
+@pytest.mark.parametrize(
+    "drills",
+    [
+        [(deed, at) for deed, at in DRILLS if deed not in ENDLESS and at == "compile"],
+        [(deed, at) for deed, at in DRILLS if deed not in ENDLESS and at != "compile"],
+        [(deed, at) for deed, at in DRILLS if deed in ENDLESS],
+    ],
+    ids=["compiling", "running", "without end"],
+)
+def test_hostile_candidates_are_failures_and_the_run_goes_on(drills: list[tuple[str, str]]) -> None:
+    """Each drill is followed by an honest candidate, which is slower than all of them would be."""
+    bench = bench_of(limits=HURRIED if drills[0][0] in ENDLESS else LONG_TIMEOUT)
+    records = run(
+        bench, *(each for deed, at in drills for each in (candidate(BEST_X, deed, at), candidate(3)))
+    )
+    bench.close()
+    for drill, hostile, honest in zip(drills, records[::2], records[1::2], strict=True):
+        stage, reason = DRILLS[drill]
+        assert isinstance(hostile.outcome, Failure), drill
+        assert hostile.outcome.stage == stage, drill
+        assert re.search(reason, hostile.outcome.reason), hostile.outcome.reason
+        assert (hostile.median_s, honest.median_s) == (None, time_of(3)), drill
 
 
 def test_garbage_on_stdout_and_stderr_does_no_harm(bench: AbstractBench) -> None:
@@ -127,6 +120,7 @@ def test_the_process_of_a_wrong_candidate_judges_no_other(bench: AbstractBench) 
     assert len(before - set(children_of(os.getpid()))) == 1
 
 
+@pytest.mark.slow
 def test_a_grandchild_ends_with_a_candidate_that_hangs(tmp_path: Path) -> None:
     note = tmp_path / "pid"
     bench = bench_of(limits=HURRIED)
@@ -136,6 +130,7 @@ def test_a_grandchild_ends_with_a_candidate_that_hangs(tmp_path: Path) -> None:
     assert await_death([int(note.read_text())]) == []
 
 
+@pytest.mark.slow
 def test_a_time_out_grows_with_the_incumbent() -> None:
     bench = bench_of(limits=Limits(evaluation_timeout_s=0.2))
     try:
@@ -146,6 +141,7 @@ def test_a_time_out_grows_with_the_incumbent() -> None:
     assert record.outcome == Failure(Stage.RUN, "timed out after 0.6 s")  # 0.2 + 20 calls
 
 
+@pytest.mark.slow
 def test_nothing_compiles_while_a_candidate_is_timed(tmp_path: Path) -> None:
     factory = Factory("tests.fakes:ClockedTarget", (str(tmp_path), 0.25, 0.1))
     bench = bench_of(factory, limits=Limits())
@@ -161,6 +157,7 @@ def test_nothing_compiles_while_a_candidate_is_timed(tmp_path: Path) -> None:
     assert spanned  # else the test would show nothing
 
 
+@pytest.mark.slow
 def test_pauses_do_not_count_against_the_time_limit_of_a_compile(tmp_path: Path) -> None:
     factory = Factory("tests.fakes:ClockedTarget", (str(tmp_path), 0.3, 0.6))
     bench = bench_of(factory, limits=Limits(compile_timeout_s=0.6))
@@ -169,6 +166,7 @@ def test_pauses_do_not_count_against_the_time_limit_of_a_compile(tmp_path: Path)
     assert [record.status for record in records] == ["measured"] * 3
 
 
+@pytest.mark.slow
 def test_while_another_tuner_times_a_bench_waits_and_that_does_not_count(tmp_path: Path) -> None:
     target, other = fake_factory(), TimingLock("cpu", "process 7, matmul", folder=tmp_path)
     given: list[str] = []
@@ -198,6 +196,7 @@ def test_while_another_tuner_times_a_bench_waits_and_that_does_not_count(tmp_pat
     assert given == ["process 7, matmul"]
 
 
+@pytest.mark.slow
 def test_closing_leaves_no_process_and_no_zombie() -> None:
     before = set(children_of(os.getpid()))
     bench = bench_of()
@@ -209,6 +208,7 @@ def test_closing_leaves_no_process_and_no_zombie() -> None:
     assert set(children_of(os.getpid())) <= before
 
 
+@pytest.mark.slow
 def test_an_interrupted_bench_can_be_closed() -> None:
     before = set(children_of(os.getpid()))
     bench = bench_of(limits=Limits())
@@ -246,6 +246,7 @@ def stopped_of(processes: list[int]) -> int:
     return sum(state_of(process) == "T" for process in processes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", ["compile", "measure"])
 def test_kill_9_of_the_tuner_leaves_no_child(at: str) -> None:
     """At ``measure`` the compile children are stopped: they must die as well."""
@@ -262,6 +263,7 @@ def test_kill_9_of_the_tuner_leaves_no_child(at: str) -> None:
     assert await_death(children) == []
 
 
+@pytest.mark.slow
 def test_a_compiler_that_cannot_start_ends_the_run_with_the_reason() -> None:
     before = set(children_of(os.getpid()))
     bench = bench_of(Factory("tests.fakes:BrokenTarget"))
@@ -271,6 +273,7 @@ def test_a_compiler_that_cannot_start_ends_the_run_with_the_reason() -> None:
     assert set(children_of(os.getpid())) <= before
 
 
+@pytest.mark.slow
 def test_a_bench_needs_a_worker() -> None:
     with pytest.raises(ValueError, match=r"workers: found 0, allowed 1 or more"):
         bench_of(workers=0)

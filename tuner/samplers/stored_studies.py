@@ -32,6 +32,8 @@ def stored_studies(runs: Iterable[tuple[Run, tuple[StoredTrial, ...]]]) -> BaseS
 def _trial(trial: StoredTrial, distributions: Distributions) -> FrozenTrial:
     record, values = trial.record, parameters(trial.record.candidate)
     attributes: dict[str, str | int] = {"trial": trial.id, "status": record.status}
+    if trial.best_s is not None:
+        attributes["reliability"] = trial.reliability.text
     if isinstance(record.outcome, Failure):
         attributes |= {"stage": record.outcome.stage.value, "reason": record.outcome.reason}
     made = create_trial(

@@ -16,6 +16,7 @@ def interval(began_s: float, ended_s: float) -> tables.Interval:
     return tables.Interval(*(BEGAN + datetime.timedelta(seconds=each) for each in (began_s, ended_s)))
 
 
+@pytest.mark.slow
 def test_a_device_is_idle_between_its_measurements(url: str) -> None:
     done = [
         ("earlier", 0, EVALUATE, interval(0, 1), None),

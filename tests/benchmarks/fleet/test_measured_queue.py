@@ -21,6 +21,7 @@ def test_a_sleeping_node_does_each_job_once_and_is_measured(url: str) -> None:
     assert blobs == (27,)  # each has code of its own
 
 
+@pytest.mark.slow
 def test_what_does_not_come_is_not_waited_for_without_end(
     postgres_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

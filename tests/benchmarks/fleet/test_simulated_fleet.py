@@ -43,6 +43,7 @@ def test_failures_need_no_device() -> None:
     assert (found.trials_per_s, found.jobs_per_s) == pytest.approx((2, 2), rel=0.01)
 
 
+@pytest.mark.slow
 def test_outcomes_are_reported_in_order_so_that_a_slow_trial_holds_up_the_others() -> None:
     uneven = replace(SMALL, devices=2, is_pooled=True, measure_s=(0.1, 10.0), compilers=4, minutes=60)
     assert simulate(replace(uneven, pending=2)).idle > simulate(replace(uneven, pending=16)).idle + 0.1
@@ -60,6 +61,7 @@ def test_a_device_that_polls_is_found_idle_for_half_a_period() -> None:
     assert simulate(replace(SMALL, poll_s=1.0, pending=2)).latency_s == pytest.approx(4, abs=0.05)
 
 
+@pytest.mark.slow
 def test_the_database_does_one_job_after_another_on_each_core() -> None:
     many = replace(SMALL, devices=50, compilers=50, runs=50, measure_s=(0.1, 0.1), server_s=0.02, minutes=1)
     assert simulate(many).jobs_per_s == pytest.approx(50, rel=0.05)
@@ -67,6 +69,7 @@ def test_the_database_does_one_job_after_another_on_each_core() -> None:
     assert simulate(replace(many, server_cores=2)).jobs_per_s == pytest.approx(100, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_lost_node_costs_its_lease_and_the_trial_is_done_all_the_same() -> None:
     calm, losing = (
         replace(SMALL, minutes=300),

@@ -13,6 +13,7 @@ from tuner.fleet import local_postgres
 WORDS = ("--runs", "1", "--sampler", "tpe", "--trials", "2", "--seed", "0", "--file", str(RECORDING))
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.parametrize(("repeated", "code"), [(2, 0), (3, 1)])
 def test_what_became_of_runs_on_a_fleet_is_reported(

@@ -54,6 +54,7 @@ def test_points_that_break_a_preference_are_left_out_where_that_is_asked() -> No
     assert allowed.is_preferred[row]
 
 
+@pytest.mark.slow
 def test_a_fuzz_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows of two short commands are those of one."""
     whole, parts = tmp_path / "whole.json", tmp_path / "parts.json"

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.golden_hashes.candidates import BuiltCandidate, build, golden_candidates
 from benchmarks.golden_hashes.command_line import CommandLine
 from benchmarks.golden_hashes.database import write_database
@@ -17,6 +19,7 @@ def documents(folder: Path, built: BuiltCandidate) -> dict[str, str]:
     return documents_of_trial(tuner, trials[built.golden.number]) | {"run": run}
 
 
+@pytest.mark.slow
 def test_documents_depend_neither_on_the_folder_nor_on_the_clock(tmp_path: Path) -> None:
     built = build(golden_candidates()[0])
     first = documents(tmp_path / "a", built)

@@ -27,6 +27,7 @@ def part(name: str, *rows: Row) -> PartResult:
     return PartResult(name, rows, (), 1.0, 2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 @pytest.mark.usefixtures("built_stub")
 def test_what_needs_no_gpu_passes_through_the_stand_in_for_the_driver(tmp_path: Path) -> None:
@@ -68,6 +69,7 @@ def test_a_folder_that_is_not_there_is_reported_before_anything_runs(tmp_path: P
     assert re.fullmatch(r"gpu-check: output: found no folder \S+, allowed one that is there\n", done.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 @pytest.mark.usefixtures("built_stub")
 def test_what_is_known_is_written_where_somebody_interrupts(tmp_path: Path) -> None:

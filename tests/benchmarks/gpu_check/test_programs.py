@@ -42,6 +42,7 @@ def test_a_program_agrees_with_the_simulator(device: str) -> None:
     assert (outcome.status, outcome.words) == ("passed", "3 streams")
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 @pytest.mark.parametrize(("seed", "modules"), [("async_matmul", 1), ("two_matmuls", 3)])
 def test_later_calls_create_nothing(seed: str, modules: int) -> None:

@@ -13,6 +13,7 @@ def test_as_many_programs_are_drawn_as_wanted_and_the_same_again() -> None:
     assert [program.text for program in draw_programs(5, 3)] == [program.text for program in drawn]
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 @pytest.mark.parametrize("device", [SIMULATOR, STUB])
 def test_random_programs_agree_with_the_host(device: str) -> None:
@@ -30,6 +31,7 @@ def test_a_program_that_the_device_refuses_is_reported(monkeypatch: pytest.Monke
     assert "@main" in outcome.facts["program"]
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_a_program_that_gives_something_else_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def changed(*given: object) -> tuple[object, ...]:

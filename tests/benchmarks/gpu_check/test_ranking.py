@@ -39,6 +39,7 @@ def test_without_a_clock_nothing_is_asked() -> None:
     assert check.ask().words == "no clock on the simulator"
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_points_are_predicted_by_their_knobs() -> None:
     drawn = drawn_points(Bed(SIMULATOR, "sm_80"), "matmul_gpu_simt", Matmul(256, 256, 256))

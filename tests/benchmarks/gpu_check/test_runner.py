@@ -2,6 +2,8 @@
 
 import sys
 
+import pytest
+
 from benchmarks.gpu_check.checks import PartResult
 from benchmarks.gpu_check.device_under_test import SIMULATOR, Bed
 from benchmarks.gpu_check.runner import run_part
@@ -15,6 +17,7 @@ def run(checks: str, limit_s: float) -> PartResult:
     )
 
 
+@pytest.mark.slow
 def test_a_check_that_raises_crashes_breaks_or_hangs_does_not_end_the_part() -> None:
     result = run("mixed", 60.0)
     assert result.status == "failed"
@@ -30,6 +33,7 @@ def test_a_check_that_raises_crashes_breaks_or_hangs_does_not_end_the_part() -> 
     assert result.left_out == ()
 
 
+@pytest.mark.slow
 def test_a_part_ends_with_its_seconds_and_reports_what_was_left_out() -> None:
     result = run("slow", 2.0)  # of the 1000 s that the check would take
     assert (result.left_out[-1], result.rows[:1]) == ("late", result.rows[:1])

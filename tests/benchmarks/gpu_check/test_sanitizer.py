@@ -61,6 +61,7 @@ def tool(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 @pytest.mark.usefixtures("built_stub")
 def test_the_run_that_is_watched_computes_the_right_c(tool: Path) -> None:
@@ -68,6 +69,7 @@ def test_the_run_that_is_watched_computes_the_right_c(tool: Path) -> None:
     assert (outcome.status, outcome.words) == ("passed", "memcheck: 0 errors, exit code 0")
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_a_run_that_cannot_begin_has_failed(tool: Path) -> None:
     outcome = watch(tool, "memcheck", Bed(STUB, "sm_70"), "matmul_gpu_naive")

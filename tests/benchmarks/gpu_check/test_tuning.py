@@ -52,6 +52,7 @@ def test_the_best_script_is_compiled_again() -> None:
     assert recompiled("sm_90", problem, point.script()).launches == point.program().launches
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_on_the_simulator_candidates_are_verified() -> None:
     (check,) = checks(Bed(SIMULATOR, "sm_90"))

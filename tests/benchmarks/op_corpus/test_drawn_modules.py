@@ -13,6 +13,7 @@ outcome = pytest.importorskip("benchmarks.op_corpus.outcome")
 DRAWN = 6  # modules, a few seconds; ``python -m benchmarks.drawn_modules`` checks 200
 
 
+@pytest.mark.slow
 def test_drawn_modules_are_right_or_refused() -> None:
     found = {
         (number, name): each

@@ -14,6 +14,7 @@ samples = pytest.importorskip("benchmarks.op_corpus.samples")
 DRAWN = 15  # operators and types, a few seconds; ``python -m benchmarks.op_samples`` checks all
 
 
+@pytest.mark.slow
 def test_drawn_samples_are_right_or_refused_in_one_line() -> None:
     pairs = random.Random(37).sample(samples.pairs(), DRAWN)
     found = {pair: outcome.checked((samples.OpSampleName(*pair, 0),))[0] for pair in pairs}
@@ -21,6 +22,7 @@ def test_drawn_samples_are_right_or_refused_in_one_line() -> None:
     assert sum(each.kind == outcome.RIGHT for each in found.values()) > DRAWN / 3
 
 
+@pytest.mark.slow
 def test_a_sample_is_the_same_whenever_it_is_drawn_and_another_by_another_seed() -> None:
     first, again, other = (samples.drawn(samples.OpSampleName("add", "f32", 0, seed)) for seed in (1, 1, 2))
     assert [torch.equal(*pair) for pair in zip(first.inputs, again.inputs, strict=True)] == [True, True]
@@ -28,6 +30,7 @@ def test_a_sample_is_the_same_whenever_it_is_drawn_and_another_by_another_seed()
     assert samples.drawn(samples.OpSampleName("abs", "f32", 1000)) is None
 
 
+@pytest.mark.slow
 def test_several_samples_are_one_module_which_is_right_where_each_is() -> None:
     right = [samples.drawn(samples.OpSampleName("add", dtype, 0)) for dtype in ("f32", "i64")]
     wrong = samples.OpSample(torch.nn.functional.dropout, ((torch.arange(4.0),), {}))
@@ -35,6 +38,7 @@ def test_several_samples_are_one_module_which_is_right_where_each_is() -> None:
     assert outcome.outcome_of(samples.OpSamples([*right, wrong])).kind == outcome.REFUSED
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("function", "kind", "reason"),
     [

@@ -13,6 +13,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
     sampler_variants.main()
 
 
+@pytest.mark.slow
 def test_variants_are_compared_in_pairs_with_the_first(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,6 +13,8 @@ from benchmarks.search.synthetic_space import (
     synthetic_space,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def spaces() -> list[ReplaySpace]:

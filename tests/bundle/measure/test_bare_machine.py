@@ -23,6 +23,7 @@ def written(folder: Path, *trials: object) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_candidates_are_verified_and_timed_and_no_bad_one_takes_another_with_it(tmp_path: Path) -> None:
     trials = (
         candidate(0, F32),
@@ -56,6 +57,7 @@ def test_candidates_are_verified_and_timed_and_no_bad_one_takes_another_with_it(
     assert "no baseline" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_second_call_goes_on_with_what_is_left(tmp_path: Path) -> None:
     path = str(written(tmp_path, candidate(0, F32), candidate(1, F32, "wrong")))
     first = measure(tmp_path, "--bundle", path, "--json")
@@ -75,6 +77,7 @@ def test_a_kernel_that_hangs_is_ended_with_the_time_and_stays_pending(tmp_path: 
     assert json.loads(done.stdout)["counts"] == {"measured": 5, "failed": 0, "left": 1, "other_chips": 0}
 
 
+@pytest.mark.slow
 def test_only_wrong_candidates_is_exit_1(tmp_path: Path) -> None:
     done = measure(tmp_path, "--bundle", str(written(tmp_path, candidate(0, F32, "wrong"))))
     assert done.returncode == 1
@@ -91,6 +94,7 @@ def test_without_a_driver_one_line_says_what_is_missing(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("options", "message"),
     [

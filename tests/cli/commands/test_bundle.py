@@ -17,7 +17,7 @@ from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.tuning.parts.real import real_composition
 
-pytestmark = pytest.mark.mlir
+pytestmark = [pytest.mark.mlir, pytest.mark.slow]
 
 SHAPE = "64x64x64"  # of the pages' examples, which run here as printed
 CANDIDATES = 4

@@ -137,6 +137,7 @@ def test_a_script_asks_the_command_by_its_variable(tuner: Tuner, shell: str) -> 
     assert f"tuner completion {shell}" in document["line"]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.skipif(shutil.which("bash") is None, reason="asks bash")
 @pytest.mark.parametrize(
     ("options", "offers"),

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 
-pytestmark = pytest.mark.mlir
+pytestmark = [pytest.mark.mlir, pytest.mark.slow]
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "matmul_knobs.mlir"
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools

@@ -103,6 +103,7 @@ def get(url: str) -> Any:
         return selected.read()
 
 
+@pytest.mark.slow
 def test_runs_are_studies_of_the_real_dashboard_for_this_machine_alone(tuned: Tuner) -> None:
     pytest.importorskip("optuna_dashboard")
     with serving(tuned) as (process, line):

@@ -58,6 +58,7 @@ def test_texts_are_shown_of_the_stages_asked_for(tuned: Tuner) -> None:
     assert "+++" not in tuned("diff", "1", "2", "--show", "payload").out  # which is the same
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_the_code_of_a_gpu_is_counted_by_its_instructions(tmp_path: Path) -> None:
     tuner = Tuner(tmp_path / "results.db", real_composition())

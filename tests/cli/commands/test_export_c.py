@@ -17,6 +17,7 @@ def tuned_on_cpu(tmp_path: Path) -> Tuner:
     return tuner
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("phrase", "message"),
     [

@@ -21,6 +21,7 @@ def url(postgres_server: str) -> str:
     return new_database(postgres_server)
 
 
+@pytest.mark.slow
 def test_a_fleet_is_set_up_and_reports_of_itself(tuner: Tuner, url: str) -> None:
     refused = tuner(*FLEET, url)
     assert refused.code == 2

@@ -17,6 +17,7 @@ PRINTED = (DEMO,)
 EVERYBODY = 0o755  # may enter: the server has a user of its own
 
 
+@pytest.mark.slow
 def test_the_demo_tunes_shows_the_fleet_and_leaves_nothing(
     tuner: Tuner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

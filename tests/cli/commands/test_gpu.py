@@ -45,6 +45,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     return tuner
 
 
+@pytest.mark.slow
 def test_verified_trials_are_reported(tuned: Tuner) -> None:
     first, second = tuned("history", "--status", "verified", "--json").json
     assert first["target"] == second["target"] == "simulator:sm_90"
@@ -52,6 +53,7 @@ def test_verified_trials_are_reported(tuned: Tuner) -> None:
     assert (first["median_s"], first["gflop_per_s"]) == (None, None)
 
 
+@pytest.mark.slow
 @NEEDS_PTXAS
 def test_a_verified_trial_is_exported_as_ptx_and_cubin(tuned: Tuner, tmp_path: Path) -> None:
     ptx = tuned("export", "--trial", "1", "--format", "ptx").out
@@ -64,6 +66,7 @@ def test_a_verified_trial_is_exported_as_ptx_and_cubin(tuned: Tuner, tmp_path: P
     assert kernel["registers"] > 0
 
 
+@pytest.mark.slow
 def test_an_exported_script_is_verified_again_and_applied(tuned: Tuner, tmp_path: Path) -> None:
     script = tmp_path / "verified.mlir"
     assert tuned("export", "--trial", "1", "-o", str(script)).code == 0
@@ -97,6 +100,7 @@ def test_cuda_without_a_driver_is_refused_before_anything_is_compiled(
     assert tuner("space", "matmul", "64x48x32", "--target", "cuda:sm_80").code == 0
 
 
+@pytest.mark.slow
 def test_a_gpu_is_tuned_for_by_default_and_one_that_does_nothing_is_found_out(tmp_path: Path) -> None:
     """The driver is a stand-in that launches nothing: all else is as on a machine with a GPU."""
     gpu = {"LD_LIBRARY_PATH": str(stub_library().parent)}

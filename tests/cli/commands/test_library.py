@@ -11,7 +11,7 @@ from tuner.library.library_document import read_document
 from tuner.library.library_format import write_library
 from tuner.tuning.parts.real import real_composition
 
-pytestmark = pytest.mark.mlir
+pytestmark = [pytest.mark.mlir, pytest.mark.slow]
 
 PROBLEM, OTHER = Matmul(64, 96, 33), Matmul(32, 64, 48)
 
@@ -111,7 +111,6 @@ def test_an_exported_script_names_what_it_is_for_and_what_the_payload_has(
     assert "vector." in fits.out
 
 
-@pytest.mark.slow
 def test_libraries_are_merged(real: Tuner, exported: Path, tmp_path: Path) -> None:
     other, output = tmp_path / "other", tmp_path / "merged.mlir"
     assert real("export", "--format", "library", "--run", "1", "-o", str(other)).code == 0

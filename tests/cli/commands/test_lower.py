@@ -31,6 +31,7 @@ def run(tmp_path: Path) -> Tuner:
     return Tuner(tmp_path / "results.db", real_composition())
 
 
+@pytest.mark.slow
 def test_the_text_and_nothing_else_is_printed(run: Tuner) -> None:
     done = run("lower", "-", "--to", "device-memory", stdin=COPY)
     assert done.code == 0, done.err
@@ -40,6 +41,7 @@ def test_the_text_and_nothing_else_is_printed(run: Tuner) -> None:
     assert done.err == ""
 
 
+@pytest.mark.slow
 def test_a_file_and_a_document(run: Tuner, tmp_path: Path) -> None:
     file = tmp_path / "out.ptx"
     done = run("lower", "-", "--to", "ptx", "--chip", "sm_80", "-o", str(file), "--json", stdin=COPY)
@@ -48,6 +50,7 @@ def test_a_file_and_a_document(run: Tuner, tmp_path: Path) -> None:
     assert ".target sm_80" in file.read_text()
 
 
+@pytest.mark.slow
 def test_a_document_holds_the_text(run: Tuner) -> None:
     done = run("lower", "-", "--to", "gpux", "--json", stdin=COPY)
     assert done.code == 0, done.err
@@ -55,6 +58,7 @@ def test_a_document_holds_the_text(run: Tuner) -> None:
     assert (done.json["to"], done.json["chip"]) == ("gpux", "sm_90")
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("options", "line"),
     [
@@ -76,12 +80,14 @@ def test_a_wrong_word_is_one_line(run: Tuner, options: tuple[str, ...], line: st
     assert done.out == ""
 
 
+@pytest.mark.slow
 def test_a_form_without_meaning_is_refused(run: Tuner) -> None:
     assert "form='tokens' cannot be combined with a program that names its streams (GPUX)" in run.refused(
         "lower", OWN_STREAM, "--to", "llvm", "--form", "tokens"
     )
 
 
+@pytest.mark.slow
 def test_a_place_that_cannot_be_written_is_named(run: Tuner, tmp_path: Path) -> None:
     assert "out.mlir: cannot be written: No such file or directory" in run.refused(
         "lower", "-", "--to", "device-memory", "-o", str(tmp_path / "none" / "out.mlir"), stdin=COPY

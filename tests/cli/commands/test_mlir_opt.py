@@ -14,6 +14,7 @@ from tuner.tuning.parts.real import real_composition
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
 pytestmark = [
     pytest.mark.mlir,
+    pytest.mark.slow,
     pytest.mark.skipif(MLIR_OPT is None, reason="mlir-opt-22 is not installed (Debian: mlir-22-tools)"),
 ]
 

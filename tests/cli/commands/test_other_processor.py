@@ -55,6 +55,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> str:
     return machine.processor
 
 
+@pytest.mark.slow
 def test_what_runs_here_is_verified_and_not_timed(tuner: Tuner, tmp_path: Path) -> None:
     done = tuner(*SMALL, "--cpu", "haswell")
     assert done.code == 0, done.err
@@ -70,12 +71,14 @@ def test_what_runs_here_is_verified_and_not_timed(tuner: Tuner, tmp_path: Path) 
     assert (checked.code, checked.out) == (0, "correct; 512 elements verified, nothing timed\n")
 
 
+@pytest.mark.slow
 def test_cpu_is_short_for_a_target(tuner: Tuner) -> None:
     assert tuner(*SMALL, "--cpu", "znver3", "--target", "cpu").code == 0
     assert tuner(*SMALL, "--target", "cpu:znver3").code == 0
     assert {each["target"] for each in tuner("history", "--json").json} == {"cpu:znver3"}
 
 
+@pytest.mark.slow
 def test_constraints_ask_the_other_processor(tuner: Tuner) -> None:
     space = ("space", "matmul", "64x64x64", "--dtype", "bf16", "--json")
     rejected = {name: tuner(*space, "--cpu", name).json["rejected"] for name in ("icelake-server", "znver4")}
@@ -84,6 +87,7 @@ def test_constraints_ask_the_other_processor(tuner: Tuner) -> None:
     assert rejected["znver4"][constraint] == 0
 
 
+@pytest.mark.slow
 def test_tiles_are_verified_by_vectors(tuner: Tuner, plain: str) -> None:
     words = (*SMALL, "--dtype", "bf16", "--strategy", "matmul_cpu_amx", "--cpu", "sapphirerapids")
     document = tuner(*words, "--json").json
@@ -98,6 +102,7 @@ def test_tiles_are_verified_by_vectors(tuner: Tuner, plain: str) -> None:
     assert "with vectors in place of AMX tiles" in " ".join(tuner("show", "1").out.split())
 
 
+@pytest.mark.slow
 def test_what_cannot_run_here_is_compiled_only_and_said_to_be(
     tuner: Tuner, plain: str, tmp_path: Path
 ) -> None:
@@ -122,6 +127,7 @@ def test_what_cannot_run_here_is_compiled_only_and_said_to_be(
     assert (again["compiled"], again["reused"]) == (2, 0)  # another machine might verify them
 
 
+@pytest.mark.slow
 def test_results_for_another_processor_are_none_of_this_machine(tuner: Tuner) -> None:
     assert tuner(*SMALL, "--cpu", "haswell").code == 0
     said = tuner.refused("export", "matmul", "16x32x16", "--target", "cpu")
@@ -149,6 +155,7 @@ def test_what_is_wrong_is_refused_in_one_line(tuner: Tuner, options: tuple[str, 
     assert message in tuner.refused(*SMALL, *options)
 
 
+@pytest.mark.slow
 def test_children_verify_it_too(tmp_path: Path) -> None:
     tuner = Tuner(tmp_path / "results.db", real_composition())
     done = tuner(*SMALL, "--cpu", "skylake-avx512", "--workers", "1")

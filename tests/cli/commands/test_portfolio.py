@@ -39,6 +39,7 @@ def times(tuner: Tuner) -> int:
     return sum(cell.state == TIMED for row in found.cells for cell in row)
 
 
+@pytest.mark.slow
 def test_what_the_chosen_lack_is_measured_and_stored_as_trials_of_the_runs(tuner: Tuner) -> None:
     before = times(tuner)
     first = tuner("portfolio", "1", "--configs", "2", "--json")
@@ -68,6 +69,7 @@ def test_the_printed_form_names_configurations_problems_and_both_figures(tuner: 
     assert "held out:   geometric mean" in shown.out
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -103,6 +105,7 @@ def real_group(store: Store, composition: Composition, problems: tuple[Problem, 
     begin_group(settings, found, composition, store, Interruption())
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_a_rule_file_of_a_real_group_serves_products(tmp_path: Path) -> None:
     composition = real_candidates()

@@ -141,6 +141,7 @@ def test_a_folder_that_is_not_there_is_found_before_anything_is_measured(tuner: 
     assert not tuner.database.exists()
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -187,6 +188,7 @@ def test_export_writes_one_trial_as_t4(tuned: Tuner) -> None:
     assert result["configuration"]["x"] == 7
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("form", ["script", "source", "payload", "ptx", "cubin", "t4"])
 def test_a_replay_has_nothing_to_export_but_its_record(tuner: Tuner, form: str) -> None:
     file = values.write_recording(tuner.database.parent)

@@ -53,6 +53,7 @@ def test_a_program_on_the_simulator_is_traced_checked_and_compared(run: Tuner) -
     assert lines[-1] == "checked 0 defects; no times: the simulator has no clock"
 
 
+@pytest.mark.slow
 def test_the_same_as_json(run: Tuner) -> None:
     done = on(run, "simulator", "gpux_users_stream", "--json", "--order", "lifo")
     assert done.code == 0, done.err
@@ -62,6 +63,7 @@ def test_the_same_as_json(run: Tuner) -> None:
     assert (work["launches"], work["copied_in_bytes"], work["copied_out_bytes"]) == (1, 512, 512)
 
 
+@pytest.mark.slow
 def test_a_program_of_groups_is_counted_with_and_without_them(run: Tuner) -> None:
     done = on(run, "simulator", "softmax", "--compare")
     assert done.code == 0, done.err
@@ -75,6 +77,7 @@ def test_a_program_of_groups_is_counted_with_and_without_them(run: Tuner) -> Non
     assert (document["resident_bytes"], document["why_no_groups"]) == (0, None)
 
 
+@pytest.mark.slow
 def test_a_program_on_the_host_is_timed(run: Tuner) -> None:
     done = on(run, "cpu", "async_matmul", "--compare", "--json")
     assert done.code == 0, done.err
@@ -85,6 +88,7 @@ def test_a_program_on_the_host_is_timed(run: Tuner) -> None:
     assert (comparison["name"], comparison["equal"]) == ("argument 2", True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["simulator", "cpu"])
 @pytest.mark.parametrize("name", ["matmul_gelu", "rms_norm", "softmax"])
 def test_programs_with_math_give_the_same_as_loops_on_the_host(run: Tuner, name: str, target: str) -> None:
@@ -93,12 +97,14 @@ def test_programs_with_math_give_the_same_as_loops_on_the_host(run: Tuner, name:
     assert "equal   result 0: error " in done.out
 
 
+@pytest.mark.slow
 def test_arguments_come_by_options(run: Tuner) -> None:
     done = on(run, "cpu", "-", stdin="func.func @f(%x: f32, %n: index) -> index { return %n : index }")
     assert done.code == 2
     assert "argument 1: a value of type index is missing; for example --arg 1=7" in done.err
 
 
+@pytest.mark.slow
 def test_work_that_nothing_orders_ends_with_1(run: Tuner) -> None:
     text = (EXAMPLES / "gpux_own_streams.mlir").read_text()
     raced = text.replace('"gpux.memcpy"(%s1, %x1, %b)', '"gpux.memcpy"(%s0, %x1, %b)')
@@ -109,12 +115,14 @@ def test_work_that_nothing_orders_ends_with_1(run: Tuner) -> None:
     assert "checked 0 defects" not in done.out
 
 
+@pytest.mark.slow
 def test_a_kernel_with_a_barrier_is_compared_with_its_interpretation(run: Tuner) -> None:
     done = on(run, "simulator", "-", "--compare", stdin=BARRIER)
     assert done.code == 0
     assert "equal   argument 0: error 0, allowed " in done.out
 
 
+@pytest.mark.slow
 def test_an_interpreted_program_on_the_host_has_no_times(run: Tuner) -> None:
     done = on(run, "cpu", "-", stdin=BARRIER)
     assert done.code == 0
@@ -141,6 +149,7 @@ BIG = """func.func @f(%a: memref<32x256xf32>, %b: memref<32x256xf32>) {
 }"""
 
 
+@pytest.mark.slow
 def test_a_sample_reports_its_share(run: Tuner) -> None:
     done = on(run, "simulator", "-", "--sample", "4", stdin=BIG)
     assert done.code == 0
@@ -153,6 +162,7 @@ def test_a_sample_reports_its_share(run: Tuner) -> None:
     assert json.loads(on(run, "simulator", "-", "--json", stdin=BIG).out)["samples"] is None
 
 
+@pytest.mark.slow
 def test_what_an_interpreted_kernel_prints_comes_first(run: Tuner) -> None:
     done = on(run, "cpu", "-", stdin=PRINT)
     assert done.out.startswith("thread 0\nthread 1\nran     @f on cpu")

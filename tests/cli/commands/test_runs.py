@@ -23,6 +23,7 @@ def several(tuner: Tuner, several_database: Path) -> Tuner:
     return tuner
 
 
+@pytest.mark.slow
 def test_a_run_is_a_line_and_the_latest_comes_first(several: Tuner) -> None:
     header, latest, first, shared = several("runs").out.splitlines()
     assert header.split() == [

@@ -50,6 +50,7 @@ def test_a_script_as_fast_as_recorded_passes(tuned: Tuner, script: Path) -> None
     assert (document["reliability"], document["recorded_reliability"]) == ("reliable", "reliable")
 
 
+@pytest.mark.slow
 def test_a_slower_script_fails_unless_that_is_allowed(watched: Tuner, tmp_path: Path) -> None:
     path = edited(tmp_path / "watched.mlir", '"kernel_s": 0.001,', '"kernel_s": 0.0009,')
     done = watched("check", path)

@@ -30,6 +30,7 @@ def tuner(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     return tuner
 
 
+@pytest.mark.slow
 def test_lines_of_a_search_space_file_are_suggested(tuner: Tuner) -> None:
     done = tuner("space", *PROBLEM, "--suggest")
     assert done.code == 0
@@ -42,6 +43,7 @@ def test_lines_of_a_search_space_file_are_suggested(tuner: Tuner) -> None:
     assert [each.text for each in strategy.constraints] == ["x < 12"]
 
 
+@pytest.mark.slow
 def test_suggestions_as_json(tuner: Tuner) -> None:
     (document,) = tuner("space", *PROBLEM, "--suggest", "--json").json
     assert document["chance"] < 1e-6

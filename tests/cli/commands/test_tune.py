@@ -141,6 +141,7 @@ def test_a_retiming_that_gains_no_round_says_so(tuner: Tuner) -> None:
     assert f"final re-measurement: lost, no times: {CUT}" in done.err
 
 
+@pytest.mark.slow
 def test_a_finished_run_goes_on_to_another_limit(tuner: Tuner) -> None:
     text = ("tune", "matmul", "8x8x8", "--target", "fake", "--sampler", "exhaustive")
     assert tuner(*text, "--trials", "3").code == 0

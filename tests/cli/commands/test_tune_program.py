@@ -36,6 +36,7 @@ def tune(tmp_path: Path) -> Tuner:
     return Tuner(tmp_path / "results.db", real_candidates())
 
 
+@pytest.mark.slow
 def test_equal_matmuls_are_tuned_once_and_the_program_checked_with_its_arguments(tune: Tuner) -> None:
     payload = tune.database.parent / "counted.mlir"
     payload.write_text(COUNTED)
@@ -65,6 +66,7 @@ def test_a_program_on_the_host_is_timed_with_and_without_scripts(
     assert [line.split()[0] for line in lines[-3:]] == ["time", "plain", "gain"]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -87,12 +89,14 @@ def test_words_that_do_not_suit_a_payload_are_refused(
     )
 
 
+@pytest.mark.slow
 def test_messages_about_a_payload_begin_with_its_file(tune: Tuner) -> None:
     payload = tune.database.parent / "broken.mlir"
     payload.write_text("func.func @main(")
     assert tune("tune", str(payload), "--target", "cpu").err.startswith(f"error: {payload}:1:16: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -120,6 +124,7 @@ def test_a_file_that_is_no_program_but_has_contractions_is_tuned_by_shapes(
     assert hint == f"hint: tuner tune --shapes '{model}'"
 
 
+@pytest.mark.slow
 def test_a_program_without_a_matmul_in_its_entry_is_tuned_by_shapes(tune: Tuner) -> None:
     model = tune.database.parent / "model.mlir"
     model.write_text(PAYLOAD.replace("@main(", "private @layer(") + "\nfunc.func @main() { return }")
@@ -128,6 +133,7 @@ def test_a_program_without_a_matmul_in_its_entry_is_tuned_by_shapes(tune: Tuner)
     assert refused.endswith(f"hint: tuner tune --shapes {model}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "options"),
     [
@@ -145,6 +151,7 @@ def test_no_hint_at_shapes_where_they_would_not_help(
     assert "--shapes" not in tune.refused("tune", str(model), *ON_SIMULATOR, *options)
 
 
+@pytest.mark.slow
 def test_arguments_that_are_left_out_fail_the_program(tune: Tuner) -> None:
     payload = tune.database.parent / "counted.mlir"
     payload.write_text(COUNTED)
@@ -165,6 +172,7 @@ def test_what_a_payload_takes_is_refused_without_one(tune: Tuner, option: str, v
 GROUP_OPTIONS = ("--target", "cpu", "--workers", "1")
 
 
+@pytest.mark.slow
 def test_a_program_of_groups_is_tuned_under_one_budget_and_found_tuned_later(tune: Tuner) -> None:
     file = tune.database.parent / "layers.mlir"
     file.write_text(program_text())
@@ -212,6 +220,7 @@ def test_a_resumed_program_is_compiled_and_timed_as_by_the_first_command(tune: T
     assert "group     1: 3 problems, 5 trials" in changed.out
 
 
+@pytest.mark.slow
 def test_a_program_that_cannot_be_grouped_is_tuned_matmul_by_matmul(tune: Tuner) -> None:
     file = tune.database.parent / "counted.mlir"
     file.write_text(COUNTED)
@@ -223,6 +232,7 @@ def test_a_program_that_cannot_be_grouped_is_tuned_matmul_by_matmul(tune: Tuner)
     assert "groups" not in done.json
 
 
+@pytest.mark.slow
 def test_a_program_takes_the_state_of_the_caches_only_for_its_groups(tune: Tuner) -> None:
     file = tune.database.parent / "counted.mlir"
     file.write_text(COUNTED)

@@ -55,6 +55,7 @@ def test_each_run_of_a_group_is_found_as_any_other(tuner: Tuner, shapes: str) ->
     assert exported.code == 0, exported.err
 
 
+@pytest.mark.slow
 def test_a_group_is_resumed_by_its_number(tuner: Tuner, shapes: str) -> None:
     tuner("tune", "--shapes", shapes, "--trials", "11")
     again = tuner("tune", "--resume", "group:1", "--json")
@@ -114,6 +115,7 @@ def test_an_unknown_group_and_options_of_a_resumed_one_are_refused(tuner: Tuner,
     assert tuner("tune", "--resume", "group:x").code == 2
 
 
+@pytest.mark.slow
 def test_the_contractions_of_a_model_are_tuned(tuner: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(

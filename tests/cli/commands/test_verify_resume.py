@@ -27,6 +27,7 @@ ON_FLEET = ("verify-resume", "--fleet", "--runs", "1")
 PRINTED = (IN_HELP, ON_FLEET)
 
 
+@pytest.mark.slow
 def test_a_run_killed_by_the_kernel_resumes_exactly(tuner: Tuner) -> None:
     """The example of the help, as printed: kill -9 at random moments, then resumed to its end."""
     done = tuner(*IN_HELP)

@@ -1,6 +1,8 @@
 import dataclasses
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Tuner
 from tests.space.recorded import values
 from tests.tuning import fakes
@@ -23,6 +25,7 @@ def known_strategy() -> Composition:
     return fakes.composition(plan=renamed)
 
 
+@pytest.mark.slow
 def test_a_second_problem_begins_with_the_best_of_the_first_and_says_so(tuner: Tuner) -> None:
     tuner.composition = known_strategy()
     tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")

@@ -138,6 +138,7 @@ def run(library: ctypes.CDLL, device: CudaDevice, problem: Problem) -> int:
     return code
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: f"{point.candidate.strategy} {point.problem.key}")
 def test_a_kernel_is_launched_as_its_program_says_and_is_right(
     point: GpuPoint, built: ctypes.CDLL, stub: StubDriver
@@ -245,6 +246,7 @@ def test_without_a_gpu_the_code_says_so(built: ctypes.CDLL, stub: StubDriver) ->
     assert built.tuner_gpu_matmul_f32_nn(*arguments_of(SMALL, [16, 16, 16])) == NO_DEVICE
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(has_driver(), reason="a CUDA driver is here")
 def test_a_program_without_a_driver_links_and_gets_no_device(folder: Path, tmp_path: Path) -> None:
     (folder / "use.c").write_text(
@@ -258,6 +260,7 @@ def test_a_program_without_a_driver_links_and_gets_no_device(folder: Path, tmp_p
     assert subprocess.run([tmp_path / "use"], env=BARE, check=False).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs CMake")
 def test_the_example_of_cmake_builds_the_library(folder: Path, tmp_path: Path) -> None:
     for command in (["cmake", "-S", str(folder), "-B", str(tmp_path)], ["cmake", "--build", str(tmp_path)]):

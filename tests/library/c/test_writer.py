@@ -58,6 +58,7 @@ def library(folder: Path) -> ctypes.CDLL:
     return shared_object(folder, *SOURCES)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("problem", [problem for problem, _ in PROBLEMS], ids=ids)
 def test_a_tuned_size_runs_its_kernel_and_any_other_the_portable_loop(
     problem: Problem, library: ctypes.CDLL
@@ -94,6 +95,7 @@ def test_more_products_of_i8_than_a_sum_can_hold_are_refused(library: ctypes.CDL
     assert library.tuner_matmul_i8_nn(None, None, None, *sizes) == BAD_SIZES
 
 
+@pytest.mark.slow
 def test_the_check_says_that_all_is_right_where_neither_python_nor_tuner_is(folder: Path) -> None:
     cc(folder, "check.c", *SOURCES, "-o", "check")
     done = subprocess.run(
@@ -141,6 +143,7 @@ def _names(options: str, file: Path) -> set[str]:
     return {line.split()[-1] for line in done.stdout.splitlines()}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs CMake")
 def test_the_example_of_cmake_builds_and_tests_the_library(folder: Path, tmp_path: Path) -> None:
     for command in (
@@ -259,6 +262,7 @@ def test_the_permission_for_tiles_is_asked_for_only_where_a_kernel_uses_tiles(fo
     assert "arch_prctl" not in (folder / "tuner_matmul.c").read_text()
 
 
+@pytest.mark.slow
 def test_two_libraries_with_their_prefixes_are_in_one_program(tmp_path: Path) -> None:
     entries = (entry_of(ODD, "matmul_cpu_direct"),)
     for prefix in ("first", "second"):

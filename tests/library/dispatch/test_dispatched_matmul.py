@@ -89,6 +89,7 @@ def test_a_new_shape_is_measured_once_and_its_second_call_compiles_nothing(
     assert compilations[first] == Matmul(6, 40, 24)
 
 
+@pytest.mark.slow
 def test_after_first_use_nothing_slower_than_the_baseline_as_timed_is_used(tmp_path: Path) -> None:
     mm, (a, b) = matmul(tmp_path), arrays(4, 33, 20)
     found = mm.chosen(a, b)
@@ -107,6 +108,7 @@ def test_after_first_use_nothing_slower_than_the_baseline_as_timed_is_used(tmp_p
         assert medians[found.candidate] == best_s < found.first_use.baseline_s * (1 - LEAST_GAIN)
 
 
+@pytest.mark.slow
 def test_another_process_finds_what_was_measured(tmp_path: Path, compilations: list[Problem]) -> None:
     a, b = arrays(5, 17, 9)
     first = matmul(tmp_path).chosen(a, b)
@@ -116,6 +118,7 @@ def test_another_process_finds_what_was_measured(tmp_path: Path, compilations: l
     assert len(compilations) - before == (first.candidate is not None)
 
 
+@pytest.mark.slow
 def test_threads_that_come_first_together_measure_once(tmp_path: Path, compilations: list[Problem]) -> None:
     mm, (a, b) = matmul(tmp_path), arrays(5, 18, 9)
     products: list[Array] = []
@@ -137,6 +140,7 @@ def _called(folder: Path, barrier: Any, results: Any) -> None:
     results.put((right, found.first_use))
 
 
+@pytest.mark.slow
 def test_processes_that_come_first_together_share_one_measurement(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(2), context.Queue()
@@ -181,6 +185,7 @@ def test_the_model_of_the_rule_decides_where_nothing_may_be_measured(tmp_path: P
     assert mm.chosen(a, b, rule=rule, measure="never").source == MODEL
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (1, 7, 3), (3, 2, 5)])
 def test_every_rule_with_a_direct_configuration_serves_any_shape(
     tmp_path: Path, m: int, n: int, k: int
@@ -202,6 +207,7 @@ def test_a_baseline_that_was_faster_when_tuned_is_used(tmp_path: Path, compilati
     assert compilations == []
 
 
+@pytest.mark.slow
 def test_what_the_database_has_for_the_problem_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
+@pytest.mark.slow
 def test_each_round_of_a_cell_is_kept_and_the_least_counts(store: Store) -> None:
     grouped(store, fakes.composition())
     found = group_matrix(1, fakes.composition(), store)
@@ -53,6 +54,7 @@ def test_each_round_of_a_cell_is_kept_and_the_least_counts(store: Store) -> None
     assert all(baseline_s is not None for baseline_s in measured.baselines_s)
 
 
+@pytest.mark.slow
 def test_a_configuration_that_failed_on_a_problem_does_not_serve_it(store: Store) -> None:
     composition = fakes.composition(bind=lambda *_: sometimes_failing)
     grouped(store, composition, trials=40)
@@ -68,6 +70,7 @@ def test_a_configuration_that_failed_on_a_problem_does_not_serve_it(store: Store
     assert not any(measured.matrix.applies[row][column] for row, column in failed)
 
 
+@pytest.mark.slow
 def test_nothing_is_missing_after_it_was_measured(store: Store) -> None:
     grouped(store, fakes.composition(), trials=5)
     before = group_portfolio(1, 2, fakes.composition(), store)
@@ -82,6 +85,7 @@ def test_nothing_is_missing_after_it_was_measured(store: Store) -> None:
     assert len(after.regret().known) == len(PROBLEMS)
 
 
+@pytest.mark.slow
 def test_stock_configurations_alone_are_chosen_where_wanted(store: Store) -> None:
     composition = fakes.composition(bind=lambda *_: custom_for_odd)
     grouped(store, composition, trials=40)
@@ -90,6 +94,7 @@ def test_stock_configurations_alone_are_chosen_where_wanted(store: Store) -> Non
     assert len(found.allowed) < len(found.measured.matrix.columns)
 
 
+@pytest.mark.slow
 def test_an_interruption_raises_after_what_was_measured_is_stored(store: Store) -> None:
     grouped(store, fakes.composition(), trials=5)
     asked = Interruption()
@@ -98,6 +103,7 @@ def test_an_interruption_raises_after_what_was_measured_is_stored(store: Store) 
         measured_portfolio(1, 2, fakes.composition(), store, asked)
 
 
+@pytest.mark.slow
 def test_a_group_without_a_time_is_refused(store: Store) -> None:
     composition = fakes.composition(bind=lambda *_: fakes.failing_bind)
     grouped(store, composition)

@@ -114,6 +114,7 @@ def test_outputs_of_other_kinds_are_filled_right(multiply: Callable[..., Array])
     assert np.allclose(multiply(shared, B, out=shared), A @ B, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_other_threads_and_a_forked_process_multiply_right(multiply: Callable[..., Array]) -> None:
     found: list[Array] = []
     thread = threading.Thread(target=lambda: found.append(multiply(A.T, B)))

@@ -33,6 +33,7 @@ def test_a_problem_that_no_strategy_supports_is_refused() -> None:
         space().projected(Matmul(8, 8, 8, dtype="f16"), (DIRECT,))
 
 
+@pytest.mark.slow
 def test_the_hash_covers_what_a_configuration_means_and_nothing_else() -> None:
     text = space().space_file.text
     names = ("matmul_cpu_packed", "matmul_cpu_direct")

@@ -58,6 +58,7 @@ def attentions(draw: st.DrawFn) -> Attention:
     return Attention(sizes, mask, batch, draw(st.booleans()), draw(st.sampled_from(("f32", "f64"))))
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(attentions(), st.floats(0, 1, exclude_max=True))
 def test_every_configuration_computes_the_attention(attention: Attention, place: float) -> None:
@@ -65,6 +66,7 @@ def test_every_configuration_computes_the_attention(attention: Attention, place:
     assert error_of(problem.group, drawn_script(attention, place), np.random.default_rng(0)) <= 1
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("sizes", [(1, 17, 1, 1), (7, 100, 20, 33), (49, 130, 16, 80), (97, 128, 64, 64)])
 def test_the_first_configuration_computes_the_attention(sizes: tuple[int, int, int, int]) -> None:
     attention = Attention(sizes, batch=2, has_epilogue=True)
@@ -72,6 +74,7 @@ def test_the_first_configuration_computes_the_attention(sizes: tuple[int, int, i
     assert error_of(problem.group, first_script(attention), np.random.default_rng(0)) <= 1
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("element", ["f32", "f64"])
 @pytest.mark.parametrize("keys", [128, 1000, 4096, 40000])
 def test_every_processor_has_a_first_configuration_whose_scores_fit_its_cache(
@@ -86,12 +89,14 @@ def test_every_processor_has_a_first_configuration_whose_scores_fit_its_cache(
         assert knobs["block_m"] == 8 or 2 * knobs["block_m"] * keys * bytes_each <= processor.l2_bytes
 
 
+@pytest.mark.slow
 def test_the_scripts_of_avx2_compile() -> None:
     attention = Attention((50, 130, 20, 36), "hidden_rows", batch=2)
     script = first_script(attention, AVX2)
     assert error_of(as_problem("attention", attention.text()).group, script, np.random.default_rng(0)) <= 1
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("keys", [32, 40, 201])
 @pytest.mark.parametrize("mask", ["bias", "hidden_rows"])
 def test_masked_and_infinite_scores_are_those_of_numpy(mask: str, keys: int) -> None:

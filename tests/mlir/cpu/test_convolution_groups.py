@@ -37,6 +37,7 @@ NEEDS_PAIRS = pytest.mark.skipif(not HERE.multiplies_pairs, reason="this process
 FIRST, FEASIBLE = 40, 30  # examples
 
 
+@pytest.mark.slow
 @settings(max_examples=FIRST, deadline=None)
 @given(convolution=convolutions())
 def test_the_first_configuration_computes_the_convolution(convolution: Convolution) -> None:
@@ -47,6 +48,7 @@ def test_the_first_configuration_computes_the_convolution(convolution: Convoluti
     assert error_of(convolution, script.text) <= 1
 
 
+@pytest.mark.slow
 @settings(max_examples=FEASIBLE, deadline=None)
 @given(convolution=convolutions(), place=st.floats(0, 1, exclude_max=True))
 def test_every_configuration_computes_the_convolution(convolution: Convolution, place: float) -> None:

@@ -55,6 +55,7 @@ def convolutions(draw: st.DrawFn) -> Convolution:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(convolution=convolutions(), place=st.floats(0, 1, exclude_max=True))
 def test_every_configuration_computes_the_convolution(convolution: Convolution, place: float) -> None:
@@ -64,6 +65,7 @@ def test_every_configuration_computes_the_convolution(convolution: Convolution, 
     assert error_of(convolution, script, emulates=True) <= 1, candidate
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", CHANNELS_FIRST)
 def test_a_processor_with_tiles_uses_them(name: str) -> None:
     height = 56 if "2d" in name else 1
@@ -89,6 +91,7 @@ def test_other_convolutions_multiply_pairs(convolution: Convolution) -> None:
     assert found[0].strategy == "convolution_cpu"
 
 
+@pytest.mark.slow
 def test_nan_and_infinities_stay_in_their_windows() -> None:
     convolution = Convolution(channels=35, filters=24, height=3, width=19, element="bf16")
     inputs = drawn(convolution)

@@ -36,6 +36,7 @@ def reduced(operation: str, start: str, rows: Any) -> Any:
     return host_function(compiled)(rows)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("width", [2, 6, 16, 17, 40])
 def test_rows_of_any_width_and_sign(width: int) -> None:
     rows = 1 + np.random.default_rng(0).random((5, width), np.float32)

@@ -49,6 +49,7 @@ def with_ones_in_hidden(rows: Any) -> Any:
     return host_function(compiled)(rows)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("width", [2, 6, 16, 17, 40, 64, 72, 129, 201])
 def test_rows_of_any_width_are_hidden_where_every_element_is(width: int) -> None:
     rows = np.full((width + 3, width), -np.inf, np.float32)

@@ -26,6 +26,7 @@ def choosing(width: int) -> str:
     }}"""
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("width", [7, 16, 40, 128])
 def test_a_mask_chooses_the_columns_that_numpy_chooses(width: int) -> None:
     from tuner.programs.execution import host_function

@@ -128,6 +128,7 @@ FILLED = """
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("threads", [2, 3, 11])
 @pytest.mark.parametrize(
     ("body", "expected"),

@@ -31,6 +31,7 @@ def elements(region: Any) -> set[int]:
     }
 
 
+@pytest.mark.slow
 @costly(300, 1000)
 @given(regions(), regions())
 def test_regions_overlap_when_they_share_an_element(one: Any, other: Any) -> None:
@@ -51,6 +52,7 @@ def boxes(draw: st.DrawFn) -> Any:
     return buffer_regions.StridedRegion(offset, tuple(sizes), tuple(strides))
 
 
+@pytest.mark.slow
 @costly(300, 1000)
 @given(boxes(), boxes())
 def test_parts_of_a_row_major_array_overlap_when_they_share_an_element(one: Any, other: Any) -> None:

@@ -62,6 +62,7 @@ def evaluate(one: GpuPoint, program: KernelProgram) -> float:
     return verdict.max_error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", POINTS, ids=lambda one: f"{one.problem.key} {one.candidate.text}")
 def test_every_pair_is_multiplied_without_races(one: GpuPoint) -> None:
     assert feasible_set(one.problem, one.candidate.strategy, one.chip).row_of(one.candidate) is not None
@@ -91,6 +92,7 @@ def test_a_tensor_map_gets_the_matrix_as_its_last_dimension() -> None:
     assert layout.box == (64, 64, 1)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("forgotten", ["a", "b", "c", "workspace"])
 def test_a_buffer_whose_matrices_are_forgotten_is_seen(
     monkeypatch: pytest.MonkeyPatch, forgotten: str

@@ -149,6 +149,7 @@ def test_operands_that_a_script_promotes_to_a_mapping(space: str, full: str) -> 
     assert checked(script(f"mapping = [{space}]{full}")) == 2 * 16 * 16 * 4
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "space", ["#gpu.address_space<workgroup>", "#gpu.memory_space<workgroup>", "3 : i64"]
 )
@@ -156,6 +157,7 @@ def test_operands_that_a_script_promotes_and_copies_by_its_threads(space: str) -
     assert checked(script(f"memory_space = {space}", BY_THREADS)) == 2 * 16 * 16 * 4
 
 
+@pytest.mark.slow
 def test_copies_that_all_threads_do_without_a_barrier_are_found_to_race() -> None:
     with pytest.raises(CandidateError, match="race in shared memory"):
         checked(script("memory_space = 3 : i64"))

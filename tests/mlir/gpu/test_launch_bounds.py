@@ -38,6 +38,7 @@ def test_the_kernel_of_a_launch_gets_its_bounds(golden: Callable[[str, str], Non
         golden("launch_bounds.mlir", str(module))
 
 
+@pytest.mark.slow
 def test_two_blocks_have_half_of_the_registers_each() -> None:
     one = GpuPoint(Matmul(256, 256, 64), Candidate.of(SIMT, SIMT_LARGE | {"min_blocks": 2}))
     program = one.program()

@@ -100,6 +100,7 @@ def test_the_launch_of_the_module_reports_its_shared_memory() -> None:
     assert "memref.alloc" not in text
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("chip", CHIPS)
 def test_every_chip_gets_its_own_ptx_which_its_ptxas_takes(chip: str) -> None:
     program = lower_matmul(chip)

@@ -75,6 +75,7 @@ def ptx_of_trial(strategy: str) -> str:
     return POINTS[strategy].program().ptx
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("surrounding", ["", STATIC, DYNAMIC], ids=["alone", "static", "dynamic"])
 @pytest.mark.parametrize("strategy", POINTS)
 def test_the_ptx_in_a_program_is_that_of_the_trial(strategy: str, surrounding: str) -> None:
@@ -97,6 +98,7 @@ def test_the_reference_of_a_program_does_not_say_how_long_its_kernels_took_to_ma
     assert "properties = {O = 3 : i32}" in code.reference
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("strategy", POINTS)
 def test_a_tuned_kernel_runs_next_to_one_that_takes_descriptors(strategy: str) -> None:
     from tuner.programs.run.device_function import DeviceFunction

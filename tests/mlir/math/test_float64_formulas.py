@@ -18,6 +18,7 @@ ULPS = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", ULPS)
 def test_a_function_of_f64_is_as_close_as_it_says(name: str) -> None:
     values = doubles()

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.mlir
 NAMES = ("sinh", "cosh", "arcsinh", "arccosh", "arctanh")
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_function_of_f64_is_as_close_as_it_says(name: str) -> None:
     values = doubles()

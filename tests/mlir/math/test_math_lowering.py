@@ -47,6 +47,7 @@ REFERENCES: dict[str, Callable[[Array], Array]] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", ULPS)
 def test_a_function_of_f32_is_as_close_as_it_says(name: str) -> None:
     values = values_of("f32", MANY)
@@ -130,6 +131,7 @@ def test_kinds_of_numbers_are_reported(kind: str) -> None:
     )
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("kind", ["i8", "i32", "i64"])
 def test_bits_of_integers_are_counted(kind: str) -> None:
     width = int(kind[1:])
@@ -147,6 +149,7 @@ def test_bits_of_integers_are_counted(kind: str) -> None:
         assert unary(name, values, kind).tolist() == numbers, name
 
 
+@pytest.mark.slow
 def test_a_power_is_rounded_once_and_has_the_edges_of_c99() -> None:
     base, exponent = (grid.ravel().astype(np.float32) for grid in np.meshgrid(EDGES, EDGES))
     rng = np.random.default_rng(0)
@@ -218,6 +221,7 @@ def test_what_has_no_formula_is_refused_in_one_line(op: str, kind: str, message:
     assert failure.value.stage is Stage.COMPILE
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("kind", ["f16", "f32"])
 @pytest.mark.parametrize("name", ["sin", "cos", "atan", "sinh", "acosh"])
 def test_a_rare_function_of_a_narrow_float_is_rounded_once(name: str, kind: str) -> None:

@@ -9,6 +9,7 @@ from tuner.core.errors import CandidateError
 pytestmark = pytest.mark.mlir
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("kind", ["f16", "f32", "f64"])
 def test_a_remainder_is_exact(kind: str) -> None:
     rng, dtype = np.random.default_rng(0), DTYPES[kind]

@@ -29,6 +29,7 @@ LARGE = (
 )
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", ULPS)
 def test_a_function_of_f64_is_as_close_as_it_says(name: str) -> None:
     values = doubles()
@@ -38,6 +39,7 @@ def test_a_function_of_f64_is_as_close_as_it_says(name: str) -> None:
     assert name in ("cos", "arccos") or np.signbit(found[values == 0]).tolist() == [False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_numbers_of_all_sizes_are_reduced_exactly(name: str) -> None:
     rng = np.random.default_rng(0)
@@ -49,6 +51,7 @@ def test_numbers_of_all_sizes_are_reduced_exactly(name: str) -> None:
     assert worst_ulps(unary(name, values, "f64"), reference, values) <= ULPS[name]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_large_numbers_of_f32_are_rounded_once(name: str) -> None:
     rng = np.random.default_rng(0)
@@ -57,6 +60,7 @@ def test_large_numbers_of_f32_are_rounded_once(name: str) -> None:
     assert ulps(unary(name, values, "f32"), of_doubles(getattr(np, name), values)).max() <= 0.5001
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("shape", ["2", "3x4", "1x2x2"])
 def test_one_large_number_of_a_vector_leaves_the_others(shape: str) -> None:
     kind, last = f"vector<{shape}xf64>", ", ".join(str(int(size) - 1) for size in shape.split("x"))
@@ -71,6 +75,7 @@ def test_one_large_number_of_a_vector_leaves_the_others(shape: str) -> None:
     np.testing.assert_allclose(found, np.sin(values) - np.sin(1.0), atol=1e-15)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_what_has_no_quarter_turn_is_not_a_number(name: str) -> None:
     values = np.resize(np.array([-np.inf, np.inf, np.nan]), 256)

@@ -45,6 +45,7 @@ def test_a_matmul_becomes_packing_and_tiles(apply: Apply, golden: Callable[[str,
     golden("amx_block.mlir", text)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("emulates", [True, False], ids=["emulated", "tiles"])
 @pytest.mark.parametrize("element", ["bf16", "i8"])
 @pytest.mark.parametrize(
@@ -83,6 +84,7 @@ def test_tiles_give_the_product(
     assert np.array_equal(c, expected(a, b, layout))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 @pytest.mark.parametrize(("n", "block"), [(100, 64), (70, 64), (64, 64), (90, 48), (5, 16)])
 @pytest.mark.parametrize("element", ["bf16", "i8"])

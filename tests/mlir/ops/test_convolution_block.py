@@ -120,6 +120,7 @@ def test_a_tile_becomes_sums_in_registers(apply: Apply, golden: Callable[[str, s
     golden("convolution_block.mlir", text)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("filters", [1, 4, 8, 16, 32])
 @pytest.mark.parametrize(
     "script",

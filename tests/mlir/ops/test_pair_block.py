@@ -67,6 +67,7 @@ def test_pairs_give_the_product(
     assert np.array_equal(c, expected(a, b))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("panels_first", [0, 1])
 @pytest.mark.parametrize(
     ("sizes", "layout"), [((17, 49, 35), "nt"), ((17, 49, 35), "tn"), ((33, 65, 131), "tn")]

@@ -71,6 +71,7 @@ def test_every_block_comes_once_and_bands_one_after_the_other(
     assert found == wanted
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("columns", "rows", "group"), [(4, 3, 2), (5, 2, 2), (3, 4, 8)])
 def test_bands_of_columns_are_those_of_rows_turned(columns: int, rows: int, group: int, apply: Apply) -> None:
     line = LINE.format(group).replace("i64}", 'i64, bands = "columns"}')

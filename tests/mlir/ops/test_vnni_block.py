@@ -42,6 +42,7 @@ def test_a_matmul_becomes_packing_and_dot_products(apply: Apply, golden: Callabl
     golden("vnni_block.mlir", text)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("emulates", [True, False], ids=["emulated", "vnni"])
 @pytest.mark.parametrize(
     ("sizes", "layout", "knobs"),
@@ -68,6 +69,7 @@ def test_dot_products_give_the_product(
     assert np.array_equal(c, expected(a, b, layout))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 def test_panels_outside_of_strips_give_the_same(layout: str, apply: Apply) -> None:
     m, n, k = 17, 70, 67
@@ -78,6 +80,7 @@ def test_panels_outside_of_strips_give_the_same(layout: str, apply: Apply) -> No
     assert np.array_equal(c, expected(a, b, layout))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("panels_first", [0, 1])
 @pytest.mark.parametrize(
     ("layout", "fetched"), [("nt", {0: 2, 1: 4}), ("tn", {0: 0, 1: 0})]
@@ -96,6 +99,7 @@ def test_rows_of_the_next_strip_are_divided_among_panels(
     assert np.array_equal(c, expected(a, b, layout))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "fetched"), [(1, 4), (8, 2), (16, 1), (40, 1)])  # of four rows of a word
 def test_rows_of_the_next_block_of_k_are_divided_among_strips(m: int, fetched: int, apply: Apply) -> None:
     n, k = 128, 68
@@ -108,6 +112,7 @@ def test_rows_of_the_next_block_of_k_are_divided_among_strips(m: int, fetched: i
     assert np.array_equal(c, expected(a, b, "nn"))
 
 
+@pytest.mark.slow
 def test_without_a_fill_c_is_added_to(apply: Apply) -> None:
     a, b, c = drawn((7, 40)), drawn((40, 17)), np.full((7, 17), 7, np.int32)
     run(apply, line(), payload(7, 17, 40, "i8", fill=""), (a, b, c), emulates=True)
@@ -140,6 +145,7 @@ def test_what_it_refuses_is_named(script: str, text: str, reason: str, apply: Ap
     assert caught.value.stage == Stage.COMPILE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 @pytest.mark.parametrize(("n", "block"), [(100, 64), (70, 64), (90, 48), (5, 16)])
 def test_blocks_of_two_widths_share_their_code(n: int, block: int, layout: str, apply: Apply) -> None:

@@ -85,6 +85,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
+@pytest.mark.slow
 def test_the_page_of_a_group_shows_its_section_and_its_runs(store: Store) -> None:
     begin_group(limits(40), members(), parts(), store, Interruption())
     reported = reported_group(store, parts(), 1)
@@ -100,6 +101,7 @@ def test_the_page_of_a_group_shows_its_section_and_its_runs(store: Store) -> Non
     assert {each.problem for each in section.choices} <= set(PROBLEMS)
 
 
+@pytest.mark.slow
 def test_a_group_without_a_time_says_so(store: Store) -> None:
     begin_group(limits(40), members(), parts(), store, Interruption())
     reported = reported_group(store, parts(), 1)

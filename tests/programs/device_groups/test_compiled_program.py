@@ -19,6 +19,7 @@ def numbers(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape).astype(np.float32)
 
 
+@pytest.mark.slow
 def test_a_layer_with_bias_and_relu_is_one_launch_and_its_weights_stay_on_the_device() -> None:
     payload, arrays = PayloadText(), [numbers(64, 128), numbers(128), numbers(128, 32), numbers(32)]
     x = value = payload.argument(32, 64)
@@ -44,6 +45,7 @@ def test_a_layer_with_bias_and_relu_is_one_launch_and_its_weights_stay_on_the_de
     assert before.copied_in_bytes >= given.nbytes + weights_bytes
 
 
+@pytest.mark.slow
 def test_independent_products_stay_apart_and_run_on_streams_of_their_own() -> None:
     arrays = [numbers(64, 128), numbers(128, 64), numbers(64, 96), numbers(96, 64)]
     ran = simulated((EXAMPLES / "two_matmuls.mlir").read_text(), *arrays)
@@ -54,6 +56,7 @@ def test_independent_products_stay_apart_and_run_on_streams_of_their_own() -> No
     assert first != second
 
 
+@pytest.mark.slow
 def test_a_product_of_another_product_takes_the_sum_of_both() -> None:
     payload, weight = PayloadText(), numbers(32, 32)
     hidden = payload.matmul(payload.argument(16, 32), payload.weight(weight))

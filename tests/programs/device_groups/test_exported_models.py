@@ -12,6 +12,7 @@ corpus = pytest.importorskip("tests.programs.exports.corpus")
 comparison = pytest.importorskip("tests.programs.exports.comparison")
 
 
+@pytest.mark.slow
 def test_an_encoder_is_ten_launches() -> None:
     made, text = corpus.built("encoder"), corpus.text_of("encoder")
     arguments = [comparison.array_of(each) for each in made.inputs]

@@ -15,6 +15,7 @@ def numbers(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape).astype(np.float32)
 
 
+@pytest.mark.slow
 def test_an_epilogue_reads_matrices_rows_and_columns() -> None:
     payload = PayloadText()
     shapes = ((32, 64), (64, 32), (32, 32), (32,), (32,))
@@ -30,6 +31,7 @@ def test_an_epilogue_reads_matrices_rows_and_columns() -> None:
     assert [problem.key for problem in ran.compiled.problems] == ["matmul 32x32x64 f32 nn none"]
 
 
+@pytest.mark.slow
 def test_equal_layers_have_one_kernel() -> None:
     payload, arrays = PayloadText(), [numbers(64, 64) / 8 for _ in range(3)]
     value = payload.argument(32, 64)
@@ -45,6 +47,7 @@ def test_equal_layers_have_one_kernel() -> None:
     assert len(set(ran.kernels)) == 1
 
 
+@pytest.mark.slow
 def test_a_result_among_others_is_a_kernel_apart_with_its_reason() -> None:
     payload = PayloadText()
     x, w, other = payload.argument(32, 64), payload.argument(64, 32), payload.argument(32, 8)

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.mlir
 RNG = np.random.default_rng(7)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("columns", [1, 31, 33, 300])
 def test_rows_of_any_length_are_one_launch(columns: int) -> None:
     payload = PayloadText()
@@ -22,6 +23,7 @@ def test_rows_of_any_length_are_one_launch(columns: int) -> None:
     assert ran.work.launches == 1
 
 
+@pytest.mark.slow
 def test_a_largest_number_keeps_nan_and_infinities() -> None:
     payload = PayloadText()
     text = payload.text(payload.reduced("max", payload.argument(4, 70)))

@@ -21,6 +21,7 @@ def test_each_name_is_that_of_one_export() -> None:
     assert {*corpus.USUAL, *corpus.SIMULATED, *corpus.NOT_SIMULATED} <= corpus.EXPORTS.keys()
 
 
+@pytest.mark.drawn(1)
 def test_a_program_on_the_host_gives_what_torch_gives(export_name: str) -> None:
     """As groups of operations where the program can be, as ``tuner.compile_program`` compiles; twice."""
     from tuner.programs.execution import host_function
@@ -35,6 +36,7 @@ def test_a_program_on_the_host_gives_what_torch_gives(export_name: str) -> None:
     assert program.allocations == 0
 
 
+@pytest.mark.drawn(2)
 def test_a_program_as_a_whole_gives_what_torch_gives(whole_name: str) -> None:
     """Without groups: the way of programs with dynamic sizes, control flow or memrefs."""
     from tuner.programs.run.host_function import HostFunction
@@ -46,11 +48,13 @@ def test_a_program_as_a_whole_gives_what_torch_gives(whole_name: str) -> None:
     assert program.allocations == 0
 
 
+@pytest.mark.drawn(1)
 def test_a_program_on_the_simulated_gpu_gives_what_torch_gives(simulated_name: str) -> None:
     """As groups of operations where the program can be, as ``tuner.compile_program`` compiles."""
     _require_right_on_the_simulator(simulated_name, as_groups=True)
 
 
+@pytest.mark.slow
 def test_a_program_as_a_whole_on_the_simulated_gpu_gives_what_torch_gives(simulated_whole_name: str) -> None:
     _require_right_on_the_simulator(simulated_whole_name, as_groups=False)
 

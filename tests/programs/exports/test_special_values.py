@@ -67,6 +67,7 @@ def require_same(found: Any, wanted: Any) -> None:
     np.testing.assert_allclose(found, wanted, rtol=4e-6, atol=LEAST)
 
 
+@pytest.mark.slow
 def test_elementwise_functions_of_special_values_give_what_torch_gives() -> None:
     """One program for all functions: torch.export takes longer than all that follows."""
     x = torch.tensor(VALUES)
@@ -86,12 +87,14 @@ def _difference(found: Any, wanted: Any) -> str:
 MASKED = torch.tensor([[0.0, -INF, -INF], [-INF, -INF, -INF], [1.0, 2.0, 3.0]])
 
 
+@pytest.mark.slow
 def test_a_row_of_which_all_is_masked_is_nan_and_no_other_row() -> None:
     found, wanted = results_of(lambda scores, v: torch.softmax(scores, -1) @ v, MASKED, torch.ones(3, 4))
     assert np.isnan(wanted).all(1).tolist() == [False, True, False]
     require_same(found, wanted)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("value", [NAN, INF, -INF])
 def test_a_special_value_stays_in_its_row(value: float) -> None:
     x = torch.linspace(-2, 2, 40).reshape(5, 8)
@@ -102,6 +105,7 @@ def test_a_special_value_stays_in_its_row(value: float) -> None:
     require_same(found, wanted)
 
 
+@pytest.mark.slow
 def test_denormals_are_summed_and_multiplied_as_torch_does() -> None:
     x = torch.full((4, 16), 1e-40)
     found, wanted = results_of(lambda x, w: (x @ w).sum(-1), x, torch.full((16, 8), 0.5))

@@ -45,6 +45,7 @@ def arrays() -> tuple[Any, ...]:
     return tuple(rng.standard_normal((3, 4)).astype(np.float32) for _ in range(2))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("kind", [T, D])
 @pytest.mark.parametrize("iterations", [0, 1, 4])
 def test_a_loop_that_makes_new_tensors_and_swaps_them(kind: str, iterations: int) -> None:
@@ -153,6 +154,7 @@ def while_loop(kind: str, body: str, condition: str, yields: str) -> str:
 }}"""
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("kind", [T, D])
 @pytest.mark.parametrize("iterations", [0, 1, 4])
 @pytest.mark.parametrize("is_swapped", [False, True])

@@ -191,6 +191,7 @@ def called(program: DeviceProgram, *arguments: Any) -> tuple[Any, SimulatedDevic
     return result, device
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("form", FORMS)
 def test_two_products_and_their_sum(form: str) -> None:
     random = np.random.default_rng(1)
@@ -231,6 +232,7 @@ def test_kernels_of_static_sizes_take_addresses() -> None:
     assert "args(%7 : !llvm.ptr)" in re.sub(r"%\d+ :", "%7 :", lowered(TWO_CHAINS).llvm)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("form", FORMS)
 def test_memory_that_a_program_manages_itself_is_left_to_it(form: str) -> None:
     a, b = (np.full(16, number, np.float32) for number in (1, 10))

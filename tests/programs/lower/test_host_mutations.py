@@ -94,12 +94,14 @@ def right() -> tuple[DeviceProgram, Outcome]:
     return program, run(program, (), "lifo")
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_program_is_right_as_it_is(order: Order) -> None:
     outcome = run(right()[0], (), order)
     assert outcome.is_clean, (outcome.reports, outcome.fault)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", CHANGES)
 def test_each_wrong_size_and_side_is_found(name: str) -> None:
     wrong, (program, expected) = CHANGES[name], right()

@@ -86,6 +86,7 @@ def _of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention, "LEAST_SCORES", 1)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.usefixtures("_of_any_size")
 @pytest.mark.parametrize("name", FORMS)
 def test_each_form_is_one_group_that_computes_what_torch_computes(name: str) -> None:
@@ -100,6 +101,7 @@ def test_each_form_is_one_group_that_computes_what_torch_computes(name: str) -> 
     np.testing.assert_allclose(np.asarray(result).reshape(expected.shape), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.usefixtures("_of_any_size")
 @pytest.mark.parametrize(
     "compute",
@@ -114,6 +116,7 @@ def test_what_others_read_is_no_part_of_an_attention(compute: Any) -> None:
     assert ATTENTION not in kinds(exported(compute, tensors()))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_of_any_size")
 def test_products_of_f64_are_joined_and_those_of_bf16_are_not() -> None:
     plain = FORMS["plain"][0]

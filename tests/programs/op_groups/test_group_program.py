@@ -196,6 +196,7 @@ def test_a_payload_becomes_the_expected_kinds_of_groups(name: str) -> None:
     assert " ".join(group.kind for group in formed(make()).program.groups) == kinds
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", CASES)
 def test_groups_compute_what_the_payload_computes(name: str) -> None:
     text = CASES[name][0]()

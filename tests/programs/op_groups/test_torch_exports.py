@@ -175,6 +175,7 @@ MODELS: dict[str, tuple[Any, tuple[tuple[int, ...], ...], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_groups_of_a_model_are_as_expected_and_compute_what_the_model_computes(name: str) -> None:
     make, shapes, kinds = MODELS[name]

@@ -202,6 +202,7 @@ NHWC = """func.func @main(%x: tensor<2x7x6x3xbf16>, %w: tensor<3x3x3x32xbf16>) -
 }"""
 
 
+@pytest.mark.slow
 def test_channels_may_be_last() -> None:
     program = tuner.compile_program(NHWC, target="cpu")
     assert isinstance(program, CompiledFunction)

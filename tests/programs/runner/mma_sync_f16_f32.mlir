@@ -1,6 +1,6 @@
 // One mma.sync of a warp, its fragments loaded by hand; f16 into f32.
 // CHECK: data =
-// CHECK-NEXT: [[43,   49,   43,   45,   43,   49,   43,   45],
+// CHECK-NEXT: {{\[\[}}43,   49,   43,   45,   43,   49,   43,   45],
 // CHECK-NEXT: [52,   43,   42,   49,   52,   43,   42,   49],
 // CHECK-NEXT: [51,   47,   51,   43,   51,   47,   51,   43],
 // CHECK-NEXT: [45,   46,   55,   52,   45,   46,   55,   52],

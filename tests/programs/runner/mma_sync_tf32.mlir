@@ -1,6 +1,6 @@
 // One mma.sync of a warp on f32 numbers rounded to tf32.
 // CHECK: data =
-// CHECK-NEXT: [[23,   31,   23,   19,   23,   31,   23,   19],
+// CHECK-NEXT: {{\[\[}}23,   31,   23,   19,   23,   31,   23,   19],
 // CHECK-NEXT: [20,   18,   20,   26,   20,   18,   20,   26],
 // CHECK-NEXT: [32,   25,   22,   23,   32,   25,   22,   23],
 // CHECK-NEXT: [19,   22,   29,   20,   19,   22,   29,   20],

@@ -1,7 +1,7 @@
 // TMA writes a tile of 64 halves a row with its 16-byte chunks exchanged: swizzle_128b, which repeats after 8 rows.
 // CHECK: bytes of the tile: 2048
 // CHECK: data =
-// CHECK-NEXT: [[0,   1,   2,   3,   4,   5,   6,   7],
+// CHECK-NEXT: {{\[\[}}0,   1,   2,   3,   4,   5,   6,   7],
 // CHECK-NEXT: [9,   8,   11,   10,   13,   12,   15,   14],
 // CHECK-NEXT: [18,   19,   16,   17,   22,   23,   20,   21],
 // CHECK-NEXT: [27,   26,   25,   24,   31,   30,   29,   28],

@@ -51,6 +51,7 @@ def made(positions: int, *, is_explicit: bool) -> tuple[Any, Any]:
     return SelfAttention(positions, is_explicit=is_explicit).eval(), torch.randn(positions, WIDTH)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_explicit", [True, False])
 def test_a_long_attention_is_one_group_that_gives_what_eager_mode_gives(is_explicit: bool) -> None:
     """A row of which nothing is seen is NaN if written out, 0 by torch's own attention."""
@@ -71,6 +72,7 @@ def test_a_long_attention_is_one_group_that_gives_what_eager_mode_gives(is_expli
     assert group.flop == 2 * HEADS * 523 * 523 * WIDTH
 
 
+@pytest.mark.slow
 def test_a_short_attention_stays_three_groups() -> None:
     module, x = made(64, is_explicit=True)
     program = tuner.torch.compile(module, (x,))
@@ -80,6 +82,7 @@ def test_a_short_attention_stays_three_groups() -> None:
     assert "rows" in kinds
 
 
+@pytest.mark.slow
 def test_an_attention_is_tuned_as_one_problem() -> None:
     module, x = made(520, is_explicit=False)
     found = tunable_groups(export_module(module, (x,)).text, None, "warm", describe_machine())

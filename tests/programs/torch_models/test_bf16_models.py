@@ -32,6 +32,7 @@ def errors(module: Any, inputs: tuple[Any, ...]) -> tuple[float, float, Any]:
     return float((eager - exact).abs().max() / largest), float((found - exact).abs().max() / largest), program
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", ["mlp", "encoder", "llama_mlp", "resnet", "mobilenet"])
 def test_a_model_of_bf16_is_as_exact_as_in_eager_mode(name: str) -> None:
     model = next(each for each in MODELS if each.name == name)
@@ -72,6 +73,7 @@ CONVOLUTIONS: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_a_convolution_of_bf16_has_a_schedule_and_is_as_exact_as_in_eager_mode(name: str) -> None:
     torch.manual_seed(0)
@@ -84,6 +86,7 @@ def test_a_convolution_of_bf16_has_a_schedule_and_is_as_exact_as_in_eager_mode(n
     assert all(each.strategy for each in groups)
 
 
+@pytest.mark.slow
 def test_a_large_1x1_convolution_of_bf16_multiplies_bf16() -> None:
     torch.manual_seed(0)
     module = nn.Conv2d(8, 24, 1).eval().to(torch.bfloat16)
@@ -93,6 +96,7 @@ def test_a_large_1x1_convolution_of_bf16_multiplies_bf16() -> None:
     assert {each.strategy for each in program.function.code.groups} <= set(OF_BF16)
 
 
+@pytest.mark.slow
 def test_a_product_of_bf16_is_extended_where_it_is_copied_into_padding() -> None:
     torch.manual_seed(0)
     each = nn.Conv2d(24, 24, 3, padding=1, groups=24)
@@ -104,6 +108,7 @@ def test_a_product_of_bf16_is_extended_where_it_is_copied_into_padding() -> None
     assert groups[1].ops == ("arith.extf",)
 
 
+@pytest.mark.slow
 def test_threads_do_not_change_a_bit_of_a_convolution_of_bf16() -> None:
     model = next(each for each in MODELS if each.name == "resnet")
     module, inputs = build(model, torch.bfloat16)
@@ -118,6 +123,7 @@ class Sums(nn.Module):
         return x.sum(-1), x.mean(-1), (x * x).mean((0, 1)), F.gelu(x)
 
 
+@pytest.mark.slow
 def test_sums_of_bf16_are_of_f32_as_in_eager_mode() -> None:
     torch.manual_seed(0)
     x = torch.rand(3, 1000).to(torch.bfloat16)
@@ -126,6 +132,7 @@ def test_sums_of_bf16_are_of_f32_as_in_eager_mode() -> None:
         torch.testing.assert_close(found, expected, rtol=2**-7, atol=0)
 
 
+@pytest.mark.slow
 def test_nan_and_infinities_pass_through_a_layer_of_bf16() -> None:
     torch.manual_seed(0)
     layer = nn.Linear(35, 18).to(torch.bfloat16).eval()

@@ -49,6 +49,7 @@ def test_products_of_bytes_are_exact_and_have_schedules() -> None:
         assert set(of_products) <= OF_BYTES
 
 
+@pytest.mark.slow
 def test_a_quantized_layer_is_a_group_for_its_input_and_one_for_its_product() -> None:
     torch.manual_seed(0)
     module, x = QuantizedLinear(70, 33).eval(), torch.randn(9, 70)
@@ -61,6 +62,7 @@ def test_a_quantized_layer_is_a_group_for_its_input_and_one_for_its_product() ->
         assert (of_product, multiplies in OF_BYTES) == (CONTRACTION, True)
 
 
+@pytest.mark.slow
 def test_nan_and_infinities_of_scales_are_those_of_torch() -> None:
     torch.manual_seed(0)
     module, x = QuantizedLinear(70, 33).eval(), torch.randn(9, 70)

@@ -161,7 +161,8 @@ def require_all(call: Call, eager: Call) -> None:
     assert wrong == []
     with torch.no_grad():
         assert other_thread(lambda: equal(call(Y, X), eager(Y, X)))
-        assert in_child(lambda: equal(call(Y, X), eager(Y, X)))
+        expected = eager(Y, X)  # here: MKL may loop for ever in a forked process (mm_account_ptr_by_tid)
+        assert in_child(lambda: equal(call(Y, X), expected))
 
 
 BATCHED: Call = lambda x, y: torch.ops.tuner.bmm(x[None], y[None])[0]  # noqa: E731
@@ -173,6 +174,7 @@ PRODUCTS: dict[str, tuple[Call, Call]] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_operations_with_a_tensor(name: str) -> None:
     require_all(*PRODUCTS[name])
@@ -263,6 +265,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
 }
 
 
+@pytest.mark.slow
 def test_static_attributes_under_the_back_end_of_torch_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     """torch.compile guards them; the back end must not find the code of another value."""
     torch._dynamo.reset()  # noqa: SLF001
@@ -282,6 +285,7 @@ def test_static_attributes_under_the_back_end_of_torch_compile(monkeypatch: pyte
     assert tuner.torch.graph_counts().left == 0
 
 
+@pytest.mark.slow
 def test_static_attributes_of_two_programs() -> None:
     """Each program is that of the module as it was: nothing of one is found for the other."""
     modules = []

@@ -137,6 +137,7 @@ def test_a_mode_is_refused_when_compiled(name: str) -> None:
         tuner.torch.compile(MODULE, (X,))
 
 
+@pytest.mark.slow
 def test_autocast_inside_of_a_module_is_followed() -> None:
     class Narrow(nn.Linear):
         def forward(self, x: Any) -> Any:
@@ -202,6 +203,7 @@ KINDS: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", KINDS)
 def test_a_tensor_without_dense_memory_is_named(program: TensorProgram, name: str) -> None:
     make, message = KINDS[name]

@@ -43,6 +43,7 @@ def equal(found: Any, expected: Any) -> None:
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_module_gives_what_it_gives_in_eager_mode(compiled: tuple[Any, TensorProgram]) -> None:
     module, program = compiled
     with torch.no_grad():
@@ -55,6 +56,7 @@ def test_a_module_gives_what_it_gives_in_eager_mode(compiled: tuple[Any, TensorP
     assert {each.strategy for each in program.function.code.groups} == {"contraction_cpu_packed"}
 
 
+@pytest.mark.slow
 def test_results_share_memory_with_no_result_that_is_held(compiled: tuple[Any, TensorProgram]) -> None:
     _, program = compiled
     view = program(X)[1:].t()
@@ -66,6 +68,7 @@ def test_results_share_memory_with_no_result_that_is_held(compiled: tuple[Any, T
     assert len({program(X).data_ptr() for _ in range(4)}) == 1
 
 
+@pytest.mark.slow
 def test_other_layouts_of_the_same_tensor_are_taken(compiled: tuple[Any, TensorProgram]) -> None:
     module, program = compiled
     with torch.no_grad():
@@ -92,6 +95,7 @@ def test_what_does_not_fit_is_named(
         compiled[1](*arguments)
 
 
+@pytest.mark.slow
 def test_changed_weights_are_named_and_the_state_stays(compiled: tuple[Any, TensorProgram]) -> None:
     module = mlp()
     before = {name: value.clone() for name, value in module.state_dict().items()}
@@ -138,6 +142,7 @@ def test_structures_go_in_and_come_out() -> None:
         program(a, b, scale=scale)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("dtype", ["float64", "int64", "int32", "bfloat16"])
 def test_types_of_torch_are_those_of_the_results(dtype: str) -> None:
     class Double(nn.Module):
@@ -159,12 +164,14 @@ def test_an_export_runs_on_arrays_and_on_tensors(compiled: tuple[Any, TensorProg
     assert loaded.stale() == ()
 
 
+@pytest.mark.slow
 def test_an_exported_program_of_torch_is_compiled() -> None:
     module = mlp()
     with torch.no_grad():
         equal(tuner.torch.compile(torch.export.export(module, (X,)))(X), module(X))
 
 
+@pytest.mark.slow
 def test_changed_weights_of_an_exported_program_are_named() -> None:
     exported = torch.export.export(mlp(), (X,))
     program = tuner.torch.compile(exported)
@@ -174,6 +181,7 @@ def test_changed_weights_of_an_exported_program_are_named() -> None:
     assert program.stale() == ("0.weight",)
 
 
+@pytest.mark.slow
 def test_threads_compile_one_after_the_other() -> None:
     start, is_traced, wrong = threading.Barrier(4), threading.Lock(), []
 
@@ -282,6 +290,7 @@ def test_an_index_out_of_range_is_an_error_as_in_eager_mode() -> None:
             assert torch.equal(one, other)
 
 
+@pytest.mark.slow
 def test_a_class_out_of_range_is_an_error() -> None:
     functional = nn.functional
     x, i = torch.randn(4, 5).log_softmax(1), torch.tensor([0, 3, 2, 4])

@@ -139,6 +139,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom")  # torch says so of variances of nothing
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_program_gives_what_torch_gives(name: str) -> None:

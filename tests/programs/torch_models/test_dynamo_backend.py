@@ -56,6 +56,7 @@ def test_a_module_is_one_graph_and_changed_parameters_are_seen() -> None:
     assert tuner.torch.graph_counts() == tuner.torch.GraphCounts(1, 0)
 
 
+@pytest.mark.slow
 def test_changes_that_versions_do_not_show_are_seen() -> None:
     module: Any = nn.Linear(16, 16).eval()
     module.register_buffer("scale", torch.ones(16))
@@ -74,6 +75,7 @@ def test_changes_that_versions_do_not_show_are_seen() -> None:
     assert tuner.torch.graph_counts().left == 0
 
 
+@pytest.mark.slow
 def test_weights_made_under_inference_mode_may_change() -> None:
     with torch.inference_mode():
         module = nn.Linear(16, 16).eval()
@@ -83,6 +85,7 @@ def test_weights_made_under_inference_mode_may_change() -> None:
         equal(compiled(X), module(X))
 
 
+@pytest.mark.slow
 def test_a_break_makes_two_graphs_and_what_is_refused_is_left() -> None:
     def function(x: Any) -> Any:
         y = x @ x.t()
@@ -107,6 +110,7 @@ def test_a_graph_with_gradients_is_left() -> None:
     assert "autograd is not supported" in counts.reasons[0]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
@@ -140,6 +144,7 @@ def test_a_surrounding_autocast_is_left() -> None:
     assert "torch.autocast is not supported" in tuner.torch.graph_counts().reasons[0]
 
 
+@pytest.mark.slow
 def test_a_call_that_a_program_refuses_is_computed_in_eager_mode() -> None:
     graph = torch.fx.symbolic_trace(lambda x: x * 2)
     compiled = dynamo_backend.backend(graph, [X])
@@ -161,6 +166,7 @@ def test_dynamic_sizes_are_left() -> None:
     assert "sizes are not static" in counts.reasons[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "shape", "taken"),
     [
@@ -179,6 +185,7 @@ def test_a_convolution_that_would_be_scalar_loops_is_left(module: Any, shape: An
         assert "linalg.conv_3d_ncdhw_fcdhw would run as scalar loops" in counts.reasons[0]
 
 
+@pytest.mark.slow
 def test_a_backend_that_fails_leaves_eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dynamo_backend, "FALLBACK", "no such backend")
     with torch.no_grad():

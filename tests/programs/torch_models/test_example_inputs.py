@@ -45,6 +45,7 @@ SHARED: dict[str, tuple[Any, Called, Called]] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", SHARED)
 def test_tensors_that_share_memory_in_the_example_are_inputs_each(name: str) -> None:
     module, example, (arguments, keywords) = SHARED[name]
@@ -95,6 +96,7 @@ def test_another_constant_is_refused(scaled: TensorProgram, arguments: Any, mess
         scaled(*arguments)
 
 
+@pytest.mark.slow
 def test_constants_are_compared_by_their_bits() -> None:
     constants = export_module(Scaled(), (X, -0.0))
     assert constants.tensors_of((Y, -0.0), {}) == (Y,)
@@ -119,6 +121,7 @@ RANDOM: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", RANDOM)
 def test_modules_that_draw_random_numbers_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match=r"the module draws random numbers, by .*; call module\.eval\(\)"):

@@ -32,6 +32,7 @@ def quotients(x: Any) -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", LARGEST, ids=str)
 def test_operations_of_large_integers_are_exact(dtype: Any) -> None:
     most = LARGEST[dtype]
@@ -42,6 +43,7 @@ def test_operations_of_large_integers_are_exact(dtype: Any) -> None:
         assert torch.equal(found, expected)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("function", [lambda x: x // (x + 1), lambda x: x % x, lambda x: x // 0])
 def test_a_divisor_that_may_be_0_is_refused(function: Any) -> None:
     with pytest.raises(
@@ -100,6 +102,7 @@ BYTE_OPERATIONS: tuple[Callable[[Any, Any, Any], Any], ...] = (
 )
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("number", range(len(BYTE_OPERATIONS)))
 def test_uint8_is_as_in_eager_mode(number: int) -> None:
     function, arguments = BYTE_OPERATIONS[number], (BYTES, OTHERS, FLOATS)
@@ -109,6 +112,7 @@ def test_uint8_is_as_in_eager_mode(number: int) -> None:
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=0)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("function", "message"),
     [

@@ -28,6 +28,7 @@ NEGATED = """func.func @main(%x: !torch.vtensor<[4],si64>) -> !torch.vtensor<[4]
 }"""
 
 
+@pytest.mark.slow
 def test_a_crash_of_torch_mlir_is_a_refusal() -> None:
     for _ in range(2):  # the second finds the thread's child gone
         with pytest.raises(UsageError, match="torch-mlir refuses the module: killed by SIGSEGV"):

@@ -45,6 +45,7 @@ def test_names_of_models_are_known() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_function_of_a_file_is_run_and_explained(model: Path, tmp_path: Path) -> None:
     run = Tuner(tmp_path / "results.db", real_composition())
     done = run("run", f"{model}:linear", "--target", "cpu", "--compare", "--explain", "--json")

@@ -38,6 +38,7 @@ def test_there_are_twelve() -> None:
     assert len(EXPORTS) == len(networks.EXPORTS) == 12
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", EXPORTS)
 def test_a_network_is_one_graph_that_gives_what_eager_gives(name: str) -> None:
     import tuner.torch
@@ -55,6 +56,7 @@ def test_a_network_is_one_graph_that_gives_what_eager_gives(name: str) -> None:
     assert sum(counters["graph_break"].values()) == 0
 
 
+@pytest.mark.slow
 def test_a_graph_break_makes_two_graphs() -> None:
     import tuner.torch
 

@@ -70,6 +70,7 @@ def test_a_baseline_has_a_ratio_only_where_nothing_disturbed_it(
     assert (baseline_document(found)["speedup"] is None) == bool(reason)
 
 
+@pytest.mark.slow
 def test_without_a_cpp_compiler_torch_compile_is_named_with_its_reason(example: Any) -> None:
     options = {"cpp.cxx": ("no-such-compiler",), "force_disable_caches": True}
     with torch._inductor.config.patch(options):  # noqa: SLF001 - its documented name

@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 pytestmark = pytest.mark.mlir
 
 
+@pytest.mark.slow
 def test_a_tuned_module_is_compiled_with_its_schedules(tmp_path: Path) -> None:
     import tuner.torch
 

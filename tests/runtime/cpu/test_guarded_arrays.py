@@ -95,6 +95,7 @@ print(min(faults() for _ in range(3)))
 """
 
 
+@pytest.mark.slow
 def test_a_packing_buffer_is_faulted_in_once_not_on_every_call() -> None:
     command = [sys.executable, "-c", FAULTS]
     kept, given_back = (

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.mlir
 AVX512 = Machine("any", "any", "avx512", True, 1, 1, 1, 1, 1, 1, has_vnni=True)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "i8"])
 def test_limits_are_of_a_plausible_processor(dtype: str) -> None:
     roofline = measure_roofline(dtype, 1, describe_machine())

@@ -84,6 +84,7 @@ def made() -> Iterator[list[ThreadTeam]]:
         team.close()
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("size", [1, 2, 3, 2 * (os.cpu_count() or 1) + 3])
 def test_every_member_is_called_once_a_round_however_many_there_are(
     code: JittedModule, made: list[ThreadTeam], size: int
@@ -114,6 +115,7 @@ def test_a_round_begins_when_the_last_has_ended(code: JittedModule, made: list[T
         assert abs(memory[1] - memory[33]) <= 1
 
 
+@pytest.mark.slow
 def test_quick_repeats_lose_no_call(code: JittedModule, made: list[ThreadTeam]) -> None:
     """Few enough for a loaded machine, where each round may cost a time slice."""
     made.append(ThreadTeam(3))
@@ -123,6 +125,7 @@ def test_quick_repeats_lose_no_call(code: JittedModule, made: list[ThreadTeam]) 
     assert counters.values == [1000] * 3
 
 
+@pytest.mark.slow
 def test_members_that_doze_off_early_are_always_woken(
     code: JittedModule, made: list[ThreadTeam], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,6 +253,7 @@ def test_pinned_members_stay_on_their_processors(code: JittedModule, made: list[
     assert counters.values == [10, 10]
 
 
+@pytest.mark.slow
 def test_the_interpreter_runs_on_while_a_team_works(code: JittedModule, made: list[ThreadTeam]) -> None:
     made.append(ThreadTeam(1))
     counters = Counters(code, 1)

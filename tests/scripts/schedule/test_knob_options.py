@@ -71,6 +71,7 @@ def test_a_dictionary_is_every_integer_that_it_describes(text: str, expected: tu
     assert values(text) == expected
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(
     low=st.integers(-40, 40),

@@ -173,6 +173,7 @@ def choice(draw: st.DrawFn, depth: int) -> str:
     return knob(draw(NAMES) + str(number), OPTIONS[number], kind="!transform.any_param", result="_")
 
 
+@pytest.mark.slow
 @costly(25, 60)
 @given(st.lists(choice(2), min_size=1, max_size=3), st.data())
 def test_every_candidate_of_any_schedule_binds_and_is_applied(ops: list[str], data: st.DataObject) -> None:

@@ -50,6 +50,7 @@ class Counter:
         return found.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 def test_kernels_of_two_streams_that_wait_for_each_other_run_in_turns(order: Order) -> None:
     counter = Counter(order)
@@ -61,6 +62,7 @@ def test_kernels_of_two_streams_that_wait_for_each_other_run_in_turns(order: Ord
     assert counter.device.reports == ()
 
 
+@pytest.mark.slow
 def test_kernels_that_nothing_lets_go_on_are_an_error_that_names_both() -> None:
     counter = Counter()
     counter.launch(3, 0)
@@ -72,6 +74,7 @@ def test_kernels_that_nothing_lets_go_on_are_an_error_that_names_both() -> None:
     assert counter.value() == 0  # nothing of it is left to run
 
 
+@pytest.mark.slow
 def test_a_kernel_that_waits_for_a_later_one_of_its_stream_is_an_error() -> None:
     counter = Counter()
     counter.launch(1, 0)
@@ -80,6 +83,7 @@ def test_a_kernel_that_waits_for_a_later_one_of_its_stream_is_an_error() -> None
         counter.device.synchronize_stream(counter.streams[0])
 
 
+@pytest.mark.slow
 def test_a_limit_names_the_kernel_that_ran_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     counting = TURNS.replace(b"setp.ne.u32", b"add.u32 %r, %r, 1; setp.ne.u32")  # its state is never the same
     monkeypatch.setattr("tuner.simulator.ptx.engine.STEPS_LIMIT", 1 << 11)
@@ -96,6 +100,7 @@ def test_a_limit_names_the_kernel_that_ran_at_the_same_time(monkeypatch: pytest.
         counter.device.synchronize_stream(stream)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_counts_for_many_turns_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     text = TURNS.replace(b"WAIT:", b"WAIT: add.u32 %r, %r, 1; setp.lt.u32 %q, %r, 9000; @%q bra WAIT;", 1)
     monkeypatch.setattr("tuner.simulator.ptx.engine.LONG_TURN", 1 << 11)

@@ -118,6 +118,7 @@ def test_an_instruction_that_is_not_known_is_named(code: str, message: str | Non
     assert isinstance(error.value, TunerError)
 
 
+@pytest.mark.slow
 def test_blocks_wait_for_a_block_that_runs_later() -> None:
     flag = np.zeros(1, np.uint32)
     code = """setp.eq.u32 %q1, %b, 8; @%q1 bra WRITE;

@@ -10,6 +10,7 @@ from tests.simulator.ptx.matmuls import BY_NAME, MATMULS, Matmul, shuffled
 CALLS_LIMIT = 100_000  # of Python functions: 73,597 when this was written, 128 times as many one by one
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("matmul", MATMULS, ids=lambda matmul: matmul.name)
 def test_a_kernel_computes_the_product_without_races(matmul: Matmul) -> None:
     simulation, c, expected = shuffled(matmul.name)
@@ -19,6 +20,7 @@ def test_a_kernel_computes_the_product_without_races(matmul: Matmul) -> None:
     assert simulation.blocks == np.prod(matmul.grid)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "name", ["mma_f16", "mma_bf16", "mma_f16_tn", "mma_f16_odd", "mma_tf32_nt", "simt_f32_sync"]
 )
@@ -28,6 +30,7 @@ def test_a_good_kernel_is_free_of_bank_conflicts(name: str) -> None:
     assert simulation.conflicts != ()
 
 
+@pytest.mark.slow
 def test_scalar_loads_of_a_layout_for_vectors_have_bank_conflicts() -> None:
     simulation, _, _ = shuffled("simt_f32")
     ratios = {conflict.ratio for conflict in simulation.conflicts if "ld.shared.b32" in conflict.instruction}

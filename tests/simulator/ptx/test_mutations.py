@@ -114,6 +114,7 @@ MUTATIONS = (
 )
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 def test_a_broken_kernel_is_noticed(mutation: Mutation) -> None:
     matmul = BY_NAME[mutation.kernel]

@@ -13,6 +13,7 @@ TOLERANCES = {"wgmma_f16_nn": 1e-4, "wgmma_f16_nt": 0.05, "wgmma_tf32_nt": 1e-4}
 WRONG_NUMBERS = None
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", BY_NAME)
 def test_a_kernel_computes_the_product_without_races(name: str) -> None:
     simulation, c, expected = shuffled(name)
@@ -105,6 +106,7 @@ MUTATIONS: list[tuple[str, str, Edit, Defect | None]] = [
 ]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("name", "kernel", "edit", "kind"), MUTATIONS, ids=[row[0] for row in MUTATIONS])
 def test_a_broken_kernel_is_noticed(name: str, kernel: str, edit: Edit, kind: Defect | None) -> None:
     matmul = BY_NAME[kernel]

@@ -35,6 +35,7 @@ def test_a_new_strategy_comes_before_the_shipped_ones(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_of_a_known_strategy_what_is_given_takes_the_place_of_what_is_shipped(tmp_path: Path) -> None:
     change = "  matmul_cpu_packed: {dtypes: [f64], knobs: {tile_m: [2, 3]}}\n"
     changed = read(f"extends: default\nstrategies:\n{change}", tmp_path).strategy("matmul_cpu_packed")
@@ -46,6 +47,7 @@ def test_of_a_known_strategy_what_is_given_takes_the_place_of_what_is_shipped(tm
     assert changed.first == shipped.first
 
 
+@pytest.mark.slow
 def test_derived_names_are_added_to_the_shipped_ones_or_take_their_place(tmp_path: Path) -> None:
     change = "  matmul_gpu_simt: {let: {blocks_m: m // block_m, mine: 2 * blocks_m}}\n"
     changed = read(f"extends: default\nstrategies:\n{change}", tmp_path).strategy("matmul_gpu_simt")
@@ -58,6 +60,7 @@ def test_derived_names_are_added_to_the_shipped_ones_or_take_their_place(tmp_pat
     assert limit.full_text == "m // block_m <= 65535"
 
 
+@pytest.mark.slow
 def test_the_text_of_a_run_is_whole_and_reads_back_without_the_shipped_file(tmp_path: Path) -> None:
     file = read(f"extends: default\nstrategies:{MINE}", tmp_path)
     assert "extends" not in file.text
@@ -69,6 +72,7 @@ def test_a_file_that_extends_nothing_is_kept_as_it_was_written(tmp_path: Path) -
     assert read(text, tmp_path).text == text
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("text", "message"),
     [

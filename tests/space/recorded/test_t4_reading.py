@@ -179,6 +179,7 @@ def test_threads_that_are_none_are_refused(tmp_path: Path, threads: object) -> N
         read(tmp_path, document)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("calls", [0, None, "2"])
 def test_calls_that_are_none_are_refused(tmp_path: Path, calls: object) -> None:
     document = t4_document(values.recording())
@@ -198,6 +199,7 @@ def test_a_verdict_that_is_none_is_refused(tmp_path: Path, key: str, value: obje
         read(tmp_path, document)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("path", "found"),
     [
@@ -256,6 +258,7 @@ def test_a_chip_that_is_none_is_refused(tmp_path: Path) -> None:
         read(tmp_path, document)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("found", ["long", -1.0, 0])
 def test_a_cold_median_that_is_none_is_refused(tmp_path: Path, found: object) -> None:
     document = t4_document(values.recording())

@@ -44,12 +44,14 @@ def test_candidates_and_baseline_have_the_alignment_and_no_more(align: str, dtyp
         assert {each.ctypes.data % 64 for each in library.operands} == {problem.offset_bytes}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("align", ALIGNMENTS)
 def test_kernels_are_right_at_each_alignment(align: str) -> None:
     problem = Matmul(33, 77, 41, align=align)
     assert CPU.verify(problem, loaded(problem), rng()).max_error <= 1.0
 
 
+@pytest.mark.slow
 def test_the_fastest_of_a_final_round_are_timed_at_other_alignments() -> None:
     problem = Matmul(33, 77, 41, align="any")
     kernel = loaded(problem)
@@ -91,6 +93,7 @@ def arguments(offset: int) -> tuple[Array, Array]:
     )
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("align", "offset", "is_reported"), [(64, 16, True), (16, 4, True), (16, 48, False)])
 def test_an_array_that_promises_less_is_reported_once(align: int, offset: int, is_reported: bool) -> None:
     problem = Matmul(8, 64, 8, align=align)
@@ -105,6 +108,7 @@ def test_an_array_that_promises_less_is_reported_once(align: int, offset: int, i
     assert (c == 8.0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("cache", ["weights-cold", "cold"])
 def test_calls_with_cold_caches_are_watched_one_by_one(cache: str, threads: int) -> None:
@@ -117,6 +121,7 @@ def test_calls_with_cold_caches_are_watched_one_by_one(cache: str, threads: int)
     assert len(time.offsets) == 4
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("cache", CACHES)
 def test_the_baseline_is_timed_in_the_same_state(cache: str) -> None:
     service = BaselineService(Matmul(64, 64, 64, cache=cache), 1, 0)

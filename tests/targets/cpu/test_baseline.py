@@ -55,6 +55,7 @@ def require_right(problem: Problem) -> CompiledLibraryMatmul:
     return matmul
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
@@ -62,6 +63,7 @@ def test_openblas_answers_right(sizes: tuple[int, int, int], layout: str, dtype:
     require_right(Problem("matmul", sizes, dtype, layout))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("m", [1, 5])
 def test_openblas_answers_each_pair_of_a_batch_right(m: int, layout: str) -> None:
@@ -80,6 +82,7 @@ def names_of(library: str, problems: tuple[Problem, ...], threads: int) -> tuple
     return tuple(BaselineService(problem, threads, 0, library).name for problem in problems)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("library", "dtype", "name"),
     [
@@ -105,6 +108,7 @@ def test_each_library_is_right_for_every_layout_and_named_with_its_kernel(
         assert re.fullmatch(name, found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["mkl", "blis", "onednn", "onednn-torch"])
 def test_each_library_multiplies_each_pair_of_a_batch_right(library: str) -> None:
     if not installed(library):
@@ -115,6 +119,7 @@ def test_each_library_multiplies_each_pair_of_a_batch_right(library: str) -> Non
     assert {name.endswith(", a call for each matrix") for name in names} == {library in ("mkl", "blis")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["onednn", "onednn-torch"])
 def test_a_result_of_bf16_is_right(library: str) -> None:
     if not installed(library):
@@ -173,6 +178,7 @@ def baseline_of(threads: int) -> Baseline:
     return call_in_child("baseline", work, 60.0, 2 << 30, library_environment(threads))
 
 
+@pytest.mark.slow
 def test_an_environment_that_slows_the_library_down_does_not_reach_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -51,6 +51,7 @@ def test_dot_products_of_bytes_are_right(
     require_right(text_of(m, n, k, epilogue, form), STRATEGIES[0], number, machine(), emulates=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @settings(max_examples=5, deadline=None)
 @given(SIZES, SIZES, SIZES, st.sampled_from(texts.NAMES), FORMS, NUMBERS)
@@ -65,6 +66,7 @@ def test_registers_of_256_bits_are_right() -> None:
     require_right(texts.product(17, 43, 35, "columns"), STRATEGIES[0], 3, processor, emulates=True)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("epilogue", texts.NAMES)
 def test_without_a_script_a_group_of_bytes_is_loops(epilogue: str) -> None:
     text = as_problem("contraction", texts.product(7, 9, 5, epilogue)).group
@@ -80,6 +82,7 @@ def test_the_greatest_sums_are_exact(extreme: int) -> None:
     assert error_of(problem.group, script, rng, [a, b], emulates=not machine().has_vnni) == 0
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("k", [1, 3, 5, 64, 66])
 def test_a_weight_comes_packed_and_unsigned(k: int) -> None:
     problem = as_problem("contraction", texts.product(5, 70, k, "columns"))
@@ -91,6 +94,7 @@ def test_a_weight_comes_packed_and_unsigned(k: int) -> None:
     assert others == [None, None]
 
 
+@pytest.mark.slow
 def test_a_b_that_is_no_weight_is_packed_inside() -> None:
     text = texts.product(9, 33, 21, "columns").replace("33xi8> {tuner.weight}", "33xi8>")
     problem = as_problem("contraction", text)
@@ -126,6 +130,7 @@ def emulated_machine_of(has: str) -> Machine:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epilogue", ["scale", "columns"])
 def test_nan_and_infinities_of_scales_stay_in_their_columns(epilogue: str) -> None:
     problem = as_problem("contraction", texts.product(18, 33, 35, epilogue))
@@ -140,6 +145,7 @@ def test_nan_and_infinities_of_scales_stay_in_their_columns(epilogue: str) -> No
     assert error_of(problem.group, found.text, rng, inputs, emulates=True) <= 1
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.integers(1, 70), min_size=1, max_size=3), st.integers(0, 9))
 @pytest.mark.parametrize("isa", ["avx512", "avx2"])
@@ -151,6 +157,7 @@ def test_numbers_are_quantized(isa: str, shape: list[int], number: int) -> None:
     assert error_of(problem.group, script, np.random.default_rng(0), [given]) <= 1
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("shape", "order"),
     [((32, 48), (1, 0)), ((17, 35), (1, 0)), ((3, 40, 20), (0, 2, 1)), ((4, 6, 8), (1, 0, 2))],

@@ -32,6 +32,7 @@ def small() -> CpuCallable:
     return callable_of(SMALL)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("row", "layout"), list(enumerate(LAYOUTS)))
 @pytest.mark.parametrize(("column", "epilogue"), list(enumerate(EPILOGUES)))
 def test_it_multiplies_whatever_the_layout_and_the_threads(

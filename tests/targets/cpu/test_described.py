@@ -62,6 +62,7 @@ def sources(processor: str, dtype: str, strategy: str) -> tuple[DescribedCompile
     return DescribedCompiler(processor), problem, bound(strategy, processor, problem)
 
 
+@pytest.mark.drawn(2)
 @NEEDS_OBJDUMP
 @pytest.mark.parametrize(
     ("processor", "dtype", "strategy", "has", "has_not"),
@@ -98,6 +99,7 @@ def test_each_function_is_compiled_for_the_processor() -> None:
     assert all('["target-cpu", "znver4"], ["target-features", "+avx2,+fma,' in head for head in heads)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "strategy", "needs"),
     [
@@ -145,6 +147,7 @@ def test_code_with_tiles_that_cannot_be_made_of_vectors_is_compiled_only(
     assert loaded == CompiledOnly(f"{plain.processor} has no amx-bf16")
 
 
+@pytest.mark.slow
 def test_outcomes_of_equal_code_are_shared_whatever_processor_verifies(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -42,12 +42,14 @@ def outcome_of(child: Worker, method: str, name: str, problem: Problem) -> objec
     return child.call(method, problem, artifact_of(name, problem), stage=Stage.RUN, timeout_s=60)
 
 
+@pytest.mark.slow
 def test_what_happens_outside_of_the_operands_or_to_the_inputs_faults(child: Worker) -> None:
     found = {name: outcome_of(child, "verify", name, SMALL) for name in FAULTING}
     canaries = {"writes 1 element before C": "verify: wrote 4 bytes outside of C"}  # in the page of C
     assert found == dict.fromkeys(FAULTING, "SIGSEGV") | canaries
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("align", ["16", "64", "any"])
 def test_an_element_next_to_operands_of_any_alignment_and_odd_size_faults(child: Worker, align: str) -> None:
     """Of an odd size the last bytes of a page may be free: then those before the operands fault."""
@@ -69,6 +71,7 @@ def test_a_panel_that_reaches_beyond_c_faults(child: Worker) -> None:
     assert child.call("verify", problem, shifted, stage=Stage.RUN, timeout_s=60) == "SIGSEGV"
 
 
+@pytest.mark.slow
 def test_what_usual_numbers_hide_is_wrong_next_to_nan_infinity_and_unit_vectors(child: Worker) -> None:
     found = {name: outcome_of(child, "verify", name, DEEP) for name in WRONG}
     assert [name for name, outcome in found.items() if "elements are wrong" not in str(outcome)] == []
@@ -90,6 +93,7 @@ def test_what_still_passes_is_listed(child: Worker) -> None:
         assert outcome_of(child, "verify_and_time", name, SMALL) == "right", name
 
 
+@pytest.mark.slow
 def test_a_fault_is_a_failure_with_its_stage_and_its_reason() -> None:
     worker = Worker(evaluation_spec(Factory("tuner.targets.cpu.evaluator:CpuEvaluator", (1,))), 4 << 30)
     artifact = artifact_of("reads 64 MiB beyond A", SMALL)
@@ -102,6 +106,7 @@ def test_a_fault_is_a_failure_with_its_stage_and_its_reason() -> None:
     assert reply.value.reason.startswith("killed by SIGSEGV")
 
 
+@pytest.mark.slow
 def test_the_page_names_each_kernel() -> None:
     page = PAGE.read_text()
     assert [name for name in (*FAULTING, *WRONG, *LEAVING, *PASSING) if f"| {name} |" not in page] == [

@@ -37,6 +37,7 @@ def evaluated(name: str, problem: Problem, seed: int = 0) -> Evaluation:
     return evaluate(CpuEvaluator(1), problem, artifact, EFFORT, np.random.default_rng(seed))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", CHEATS)
 def test_a_kernel_that_cheats_gets_no_time(name: str) -> None:
     stage = Stage.RUN if name == "starts_a_thread" else Stage.VERIFY
@@ -46,18 +47,21 @@ def test_a_kernel_that_cheats_gets_no_time(name: str) -> None:
     assert caught.value.stage == stage
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", [name for name in CHEATS if name not in OF_MANY_CALLS])
 def test_nor_does_it_where_a_sample_is_one_call(name: str) -> None:
     with pytest.raises(CandidateError, match=r"elements are wrong|unwritten in|started 1 threads"):
         evaluated(name, LARGE)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", CHEATS)
 def test_nor_does_it_where_caches_are_cold(name: str) -> None:
     with pytest.raises(CandidateError, match=r"elements are wrong|unwritten in|started 1 threads"):
         evaluated(name, replace(SMALL, cache="cold"))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "problem", [SMALL, LARGE, replace(SMALL, cache="cold")], ids=["small", "large", "cold"]
 )
@@ -73,6 +77,7 @@ def loaded_pair(name: str) -> tuple[CpuEvaluator, tuple[object, ...]]:
     return target, tuple(target.load(SMALL, kernel) for kernel in kernels)
 
 
+@pytest.mark.slow
 def test_a_top_trial_that_reads_small_numbers_as_zeros_is_found_out() -> None:
     assert evaluated("small_is_zero", SMALL).measurement is not None  # usual draws have none
     target, loaded = loaded_pair("small_is_zero")
@@ -81,6 +86,7 @@ def test_a_top_trial_that_reads_small_numbers_as_zeros_is_found_out() -> None:
     assert caught.value.stage == Stage.VERIFY
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", ["filled_is_done", "lazy_after_20", "wrong_each_7th", "packs_b_once"])
 def test_a_top_trial_that_cheats_gets_no_time(name: str) -> None:
     target, loaded = loaded_pair(name)
@@ -165,6 +171,7 @@ def timed(name: str, end: str, monkeypatch: pytest.MonkeyPatch, seed: int = 0) -
     return found
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("end", ENDS)
 def test_a_right_kernel_is_timed_wherever_the_timing_ends(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = timed("honest", end, monkeypatch)
@@ -172,6 +179,7 @@ def test_a_right_kernel_is_timed_wherever_the_timing_ends(end: str, monkeypatch:
     assert found.is_complete == (not end.startswith("stopped"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ENDS)
 def test_a_kernel_that_has_grown_lazy_by_then_gets_no_time(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, limit in (("lazy_after_2", 2), ("lazy_after_20", 20)):

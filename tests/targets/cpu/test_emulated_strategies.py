@@ -23,6 +23,7 @@ KINDS = (
 SIZES = draw.integers(1, 300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("strategy", "dtype", "output"), KINDS)
 @settings(max_examples=5)
 @given(

@@ -56,6 +56,7 @@ def artifact_of(problem: Problem, threads: int = 1, split: str = "none") -> Arti
 
 
 # Each split with each layout and with each epilogue: random points meet the rest.
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("layout", "epilogue"), [*zip(LAYOUTS, itertools.cycle(EPILOGUES))])
 @pytest.mark.parametrize(("split", "threads"), [("m", 2), ("n", 3)])
 def test_panels_of_several_threads_make_up_the_whole(
@@ -69,6 +70,7 @@ def test_panels_of_several_threads_make_up_the_whole(
         assert CPU.verify(problem, loaded, rng()).elements == 67 * 331
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_panel_in_the_wrong_place_is_seen(layout: str) -> None:
     problem = Problem("matmul", (64, 384, 23), "f32", layout)
@@ -167,6 +169,7 @@ def test_kernels_timed_together_keep_their_order() -> None:
     assert times[1].median_s < min(times[0].median_s, times[2].median_s)
 
 
+@pytest.mark.slow
 def test_the_baseline_are_interleaved_in_a_process_that_stands_still_between() -> None:
     problem = Matmul(64, 64, 64)
     target = CpuEvaluator(1)
@@ -201,6 +204,7 @@ def test_a_sample_of_the_baseline_is_led_by_calls_of_the_same_request(
     assert calls == [LEAD_CALLS, 5]
 
 
+@pytest.mark.slow
 def test_what_the_caller_waits_for_its_baseline_is_no_disturbance(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = itertools.count(0.0, 1e4)  # of a thread that waits more than three hours in each turn
     problem, target = Matmul(64, 64, 64), CpuEvaluator(1)
@@ -215,6 +219,7 @@ def test_what_the_caller_waits_for_its_baseline_is_no_disturbance(monkeypatch: p
     baseline.close()
 
 
+@pytest.mark.slow
 def test_a_baseline_that_dies_fails_the_turns() -> None:
     target = CpuEvaluator(1)
     problem = Matmul(64, 64, 64)
@@ -246,6 +251,7 @@ def test_a_time_reports_what_the_machine_did_meanwhile() -> None:
 SPIN = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush=True)\nwhile True: pass"
 
 
+@pytest.mark.slow
 def test_times_next_to_a_busy_loop_on_the_same_processor_are_unreliable() -> None:
     problem = Matmul(64, 64, 64)
     (processor,) = processors(1)
@@ -277,6 +283,7 @@ def test_a_early_stopped_kernel_is_given_up_early() -> None:
     assert len(result.samples_s) <= 2  # one, if that was long
 
 
+@pytest.mark.slow
 def test_problems_may_are_interleaved_on_one_evaluator() -> None:
     for problem in (
         Matmul(16, 64, 8),

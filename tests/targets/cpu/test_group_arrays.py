@@ -129,6 +129,7 @@ def test_marks_are_elements_of_the_output() -> None:
     assert len(set(places.tolist())) > 16
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("cache", "copies"), [(WARM, 1), (WEIGHTS_COLD, 16), (COLD, 1)])
 def test_calls_read_copies_of_weights_one_after_the_other(cache: str, copies: int) -> None:
     problem = replace(GROUP, cache=cache)
@@ -164,6 +165,7 @@ def loops_of(problem: Problem) -> Artifact:
     return Artifact(packings_comment(code.packings) + code.llvm_text, "", (), ())
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("cache", [WARM, WEIGHTS_COLD, COLD])
 @pytest.mark.parametrize("place", range(3))
 def test_first_scripts_of_a_program_are_verified_and_timed(place: int, cache: str) -> None:

@@ -59,6 +59,7 @@ def require_right(kind: str, text: str, strategy: str, number: int) -> None:
     assert error_of(problem.group, script, rng) <= 1, (problem.key, script)
 
 
+@pytest.mark.slow
 @FEW
 @given(SIZES, SIZES, SIZES, st.sampled_from(texts.EPILOGUES), st.booleans(), st.integers(0, 10**6))
 def test_contractions_of_packed_weights_are_right(
@@ -68,6 +69,7 @@ def test_contractions_of_packed_weights_are_right(
     require_right("contraction", text, "contraction_cpu_packed", number)
 
 
+@pytest.mark.slow
 @FEW
 @given(SIZES, SIZES, SIZES, st.sampled_from(texts.EPILOGUES), st.integers(1, 4), st.integers(0, 10**6))
 def test_batches_of_contractions_are_right(
@@ -84,6 +86,7 @@ def test_a_contraction_of_f64_is_right(strategy: str) -> None:
     require_right("contraction", text, strategy, 5)
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None)
 @given(
     SIZES,
@@ -108,6 +111,7 @@ def test_contractions_of_bf16_are_right(
     assert error <= 1, (problem.key, script)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("epilogue", ["bias_relu", "none"])
 def test_tiles_as_vectors_compute_a_group(epilogue: str) -> None:
     problem = as_problem("contraction", texts.product(17, 40, 35, epilogue, element="bf16", sums="f32"))
@@ -149,12 +153,14 @@ def test_nan_infinities_and_zeros_of_padding_do_not_mix_in_bf16() -> None:
     assert error_of(problem.group, found.text, rng, [a, b, bias]) <= 1
 
 
+@pytest.mark.slow
 @settings(max_examples=4, deadline=None)
 @given(SIZES, st.integers(1, 300), st.integers(0, 9))
 def test_rows_of_bf16_are_right(rows: int, columns: int, number: int) -> None:
     require_right("rows", texts.narrow_rows(rows, columns), "rows_cpu", number)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("op", ["math.tanh %x0", "arith.mulf %x0, %x0", "math.exp %x0"])
 def test_elementwise_operations_of_bf16_are_right(op: str) -> None:
     require_right("elementwise", texts.elementwise((3, 77), op, "bf16"), "elementwise_cpu", 1)
@@ -165,6 +171,7 @@ def test_transposes_of_bf16_are_right(shape: tuple[int, int]) -> None:
     require_right("elementwise", texts.transpose(shape, (1, 0), "bf16"), "elementwise_cpu", 0)
 
 
+@pytest.mark.slow
 @FEW
 @given(
     SIZES, st.integers(1, 300), st.sampled_from(["softmax", "f64", "f32", "rms", "sums"]), st.integers(0, 9)
@@ -178,6 +185,7 @@ def test_rows_are_right(rows: int, columns: int, kind: str, number: int) -> None
     require_right("rows", text, "rows_cpu", number)
 
 
+@pytest.mark.slow
 @FEW
 @given(st.lists(st.integers(1, 40), min_size=2, max_size=4), st.randoms(use_true_random=False))
 def test_transposes_are_right(shape: list[int], random: object) -> None:
@@ -187,6 +195,7 @@ def test_transposes_are_right(shape: list[int], random: object) -> None:
     require_right("elementwise", text, "elementwise_cpu", 0)
 
 
+@pytest.mark.slow
 @FEW
 @given(st.lists(st.integers(1, 70), min_size=1, max_size=3), st.integers(0, 9))
 def test_elementwise_operations_are_right(shape: list[int], number: int) -> None:
@@ -207,6 +216,7 @@ def test_softmax_keeps_infinities_and_nan_as_numpy_does(script_of: str) -> None:
     assert error_of(problem.group, script, np.random.default_rng(0), [rows]) <= 1
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("epilogue", ["bias_relu", "gelu", "silu"])
 def test_nan_and_infinities_pass_through_epilogues(epilogue: str) -> None:
     problem = as_problem("contraction", texts.product(6, 33, 8, epilogue))
@@ -219,6 +229,7 @@ def test_nan_and_infinities_pass_through_epilogues(epilogue: str) -> None:
     assert error_of(problem.group, found.text, rng, [a, b, *bias]) <= 1
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("kind", "text"),
     [

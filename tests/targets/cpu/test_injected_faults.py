@@ -92,7 +92,7 @@ def records() -> dict[str, Record]:
     return dict(zip(deeds, found, strict=True)) | {"hang": hanged}  # the last honest one
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.parametrize("deed", FAILURES)
 def test_a_harmful_kernel_is_a_failure_with_stage_and_reason(deed: str, records: dict[str, Record]) -> None:
     stage, reason = FAILURES[deed]
@@ -103,6 +103,7 @@ def test_a_harmful_kernel_is_a_failure_with_stage_and_reason(deed: str, records:
     assert records[deed].median_s is None
 
 
+@pytest.mark.slow
 def test_the_run_goes_on_and_the_honest_kernel_wins(records: dict[str, Record]) -> None:
     last = records["honest"]
     assert last.status == "measured"

@@ -57,6 +57,7 @@ def run_mlir_opt(point: CpuPoint, script: Script, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STOCK)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_mlir_opt_vectorizes_kinds_of_problems(strategy: str, threads: int, tmp_path: Path) -> None:
@@ -68,6 +69,7 @@ def test_mlir_opt_vectorizes_kinds_of_problems(strategy: str, threads: int, tmp_
         assert "vector." in text
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.skipif(not HERE.kinds(1), reason="this processor has neither AVX-512 nor AVX2")
 @pytest.mark.parametrize("strategy", STOCK)
 @pytest.mark.parametrize("threads", [1, 2])

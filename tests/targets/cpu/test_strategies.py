@@ -48,11 +48,13 @@ def require_right(point: CpuPoint, checks: dict[int, KernelCheck]) -> None:
     assert outcome.elements == point.problem.rows * point.problem.sizes[1]
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(map(str, vars(kind).values())))
 def test_random_points_on_random_shapes_are_right(kind: KernelKind, checks: dict[int, KernelCheck]) -> None:
     require_right(POINTS.draw(kind, rng_of(kind)), checks)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "kind", [kind for kind in KINDS if kind.threads == 1 and kind.layout == "nn"], ids=repr
 )
@@ -71,6 +73,7 @@ def test_the_thinnest_shapes_are_right_or_not_allowed(
         require_right(CpuPoint(problem, kind.threads, candidate), checks)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("epilogue", ["none", "bias_relu"])
 @pytest.mark.parametrize("loop_order", ["ij", "ji"])
 def test_tiles_of_c_are_prefetched_where_k_is_in_blocks(
@@ -96,6 +99,7 @@ def test_tiles_of_c_are_prefetched_where_k_is_in_blocks(
     require_right(with_prefetch, checks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "i8"])
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 @pytest.mark.parametrize("epilogue", ["none", "bias_relu"])
@@ -115,6 +119,7 @@ def allows(kind: KernelKind, problem: Problem) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_at_end", [True, False])
 def test_the_fence_next_to_an_array_is_really_there(is_at_end: bool) -> None:
     """Else a kernel that reads outside its arrays would pass: the kernel itself says what it may access."""

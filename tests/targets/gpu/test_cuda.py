@@ -141,6 +141,7 @@ def test_blocks_that_are_not_launched_leave_poison(device: SimulatedDevice, arti
         evaluator.verify(PROBLEM, loaded, rng())
 
 
+@pytest.mark.slow
 def test_a_run_that_leaves_other_bits_is_evaluated_element_by_element(
     device: SimulatedDevice, artifact: Artifact, few_samples: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

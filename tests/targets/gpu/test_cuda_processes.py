@@ -56,6 +56,7 @@ def run(bench: WorkerBench, *candidates: Candidate) -> list[Record]:
     return [bench.finish().record for _ in candidates]
 
 
+@pytest.mark.slow
 def test_a_right_program_is_verified_and_timed_through_the_driver(bench: WorkerBench) -> None:
     (record,) = run(bench, candidate())
     assert isinstance(record.outcome, Measurement), record.outcome
@@ -66,6 +67,7 @@ def test_a_right_program_is_verified_and_timed_through_the_driver(bench: WorkerB
     assert record.resources == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("deed", "stage", "reason"),
     [
@@ -84,6 +86,7 @@ def test_after_a_lost_context_the_next_candidate_has_a_new_one(
     assert isinstance(honest.outcome, Measurement), honest.outcome
 
 
+@pytest.mark.slow
 def test_a_lack_of_memory_is_a_failure_of_its_own(bench: WorkerBench) -> None:
     run(bench, candidate("beyond"))  # ends a process in which the problem has its memory
     failed, honest = run(bench, candidate("no memory"), candidate(number=2))
@@ -94,6 +97,7 @@ def test_a_lack_of_memory_is_a_failure_of_its_own(bench: WorkerBench) -> None:
     assert isinstance(honest.outcome, Measurement), honest.outcome
 
 
+@pytest.mark.slow
 def test_top_trials_are_interleaved_and_a_broken_one_takes_no_other_with_it(bench: WorkerBench) -> None:
     (right,) = run(bench, candidate(number=2))
     broken = Record(PROBLEM, candidate("beyond"), CUDA, right.outcome)
@@ -102,6 +106,7 @@ def test_top_trials_are_interleaved_and_a_broken_one_takes_no_other_with_it(benc
     assert found.baseline is None  # it did not take part again
 
 
+@pytest.mark.slow
 def test_cublas_are_interleaved_with_the_top_trials(bench: WorkerBench) -> None:
     (right,) = run(bench, candidate(number=3))
     found = bench.remeasure((bound(right), bound(right)), BRIEF)

@@ -115,6 +115,7 @@ def remembering() -> Artifact:
     return replace(artifact, program=replace(artifact.program, buffers=buffers))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", ENDS)
 def test_a_right_kernel_is_timed_wherever_the_timing_ends(
     device: AbstractDevice, name: str, few_samples: None
@@ -125,6 +126,7 @@ def test_a_right_kernel_is_timed_wherever_the_timing_ends(
         assert (len(found.samples_s), found.is_complete) == (end.samples, end.is_complete)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", ENDS)
 def test_a_kernel_that_has_grown_lazy_by_then_gets_no_time(
     device: AbstractDevice, name: str, few_samples: None
@@ -137,6 +139,7 @@ def test_a_kernel_that_has_grown_lazy_by_then_gets_no_time(
     assert timed(device, end, lazy(end.runs + 2, 99)).samples_s  # it ran once more than it was timed
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_kernel_that_is_lazy_in_cold_samples_only_gets_no_time(seed: int) -> None:
     end = End(Effort(budget_s=0.0), 0.02, event_timing.MIN_SAMPLES)
@@ -146,6 +149,7 @@ def test_a_kernel_that_is_lazy_in_cold_samples_only_gets_no_time(seed: int) -> N
         timed(device_with_a_clock(), end, artifact, seed)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_kernel_that_remembers_its_inputs_gets_no_time_that_could_win(seed: int) -> None:
     whole = End(Effort(budget_s=0.0), 0.02, event_timing.MIN_SAMPLES)
@@ -161,6 +165,7 @@ def few_cold_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_timing, "COLD_SAMPLES", COLD)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_an_honest_top_trial_is_timed(seed: int, few_cold_samples: None) -> None:
     assert timed(device_with_a_clock(), BOTH, kernel(), seed, is_finalist=True).is_complete

@@ -71,6 +71,7 @@ def test_a_right_kernel_is_verified_on_every_element(artifact: Artifact) -> None
     assert "times as long as without bank conflicts, most at line" in verdict.notes[1]
 
 
+@pytest.mark.slow
 def test_a_wrong_kernel_fails_with_an_element(artifact: Artifact) -> None:
     assert artifact.program is not None
     wrong = edited(artifact.program, r"mul\.rn\.f32", "add.rn.f32")
@@ -81,6 +82,7 @@ def test_a_wrong_kernel_fails_with_an_element(artifact: Artifact) -> None:
     assert caught.value.stage is Stage.VERIFY
 
 
+@pytest.mark.slow
 def test_a_racy_kernel_fails_with_the_race(artifact: Artifact) -> None:
     assert artifact.program is not None
     racy = edited(artifact.program, r"bar\.sync\s+0;", "", count=0)
@@ -114,6 +116,7 @@ def test_what_the_simulator_does_not_know_is_no_wrong_result(artifact: Artifact)
     assert caught.value.stage is Stage.RUN
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("problem", "knobs"),
     [
@@ -141,6 +144,7 @@ def test_of_a_large_problem_sampled_blocks_are_verified(
     assert 6 * 64 * 55 <= verdict.elements <= 9 * 64 * 64
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("knobs", "blocks", "corners"),
     [
@@ -160,6 +164,7 @@ def test_of_sampled_blocks_whole_clusters_are_verified(
     assert f"C: {corners} of its 4 corners are in the tiles that were compared" in verdict.notes
 
 
+@pytest.mark.slow
 def test_of_sampled_blocks_all_tiles_are_verified(sampling: None) -> None:
     one = wgmma(Matmul(320, 320, 8, "f16"), tiles=4)  # 25 tiles, 7 blocks
     verdict = evaluated(one.problem, one.program())

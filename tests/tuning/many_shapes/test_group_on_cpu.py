@@ -49,6 +49,7 @@ def killed(tmp_path: Path) -> Path:
     return database
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_a_killed_group_goes_on_with_its_stored_trials(killed: Path) -> None:
     with Store.open(str(killed)) as store:

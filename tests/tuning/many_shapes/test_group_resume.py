@@ -89,6 +89,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Proposed, l
         return proposed(store), trials(store), life.moments
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("moment", "is_polite"), [*zip(range(10), itertools.cycle((False, False, True)))])
 def test_a_group_killed_anywhere_resumes_to_the_same_trials(
     uninterrupted: tuple[Proposed, list[Any], int], tmp_path: Path, moment: int, is_polite: bool
@@ -106,6 +107,7 @@ def test_a_group_killed_anywhere_resumes_to_the_same_trials(
             assert [each.text for each in differences(one, other)] == []
 
 
+@pytest.mark.slow
 def test_the_uninterrupted_group_used_pool_and_sampler(
     uninterrupted: tuple[Proposed, list[Any], int],
 ) -> None:

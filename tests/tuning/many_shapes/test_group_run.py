@@ -75,6 +75,7 @@ def test_seconds_of_the_runs_are_those_of_the_group(store: Store) -> None:
     assert 0 < found.group.search_s <= found.group.seconds
 
 
+@pytest.mark.slow
 def test_a_large_budget_tries_everything_once(store: Store) -> None:
     found = tuned(store, trials=1000)
     assert [each.counts.proposed for each in found.runs] == [20, 20, 20]
@@ -115,6 +116,7 @@ def test_events_name_the_run(store: Store) -> None:
     assert done[-1].proposed == 6
 
 
+@pytest.mark.slow
 def test_an_interrupted_group_is_resumed_to_its_end(store: Store) -> None:
     interruption = Interruption()
 
@@ -131,6 +133,7 @@ def test_an_interrupted_group_is_resumed_to_its_end(store: Store) -> None:
     assert (resumed.group.status, resumed.trials) == ("done", 15)
 
 
+@pytest.mark.slow
 def test_a_finished_group_is_returned_as_it_is_and_extended_by_a_limit(store: Store) -> None:
     first = tuned(store)
     assert resume_group(1, fakes.composition(), store, Interruption()) == first
@@ -141,6 +144,7 @@ def test_a_finished_group_is_returned_as_it_is_and_extended_by_a_limit(store: St
     ]
 
 
+@pytest.mark.slow
 def test_an_extended_group_does_what_one_with_this_budget_would_have_done(
     store: Store, tmp_path: Path
 ) -> None:

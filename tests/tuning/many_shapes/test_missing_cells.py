@@ -38,6 +38,7 @@ def measure(store: Store, cells: tuple[MissingCell, ...], interruption: Interrup
     return measure_cells(1, cells, fakes.composition(), store, interruption or Interruption())
 
 
+@pytest.mark.slow
 def test_cells_become_complete_trials_of_their_runs_and_of_the_group(store: Store) -> None:
     cells = missing(store)
     before = store.group_proposals(1)
@@ -58,6 +59,7 @@ def test_cells_become_complete_trials_of_their_runs_and_of_the_group(store: Stor
     assert all(cell.state == TIMED for row in found.cells for cell in row)
 
 
+@pytest.mark.slow
 def test_a_run_is_finished_afterwards_and_timed_again(store: Store) -> None:
     place = missing(store)[0].place
     cells = tuple(cell for cell in missing(store) if cell.place == place)
@@ -71,6 +73,7 @@ def test_a_run_is_finished_afterwards_and_timed_again(store: Store) -> None:
     assert run.settings.trials == len(store.trials(TrialQuery(run=run.id)))
 
 
+@pytest.mark.slow
 def test_the_group_can_be_extended_afterwards(store: Store) -> None:
     measure(store, missing(store)[:2])
     done = len(store.group_proposals(1))

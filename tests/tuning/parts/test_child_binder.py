@@ -35,6 +35,7 @@ def mine(how: str) -> Candidate:
     return Candidate.of("mine", {"how": how})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["loop", "power"])
 def test_a_template_that_never_ends_fails_to_bind(tmp_path: Path, how: str) -> None:
     bind = bound(tmp_path, timeout_s=0.5)
@@ -43,6 +44,7 @@ def test_a_template_that_never_ends_fails_to_bind(tmp_path: Path, how: str) -> N
     assert caught.value.failure == Failure(Stage.BIND, "timed out after 0.5 s")
 
 
+@pytest.mark.slow
 def test_a_template_that_grows_too_large_fails_to_bind_and_the_next_is_bound(tmp_path: Path) -> None:
     bind = bound(tmp_path)
     with pytest.raises(CandidateError, match=rf"^exceeded {MEMORY_BYTES >> 20} MiB of memory$") as caught:
@@ -85,6 +87,7 @@ def fail(stage: Stage) -> None:
     raise CandidateError(stage, "too wide")
 
 
+@pytest.mark.slow
 def test_what_does_not_even_parse_is_the_users_mistake() -> None:
     with pytest.raises(UsageError, match=r"^apply: too wide$"):
         call_in_child("apply", partial(fail, Stage.BIND), 60.0)

@@ -70,6 +70,7 @@ def test_the_compiler_of_the_cpu_is_reported_without_importing_it() -> None:
     assert "numba-cuda-mlir==" in given.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_the_baseline_is_measured_in_a_child_with_a_clean_environment(
     monkeypatch: pytest.MonkeyPatch,
@@ -81,6 +82,7 @@ def test_the_baseline_is_measured_in_a_child_with_a_clean_environment(
     assert baseline.measurement.median_s > 0
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_a_library_that_crashes_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if LIBRARIES[BLIS].find() is not None:

@@ -57,6 +57,7 @@ def test_a_script_is_applied_in_a_child() -> None:
     assert "func.func @f() attributes {seen}" in real_composition().apply(RENAME, SOURCE)
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 @pytest.mark.parametrize(
     ("script", "payload"), [("module {", SOURCE), (RENAME, "nonsense"), (SOURCE, SOURCE)]
@@ -66,6 +67,7 @@ def test_text_that_is_no_script_or_payload_is_the_users_mistake(script: str, pay
         real_composition().apply(script, payload)
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 def test_a_script_that_fails_is_reported() -> None:
     broken = RENAME.replace('transform.annotate %func "seen"', "transform.loop.unroll %func { factor = 4 }")
@@ -90,6 +92,7 @@ def packages_imported_by(factory: Factory) -> set[str]:
     return set(subprocess.run(options, capture_output=True, text=True, check=True).stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.mlir
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_a_child_builds_one_of_both_ports(target: TargetName) -> None:

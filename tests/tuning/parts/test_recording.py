@@ -32,6 +32,7 @@ def replay(store: Store, file: Path, **options: object) -> TunedRun:
     return begin(settings, fakes.composition(), store, Interruption())
 
 
+@pytest.mark.slow
 def test_a_replay_of_everything_gives_every_recorded_outcome(store: Store, tmp_path: Path) -> None:
     tuned = replay(store, values.write_recording(tmp_path), trials=120)
     for trial in trials_of(store, tuned.run.id):
@@ -44,6 +45,7 @@ def test_a_replay_of_everything_gives_every_recorded_outcome(store: Store, tmp_p
     assert (tuned.run.status, tuned.run.settings.target) == ("done", TargetName.parse("replay:fabricated"))
 
 
+@pytest.mark.slow
 def test_a_replay_reuses_nothing_of_earlier_ones(store: Store, tmp_path: Path) -> None:
     file = values.write_recording(tmp_path)
     first, second = replay(store, file), replay(store, file)
@@ -66,12 +68,14 @@ def test_a_replay_is_never_the_best_of_a_machine_nor_known_to_it(store: Store, t
     assert store.recall(key, artifact_sha256=trial.record.artifact_sha256) is None
 
 
+@pytest.mark.slow
 def test_a_stored_replay_resumes_from_its_file(store: Store, tmp_path: Path) -> None:
     tuned = replay(store, values.write_recording(tmp_path), trials=5)
     again = resume(tuned.run.id, fakes.composition(), store, Interruption())
     assert again.counts == tuned.counts
 
 
+@pytest.mark.slow
 def test_a_file_that_changed_or_went_cannot_be_resumed(store: Store, tmp_path: Path) -> None:
     file = values.write_recording(tmp_path)
     run = replay(store, file, trials=5).run.id
@@ -87,6 +91,7 @@ def test_a_file_that_changed_or_went_cannot_be_resumed(store: Store, tmp_path: P
         resume(run, fakes.composition(), store, Interruption(), retime=True)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -38,6 +38,7 @@ def test_a_payload_lowers_with_its_shared_memory_dynamic(case: Case) -> None:
     assert program.ptx.count(".extern .shared") == (1 if case.shared_bytes else 0)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_a_payload_assembles_and_can_be_launched(case: Case, chip: str) -> None:

@@ -55,6 +55,7 @@ EXACT: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("kind", FORMATS)
 @hypothesis.given(st.data())
 @hypothesis.settings(max_examples=10, deadline=None)

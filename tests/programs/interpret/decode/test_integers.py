@@ -85,6 +85,7 @@ def require(
         assert list(result) == expected(function, kind, one, other), name
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("kind", WIDTHS)
 @hypothesis.given(st.data())
 @hypothesis.settings(max_examples=10, deadline=None)
@@ -94,6 +95,7 @@ def test_arithmetic_wraps_around_as_pythons_integers_cut_to_the_width(kind: str,
         require(functions, kind, one, other)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64"])
 @hypothesis.given(st.data())
 @hypothesis.settings(max_examples=10, deadline=None)
@@ -103,6 +105,7 @@ def test_divisions_round_as_pythons(kind: str, data: Any) -> None:
         require(functions, kind, one, [divisor if divisor not in (0, -1) else 3 for divisor in divisors])
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64"])
 @hypothesis.given(st.data())
 @hypothesis.settings(max_examples=5, deadline=None)
@@ -116,6 +119,7 @@ def test_shifts_are_those_of_pythons_integers(kind: str, data: Any) -> None:
     assert compute("shrui", kind, one, by) == expected(lambda a, b: a >> b, kind, unsigned, by)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("kind", WIDTHS)
 @pytest.mark.parametrize("sign", ["s", "u"])
 @hypothesis.given(st.data())

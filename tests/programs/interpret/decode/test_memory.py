@@ -202,6 +202,7 @@ def test_atomic_updates_by_a_region_come_one_after_another() -> None:
     assert (found.tolist(), cells.tolist()) == wanted
 
 
+@pytest.mark.slow
 def test_floats_are_added_atomically_over_all_blocks() -> None:
     total = np.zeros(1, np.float32)
     body = f"""{INDICES} %one = arith.constant 1.0 : f32

@@ -209,6 +209,7 @@ def test_two_buffers_that_a_loop_swaps_stay_on_the_device(golden: Callable[[str,
     check(text, A, B, copies=4)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("iterations", [0, 1, 2])
 def test_a_while_loop_tests_on_the_host_what_kernels_write(iterations: int) -> None:
     text = program(
@@ -225,6 +226,7 @@ def test_a_while_loop_tests_on_the_host_what_kernels_write(iterations: int) -> N
     check(text, np.ones((4, 4), np.float32), 2.0**iterations - 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flag", [True, False])
 def test_branches_leave_buffers_in_one_place(flag: bool) -> None:
     for then, otherwise in (
@@ -436,12 +438,14 @@ WITHOUT_GLOBALS = ProgramFeatures(globals=False)
 FEW = settings(costly(8, 40), suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.slow
 @FEW
 @given(host_programs())
 def test_random_programs_do_the_same_with_pinned_memory(case: RandomProgram) -> None:
     check(case.text, *case.arguments, **PINNED)
 
 
+@pytest.mark.slow
 @FEW
 @given(host_programs(WITHOUT_GLOBALS))
 def test_random_programs_do_the_same_on_arguments_in_device_memory(case: RandomProgram) -> None:

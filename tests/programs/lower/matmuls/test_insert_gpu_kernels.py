@@ -93,6 +93,7 @@ WGMMA: dict[str, int | str] = {
 }
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("dtype", "output", "knobs", "form"),
     [
@@ -115,6 +116,7 @@ def test_kernels_that_take_tensor_maps_give_what_numpy_gives(
     assert device.counts.launches == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_filled", [True, False])
 @pytest.mark.parametrize(
     ("sizes", "knobs", "kernels"),

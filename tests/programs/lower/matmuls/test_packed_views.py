@@ -80,6 +80,7 @@ def launches(text: str, *orders: Order) -> tuple[int, int]:
     return tuned, len(launched) - tuned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lines", [(OF_A, FIRST, SECOND), (OF_A, ALSO_OF_A, FIRST, multiply("w", VIEW, "b", "d"))]
 )
@@ -87,11 +88,13 @@ def test_a_view_of_two_matmuls_is_packed_once(lines: tuple[str, ...]) -> None:
     assert launches(function(*lines)) == (2, 1)
 
 
+@pytest.mark.slow
 def test_work_between_that_only_reads_leaves_one_copy() -> None:
     load = (f"%x = memref.load %a[%c1, %c1] : {WHOLE}", f"memref.store %x, %c[%c1, %c1] : {SQUARE}")
     assert launches(function(OF_A, FIRST, *load, SECOND)) == (2, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("between", "orders"),
     [
@@ -105,10 +108,12 @@ def test_a_view_that_may_be_written_between_is_packed_again(between: str, orders
     assert launches(function(OF_A, FIRST, between, SECOND), *orders) == (2, 2)
 
 
+@pytest.mark.slow
 def test_another_view_is_packed_by_itself() -> None:
     assert launches(function(OF_A, BESIDE, FIRST, multiply("w", MOVED, "b", "d"))) == (2, 2)
 
 
+@pytest.mark.slow
 def test_a_matmul_into_the_views_buffer_ends_its_copy() -> None:
     """The first product is written beside the view, into the same buffer."""
     into = (
@@ -119,11 +124,13 @@ def test_a_matmul_into_the_views_buffer_ends_its_copy() -> None:
     assert (tuned, others) == (2, 3)  # two of packing, one that puts the first product in its place
 
 
+@pytest.mark.slow
 def test_views_in_a_loop_and_in_front_of_it_have_copies_of_their_own() -> None:
     loop = ("%c3 = arith.constant 3 : index", "scf.for %i = %c1 to %c3 step %c1 {", SECOND, "}")
     assert launches(function(OF_A, FIRST, *loop)) == (3, 3)
 
 
+@pytest.mark.slow
 def test_a_store_around_the_block_of_two_matmuls_leaves_them_one_copy() -> None:
     loop = ("%c3 = arith.constant 3 : index", "scf.for %i = %c1 to %c3 step %c1 {", FIRST, SECOND, "}")
     assert launches(function(OF_A, STORE, *loop)) == (4, 2)

@@ -191,6 +191,7 @@ def listed(results: Any) -> tuple[Any, ...]:
     return () if results is None else results if isinstance(results, tuple) else (results,)
 
 
+@pytest.mark.slow
 @hypothesis.given(host_programs())
 @hypothesis.settings(max_examples=15, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
 def test_the_interpretation_of_independent_threads_is_what_loops_give(program: RandomProgram) -> None:

@@ -25,6 +25,7 @@ def program(body: str, grid: str = "%c2, %c3, %c1", block: str = "%c5, %c1, %c2"
     }}"""
 
 
+@pytest.mark.slow
 def test_every_thread_of_every_block_runs_once() -> None:
     body = """%x = memref.load %a[%bx, %by, %tx, %tz] : memref<2x3x5x2xf32>
       %y = arith.addf %x, %one : f32

@@ -153,6 +153,7 @@ def test_tokens_keep_every_dependency(actions: tuple[Action, ...], limit: int) -
     assert order.streams == {}  # each is destroyed
 
 
+@pytest.mark.slow
 @costly(15, 30)
 @given(programs())
 def test_both_forms_let_the_same_work_overlap(actions: tuple[Action, ...]) -> None:

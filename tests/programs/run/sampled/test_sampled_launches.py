@@ -68,6 +68,7 @@ def factors() -> tuple[Any, ...]:
     return a, b, np.zeros((SIZE, SIZE), np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["fifo", "lifo"])
 def test_what_was_not_simulated_is_the_references_and_goes_on(chain: Any, order: str) -> None:
     a, b, d = factors()
@@ -80,6 +81,7 @@ def test_what_was_not_simulated_is_the_references_and_goes_on(chain: Any, order:
     assert sizes == {"float64 products": 9 * 64 * 64, "the interpreter": 6 * 256}
 
 
+@pytest.mark.slow
 def test_what_was_compared_is_what_the_simulator_left(chain: Any) -> None:
     a, b, d = factors()
     samples, _ = ran(chain, 4, a, b, d)
@@ -114,6 +116,7 @@ def test_a_wrong_kernel_is_reported_and_does_no_harm_to_what_follows(
         assert (max(errors) > 0.01) == (sample.reference == reference)
 
 
+@pytest.mark.slow
 def test_an_element_of_a_product_that_is_not_stored_is_reported(chain: Any) -> None:
     holes = changed(chain, r"(matmul_kernel.*?)st\.global\.v4[^;]*;", r"\1")
     with pytest.raises(CandidateError, match="elements of a tile were not written") as caught:

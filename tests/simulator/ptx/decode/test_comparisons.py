@@ -37,6 +37,7 @@ def test_integers(type_: str, data: st.DataObject) -> None:
         assert holds(f"{name}.{type_}", a, b).tolist() == expected
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("type_", ["f16", "f32", "f64"])
 @settings(max_examples=2)
 @given(data=st.data())

@@ -23,6 +23,7 @@ WHOLE: dict[str, Callable[[Fraction], int]] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("source", INTEGERS)
 @settings(max_examples=2)
 @given(data=st.data())

@@ -200,12 +200,14 @@ BREAKS = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("breaks", BREAKS.values(), ids=BREAKS)
 @pytest.mark.parametrize("seed", [None, 1])
 def test_the_kernel_that_is_broken_below_is_right(breaks: Breaks, seed: int | None) -> None:
     require_right(breaks.one, seed=seed)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("one", "edit"),
     [
@@ -223,6 +225,7 @@ def test_both_loops_over_tiles_are_broken_above() -> None:
     assert len(re.findall(NEXT, ptx)) == len(re.findall(ANY_LEFT, ptx)) == 2
 
 
+@pytest.mark.slow
 def test_parts_are_added_up_to_the_same_bits_in_any_order_of_blocks() -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((64, 256), (256, 64)))
@@ -240,6 +243,7 @@ def test_boxes_are_filled_without_bank_conflicts() -> None:
     assert simulation.conflict_ratio == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "one",
     [

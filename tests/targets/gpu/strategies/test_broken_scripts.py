@@ -37,6 +37,7 @@ def changed(one: GpuPoint, edit: Edit) -> str:
 FEWER_BUFFERS = instead("factor = 3 : i64", "factor = 2 : i64")  # a tile is overwritten while it is read
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("build", "edit"),
     [

@@ -56,6 +56,7 @@ def ptxas() -> Ptxas:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "knobs"),
     [
@@ -81,6 +82,7 @@ def test_large_tiles_of_cuda_cores_have_no_bank_conflicts_and_no_spills(
         assert resources.registers <= 255
 
 
+@pytest.mark.slow
 def test_unpadded_rows_of_a_transposed_b_collide() -> None:
     unpadded = Candidate.of(SIMT, SIMT_LARGE | OF_NT | {"pad_bytes": 0})
     (simulation,) = require_right(GpuPoint(Matmul(128, 128, 32, layout="nt"), unpadded))
@@ -114,6 +116,7 @@ def test_the_seed_case_takes_dynamic_shared_memory() -> None:
         assert program.resources[0].spill_load_bytes == 0
 
 
+@pytest.mark.slow
 def test_blocks_of_a_large_grid_are_right_where_they_are_sampled() -> None:
     program = simt(SHALLOW, **SEED_TILE).program()
     rng = np.random.default_rng(3)
@@ -142,6 +145,7 @@ def host_text(one: GpuPoint) -> str:
         return "".join(str(function) for function in walk(module, "func.func"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "layout", "instruction"),
     [
@@ -173,6 +177,7 @@ def test_the_main_loop_of_mma_sync_is_tensor_cores_fed_by_ldmatrix_and_cp_async(
         assert resources.registers <= 255
 
 
+@pytest.mark.slow
 def test_what_spills_is_right_comes_last_and_is_not_refused(ptxas: Ptxas) -> None:
     """Its 128 x 128 sums of one warp are 512 registers of each thread."""
     knobs: dict[str, Any] = {"block_m": 128, "block_n": 128, "block_k": 16, "warps_m": 1, "warps_n": 1}
@@ -268,6 +273,7 @@ def test_the_large_tile_keeps_its_registers_with_parts_of_k() -> None:
     require_large_tile_kept(program)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cluster", "grid"), [("1x1", (128, 1, 1)), ("2x1", (64, 2, 1))])
 def test_the_large_tile_keeps_its_loop_and_its_registers_with_several_tiles_per_block(
     cluster: str, grid: tuple[int, int, int]

@@ -123,6 +123,7 @@ POINTS = (
 )  # fmt: skip
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("build", "problem", "knobs", "seed"), POINTS)
 def test_a_point_is_right_and_free_of_races(
     build: Callable[..., GpuPoint], problem: Problem, knobs: dict[str, Any], seed: int | None
@@ -133,6 +134,7 @@ def test_a_point_is_right_and_free_of_races(
     require_right(one, seed=seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "layout"), KINDS)
 def test_a_random_point_of_cuda_cores_is_right_and_free_of_races(dtype: str, layout: str) -> None:
     rng = np.random.default_rng([ord(letter) for letter in dtype + layout])
@@ -144,6 +146,7 @@ def test_a_random_point_of_cuda_cores_is_right_and_free_of_races(dtype: str, lay
     require_right(one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("strategy", "chip", "rng_seed", "multiple", "kinds"),
     [
@@ -188,6 +191,7 @@ def _tile_bytes(rows: int, columns: int, element_bytes: int, gap_bytes: int) -> 
     return rows // together * (together * row_bytes + gap_bytes)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("sizes", "dtype", "layout", "epilogue"), NAIVE_POINTS)
 def test_the_naive_strategy_is_right_and_free_of_races_for_every_kind_and_shape(
     sizes: tuple[int, int, int], dtype: str, layout: str, epilogue: str
@@ -217,6 +221,7 @@ def test_columns_beyond_c_are_guarded() -> None:
 UNEVEN = Matmul(40, 72, 60, "f16", "nn", "bias_relu", "f16")  # rows of A: 120 bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("build", "problem", "knobs", "seed"),
     [
@@ -236,6 +241,7 @@ def test_on_hopper_rows_of_no_whole_16_bytes_are_multiplied_by_mma_sync(
     require_right(one, seed=seed)
 
 
+@pytest.mark.slow
 def test_the_script_for_such_rows_takes_its_other_region_for_whole_ones() -> None:
     script = wgmma(UNEVEN).script()
     assert script.count("transform.alternatives") == 1

@@ -44,6 +44,7 @@ POINTS = (  # the first of each strategy in all orders, others in two
 )  # fmt: skip
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("build", "problem", "knobs", "seed"), POINTS)
 def test_a_rotated_loop_is_right_under_all_schedules(
     build: Callable[..., GpuPoint], problem: Problem, knobs: dict[str, Any], seed: int | None
@@ -55,6 +56,7 @@ def test_a_rotated_loop_is_right_under_all_schedules(
     require_right(one, seed=seed)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("build", "problem", "knobs", "change"),
     [
@@ -74,6 +76,7 @@ def test_a_broken_loop_is_caught(
     assert not is_right
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", ["swizzle", "pad"])
 @pytest.mark.parametrize(
     ("problem", "knobs"),

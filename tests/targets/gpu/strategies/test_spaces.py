@@ -43,6 +43,7 @@ def changed(strategy: str, knobs: dict[str, Any]) -> GpuPoint:
     return GpuPoint(base.problem, Candidate.of(strategy, dict(base.candidate.choices) | knobs))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("strategy", "knobs", "why"),
     [
@@ -103,6 +104,7 @@ def test_cuda_cores_have_some_point_for_every_shape(
     assert is_possible(space, space.constraints)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("strategy", "problem"),
     [(SIMT, Matmul(4096, 4096, 4096, layout="tn")), (MMA_SYNC, Matmul(1024, 1024, 1024, "f16"))],
@@ -119,6 +121,7 @@ def test_more_columns_than_a_grid_has_blocks_are_not_in_the_space_of_the_naive_s
     assert feasible_set(Matmul(1, 32 * 65535, 1), NAIVE).row_of(candidate) == 0
 
 
+@pytest.mark.slow
 def test_too_much_shared_memory_is_refused_by_the_constraint_and_by_the_compiler() -> None:
     knobs: dict[str, Any] = {"block_m": 256, "block_n": 128, "block_k": 128, "depth": 3, "warps_m": 4}
     huge = mma_sync(Matmul(512, 512, 1024, "f16"), **knobs)
