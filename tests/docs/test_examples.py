@@ -158,7 +158,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tuner.database
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(len(PAGES_HERE))
 @pytest.mark.parametrize("place", PAGES_HERE)
 def test_the_examples_of_a_page_run_one_after_another(
     place: str, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

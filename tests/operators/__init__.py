@@ -1,0 +1,1 @@
+"""One table of operators, their types and exact results, for both simulated machines."""
