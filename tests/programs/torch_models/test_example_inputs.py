@@ -142,3 +142,41 @@ def test_strides_of_an_input_are_no_part_of_a_program() -> None:
         UsageError, match=r"aten\.as_strided is not supported: it reads memory by the strides"
     ):
         export_module(Function(lambda x: x.as_strided((2, 2), (1, 2))), (X,))
+
+
+BYTES = torch.zeros(1, 1, 4, 4, dtype=torch.uint8)
+BAGS = torch.zeros(2, 2, dtype=torch.int64)
+REFUSED: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    r"aten\.embedding_bag\.\w+ with per_sample_weights is not supported": (
+        lambda x, bags, weights: nn.functional.embedding_bag(bags, x, mode="sum", per_sample_weights=weights),
+        (X, BAGS, torch.rand(2, 2)),
+    ),
+    r"aten\.upsample_bilinear2d\.vec of uint8 is not supported: PyTorch computes it in fixed point": (
+        lambda x: nn.functional.interpolate(x, scale_factor=1.7, mode="bilinear"),
+        (BYTES,),
+    ),
+    "a result of complex numbers is not supported": (lambda x: torch.complex(x, x), (X,)),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_torch_mlir_would_get_wrong_is_refused(message: str) -> None:
+    function, tensors = REFUSED[message]
+    with pytest.raises(UsageError, match=message):
+        export_module(Function(function), tensors)
+
+
+def test_sums_of_embeddings_without_weights_and_resized_floats_are_right() -> None:
+    bags = torch.tensor([[0, 2], [1, 1]])
+    for function, tensors in (
+        (
+            lambda x, bags: nn.functional.embedding_bag(bags, x, torch.tensor([0, 2]), mode="sum"),
+            (X, bags.flatten()),
+        ),
+        (
+            lambda x: nn.functional.interpolate(x, scale_factor=1.7, mode="bilinear"),
+            (BYTES.float() + X[:1, 0],),
+        ),
+    ):
+        module: Any = Function(function)
+        torch.testing.assert_close(tuner.torch.compile(module, tensors)(*tensors), module(*tensors))

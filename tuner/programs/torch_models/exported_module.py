@@ -154,14 +154,21 @@ def _by_torch(
 
 
 def _require_followed(program: torch.export.ExportedProgram) -> None:
-    """Raises UsageError for what decompositions lose: strides of an input, and dropout between layers."""
+    """Raises UsageError for what decompositions lose.
+
+    Strides of an input, dropout between layers, weights of a sum of embeddings, arithmetic in fixed point.
+    """
     for node in _calls(program):
         if node.target is torch.ops.aten.as_strided.default:
             raise UsageError("aten.as_strided is not supported: it reads memory by the strides of its input")
+        if "upsample_bi" in str(node.target) and not node.meta["val"].is_floating_point():
+            raise UsageError(f"{node.target} of uint8 is not supported: PyTorch computes it in fixed point")
         schema = node.target._schema.arguments if _is_operation(node) else ()  # noqa: SLF001
         given = dict(zip((each.name for each in schema), node.args, strict=False)) | node.kwargs
         if given.get("train") is True and given.get("dropout"):  # of a recurrent network
             raise _chance(node.target)
+        if given.get("per_sample_weights") is not None:  # dropped by torch-mlir, without a word
+            raise UsageError(f"{node.target} with per_sample_weights is not supported")
 
 
 def _is_operation(node: torch.fx.Node) -> bool:
@@ -232,8 +239,10 @@ def _types(program: torch.export.ExportedProgram) -> tuple[tuple[torch.dtype, ..
     """Returns the types of the function's arguments and of its results."""
     named = {node.name: node.meta["val"].dtype for node in program.graph.nodes if node.op == "placeholder"}
     inputs = (each.arg.name for each in program.graph_signature.input_specs if each.kind.name == INPUT)
-    results = (node.meta["val"].dtype for node in program.graph.output_node().args[0])
-    return tuple(named[name] for name in inputs), tuple(results)
+    results = tuple(node.meta["val"].dtype for node in program.graph.output_node().args[0])
+    if any(each.is_complex for each in results):
+        raise UsageError("a result of complex numbers is not supported")
+    return tuple(named[name] for name in inputs), results
 
 
 def _by_torch_mlir(program: torch.export.ExportedProgram) -> str:
