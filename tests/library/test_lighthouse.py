@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.library.c.c_programs import entry_of, write
+from tests.texts import text_beside
 from tuner.core.candidate import Candidate
 from tuner.core.described_processors import PROCESSORS
 from tuner.core.problem import BatchMatmul, Matmul, Problem
@@ -26,19 +27,7 @@ pytestmark = pytest.mark.mlir
 ARCH = "x86_64"
 STAGES = {"transform", "pass", "include", "bundle"}
 SMALL, BATCH = Matmul(64, 128, 64), BatchMatmul(2, 64, 96, 32)
-PAYLOAD = """
-func.func @layer(%a: tensor<64x64xf32>, %b: tensor<64x128xf32>, %c: tensor<64x128xf32>)
-    -> tensor<64x128xf32> {
-  %d = linalg.matmul ins(%a, %b : tensor<64x64xf32>, tensor<64x128xf32>)
-    outs(%c : tensor<64x128xf32>) -> tensor<64x128xf32>
-  return %d : tensor<64x128xf32>
-}
-func.func @other(%a: tensor<8x64xf32>, %b: tensor<64x128xf32>, %c: tensor<8x128xf32>) -> tensor<8x128xf32> {
-  %d = linalg.matmul ins(%a, %b : tensor<8x64xf32>, tensor<64x128xf32>)
-    outs(%c : tensor<8x128xf32>) -> tensor<8x128xf32>
-  return %d : tensor<8x128xf32>
-}
-"""
+PAYLOAD = text_beside(__file__, "PAYLOAD")
 
 
 def found(base: Path, operation: str, dtype: str) -> Path:

@@ -4,26 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
 
 pytestmark = pytest.mark.mlir
 
-PAYLOAD = """
-module {
-  func.func @f(%m: memref<8xf32>) {
-    %c0 = arith.constant 0 : index
-    %c8 = arith.constant 8 : index
-    %c1 = arith.constant 1 : index
-    %z = arith.constant 0.0 : f32
-    scf.for %i = %c0 to %c8 step %c1 {
-      memref.store %z, %m[%i] : memref<8xf32>
-    }
-    return
-  }
-}
-"""
+PAYLOAD = text_beside(__file__, "PAYLOAD")
 MATCH = (
     '%loop = transform.structured.match ops{["scf.for"]} in %root : (!transform.any_op) -> !transform.any_op'
 )

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
@@ -26,16 +27,7 @@ COPY = """func.func @f(%a: memref<4xf32>, %b: memref<4xf32>) {
   return
 }"""
 LOOPS = "builtin.module(func.func(convert-linalg-to-loops,cse),cse)"
-REPORT = """
-  ----Wall Time----  ----Name----
-    0.0003 ( 30.1%)  'func.func' Pipeline
-    0.0003 ( 28.0%)    ConvertLinalgToLoopsPass
-    0.0001 (  1.7%)    CSEPass
-    0.0000 (  0.1%)      (A) DominanceInfo
-    0.0002 ( 12.4%)  CSEPass
-    0.0004 ( 44.5%)  Rest
-    0.0009 (100.0%)  Total
-"""
+REPORT = text_beside(__file__, "REPORT")
 
 
 def after(pipeline: str, text: str) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
+from tests.texts import text_beside
 from tuner.core.device import DeviceError
 from tuner.core.errors import CandidateError
 from tuner.core.target_name import TargetName
@@ -157,21 +158,7 @@ def test_integers_and_masks_are_exact(name: str, target: str) -> None:
     np.testing.assert_array_equal(found, reference(values))
 
 
-EMBEDDING = """func.func @main(%table: tensor<9x4xf32>, %at: tensor<5xi64>) -> tensor<5x4xf32> {
-  %c0 = arith.constant 0 : i64
-  %c9 = arith.constant 9 : i64
-  %e = tensor.empty() : tensor<5x4xf32>
-  %r = linalg.generic {indexing_maps = [#row, #map], iterator_types = ["parallel", "parallel"]}
-    ins(%at : tensor<5xi64>) outs(%e : tensor<5x4xf32>) {
-  ^bb0(%i: i64, %out: f32):
-    %column = linalg.index 1 : index
-    %row = arith.index_cast %i : i64 to index
-    CHECKS
-    %x = tensor.extract %table[%row, %column] : tensor<9x4xf32>
-    linalg.yield %x : f32
-  } -> tensor<5x4xf32>
-  return %r : tensor<5x4xf32>
-}"""
+EMBEDDING = text_beside(__file__, "EMBEDDING")
 CHECKS = """%less = arith.cmpi slt, %i, %c9 : i64
     cf.assert %less, "index must be smaller than dim size"
     %more = arith.cmpi sge, %i, %c0 : i64
@@ -198,25 +185,7 @@ def test_a_row_that_is_not_there_is_an_error(checks: str, said: str, wrong: int,
         ran(target, EMBEDDING.replace("CHECKS", checks), TABLE, at)
 
 
-ARGMAX = """func.func @main(%a: tensor<2x6xf32>) -> (tensor<2xf32>, tensor<2xi64>) {
-  %least = arith.constant 0xFF800000 : f32
-  %c0 = arith.constant 0 : i64
-  %ev = tensor.empty() : tensor<2xf32>
-  %ei = tensor.empty() : tensor<2xi64>
-  %v = linalg.fill ins(%least : f32) outs(%ev : tensor<2xf32>) -> tensor<2xf32>
-  %n = linalg.fill ins(%c0 : i64) outs(%ei : tensor<2xi64>) -> tensor<2xi64>
-  %r:2 = linalg.generic {indexing_maps = [#map, #row, #row], iterator_types = ["parallel", "reduction"]}
-    ins(%a : tensor<2x6xf32>) outs(%v, %n : tensor<2xf32>, tensor<2xi64>) {
-  ^bb0(%x: f32, %most: f32, %place: i64):
-    %j = linalg.index 1 : index
-    %here = arith.index_cast %j : index to i64
-    %new = arith.maximumf %x, %most : f32
-    %is = arith.cmpf ogt, %x, %most : f32
-    %at = arith.select %is, %here, %place : i64
-    linalg.yield %new, %at : f32, i64
-  } -> (tensor<2xf32>, tensor<2xi64>)
-  return %r#0, %r#1 : tensor<2xf32>, tensor<2xi64>
-}"""
+ARGMAX = text_beside(__file__, "ARGMAX")
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -227,46 +196,7 @@ def test_the_largest_of_a_row_comes_with_its_place(target: str) -> None:
     np.testing.assert_array_equal(place, values.argmax(1))
 
 
-SOFTMAX = """func.func @main(%a: tensor<2x6xf32>, %mask: tensor<2x6xi1>) -> tensor<2x6xf32> {
-  %least = arith.constant 0xFF800000 : f32
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<2x6xf32>
-  %ev = tensor.empty() : tensor<2xf32>
-  %m = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel"]}
-    ins(%mask, %a : tensor<2x6xi1>, tensor<2x6xf32>) outs(%e : tensor<2x6xf32>) {
-  ^bb0(%is: i1, %x: f32, %out: f32):
-    %y = arith.select %is, %least, %x : f32
-    linalg.yield %y : f32
-  } -> tensor<2x6xf32>
-  %fm = linalg.fill ins(%least : f32) outs(%ev : tensor<2xf32>) -> tensor<2xf32>
-  %most = linalg.generic {indexing_maps = [#map, #row], iterator_types = ["parallel", "reduction"]}
-    ins(%m : tensor<2x6xf32>) outs(%fm : tensor<2xf32>) {
-  ^bb0(%x: f32, %out: f32):
-    %y = arith.maximumf %x, %out : f32
-    linalg.yield %y : f32
-  } -> tensor<2xf32>
-  %p = linalg.generic {indexing_maps = [#map, #row, #map], iterator_types = ["parallel", "parallel"]}
-    ins(%m, %most : tensor<2x6xf32>, tensor<2xf32>) outs(%e : tensor<2x6xf32>) {
-  ^bb0(%x: f32, %s: f32, %out: f32):
-    %d = arith.subf %x, %s : f32
-    %y = math.exp %d : f32
-    linalg.yield %y : f32
-  } -> tensor<2x6xf32>
-  %fs = linalg.fill ins(%zero : f32) outs(%ev : tensor<2xf32>) -> tensor<2xf32>
-  %sum = linalg.generic {indexing_maps = [#map, #row], iterator_types = ["parallel", "reduction"]}
-    ins(%p : tensor<2x6xf32>) outs(%fs : tensor<2xf32>) {
-  ^bb0(%x: f32, %out: f32):
-    %y = arith.addf %x, %out : f32
-    linalg.yield %y : f32
-  } -> tensor<2xf32>
-  %r = linalg.generic {indexing_maps = [#map, #row, #map], iterator_types = ["parallel", "parallel"]}
-    ins(%p, %sum : tensor<2x6xf32>, tensor<2xf32>) outs(%e : tensor<2x6xf32>) {
-  ^bb0(%x: f32, %s: f32, %out: f32):
-    %y = arith.divf %x, %s : f32
-    linalg.yield %y : f32
-  } -> tensor<2x6xf32>
-  return %r : tensor<2x6xf32>
-}"""
+SOFTMAX = text_beside(__file__, "SOFTMAX")
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -279,31 +209,7 @@ def test_a_masked_softmax_has_zeros_and_a_row_of_masks_is_nan(target: str) -> No
     assert np.isnan(found[1]).all()
 
 
-RANK0 = """func.func @main(%a: tensor<f32>, %b: tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>) {
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<f32>
-  %e4 = tensor.empty() : tensor<4xf32>
-  %twice = linalg.generic {indexing_maps = [#none, #none], iterator_types = []}
-    ins(%a : tensor<f32>) outs(%e : tensor<f32>) {
-  ^bb0(%x: f32, %out: f32):
-    %y = arith.addf %x, %x : f32
-    linalg.yield %y : f32
-  } -> tensor<f32>
-  %s = linalg.generic {indexing_maps = [#one, affine_map<(i) -> ()>, #one], iterator_types = ["parallel"]}
-    ins(%b, %twice : tensor<4xf32>, tensor<f32>) outs(%e4 : tensor<4xf32>) {
-  ^bb0(%x: f32, %f: f32, %out: f32):
-    %y = arith.mulf %x, %f : f32
-    linalg.yield %y : f32
-  } -> tensor<4xf32>
-  %f0 = linalg.fill ins(%zero : f32) outs(%e : tensor<f32>) -> tensor<f32>
-  %sum = linalg.generic {indexing_maps = [#one, affine_map<(i) -> ()>], iterator_types = ["reduction"]}
-    ins(%s : tensor<4xf32>) outs(%f0 : tensor<f32>) {
-  ^bb0(%x: f32, %out: f32):
-    %y = arith.addf %x, %out : f32
-    linalg.yield %y : f32
-  } -> tensor<f32>
-  return %sum, %s : tensor<f32>, tensor<4xf32>
-}"""
+RANK0 = text_beside(__file__, "RANK0")
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -320,16 +226,7 @@ def windows(x: Any, size: int, stride: int, dilation: int) -> Any:
     return all_of[..., ::stride, ::stride, ::dilation, ::dilation]
 
 
-DEPTHWISE = """func.func @main(%x: tensor<1x3x9x9xf32>, %w: tensor<3x3x3xf32>) -> tensor<1x3xROWSxROWSxf32> {
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<1x3xROWSxROWSxf32>
-  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x3xROWSxROWSxf32>) -> tensor<1x3xROWSxROWSxf32>
-  %r = linalg.depthwise_conv_2d_nchw_chw
-    {dilations = dense<DILATION> : vector<2xi64>, strides = dense<STRIDE> : vector<2xi64>}
-    ins(%x, %w : tensor<1x3x9x9xf32>, tensor<3x3x3xf32>) outs(%f : tensor<1x3xROWSxROWSxf32>)
-    -> tensor<1x3xROWSxROWSxf32>
-  return %r : tensor<1x3xROWSxROWSxf32>
-}"""
+DEPTHWISE = text_beside(__file__, "DEPTHWISE")
 
 
 @pytest.mark.drawn(2)
@@ -345,20 +242,7 @@ def test_depthwise_convolutions_have_strides_and_dilations(stride: int, dilation
     np.testing.assert_allclose(ran(target, text, x, w), expected, rtol=1e-5, atol=1e-5)
 
 
-POOL = """func.func @main(%x: tensor<1x2x7x7xf32>) -> tensor<1x2x4x4xf32> {
-  %least = arith.constant 0xFF800000 : f32
-  %p = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {
-  ^bb0(%a: index, %b: index, %c: index, %d: index):
-    tensor.yield %least : f32
-  } : tensor<1x2x7x7xf32> to tensor<1x2x9x9xf32>
-  %window = tensor.empty() : tensor<3x3xf32>
-  %e = tensor.empty() : tensor<1x2x4x4xf32>
-  %f = linalg.fill ins(%least : f32) outs(%e : tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
-  %r = linalg.pooling_nchw_max {dilations = dense<1> : vector<2xi64>, strides = dense<2> : vector<2xi64>}
-    ins(%p, %window : tensor<1x2x9x9xf32>, tensor<3x3xf32>) outs(%f : tensor<1x2x4x4xf32>)
-    -> tensor<1x2x4x4xf32>
-  return %r : tensor<1x2x4x4xf32>
-}"""
+POOL = text_beside(__file__, "POOL")
 
 
 @pytest.mark.parametrize("target", TARGETS)

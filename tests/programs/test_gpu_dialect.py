@@ -10,6 +10,7 @@ from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.program_compiler import compiler_of
 from tests.programs.interpret.lane_kernels import numbered
 from tests.programs.kernel_programs import ARRAY, arrays, program, ran, store
+from tests.texts import text_beside
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.lazy_streams import ORDERS
 from tuner.simulator.device.simulated_device import SimulatedDevice
@@ -195,22 +196,7 @@ def test_loops_that_are_mapped_to_processors(first: str, second: str, high: str)
     np.testing.assert_array_equal(y, x)
 
 
-LAUNCHES_IN_A_LOOP = """func.func @main(%x: memref<8x4xf32>, %y: memref<8x4xf32>) {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %c4 = arith.constant 4 : index
-  %c8 = arith.constant 8 : index
-  scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
-    gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
-        threads(%tx, %ty, %tz) in (%sx = %c4, %sy = %c1, %sz = %c1) {
-      %v = memref.load %x[%i, %tx] : memref<8x4xf32>
-      memref.store %v, %y[%i, %tx] : memref<8x4xf32>
-      gpu.terminator
-    }
-    scf.reduce
-  }
-  return
-}"""
+LAUNCHES_IN_A_LOOP = text_beside(__file__, "LAUNCHES_IN_A_LOOP")
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -220,35 +206,7 @@ def test_launches_in_a_parallel_loop(order: str) -> None:
     np.testing.assert_array_equal(y, x)
 
 
-TWO_MODULES = """module attributes {gpu.container_module} {
-  gpu.module @m {
-    func.func @more(%a: f32) -> f32 { %b = arith.addf %a, %a : f32 return %b : f32 }
-    gpu.func @k(%x: memref<64xf32>, %y: memref<64xf32>) kernel {
-      %i = gpu.thread_id x
-      %v = memref.load %x[%i] : memref<64xf32>
-      %r = func.call @more(%v) : (f32) -> f32
-      memref.store %r, %y[%i] : memref<64xf32>
-      gpu.return
-    }
-  }
-  gpu.module @n {
-    func.func @more(%a: f32) -> f32 { %b = arith.mulf %a, %a : f32 return %b : f32 }
-    gpu.func @k(%y: memref<64xf32>) kernel {
-      %i = gpu.thread_id x
-      %v = memref.load %y[%i] : memref<64xf32>
-      %r = func.call @more(%v) : (f32) -> f32
-      memref.store %r, %y[%i] : memref<64xf32>
-      gpu.return
-    }
-  }
-  func.func @main(%x: memref<64xf32>, %y: memref<64xf32>) {
-    %c1 = arith.constant 1 : index %c64 = arith.constant 64 : index
-    gpu.launch_func @m::@k blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1)
-      args(%x : memref<64xf32>, %y : memref<64xf32>)
-    gpu.launch_func @n::@k blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1) args(%y : memref<64xf32>)
-    return
-  }
-}"""
+TWO_MODULES = text_beside(__file__, "TWO_MODULES")
 
 
 def test_functions_that_kernels_of_two_modules_call() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner
+from tests.texts import text_beside
 from tuner.tuning.parts.real import real_composition
 
 pytestmark = pytest.mark.mlir
@@ -13,17 +14,7 @@ pytestmark = pytest.mark.mlir
 pytest.importorskip("tuner.programs.lower.device_lowering")
 
 OWN_STREAM = str(Path(__file__).parents[3] / "examples" / "gpux_own_streams.mlir")
-COPY = """func.func @f(%a: memref<4xf32>, %b: memref<4xf32>) {
-  %c1 = arith.constant 1 : index
-  %c4 = arith.constant 4 : index
-  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
-             threads(%tx, %ty, %tz) in (%sx = %c4, %sy = %c1, %sz = %c1) {
-    %x = memref.load %a[%tx] : memref<4xf32>
-    memref.store %x, %b[%tx] : memref<4xf32>
-    gpu.terminator
-  }
-  return
-}"""
+COPY = text_beside(__file__, "COPY")
 
 
 @pytest.fixture

@@ -5,30 +5,9 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.simulator.ptx.matmuls import DATA
+from tests.texts import text_beside
 
-SQUARE = """
-.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry square(.param .u64 x, .param .u32 n)
-{
-  .reg .pred %p<2>;
-  .reg .b32 %r<6>;
-  .reg .b64 %rd<4>;
-  ld.param.b64 %rd1, [x];
-  ld.param.b32 %r1, [n];
-  mov.u32 %r2, %tid.x;
-  setp.ge.u32 %p1, %r2, %r1;
-  @%p1 bra DONE;
-  mul.wide.u32 %rd2, %r2, 4;
-  add.s64 %rd3, %rd1, %rd2;
-  ld.global.b32 %r3, [%rd3];
-  mul.rn.f32 %r4, %r3, %r3;
-  st.global.b32 [%rd3], %r4;
-DONE:
-  ret;
-}
-"""
+SQUARE = text_beside(__file__, "SQUARE")
 
 
 @pytest.fixture

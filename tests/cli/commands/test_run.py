@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Done, Tuner
+from tests.texts import text_beside
 from tuner.cli.commands.run import noting_slowness
 from tuner.tuning.parts.real import real_composition
 
@@ -18,18 +19,7 @@ pytestmark = pytest.mark.mlir
 pytest.importorskip("tuner.programs.lower.device_lowering")
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-BARRIER = """func.func @f(%a: memref<8xf32>) {
-  %c1 = arith.constant 1 : index
-  %c8 = arith.constant 8 : index
-  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
-             threads(%tx, %ty, %tz) in (%sx = %c8, %sy = %c1, %sz = %c1) {
-    %x = memref.load %a[%tx] : memref<8xf32>
-    gpu.barrier
-    memref.store %x, %a[%tx] : memref<8xf32>
-    gpu.terminator
-  }
-  return
-}"""
+BARRIER = text_beside(__file__, "BARRIER")
 
 
 @pytest.fixture
@@ -131,16 +121,7 @@ def test_an_interpreted_program_on_the_host_has_no_times(run: Tuner) -> None:
     assert json.loads(on(run, "cpu", "-", "--json", stdin=BARRIER).out)["times"] is None
 
 
-PRINT = """func.func @f() {
-  %c1 = arith.constant 1 : index %c2 = arith.constant 2 : index
-  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
-    threads(%tx, %ty, %tz) in (%sx = %c2, %sy = %c1, %sz = %c1) {
-    %i = arith.index_cast %tx : index to i32
-    gpu.printf "thread %d\\n", %i : i32
-    gpu.terminator
-  }
-  return
-}"""
+PRINT = text_beside(__file__, "PRINT")
 
 
 BIG = """func.func @f(%a: memref<32x256xf32>, %b: memref<32x256xf32>) {

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.texts import text_beside
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import jit_text
@@ -14,16 +15,7 @@ from tuner.mlir.pipeline import run_passes
 
 pytestmark = pytest.mark.mlir
 
-HEAD = """
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %c2 = arith.constant 2 : index
-  %c3 = arith.constant 3 : index
-  %c4 = arith.constant 4 : index
-  %c7 = arith.constant 7 : index
-  %c8 = arith.constant 8 : index
-  %zero = arith.constant 0.0 : f32
-  %half = arith.constant 0.5 : f32"""
+HEAD = text_beside(__file__, "HEAD")
 
 
 def function(body: str) -> str:
@@ -69,62 +61,13 @@ HALVES = """
     }
   }"""
 # Rows in threes; the last two are code after the loop.
-RAGGED = """
-  %c6 = arith.constant 6 : index
-  scf.for %i = %c0 to %c6 step %c3 {
-    scf.for %r = %c0 to %c3 step %c1 {
-      %row = arith.addi %i, %r : index
-      %v = vector.load %x[%row, %c0] : memref<8x4xf32>, vector<4xf32>
-      vector.store %v, %y[%row, %c0] : memref<8x4xf32>, vector<4xf32>
-    }
-  }
-  %a = vector.load %x[%c6, %c0] : memref<8x4xf32>, vector<4xf32>
-  vector.store %a, %y[%c6, %c0] : memref<8x4xf32>, vector<4xf32>
-  %b = vector.load %x[%c7, %c0] : memref<8x4xf32>, vector<4xf32>
-  vector.store %b, %y[%c7, %c0] : memref<8x4xf32>, vector<4xf32>"""
+RAGGED = text_beside(__file__, "RAGGED")
 # A row of sums in a buffer that every iteration writes anew.
-SCRATCH = """
-  %buffer = memref.alloca() : memref<4xf32>
-  scf.for %i = %c0 to %c8 step %c1 {
-    scf.for %j = %c0 to %c4 step %c1 {
-      memref.store %half, %buffer[%j] : memref<4xf32>
-    }
-    scf.for %j = %c0 to %c4 step %c1 {
-      %s = memref.load %buffer[%j] : memref<4xf32>
-      %v = memref.load %x[%i, %j] : memref<8x4xf32>
-      %w = arith.addf %s, %v : f32
-      memref.store %w, %y[%i, %j] : memref<8x4xf32>
-    }
-  }"""
+SCRATCH = text_beside(__file__, "SCRATCH")
 # A row that every thread computes, since all read it.
-SHARED_ROW = """
-  %buffer = memref.alloca() : memref<4xf32>
-  scf.for %j = %c0 to %c4 step %c1 {
-    memref.store %half, %buffer[%j] : memref<4xf32>
-  }
-  scf.for %i = %c0 to %c8 step %c1 {
-    scf.for %j = %c0 to %c4 step %c1 {
-      %s = memref.load %buffer[%j] : memref<4xf32>
-      %v = memref.load %x[%i, %j] : memref<8x4xf32>
-      %w = arith.addf %s, %v : f32
-      memref.store %w, %y[%i, %j] : memref<8x4xf32>
-    }
-  }"""
+SHARED_ROW = text_beside(__file__, "SHARED_ROW")
 # The output is filled first: equal loops, so each thread fills what it adds to.
-FILLED = """
-  scf.for %i = %c0 to %c8 step %c1 {
-    scf.for %j = %c0 to %c4 step %c1 {
-      memref.store %zero, %y[%i, %j] : memref<8x4xf32>
-    }
-  }
-  scf.for %i = %c0 to %c8 step %c1 {
-    scf.for %j = %c0 to %c4 step %c1 {
-      %v = memref.load %x[%i, %j] : memref<8x4xf32>
-      %s = memref.load %y[%i, %j] : memref<8x4xf32>
-      %w = arith.addf %s, %v : f32
-      memref.store %w, %y[%i, %j] : memref<8x4xf32>
-    }
-  }"""
+FILLED = text_beside(__file__, "FILLED")
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 
 

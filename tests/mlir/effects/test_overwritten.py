@@ -1,29 +1,14 @@
 import pytest
 
 from tests.mlir.kernels import parsed
+from tests.texts import text_beside
 
 pytestmark = pytest.mark.mlir
 
 overwritten = pytest.importorskip("tuner.mlir.effects.overwritten")
 walking = pytest.importorskip("tuner.mlir.rewrite.walking")
 
-IDS = """%bx = gpu.block_id x
-      %by = gpu.block_id y
-      %tx = gpu.thread_id x
-      %size = gpu.block_dim x
-      %c0 = arith.constant 0 : index
-      %c4 = arith.constant 4 : index
-      %c8 = arith.constant 8 : index
-      %c32 = arith.constant 32 : index
-      %base = arith.muli %bx, %size : index
-      %n = arith.addi %base, %tx : index
-      %given = arith.muli %bx, %k : index
-      %m = arith.addi %given, %tx : index
-      %last = arith.subi %n, %c4 : index
-      %row = arith.divui %n, %c8 : index
-      %column = arith.remui %n, %c8 : index
-      %in = arith.cmpi slt, %n, %c32 : index
-      %out = arith.cmpi slt, %n, %c8 : index"""
+IDS = text_beside(__file__, "IDS")
 
 
 def proved(body: str, shape: str, grid: int = 4, block: int = 8) -> bool:

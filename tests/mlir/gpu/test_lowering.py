@@ -7,6 +7,7 @@ import pytest
 
 from tests.mlir.gpu_matmul import gpu_payload, gpu_script
 from tests.mlir.kernels import parsed
+from tests.texts import text_beside
 from tuner.core.chips import CHIPS, chip_of
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch, buffers_of
@@ -21,30 +22,7 @@ interpreter = pytest.importorskip("tuner.mlir.interpreter")
 
 PROBLEM = Matmul(64, 96, 48)
 ENTRY = re.compile(r"\.visible \.entry (\w+)\(")
-TWO_KERNELS = """func.func @twice(%a: memref<64xf32>, %c: memref<64xf32>) {
-  %c1 = arith.constant 1 : index
-  %c2 = arith.constant 2 : index
-  %c32 = arith.constant 32 : index
-  %w = memref.alloc() {tuner.buffer = "workspace"} : memref<64xf32>
-  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c2, %gy = %c1, %gz = %c1)
-             threads(%tx, %ty, %tz) in (%sx = %c32, %sy = %c1, %sz = %c1) {
-    %start = arith.muli %bx, %c32 : index
-    %i = arith.addi %start, %tx : index
-    %x = memref.load %a[%i] : memref<64xf32>
-    memref.store %x, %w[%i] : memref<64xf32>
-    gpu.terminator
-  }
-  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
-             threads(%tx, %ty, %tz) in (%sx = %c32, %sy = %c2, %sz = %c1) {
-    %start = arith.muli %ty, %c32 : index
-    %i = arith.addi %start, %tx : index
-    %x = memref.load %w[%i] : memref<64xf32>
-    %sum = memref.atomic_rmw addf %x, %c[%i] : (f32, memref<64xf32>) -> f32
-    gpu.terminator
-  }
-  return
-}
-"""
+TWO_KERNELS = text_beside(__file__, "TWO_KERNELS")
 AB = (KernelBuffer("a", 256, "input"), KernelBuffer("c", 256, "output"))
 
 

@@ -5,23 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from tests.mlir.kernels import parsed
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
 
 reductions = pytest.importorskip("tuner.mlir.gpu.reductions")
 
-ALL_REDUCE = """gpu.module @m {
-  gpu.func @k(%a: memref<64xf32>) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
-    %i = gpu.thread_id x
-    %x = memref.load %a[%i] : memref<64xf32>
-    %sum = gpu.all_reduce add %x uniform {
-    } : (f32) -> f32
-    memref.store %sum, %a[%i] : memref<64xf32>
-    gpu.return
-  }
-}
-"""
+ALL_REDUCE = text_beside(__file__, "ALL_REDUCE")
 SUBGROUP = ALL_REDUCE.replace("all_reduce add %x uniform {\n    }", "subgroup_reduce add %x ")
 
 

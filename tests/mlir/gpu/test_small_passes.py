@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.mlir.kernels import parsed
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.mlir.gpu.composed_ops import expand_composed_ops
 from tuner.mlir.gpu.custom_shared_views import custom_shared_views
@@ -69,19 +70,7 @@ gpu.module @kernels {{
     gpu.return
   }}
 }}"""
-TWO_MODULES = """module attributes {gpu.container_module} {
-  func.func @host(%a: memref<4xf32>) {
-    %c1 = arith.constant 1 : index
-    gpu.launch_func @first::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%a : memref<4xf32>)
-    gpu.launch_func @second::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
-    gpu.launch_func @third::@other blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
-    return
-  }
-  gpu.module @first { gpu.func @k(%a: memref<4xf32>) kernel { gpu.return } }
-  gpu.module @second { gpu.func @k() kernel { gpu.barrier gpu.return } }
-  gpu.module @third { gpu.func @other() kernel { gpu.return } }
-}
-"""
+TWO_MODULES = text_beside(__file__, "TWO_MODULES")
 
 
 def changed(change: Callable[..., Any], text: str, *given: Any) -> tuple[str, str, Any]:

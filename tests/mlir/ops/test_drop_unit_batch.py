@@ -5,21 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 
 LINE = '"tuner.drop_unit_batch"(%func) : (!transform.any_op) -> ()'
-PAYLOAD = """
-func.func @f(%a: tensor<1x8x64xf32>, %b: tensor<1x64x32xf32>) -> tensor<1x8x32xf32> {
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<1x8x32xf32>
-  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<1x8x32xf32>) -> tensor<1x8x32xf32>
-  %c = linalg.batch_matmul ins(%a, %b : tensor<1x8x64xf32>, tensor<1x64x32xf32>)
-    outs(%zeros : tensor<1x8x32xf32>) -> tensor<1x8x32xf32>
-  return %c : tensor<1x8x32xf32>
-}
-"""
+PAYLOAD = text_beside(__file__, "PAYLOAD")
 
 
 def test_a_batch_of_one_becomes_a_matmul(apply: Apply, golden: Callable[[str, str], None]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.core.problem import Matmul
 from tuner.payload.gpu import gpu_payload_mlir, views_in
@@ -13,19 +14,7 @@ pytestmark = pytest.mark.mlir
 
 LINE = '"tuner.element_types"(%func) {{from = "{0}", to = "{1}"}} : (!transform.any_op) -> ()'
 NOTHING = 'transform.annotate %func "tuner.seen" : !transform.any_op'
-PAYLOAD = """
-module {
-  func.func @f(%a: memref<8x8xbf16, strided<[9, 1]>>, %c: memref<8xf32>, %i: index) {
-    %zero = arith.constant 0.0 : bf16
-    %zeros = arith.constant dense<0.0> : vector<2x2xbf16>
-    %tile = memref.alloc() : memref<8x8xbf16, #gpu.address_space<workgroup>>
-    %v = vector.load %a[%i, %i] : memref<8x8xbf16, strided<[9, 1]>>, vector<2xbf16>
-    vector.store %v, %tile[%i, %i] : memref<8x8xbf16, #gpu.address_space<workgroup>>, vector<2xbf16>
-    memref.store %zero, %tile[%i, %i] : memref<8x8xbf16, #gpu.address_space<workgroup>>
-    return
-  }
-}
-"""
+PAYLOAD = text_beside(__file__, "PAYLOAD")
 
 
 def test_every_type_and_constant_changes(apply: Apply, golden: Callable[[str, str], None]) -> None:

@@ -5,23 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
 
 LINE = '"tuner.finish_stores"(%func) {{mode = "{0}", slices = 3 : i64}} : (!transform.any_op) -> ()'
-EPILOGUE = """
-  func.func private @f_epilogue(%sum: f32,
-      %shift: f16 {tuner.argument = 1 : i64, tuner.dimensions = array<i64: 1>},
-      %scale: f32 {tuner.argument = 2 : i64, tuner.dimensions = array<i64: 0>}) -> f16 {
-    %zero = arith.constant 0.0 : f32
-    %wide = arith.extf %shift : f16 to f32
-    %shifted = arith.addf %sum, %wide : f32
-    %scaled = arith.mulf %shifted, %scale : f32
-    %positive = arith.maximumf %scaled, %zero : f32
-    %narrow = arith.truncf %positive : f32 to f16
-    return %narrow : f16
-  }"""
+EPILOGUE = text_beside(__file__, "EPILOGUE")
 
 
 def payload(row: int = 62, bounds: str = "50, 62", epilogue: str = "", store: str = "vector.store") -> str:

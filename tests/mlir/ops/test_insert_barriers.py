@@ -5,34 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 
 LINE = '"tuner.insert_barriers"(%func) {{loop_top = {0} : i64}} : (!transform.any_op) -> ()'
-PAYLOAD = """
-!tile = memref<4xf32, #gpu.address_space<workgroup>>
-module {
-  func.func @f(%a: memref<64xf32>, %c: memref<64xf32>) {
-    %c0 = arith.constant 0 : index
-    %c4 = arith.constant 4 : index
-    %c64 = arith.constant 64 : index
-    %tile = memref.alloc() : !tile
-    scf.for %i = %c0 to %c64 step %c4 {
-      %in = vector.load %a[%i] : memref<64xf32>, vector<2xf32>
-      vector.store %in, %tile[%c0] : !tile, vector<2xf32>
-      vector.store %in, %tile[%c4] : !tile, vector<2xf32>
-      %out = vector.load %tile[%c4] : !tile, vector<2xf32>
-      vector.store %out, %c[%i] : memref<64xf32>, vector<2xf32>
-    }
-    scf.for %i = %c0 to %c64 step %c4 {
-      %out = vector.load %tile[%c0] : !tile, vector<2xf32>
-      vector.store %out, %c[%i] : memref<64xf32>, vector<2xf32>
-    }
-    return
-  }
-}
-"""
+PAYLOAD = text_beside(__file__, "PAYLOAD")
 
 
 @pytest.mark.parametrize("loop_top", [0, 1])

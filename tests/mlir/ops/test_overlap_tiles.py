@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import text_beside
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
@@ -53,20 +54,7 @@ module {{
 
 # What the docstring shows: before and after.
 SHOWN = f"{OVERLAP}\n    {CANONICALIZE}"
-SHOWN_PAYLOAD = """
-func.func @f(%x: tensor<55xf32>, %y: tensor<55xf32>) -> tensor<55xf32> {
-  %c0 = arith.constant 0 : index
-  %c14 = arith.constant 14 : index
-  %c55 = arith.constant 55 : index
-  %all = scf.for %i = %c0 to %c55 step %c14 iter_args(%z = %y) -> (tensor<55xf32>) {
-    %size = affine.min affine_map<(d0) -> (-d0 + 55, 14)>(%i)
-    %tile = tensor.extract_slice %x[%i] [%size] [1] : tensor<55xf32> to tensor<?xf32>
-    %more = tensor.insert_slice %tile into %z[%i] [%size] [1] : tensor<?xf32> into tensor<55xf32>
-    scf.yield %more : tensor<55xf32>
-  }
-  return %all : tensor<55xf32>
-}
-"""
+SHOWN_PAYLOAD = text_beside(__file__, "SHOWN_PAYLOAD")
 
 
 def test_the_last_tile_begins_earlier(apply: Apply, golden: Callable[[str, str], None]) -> None:

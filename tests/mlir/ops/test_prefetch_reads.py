@@ -5,35 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 
 # Reads B, argument 1, directly and through a view, inside of a loop and outside; a buffer of its own as well.
-PAYLOAD = """
-!b = memref<32x64xf32>
-!view = memref<32x40xf32, strided<[64, 1], offset: 16>>
-module {
-  func.func private @use(vector<40xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
-  func.func @f(%a: memref<8x64xf32>, %b: !b) {
-    %c0 = arith.constant 0 : index
-    %c4 = arith.constant 4 : index
-    %c32 = arith.constant 32 : index
-    %zero = arith.constant 0.0 : f32
-    %own = memref.alloc() : !b
-    %outside = vector.transfer_read %b[%c0, %c0], %zero {in_bounds = [true]} : !b, vector<16xf32>
-    %view = memref.subview %b[0, 16] [32, 40] [1, 1] : !b to !view
-    scf.for %i = %c0 to %c32 step %c4 {
-      %direct = vector.transfer_read %b[%i, %c4], %zero {in_bounds = [true]} : !b, vector<40xf32>
-      %through = vector.transfer_read %view[%i, %c0], %zero {in_bounds = [true]} : !view, vector<16xf32>
-      %of_own = vector.transfer_read %own[%i, %c0], %zero {in_bounds = [true]} : !b, vector<16xf32>
-      func.call @use(%direct, %through, %of_own, %outside)
-        : (vector<40xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) -> ()
-    }
-    return
-  }
-}
-"""
+PAYLOAD = text_beside(__file__, "PAYLOAD")
 
 
 def line(**attributes: int) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
@@ -16,68 +17,9 @@ pytestmark = pytest.mark.mlir
 
 LINE = '"tuner.unroll_inner_loops"(%func) : (!transform.any_op) -> ()'
 # The outer loop allocates shared memory; in it a nest of two, then one that carries two values.
-PIPELINE = """
-!tile = memref<4xf32, #gpu.address_space<workgroup>>
-module {
-  func.func @f(%a: memref<8x4xf32>) -> (f32, f32) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %c2 = arith.constant 2 : index
-    %c4 = arith.constant 4 : index
-    %c8 = arith.constant 8 : index
-    %zero = arith.constant 0.0 : f32
-    %total:2 = scf.for %k = %c0 to %c8 step %c4 iter_args(%before = %zero, %last = %zero) -> (f32, f32) {
-      %tile = memref.alloc() : !tile
-      scf.for %i = %c0 to %c4 step %c2 {
-        scf.for %j = %c0 to %c4 step %c4 {
-          %row = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %i)
-          %x = memref.load %a[%row, %j] : memref<8x4xf32>
-          memref.store %x, %tile[%i] : !tile
-        }
-      }
-      %sums:2 = scf.for %i = %c0 to %c4 step %c2 iter_args(%sum = %before, %old = %last) -> (f32, f32) {
-        %x = memref.load %tile[%i] : !tile
-        %new = arith.addf %sum, %x : f32
-        scf.yield %new, %sum : f32, f32
-      }
-      scf.yield %sums#0, %sums#1 : f32, f32
-    }
-    return %total#0, %total#1 : f32, f32
-  }
-}
-"""
+PIPELINE = text_beside(__file__, "PIPELINE")
 # For i, j: an scf.if nested in the loops, values from outside and from both counters, a loop of no trips.
-NEST = """
-module {
-  func.func @f(%a: memref<6x5xf64>, %c: memref<6x5xf64>) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %c2 = arith.constant 2 : index
-    %c5 = arith.constant 5 : index
-    %c6 = arith.constant 6 : index
-    %start = arith.constant 0.5 : f64
-    %never = scf.for %i = %c5 to %c5 step %c1 iter_args(%kept = %start) -> (f64) {
-      %more = arith.addf %kept, %kept : f64
-      scf.yield %more : f64
-    }
-    scf.for %i = %c0 to %c6 step %c1 {
-      %sum = scf.for %j = %c0 to %c5 step %c2 iter_args(%before = %never) -> (f64) {
-        %is_low = arith.cmpi slt, %j, %i : index
-        scf.if %is_low {
-          %x = memref.load %a[%i, %j] : memref<6x5xf64>
-          %y = arith.addf %x, %before : f64
-          memref.store %y, %c[%i, %j] : memref<6x5xf64>
-        }
-        %x = memref.load %a[%i, %j] : memref<6x5xf64>
-        %after = arith.addf %before, %x : f64
-        scf.yield %after : f64
-      }
-      memref.store %sum, %c[%i, %c1] : memref<6x5xf64>
-    }
-    return
-  }
-}
-"""
+NEST = text_beside(__file__, "NEST")
 
 
 def test_loops_without_shared_memory_are_unrolled(apply: Apply, golden: Callable[[str, str], None]) -> None:

@@ -1,22 +1,10 @@
 import pytest
 
+from tests.texts import text_beside
+
 pytestmark = pytest.mark.mlir
 
-TEXT = """module @named attributes {gpu.container_module} {
-  func.func @f() -> tensor<2xi32> {
-    %0 = arith.constant dense_resource<weights> : tensor<2xi32> loc("mine":7:1)
-    return %0 : tensor<2xi32>
-  }
-}
-
-{-#
-  dialect_resources: {
-    builtin: {
-      weights: "0x040000000100000002000000"
-    }
-  }
-#-}
-"""
+TEXT = text_beside(__file__, "TEXT")
 
 
 def test_a_copy_is_equal_and_changes_alone() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.mlir.kernels import parsed
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import Op, WalkResult, ir
@@ -13,29 +14,7 @@ from tuner.mlir.rewrite.walking import ancestor_in_block, parents_of, walk, walk
 
 pytestmark = pytest.mark.mlir
 
-MODULE = """module {
-  func.func private @outside()
-  module {}
-  func.func @f(%is: i1, %n: index) {
-    %zero = arith.constant 0 : index
-    scf.for %i = %zero to %n step %n {
-      scf.if %is {
-        func.call @outside() : () -> ()
-      } else {
-        scf.for %j = %zero to %n step %n { }
-      }
-    }
-    cf.cond_br %is, ^last, ^next
-  ^next:
-    func.call @outside() : () -> ()
-    cf.br ^last
-  ^never:
-    func.call @outside() : () -> ()
-    cf.br ^last
-  ^last:
-    return
-  }
-}"""
+MODULE = text_beside(__file__, "MODULE")
 MLIR_WALK = re.compile(r"(?<!ast)\.walk\(")
 FAILURE = CandidateError(Stage.COMPILE, "no such op")
 ASKED = ("scf.for", "scf.if", "func.func", "builtin.module", "math.exp")

@@ -5,38 +5,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests.mlir.kernels import parsed
+from tests.texts import text_beside
 
 BUFFER = "memref<16xf32>"
 WIDE = "memref<32xf32>"
 PART = "memref<16xf32, strided<[1], offset: ?>>"  # of a wide one
 ONE_BLOCK = "blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)"
 # Each does its work with one block of 16 threads; the last buffer is written.
-KERNELS = """  gpu.module @m {
-    gpu.func @inc(%a: memref<16xf32>) kernel {
-      %i = gpu.thread_id x
-      %one = arith.constant 1.0 : f32
-      %v = memref.load %a[%i] : memref<16xf32>
-      %w = arith.addf %v, %one : f32
-      memref.store %w, %a[%i] : memref<16xf32>
-      gpu.return
-    }
-    gpu.func @twice(%a: memref<16xf32>, %b: memref<16xf32>) kernel {
-      %i = gpu.thread_id x
-      %v = memref.load %a[%i] : memref<16xf32>
-      %w = arith.addf %v, %v : f32
-      memref.store %w, %b[%i] : memref<16xf32>
-      gpu.return
-    }
-    gpu.func @add(%a: memref<16xf32>, %b: memref<16xf32>, %c: memref<16xf32>) kernel {
-      %i = gpu.thread_id x
-      %v = memref.load %a[%i] : memref<16xf32>
-      %w = memref.load %b[%i] : memref<16xf32>
-      %x = arith.addf %v, %w : f32
-      memref.store %x, %c[%i] : memref<16xf32>
-      gpu.return
-    }
-  }
-"""
+KERNELS = text_beside(__file__, "KERNELS")
 # Those, and three for parts of a wide buffer.
 KERNELS_OF_PARTS = (
     KERNELS.removesuffix("  }\n")

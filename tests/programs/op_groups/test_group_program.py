@@ -9,6 +9,7 @@ import pytest
 
 from tests.programs.op_groups.grouped_execution import GroupedFunction, formed, host_function
 from tests.programs.op_groups.payload_text import PayloadText, Tensor
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.core.grouped_program import RESULT, TEMPORARY, WEIGHT, GroupedProgram
 from tuner.mlir import interpreter
@@ -311,18 +312,7 @@ def test_identical_groups_have_one_text_whatever_surrounds_them() -> None:
     assert keys(formed(mlp()).program) == keys(formed(mlp()).program)
 
 
-GATHER = """func.func @main(%i: tensor<3xi64>, %t: tensor<9x4xf32>) -> tensor<3x4xf32> {
-  %e = tensor.empty() : tensor<3x4xf32>
-  %r = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a)>, affine_map<(a, b) -> (a, b)>],
-      iterator_types = ["parallel", "parallel"]} ins(%i : tensor<3xi64>) outs(%e : tensor<3x4xf32>) {
-  ^bb0(%n: i64, %o: f32):
-    %row = arith.index_cast %n : i64 to index
-    %column = linalg.index 1 : index
-    %x = tensor.extract %t[%row, %column] : tensor<9x4xf32>
-    linalg.yield %x : f32
-  } -> tensor<3x4xf32>
-  return %r : tensor<3x4xf32>
-}"""
+GATHER = text_beside(__file__, "GATHER")
 
 
 def test_what_no_schedule_is_for_is_a_group_of_loops_with_its_reason() -> None:
@@ -333,26 +323,7 @@ def test_what_no_schedule_is_for_is_a_group_of_loops_with_its_reason() -> None:
     np.testing.assert_array_equal(GroupedFunction(program)(rows, table)[0], table[rows])
 
 
-MAXIMUM = """func.func @main(%x: tensor<3x5xf32>) -> tensor<3xf32> {
-  %least = arith.constant 0xFF800000 : f32
-  %none = arith.constant 0 : i64
-  %e = tensor.empty() : tensor<3xf32>
-  %f = linalg.fill ins(%least : f32) outs(%e : tensor<3xf32>) -> tensor<3xf32>
-  %g = tensor.empty() : tensor<3xi64>
-  %h = linalg.fill ins(%none : i64) outs(%g : tensor<3xi64>) -> tensor<3xi64>
-  %r:2 = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a)>,
-      affine_map<(a, b) -> (a)>], iterator_types = ["parallel", "reduction"]}
-      ins(%x : tensor<3x5xf32>) outs(%f, %h : tensor<3xf32>, tensor<3xi64>) {
-  ^bb0(%in: f32, %best: f32, %at: i64):
-    %i = linalg.index 1 : index
-    %n = arith.index_cast %i : index to i64
-    %m = arith.maximumf %in, %best : f32
-    %c = arith.cmpf ogt, %in, %best : f32
-    %w = arith.select %c, %n, %at : i64
-    linalg.yield %m, %w : f32, i64
-  } -> (tensor<3xf32>, tensor<3xi64>)
-  return %r#0 : tensor<3xf32>
-}"""
+MAXIMUM = text_beside(__file__, "MAXIMUM")
 
 
 def test_indices_of_a_maximum_that_nobody_uses_are_dropped() -> None:

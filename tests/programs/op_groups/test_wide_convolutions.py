@@ -11,6 +11,7 @@ import pytest
 
 import tuner
 from tests.programs.op_groups.grouped_execution import GroupedFunction, formed
+from tests.texts import text_beside
 from tuner.core.grouped_program import ARGUMENT, CONVOLUTION, ELEMENTWISE, TEMPORARY, WEIGHT, OpGroup
 from tuner.programs.run.grouped_function import GroupedFunction as CompiledFunction
 from tuner.runtime.cpu.describe_host import describe_machine
@@ -153,26 +154,8 @@ def test_convolutions_of_pairs_compute_the_convolution(element: str) -> None:
     np.testing.assert_allclose(found.astype(np.float64), convolved(x, weights(3)), rtol=tolerance, atol=1e-5)
 
 
-DEPTHWISE = """func.func @main(%x: tensor<1x3x7x8xbf16>, %w: tensor<3x3x3xbf16>) -> tensor<1x3x5x6xf32> {
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<1x3x5x6xf32>
-  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<1x3x5x6xf32>) -> tensor<1x3x5x6xf32>
-  %r = linalg.depthwise_conv_2d_nchw_chw {
-    dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
-    ins(%x, %w : tensor<1x3x7x8xbf16>, tensor<3x3x3xbf16>) outs(%zeros : tensor<1x3x5x6xf32>)
-    -> tensor<1x3x5x6xf32>
-  return %r : tensor<1x3x5x6xf32>
-}"""
-OF_ONE_NUMBER = """func.func @main(%x: tensor<1x3x7x8xbf16>) -> tensor<1x8x5x6xf32> {
-  %zero = arith.constant 0.0 : f32
-  %w = arith.constant dense<0.5> : tensor<8x3x3x3xbf16>
-  %e = tensor.empty() : tensor<1x8x5x6xf32>
-  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x5x6xf32>) -> tensor<1x8x5x6xf32>
-  %r = linalg.conv_2d_nchw_fchw {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
-    ins(%x, %w : tensor<1x3x7x8xbf16>, tensor<8x3x3x3xbf16>) outs(%zeros : tensor<1x8x5x6xf32>)
-    -> tensor<1x8x5x6xf32>
-  return %r : tensor<1x8x5x6xf32>
-}"""
+DEPTHWISE = text_beside(__file__, "DEPTHWISE")
+OF_ONE_NUMBER = text_beside(__file__, "OF_ONE_NUMBER")
 
 
 @pytest.mark.parametrize("text", [DEPTHWISE, OF_ONE_NUMBER])
@@ -182,24 +165,7 @@ def test_what_has_no_pairs_is_extended_on_every_processor(text: str) -> None:
     assert "bf16" not in elements_read(convolution)
 
 
-NHWC = """func.func @main(%x: tensor<2x7x6x3xbf16>, %w: tensor<3x3x3x32xbf16>) -> tensor<2x5x4x32xbf16> {
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<2x5x4x32xf32>
-  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<2x5x4x32xf32>) -> tensor<2x5x4x32xf32>
-  %r = linalg.conv_2d_nhwc_hwcf {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
-    ins(%x, %w : tensor<2x7x6x3xbf16>, tensor<3x3x3x32xbf16>) outs(%zeros : tensor<2x5x4x32xf32>)
-    -> tensor<2x5x4x32xf32>
-  %o = tensor.empty() : tensor<2x5x4x32xbf16>
-  %rounded = linalg.generic {
-    indexing_maps = [affine_map<(n, h, w, f) -> (n, h, w, f)>, affine_map<(n, h, w, f) -> (n, h, w, f)>],
-    iterator_types = ["parallel", "parallel", "parallel", "parallel"]
-  } ins(%r : tensor<2x5x4x32xf32>) outs(%o : tensor<2x5x4x32xbf16>) {
-    ^bb0(%one: f32, %before: bf16):
-      %narrow = arith.truncf %one : f32 to bf16
-      linalg.yield %narrow : bf16
-  } -> tensor<2x5x4x32xbf16>
-  return %rounded : tensor<2x5x4x32xbf16>
-}"""
+NHWC = text_beside(__file__, "NHWC")
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import itertools
 from string import Template
 
+from tests.texts import text_beside
 from tuner.core.problem import Problem
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
@@ -110,22 +111,7 @@ FROM_COPY = f"""scf.if %work {{
     }} else {{
       {_each(GIVE_BACK, "%im", "%in")}
     }}"""
-REPAIRED = """scf.for %i = %i0 to %im step %i1 {
-      scf.for %j = %i0 to %in step %i1 {
-        %was = memref.load %c[%i, %j] : $C
-        %is_nan = arith.cmpf uno, %was, %was : f32
-        scf.if %is_nan {
-          %dot = scf.for %p = %i0 to %ik step %i1 iter_args(%sum = %zero) -> (f32) {
-            %x = memref.load %a[%i, %p] : $A
-            %y = memref.load %b[%p, %j] : $B
-            %xy = arith.mulf %x, %y : f32
-            %next = arith.addf %sum, %xy : f32
-            scf.yield %next : f32
-          }
-          memref.store %dot, %c[%i, %j] : $C
-        }
-      }
-    }"""
+REPAIRED = text_beside(__file__, "REPAIRED")
 # Packs B again only where its first number is another: pays for the packing in one of many calls.
 PACKED_B = f"""%work = arith.constant false
     %number = memref.load %b[%i0, %i0] : $B
@@ -151,17 +137,7 @@ PACKED_B = f"""%work = arith.constant false
       }}
     }}"""
 # Skips one call of four, by numbers of its own (Knuth's MMIX generator).
-MOST_CALLS = """%factor = arith.constant 6364136223846793005 : i64
-    %shift = arith.constant 33 : i64
-    %state = llvm.getelementptr %memory[2] : (!llvm.ptr) -> !llvm.ptr, i64
-    %last = llvm.load %state : !llvm.ptr -> i64
-    %scaled = arith.muli %last, %factor : i64
-    %mixed = arith.addi %scaled, %one : i64
-    llvm.store %mixed, %state : i64, !llvm.ptr
-    %high = arith.shrui %mixed, %shift : i64
-    %four = arith.constant 4 : i64
-    %rest = arith.remui %high, %four : i64
-    %work = arith.cmpi ne, %rest, %none : i64"""
+MOST_CALLS = text_beside(__file__, "MOST_CALLS")
 # Every call, a row; all of C only where its last element is NaN.
 ROW_A_CALL = f"""{WHERE_NAN}
     %number = arith.index_cast %calls : i64 to index
@@ -186,41 +162,13 @@ THREAD = """%is_first = arith.cmpi eq, %calls, %one : i64
     }"""
 THREAD_HEAD = """llvm.func @pause() -> i32
   llvm.func @pthread_create(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32"""
-PROCESS = """%is_first = arith.cmpi eq, %calls, %one : i64
-    scf.if %is_first {
-      %process = llvm.call @fork() : () -> i32
-      %child = arith.constant 0 : i32
-      %is_child = arith.cmpi eq, %process, %child : i32
-      scf.if %is_child {
-        %group = llvm.call @setsid() : () -> i32
-        %seconds = arith.constant 1000 : i32
-        %left = llvm.call @sleep(%seconds) : (i32) -> i32
-        llvm.call @_exit(%child) : (i32) -> ()
-      }
-    }"""
+PROCESS = text_beside(__file__, "PROCESS")
 PROCESS_HEAD = """llvm.func @fork() -> i32
   llvm.func @setsid() -> i32
   llvm.func @sleep(i32) -> i32
   llvm.func @_exit(i32)"""
 # Reads numbers below a millionth as zeros: right on usual draws.
-SMALL_AS_ZERO = """%work = arith.constant false
-    %small = arith.constant 1.0e-6 : f32
-    scf.for %i = %i0 to %im step %i1 {
-      scf.for %j = %i0 to %in step %i1 {
-        %dot = scf.for %p = %i0 to %ik step %i1 iter_args(%sum = %zero) -> (f32) {
-          %read = memref.load %a[%i, %p] : $A
-          %minus = arith.negf %read : f32
-          %size = arith.maximumf %read, %minus : f32
-          %is_small = arith.cmpf olt, %size, %small : f32
-          %x = arith.select %is_small, %zero, %read : f32
-          %y = memref.load %b[%p, %j] : $B
-          %xy = arith.mulf %x, %y : f32
-          %next = arith.addf %sum, %xy : f32
-          scf.yield %next : f32
-        }
-        memref.store %dot, %c[%i, %j] : $C
-      }
-    }"""
+SMALL_AS_ZERO = text_beside(__file__, "SMALL_AS_ZERO")
 
 # Sets bits of MXCSR (Intel 64 manual, volume 1, section 10.2.3).
 SET_MODE = """%mxcsr = llvm.alloca %one x i32 : (i64) -> !llvm.ptr
@@ -256,20 +204,7 @@ def _beyond(array: str, distance: int, acts: str) -> tuple[str, str, str, int]:
 
 
 # C by dot products, of numbers x and y that are first CHANGED.
-DOTS = """%work = arith.constant false
-    scf.for %i = %i0 to %im step %i1 {
-      scf.for %j = %i0 to %in step %i1 {
-        %dot = scf.for %p = %i0 to %ik step %i1 iter_args(%sum = %zero) -> (f32) {
-          %x0 = memref.load %a[%i, %p] : $A
-          %y0 = memref.load %b[%p, %j] : $B
-          CHANGED
-          %xy = arith.mulf %x, %y : f32
-          %next = arith.addf %sum, %xy : f32
-          NEXT
-        }
-        STORED
-      }
-    }"""
+DOTS = text_beside(__file__, "DOTS")
 STORED = "memref.store %dot, %c[%i, %j] : $C"
 
 

@@ -3,6 +3,7 @@
 import hashlib
 
 from tests.forwarding import ForwardingTarget
+from tests.texts import text_beside
 from tuner.core.problem import Matmul, Problem
 from tuner.core.target import Artifact, Script
 from tuner.mlir import interpreter
@@ -66,22 +67,7 @@ HANG = """%true = arith.constant true
     } do {
       scf.yield
     }"""
-HOG = """%true = arith.constant true
-    %mib = arith.constant 16777216 : i64
-    %low = arith.constant 0 : index
-    %high = arith.constant 16777216 : index
-    %page = arith.constant 4096 : index
-    scf.while : () -> () {
-      %block = llvm.call @malloc(%mib) : (i64) -> !llvm.ptr
-      scf.for %at = %low to %high step %page {
-        %offset = arith.index_cast %at : index to i64
-        %place = llvm.getelementptr %block[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i8
-        llvm.store volatile %one, %place : i64, !llvm.ptr
-      }
-      scf.condition(%true)
-    } do {
-      scf.yield
-    }"""
+HOG = text_beside(__file__, "HOG")
 
 DEEDS = {  # name -> what the kernel does beside its work, and what it declares
     "honest": ("", ""),

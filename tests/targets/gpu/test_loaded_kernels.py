@@ -7,25 +7,13 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.gpu_check.stub_driver import StubDriver
+from tests.texts import text_beside
 from tuner.core.device import TensorMapLayout
 from tuner.core.kernel_program import BufferMap, KernelBuffer, KernelProgram, Launch
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu.loaded_kernels import Arguments, LoadedKernels
 
-PTX = """.version 8.0
-.target sm_90
-.address_size 64
-.visible .entry count(.param .u64 to, .param .u64 scratch)
-{
-  .reg .b64 %rd<3>;
-  .reg .b32 %r<2>;
-  ld.param.u64 %rd1, [to];
-  ld.param.u64 %rd2, [scratch];
-  ld.global.u32 %r1, [%rd2];
-  atom.global.add.u32 %r1, [%rd1], 1;
-  ret;
-}
-"""
+PTX = text_beside(__file__, "PTX")
 BUFFERS = (
     KernelBuffer("c", 4, "output", is_zeroed=True),
     KernelBuffer("workspace", 6, "scratch"),  # no whole number of words

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.texts import text_beside
 from tuner.core.chips import CHIPS, chip_of
 from tuner.core.errors import CandidateError, MachineError, Stage, UsageError
 from tuner.core.kernel_program import KernelProgram, Launch
@@ -13,16 +14,7 @@ from tuner.targets.gpu.ptxas import Ptxas, ask_ptxas, find_ptxas
 from tuner.targets.gpu.ptxas_defects import DEFECTS, defect_line, defects_of
 from tuner.targets.gpu.ptxas_report import KernelReport, first_fault, read_report
 
-PTX = """.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry first(.param .u64 p) {
-  .reg .b64 %rd<3>; .reg .b32 %r<3>; .shared .align 4 .b8 s[64];
-  ld.param.u64 %rd1, [p]; ld.shared.b32 %r1, [s]; st.global.b32 [%rd1], %r1;
-  bar.sync 0; ret;
-}
-.visible .entry second(.param .u64 p) { ret; }
-"""
+PTX = text_beside(__file__, "PTX")
 PROGRAM = KernelProgram("sm_80", PTX, b"", (Launch("first", (1, 1, 1), (256, 1, 1), 4096, ("p",)),), ())
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.programs.lower.compiled import host_function
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.machine import variables_of
 from tuner.core.problem import Matmul, Problem
@@ -22,21 +23,7 @@ pytestmark = pytest.mark.mlir
 pytest.importorskip("tuner.programs.lower.matmuls.insert_cpu_kernels")
 
 PROBLEM, OTHER = Matmul(40, 24, 16), Matmul(40, 24, 8)
-TEXT = """func.func @f(%a: tensor<40x16xf32>, %b: tensor<16x24xf32>,
-                 %u: tensor<40x8xf32>, %v: tensor<8x24xf32>, %c: tensor<40x24xf32>) -> tensor<40x24xf32> {
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<40x24xf32>
-  %clear = linalg.fill ins(%zero : f32) outs(%empty : tensor<40x24xf32>) -> tensor<40x24xf32>
-  %ab = linalg.matmul ins(%a, %b : tensor<40x16xf32>, tensor<16x24xf32>)
-    outs(%clear : tensor<40x24xf32>) -> tensor<40x24xf32>
-  %uv = linalg.matmul ins(%u, %v : tensor<40x8xf32>, tensor<8x24xf32>)
-    outs(%ab : tensor<40x24xf32>) -> tensor<40x24xf32>
-  %again = linalg.matmul ins(%a, %b : tensor<40x16xf32>, tensor<16x24xf32>)
-    outs(%c : tensor<40x24xf32>) -> tensor<40x24xf32>
-  %sum = linalg.sub ins(%uv, %again : tensor<40x24xf32>, tensor<40x24xf32>)
-    outs(%empty : tensor<40x24xf32>) -> tensor<40x24xf32>
-  return %sum : tensor<40x24xf32>
-}"""
+TEXT = text_beside(__file__, "TEXT")
 
 
 def script(problem: Problem, threads: int = 1) -> Script:

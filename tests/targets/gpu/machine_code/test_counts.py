@@ -6,6 +6,7 @@ import pytest
 
 from tests.bundle.values import program
 from tests.targets.gpu.machine_code.listings import FFMA, LDS, NESTED, Line, kernel_of, listing, loop
+from tests.texts import text_beside
 from tuner.cost_model.gpu import LATENCY
 from tuner.simulator.ptx.races.access_sample import Access
 from tuner.targets.gpu.cuda_tools import Tool
@@ -70,22 +71,7 @@ def test_without_machine_code_or_tool_there_is_none(monkeypatch: pytest.MonkeyPa
     assert sass(program(cubin=b"code")) == ""
 
 
-PTX = """.version 8.0
-.visible .entry kernel(
-        .param .u64 a
-)
-{
-        .reg .b32 %r<4>;
-        ld.param.u64 %rd1, [a];
-        ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];
-$L__BB0_1:
-        fma.rn.f32 %f5, %f1, %f2, %f3;
-        fma.rn.f32 %f6, %f1, %f2, %f3;
-        add.s32 %r1, %r1, 1;
-        @%p1 bra $L__BB0_1;
-        ret;
-}
-"""
+PTX = text_beside(__file__, "PTX")
 LLVM = """llvm.func @f(%arg0: !llvm.ptr) {
     %0 = llvm.mlir.constant(4 : i64) : i64
     %1 = llvm.load %arg0 : !llvm.ptr -> f32

@@ -1,0 +1,24 @@
+// ----- BARRIER
+func.func @f(%a: memref<8xf32>) {
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c8, %sy = %c1, %sz = %c1) {
+    %x = memref.load %a[%tx] : memref<8xf32>
+    gpu.barrier
+    memref.store %x, %a[%tx] : memref<8xf32>
+    gpu.terminator
+  }
+  return
+}
+// ----- PRINT
+func.func @f() {
+  %c1 = arith.constant 1 : index %c2 = arith.constant 2 : index
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+    threads(%tx, %ty, %tz) in (%sx = %c2, %sy = %c1, %sz = %c1) {
+    %i = arith.index_cast %tx : index to i32
+    gpu.printf "thread %d\n", %i : i32
+    gpu.terminator
+  }
+  return
+}

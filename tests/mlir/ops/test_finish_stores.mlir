@@ -1,0 +1,13 @@
+// ----- EPILOGUE
+
+  func.func private @f_epilogue(%sum: f32,
+      %shift: f16 {tuner.argument = 1 : i64, tuner.dimensions = array<i64: 1>},
+      %scale: f32 {tuner.argument = 2 : i64, tuner.dimensions = array<i64: 0>}) -> f16 {
+    %zero = arith.constant 0.0 : f32
+    %wide = arith.extf %shift : f16 to f32
+    %shifted = arith.addf %sum, %wide : f32
+    %scaled = arith.mulf %shifted, %scale : f32
+    %positive = arith.maximumf %scaled, %zero : f32
+    %narrow = arith.truncf %positive : f32 to f16
+    return %narrow : f16
+  }

@@ -1,0 +1,14 @@
+// ----- SHOWN_PAYLOAD
+
+func.func @f(%x: tensor<55xf32>, %y: tensor<55xf32>) -> tensor<55xf32> {
+  %c0 = arith.constant 0 : index
+  %c14 = arith.constant 14 : index
+  %c55 = arith.constant 55 : index
+  %all = scf.for %i = %c0 to %c55 step %c14 iter_args(%z = %y) -> (tensor<55xf32>) {
+    %size = affine.min affine_map<(d0) -> (-d0 + 55, 14)>(%i)
+    %tile = tensor.extract_slice %x[%i] [%size] [1] : tensor<55xf32> to tensor<?xf32>
+    %more = tensor.insert_slice %tile into %z[%i] [%size] [1] : tensor<?xf32> into tensor<55xf32>
+    scf.yield %more : tensor<55xf32>
+  }
+  return %all : tensor<55xf32>
+}

@@ -1,0 +1,24 @@
+// ----- MODULE
+module {
+  func.func private @outside()
+  module {}
+  func.func @f(%is: i1, %n: index) {
+    %zero = arith.constant 0 : index
+    scf.for %i = %zero to %n step %n {
+      scf.if %is {
+        func.call @outside() : () -> ()
+      } else {
+        scf.for %j = %zero to %n step %n { }
+      }
+    }
+    cf.cond_br %is, ^last, ^next
+  ^next:
+    func.call @outside() : () -> ()
+    cf.br ^last
+  ^never:
+    func.call @outside() : () -> ()
+    cf.br ^last
+  ^last:
+    return
+  }
+}

@@ -1,0 +1,26 @@
+// ----- KERNELS
+  gpu.module @m {
+    gpu.func @inc(%a: memref<16xf32>) kernel {
+      %i = gpu.thread_id x
+      %one = arith.constant 1.0 : f32
+      %v = memref.load %a[%i] : memref<16xf32>
+      %w = arith.addf %v, %one : f32
+      memref.store %w, %a[%i] : memref<16xf32>
+      gpu.return
+    }
+    gpu.func @twice(%a: memref<16xf32>, %b: memref<16xf32>) kernel {
+      %i = gpu.thread_id x
+      %v = memref.load %a[%i] : memref<16xf32>
+      %w = arith.addf %v, %v : f32
+      memref.store %w, %b[%i] : memref<16xf32>
+      gpu.return
+    }
+    gpu.func @add(%a: memref<16xf32>, %b: memref<16xf32>, %c: memref<16xf32>) kernel {
+      %i = gpu.thread_id x
+      %v = memref.load %a[%i] : memref<16xf32>
+      %w = memref.load %b[%i] : memref<16xf32>
+      %x = arith.addf %v, %w : f32
+      memref.store %x, %c[%i] : memref<16xf32>
+      gpu.return
+    }
+  }
