@@ -2,8 +2,6 @@
 
 import ast
 
-import pytest
-
 from tests.source_files import MODULES, last_name, tree_of
 
 # Cache -> what it is keyed by, and the test that changes one component at a time where results depend on it.
@@ -53,7 +51,6 @@ def caches_in(name: str, tree: ast.Module) -> set[str]:
     return found
 
 
-@pytest.mark.slow
 def test_each_cache_is_in_the_table() -> None:
     texts = {name: path.read_text() for name, path in MODULES.items()}
     names = [name for name, text in texts.items() if any(each in text for each in (*DECORATORS, *WEAK))]

@@ -124,7 +124,6 @@ def _is_used(handler: ast.ExceptHandler) -> bool:
     )
 
 
-@pytest.mark.slow
 def test_neither_product_nor_benchmarks_name_a_test() -> None:
     found = {name: named_tests(tree) for name, tree in trees_besides_tests().items()}
     assert {name: names for name, names in found.items() if names} == {}
@@ -138,24 +137,20 @@ def test_only_the_command_line_prints() -> None:
     assert found_in((name for name in BELOW_CLI if name not in PRINTERS), prints) == {}
 
 
-@pytest.mark.slow
 def test_only_the_command_line_reads_the_environment() -> None:
     assert found_in((name for name in BELOW_CLI if name not in ENVIRONMENT_READERS), environment_reads) == {}
 
 
-@pytest.mark.slow
 def test_no_device_is_asked_whether_it_is_simulated() -> None:
     others = [name for name in MODULES if name.split(".")[0] != "simulator"]
     assert found_in(others, simulator_questions) == {}
 
 
-@pytest.mark.slow
 def test_element_types_have_one_table() -> None:
     others = [name for name in MODULES if not name.startswith(PTX)]
     assert found_in(others, element_tables) == {}
 
 
-@pytest.mark.slow
 def test_no_exception_is_swallowed() -> None:
     assert found_in(MODULES, swallowed) == {}
 
@@ -261,7 +256,6 @@ def error_titles(tree: ast.AST) -> list[str]:
     return [text for text in texts_in(tree) if re.match(r"(error|hint|tuner): ", text)]
 
 
-@pytest.mark.slow
 def test_errors_and_hints_are_printed_in_one_place() -> None:
     assert found_in((name for name in MODULES if name != "core.errors"), error_titles) == {}
     assert len(error_titles(ast.parse("print(f'error: {line}')"))) == 1

@@ -53,7 +53,6 @@ def _is_word(node: ast.AST) -> bool:
     return False
 
 
-@pytest.mark.slow
 def test_the_kind_of_a_target_is_compared_in_its_own_package_alone() -> None:
     apart = (NAMES_THEM, f"{OWN_PACKAGE}.", "db.migrations.")  # a migration names the kinds of its time
     others = [name for name in MODULES if not name.startswith(apart)]
