@@ -11,15 +11,16 @@ pytest.importorskip("expecttest", reason="needs expecttest, which PyTorch's samp
 outcome = pytest.importorskip("benchmarks.op_corpus.outcome")
 samples = pytest.importorskip("benchmarks.op_corpus.samples")
 
-DRAWN = 15  # operators and types, a few seconds; ``python -m benchmarks.op_samples`` checks all
+DRAWN = 4  # operators and types, seconds; ``python -m benchmarks.op_samples`` checks all
 
 
-@pytest.mark.slow
-def test_drawn_samples_are_right_or_refused_in_one_line() -> None:
-    pairs = random.Random(37).sample(samples.pairs(), DRAWN)
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize("seed", range(4))
+def test_drawn_samples_are_right_or_refused_in_one_line(seed: int) -> None:
+    pairs = random.Random(seed).sample(samples.pairs(), DRAWN)
     found = {pair: outcome.checked((samples.OpSampleName(*pair, 0),))[0] for pair in pairs}
     assert {pair: each for pair, each in found.items() if each.kind in outcome.BAD} == {}
-    assert sum(each.kind == outcome.RIGHT for each in found.values()) > DRAWN / 3
+    assert outcome.RIGHT in {each.kind for each in found.values()}
 
 
 @pytest.mark.slow
