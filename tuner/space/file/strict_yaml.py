@@ -30,6 +30,10 @@ def load(text: str, name: str) -> object:
         return yaml.load(text, LOADER)  # noqa: S506 - a safe one
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        if mark is not None and "nesting depth" in str(
+            error.problem
+        ):  # libyaml's own limit, while it reads ahead
+            raise _too_deep(f"{name}: {_line(mark)}") from None
         line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
         raise UsageError(f"{name}: {line}found no YAML ({error.problem or error.context})") from None
     except (yaml.YAMLError, ValueError) as error:  # a character or a number that YAML cannot hold
@@ -71,7 +75,11 @@ def _check_events(text: str, name: str) -> None:
         if isinstance(event, yaml.AliasEvent):
             raise UsageError(f"{where}: the alias *{event.anchor} is not supported", "write the values out")
         if depth > DEPTH_LIMIT:
-            raise UsageError(f"{where}: found deeper nesting, allowed {DEPTH_LIMIT} levels")
+            raise _too_deep(where)
+
+
+def _too_deep(where: str) -> UsageError:
+    return UsageError(f"{where}: found deeper nesting, allowed {DEPTH_LIMIT} levels")
 
 
 def _mappings(node: yaml.Node | None) -> Iterator[yaml.MappingNode]:
