@@ -12,15 +12,15 @@ outcome = pytest.importorskip("benchmarks.op_corpus.outcome")
 
 
 @pytest.mark.drawn(1)
-@pytest.mark.parametrize("first", [0, 2, 4])  # ``python -m benchmarks.drawn_modules`` checks 200
+@pytest.mark.parametrize("first", [0, 3])  # ``python -m benchmarks.drawn_modules`` checks 200
 def test_drawn_modules_are_right_or_refused(first: int) -> None:
     found = {
         (number, name): each
-        for number in (first, first + 1)
+        for number in range(first, first + 3)
         for name, each in module_outcome.checked_module(number, seed=37).items()
     }
     assert {key: each for key, each in found.items() if each.kind in outcome.BAD} == {}
-    assert outcome.RIGHT in {each.kind for each in found.values()}
+    assert sum(each.kind == outcome.RIGHT for each in found.values()) > len(found) / 2
 
 
 def test_inputs_have_the_shapes_and_types_of_the_example() -> None:

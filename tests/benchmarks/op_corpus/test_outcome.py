@@ -20,7 +20,7 @@ def test_drawn_samples_are_right_or_refused_in_one_line(seed: int) -> None:
     pairs = random.Random(seed).sample(samples.pairs(), DRAWN)
     found = {pair: outcome.checked((samples.OpSampleName(*pair, 0),))[0] for pair in pairs}
     assert {pair: each for pair, each in found.items() if each.kind in outcome.BAD} == {}
-    assert outcome.RIGHT in {each.kind for each in found.values()}
+    assert sum(each.kind == outcome.RIGHT for each in found.values()) > DRAWN / 3
 
 
 @pytest.mark.slow
