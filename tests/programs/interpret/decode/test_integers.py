@@ -19,10 +19,9 @@ LANES = 24
 DIVISIONS = ("divsi", "floordivsi", "ceildivsi", "remsi", "divui", "ceildivui", "remui")
 
 
-def lists(width: int, *, is_signed: bool = True, least: int | None = None) -> Any:
+def lists(width: int, *, is_signed: bool) -> Any:
     """Draws numbers of a width, the ends of its range among them."""
     low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if is_signed else (0, (1 << width) - 1)
-    low = low if least is None else least
     one = st.integers(low, high) | st.sampled_from([low, high, max(low, min(0, high))])
     return st.lists(one, min_size=LANES, max_size=LANES)
 
