@@ -112,11 +112,13 @@ def queried_runs(query: RunQuery) -> "Select[RunRow]":
 
 
 def rooflines_like(run_id: int) -> "AnySelect":
-    """Returns the SELECT of rooflines of quiet runs with a run's machine, target, threads and dtype.
+    """Returns the SELECT of rooflines that were measured with a run's machine, target, threads and dtype.
 
-    The latest is the first.
+    Those of quiet runs are the first, then the latest. A run that is quiet itself takes no other: its machine
+    could be measured better than it was.
     """
     run, problem = aliased(RunRow), aliased(ProblemRow)
+    is_quiet, asks_quietly = (and_(row.noise.is_not(None), row.unreliable == "") for row in (RunRow, run))
     return (
         select(RunRow.roofline)
         .join(RunRow.problem)
@@ -127,11 +129,10 @@ def rooflines_like(run_id: int) -> "AnySelect":
             RunRow.target == run.target,
             RunRow.threads == run.threads,
             ProblemRow.dtype == problem.dtype,
-            RunRow.noise.is_not(None),
-            RunRow.unreliable == "",
             RunRow.roofline.is_not(None),
+            or_(is_quiet, ~asks_quietly),
         )
-        .order_by(RunRow.id.desc())
+        .order_by(is_quiet.desc(), RunRow.id.desc())
         .limit(1)
     )
 

@@ -288,9 +288,10 @@ class Store:
             _known(session, RunRow, run_id).roofline = encode(roofline)
 
     def known_roofline(self, run_id: int) -> Roofline | None:
-        """Returns the roofline of the latest quiet run with a run's machine, target, threads and dtype.
+        """Returns a roofline that was measured with a run's machine, target, threads and dtype.
 
-        None where there is none.
+        It is that of the latest quiet run; where no quiet run has one, that of the latest run, unless the
+        asking run is quiet. None where there is none.
         """
         with self._database.reading() as session:
             return rows.roofline_of(session.scalar(rooflines_like(run_id)))

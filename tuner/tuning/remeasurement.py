@@ -11,7 +11,7 @@ from tuner.core.target import Effort, Script
 
 TOP_TRIALS = 8
 FINAL_EFFORT = Effort(budget_s=0.3, min_samples=15, max_samples=200, has_offsets=True)  # per candidate
-LEAST_S = 0.05  # per candidate, however short the search was
+LEAST_S = 0.03  # per candidate, however short the search was
 SHARE_OF_SEARCH = 0.02  # per candidate: a dozen of them take a quarter of a short search
 
 

@@ -140,10 +140,20 @@ class RunSteps:
             self._store.set_baseline(self.run.id, baseline)
 
     def measure_roofline(self) -> None:
-        """Stores the machine's roofline; without one the result is complete too.
+        """Measures and stores the machine's roofline, unless a run on the same machine has one.
 
-        It is measured unless a quiet run on the same machine has it, and is at least what the run's fastest
-        trial reached.
+        Without a roofline the result is complete too.
+        """
+        if self._store.known_roofline(self.run.id) is not None:
+            return
+        roofline = self._measured_roofline()
+        if roofline is not None:
+            self._store.set_roofline(self.run.id, roofline)
+
+    def bound_by_roofline(self) -> None:
+        """Stores the machine's roofline, raised to what the run's fastest trial reached.
+
+        It is measured now where a quiet run finds only one that a disturbed run measured.
         """
         roofline = self._store.known_roofline(self.run.id) or self._measured_roofline()
         if roofline is not None:

@@ -85,15 +85,17 @@ class TuningSession:
 
     def _work(self, bench: AbstractBench) -> str:
         """Searches and re-measures the top-k trials; returns the status of the run."""
-        if self._run.baseline is None and self._source.is_timed():
-            self._steps.measure_baseline()
+        if self._source.is_timed():
+            if self._run.baseline is None:
+                self._steps.measure_baseline()
+            self._steps.measure_roofline()
         self._search(bench)
         if self._interruption.is_asked:
             return "interrupted"
         must_time = self._must_time or not self._steps.has_round()
         effort = FINAL_EFFORT if self._is_retimed else final_effort(self._searched_s())
         if must_time and self._steps.remeasure_top_trials(bench, effort):
-            self._steps.measure_roofline()
+            self._steps.bound_by_roofline()
         return "done"
 
     def _search(self, bench: AbstractBench) -> None:

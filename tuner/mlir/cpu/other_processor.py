@@ -10,8 +10,8 @@ Without the marks, the JIT compiles for the processor that it runs on.
 
 import re
 
-from tuner.mlir.cpu.lowering import EXPORTED
 from tuner.mlir.cpu.pipeline import NO_BUILTINS
+from tuner.mlir.jit import EXPORTED
 
 ATTRIBUTES = re.compile(rf"attributes {{{re.escape(EXPORTED)}(?:, {re.escape(NO_BUILTINS)})?}}")
 

@@ -141,19 +141,19 @@ class GroupSession:
         effort = final_effort(self._searched_s() / len(self._group.runs))
         for place, (steps, bench) in enumerate(zip(self._steps, benches, strict=True)):
             if not steps.has_round() and steps.remeasure_top_trials(bench, effort, TOP_TRIALS_OF_GROUP):
-                self._measure_roofline(steps, rooflines)
+                self._bound_by_roofline(steps, rooflines)
             self._charge(place)
             # from now on it can be resumed, extended and timed again as a run of its own
             self._store.extend_run(steps.run.id, self._taken[place], None)
         return "done"
 
-    def _measure_roofline(self, steps: RunSteps, known: dict[str, Roofline]) -> None:
+    def _bound_by_roofline(self, steps: RunSteps, known: dict[str, Roofline]) -> None:
         """Stores the roofline of a run, measured once per type of the inputs."""
         dtype = steps.run.settings.problem.dtype
         if dtype in known:
             steps.set_roofline(known[dtype])
             return
-        steps.measure_roofline()
+        steps.bound_by_roofline()
         found = self._store.run(steps.run.id).roofline
         if found is not None:
             known[dtype] = found
