@@ -38,7 +38,7 @@ class RemeasurementBench(AbstractBench):
 
 
 @pytest.mark.parametrize(
-    ("search_s", "budget_s"), [(0.0, 0.05), (2.0, 0.05), (10.0, 0.2), (15.0, 0.3), (600.0, 0.3)]
+    ("search_s", "budget_s"), [(0.0, 0.03), (1.0, 0.03), (10.0, 0.2), (15.0, 0.3), (600.0, 0.3)]
 )
 def test_the_effort_follows_the_search_up_to_that_of_a_long_one(search_s: float, budget_s: float) -> None:
     effort = final_effort(search_s)

@@ -7,8 +7,6 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import jit_bindings
 from tuner.mlir.tile_permission import request_for
 
-EXPORTED = "llvm.emit_c_interface"  # marks entry points: the JIT looks up their packed wrappers
-
 
 class JittedModule:
     """Machine code of an LLVM-dialect module for the host's processor, in memory; freed with this object.

@@ -9,7 +9,7 @@ Takes LLVM-dialect text whose kernels take bare pointers, and the distance of co
 """
 
 from tuner.core.target import Partition
-from tuner.mlir.jit import EXPORTED
+from tuner.mlir.cpu.pipeline import EXPORTED
 
 
 def with_batch_loops(

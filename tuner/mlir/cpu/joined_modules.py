@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.jit import EXPORTED
+from tuner.mlir.cpu.pipeline import EXPORTED
 from tuner.mlir.rewrite.walking import walk_where
 
 FUNCTION, GLOBAL = "llvm.func", "llvm.mlir.global"

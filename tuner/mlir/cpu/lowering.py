@@ -16,9 +16,8 @@ bufferizes), GPU ops; both are errors.
 
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.bf16_as_integers import BF16, store_bf16_as_integers
-from tuner.mlir.cpu.pipeline import LOOPS_TO_LLVM, NO_BUILTINS, TO_LOOPS
+from tuner.mlir.cpu.pipeline import EXPORTED, LOOPS_TO_LLVM, NO_BUILTINS, TO_LOOPS
 from tuner.mlir.cpu.tiles_as_vectors import tiles_as_vectors
-from tuner.mlir.jit import EXPORTED
 from tuner.mlir.lowering_stages import reached
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.byte_dots import lower_byte_dots

@@ -10,8 +10,7 @@ Without the marks, the JIT compiles for the processor that it runs on.
 
 import re
 
-from tuner.mlir.cpu.pipeline import NO_BUILTINS
-from tuner.mlir.jit import EXPORTED
+from tuner.mlir.cpu.pipeline import EXPORTED, NO_BUILTINS
 
 ATTRIBUTES = re.compile(rf"attributes {{{re.escape(EXPORTED)}(?:, {re.escape(NO_BUILTINS)})?}}")
 

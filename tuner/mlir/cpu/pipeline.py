@@ -39,6 +39,7 @@ GROUP_LOOPS_TO_LLVM = (
     "reconcile-unrealized-casts,cse)"
 )
 # LLVM's loop idiom pass would call a memset that the JIT's wheel names wrongly: keep loops as loops.
+EXPORTED = "llvm.emit_c_interface"  # marks entry points: the JIT looks up their packed wrappers
 NO_BUILTINS = 'passthrough = ["no-builtins"]'
 
 

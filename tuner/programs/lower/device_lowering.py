@@ -23,12 +23,12 @@ from tuner.core.device_program import Assemble, DeviceProgram, ValueType
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, gpu, ir
 from tuner.mlir.cpu.lowering import jit_text
+from tuner.mlir.cpu.pipeline import EXPORTED
 from tuner.mlir.effects.address_flow import is_buffer
 from tuner.mlir.effects.buffer_accesses import device_accesses, host_accesses, union
 from tuner.mlir.effects.kernel_effects import KernelEffects
 from tuner.mlir.gpu.lowering import kernels_to_ptx, outline_kernels, without_debug_sections
 from tuner.mlir.gpu.ready_kernels import pass_addresses, use_code_of_ready_kernels
-from tuner.mlir.jit import EXPORTED
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.launch_operands import kernel_of, module_of
 from tuner.mlir.rewrite.memref_copies import copy_by_loops

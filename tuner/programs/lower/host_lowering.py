@@ -14,8 +14,8 @@ from tuner.core.target import Script
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.failed_assertions import leave_at_failed_assertions
 from tuner.mlir.cpu.lowering import jit_text
+from tuner.mlir.cpu.pipeline import EXPORTED
 from tuner.mlir.gpu.merge_gpu_modules import merge_gpu_modules
-from tuner.mlir.jit import EXPORTED
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.memref_copies import copy_by_loops
 from tuner.mlir.rewrite.walking import walk_where

@@ -36,7 +36,7 @@ from tuner.core.grouped_program import (
 )
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.jit import EXPORTED
+from tuner.mlir.cpu.pipeline import EXPORTED
 from tuner.mlir.rewrite.walking import walk_where
 from tuner.programs.op_groups.barriers import waits
 from tuner.programs.op_groups.linked_parts import SYSTEM_CALLS, call_of, part_texts

@@ -13,10 +13,10 @@ with the sizes of the launch::
 """
 
 from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.cpu.pipeline import EXPORTED
 from tuner.mlir.effects.address_flow import is_buffer
 from tuner.mlir.effects.kernel_effects import KernelEffects, is_number
 from tuner.mlir.effects.op_effects import WRITES_ATTRIBUTE
-from tuner.mlir.jit import EXPORTED
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.building import create, index, value
 from tuner.mlir.rewrite.launch_operands import ARGUMENTS, BLOCK, GRID, SHARED_BYTES, kernel_of, operands
