@@ -38,7 +38,7 @@ module {{
         ("epilogue", "store", payload(row=64, bounds="50, 64", epilogue=EPILOGUE)),
         ("atomic", "atomic", payload(row=64, bounds="64, 64")),
         ("atomic_guarded", "atomic", payload()),
-        ("workspace", "workspace", payload()),
+        ("workspace", "workspace", payload(row=64, bounds="64, 64")),
     ],
 )
 def test_stores_are_rewritten(
@@ -107,6 +107,11 @@ SECOND = """vector.store %sums, %scale[%i] : memref<64xf32>, vector<4xf32>
         ("store", payload(store="//"), "found 0 stores to arguments, allowed some, all to one"),
         ("store", payload(store=SECOND), "found 2 stores to arguments, allowed some, all to one"),
         ("atomic", payload(epilogue=EPILOGUE), "mode: found 'atomic' and an epilogue, allowed store"),
+        (
+            "workspace",
+            payload(),
+            r"workspace: expected whole tiles, got memref<64x64xf32, strided<\[62, 1\]>>",
+        ),
         ("store", payload(store="vector.transfer_write"), r"found vector\.transfer_write to an argument"),
     ],
 )

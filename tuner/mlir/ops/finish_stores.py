@@ -41,12 +41,12 @@ class FinishStoresOp(InPlaceOp, name="finish_stores"):
     Rewrites every ``vector.store`` to a function argument: within the argument's true sizes, aligned, and as
     attribute ``mode`` (string) says: ``"store"`` (default) applies the epilogue that was set aside;
     ``"atomic"`` adds to the output, whose argument is marked ``tuner.zeroed``; ``"workspace"`` stores to
-    slice ``gpu.block_id z`` of ``slices`` (i64, default 1), and the output argument becomes a workspace of
-    whole tiles, one per slice. ``exchange`` (i64, default 0): 1 means that vectors are pieces of rows as
-    ``mma.sync`` leaves them; with mode ``"store"``, lanes then exchange pieces and store 16 bytes each
+    slice ``gpu.block_id z`` of ``slices`` (i64, default 1), and the output argument, a slice of whole tiles,
+    becomes a workspace of all slices. ``exchange`` (i64, default 0): 1 means that vectors are pieces of rows
+    as ``mma.sync`` leaves them; with mode ``"store"``, lanes then exchange pieces and store 16 bytes each
     (``rewrite/quad_exchange.py``) where rows are aligned and whole. Types of arguments change; the handle (a
     func.func) stays valid. Silenceable failure: an unknown mode, no store, stores to several arguments or in
-    another form, an epilogue with a mode other than ``"store"``.
+    another form, an epilogue with a mode other than ``"store"``, a workspace that is a padded view.
     """
 
     def change(self, function: Op) -> str | None:
@@ -131,6 +131,8 @@ def _why_not(function: Op, stores: list[Op], mode: str) -> str | None:
         return f"found {other.name} to an argument, allowed vector.store"
     if len({store.operands[1] for store in stores}) != 1:
         return f"found {len(stores)} stores to arguments, allowed some, all to one"
+    if mode == "workspace" and bounds_of(stores[0].operands[1]):
+        return f"workspace: expected whole tiles, got {stores[0].operands[1].type} with {BOUNDS}"
     if mode != "store" and find_epilogue(function) is not None:
         return f"mode: found {mode!r} and an epilogue, allowed store: sums of a part of K get none"
     return None
