@@ -14,7 +14,7 @@ from tuner.core.record import Verdict
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
 from tuner.mlir.gpu.lowering import lower_to_program
-from tuner.payload.gpu import gpu_payload_mlir, views_in
+from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.payload.reference import compare, draw, draw_base, unwritten_output
 from tuner.scripts.strategy import Binder, load_strategy
 from tuner.simulator.ptx.simulation import Simulation
@@ -46,8 +46,8 @@ class GpuPoint:
         """Compiles the point, or the given script in place of its own, to PTX. Raises CandidateError."""
         text = self.script() if script is None else script
         with interpreter.new_context(), ir.Location.unknown():
-            views = views_in(text, self.problem)
-            module = interpreter.parse(gpu_payload_mlir(self.problem, views), "payload")
+            scratch = scratch_in(text, self.problem)
+            module = interpreter.parse(gpu_payload_mlir(self.problem, scratch), "payload")
             interpreter.apply_script(module, interpreter.parse(text, "script"))
             buffers = buffers_of(self.problem.one)
             return lower_to_program(module, chip_of(self.chip), buffers, self.problem.batch)

@@ -12,10 +12,10 @@ COMMENT_LINE: Final = re.compile(r"^    // (\w+): (.*?) {2,}(.*)$", re.MULTILINE
 
 def template_comments() -> str:
     """Returns a table of the comments, and what their reader says of them."""
-    views = inspect.cleandoc(inspect.getdoc(gpu.views_in) or "")
+    about = inspect.cleandoc(inspect.getdoc(gpu.scratch_in) or "")
     rows = [(f"`// {name}: {example}`", meaning) for name, example, meaning in documented_comments()]
     shown = "\n".join(f"// {name}: {example}" for name, example, _ in documented_comments())
-    return "\n".join((fenced("mlir", shown), table(("comment", "meaning"), rows), as_markdown(views) + "\n"))
+    return "\n".join((fenced("mlir", shown), table(("comment", "meaning"), rows), as_markdown(about) + "\n"))
 
 
 def documented_comments() -> list[tuple[str, str, str]]:

@@ -25,7 +25,7 @@ from tuner.payload.gpu import COMMENT
 from tuner.scripts.header import ScriptProvenance
 
 DOCS = ROOT / "docs"
-ATTRIBUTE = re.compile(r'\b(?:attribute|text)\((?:self|op), "(\w+)"')
+ATTRIBUTE = re.compile(r'\b(?:attribute|text|integer_list)\((?:self|op), "(\w+)"')
 RUN_ONCE = {
     "tune": ("matmul", "64x64x64", "--trials", "4"),
     "space": ("matmul", "64x64x64"),

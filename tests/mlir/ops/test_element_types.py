@@ -8,7 +8,7 @@ from tests.mlir.ops.conftest import Apply
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.core.problem import Matmul
-from tuner.payload.gpu import gpu_payload_mlir, views_in
+from tuner.payload.gpu import Scratch, gpu_payload_mlir
 
 pytestmark = pytest.mark.mlir
 
@@ -25,7 +25,7 @@ def test_every_type_and_constant_changes(apply: Apply, golden: Callable[[str, st
 
 def test_there_and_back_changes_nothing(apply: Apply) -> None:
     problem = Matmul(16, 16, 16, "bf16")
-    payload = gpu_payload_mlir(problem, views_in("", problem)).replace("@matmul", "@f")
+    payload = gpu_payload_mlir(problem, Scratch()).replace("@matmul", "@f")
     there_and_back = f"{LINE.format('bf16', 'f16')}\n    {LINE.format('f16', 'bf16')}\n    {NOTHING}"
     assert apply(there_and_back, payload) == apply(NOTHING, payload)
 

@@ -217,8 +217,8 @@ def test_more_shared_memory_than_the_chip_has_is_a_failure_of_resources() -> Non
 
 
 def test_a_comment_that_is_wrong_is_a_failure_to_bind(compiler: GpuCompiler) -> None:
-    with pytest.raises(CandidateError, match="script: padding m: found 8, allowed 64") as caught:
-        compiler.compile(SMALL, Script.of("// padding: 8 64 32\n" + gpu_script()))
+    with pytest.raises(CandidateError, match="script: workspace m: found 8, allowed 64") as caught:
+        compiler.compile(SMALL, Script.of("// workspace: 2 8 64\n" + gpu_script()))
     assert caught.value.failure == Failure(Stage.BIND, caught.value.reason)
 
 

@@ -34,10 +34,10 @@ def test_a_verdict_is_of_this_simulator() -> None:
     assert KIND.outcomes.compiler(TARGET).pipeline_sha256 == sources_sha256(SIMULATOR_SOURCES)
 
 
-def test_the_source_for_a_gpu_has_the_sizes_that_the_script_pads_to() -> None:
-    source = KIND.source(PROBLEM, "// padding: 32 64 16\nmodule {}")
-    assert "memref<32x16xf32" in source
-    assert "tuner.bounds = array<i64: 16, 16>" in source
+def test_the_source_for_a_gpu_has_true_sizes_and_the_buffers_that_the_script_adds() -> None:
+    source = KIND.source(PROBLEM, "// workspace: 2 32 64\nmodule {}")
+    assert "%a: memref<16x16xf32>" in source
+    assert "%slices: memref<2x32x64xf32>" in source
 
 
 @pytest.mark.mlir

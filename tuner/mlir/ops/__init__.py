@@ -28,6 +28,7 @@ from tuner.mlir.ops.merge_ldmatrix import MergeLdmatrixOp
 from tuner.mlir.ops.overlap_tiles import OverlapTilesOp
 from tuner.mlir.ops.pack_by_rows import PackByRowsOp
 from tuner.mlir.ops.pack_weights import PackWeightsOp
+from tuner.mlir.ops.pad_views import PadViewsOp
 from tuner.mlir.ops.pair_block import PairBlockOp
 from tuner.mlir.ops.prefetch_fragments import PrefetchFragmentsOp
 from tuner.mlir.ops.prefetch_reads import PrefetchReadsOp
@@ -50,6 +51,7 @@ OPS = (
     OverlapTilesOp,
     PackByRowsOp,
     PackWeightsOp,
+    PadViewsOp,
     PairBlockOp,
     UnrollInnerLoopsOp,
     BoundLoadsOp,

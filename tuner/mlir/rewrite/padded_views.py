@@ -1,6 +1,7 @@
 """Padded views: arguments whose memref type has larger sizes than the memory passed for the argument.
 
-The type has sizes that tiles divide, and the true strides; an attribute has the true sizes::
+``tuner.pad_views`` makes them of arguments of true sizes, as the first step of a script. The type has sizes
+that tiles divide, and the true strides; an attribute has the true sizes::
 
     %a: memref<64x64xf32, strided<[60, 1]>> {tuner.bounds = array<i64: 50, 60>}
 

@@ -23,7 +23,13 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.interpreter import parse
 from tuner.mlir.rewrite.parallel_loops import load, store
 from tuner.mlir.rewrite.type_sizes import memref_bytes
-from tuner.payload.gpu import EpilogueOperand, gpu_payload_mlir, matmul_with_epilogue_mlir, views_in
+from tuner.payload.gpu import (
+    EpilogueOperand,
+    Scratch,
+    gpu_payload_mlir,
+    matmul_with_epilogue_mlir,
+    scratch_in,
+)
 from tuner.programs.device_groups.element_kernels import launch_elements
 from tuner.programs.device_groups.group_function import GroupFunction
 from tuner.programs.device_groups.launching import launch_for_each
@@ -128,8 +134,8 @@ def _launch_plain(op: Op, output: Value, function: GroupFunction, place: KernelP
     assert problem is not None
     script = place.scripts.script(problem)
     with failing_at(Stage.BIND):
-        views = views_in(script.text, problem)
-    own = parse(gpu_payload_mlir(problem, views), "payload")
+        scratch = scratch_in(script.text, problem)
+    own = parse(gpu_payload_mlir(problem, scratch), "payload")
     suffix = _suffix(problem, place, number)
     kernels = place.scripts.of(own, buffers_of(problem), script, suffix)
     a, b = _factors(op, function)
@@ -161,15 +167,15 @@ def _launch_with_epilogue(
     """Creates the launch of a matmul with its epilogue; returns why the script cannot have it, else ""."""
     problem = _with_output(op, epilogue.output)
     with failing_at(Stage.BIND):
-        views = views_in(script.text, problem)
-    if views.slices > 1 or views.packed:
+        scratch = scratch_in(script.text, problem)
+    if scratch != Scratch():
         return "the matmul's script sums parts of K or packs its operands"
     operands = tuple(
         EpilogueOperand(f"other{at}", _loops(epilogue.op, at), str(memory.type.element_type))
         for at, memory in epilogue.others
     )
     result = str(epilogue.output.type.element_type)
-    own = parse(matmul_with_epilogue_mlir(problem, views, operands, result), "payload")
+    own = parse(matmul_with_epilogue_mlir(problem, operands, result), "payload")
     put_body(own, epilogue)
     others = tuple(
         KernelBuffer(operand.name, memref_bytes(memory.type), "input")

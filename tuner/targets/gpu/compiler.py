@@ -14,7 +14,7 @@ from tuner.cost_model.launch_limits import require_launchable
 from tuner.mlir import bindings, interpreter, wheels
 from tuner.mlir.fingerprint import Sources, sources_sha256
 from tuner.mlir.gpu import lowering as gpu_lowering
-from tuner.payload.gpu import gpu_payload_mlir, views_in
+from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.targets.gpu.ptxas import Ptxas, find_ptxas
 
 BINDINGS: Final = "numba-cuda-mlir"  # the wheel that makes PTX
@@ -50,11 +50,11 @@ class GpuCompiler(AbstractCompiler):
         that cannot run or does not know the chip, MachineError where the disk has no space for the cubin.
         """
         with failing_at(Stage.BIND):
-            views = views_in(script.text, problem)
+            scratch = scratch_in(script.text, problem)
         start = time.perf_counter()
         self._context = self._context or interpreter.new_context()
         with self._context, bindings.ir.Location.unknown():
-            module = interpreter.parse(gpu_payload_mlir(problem, views), "payload")
+            module = interpreter.parse(gpu_payload_mlir(problem, scratch), "payload")
             interpreter.apply_script(module, interpreter.parse(script.text, "script"))
             transformed = time.perf_counter()
             program = gpu_lowering.lower_to_program(

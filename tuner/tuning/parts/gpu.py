@@ -52,12 +52,12 @@ def compiler_factory(target: TargetName) -> "Factory":
 def gpu_source(problem: Problem, script: str) -> str:
     """Returns the payload of a problem for a GPU, as MLIR text, before ``script`` transforms it.
 
-    The script's comments decide padded sizes, split-K slices and packed operands. Raises UsageError where
-    these are not possible.
+    The script's comments decide the workspace of split-K and packed operands. Raises UsageError where these
+    are not possible.
     """
-    from tuner.payload.gpu import gpu_payload_mlir, views_in
+    from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 
-    return gpu_payload_mlir(problem, views_in(script, problem))
+    return gpu_payload_mlir(problem, scratch_in(script, problem))
 
 
 def gpu_code(target: TargetName, problem: Problem, script: Script) -> str:

@@ -12,7 +12,7 @@ from tuner.mlir.bindings import Op, ir
 from tuner.mlir.gpu.lowering import lower_to_program
 from tuner.mlir.rewrite.building import value
 from tuner.mlir.rewrite.walking import walk
-from tuner.payload.gpu import gpu_payload_mlir, views_in
+from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 
 READS = ("nvgpu.ldmatrix", "vector.load")
 
@@ -109,7 +109,7 @@ def broken(one: GpuPoint, change: Change) -> KernelProgram:
     """Compiles a point whose loop is changed behind the script."""
     text = one.script()
     with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(gpu_payload_mlir(one.problem, views_in(text, one.problem)), "payload")
+        module = interpreter.parse(gpu_payload_mlir(one.problem, scratch_in(text, one.problem)), "payload")
         interpreter.apply_script(module, interpreter.parse(text, "script"))
         (loop,) = walk(module, "scf.for")
         change(Rotated(loop))

@@ -29,7 +29,7 @@ from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
 from tuner.mlir.gpu.lowering import outline
 from tuner.mlir.rewrite.walking import walk
-from tuner.payload.gpu import gpu_payload_mlir, views_in
+from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.payload.reference import draw, draw_base, output_dtype
 from tuner.targets.gpu.ptxas import Ptxas, find_ptxas
 from tuner.targets.gpu.simulated_run import simulate_program
@@ -139,7 +139,7 @@ def host_text(one: GpuPoint) -> str:
     """Returns the host function after outlining."""
     text = one.script()
     with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(gpu_payload_mlir(one.problem, views_in(text, one.problem)), "payload")
+        module = interpreter.parse(gpu_payload_mlir(one.problem, scratch_in(text, one.problem)), "payload")
         interpreter.apply_script(module, interpreter.parse(text, "script"))
         outline(module, chip_of(one.chip), buffers_of(one.problem))
         return "".join(str(function) for function in walk(module, "func.func"))

@@ -28,7 +28,7 @@ from tuner.mlir.rewrite.building import create, index, reinterpreted, value
 from tuner.mlir.rewrite.launch_operands import SEGMENTS
 from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.walking import walk
-from tuner.payload.gpu import gpu_payload_mlir, views_in
+from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.programs.lower.matmuls.find_matmuls import MatmulMatch
 from tuner.programs.lower.matmuls.packed_views import allocate
 from tuner.programs.lower.matmuls.replace_matmuls import Multiply, replace_matmuls
@@ -69,8 +69,8 @@ def add_kernels(module: ir.Module, problem: Problem, script: Script, chip: Chip)
     Returns their names, parameter types and launches. Raises CandidateError for a script that fails.
     """
     with failing_at(Stage.BIND):
-        views = views_in(script.text, problem)
-    own = parse(gpu_payload_mlir(problem, views), "payload")
+        scratch = scratch_in(script.text, problem)
+    own = parse(gpu_payload_mlir(problem, scratch), "payload")
     return add_kernels_of(module, own, buffers_of(problem), script, _suffix(problem), chip)
 
 

@@ -1,5 +1,5 @@
 module {
-  func.func @matmul(%a: memref<16x8xf32> {tuner.bounds = array<i64: 16, 8>, tuner.buffer = "a"}, %b: memref<32x8xf32> {tuner.bounds = array<i64: 32, 8>, tuner.buffer = "b"}, %c: memref<16x32xf32> {tuner.bounds = array<i64: 16, 32>, tuner.buffer = "c"}) {
+  func.func @matmul(%a: memref<16x8xf32> {tuner.buffer = "a"}, %b: memref<32x8xf32> {tuner.buffer = "b"}, %c: memref<16x32xf32> {tuner.buffer = "c"}) {
     %zero = arith.constant 0.0 : f32
     %A = bufferization.to_tensor %a restrict : memref<16x8xf32> to tensor<16x8xf32>
     %B = bufferization.to_tensor %b restrict : memref<32x8xf32> to tensor<32x8xf32>
