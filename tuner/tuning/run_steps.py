@@ -60,6 +60,7 @@ class RunSteps:
         self._interruption = interruption
         self._observe = observe
         self._known = KnownOutcomes(store, run)
+        self._has_measured_roofline = False  # with or without success
         settings = run.settings
         self._bind = source.bind(settings.strategies, settings.problem, settings.threads, run.machine)
 
@@ -155,7 +156,9 @@ class RunSteps:
 
         It is measured now where a quiet run finds only one that a disturbed run measured.
         """
-        roofline = self._store.known_roofline(self.run.id) or self._measured_roofline()
+        roofline = self._store.known_roofline(self.run.id)
+        if roofline is None and not self._has_measured_roofline:
+            roofline = self._measured_roofline()
         if roofline is not None:
             self.set_roofline(roofline)
 
@@ -193,6 +196,7 @@ class RunSteps:
             self._observe(NoiseMeasured(final_times.noise))
 
     def _measured_roofline(self) -> Roofline | None:
+        self._has_measured_roofline = True
         settings = self.run.settings
         try:
             with self._interruption.waiting():
