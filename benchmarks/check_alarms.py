@@ -25,17 +25,16 @@ import tuner
 from benchmarks.busy_loops import spinning
 from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.slowed_code import calibrated, slowed
-from tuner.core.bench import AbstractBench, BoundRecord
 from tuner.core.candidate import Candidate
+from tuner.core.interfaces import AbstractBench, BoundRecord, Script
 from tuner.core.problem import Matmul, parse_shape
-from tuner.core.target import Script
 from tuner.db.store import Store
-from tuner.regression.gate import SESSION_EFFORT
-from tuner.regression.reevaluation import EvaluationCase, bench_of, evaluated
-from tuner.regression.script_check import CheckFinding, ScriptCheck, compared, limits_of
-from tuner.run_history.exported import exported
-from tuner.scripts.header import ScriptProvenance, read_provenance, without_header
-from tuner.tuning.parts.real import real_composition
+from tuner.results.exported_trial import exported
+from tuner.results.regression.audit import EvaluationCase, bench_of, evaluated
+from tuner.results.regression.gate import SESSION_EFFORT
+from tuner.results.regression.script_check import CheckFinding, ScriptCheck, compared, limits_of
+from tuner.space.scripts.header import ScriptProvenance, read_provenance, without_header
+from tuner.targets.registry import real_composition
 
 SHAPES = ("96x96x96", "128x128x128", "160x160x160")
 TUNING_TRIALS = 8

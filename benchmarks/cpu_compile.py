@@ -21,15 +21,14 @@ import numpy as np
 
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.candidate import Candidate
-from tuner.core.described_processors import PROCESSORS, DescribedProcessor, processor_of
 from tuner.core.problem import LAYOUTS, Matmul, Problem, parse_shape
-from tuner.mlir.cpu.other_processor import compiled_for
-from tuner.scripts.strategy import Binder, load_strategy
+from tuner.core.processors import PROCESSORS, DescribedProcessor, processor_of
+from tuner.mlir.cpu.llvm_modules import compiled_for
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import first_rows, load_space_file, spaces_for
-from tuner.space.file.shipped import default_space_file
-from tuner.targets.cpu.compiler import CpuCompiler
-from tuner.targets.cpu.object_code import write_object
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.strategy import Binder, load_strategy
+from tuner.targets.cpu.compiler import CpuCompiler, write_object
 
 SHAPES = ("512x512x512", "100x100x100", "300x300x300", "1003x701x331", "333x1777x901")
 STAGES = ("bind", "lower", "object")

@@ -19,8 +19,8 @@ from benchmarks.op_corpus.module_outcome import checked_module
 from benchmarks.op_corpus.outcome import BAD, CRASH, HANG, OpOutcome
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.errors import Failure, Stage
-from tuner.workers.protocol import CALL, ServiceSpec
-from tuner.workers.worker import Worker
+from tuner.runtime.workers.protocol import CALL, ServiceSpec
+from tuner.runtime.workers.worker import Worker
 
 LIMIT_S = 120.0  # of one module with its calls
 MEMORY_BYTES = 6 << 30

@@ -17,8 +17,8 @@ import numpy as np
 from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind, emulated_machine
 from benchmarks.fuzzing.kernel_check import KernelCheck
 from tuner.core.errors import CandidateError, Failure
-from tuner.core.record import Verdict
-from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.core.records import Verdict
+from tuner.runtime.cpu.host import describe_machine
 
 THREADS = (1, 2)
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from benchmarks.fuzzing.host_program_writer import ProgramFeatures
 from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from benchmarks.fuzzing.program_check import check_program
-from tuner.programs.lower.device_options import FORMS
-from tuner.simulator.device.lazy_streams import ORDERS
+from tuner.programs.request import FORMS
+from tuner.simulator.device.streams import ORDERS
 
 FEATURES = ProgramFeatures(explicit=True)
 

@@ -21,15 +21,20 @@ import numpy as np
 import tuner
 from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.slowed_code import calibrated, slowed
-from tuner.analysis.paired_slowdown import SlowdownLimits
-from tuner.core.bench import AbstractBench, BoundRecord
+from tuner.analysis.slowdown import SlowdownLimits
+from tuner.core.interfaces import AbstractBench, BoundRecord, Script
 from tuner.core.problem import Matmul, Problem, parse_shape
-from tuner.core.target import Script
 from tuner.db.store import Store
-from tuner.regression.gate import GateResult, GateStatus, compared, entry_record, recorded_entry
-from tuner.regression.gate_file import GateEntry
-from tuner.regression.reevaluation import EvaluationCase, bench_of
-from tuner.tuning.parts.real import real_composition
+from tuner.results.regression.audit import EvaluationCase, bench_of
+from tuner.results.regression.gate import (
+    GateEntry,
+    GateResult,
+    GateStatus,
+    compared,
+    entry_record,
+    recorded_entry,
+)
+from tuner.targets.registry import real_composition
 
 SHAPES = ("128x128x128", "256x256x256", "512x512x512")
 TUNING_TRIALS = 8

@@ -4,13 +4,12 @@ import time
 from dataclasses import dataclass
 
 from tuner.core.candidate import Candidate
-from tuner.core.chips import chip_of
 from tuner.core.errors import CandidateError
-from tuner.core.kernel_program import KernelProgram
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import Matmul, Problem
-from tuner.scripts.strategy import Binder, load_strategy
-from tuner.targets.gpu.compiler import GpuCompiler
-from tuner.targets.gpu.ptxas import require_ptxas
+from tuner.space.scripts.strategy import Binder, load_strategy
+from tuner.targets.gpu.compiler import GpuCompiler, require_ptxas
 
 TENSOR_CORES, CUDA_CORES, HOPPER = "matmul_gpu_mma_sync", "matmul_gpu_simt", "matmul_gpu_wgmma"
 Knob = int | str

@@ -9,15 +9,13 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from tuner.core.chosen_strategy import ChosenStrategy
+from tuner.core.candidate import ChosenStrategy, TargetName
 from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Matmul
 from tuner.core.runs import RunSettings
-from tuner.core.target_name import TargetName
 from tuner.db.database import Database
-from tuner.db.interning import interned
 from tuner.db.models import FINAL, FIRST, MeasurementRow, RunRow, ScriptRow, TrialRow
-from tuner.db.rows import environment_row, machine_row, problem_row, settings_columns
+from tuner.db.rows import environment_row, interned, machine_row, problem_row, settings_columns
 
 SHAPES = tuple(f"{m}x{n}x{k}" for m in (256, 512, 1024) for n in (512, 1024, 1536) for k in (512, 768))
 TRIALS_PER_RUN = 100

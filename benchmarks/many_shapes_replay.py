@@ -17,15 +17,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.analysis.many_shapes.column_pool import ColumnPool
-from tuner.analysis.many_shapes.scheduler import Scheduler
+from tuner.analysis.scheduler import ColumnPool, Scheduler
 from tuner.core.candidate import Candidate, Value
-from tuner.core.described_processors import processor_of
 from tuner.core.machine import variables_of
 from tuner.core.problem import Matmul, parse_shape
+from tuner.core.processors import processor_of
 from tuner.space.file.reading import load_space_file, spaces_for
-from tuner.space.file.shipped import default_space_file
-from tuner.tuning.many_shapes.projected_pool import PoolProblem, projected_pool
+from tuner.space.file.yaml import default_space_file
+from tuner.tuning.campaign_session import PoolProblem, projected_pool
 
 SHARES = (0.05, 0.10, 0.15, 0.25, 0.50)
 UNTRIED = 0.2  # efficiency of a problem without a time

@@ -22,11 +22,11 @@ from benchmarks.model_times.figures import ModelRatios, missed, summary
 from benchmarks.model_times.ways import COMPILE, TUNED, TUNER, Setting, ways
 from benchmarks.model_zoo.models import MODELS, Model
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.analysis.paired_ratio import median_interval, paired_ratio
-from tuner.core.median_interval import MedianInterval
-from tuner.programs.torch_models.baseline_calls import NotRun
-from tuner.programs.torch_models.baseline_names import EAGER
-from tuner.runtime.interleaved_slices import Call, before_slice_of, interleaved_times
+from tuner.analysis.ratios import median_interval, paired_ratio
+from tuner.core.programs import EAGER
+from tuner.core.records import MedianInterval
+from tuner.runtime.timing import Call, before_slice_of, interleaved_times
+from tuner.torch.baselines import NotRun
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 MICROSECONDS = 1e6

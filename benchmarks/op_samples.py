@@ -29,8 +29,8 @@ from benchmarks.op_corpus.outcome import BAD, CRASH, HANG, NO_SAMPLE, REFUSED, R
 from benchmarks.op_corpus.samples import DTYPES, OpSampleName, operators, pairs
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.errors import Failure, Stage
-from tuner.workers.protocol import CALL, ServiceSpec
-from tuner.workers.worker import Worker
+from tuner.runtime.workers.protocol import CALL, ServiceSpec
+from tuner.runtime.workers.worker import Worker
 
 LIMIT_S = 120.0  # of one module: compiling takes a second, of a dozen samples some
 MEMORY_BYTES = 6 << 30

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from tuner.core.errors import CandidateError, Stage, TunerError
+from tuner.core.interfaces import Effort, Script
 from tuner.core.problem import Problem
-from tuner.core.record import Measurement
-from tuner.core.target import Effort, Script
+from tuner.core.records import Measurement
 from tuner.payload.reference import reference_bytes
-from tuner.runtime.cpu.describe_host import processors
+from tuner.runtime.cpu.host import processors
+from tuner.runtime.workers.protocol import Factory, ServiceSpec
+from tuner.runtime.workers.services import library_environment
+from tuner.runtime.workers.worker import Worker
 from tuner.targets.cpu.baseline import BaselineService
 from tuner.targets.cpu.baseline_libraries import baseline_environment
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
-from tuner.workers.library_environment import library_environment
-from tuner.workers.protocol import Factory, ServiceSpec
-from tuner.workers.worker import Worker
 
 TURN = Effort(budget_s=0.04, min_samples=3, max_samples=40)
 ROUNDS = 15

@@ -1,8 +1,8 @@
 """The compiler of whole programs for a target, with its real parts."""
 
-from tuner.core.target_name import TargetName
+from tuner.core.candidate import TargetName
 from tuner.programs.compiler import ProgramCompiler
-from tuner.tuning.parts.real import real_composition
+from tuner.targets.registry import real_composition
 
 
 def compiler_of(target: TargetName) -> ProgramCompiler:

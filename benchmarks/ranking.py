@@ -23,7 +23,7 @@ import numpy.typing as npt
 from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.search.ordering import FIRST, Ordering, ordering
 from tuner.core.errors import UsageError
-from tuner.cost_model.row_cost import KnobColumns, model_of
+from tuner.search.cost_model.configurations import KnobColumns, model_of
 from tuner.space.recorded.reading import read_recorded
 
 SPACES = Path(__file__).parent / "spaces"

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tuner.core.version import __version__
-from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.runtime.cpu.host import describe_machine
+from tuner.version import __version__
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -18,8 +18,8 @@ from typing import Any
 from benchmarks.gpu_points import Builder, Point, points_of
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.errors import CandidateError
-from tuner.core.kernel_program import KernelProgram
-from tuner.targets.gpu.cuda_tools import Tool, locate
+from tuner.core.gpu_code import KernelProgram
+from tuner.targets.gpu.compiler import Tool, locate
 
 INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.x]*)", re.MULTILINE)
 TIMEOUT_S = 60.0

@@ -5,10 +5,9 @@ import itertools
 import re
 from dataclasses import replace
 
-from tuner.analysis.paired_slowdown import paired_slowdown
-from tuner.core.bench import AbstractBench, BoundRecord
-from tuner.core.target import Artifact
-from tuner.regression.gate import turns
+from tuner.analysis.slowdown import paired_slowdown
+from tuner.core.interfaces import AbstractBench, Artifact, BoundRecord
+from tuner.results.regression.gate import turns
 
 SESSIONS = 7  # of a calibration
 FIRST_SHARE = 0.25  # that the calibration adds: well above the noise

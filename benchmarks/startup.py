@@ -26,7 +26,7 @@ from benchmarks.results_file import add_report_options, emit, report
 
 ROOT = Path(__file__).parents[1]
 IMPORT = "import time; start = time.perf_counter(); import tuner; print(time.perf_counter() - start)"
-CHILD = "import tuner.workers.child, tuner.workers.services, tuner.targets.cpu.compiler"
+CHILD = "import tuner.runtime.workers.child, tuner.runtime.workers.services, tuner.targets.cpu.compiler"
 TRIALS = 30
 OWN = f"""
 import tempfile, time

@@ -29,8 +29,8 @@ from xml.etree import ElementTree
 
 from benchmarks.busy_loops import busy_loops
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.workers.started_processes import DEAD, state_of
+from tuner.runtime.cpu.host import describe_machine
+from tuner.runtime.workers.processes import DEAD, state_of
 
 ROOT = Path(__file__).parents[1]
 TESTS = (

@@ -1,18 +1,174 @@
-"""A connected database whose schema is at the head revision, and its transactions."""
+"""An open database: its connection, the revision of its schema, and its transactions.
 
+A ``Database`` opens a file or a server, brings the schema to the head revision, and checks before each
+transaction that a SQLite file was not deleted or replaced.
+"""
+
+import contextlib
+import itertools
+import os
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Self, final
 
+import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.orm import Session
 
+from tuner.core.errors import UsageError
 from tuner.db.address import FileAddress, parse_address
-from tuner.db.deleted_file import FileInPlace
-from tuner.db.error_lines import damaged_rows, plain_errors
-from tuner.db.opening import WRITES, empty_engine, open_engine, prepare_file, require_file
-from tuner.db.revision import bring_to_head
+from tuner.db.engine import (
+    WRITES,
+    copy_pages,
+    damaged_rows,
+    empty_engine,
+    open_engine,
+    plain_errors,
+    prepare_file,
+    require_file,
+)
+from tuner.db.models import Base
+
+# ------------------------------------------------------------------------------
+# Detects that a SQLite file was deleted or replaced while it is open, and saves its content.
+
+
+@final
+class FileInPlace:
+    """A check that an open SQLite file was neither deleted nor replaced, by its device and inode numbers."""
+
+    def __init__(self, engine: Engine, path: Path, shown: str) -> None:
+        """Takes an engine whose connections are to the file that exists now."""
+        self._engine = engine
+        self._path = path
+        self._shown = shown
+        self._identity = _identity_of(path)
+
+    def require(self) -> None:
+        """Raises UsageError where the database file was deleted or replaced since it was opened.
+
+        Before that, copies the old file's content to a new file in the same folder, ``NAME.rescue-1`` or the
+        next free number; the message names that file, or says why the copy failed. To be called while no
+        connection is in use: the pooled connection has the old file open, a new one would create another.
+        """
+        if _identity_of(self._path) == self._identity:
+            return
+        try:
+            rescued = f"what was stored is in {self._rescue()}"
+        except (OSError, sqlite3.Error) as error:
+            rescued = f"what was stored could not be rescued: {error}"
+        raise UsageError(f"database {self._shown}: its file was deleted or replaced; {rescued}")
+
+    def _rescue(self) -> Path:
+        """Copies the old file, which exists as long as it is open, to a new file in the same folder."""
+        file = self._new_file()
+        with self._engine.connect() as connection:
+            copy_pages(connection, file)
+        return file
+
+    def _new_file(self) -> Path:
+        for number in itertools.count(1):
+            file = self._path.with_name(f"{self._path.name}.rescue-{number}")
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                return file
+        raise AssertionError("unreachable: some number is free")
+
+
+def _identity_of(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+# ------------------------------------------------------------------------------
+# The revision of the stored schema, and its upgrade to the revision of this version.
+
+
+MIGRATIONS = files("tuner.db") / "migrations"
+# of its versions, oldest first; alembic is imported only to upgrade
+REVISIONS = ("0015", "0016", "0017", "0018", "0019", "0020", "0021", "0022", "0023", "0024", "0025")
+BEFORE_RELEASE = tuple(f"{number:04}" for number in range(1, 15))  # no migration leads from them any more
+LAST_TO_UPGRADE = "2ce3d7c"  # commit of the tuner that upgrades them
+VERSION_TABLE = "alembic_version"
+VERSION = sa.Table(  # as alembic makes it
+    VERSION_TABLE,
+    sa.MetaData(),
+    sa.Column("version_num", sa.String(32), nullable=False),
+    sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
+UPGRADE_LOCK = 0x74756E6572  # PostgreSQL advisory lock: "tuner"
+
+
+def bring_to_head(engine: Engine, shown: str) -> None:
+    """Creates the tables of an empty database, or upgrades the tables of an older one, in one transaction.
+
+    ``shown`` is the database's address for messages. Raises UsageError for a database of another program, and
+    for a schema revision that cannot be upgraded.
+    """
+    with engine.connect() as connection:
+        if _revision_to_upgrade(connection, shown) == REVISIONS[-1]:
+            return
+    with engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
+        if connection.dialect.name == "postgresql":
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(UPGRADE_LOCK)))
+        stored = _revision_to_upgrade(connection, shown)  # another process may have upgraded it since
+        if stored is None:
+            create(connection)
+        elif stored != REVISIONS[-1]:
+            upgrade(connection)
+
+
+def stored_revision(connection: Connection) -> str | None:
+    """Returns the revision of a database's schema, such as "0016"; None for a database without one."""
+    if not sa.inspect(connection).has_table(VERSION_TABLE):
+        return None
+    return ", ".join(connection.execute(sa.select(VERSION.c.version_num)).scalars()) or None
+
+
+def create(connection: Connection) -> None:
+    """Creates the tables of an empty database from the models and stores the newest revision.
+
+    This is faster than running the migrations.
+    """
+    Base.metadata.create_all(connection)
+    VERSION.create(connection, checkfirst=True)
+    connection.execute(sa.insert(VERSION), {"version_num": REVISIONS[-1]})
+
+
+def upgrade(connection: Connection) -> None:
+    """Runs the migrations of Alembic that the database lacks, within the caller's transaction."""
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def _revision_to_upgrade(connection: Connection, shown: str) -> str | None:
+    # read before the revision: another process may be creating both
+    tables = set(sa.inspect(connection).get_table_names())
+    revision = stored_revision(connection)
+    if revision is None and tables - {VERSION_TABLE}:
+        raise UsageError(f"database {shown}: has tables of another program", "choose another file with --db")
+    if revision in BEFORE_RELEASE:
+        raise UsageError(
+            f"database {shown}: found revision {revision}, allowed {REVISIONS[0]} or newer: "
+            f"to upgrade it, open it once with the tuner of commit {LAST_TO_UPGRADE}"
+        )
+    if revision is not None and revision not in REVISIONS:
+        raise UsageError(
+            f"database {shown}: found revision {revision}, allowed up to {REVISIONS[-1]}: "
+            "a newer tuner or another program made it"
+        )
+    return revision
 
 
 @final

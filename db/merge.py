@@ -9,15 +9,12 @@ from sqlalchemy import inspect, select
 from sqlalchemy.orm import Session, selectinload
 
 from tuner.core.errors import Stage
-from tuner.core.possible_outcome import most_flop_per_s, why_impossible, why_no_verdict
-from tuner.core.record import Verdict
-from tuner.db.interning import interned
-from tuner.db.later_times import select_round
+from tuner.core.records import Verdict
+from tuner.core.remote_results import most_flop_per_s, why_impossible, why_no_verdict
 from tuner.db.models import FIRST, Base, MeasurementRow, RunGroupRow, RunRow, ScriptRow, TrialRow
-from tuner.db.programs import artifact_row, stored_programs
-from tuner.db.queries import run_select
-from tuner.db.ranking import rank
-from tuner.db.rows import machine_of, measurement_of, problem_of
+from tuner.db.queries import rank, run_select
+from tuner.db.rows import artifact_row, interned, machine_of, measurement_of, problem_of, stored_programs
+from tuner.db.writes import select_round
 
 Row = TypeVar("Row", bound=Base)
 

@@ -254,7 +254,7 @@ class TrialRow(Base):
     script_sha256: Mapped[str | None] = mapped_column(ForeignKey("script.sha256"), index=True)
     artifact_sha256: Mapped[str | None] = mapped_column(index=True)
     reused_from_id: Mapped[int | None] = mapped_column(ForeignKey("trial.id"), index=True)
-    ranked_s: Mapped[float | None]  # tuner.db.ranking; NULL: not timed, cut short, or stale
+    ranked_s: Mapped[float | None]  # tuner.db.queries; NULL: not timed, cut short, or stale
     stale: Mapped[str | None]  # why its time no longer holds
     compile_s: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of CompileSeconds
     group_number: Mapped[int | None]  # in the order of proposals of the run's group

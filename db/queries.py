@@ -1,4 +1,4 @@
-"""The queries of the database, as SQLAlchemy statements."""
+"""The queries of the database, as SQLAlchemy statements, and the time that ranks a trial in them."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -8,7 +8,8 @@ from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, exists,
 from sqlalchemy.orm import aliased, joinedload, selectinload
 
 from tuner.core.errors import REPEATABLE, UsageError, unknown_value
-from tuner.core.possible_outcome import LEAST_S
+from tuner.core.records import Measurement
+from tuner.core.remote_results import LEAST_S
 from tuner.core.runs import ReuseKey, RunQuery, TaskQuery, TrialQuery
 from tuner.db.models import (
     FINAL,
@@ -20,8 +21,44 @@ from tuner.db.models import (
     RunRow,
     TrialRow,
 )
-from tuner.db.ranking import is_ranked
 from tuner.db.run_process import INTERRUPTED, RUNNING
+
+# ------------------------------------------------------------------------------
+# The time that ranks a trial, stored in a column, so that an index finds the best of a million trials.
+
+
+def is_ranked() -> ColumnElement[bool]:
+    """Returns the SQL condition that a trial has a time by which it is ranked.
+
+    A time of 0 s, which older databases may hold, does not count.
+    """
+    return TrialRow.ranked_s >= LEAST_S
+
+
+def ranked_s(kind: str, measurement: Measurement | MeasurementRow) -> float | None:
+    """Returns the median seconds by which a measurement ranks; None for an early-stopped first time.
+
+    ``kind`` is FIRST, or FINAL for a time of the final re-measurement.
+    """
+    return measurement.median_s if kind == FINAL or measurement.is_complete else None
+
+
+def rank(trial: TrialRow, measurements: list[MeasurementRow], answering: int) -> None:
+    """Sets ``trial.ranked_s``: the seconds by which a trial is ranked, of its final time, else of its first.
+
+    ``answering`` is the number of the run's selected timing round: final times of other rounds do not count.
+    The value is None for a stale trial, and where there is only an early-stopped time or none.
+    """
+    counting = (each for each in measurements if each.kind != FINAL or each.round == answering)
+    ranks = {each.kind: ranked_s(each.kind, each) for each in counting}
+    final = ranks.pop(FINAL, None)
+    best = next(iter(ranks.values()), None) if final is None else final
+    trial.ranked_s = None if trial.stale is not None else best
+
+
+# ------------------------------------------------------------------------------
+# The queries of the database, as SQLAlchemy statements.
+
 
 Item = TypeVar("Item")
 
@@ -144,7 +181,7 @@ def trials_of_query(query: TrialQuery) -> "AnySelect":
     which SQL alone cannot select.
     """
     if query.best:
-        raise ValueError("best: found True, allowed in tuner.run_history.best_trials")
+        raise ValueError("best: found True, allowed in tuner.results.best_trials")
     return _in_order(trial_select().where(*_conditions(query)), query)
 
 

@@ -1,24 +1,25 @@
-"""Values to table rows and back. Functions that return a new row do not add it to a session."""
+"""Values to table rows and back, compiled GPU programs among them; rows that many others refer to."""
 
 import datetime
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, TypeVar
 
-from tuner.core.candidate import Candidate
-from tuner.core.chosen_strategy import ChosenStrategy
-from tuner.core.dataclass_json import encode
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session, selectinload
+
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
 from tuner.core.errors import Failure, Stage
-from tuner.core.gpu_conditions import Conditions
-from tuner.core.host_conditions import HostConditions
-from tuner.core.machine import Compiler, Machine, Roofline
-from tuner.core.pass_seconds import CompileSeconds
-from tuner.core.possible_outcome import why_no_roofline, why_not_seconds
+from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, Resources
+from tuner.core.machine import Compiler, Conditions, HostConditions, Machine, Roofline
 from tuner.core.problem import Problem, split_extents
-from tuner.core.record import Measurement, OffsetTime, Record, Verdict
+from tuner.core.records import CompileSeconds, Measurement, OffsetTime, Record, Verdict
 from tuner.core.reliability import Reliability, unknown, unreliable
+from tuner.core.remote_results import why_no_roofline, why_not_seconds
 from tuner.core.round_quality import Evidence, reliability_alone, reliability_in_round
 from tuner.core.runs import (
     NOT_TIMED,
@@ -31,11 +32,110 @@ from tuner.core.runs import (
     RunSettings,
     StoredTrial,
 )
-from tuner.core.target_name import TargetName
-from tuner.db.json_columns import point_of, stored_candidate, stored_point, value_of
-from tuner.db.models import EnvironmentRow, MachineRow, MeasurementRow, ProblemRow, RunRow, TrialRow
-from tuner.db.programs import resources_of
+from tuner.core.serialization import decode, encode
+from tuner.db.columns import point_of, stored_candidate, stored_point, value_of
+from tuner.db.models import (
+    ArtifactRow,
+    EnvironmentRow,
+    MachineRow,
+    MeasurementRow,
+    ProblemRow,
+    ResourcesRow,
+    RunRow,
+    ScriptRow,
+    TrialRow,
+)
+from tuner.db.queries import in_parts
 from tuner.db.run_process import present_status
+
+Shared = TypeVar("Shared", ProblemRow, MachineRow, EnvironmentRow, ScriptRow, ArtifactRow)
+
+UNIQUE = {
+    ProblemRow: "key",
+    MachineRow: "content_sha256",
+    EnvironmentRow: "content_sha256",
+    ScriptRow: "sha256",
+    ArtifactRow: "sha256",
+}
+
+
+def interned(session: Session, row: Shared) -> Shared:
+    """Returns the stored row with the same unique key as ``row``; adds ``row`` where there is none.
+
+    The key is the table's column in ``UNIQUE``, such as a content hash. An added row is committed with
+    ``session``.
+    """
+    name = UNIQUE[type(row)]
+    same = select(type(row)).filter_by(**{name: getattr(row, name)})
+    found = session.scalars(same).one_or_none()
+    if found is not None:
+        return found
+    try:
+        with session.begin_nested():
+            session.add(row)
+    except IntegrityError:  # another process stored it first (PostgreSQL only: SQLite has one writer)
+        return session.scalars(same).one()
+    return row
+
+
+# ------------------------------------------------------------------------------
+# Compiled GPU programs to rows and back.
+
+
+Launches = tuple[Launch, ...]
+Buffers = tuple[KernelBuffer, ...]
+FIELDS = tuple(field.name for field in fields(Resources) if field.name != "notes")
+
+
+def artifact_row(sha256: str, program: KernelProgram) -> ArtifactRow:
+    """Returns a new row for a compiled GPU program and its hash, with a row of resources for each kernel."""
+    return ArtifactRow(
+        sha256=sha256,
+        chip=program.chip,
+        ptx=program.ptx.encode(),
+        cubin=program.cubin,
+        launches=encode(program.launches),
+        buffers=encode(program.buffers),
+        resources=[_resources_row(place, each) for place, each in enumerate(program.resources)],
+    )
+
+
+def stored_programs(session: Session, hashes: Sequence[str | None]) -> dict[str | None, KernelProgram]:
+    """Returns {hash: compiled GPU program} for those of ``hashes`` whose program is stored.
+
+    Left out are None and the hashes of CPU code, which is not stored.
+    """
+    found: dict[str | None, KernelProgram] = {}
+    for some in in_parts(hashes):
+        chosen = select(ArtifactRow).where(ArtifactRow.sha256.in_(some))
+        rows = session.scalars(chosen.options(selectinload(ArtifactRow.resources)))
+        found |= {row.sha256: _program_of(row) for row in rows}
+    return found
+
+
+def _program_of(row: ArtifactRow) -> KernelProgram:
+    return KernelProgram(
+        chip=row.chip,
+        ptx=row.ptx.decode(),
+        cubin=row.cubin,
+        launches=decode(Launches, row.launches, "database: launches"),
+        buffers=decode(Buffers, row.buffers, "database: buffers"),
+        resources=tuple(resources_of(each) for each in row.resources),
+    )
+
+
+def resources_of(row: ResourcesRow) -> Resources:
+    """Returns ptxas's report on one kernel (registers, spills, shared memory, ...) from its row."""
+    return Resources(**{name: getattr(row, name) for name in FIELDS}, notes=tuple(row.notes))
+
+
+def _resources_row(place: int, resources: Resources) -> ResourcesRow:
+    named = {name: getattr(resources, name) for name in FIELDS}
+    return ResourcesRow(place=place, notes=list(resources.notes), **named)
+
+
+# ------------------------------------------------------------------------------
+# Values to table rows and back. Functions that return a new row do not add it to a session.
 
 
 def _same_named(kind: type, *others: str) -> tuple[str, ...]:

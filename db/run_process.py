@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from tuner.core.dataclass_json import decode, whole
+from tuner.core.serialization import decode, whole
 
 RUNNING, INTERRUPTED = "running", "interrupted"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # another one after each boot: random(4)

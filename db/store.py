@@ -15,16 +15,14 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from tuner.core.candidate import Candidate
-from tuner.core.dataclass_json import encode
 from tuner.core.errors import UsageError
-from tuner.core.kernel_program import KernelProgram
+from tuner.core.gpu_code import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
-from tuner.core.pass_seconds import CompileSeconds
-from tuner.core.pending_trial import PendingTrial
-from tuner.core.program_result import ProgramResult
-from tuner.core.record import Record
-from tuner.core.remote_results import RemoteResults
-from tuner.core.run_groups import GroupMember, GroupProposal, GroupSettings, RunGroup
+from tuner.core.programs import ProgramResult
+from tuner.core.records import CompileSeconds, Record
+from tuner.core.remote_results import PendingTrial, RemoteResults
+from tuner.core.requests import GroupMember, GroupProposal, GroupSettings, RunGroup
+from tuner.core.round_quality import StoredRound, TimedRound
 from tuner.core.runs import (
     Baseline,
     BestGroup,
@@ -41,20 +39,14 @@ from tuner.core.runs import (
     StoredTrial,
     TrialQuery,
 )
-from tuner.core.timing_round import StoredRound, TimedRound
+from tuner.core.serialization import encode
 from tuner.db import rows
 from tuner.db.address import is_missing
-from tuner.db.backup import backup
-from tuner.db.database import Database
-from tuner.db.groups import group_proposals, group_row, put_in_group, set_group_seconds, stored_group
-from tuner.db.interning import interned
-from tuner.db.json_columns import stored_candidate
-from tuner.db.later_times import add_round, put_baseline, stored_round
+from tuner.db.columns import stored_candidate
+from tuner.db.database import Database, stored_revision
+from tuner.db.maintenance import backup, prune
 from tuner.db.merge import Merge
 from tuner.db.models import ProblemRow, RunGroupRow, RunRow, TrialRow
-from tuner.db.pending import pending_trials
-from tuner.db.programs import artifact_row, stored_programs
-from tuner.db.prune import prune
 from tuner.db.queries import (
     RUN_STATUSES,
     bounds,
@@ -70,10 +62,25 @@ from tuner.db.queries import (
     trial_select,
     trials_of_query,
 )
-from tuner.db.remote_results import ResultsImport
-from tuner.db.revision import stored_revision
+from tuner.db.remote_results import ResultsImport, pending_trials
+from tuner.db.rows import artifact_row, interned, stored_programs
 from tuner.db.run_process import RUNNING, this_process
-from tuner.db.trial_writes import add_outcome, add_proposal, add_script, latest_moment, proposal, set_seconds
+from tuner.db.writes import (
+    add_outcome,
+    add_proposal,
+    add_round,
+    add_script,
+    group_proposals,
+    group_row,
+    latest_moment,
+    proposal,
+    put_baseline,
+    put_in_group,
+    set_group_seconds,
+    set_seconds,
+    stored_group,
+    stored_round,
+)
 
 if TYPE_CHECKING:
     from tuner.db.queries import AnySelect
@@ -430,7 +437,7 @@ class Store:
         """Returns the trials with an outcome that match a query, sorted and limited as the query says.
 
         Raises UsageError for an unknown status or sort and for a limit below 1, ValueError for ``query.best``
-        (see ``tuner.run_history.best_trials``).
+        (see ``tuner.results.best_trials``).
         """
         with self._database.reading() as session:
             return _trials(session, trials_of_query(query))

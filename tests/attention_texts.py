@@ -1,4 +1,4 @@
-"""Texts of attentions as groups of operations, see ``tuner.core.grouped_program``."""
+"""Texts of attentions as groups of operations, see ``tuner.core.fusions``."""
 
 from dataclasses import dataclass
 

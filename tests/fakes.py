@@ -21,25 +21,24 @@ from typing import TypeVar
 import numpy as np
 
 from tests.forwarding import ForwardingTarget
-from tuner.core.bench import BoundRecord
-from tuner.core.candidate import Candidate, Value
+from tuner.core.candidate import Candidate, TargetName, Value
 from tuner.core.errors import CandidateError, Failure, Stage
-from tuner.core.kernel_program import KernelProgram, Launch, Resources
-from tuner.core.machine import Compiler, Machine
-from tuner.core.problem import Matmul, Problem
-from tuner.core.record import Measurement, Record, Verdict
-from tuner.core.target import (
+from tuner.core.gpu_code import KernelProgram, Launch, Resources
+from tuner.core.interfaces import (
     AbstractBaselineSource,
     AbstractCompiler,
     AbstractEvaluator,
     Artifact,
+    BoundRecord,
     Effort,
     LoadedLibrary,
     Script,
 )
-from tuner.core.target_name import TargetName
-from tuner.workers.in_flight import BenchOrder
-from tuner.workers.protocol import Factory
+from tuner.core.machine import Compiler, Machine
+from tuner.core.problem import Matmul, Problem
+from tuner.core.records import Measurement, Record, Verdict
+from tuner.runtime.workers.protocol import Factory
+from tuner.runtime.workers.runner import BenchOrder
 
 PROBLEM = Matmul(8, 8, 8)
 BEST_X = 7

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from tuner.core.interfaces import AbstractCompiler, AbstractEvaluator, Artifact, Effort, Script
 from tuner.core.problem import Problem
-from tuner.core.record import Measurement, Verdict
-from tuner.core.target import AbstractCompiler, AbstractEvaluator, Artifact, Effort, Script
+from tuner.core.records import Measurement, Verdict
 
 
 class ForwardingTarget(AbstractCompiler, AbstractEvaluator):

@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from tuner.core.grouped_program import GroupCode, OpGroup, WeightPacking
+from tuner.core.fusions import GroupCode, OpGroup, WeightPacking
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import ir
-from tuner.mlir.cpu.group_code import compile_group
-from tuner.mlir.group_form import STORE, group_function, parse_group
-from tuner.mlir.group_problem import group_problem
-from tuner.mlir.interpreter import new_context
-from tuner.mlir.jit import JittedModule
-from tuner.mlir.reference.group_reference import Expected, draw_inputs, evaluate, worst_error
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.cpu.lowering import compile_group
+from tuner.mlir.fusions import STORE, group_function, group_problem, parse_group
+from tuner.mlir.ir.reading import walk
+from tuner.mlir.reference.fusion_reference import Expected, draw_inputs, evaluate, worst_error
+from tuner.mlir.transform import new_context
+from tuner.runtime.cpu.jit import JittedModule
 
 Array = Any
 GUARD = 64  # elements before and after each array: NaN, which shows in a result where it is read

@@ -1,4 +1,4 @@
-"""Texts of groups of operations, as ``tuner.core.grouped_program`` describes them."""
+"""Texts of groups of operations, as ``tuner.core.fusions`` describes them."""
 
 from dataclasses import dataclass
 

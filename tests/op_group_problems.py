@@ -2,13 +2,13 @@
 
 from functools import cache
 
+from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
-from tuner.core.target import Script
-from tuner.mlir.group_problem import group_problem
-from tuner.programs.op_groups.group_program import group_program
-from tuner.programs.op_groups.payload import NotGrouped
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.scripts.default import first_configuration
+from tuner.mlir.fusions import group_problem
+from tuner.programs.fusions.payload import NotGrouped
+from tuner.programs.fusions.pipeline import group_program
+from tuner.runtime.cpu.host import describe_machine
+from tuner.space.scripts.choice import first_configuration
 
 
 def program_text(rows: int = 8, inner: int = 24, hidden: int = 32) -> str:

@@ -12,7 +12,7 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.engine.default import DefaultDialect
 
-from tuner.db import revision
+from tuner.db import database as revision
 
 STATEMENTS: dict[object, object] = {}
 

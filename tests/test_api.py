@@ -10,15 +10,14 @@ import tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.db import values
 from tests.tuning import fakes
-from tuner.core.chips import chip_of
-from tuner.core.chosen_strategy import ChosenStrategy
+from tuner.core.candidate import ChosenStrategy, TargetName
 from tuner.core.errors import UsageError
-from tuner.core.kernel_program import KernelProgram
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import KernelProgram
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Problem
-from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.tuning.target_kind import TargetStatus
+from tuner.targets.interface import TargetStatus
 
 PROBLEM = tuner.Matmul(8, 8, 8)
 CPU, CUDA = TargetName("cpu"), TargetName("cuda", "sm_90")
@@ -27,7 +26,7 @@ CPU, CUDA = TargetName("cpu"), TargetName("cuda", "sm_90")
 @pytest.fixture
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Puts fakes in place of compiler and clock; returns a database."""
-    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", fakes.composition)
+    monkeypatch.setattr("tuner.targets.registry.real_composition", fakes.composition)
     return str(tmp_path / "results.db")
 
 
@@ -88,7 +87,7 @@ def test_a_strategy_of_ones_own_space_without_a_configuration_is_warned_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     composition = real_candidates()
-    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", lambda: composition)
+    monkeypatch.setattr("tuner.targets.registry.real_composition", lambda: composition)
     space, db = tmp_path / "mine.yaml", tmp_path / "results.db"
     constraint = "extends: default\nstrategies:\n  matmul_cpu_packed:\n    constraints: ['m / 0 > 1']\n"
     space.write_text(constraint)
@@ -144,11 +143,11 @@ def test_an_interrupted_run_raises_and_is_gone_on_with(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(
-        "tuner.tuning.parts.real.real_composition", lambda: fakes.composition(baseline=interrupt)
+        "tuner.targets.registry.real_composition", lambda: fakes.composition(baseline=interrupt)
     )
     with pytest.raises(KeyboardInterrupt, match="go on with: tuner tune --resume 1 --db "):
         tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
-    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", fakes.composition)
+    monkeypatch.setattr("tuner.targets.registry.real_composition", fakes.composition)
     run = tuner.resume(1, db=database)
     assert (run.run.id, run.counts.proposed) == (1, 20)
     assert run.best is not None
@@ -186,7 +185,7 @@ def test_wrong_arguments_are_refused(database: str, options: dict[str, object], 
 
 @pytest.mark.mlir
 def test_a_real_kernel_is_tuned_loaded_and_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", real_candidates)
+    monkeypatch.setattr("tuner.targets.registry.real_composition", real_candidates)
     database = str(tmp_path / "real.db")
     problem = tuner.Matmul(32, 48, 16)
     with brief_remeasurement():
@@ -221,7 +220,7 @@ def stored(
         (TargetStatus("cpu", True, ""), TargetStatus("cuda", True, "", chip="sm_90")),
         machine=lambda target: fakes.MACHINE if target == CPU else GPU,
     )
-    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", lambda: parts)
+    monkeypatch.setattr("tuner.targets.registry.real_composition", lambda: parts)
     return store_all
 
 

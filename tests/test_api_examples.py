@@ -63,7 +63,7 @@ def failures_of_tune(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Runs the example of ``tune`` on a new database, which the other examples read; gives its failures."""
     composition = real_candidates()
     with pytest.MonkeyPatch.context() as patch, brief_remeasurement():
-        patch.setattr("tuner.tuning.parts.real.real_composition", lambda: composition)
+        patch.setattr("tuner.targets.registry.real_composition", lambda: composition)
         patch.chdir(tmp_path_factory.mktemp("examples"))
         patch.setenv("TUNER_DB", str(Path.cwd() / "results.db"))
         patch.setenv("XDG_CACHE_HOME", str(Path.cwd()))  # of first uses

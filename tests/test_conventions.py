@@ -8,25 +8,24 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from tests.source_files import MODULES, ROOT, found_in, imports, last_name, tree_of
-from tuner.core.element_types import NUMBER_TYPES
+from tuner.core.fusions import NUMBER_TYPES
 
 PRINTERS = {
-    "bundle.measure.command",  # it runs where click is not installed
-    "output.progress",  # of a run, for the command line and for the Python API
-    "output.group_progress",  # of a group of runs, for both as well
+    "library.bundle.command",  # it runs where click is not installed
+    "results.output.progress",  # of a run and of a campaign, for the command line and for the Python API
 }
 # Who may read the environment, beside the command line.
 ENVIRONMENT_READERS = {
-    "workers.timing_lock",  # TUNER_LOCK_FOLDER: processes of tests share no lock
-    "workers.child_process",  # a child gets its parent's environment, changed
-    "run_history.which_database",  # TUNER_DB means the same on the command line and in the Python API
+    "runtime.workers.processes",  # TUNER_LOCK_FOLDER: processes of tests share no lock
+    "runtime.workers.child_process",  # a child gets its parent's environment, changed
+    "results.database_name",  # TUNER_DB means the same on the command line and in the Python API
 }
-PTX = ("simulator.ptx", "cli.ptx_arguments")  # whose types have their own names
+PTX = ("simulator.", "cli.commands.ptx")  # whose types have their own names
 ADVICE = re.compile(r"(?::|;|, with:?|by) tuner [a-z]")  # a command as the end of a message begins
 OLD_MESSAGE = re.compile(
     r"\bfound (no|none|neither|both)\b.*\ballowed\b|\ballowed (with|without|none|one of (both|them))\b"
 )
-BELOW_CLI = [name for name in MODULES if name.split(".")[0] != "cli"]
+BELOW_CLI = [name for name in MODULES if not name.startswith(("cli.", "fleet.commands."))]
 
 
 def texts_in(tree: ast.AST) -> Iterator[str]:
@@ -232,7 +231,7 @@ def commands_within_lines(tree: ast.AST) -> list[str]:
 
 def test_errors_give_what_to_type_as_their_command() -> None:
     speaking = [name for name, path in MODULES.items() if ADVICE.search(path.read_text())]
-    assert "cli.commands.fleet" in speaking
+    assert "fleet.commands.fleet" in speaking
     assert found_in(speaking, commands_within_lines) == {}
     found = commands_within_lines(ast.parse('raise UsageError(f"{a}: none; begin with: tuner tune {b}")'))
     assert len(found) == 1

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.source_files import MODULES, ROOT, found_in
-from tuner.tuning.parts.kinds import KINDS
+from tuner.targets.registry import KINDS
 
-OWN_PACKAGE = "tuning.parts"
-NAMES_THEM = "core.target_name"  # a property of a TargetName is asked in its own file
+OWN_PACKAGE = "targets"
+NAMES_THEM = "core.candidate"  # a property of a TargetName is asked in its own file
 WORDS = {*KINDS, "replay"}  # the last names no kind, but a source of outcomes that has no machine
 CONSTANTS = {name.upper() for name in WORDS}
 OF_A_TARGET = re.compile(r"target|settings|resolved|asked|meant", re.IGNORECASE)
@@ -67,8 +67,8 @@ def test_nobody_asks_whether_a_target_is_a_replay() -> None:
 
 def test_each_kind_is_one_file_and_one_line() -> None:
     folder = ROOT / "tuner" / OWN_PACKAGE.replace(".", "/")
-    files = {path.stem for path in folder.glob("*.py") if "\nKIND = " in path.read_text()}
-    lines = [line for line in (folder / "kinds.py").read_text().splitlines() if ".KIND," in line]
+    files = {path for path in folder.rglob("*.py") if "\nKIND = " in path.read_text()}
+    lines = [line for line in (folder / "registry.py").read_text().splitlines() if ".KIND," in line]
     assert len(lines) == len(files) == len(KINDS)
     assert {name: kind.name for name, kind in KINDS.items()} == {name: name for name in KINDS}
 

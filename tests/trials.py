@@ -4,13 +4,12 @@ import datetime
 from dataclasses import replace
 
 from tests.tuning.fakes import MACHINE, settings
-from tuner.core.candidate import Candidate
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure
 from tuner.core.machine import Compiler
-from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.reliability import RELIABLE
 from tuner.core.runs import NOT_TIMED, Baseline, Proposal, Run, StoredTrial
-from tuner.core.target_name import TargetName
 
 CREATED = datetime.datetime(2026, 1, 31, 12, 0, tzinfo=datetime.UTC)
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tuner.core.version import __version__
 from tuner.runtime import process_locks  # noqa: F401 - from now on a fork waits for imports
+from tuner.version import __version__
 
 __all__ = [
     "BatchMatmul",
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
         tune,
         tune_many,
     )
-    from tuner.core.device import DeviceError
     from tuner.core.errors import CandidateError, UsageError
+    from tuner.core.gpu import DeviceError
     from tuner.core.problem import BatchMatmul, Matmul
-    from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
-    from tuner.output.progress import progress
-    from tuner.output.report_pages import report
+    from tuner.library.dispatch.matmul import DispatchedMatmul
     from tuner.programs.compile import compile_program
-    from tuner.programs.run.loaded_artefact import load
+    from tuner.programs.run.fused_program import load
+    from tuner.results.output.progress import progress
+    from tuner.results.report.page import report
 
     matmul: DispatchedMatmul
 
@@ -70,7 +70,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(errors, name)
     if name == "DeviceError":
-        from tuner.core.device import DeviceError
+        from tuner.core.gpu import DeviceError
 
         return DeviceError
     if name in OF_API:
@@ -83,11 +83,11 @@ def __getattr__(name: str) -> Any:
         globals()[name] = found = api.dispatched_matmul()  # a call takes no microsecond to find it again
         return found
     if name == "progress":
-        from tuner.output.progress import progress
+        from tuner.results.output.progress import progress
 
         return progress
     if name == "report":
-        from tuner.output.report_pages import report
+        from tuner.results.report.page import report
 
         return report
     if name == "compile_program":
@@ -95,7 +95,7 @@ def __getattr__(name: str) -> Any:
 
         return compile_program
     if name == "load":  # of an exported program: loads no compiler
-        from tuner.programs.run.loaded_artefact import load
+        from tuner.programs.run.fused_program import load
 
         return load
     raise AttributeError(f"module 'tuner' has no attribute {name!r}")

@@ -38,7 +38,7 @@ def _run_command(_text: list[str], handler: object) -> None:
 
 
 def _measure_bundle(options: list[str], handler: object) -> None:
-    from tuner.bundle.measure.command import main as measure
+    from tuner.library.bundle.command import main as measure
 
     signal.signal(signal.SIGINT, handler)  # type: ignore[arg-type]  # as it was
     sys.exit(measure(options[1:]))

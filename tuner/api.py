@@ -8,23 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuner.core.errors import UsageError, unknown_value
-from tuner.core.moments import parse_seconds
 from tuner.core.problem import Problem
+from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings, StoredTrial
+from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
-from tuner.run_history.past_runs import asked_query, asked_runs, past_runs, past_trials
-from tuner.run_history.trials import Trials
-from tuner.run_history.which_database import database_text, naming_database
-from tuner.tuning.events import Event, Observer, RunStarted
-from tuner.tuning.many_shapes.group_events import GroupEvent, GroupObserver
-from tuner.tuning.many_shapes.tuned_group import TunedGroup
-from tuner.tuning.run_request import RunRequest
+from tuner.results.database_name import database_text, naming_database
+from tuner.results.past_runs import Trials, asked_query, asked_runs, past_runs, past_trials
+from tuner.tuning.events import Event, GroupEvent, GroupObserver, Observer, RunStarted
+from tuner.tuning.tuned_run import TunedGroup
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
-    from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
-    from tuner.library.dispatch.group_portfolio import GroupPortfolio
-    from tuner.tuning.composition import Composition
+    from tuner.library.dispatch.matmul import DispatchedMatmul
+    from tuner.library.dispatch.portfolio import GroupPortfolio
+    from tuner.targets.backends import Composition
     from tuner.tuning.tuned_run import TunedRun
 
 
@@ -98,10 +96,10 @@ def tune(
         >>> print(f"best: {run.best.time_s * 1e6:.1f} us, {run.best.knobs}")
         best: ... us, {...}
     """
-    from tuner.run_history.opened_store import open_or_create
-    from tuner.tuning.parts.real import real_composition
+    from tuner.results.database import open_or_create
+    from tuner.targets.registry import real_composition
+    from tuner.tuning.request import run_settings
     from tuner.tuning.run import begin
-    from tuner.tuning.settings import run_settings
 
     request = RunRequest(
         problem,
@@ -162,9 +160,9 @@ def resume(
         >>> run.counts.proposed
         6
     """
-    from tuner.run_history.opened_store import open_known
+    from tuner.results.database import open_known
+    from tuner.tuning.request import RunLimit
     from tuner.tuning.run import resume as go_on
-    from tuner.tuning.run_limit import RunLimit
 
     limit = RunLimit.of(trials, parse_seconds(budget) if isinstance(budget, str) else budget)
 
@@ -222,7 +220,7 @@ def tune_many(
         fresh: compile and time again what the database has already.
         baseline: library that a CPU's kernels are compared with.
         db: path or URL of the results database; None: as for ``tune``.
-        observe: called with each event of the group (``tuner.tuning.many_shapes.group_events``).
+        observe: called with each event of the group (``tuner.tuning.events``).
         progress: whether to print progress on stderr.
 
     Returns:
@@ -242,11 +240,9 @@ def tune_many(
         >>> [best.run == run.run.id for best, run in zip(group.best, group.runs)]
         [True, True]
     """
-    from tuner.run_history.opened_store import open_or_create
-    from tuner.tuning.many_shapes.group_request import group_settings
-    from tuner.tuning.many_shapes.group_run import begin_group
-    from tuner.tuning.many_shapes.named_problem import NamedProblem, combined
-    from tuner.tuning.parts.real import real_composition
+    from tuner.results.database import open_or_create
+    from tuner.targets.registry import real_composition
+    from tuner.tuning.campaign import NamedProblem, begin_group, combined, group_settings
 
     counts, called = dict(count or {}), dict(names or {})
     for problem in (*counts, *called):
@@ -317,9 +313,9 @@ def resume_many(
         >>> tuner.resume_many(group.group.id, trials=4).trials
         4
     """
-    from tuner.run_history.opened_store import open_known
-    from tuner.tuning.many_shapes.group_run import resume_group
-    from tuner.tuning.run_limit import RunLimit
+    from tuner.results.database import open_known
+    from tuner.tuning.campaign import resume_group
+    from tuner.tuning.request import RunLimit
 
     limit = RunLimit.of(trials, parse_seconds(budget) if isinstance(budget, str) else budget)
 
@@ -337,10 +333,9 @@ def _group_session(
     progress: bool,
 ) -> TunedGroup:
     """Runs one session of a group on the database ``db``. Raises KeyboardInterrupt where interrupted."""
-    from tuner.output.group_progress import group_progress
-    from tuner.tuning.interruption import Interruption
-    from tuner.tuning.many_shapes.group_events import ignore_group
-    from tuner.tuning.parts.real import real_composition
+    from tuner.results.output.progress import group_progress
+    from tuner.targets.registry import real_composition
+    from tuner.tuning.events import Interruption, ignore_group
 
     own = observe or ignore_group
     printed = group_progress() if progress else contextlib.nullcontext(ignore_group)
@@ -372,8 +367,8 @@ def _session(
     progress: bool,
 ) -> "TunedRun":
     """Runs one session of a run on the database ``db``. Raises KeyboardInterrupt where interrupted."""
-    from tuner.tuning.interruption import Interruption
-    from tuner.tuning.parts.real import real_composition
+    from tuner.targets.registry import real_composition
+    from tuner.tuning.events import Interruption
 
     empty: list[str] = []
 
@@ -399,7 +394,7 @@ def _session(
 def _is_shipped(settings: RunSettings) -> bool:
     """Returns whether search space and scripts are the shipped ones, which need not suit every size."""
     from tuner.space.file.reading import load_space_file
-    from tuner.space.file.shipped import default_space_file
+    from tuner.space.file.yaml import default_space_file
 
     is_own = any(each.path is not None for each in settings.strategies)
     return not is_own and settings.space_yaml == load_space_file(default_space_file()).text
@@ -408,7 +403,7 @@ def _is_shipped(settings: RunSettings) -> bool:
 @contextlib.contextmanager
 def _observer(own: Observer, progress: bool) -> Iterator[Observer]:
     """Context manager: gives the caller's observer, combined with one that prints where ``progress``."""
-    from tuner.output.progress import progress as telling
+    from tuner.results.output.progress import progress as telling
 
     if not progress:
         yield own
@@ -448,7 +443,7 @@ def history(db: str | Path | None = None, **conditions: Any) -> Trials:
         >>> [trial.record.problem.key for trial in best]
         ['matmul 64x64x64 f32 nn none']
     """
-    from tuner.run_history.opened_store import open_known
+    from tuner.results.database import open_known
 
     query = asked_query(**conditions)
     with naming_database(db), open_known(db) as store:
@@ -476,7 +471,7 @@ def runs(db: str | Path | None = None, **conditions: Any) -> "tuple[TunedRun, ..
         >>> [run.run.id for run in tuner.runs(status="done", shape="64x64x64")][-1]
         1
     """
-    from tuner.run_history.opened_store import open_known
+    from tuner.results.database import open_known
 
     query = asked_runs(**conditions)
     with naming_database(db), open_known(db) as store:
@@ -523,12 +518,11 @@ def export(
         >>> script.decode().splitlines()[0]
         '// Transform script of matmul 64x64x64 f32 nn none'
     """
-    from tuner.output.atomic_write import write_atomically
-    from tuner.run_history.best_known import best_known
-    from tuner.run_history.best_stock import best_stock
-    from tuner.run_history.exported import FORMS, exported, source_file, source_of
-    from tuner.run_history.opened_store import open_known
-    from tuner.tuning.parts.real import real_composition
+    from tuner.results.best_trials import best_known, best_stock
+    from tuner.results.database import open_known
+    from tuner.results.exported_trial import FORMS, exported, source_file, source_of
+    from tuner.results.output.files import write_atomically
+    from tuner.targets.registry import real_composition
 
     if format not in FORMS:
         raise unknown_value("format", format, FORMS)
@@ -577,9 +571,9 @@ def load_best(
         >>> float(kernel(a, b)[0, 0])
         64.0
     """
-    from tuner.run_history.best_known import best_here
-    from tuner.run_history.opened_store import open_known
-    from tuner.tuning.parts.real import real_composition
+    from tuner.results.best_trials import best_here
+    from tuner.results.database import open_known
+    from tuner.targets.registry import real_composition
 
     composition = real_composition()
     with naming_database(db), open_known(db) as store:
@@ -616,10 +610,10 @@ def portfolio(
         >>> len(chosen.columns), chosen.regret().worst <= 1
         (2, True)
     """
-    from tuner.library.dispatch.group_portfolio import measured_portfolio
-    from tuner.run_history.opened_store import open_existing
-    from tuner.tuning.interruption import Interruption
-    from tuner.tuning.parts.real import real_composition
+    from tuner.library.dispatch.portfolio import measured_portfolio
+    from tuner.results.database import open_existing
+    from tuner.targets.registry import real_composition
+    from tuner.tuning.events import Interruption
 
     number = group if isinstance(group, int) else group.group.id
     with naming_database(db), open_existing(db) as store:
@@ -630,13 +624,13 @@ def portfolio(
 @cache
 def dispatched_matmul() -> "DispatchedMatmul":
     """Returns ``tuner.matmul``, which keeps the kernels that this process has loaded."""
-    from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
-    from tuner.library.dispatch.first_use_cache import default_folder
+    from tuner.library.dispatch.first_use import default_folder
+    from tuner.library.dispatch.matmul import DispatchedMatmul
 
     return DispatchedMatmul(_composition, default_folder)
 
 
 def _composition() -> "Composition":
-    from tuner.tuning.parts.real import real_composition
+    from tuner.targets.registry import real_composition
 
     return real_composition()

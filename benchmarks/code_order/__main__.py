@@ -23,8 +23,8 @@ from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.search.ordering import ordering
 from benchmarks.search.replay_space import ReplaySpace
 from benchmarks.search.seed_rows import TURING
-from tuner.core.chips import chip_of
-from tuner.targets.gpu.cuda_tools import locate
+from tuner.core.gpu import chip_of
+from tuner.targets.gpu.compiler import locate
 
 
 def main() -> None:

@@ -7,19 +7,16 @@ import numpy as np
 
 from benchmarks.code_order.blocked_kernel import ENTRY, SOURCE, definitions
 from benchmarks.code_order.nvrtc import Nvrtc
-from tuner.core.chips import WARP_THREADS, Chip
+from tuner.core.gpu import WARP_THREADS, Chip
 from tuner.core.problem import Matmul
-from tuner.cost_model.gpu import fma_per_cycle
-from tuner.cost_model.occupancy import BlockNeeds, blocks_per_multiprocessor
-from tuner.simulator.ptx.launch import kernel_of, prepare
-from tuner.simulator.ptx.parse.parser import parse
-from tuner.simulator.ptx.races.access_sample import Access
-from tuner.targets.gpu.cuda_tools import Tool
-from tuner.targets.gpu.machine_code.busiest_part import BlockWork, KernelCounts
-from tuner.targets.gpu.machine_code.executions import executions
-from tuner.targets.gpu.machine_code.listing import read_kernels
-from tuner.targets.gpu.machine_code.nvdisasm import listing_of
-from tuner.targets.gpu.machine_code.path_cycles import memory_cycles
+from tuner.search.cost_model.gpu import fma_per_cycle
+from tuner.search.cost_model.occupancy import BlockNeeds, blocks_per_multiprocessor
+from tuner.simulator.launch import kernel_of, prepare
+from tuner.simulator.memory.access_log import Access
+from tuner.simulator.ptx.parser import parse
+from tuner.targets.gpu.compiler import Tool
+from tuner.targets.gpu.cycle_model import BlockWork, KernelCounts, executions, memory_cycles
+from tuner.targets.gpu.sass import listing_of, read_kernels
 
 PROBLEM = Matmul(4096, 4096, 4096)
 SIZE = 4096

@@ -6,8 +6,8 @@ import signal
 import time
 
 from tuner.fleet.leftovers import SERVER_FILE
-from tuner.fleet.local_postgres import folder_of, start
-from tuner.workers.started_processes import DEAD, started_by, state_of
+from tuner.fleet.local_fleet import folder_of, start
+from tuner.runtime.workers.processes import DEAD, started_by, state_of
 
 
 def restart_after_crash(url: str) -> None:

@@ -11,12 +11,12 @@ import numpy as np
 
 from benchmarks.fleet.fault_injection import FAULTS, FaultInjection, QuickerError
 from benchmarks.fleet.overlaps import overlaps, repeated
-from tuner.analysis.run_difference import Difference, differences
+from tuner.core.candidate import REPLAY
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
-from tuner.core.target_name import REPLAY
 from tuner.db.store import Store
-from tuner.fleet.local_nodes import LocalNodes
+from tuner.fleet.local_fleet import LocalNodes
 from tuner.fleet.server import session
+from tuner.results.differences import Difference, differences
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection

@@ -10,14 +10,14 @@ from typing import Final, final
 
 from benchmarks.fleet.crashed_postgres import restart_after_crash
 from benchmarks.fleet.small_disk import fill_disk, small_disk
+from tuner.cli.commands.database import tune_arguments
 from tuner.core.errors import TunerError
 from tuner.core.runs import Run, RunSettings
 from tuner.db.store import Store
 from tuner.fleet import queues
-from tuner.fleet.local_nodes import LOOK_S, LocalNodes
+from tuner.fleet.local_fleet import LOOK_S, LocalNodes
 from tuner.fleet.server import connected
 from tuner.fleet.work import COMPILE, EVALUATE
-from tuner.tuning.resume_check import tune_arguments
 
 MEASURES: Final = ("--measure", "--device", "of this check")
 DISK_FULL: Final = ("--keep-free", str(1 << 40))  # MiB: more than any disk has

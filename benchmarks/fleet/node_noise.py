@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tuner.cli.commands.fleet_status import found_status
+from tuner.fleet.commands.status import found_status
 from tuner.fleet.local_fleet import local_fleet
 from tuner.fleet.noise_check import ALLOWED, NoiseCheck, check_noise, nodes_to_check
 

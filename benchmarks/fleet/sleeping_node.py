@@ -15,11 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from tuner.fleet import queues, tables
-from tuner.fleet.artifacts import hash_of
 from tuner.fleet.node_children import now
 from tuner.fleet.server import session
-from tuner.fleet.settings import read_settings
-from tuner.fleet.work import Compiled, FleetWork, Outcome, Service
+from tuner.fleet.tables import read_settings
+from tuner.fleet.work import Compiled, FleetWork, Outcome, Service, hash_of
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection

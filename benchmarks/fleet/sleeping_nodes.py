@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from tuner.core.candidate import TargetName
 from tuner.core.problem import Matmul
-from tuner.core.target_name import TargetName
 from tuner.fleet import queues
 from tuner.fleet.server import session
 from tuner.fleet.work import EVALUATE, FleetWork

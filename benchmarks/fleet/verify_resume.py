@@ -15,17 +15,17 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.fleet.fault_check import LEASE_S, FleetCheck, check_fleet
+from tuner.cli.commands.database import settings_on, uninterrupted_trials
 from tuner.cli.main import DONE, FAILED, INTERRUPTED, MISUSED
 from tuner.cli.options import print_json
 from tuner.core.errors import TunerError, UsageError, error_lines
 from tuner.fleet.install import install
-from tuner.fleet.local_postgres import server
+from tuner.fleet.local_fleet import server
 from tuner.fleet.server import require_packages
-from tuner.fleet.settings import FleetSettings
-from tuner.output.formatting import count_text, wrapped
-from tuner.output.run_difference import run_difference_document, run_difference_lines
-from tuner.tuning.parts.real import real_composition
-from tuner.tuning.resume_check import settings_on, uninterrupted_trials
+from tuner.fleet.tables import FleetSettings
+from tuner.results.differences import run_difference_document, run_difference_lines
+from tuner.results.output.formatting import count_text, wrapped
+from tuner.targets.registry import real_composition
 
 
 def main(texts: Sequence[str] | None = None) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError
+from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import (
     BATCH_MATMUL,
@@ -18,13 +19,12 @@ from tuner.core.problem import (
     Problem,
     natural_output,
 )
-from tuner.core.target import Script
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.scripts.strategy import Binder, load_strategy
+from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.entries import StrategyEntry
 from tuner.space.file.reading import SpaceFile, load_space_file, spaces_for
-from tuner.space.file.shipped import default_space_file
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.strategy import Binder, load_strategy
 
 SIZES = (
     1,

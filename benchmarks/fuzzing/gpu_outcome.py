@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from benchmarks.gpu_check.gpu_point import GpuPoint
 from tuner.core.errors import CandidateError
-from tuner.core.kernel_program import KernelProgram
+from tuner.core.gpu_code import KernelProgram
 from tuner.simulator.ptx.defects import SimulationError
 
 Schedules = tuple[int | None, ...]  # seeds of random orders of threads; None: the fixed order

@@ -6,15 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import CandidateError, Failure, Stage
+from tuner.core.interfaces import Artifact, Script
 from tuner.core.problem import Problem
-from tuner.core.record import Verdict
-from tuner.core.target import Artifact, Script
+from tuner.core.records import Verdict
 from tuner.payload.reference import compare, draw, draw_base, output_dtype
-from tuner.runtime.cpu.guarded_arrays import FaultingMemory
+from tuner.runtime.cpu.memory import FaultingMemory
+from tuner.runtime.workers.protocol import Factory, ServiceSpec
+from tuner.runtime.workers.worker import Worker
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
-from tuner.workers.protocol import Factory, ServiceSpec
-from tuner.workers.worker import Worker
 
 Array = npt.NDArray[Any]
 COMPILE_TIMEOUT_S, RUN_TIMEOUT_S = 60.0, 60.0

@@ -8,9 +8,9 @@ import numpy as np
 from benchmarks.fuzzing.host_programs import RandomProgram
 from benchmarks.gpu_check.program_runs import uploaded
 from benchmarks.program_compiler import compiler_of
-from tuner.core.target_name import TargetName
+from tuner.core.candidate import TargetName
 from tuner.programs.execution import copies
-from tuner.programs.lower.device_options import DeviceOptions
+from tuner.programs.request import DeviceOptions
 
 if TYPE_CHECKING:
     from tuner.programs.run.device_function import DeviceFunction

@@ -3,23 +3,25 @@
 A change to the fields of one of these classes shows in ``database.py`` or ``documents.py``.
 """
 
-from tuner.bundle.archive import MANIFEST, pack
-from tuner.bundle.pack_and_import import choose_pending, import_file
-from tuner.bundle.results import ResultsFile
 from tuner.cli import main
-from tuner.core.candidate import Candidate
-from tuner.core.chips import chip_of
-from tuner.core.chosen_strategy import ChosenStrategy
-from tuner.core.dataclass_json import encode
-from tuner.core.device_program import DeviceProgram
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
 from tuner.core.errors import Failure, Stage
-from tuner.core.gpu_conditions import Conditions, GpuState, Span
-from tuner.core.host_conditions import HostConditions
-from tuner.core.kernel_program import KernelProgram, Resources
-from tuner.core.machine import Compiler, Machine, Roofline, gpu_machine, variables_of
-from tuner.core.pending_trial import PendingTrial
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import DeviceProgram, KernelProgram, Resources
+from tuner.core.interfaces import Artifact, Script
+from tuner.core.machine import (
+    Compiler,
+    Conditions,
+    GpuState,
+    HostConditions,
+    Machine,
+    Roofline,
+    Span,
+    gpu_machine,
+    variables_of,
+)
 from tuner.core.problem import Problem, parse_sizes
-from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.remote_results import (
     PTX,
     BaselineTime,
@@ -27,24 +29,23 @@ from tuner.core.remote_results import (
     MeasuredTrial,
     MeasuringProvenance,
     NoiseFloor,
+    PendingTrial,
 )
+from tuner.core.round_quality import RoundQuality, TimedRound
 from tuner.core.runs import Baseline, FirstPoint, RunSettings, TrialQuery
-from tuner.core.target import Artifact, Script
-from tuner.core.target_name import TargetName
-from tuner.core.timing_round import RoundQuality, TimedRound
+from tuner.core.serialization import encode
 from tuner.db.store import Store
-from tuner.mlir.wheels import packages
+from tuner.library.bundle.archive import MANIFEST, ResultsFile, pack
+from tuner.library.bundle.exchange import choose_pending, import_file
+from tuner.mlir.fingerprint import packages
 from tuner.programs.compiler import ProgramCompiler
-from tuner.programs.lower.device_options import DeviceOptions
-from tuner.programs.lower.lowering_steps import LoweringStep
-from tuner.programs.request import ProgramRequest
+from tuner.programs.request import DeviceOptions, LoweringStep, ProgramRequest, program_support
 from tuner.programs.service import lowered
-from tuner.programs.support import program_support
-from tuner.regression.gate_file import GateEntry, GateFile, gate_file_bytes
-from tuner.scripts.strategy import Binder, load_strategy
+from tuner.results.regression.gate import GateEntry, GateFile, gate_file_bytes
+from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.gpu.compiler import GpuCompiler
-from tuner.tuning.parts.real import real_composition
+from tuner.targets.registry import real_composition
 
 __all__ = [
     "MANIFEST",

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.gpu_check.checks import CHECK_LIMIT_S
-from tuner.core.device import DeviceError
-from tuner.core.target_name import TargetName
+from tuner.core.candidate import TargetName
+from tuner.core.gpu import DeviceError
 
 if TYPE_CHECKING:
-    from tuner.core.device import AbstractDevice
+    from tuner.core.gpu import AbstractDevice
     from tuner.runtime.cuda.probe import GpuHere
-    from tuner.targets.gpu.local_gpu import LocalGpu
+    from tuner.targets.gpu.evaluator import LocalGpu
 
 CUDA, SIMULATOR, STUB = "cuda", "simulator", "stub"
 DEVICES = (CUDA, SIMULATOR, STUB)
@@ -47,7 +47,7 @@ class Bed:
             from benchmarks.gpu_check.stub_driver import StubDriver
 
             return StubDriver().open()
-        from tuner.runtime.cuda.opening import open_device
+        from tuner.runtime.cuda.probe import open_device
 
         return open_device()
 
@@ -65,7 +65,7 @@ class Bed:
 
     def gpu(self) -> "LocalGpu":
         """Opens the GPU with its sensors. Raises DeviceError where there is none."""
-        from tuner.targets.gpu.local_gpu import open_gpu
+        from tuner.targets.gpu.evaluator import open_gpu
 
         here = self.here()
         if here is None or not self.is_hardware:
@@ -75,7 +75,7 @@ class Bed:
 
 def bed_of(device: str, is_quick: bool = False) -> Bed:
     """Returns the device by its name. Raises DeviceError for no device, and for an unknown chip."""
-    from tuner.core.chips import CHIPS
+    from tuner.core.gpu import CHIPS
 
     here = Bed(device, "").here() if device == CUDA else None
     chip = STAND_IN_CHIPS.get(device, "")

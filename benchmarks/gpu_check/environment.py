@@ -9,8 +9,8 @@ from pathlib import Path
 
 from benchmarks.gpu_check.checks import Check, CheckOutcome, evaluated, passed, skipped
 from benchmarks.gpu_check.device_under_test import Bed
-from tuner.core.chips import chip_of
-from tuner.targets.gpu.cuda_tools import locate
+from tuner.core.gpu import chip_of
+from tuner.targets.gpu.compiler import locate
 
 PACKAGES = (
     *("numba-cuda-mlir", "torch-mlir", "numpy", "ml_dtypes", "optuna", "cuda-bindings", "cuda-core"),
@@ -54,7 +54,7 @@ def ask_gpu(bed: Bed) -> CheckOutcome:
 def ask_packages() -> CheckOutcome:
     """Reports versions of packages; fails where the MLIR bindings cannot be loaded."""
     importlib.import_module("tuner.mlir.bindings")
-    from tuner.mlir.wheels import llvm_version
+    from tuner.mlir.fingerprint import llvm_version
 
     versions = {name: version for name in PACKAGES if (version := _version(name)) is not None}
     llvm = llvm_version()
@@ -64,7 +64,7 @@ def ask_packages() -> CheckOutcome:
 
 def ask_ptxas(bed: Bed) -> CheckOutcome:
     """Reports the version of ptxas; fails where ptxas does not support the chip."""
-    from tuner.targets.gpu.ptxas import find_ptxas
+    from tuner.targets.gpu.compiler import find_ptxas
 
     ptxas = find_ptxas()
     if ptxas is None:
@@ -75,7 +75,7 @@ def ask_ptxas(bed: Bed) -> CheckOutcome:
 
 def ask_sensors(bed: Bed) -> CheckOutcome:
     """Reads clocks, temperature and power."""
-    from tuner.runtime.cuda.nvml_sensors import GpuSensors, SensorsError
+    from tuner.runtime.cuda.probe import GpuSensors, SensorsError
 
     here = bed.here()
     if here is None or not bed.is_hardware:

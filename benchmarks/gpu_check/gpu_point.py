@@ -6,22 +6,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from tuner.core.candidate import Candidate, Value
-from tuner.core.chips import chip_of
-from tuner.core.kernel_program import KernelProgram, buffers_of
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import KernelProgram, buffers_of
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Problem
-from tuner.core.record import Verdict
-from tuner.mlir import interpreter
+from tuner.core.records import Verdict
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.gpu.lowering import lower_to_program
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.payload.reference import compare, draw, draw_base, unwritten_output
-from tuner.scripts.strategy import Binder, load_strategy
-from tuner.simulator.ptx.simulation import Simulation
+from tuner.simulator.launch import Simulation
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
-from tuner.space.file.shipped import default_space_file
-from tuner.targets.gpu.simulated_run import simulate_program
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.strategy import Binder, load_strategy
+from tuner.targets.gpu.simulator import simulate_program
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class GpuPoint:
     def program(self, script: str | None = None) -> KernelProgram:
         """Compiles the point, or the given script in place of its own, to PTX. Raises CandidateError."""
         text = self.script() if script is None else script
-        with interpreter.new_context(), ir.Location.unknown():
+        with transform.new_context(), ir.Location.unknown():
             scratch = scratch_in(text, self.problem)
-            module = interpreter.parse(gpu_payload_mlir(self.problem, scratch), "payload")
-            interpreter.apply_script(module, interpreter.parse(text, "script"))
+            module = transform.parse(gpu_payload_mlir(self.problem, scratch), "payload")
+            transform.apply_script(module, transform.parse(text, "script"))
             buffers = buffers_of(self.problem.one)
             return lower_to_program(module, chip_of(self.chip), buffers, self.problem.batch)
 

@@ -14,7 +14,7 @@ from benchmarks.gpu_check.program_runs import (
 )
 from tuner.programs.comparison import compare
 from tuner.programs.execution import reports_of
-from tuner.programs.lower.device_options import DeviceOptions
+from tuner.programs.request import DeviceOptions
 
 ROUNDS = 3
 

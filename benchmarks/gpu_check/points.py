@@ -8,18 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set, gpu_variables
+from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError
-from tuner.core.kernel_program import KernelProgram
+from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import BATCH_MATMUL, Matmul, Problem, narrow_output, output_names
-from tuner.core.target_name import TargetName
-from tuner.programs.support import program_support
+from tuner.programs.request import program_support
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.entries import StrategyEntry
 from tuner.space.file.reading import load_space_file
-from tuner.space.file.shipped import default_space_file
-from tuner.targets.gpu.compiler import refusal_of
-from tuner.targets.gpu.ptxas import find_ptxas
-from tuner.tuning.parts.real import real_composition
+from tuner.space.file.yaml import default_space_file
+from tuner.targets.gpu.compiler import find_ptxas, refusal_of
+from tuner.targets.registry import real_composition
 
 # (m, n, k): whole tiles, none, more than one block of each kind, one row, long K
 SIZES = ((128, 128, 64), (67, 130, 91), (193, 66, 160), (1, 97, 33), (64, 72, 264), (136, 40, 24))

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.gpu_check.checks import CheckOutcome, evaluated, passed
-from tuner.core.device import AbstractDevice
-from tuner.core.device_program import DeviceProgram
-from tuner.core.target_name import TargetName
+from tuner.core.candidate import TargetName
+from tuner.core.gpu import AbstractDevice
+from tuner.core.gpu_code import DeviceProgram
 from tuner.programs.arguments import make_arguments
 from tuner.programs.comparison import outputs
 from tuner.programs.execution import copies
-from tuner.programs.lower.device_options import FORMS, DeviceOptions, Form
-from tuner.programs.request import Comparison
+from tuner.programs.request import FORMS, Comparison, DeviceOptions, Form
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -95,7 +94,7 @@ def evaluated_by(
 
 def uploaded(device: AbstractDevice, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """Returns views of copies in device memory."""
-    from tuner.runtime.arrays.device_arrays import DeviceArray
+    from tuner.runtime.arrays import DeviceArray
 
     views = []
     for array in arrays:

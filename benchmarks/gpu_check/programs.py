@@ -17,12 +17,12 @@ from benchmarks.gpu_check.program_runs import (
     program_of,
     uploaded,
 )
-from tuner.core.device import AbstractDevice
-from tuner.core.target_name import TargetName
+from tuner.core.candidate import TargetName
+from tuner.core.gpu import AbstractDevice
+from tuner.core.programs import ProgramTimes
 from tuner.programs.comparison import compare, outputs
 from tuner.programs.execution import copies, reports_of
-from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions, Form
-from tuner.programs.times import ProgramTimes
+from tuner.programs.request import DEFAULTS, DeviceOptions, Form
 
 # Few blocks and a long K: kernels of a millisecond that leave room for one another
 OVERLAPPING = """func.func @main(%a: memref<128x16384xf32>, %b: memref<16384x128xf32>,
@@ -105,7 +105,7 @@ def call_again(bed: Bed, seed: Seed = TWO_MATMULS) -> CheckOutcome:
 
 def overlap(bed: Bed) -> CheckOutcome:
     """Times two independent kernels, which must run concurrently. Raises TunerError."""
-    from tuner.programs.timing import kernel_times
+    from tuner.programs.execution import kernel_times
 
     if not bed.is_hardware:
         return skipped(f"no clock on the {bed.device}")

@@ -12,13 +12,12 @@ from benchmarks.gpu_check.checks import CheckOutcome, failed
 from benchmarks.gpu_check.device_under_test import Bed
 from benchmarks.gpu_check.program_runs import SEED, called, evaluated_by
 from benchmarks.program_compiler import compiler_of
-from tuner.core.device import AbstractDevice
+from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError
-from tuner.core.target_name import TargetName
+from tuner.core.gpu import AbstractDevice
 from tuner.programs.comparison import compare, outputs
 from tuner.programs.execution import copies, reports_of
-from tuner.programs.lower.device_options import FORMS, DeviceOptions, Form
-from tuner.programs.request import Comparison
+from tuner.programs.request import FORMS, Comparison, DeviceOptions, Form
 
 MANY, FEW = 40, 2  # on hardware, and on what stands for it
 

@@ -22,17 +22,17 @@ from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.points import compiled, gpu_strategies, is_allowed
 from benchmarks.gpu_check.timing import Bench
 from benchmarks.search.ordering import ordering
-from tuner.core.chips import chip_of
 from tuner.core.errors import CandidateError
-from tuner.core.kernel_program import KernelProgram
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.interfaces import Effort
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Matmul, Problem
-from tuner.core.target import Effort
-from tuner.cost_model.row_cost import model_of
+from tuner.search.cost_model.configurations import model_of
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.entries import StrategyEntry
+from tuner.targets.gpu.cycle_model import predicted
 from tuner.targets.gpu.event_timing import GpuTimer
-from tuner.targets.gpu.machine_code.predicted import predicted
 
 SIZE = 2048
 DTYPES = ("f16", "f32")  # the first that a strategy takes

@@ -13,11 +13,11 @@ import numpy as np
 from benchmarks.gpu_check.checks import Check, CheckOutcome, evaluated, failed
 from benchmarks.gpu_check.device_under_test import Bed
 from benchmarks.gpu_check.points import ROUNDS, Case, built, cases
-from tuner.core.device import AbstractDevice
-from tuner.core.kernel_program import KernelProgram
+from tuner.core.gpu import AbstractDevice
+from tuner.core.gpu_code import KernelProgram
 from tuner.payload.reference import TINY, Array, Inputs, compare, draw, draw_base, output_dtype
-from tuner.runtime.cpu.guarded_arrays import GUARD_BYTES, GuardedArray
-from tuner.targets.gpu.loaded_kernels import LoadedKernels
+from tuner.runtime.cpu.memory import GUARD_BYTES, GuardedArray
+from tuner.targets.gpu.arrays import LoadedKernels
 from tuner.targets.gpu.simulator import simulated_launches
 
 LISTED = 5  # disagreements of a point that are printed

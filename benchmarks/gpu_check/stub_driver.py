@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from tuner.core.chips import chip_of
-from tuner.core.device import DeviceError, Extent, KernelLaunch
-from tuner.runtime.cuda.cuda_device import CudaDevice
-from tuner.runtime.cuda.opening import open_device
+from tuner.core.gpu import DeviceError, Extent, KernelLaunch, chip_of
+from tuner.runtime.cuda.device import CudaDevice
+from tuner.runtime.cuda.probe import open_device
 from tuner.simulator.device.kernels import SimulatedKernels
 from tuner.simulator.device.memory import MemoryKind, MemoryRegion
 

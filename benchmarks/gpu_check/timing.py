@@ -17,16 +17,16 @@ import numpy as np
 from benchmarks.gpu_check.checks import Check, CheckOutcome, evaluated, passed, skipped
 from benchmarks.gpu_check.device_under_test import Bed
 from tuner.core.errors import TunerError
-from tuner.core.kernel_program import KernelProgram
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.interfaces import FINAL_EFFORT, Effort
 from tuner.core.problem import Matmul, Problem
-from tuner.core.record import Measurement
-from tuner.core.target import Effort
+from tuner.core.records import Measurement
 from tuner.runtime.cuda.cublas import Cublas, find_cublas
 from tuner.targets.gpu.event_timing import Enqueue, GpuTimer, GraphStopwatch
-from tuner.tuning.remeasurement import FINAL_EFFORT, noise_of
+from tuner.tuning.run_steps import noise_of
 
 if TYPE_CHECKING:
-    from tuner.targets.gpu.local_gpu import LocalGpu
+    from tuner.targets.gpu.evaluator import LocalGpu
 
 SIZE = 2048
 NOISE_LIMIT = 0.05  # of two timings of the same code
@@ -137,7 +137,7 @@ class Bench:
 
     def __init__(self, gpu: "LocalGpu", problem: Problem, program: KernelProgram) -> None:
         """Draws, uploads, runs once and compares. Raises CandidateError, DeviceError."""
-        from tuner.targets.gpu.problem_arrays import GpuProblemArrays
+        from tuner.targets.gpu.arrays import GpuProblemArrays
 
         self._gpu, self._problem = gpu, problem
         self._arrays = GpuProblemArrays(gpu.device, problem, np.random.default_rng(0))
@@ -145,7 +145,7 @@ class Bench:
 
     def of(self, program: KernelProgram) -> Enqueue:
         """Returns a program's work on the arrays, once found right. Raises CandidateError, DeviceError."""
-        from tuner.targets.gpu.loaded_kernels import LoadedKernels
+        from tuner.targets.gpu.arrays import LoadedKernels
 
         self._loaded = LoadedKernels(self._gpu.device, program)
         self._loaded.poison()
@@ -198,7 +198,7 @@ def first_program(bed: Bed, problem: Problem) -> KernelProgram:
 
 def peak_of(bed: Bed, dtype: str) -> float | None:
     """Returns the documented peak; None for chips without one."""
-    from tuner.runtime.cuda.roofline import documented_flop_per_s
+    from tuner.runtime.cuda.probe import documented_flop_per_s
 
     here = bed.here()
     assert here is not None

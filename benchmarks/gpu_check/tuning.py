@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.gpu_check.checks import Check, CheckOutcome, evaluated, failed, skipped
 from benchmarks.gpu_check.device_under_test import SIMULATOR, Bed
-from tuner.core.chips import chip_of
-from tuner.core.kernel_program import KernelProgram
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import Matmul, Problem
 
 if TYPE_CHECKING:
@@ -67,9 +67,8 @@ def tune_timed(bed: Bed, problem: Problem, end_s: float, runs: int) -> CheckOutc
 
 def recompiled(chip: str, problem: Problem, script_text: str) -> KernelProgram:
     """Compiles the best script as the run did. Raises CandidateError."""
-    from tuner.core.target import Script
-    from tuner.targets.gpu.compiler import GpuCompiler
-    from tuner.targets.gpu.ptxas import find_ptxas
+    from tuner.core.interfaces import Script
+    from tuner.targets.gpu.compiler import GpuCompiler, find_ptxas
 
     artifact = GpuCompiler(chip_of(chip), find_ptxas).compile(problem, Script.of(script_text))
     assert artifact.program is not None

@@ -21,11 +21,9 @@ from benchmarks.machine_code.loop_counts import count_loop
 from benchmarks.machine_code.pipeline_counts import count_pipeline
 from benchmarks.machine_code.tiles import CHIPS, HELD, HOPPER_CHIP, TILES, ComparedTile
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.core.kernel_program import KernelProgram
-from tuner.targets.gpu.cuda_tools import Tool, locate
-from tuner.targets.gpu.machine_code.listing import read_kernels
-from tuner.targets.gpu.machine_code.nvdisasm import listing_of
-from tuner.targets.gpu.ptxas import require_ptxas
+from tuner.core.gpu_code import KernelProgram
+from tuner.targets.gpu.compiler import Tool, locate, require_ptxas
+from tuner.targets.gpu.sass import listing_of, read_kernels
 
 
 def main() -> None:

@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from tuner.core.kernel_program import Resources
-from tuner.targets.gpu.machine_code.listing import Kernel
+from tuner.core.gpu_code import Resources
+from tuner.targets.gpu.sass import Kernel
 
 LIMIT = re.compile(r"USETMAXREG\.\S+ (?:UP\d, )?(0x[0-9a-f]+)")
 

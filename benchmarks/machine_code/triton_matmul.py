@@ -11,7 +11,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from benchmarks.machine_code.tiles import ComparedTile
-from tuner.core.kernel_program import KernelProgram, Launch
+from tuner.core.gpu_code import KernelProgram, Launch
 
 CAPABILITIES = {"sm_90a": 90}  # it chooses wgmma there
 PTX_VERSION = 87  # that ptxas 12.9 and later take

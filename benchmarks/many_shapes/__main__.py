@@ -23,16 +23,15 @@ from benchmarks.many_shapes.first_use_ratios import call_overhead_s, first_use_r
 from benchmarks.many_shapes.pool import TOKENS, WEIGHTS, Sizes, pool_of
 from benchmarks.many_shapes.timed_cells import Cell, Cells, timed_cells
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.analysis.many_shapes.column_pool import ColumnPool
-from tuner.analysis.many_shapes.regret import geometric_mean
-from tuner.analysis.many_shapes.time_matrix import TimeMatrix
-from tuner.core.candidate import Candidate
-from tuner.core.documents import candidate_document
+from tuner.analysis.portfolio import geometric_mean
+from tuner.analysis.scheduler import ColumnPool
+from tuner.analysis.time_matrix import TimeMatrix
+from tuner.core.candidate import Candidate, candidate_document
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul, parse_shape
-from tuner.library.dispatch.space_of_problems import SpaceOfProblems
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.tuning.many_shapes.projected_pool import PoolProblem, projected_pool
+from tuner.library.dispatch.rule import SpaceOfProblems
+from tuner.runtime.cpu.host import describe_machine
+from tuner.tuning.campaign_session import PoolProblem, projected_pool
 
 
 def main() -> None:

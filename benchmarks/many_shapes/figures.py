@@ -5,17 +5,17 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from benchmarks.many_shapes_replay import replayed
-from tuner.analysis.many_shapes.choice import AskedProblem, by_model, ranked_columns
-from tuner.analysis.many_shapes.column_pool import ColumnPool
-from tuner.analysis.many_shapes.portfolio import choose_portfolio
-from tuner.analysis.many_shapes.regret import (
+from tuner.analysis.dispatch import AskedProblem, by_model, ranked_columns
+from tuner.analysis.portfolio import (
+    choose_portfolio,
     fastest,
     geometric_mean,
     regret_held_out,
     regret_in_sample,
     without,
 )
-from tuner.analysis.many_shapes.time_matrix import TimeMatrix
+from tuner.analysis.scheduler import ColumnPool
+from tuner.analysis.time_matrix import TimeMatrix
 
 SIZES = (1, 2, 3, 5, 8, 10)
 SEEDS = 5

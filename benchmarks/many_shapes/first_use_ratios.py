@@ -9,22 +9,19 @@ import numpy as np
 import threadpoolctl
 
 from benchmarks.many_shapes.timed_cells import Cells
-from tuner.analysis.many_shapes.portfolio import choose_portfolio
-from tuner.analysis.many_shapes.regret import without
-from tuner.analysis.many_shapes.time_matrix import TimeMatrix
+from tuner.analysis.portfolio import choose_portfolio, without
+from tuner.analysis.time_matrix import TimeMatrix
+from tuner.core.candidate import CPU, TargetName
+from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.reliability import NOT_RECORDED
-from tuner.core.target import Effort
-from tuner.core.target_name import CPU, TargetName
-from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
-from tuner.library.dispatch.measured_group import MeasuredGroup
-from tuner.library.dispatch.rule import distilled
-from tuner.library.dispatch.rule_file import rule_text
-from tuner.library.dispatch.space_of_problems import SpaceOfProblems
+from tuner.library.dispatch.matmul import DispatchedMatmul
+from tuner.library.dispatch.portfolio import MeasuredGroup
+from tuner.library.dispatch.rule import SpaceOfProblems, distilled, rule_text
 from tuner.payload.reference import Array
 from tuner.runtime import timing
-from tuner.tuning.parts.real import real_composition
+from tuner.targets.registry import real_composition
 
 SIZE = 8  # configurations of a rule
 EFFORT = Effort(budget_s=0.15, min_samples=9, max_samples=60)

@@ -3,16 +3,15 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from tuner.analysis.many_shapes.column_pool import ColumnPool
-from tuner.core.candidate import Candidate
+from tuner.analysis.scheduler import ColumnPool
+from tuner.core.candidate import CPU, Candidate, TargetName
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul, Problem
 from tuner.core.runs import RunSettings
-from tuner.core.target_name import CPU, TargetName
-from tuner.library.dispatch.space_of_problems import SpaceOfProblems
-from tuner.scripts.chosen import choose
-from tuner.tuning.many_shapes.projected_pool import PoolProblem, projected_pool
-from tuner.tuning.parts import strategy_space
+from tuner.library.dispatch.rule import SpaceOfProblems
+from tuner.space.scripts.choice import choose
+from tuner.targets import children
+from tuner.tuning.campaign_session import PoolProblem, projected_pool
 
 # (n outputs, k inputs): Qwen2-0.5B (hidden 896, 2 heads of keys and values, 4864) and a ViT-S (hidden 384)
 WEIGHTS = (
@@ -46,7 +45,7 @@ class Sizes:
 def pool_of(sizes: Sizes, machine: Machine) -> ColumnPool:
     """Returns the pool: what the space file and the cost model would try first on most of the problems."""
     space = SpaceOfProblems.shipped(machine, threads=1)
-    plans = [strategy_space.plan(_settings(problem, space), machine) for problem in sizes.problems]
+    plans = [children.plan(_settings(problem, space), machine) for problem in sizes.problems]
     listed = Counter(
         candidate
         for plan in plans

@@ -17,13 +17,13 @@ from multiprocessing import get_context
 import numpy as np
 import numpy.typing as npt
 
-from tuner.analysis.many_shapes.column_pool import ColumnPool
+from tuner.analysis.scheduler import ColumnPool
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError
+from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.problem import Problem
-from tuner.core.target import Artifact, Effort, Script
-from tuner.library.dispatch.space_of_problems import SpaceOfProblems
-from tuner.runtime.cpu.describe_host import describe_machine, processors
+from tuner.library.dispatch.rule import SpaceOfProblems
+from tuner.runtime.cpu.host import describe_machine, processors
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
 

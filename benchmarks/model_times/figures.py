@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tuner.core.median_interval import MedianInterval
+from tuner.core.records import MedianInterval
 
 LARGE_OVER_EAGER, LARGE_OVER_COMPILE, SMALL_OVER_EAGER = 1.25, 1.15, 2.0  # least geometric means of f32
 

@@ -8,17 +8,17 @@ from typing import Any
 import torch
 
 from benchmarks.model_zoo.models import Inputs, Model, build
+from tuner.core import programs
 from tuner.core.errors import TunerError
-from tuner.programs.torch_models import baseline_names
-from tuner.programs.torch_models.baseline_calls import RUNTIMES, Call, Example, NotRun, made
-from tuner.programs.torch_models.baseline_names import EAGER, ONNXRUNTIME, OPENVINO
+from tuner.core.programs import EAGER, ONNXRUNTIME, OPENVINO
+from tuner.torch.baselines import RUNTIMES, Example, ModuleCall, NotRun, made
 
-Maker = Callable[[Model, "Setting"], Call]
+Maker = Callable[[Model, "Setting"], ModuleCall]
 TODAY, TUNER, TUNED = "tuner_whole", "tuner", "tuner_tuned"
 COMPILE = {  # name -> of the baseline
-    "compile": baseline_names.COMPILE,
-    "compile_freezing": baseline_names.FREEZING,
-    "compile_max_autotune": baseline_names.MAX_AUTOTUNE,
+    "compile": programs.COMPILE,
+    "compile_freezing": programs.FREEZING,
+    "compile_max_autotune": programs.MAX_AUTOTUNE,
 }
 
 
@@ -31,7 +31,7 @@ class Setting:
     budget_s: float  # of tuning, for each model; 0: no tuning
 
 
-def ways(model: Model, setting: Setting) -> dict[str, Call | NotRun]:
+def ways(model: Model, setting: Setting) -> dict[str, ModuleCall | NotRun]:
     """Returns a call of the model without arguments for each way, or why the way does not run it."""
     makers = {name: _by_baseline(name) for name in (EAGER, ONNXRUNTIME, OPENVINO)}
     makers |= {name: _by_baseline(baseline) for name, baseline in COMPILE.items()}
@@ -42,18 +42,18 @@ def ways(model: Model, setting: Setting) -> dict[str, Call | NotRun]:
 
 
 def _by_baseline(name: str) -> Maker:
-    def make(model: Model, setting: Setting) -> Call:
+    def make(model: Model, setting: Setting) -> ModuleCall:
         module, inputs = build(model, setting.dtype)
         return RUNTIMES[name](Example(module, inputs, {}), setting.threads)
 
     return make
 
 
-def _as_a_whole(model: Model, setting: Setting) -> Call:
+def _as_a_whole(model: Model, setting: Setting) -> ModuleCall:
     """The way of programs that cannot become groups: default kernels of matmuls, all else loops."""
     from benchmarks.model_times.whole_program import whole_program
-    from tuner.programs.torch_models.exported_module import export_module
-    from tuner.programs.torch_models.tensor_program import TensorProgram
+    from tuner.torch.export import export_module
+    from tuner.torch.program import TensorProgram
 
     module, inputs = build(model, setting.dtype)
     exported = export_module(module, inputs)
@@ -61,14 +61,14 @@ def _as_a_whole(model: Model, setting: Setting) -> Call:
     return lambda: program(*inputs)
 
 
-def _by_tuner(model: Model, setting: Setting) -> Call:
+def _by_tuner(model: Model, setting: Setting) -> ModuleCall:
     import tuner.torch
 
     module, inputs = build(model, setting.dtype)
     return _called(tuner.torch.compile(module, inputs, threads=setting.threads), inputs)
 
 
-def _by_tuning(model: Model, setting: Setting) -> Call:
+def _by_tuning(model: Model, setting: Setting) -> ModuleCall:
     import tuner.torch
 
     module, inputs = build(model, setting.dtype)
@@ -79,5 +79,5 @@ def _by_tuning(model: Model, setting: Setting) -> Call:
     return _called(tuned, inputs)
 
 
-def _called(program: Any, inputs: Inputs) -> Call:
+def _called(program: Any, inputs: Inputs) -> ModuleCall:
     return lambda: program(*inputs)

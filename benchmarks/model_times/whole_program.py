@@ -1,7 +1,7 @@
 """A program compiled as a whole: scripts of single matmuls, scalar loops for all else; no groups."""
 
 from benchmarks.program_compiler import compiler_of
-from tuner.core.target_name import TargetName
+from tuner.core.candidate import TargetName
 from tuner.programs.run.host_function import HostFunction
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.candidate import Candidate
-from tuner.space.expression import parse
+from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 
@@ -143,9 +143,9 @@ def _generated(kind: str, combinations: int) -> SearchSpace:
 
 def recorded_space(path: Path) -> tuple[SearchSpace, list[Candidate]]:
     """Returns the space of a recorded file, and its configurations."""
-    from tuner.space.recorded.file import (
-        open_recorded,
-    )  # not at the top: what the children import is measured
+    from tuner.space.recorded.recording import (
+        open_recorded,  # not at the top: what the children import is measured
+    )
 
     recorded = open_recorded(path).document
     names = recorded["tune_params"]

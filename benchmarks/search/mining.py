@@ -20,12 +20,10 @@ from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.search.feasible_set import recorded_space
 from tuner.analysis.constraint_mining import Observation, mine
 from tuner.core.errors import Failure, Stage
-from tuner.space.constraint_table import Rule, Truth
-from tuner.space.enumeration import cartesian_blocks, cartesian_sample
-from tuner.space.expression import parse
+from tuner.space.enumeration import Indices, cartesian_blocks, cartesian_sample
+from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
-from tuner.space.row_keys import Indices
-from tuner.space.search_space import SearchSpace
+from tuner.space.search_space import Rule, SearchSpace, Truth
 
 REFUSED = Failure(Stage.COMPILE, "configuration is not valid")
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.search.replay_space import ReplaySpace
-from tuner.samplers import make_sampler
+from tuner.search.samplers import make_sampler
 
 
 @dataclass(frozen=True, eq=False)

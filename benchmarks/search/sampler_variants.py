@@ -2,7 +2,7 @@
 
     python -m benchmarks.search.sampler_variants tpe tpe:density.GOOD_SHARE=0.25 local --spaces 200 --json
 
-A variant is a sampler, with ``:MODULE.CONSTANT=NUMBER`` for each constant of ``tuner.samplers`` that differs.
+A variant is a sampler, with ``:MODULE.CONSTANT=NUMBER`` for each constant of ``tuner.search`` that differs.
 The other variants are compared with the first one, space by space; the seed of a search is that of its space.
 """
 
@@ -24,7 +24,7 @@ from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.search.replay_run import replay
 from benchmarks.search.synthetic_space import synthetic_space
 from tuner.core.errors import UsageError
-from tuner.samplers import require_sampler
+from tuner.search.samplers import require_sampler
 
 Scores = npt.NDArray[np.float64]  # P by space
 
@@ -111,13 +111,13 @@ def _constant(given: str) -> tuple[str, str, float]:
         before = getattr(_module(module), name)
     except (ValueError, ImportError, AttributeError):
         raise argparse.ArgumentTypeError(
-            f"found {given!r}, allowed MODULE.CONSTANT=NUMBER of tuner.samplers"
+            f"found {given!r}, allowed MODULE.CONSTANT=NUMBER of tuner.search"
         ) from None
     return module, name, type(before)(value)
 
 
 def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"tuner.samplers.{name}")
+    return importlib.import_module(f"tuner.search.{name}")
 
 
 def _arguments() -> argparse.Namespace:

@@ -28,7 +28,7 @@ from benchmarks.search.tree_rivals import PREFIX as TREES_PREFIX
 from benchmarks.search.tree_rivals import RIVALS, replay_tree_rival
 from benchmarks.search.tree_rivals import is_installed as are_trees_installed
 from tuner.core.errors import UsageError
-from tuner.samplers import SAMPLERS, require_sampler
+from tuner.search.samplers import SAMPLERS, require_sampler
 
 STEPS = (25, 50, 100, 200)  # evaluations after which the share of the optimum is reported
 UNSEEDED = ("exhaustive",)

@@ -20,15 +20,13 @@ from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.search.ordering import rank_correlation
 from benchmarks.search.replay_run import replay
 from benchmarks.search.replay_space import ReplaySpace
-from tuner.core.chips import MAX_REGISTERS_PER_THREAD, WARP_THREADS, Chip, chip_of
+from tuner.core.gpu import MAX_REGISTERS_PER_THREAD, WARP_THREADS, Chip, chip_of
 from tuner.core.problem import Matmul
-from tuner.cost_model import gpu as gpu_cost
-from tuner.cost_model.gpu import LATENCY, GpuTiles
-from tuner.cost_model.memory_path import access_cycles, by_kind
-from tuner.cost_model.row_cost import Counts, KnobColumns, model_of
-from tuner.cost_model.seed_rows import SEEDS, seed_rows
+from tuner.search.cost_model import gpu
+from tuner.search.cost_model.configurations import SEEDS, Counts, KnobColumns, model_of, seed_rows
+from tuner.search.cost_model.gpu import LATENCY, GpuTiles, access_cycles, by_kind
 from tuner.space.recorded.reading import read_recorded
-from tuner.space.recorded.space import RecordedSpace
+from tuner.space.recorded.recording import RecordedSpace
 
 HUB_PROBLEM = Matmul(4096, 4096, 4096)
 TURING = Chip("sm_75", "", 65 << 10, max_threads=1024, max_blocks=16, max_barriers=16 * 16)  # Titan RTX
@@ -101,7 +99,7 @@ def _searched(file: Path, seeds: list[int], searches: int) -> dict[str, Any]:
 def hub_costs(columns: KnobColumns, chip: str, multiprocessors: int) -> Counts:
     """Returns the model's cycles of CLBlast's points."""
     limits = TURING if chip == TURING.name else chip_of(chip)
-    return gpu_cost.cycles(_clblast(columns, limits.capability), HUB_PROBLEM, limits, multiprocessors)
+    return gpu.cycles(_clblast(columns, limits.capability), HUB_PROBLEM, limits, multiprocessors)
 
 
 def _clblast(columns: KnobColumns, capability: int) -> GpuTiles:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from benchmarks.search.replay_space import ReplaySpace
 from tuner.core.errors import UsageError
-from tuner.space.expression import Expression, parse
+from tuner.space.expressions import Expression, parse
 from tuner.space.feasible_set import FeasibleSet, Matrix
 from tuner.space.search_space import Knob, SearchSpace
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from benchmarks.search.replay_run import ReplayedSearch
 from benchmarks.search.replay_space import ReplaySpace
-from tuner.samplers.expected_improvement import log_expected_improvement
+from tuner.search.surrogates import log_expected_improvement
 
 PREFIX = "scikit_learn:"
 START_ROWS = 10

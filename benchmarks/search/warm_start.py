@@ -17,19 +17,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks.results_file import add_report_options, emit, report
+from tuner.core.candidate import REPLAY, TargetName
+from tuner.core.requests import TIMED_SAMPLER, RunRequest
 from tuner.core.runs import SEED, FirstPoint, RunSettings
-from tuner.core.target_name import REPLAY, TargetName
-from tuner.cost_model.seed_rows import seed_rows
 from tuner.db.store import Store
+from tuner.search.cost_model.configurations import seed_rows
 from tuner.space.recorded.reading import read_recorded
-from tuner.space.recorded.space import RecordedSpace
-from tuner.tuning.events import Event, TrialDone
-from tuner.tuning.first_points import interleaved, planned
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.parts.real import real_composition
-from tuner.tuning.parts.recording import replay_settings
+from tuner.space.recorded.recording import RecordedSpace
+from tuner.targets.registry import real_composition
+from tuner.targets.replay import replay_settings
+from tuner.tuning.earlier_results import interleaved, planned
+from tuner.tuning.events import Event, Interruption, TrialDone
 from tuner.tuning.run import begin
-from tuner.tuning.run_request import TIMED_SAMPLER, RunRequest
 
 STARTS = ("warm", "seeded", "both", "cold")
 GOOD = 0.95  # of the optimum's speed, unless asked for

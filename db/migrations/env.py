@@ -1,4 +1,4 @@
-"""Alembic's entry point: migrates over the connection that ``tuner.db.revision`` passes."""
+"""Alembic's entry point: migrates over the connection that ``tuner.db.database`` passes."""
 
 from alembic import context
 

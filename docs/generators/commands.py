@@ -9,7 +9,7 @@ import click
 
 from docs.generators.markdown import fenced, table
 from tuner.cli import main
-from tuner.cli.help_text import EXAMPLE, NEXT_EXAMPLE
+from tuner.cli.main import EXAMPLE, NEXT_EXAMPLE, Commands
 
 MARKUP: Final = re.compile(r"[\[<*_`]")
 OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
@@ -21,12 +21,12 @@ def commands() -> str:
 
 
 def all_commands(
-    group: click.Group = main, names: tuple[str, ...] = ("tuner",)
+    group: Commands = main, names: tuple[str, ...] = ("tuner",)
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Yields each command with the words that name it, in the order of the names."""
     yield names, group
-    for name, command in sorted(group.commands.items()):
-        if isinstance(command, click.Group):
+    for name, command in sorted(group.all_commands().items()):
+        if isinstance(command, Commands):
             yield from all_commands(command, (*names, name))
         else:
             yield (*names, name), command

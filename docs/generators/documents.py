@@ -12,59 +12,59 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
 
 from docs.generators.markdown import as_markdown, table
-from tuner.bundle import archive, results
-from tuner.core.dataclass_json import FORM, WORDS, Form
-from tuner.core.pending_trial import PendingTrial
-from tuner.core.remote_results import MeasuringProvenance
-from tuner.library.dispatch import rule_file
+from tuner.core.remote_results import MeasuringProvenance, PendingTrial
+from tuner.core.serialization import FORM, WORDS, Form
+from tuner.library.bundle import archive
+from tuner.library.dispatch import rule
 from tuner.library.dispatch.rule import DispatchRule
-from tuner.regression import gate_file
-from tuner.regression.gate_file import GateEntry
-from tuner.scripts.header import MARK, ScriptProvenance
+from tuner.results.regression import gate
+from tuner.results.regression.gate import GateEntry
+from tuner.space.scripts.header import MARK, ScriptProvenance
 
 BUNDLE: Final = (
-    f'`{archive.MANIFEST}` in the zip: `format` "{archive.FORMAT}", `version` {archive.VERSION}, '
-    "`created`, `tuner`, `seed`, `check` and `trials`. The fields of a trial:"
+    f'`{archive.MANIFEST}` in the zip: `format` "{archive.BUNDLE_FORMAT}", '
+    f"`version` {archive.BUNDLE_VERSION}, `created`, `tuner`, `seed`, `check` and `trials`. The fields of a trial:"
 )
 RESULTS: Final = (
-    f'JSON lines. The first: `format` "{results.FORMAT}", `version` {results.VERSION} and `provenance`. '
-    f"Each further line has one of the keys {', '.join(f'`{kind}`' for kind in results.KINDS)}."
+    f'JSON lines. The first: `format` "{archive.RESULTS_FORMAT}", `version` {archive.RESULTS_VERSION} '
+    "and `provenance`. "
+    f"Each further line has one of the keys {', '.join(f'`{kind}`' for kind in archive.KINDS)}."
 )
 GATE: Final = (
-    f'`format` "{gate_file.FORMAT}", `version` {gate_file.VERSION}, `created`, `tuner` and `entries`. '
+    f'`format` "{gate.FORMAT}", `version` {gate.VERSION}, `created`, `tuner` and `entries`. '
     "The fields of an entry:"
 )
 RULE: Final = (
-    f"YAML of `tuner distill`: `format` {rule_file.FORMAT}, `version` {rule_file.VERSION}, `sha256` of the "
+    f"YAML of `tuner distill`: `format` {rule.FORMAT}, `version` {rule.VERSION}, `sha256` of the "
     "lines after it, then the fields of the rule:"
 )
 FILES: Final[tuple[tuple[str, str, tuple[type, ...]], ...]] = (  # title, about, dataclasses
     ("Header of an exported script", f"One line of JSON after `{MARK.strip()}`.", (ScriptProvenance,)),
     ("Bundle", BUNDLE, (PendingTrial,)),
-    ("Results of a bundle", RESULTS, (MeasuringProvenance, *results.KINDS.values())),
+    ("Results of a bundle", RESULTS, (MeasuringProvenance, *archive.KINDS.values())),
     ("Gate", GATE, (GateEntry,)),
     ("Rule file", RULE, (DispatchRule,)),
 )
 PRINTED: Final = (  # command -> the function that makes its document
-    ("tune", "tuner.output.json_documents:tune_document"),
-    ("tune FILE", "tuner.cli.program_documents:program_document"),
-    ("tune --shapes FILE", "tuner.output.group_result:group_document"),
-    ("tune --on CLASSES", "tuner.cli.commands.tune_on:several_document"),
-    ("history", "tuner.output.json_documents:listed_documents"),
-    ("show", "tuner.output.json_documents:trial_document"),
-    ("show run:ID", "tuner.output.json_documents:run_document"),
-    ("show group:ID", "tuner.output.stored_program:shown_group_document"),
-    ("runs", "tuner.output.json_documents:listed_run_document"),
-    ("diff", "tuner.output.trial_difference:difference_document"),
+    ("tune", "tuner.results.output.json_documents:tune_document"),
+    ("tune FILE", "tuner.cli.commands.run:program_document"),
+    ("tune --shapes FILE", "tuner.results.output.program_tables:group_document"),
+    ("tune --on CLASSES", "tuner.cli.commands.tune:several_document"),
+    ("history", "tuner.results.output.json_documents:listed_documents"),
+    ("show", "tuner.results.output.json_documents:trial_document"),
+    ("show run:ID", "tuner.results.output.json_documents:run_document"),
+    ("show group:ID", "tuner.results.output.program_tables:shown_group_document"),
+    ("runs", "tuner.results.output.json_documents:listed_run_document"),
+    ("diff", "tuner.results.differences:difference_document"),
     ("space", "tuner.cli.commands.catalogue:_space_document"),
     ("strategies", "tuner.cli.commands.catalogue:_strategy_document"),
-    ("explain", "tuner.output.explanation:explain_document"),
-    ("check", "tuner.cli.script_check:check_document"),
+    ("explain", "tuner.results.explanations:explain_document"),
+    ("check", "tuner.cli.commands.check:check_document"),
     ("portfolio", "tuner.cli.commands.portfolio:portfolio_document"),
-    ("gate", "tuner.cli.gate_summary:gate_document"),
-    ("run", "tuner.cli.program_documents:run_document"),
+    ("gate", "tuner.cli.commands.gate:gate_document"),
+    ("run", "tuner.cli.commands.run:run_document"),
     ("ptx run", "tuner.cli.commands.ptx:_document"),
-    ("fleet status", "tuner.cli.fleet_tables:status_document"),
+    ("fleet status", "tuner.fleet.commands.status:status_document"),
 )
 COMMENT: Final = re.compile(r"^    (\w+): .*?  # (.*)$", re.MULTILINE)
 

@@ -5,18 +5,18 @@ from typing import Final
 
 import tuner
 from docs.generators.markdown import fenced
-from tuner.analysis.many_shapes.regret import Regret
+from tuner.analysis.portfolio import Regret
 from tuner.core.problem import Problem
 from tuner.core.runs import StoredTrial
-from tuner.library.dispatch.chosen import Chosen, Misses
-from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
-from tuner.library.dispatch.group_portfolio import GroupPortfolio
+from tuner.library.dispatch.matmul import DispatchedMatmul
+from tuner.library.dispatch.portfolio import GroupPortfolio
+from tuner.library.dispatch.resolver import Chosen, Misses
 from tuner.programs.run.captured_graph import ProgramGraph
 from tuner.programs.run.device_function import DeviceFunction
-from tuner.programs.run.grouped_function import GroupedFunction
+from tuner.programs.run.fused_program import GroupedFunction
 from tuner.programs.run.host_function import HostFunction
-from tuner.run_history.trials import Trials
-from tuner.targets.cpu.callable import CpuCallable
+from tuner.results.past_runs import Trials
+from tuner.targets.cpu.callables import CpuCallable
 from tuner.tuning.tuned_run import TunedRun
 
 RETURNED: Final[tuple[type, ...]] = (

@@ -1,16 +1,15 @@
 """The transform ops of the dialect ``tuner``: attributes, failures, and IR before and after.
 
-All of it stands in the docstrings of an op's module and class; ``tests/mlir/ops/test_documented_ir.py`` runs
+All of it stands in the docstring of an op's class; ``tests/mlir/ops/test_documented_ir.py`` runs
 each op and compares the IR.
 """
 
 import inspect
 import re
-import sys
 from typing import Any, Final
 
 from docs.generators.markdown import as_markdown, fenced
-from tuner.mlir.ops import OPS
+from tuner.mlir.transform import OPS
 
 INDENTED: Final = re.compile(r"(?:^(?: {2,}.*)?\n)+", re.MULTILINE)
 OP: Final = re.compile(r'\A"?``tuner\.\w+``: ')
@@ -22,14 +21,11 @@ def transform_ops() -> str:
 
 
 def _section(op: Any) -> str:
-    module = sys.modules[op.__module__]
-    title, _, about = inspect.cleandoc(module.__doc__ or "").partition("\n")
-    own = inspect.cleandoc(op.__doc__ or "")
+    title, _, about = inspect.cleandoc(op.__doc__ or "").partition("\n")
     summary = OP.sub("", title)
     parts = (
         f"## {op.OPERATION_NAME}\n",
         as_markdown(summary[0].upper() + summary[1:]) + "\n",
-        as_markdown(own) + "\n",
         documented_blocks(about.strip("\n")),
     )
     return "\n".join(parts)

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from tests.trials import measurement, trial
-from tuner.analysis.ablation import Ablation, TooFew, ablate
+from tuner.analysis.importance import Ablation, TooFew, ablate
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import Failure, Stage
-from tuner.core.record import Measurement, Record
+from tuner.core.records import Measurement, Record
 from tuner.core.runs import StoredTrial
 
 WRONG = Failure(Stage.VERIFY, "wrong")

@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 
 from tests.trials import measurement
-from tuner.analysis.alignment import sensitivity_text
+from tuner.analysis.ratios import sensitivity_text
 from tuner.core.problem import Matmul, Problem
-from tuner.core.record import Measurement, OffsetTime
+from tuner.core.records import Measurement, OffsetTime
 
 MS = 1e-3
 

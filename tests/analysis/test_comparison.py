@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.analysis.comparison import Comparable, NotComparable, comparison, paired_comparison
-from tuner.core.record import Measurement
+from tuner.analysis.ratios import Comparable, NotComparable, comparison, paired_comparison
+from tuner.core.records import Measurement
 from tuner.core.round_quality import LEAST_SAMPLES, Evidence
 from tuner.runtime.timing import summarize
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from tests.trials import measurement, trial
-from tuner.analysis.compromise import best_compromise
+from tuner.analysis.ratios import best_compromise
 from tuner.core.errors import Failure, Stage
 from tuner.core.runs import StoredTrial
 

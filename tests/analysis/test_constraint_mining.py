@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tuner.analysis.constraint_mining import Observation, mine
 from tuner.core.candidate import Value
 from tuner.core.errors import Failure, Stage
-from tuner.space.expression import parse
+from tuner.space.expressions import parse
 
 KNOBS: dict[str, tuple[Value, ...]] = {
     "tile_m": (4, 8, 16, 32),

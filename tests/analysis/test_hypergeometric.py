@@ -2,7 +2,7 @@ from math import comb, exp
 
 import pytest
 
-from tuner.analysis.hypergeometric import log_chance_of_one_kind
+from tuner.analysis.constraint_mining import log_chance_of_one_kind
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import itertools
 
-from tuner.analysis.paired_ratio import median_interval, paired_ratio
-from tuner.core.median_interval import MedianInterval
+from tuner.analysis.ratios import median_interval, paired_ratio
+from tuner.core.records import MedianInterval
 
 
 def test_the_interval_encloses_the_median_of_the_distribution_in_95_of_100_cases() -> None:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tuner.analysis.paired_slowdown import (
+from tuner.analysis.slowdown import (
     LEAST_SESSIONS,
     Finding,
     InterleavedSession,

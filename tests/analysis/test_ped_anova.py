@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.analysis.ped_anova import importances
+from tuner.analysis.importance import importances
 from tuner.core.candidate import Value
 
 POINTS: list[dict[str, Value]] = [

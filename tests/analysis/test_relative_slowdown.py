@@ -1,15 +1,17 @@
 import numpy as np
 import pytest
 
-from tuner.analysis.paired_slowdown import Finding, SlowdownLimits, finding_of
-from tuner.analysis.relative_slowdown import (
+from tuner.analysis.slowdown import (
     LIBRARY,
     RECORDED_TIME,
     REFERENCE_KERNEL,
+    Finding,
     RoundTimes,
+    SlowdownLimits,
+    finding_of,
     relative_slowdown,
 )
-from tuner.core.recorded_round import RecordedRound
+from tuner.core.candidate import RecordedRound
 
 RECORDED = RecordedRound(kernel_s=1e-3, noise=0.01, library_s=2e-3, panel_product_s=5e-4)
 SESSIONS, ROUNDS = 6, 40

@@ -4,10 +4,10 @@ from collections.abc import Callable
 import pytest
 
 from tests.trials import measurement, trial
-from tuner.analysis.run_difference import differences
 from tuner.core.errors import Failure, Stage
-from tuner.core.record import Verdict
+from tuner.core.records import Verdict
 from tuner.core.runs import StoredTrial
+from tuner.results.differences import differences
 
 FIRST = (trial(0, measurement(1.0)), trial(1, Failure(Stage.RUN, "no")), trial(2, measurement(2.0)))
 

@@ -4,7 +4,7 @@ import pytest
 from tests.trials import measurement, trial
 from tuner.analysis.selected_result import half_width, select_result, timed
 from tuner.core.errors import Failure, Stage
-from tuner.core.record import Measurement
+from tuner.core.records import Measurement
 from tuner.runtime.timing import summarize
 
 FAILED = Failure(Stage.COMPILE, "no")

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.trials import measurement
 from tuner.analysis.slowdown import slowdown
-from tuner.core.record import Measurement
+from tuner.core.records import Measurement
 from tuner.runtime.timing import summarize
 
 

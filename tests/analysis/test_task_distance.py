@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tuning.fakes import MACHINE
-from tuner.analysis.task_distance import (
+from tuner.analysis.warm_start import (
     OTHER_KIND,
     SAME_KIND,
     TuningTask,
@@ -13,7 +13,7 @@ from tuner.analysis.task_distance import (
     machine_distance,
     nearest_first,
 )
-from tuner.core.chips import CHIPS
+from tuner.core.gpu import CHIPS
 from tuner.core.machine import Machine, gpu_machine
 from tuner.core.problem import Matmul, Problem
 

@@ -1,6 +1,5 @@
 from tests.tuning.fakes import MACHINE
-from tuner.analysis.task_distance import TuningTask
-from tuner.analysis.warm_start import POINTS, TASKS, Known, warm_points
+from tuner.analysis.warm_start import POINTS, TASKS, Known, TuningTask, warm_points
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul, Problem
 from tuner.core.runs import WARM_START

@@ -4,7 +4,7 @@ from benchmarks.history_rows import SHAPES, TRIALS_PER_RUN, write_history
 from tuner.core.runs import TaskQuery, TrialQuery
 from tuner.db.database import Database
 from tuner.db.store import Store
-from tuner.run_history.past_runs import past_trials
+from tuner.results.past_runs import past_trials
 
 TRIALS = 60 * TRIALS_PER_RUN
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.slowed_code import slowed
+from tuner.core.interfaces import Artifact, Effort, Partition, Script
 from tuner.core.problem import Matmul
-from tuner.core.target import Artifact, Effort, Partition, Script
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import stress
-from tuner.workers.started_processes import state_of
+from tuner.runtime.workers.processes import state_of
 
 WAITS = "import sys; print('up', flush=True); sys.stdin.read()"
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.bundle.values import NOW, pending, program
-from tuner.bundle import archive
-from tuner.bundle.archive import pack, read_bundle
 from tuner.core.errors import UsageError
+from tuner.library.bundle import archive
+from tuner.library.bundle.archive import pack, read_bundle
 
 MIB = 1 << 20
 TRIALS = (

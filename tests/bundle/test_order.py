@@ -5,13 +5,13 @@ import re
 import pytest
 
 from tests.bundle.values import PROBLEM, pending, program
-from tuner.bundle import predicted_order
-from tuner.bundle.predicted_order import predicted_first
-from tuner.bundle.static_ranking import best_first, deciding_facts, promise
-from tuner.core.kernel_program import KernelProgram
-from tuner.core.pending_trial import PendingTrial
+from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import Matmul, Problem
-from tuner.targets.gpu.machine_code.prediction import PredictedCycles
+from tuner.core.remote_results import PendingTrial
+from tuner.library.bundle import exchange
+from tuner.library.bundle.archive import best_first, deciding_facts, promise
+from tuner.library.bundle.exchange import predicted_first
+from tuner.targets.gpu.cycle_model import PredictedCycles
 
 LARGE = Matmul(4096, 4096, 4096)
 SLOW = "(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ..."
@@ -73,7 +73,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[KernelProgram]:
         seen.append(program)
         return PredictedCycles(100.0 - len(seen), None)
 
-    monkeypatch.setattr(predicted_order, "predicted", cheaper)
+    monkeypatch.setattr(exchange, "predicted", cheaper)
     return seen
 
 

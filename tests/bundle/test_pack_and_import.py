@@ -5,13 +5,12 @@ import pytest
 
 from tests.bundle.values import PROVENANCE, program, result, timed
 from tests.db.test_pending import add, run_of
-from tuner.bundle.archive import read_bundle
-from tuner.bundle.pack_and_import import choose_pending, import_file, packed, passing_bundle
-from tuner.bundle.results import ResultsFile
 from tuner.core.errors import TunerError
 from tuner.core.problem import Matmul
 from tuner.core.runs import Imported, TrialQuery
 from tuner.db.store import Store
+from tuner.library.bundle.archive import ResultsFile, read_bundle
+from tuner.library.bundle.exchange import choose_pending, import_file, packed, passing_bundle
 
 ANY = TrialQuery(sort="number")
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.bundle.values import PROVENANCE, RESULTS, pending, result, timed
-from tuner.bundle.results import Line, ResultsFile, read_results
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
+from tuner.library.bundle.archive import Line, ResultsFile, read_results
 
 
 @pytest.fixture

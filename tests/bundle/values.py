@@ -5,11 +5,10 @@ import hashlib
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
-from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch, Resources
+from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, Resources
 from tuner.core.machine import Machine
-from tuner.core.pending_trial import Origin, PendingTrial
 from tuner.core.problem import Matmul, Problem
-from tuner.core.record import Measurement, Verdict
+from tuner.core.records import Measurement, Verdict
 from tuner.core.remote_results import (
     PTX,
     BaselineTime,
@@ -17,6 +16,8 @@ from tuner.core.remote_results import (
     MeasuredTrial,
     MeasuringProvenance,
     NoiseFloor,
+    Origin,
+    PendingTrial,
     RemoteResults,
 )
 from tuner.core.runs import Baseline

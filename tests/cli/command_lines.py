@@ -22,6 +22,7 @@ import click
 from tests.cli.conftest import Tuner
 from tests.tuning import fakes
 from tuner.cli import main
+from tuner.cli.main import Commands
 
 LEFT_OUT = {"dashboard", "verify-resume", "measure", "demo"}
 OPTION_SHARE = 0.2  # of the options of a command that a line has
@@ -64,12 +65,12 @@ FITTING = {
 FITTING_SHARE = 0.7
 
 
-def leaves(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def leaves(group: Commands, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Yields the commands that do something, with their names."""
-    for name, command in group.commands.items():
+    for name, command in group.all_commands().items():
         if name in LEFT_OUT:
             continue
-        if isinstance(command, click.Group):
+        if isinstance(command, Commands):
             yield from leaves(command, (*path, name))
         else:
             yield (*path, name), command

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from tests.tuning import fakes
 from tuner.cli import main
-from tuner.run_history import which_database
-from tuner.tuning.composition import Composition
+from tuner.results import database_name
+from tuner.targets.backends import Composition
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Tuner:
     def __call__(self, *options: str, stdin: str = "") -> Done:
         environment = {"TUNER_DB": self.url}  # "": the user's own database, which may be missing
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(which_database, "default_file", lambda: self.database)
+            patch.setattr(database_name, "default_file", lambda: self.database)
             done = CliRunner().invoke(main, options, obj=self.composition, env=environment, input=stdin)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception

@@ -5,7 +5,7 @@ import tempfile
 
 from tests.tuning import fakes
 from tuner.cli import main
-from tuner.workers.protocol import Factory
+from tuner.runtime.workers.protocol import Factory
 
 if __name__ == "__main__":
     seconds = float(sys.argv.pop(1))

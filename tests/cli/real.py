@@ -7,12 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.tuning import fakes
-from tuner.core.target import Effort
+from tuner.core.interfaces import Effort
+from tuner.targets.backends import Composition
+from tuner.targets.registry import KINDS, real_composition
 from tuner.tuning import run_steps
-from tuner.tuning.composition import Composition
-from tuner.tuning.parts.kinds import KINDS
-from tuner.tuning.parts.real import real_composition
-from tuner.tuning.remeasurement import remeasure_top_trials
+from tuner.tuning.run_steps import remeasure_top_trials
 
 BRIEF = Effort(budget_s=0.02, min_samples=5, max_samples=20)  # no test here asks how sure its times are
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.tuning import fakes
-from tuner.tuning.parts import strategy_space
+from tuner.targets import children
 
 SPACE = """
 strategies:
@@ -27,7 +27,7 @@ LONG = "9" * 5000
 @pytest.fixture
 def tuner(tuner: Tuner) -> Tuner:
     """Reads the search space for real."""
-    tuner.composition = fakes.composition(plan=strategy_space.plan, bind=strategy_space.bind)
+    tuner.composition = fakes.composition(plan=children.plan, bind=children.bind)
     return tuner
 
 

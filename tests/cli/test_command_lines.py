@@ -20,14 +20,14 @@ def test_every_command_line_ends_in_a_result_or_one_clear_line() -> None:
 def test_the_lines_of_a_seed_are_always_the_same_and_name_every_command_but_those_left_out() -> None:
     lines, again = (tuple(itertools.islice(command_lines.command_lines(7), 100)) for _ in range(2))
     assert lines == again
-    assert {options[0] for options in lines} == set(main.commands) - command_lines.LEFT_OUT
+    assert {options[0] for options in lines} == set(main.all_commands()) - command_lines.LEFT_OUT
 
 
 def test_a_line_that_ends_in_a_defect_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tuner = Tuner(tmp_path / "results.db", fakes.composition())
     assert command_lines.complaint(("history",), tuner) == ""
     assert command_lines.complaint(("history", "--status", "odd"), tuner) == ""
-    monkeypatch.setattr("tuner.run_history.past_runs.past_trials", lambda *_: 1 / 0)
+    monkeypatch.setattr("tuner.results.past_runs.past_trials", lambda *_: 1 / 0)
     assert "defect: ZeroDivisionError" in command_lines.complaint(("history",), tuner)
 
 

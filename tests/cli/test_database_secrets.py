@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 
 from tests.cli.conftest import Tuner
 from tests.core.test_address_secrets import ENCODED, FORMS, SECRET
 from tests.db.conftest import empty_schema
 from tuner.cli import main
+from tuner.cli.main import Commands
 
 # Words with which a command comes as far as its database.
 WORDS = {
@@ -35,10 +35,10 @@ WORDS = {
 SERVES = {"dashboard"}
 
 
-def commands(group: click.Group, *options: str) -> Iterator[tuple[str, ...]]:
+def commands(group: Commands, *options: str) -> Iterator[tuple[str, ...]]:
     """Yields the command lines of all commands that take --db."""
-    for name, command in group.commands.items():
-        if isinstance(command, click.Group):
+    for name, command in group.all_commands().items():
+        if isinstance(command, Commands):
             yield from commands(command, *options, name)
         elif name not in SERVES and any(each.name == "database" for each in command.params):
             yield (*options, name, *WORDS.get(name, ()))

@@ -22,22 +22,20 @@ from tests.forwarding import ForwardingTarget
 from tests.programs.test_tuning import Programs
 from tests.tuning import fakes
 from tuner.core.errors import CandidateError, Stage, TunerError
-from tuner.core.host_conditions import HostConditions
-from tuner.core.machine import Roofline
+from tuner.core.interfaces import FINAL_EFFORT, AbstractBaselineSource, Effort, LoadedLibrary
+from tuner.core.machine import HostConditions, Roofline
 from tuner.core.problem import Matmul, Problem
-from tuner.core.record import Measurement
+from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
-from tuner.core.target import AbstractBaselineSource, Effort, LoadedLibrary
-from tuner.db import store as db_store
-from tuner.programs.gain import TimedPair
-from tuner.programs.group_tuning import child_group_parts
+from tuner.db import store
+from tuner.programs.fusion_schedules import TunableGroups
 from tuner.programs.request import ProgramRequest
-from tuner.programs.tunable_groups import TunableGroups
+from tuner.programs.speedup import TimedPair
+from tuner.programs.tuning import child_group_parts
 from tuner.runtime import timing
-from tuner.tuning.composition import Composition
-from tuner.tuning.remeasurement import FINAL_EFFORT
-from tuner.tuning.target_kind import ProgramSupport
-from tuner.workers.local_bench import LocalBench
+from tuner.runtime.workers.runner import LocalBench
+from tuner.targets.backends import Composition
+from tuner.targets.interface import ProgramSupport
 
 Factor = Callable[[int], float]  # of the n-th sample of a round
 QUIET_HOST = HostConditions(0.1, 0.0, 0.0, 0.0, 0.0, 1e-3, 0.0)
@@ -243,7 +241,7 @@ class Disturbed:
         )
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("tuner.programs.tuning.child_process_parts", lambda: programs.parts)
-            patch.setattr("tuner.programs.group_tuning.child_group_parts", lambda: no_groups)
+            patch.setattr("tuner.programs.tuning.child_group_parts", lambda: no_groups)
             return _all(tuner("tune", str(folder / "program.mlir"), "--trials", "6"))
 
     def gate(self) -> str:
@@ -310,7 +308,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
             asked[0] += 1
             return datetime.datetime.now(datetime.UTC) + asked[0] % 2 * disturbance.clock_steps
 
-        patch.setattr(db_store, "_now", stepped)
+        patch.setattr(store, "_now", stepped)
         tuned = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
     return Disturbed(disturbance, tuner, tuned)
 

@@ -24,23 +24,22 @@ from tests.tuning import fakes
 from tests.tuning.many_shapes.test_group_run import limits, members
 from tuner.cli import main
 from tuner.core.candidate import Candidate
-from tuner.core.program_result import ProgramBaseline, ProgramResult
+from tuner.core.interfaces import Script
+from tuner.core.programs import ProgramBaseline, ProgramResult, ProgramTimes
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.runs import TrialQuery
-from tuner.core.target import Script
 from tuner.db.store import Store
-from tuner.library.c import c_text
-from tuner.library.dispatch.space_of_problems import SpaceOfProblems
+from tuner.library.c import writer
+from tuner.library.dispatch.rule import SpaceOfProblems
 from tuner.library.entries import entry_of
-from tuner.library.library_document import document_of, header
+from tuner.library.library import document_of, header
 from tuner.mlir.fingerprint import PACKAGE
 from tuner.programs.request import ProgramReport
-from tuner.programs.times import ProgramTimes
-from tuner.run_history.best_trials import best_results
-from tuner.run_history.trials import Trials
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.many_shapes.group_run import begin_group
-from tuner.tuning.target_kind import ProgramSupport, TargetStatus
+from tuner.results.best_trials import best_results
+from tuner.results.past_runs import Trials
+from tuner.targets.interface import ProgramSupport, TargetStatus
+from tuner.tuning.campaign import begin_group
+from tuner.tuning.events import Interruption
 
 TIMES = {
     "median_s",
@@ -81,56 +80,48 @@ NO_TIMES = {
 }
 # Module -> why a time is divided by another one there, although the module does not decide what may be said.
 DIVISIONS: Mapping[str, str] = {
-    "analysis/ablation.py": "a slowdown with interval and p-value, under the badge of its run",
-    "analysis/alignment.py": "said beyond the noise of the run alone",
-    "analysis/comparison.py": "decides",
-    "analysis/compromise.py": "chooses a candidate; what is printed is compared anew",
-    "analysis/many_shapes/regret.py": "chooses a portfolio; printed with the reliability of each problem",
-    "analysis/relative_slowdown.py": "the time that a session is expected to have",
+    "analysis/importance.py": "a slowdown with interval and p-value, under the badge of its run",
+    "analysis/ratios.py": "decides; said beyond the noise of the run alone",
+    "analysis/portfolio.py": "chooses a portfolio; printed with the reliability of each problem",
+    "analysis/slowdown.py": "the time that a session is expected to have; the bootstrap that comparison asks",
     "analysis/selected_result.py": "width of an interval",
-    "analysis/slowdown.py": "the bootstrap that comparison asks",
     "core/machine.py": "share of a roofline, printed of reliable times alone",
     "core/round_quality.py": "decides",
     "core/runs.py": "share of a run's seconds without work",
     "db/merge.py": "width of an interval",
-    "fleet/queue_meter.py": "load of a processor",
+    "fleet/noise_check.py": "load of a processor",
     "fleet/status.py": "idle share of a node",
-    "output/group_result.py": "share of a group's time, where all of its times are reliable",
-    "output/progress.py": "share of a budget",
-    "output/report/card.py": "lengths of bars, drawn of reliable times alone",
-    "output/report/roofline.py": "flop per byte",
-    "programs/explained_groups.py": "shares, of reliable times alone",
-    "programs/times.py": "how many kernels run at a time",
-    "runtime/cpu/host_watch.py": "load of a processor",
-    "runtime/cpu/usable_processors.py": "load of a processor",
-    "workers/limits.py": "number of samples of a time limit",
+    "results/output/program_tables.py": "shares, of reliable times alone",
+    "results/output/progress.py": "share of a budget",
+    "results/report/run_section.py": "lengths of bars, drawn of reliable times alone",
+    "results/report/run_plots.py": "flop per byte",
+    "programs/fusion_compiler.py": "shares, of reliable times alone",
+    "core/programs.py": "how many kernels run at a time",
+    "runtime/cpu/timing_conditions.py": "load of a processor",
+    "runtime/cpu/host.py": "load of a processor",
+    "runtime/workers/protocol.py": "number of samples of a time limit",
 }
 # Module or template -> what it writes in percent, or as a multiple.
 PERCENTAGES: Mapping[str, str] = {
-    "analysis/alignment.py": "said beyond the noise of the run alone",
-    "analysis/comparison.py": "decides",
-    "bundle/static_ranking.py": "occupancy",
+    "analysis/ratios.py": "said beyond the noise of the run alone; decides",
+    "library/bundle/archive.py": "occupancy",
     "cli/commands/ptx.py": "wavefronts",
-    "cli/commands/tune_on.py": "slowdowns that comparison allows",
-    "cli/fleet_tables.py": "load of a processor; a check's own interval",
-    "cli/gate_summary.py": "interval and noise, next to the reliability",
+    "cli/commands/tune.py": "slowdowns that comparison allows",
+    "fleet/commands/status.py": "load of a processor; a check's own interval",
+    "cli/commands/gate.py": "interval and noise, next to the reliability",
     "core/round_quality.py": "decides",
     "library/dispatch/first_use.py": "the gain that is asked for",
-    "output/ablation.py": "gains under the badge of their run",
-    "output/group_result.py": "share of a group's time, where all of its times are reliable",
-    "output/program_groups.py": "shares, of reliable times alone",
-    "output/progress.py": "the noise floor",
-    "output/report/badge.py": "the noise floor",
-    "output/report/group_section.py": "next to the reliability, none of unreliable times",
-    "output/report/importance.py": "gains, of trusted runs alone",
-    "output/report/portfolio_curve.py": "not drawn of unreliable times",
-    "output/report/program_section.py": "shares, of reliable times alone",
-    "output/report/templates/knobs.html": "of trusted runs alone",
-    "output/report/templates/roofline.html": "a share that comparison's evidence allows",
-    "output/report/time_map.py": "next to the reliability, none of unreliable times",
-    "output/result.py": "noise floor, idle share; share of the roofline of reliable times",
-    "output/tables.py": "occupancy; the noise floor",
-    "run_history/why_not_best.py": "the noise floor",
+    "results/explanations.py": "gains under the badge of their run",
+    "results/output/program_tables.py": "shares, of reliable times alone",
+    "results/output/progress.py": "the noise floor",
+    "results/report/content.py": "the noise floor",
+    "results/report/campaign_section.py": "next to the reliability, none of unreliable times",
+    "results/report/run_plots.py": "gains, of trusted runs alone",
+    "results/report/templates/knobs.html": "of trusted runs alone",
+    "results/report/templates/roofline.html": "a share that comparison's evidence allows",
+    "results/output/run_result.py": "noise floor, idle share; share of the roofline of reliable times",
+    "results/output/tables.py": "occupancy; the noise floor",
+    "results/best_trials.py": "the noise floor",
     "targets/gpu/evaluator.py": "the error of a peak",
     "targets/gpu/simulator.py": "wavefronts",
 }
@@ -295,7 +286,7 @@ TEXTS: Mapping[str, Callable[[Disturbed], str]] = {
     "tune": lambda run: run.tuned.out + run.tuned.err,
     "check": lambda run: run.tuner("check", str(run.script)).out,
     "gate": lambda run: _gate(run).out,
-    "C header": lambda run: ", ".join(c_text.times(_entry(run))),
+    "C header": lambda run: ", ".join(writer.times(_entry(run))),
     "library": lambda run: header(document_of((_entry(run),), (None,)), "library.mlir", "MLIR 23"),
     "repr": lambda run: repr(_trials(run)[0]),
     "to_frame": lambda run: str([row["reliability"] for row in _trials(run).rows()]),

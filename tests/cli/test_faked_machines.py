@@ -16,29 +16,27 @@ import pytest
 from tests.cli.conftest import Tuner
 from tests.runtime.cpu.faked_machines import FAKED, FakedMachine, fake
 from tests.tuning import fakes
-from tuner.analysis.paired_slowdown import SlowdownLimits
-from tuner.core.bench import AbstractBench
+from tuner.analysis.slowdown import SlowdownLimits
 from tuner.core.errors import UsageError
-from tuner.core.instruction_sets import instruction_sets_of, missing_on
+from tuner.core.interfaces import AbstractBench, AbstractCompiler, AbstractEvaluator, Artifact, Effort, Script
 from tuner.core.machine import Roofline
 from tuner.core.problem import Matmul, Problem
-from tuner.core.record import Measurement, Verdict
-from tuner.core.target import AbstractCompiler, AbstractEvaluator, Artifact, Effort, Script
+from tuner.core.processors import instruction_sets_of, missing_on
+from tuner.core.records import Measurement, Verdict
 from tuner.db.store import Store
-from tuner.mlir.cpu.needed_instructions import instructions_needed
-from tuner.regression.gate import GateStatus, check_entry, recorded_entry
-from tuner.run_history.best_known import best_here
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.scripts.header import ScriptProvenance, read_provenance
+from tuner.mlir.cpu.llvm_modules import instructions_needed
+from tuner.results.best_trials import best_here
+from tuner.results.regression.gate import GateStatus, check_entry, recorded_entry
+from tuner.runtime.cpu.host import describe_machine
+from tuner.runtime.workers.runner import BenchOrder, LocalBench
+from tuner.space.scripts.header import ScriptProvenance, read_provenance
+from tuner.targets.backends import Composition
 from tuner.targets.cpu import evaluator
-from tuner.targets.cpu.callable import CpuCallable
+from tuner.targets.cpu.callables import CpuCallable
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
-from tuner.tuning.composition import Composition
-from tuner.tuning.outcome_source import BenchSettings
-from tuner.tuning.parts.cpu import KIND, host_machine
-from tuner.workers.in_flight import BenchOrder
-from tuner.workers.local_bench import LocalBench
+from tuner.targets.cpu.target import KIND, host_machine
+from tuner.targets.interface import BenchSettings
 
 pytestmark = pytest.mark.mlir
 

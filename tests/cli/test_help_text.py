@@ -1,18 +1,16 @@
 from collections.abc import Iterator
 
-import click
 import pytest
 from click.testing import CliRunner
 
 from tuner.cli import main
-from tuner.cli.help_text import example_lines
-from tuner.cli.main import HELP_COLUMNS
+from tuner.cli.main import HELP_COLUMNS, Commands, example_lines
 
 
-def _text(group: click.Group = main, names: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def _text(group: Commands = main, names: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     yield names
-    for name, command in group.commands.items():
-        yield from _text(command, (*names, name)) if isinstance(command, click.Group) else ((*names, name),)
+    for name, command in group.all_commands().items():
+        yield from _text(command, (*names, name)) if isinstance(command, Commands) else ((*names, name),)
 
 
 def help_of(options: tuple[str, ...]) -> str:

@@ -12,9 +12,9 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.tuning import fakes
-from tuner.core.printable import CONTROLS
+from tuner.core.serialization import CONTROLS
 from tuner.db.columns import plain
-from tuner.scripts.header import MARK, read_provenance
+from tuner.space.scripts.header import MARK, read_provenance
 
 HOSTILE = (
     "\x1b[31mred\x1b[0m\x1b]0;title\x07\x00",

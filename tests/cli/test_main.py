@@ -7,8 +7,8 @@ from click.testing import CliRunner, Result
 from tuner.cli import main
 from tuner.cli.main import Commands
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.version import __version__
 from tuner.mlir.cpu.pipeline import cpu_compiler
+from tuner.version import __version__
 
 COMMANDS = [
     *(
@@ -54,7 +54,7 @@ def raising(error: BaseException) -> Result:
 
 
 def test_every_command_of_the_contract_is_there() -> None:
-    assert set(main.commands) == set(COMMANDS)
+    assert set(main.all_commands()) == set(COMMANDS)
 
 
 @pytest.mark.parametrize("options", LEAVES)

@@ -14,11 +14,10 @@ from tests.output.report.large_database import write_large_database
 from tests.output.report.values import best_of, many, report, reported
 from tests.trials import measurement, run, trial
 from tests.tuning import fakes
-from tuner.core.candidate import Candidate
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.runs import Baseline
-from tuner.core.target_name import TargetName
-from tuner.output.report.page import page_html
+from tuner.results.report.page import page_html
 
 pytestmark = [
     pytest.mark.browser,

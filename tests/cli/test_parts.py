@@ -12,15 +12,14 @@ from typing import Any
 
 import pytest
 
-from tuner.cli.local_server import HOST, listening, serve
+from tuner.cli.commands.report import HOST, listening, serve
+from tuner.cli.commands.run import run_document
 from tuner.cli.options import parse_candidate, parse_share
-from tuner.cli.program_documents import run_document
-from tuner.core.candidate import Candidate
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
-from tuner.core.target_name import TargetName
+from tuner.core.programs import KernelTime, ProgramTimes
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
-from tuner.programs.times import KernelTime, ProgramTimes
 
 
 @pytest.mark.parametrize(("text", "share"), [("5%", 0.05), ("0.05", 0.05), ("0%", 0.0), ("150%", 1.5)])

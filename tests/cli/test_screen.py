@@ -15,9 +15,9 @@ import pytest
 from tests.cli.conftest import Tuner
 from tests.tuning import fakes
 from tuner.cli import main
-from tuner.cli.screen import USUAL_COLUMNS, screen_columns
+from tuner.cli.main import USUAL_COLUMNS, screen_columns
 from tuner.programs.request import ProgramReport
-from tuner.tuning.parts.real import real_composition
+from tuner.targets.registry import real_composition
 
 COLUMNS = 80
 ASKED = (

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from tuner.cli.signals import ended_by_signals
-from tuner.tuning.interruption import Interruption
+from tuner.cli.session import ended_by_signals
+from tuner.tuning.events import Interruption
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.address_secrets import has_secret, masked, without_secrets
+from tuner.core.serialization import has_secret, masked, without_secrets
 
 SECRET = "hunter2Q"
 ENCODED = "".join(f"%{ord(character):02X}" for character in SECRET)

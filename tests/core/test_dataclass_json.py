@@ -5,10 +5,9 @@ from typing import Annotated, Any
 import pytest
 
 from tests.bundle.values import NOW, RESULTS, WRONG, measured, pending
-from tuner.core.dataclass_json import decode, encode, form, known_part, number, parsed, require_format, whole
 from tuner.core.errors import UsageError
-from tuner.core.pending_trial import Origin, PendingTrial
-from tuner.core.remote_results import MeasuredTrial, RemoteResults
+from tuner.core.remote_results import MeasuredTrial, Origin, PendingTrial, RemoteResults
+from tuner.core.serialization import decode, encode, form, known_part, number, parsed, require_format, whole
 
 
 def through_json(value: Any) -> Any:

@@ -2,9 +2,8 @@
 
 import pytest
 
-from tuner.core.described_processors import PROCESSORS, processor_of
 from tuner.core.errors import UsageError
-from tuner.core.instruction_sets import instruction_sets_of
+from tuner.core.processors import PROCESSORS, instruction_sets_of, processor_of
 
 SETS = {
     "haswell": ("avx2",),

@@ -1,7 +1,7 @@
 """The fastest of several libraries is the baseline; what the others took, or why they failed, is kept."""
 
-from tuner.core.fastest_library import fastest_baseline
-from tuner.core.record import Measurement
+from tuner.core.interfaces import fastest_baseline
+from tuner.core.records import Measurement
 from tuner.core.runs import Baseline, LibraryTime
 
 

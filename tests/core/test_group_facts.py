@@ -2,7 +2,7 @@
 
 import pytest
 
-from tuner.core.group_facts import GroupFacts, facts_of, text_hash
+from tuner.core.fusions import GroupFacts, facts_of, text_hash
 
 TEXT = """func.func @group(%a: memref<4x8xf32>) attributes {tuner.bytes = 128 : i64,
   tuner.contractions = 2 : i64, tuner.copy = 1 : i64, tuner.loops = array<i64: 4, 16, 8>,

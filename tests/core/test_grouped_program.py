@@ -2,7 +2,7 @@
 
 import pytest
 
-from tuner.core.grouped_program import TensorType, WeightPacking, packings_comment, packings_in
+from tuner.core.fusions import TensorType, WeightPacking, packings_comment, packings_in
 
 
 def test_bytes_of_a_tensor_are_those_of_its_elements() -> None:

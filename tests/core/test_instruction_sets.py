@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from tests.core.test_machines import MACHINE
-from tuner.core.chips import chip_of
 from tuner.core.errors import UsageError
-from tuner.core.instruction_sets import instruction_sets_of, missing_on, refusal, require_instructions
+from tuner.core.gpu import chip_of
 from tuner.core.machine import gpu_machine
+from tuner.core.processors import instruction_sets_of, missing_on, refusal, require_instructions
 
 PLAIN = replace(MACHINE, has_bf16=False, processor="AMD EPYC")
 

@@ -1,7 +1,7 @@
 import pytest
 
-from tuner.core.device import TensorMapLayout
-from tuner.core.kernel_program import (
+from tuner.core.gpu import TensorMapLayout
+from tuner.core.gpu_code import (
     BufferMap,
     KernelBuffer,
     KernelProgram,

@@ -6,14 +6,23 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tuner.core.chips import CHIPS, chip_of
-from tuner.core.drift import drift
-from tuner.core.element_types import NUMBER_TYPES, STORED, number_type
 from tuner.core.errors import UsageError
-from tuner.core.gpu_conditions import Conditions, GpuState, Span
-from tuner.core.machine import EXTENSIONS, Compiler, Machine, gpu_machine, named_in_full, processor_class
+from tuner.core.fusions import NUMBER_TYPES, STORED, number_type
+from tuner.core.gpu import CHIPS, chip_of
+from tuner.core.machine import (
+    EXTENSIONS,
+    Compiler,
+    Conditions,
+    GpuState,
+    Machine,
+    Span,
+    gpu_machine,
+    named_in_full,
+    processor_class,
+)
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import INPUT_DTYPES
+from tuner.core.records import drift
 
 MACHINE = Machine("any", "any", "avx512", True, 4, 8, 32768, 1 << 20, 1 << 25, 1 << 34)
 COMPILER = Compiler("LLVM 23", (("numba-cuda-mlir", "0.6.1"), ("torch-mlir", "20261001")), "ab" * 32)

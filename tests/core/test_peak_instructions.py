@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.core.test_machines import MACHINE
-from tuner.core.peak_instructions import peak_set, peak_source, peak_text
+from tuner.core.processors import peak_set, peak_source, peak_text
 
 PLAIN = replace(MACHINE, has_bf16=False)
 

@@ -7,9 +7,11 @@ import pytest
 from tests.bundle.values import GPU
 from tests.db.values import MACHINE
 from tests.trials import measurement
-from tuner.core.chips import CLOCK_FLOP
+from tuner.core.gpu import CLOCK_FLOP
 from tuner.core.machine import Machine, Roofline
-from tuner.core.possible_outcome import (
+from tuner.core.problem import BatchMatmul, Matmul, Problem
+from tuner.core.records import Measurement, Verdict
+from tuner.core.remote_results import (
     GPU_HZ,
     MOST_SAMPLES,
     most_flop_per_s,
@@ -19,8 +21,6 @@ from tuner.core.possible_outcome import (
     why_no_roofline,
     why_no_verdict,
 )
-from tuner.core.problem import BatchMatmul, Matmul, Problem
-from tuner.core.record import Measurement, Verdict
 from tuner.core.runs import Baseline
 
 PROBLEM = Matmul(64, 32, 16)

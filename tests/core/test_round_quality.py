@@ -3,10 +3,9 @@ from dataclasses import replace
 import pytest
 
 from tests.trials import measurement
-from tuner.core.host_conditions import HostConditions
-from tuner.core.record import Measurement
-from tuner.core.round_quality import round_quality
-from tuner.core.timing_round import RoundQuality
+from tuner.core.machine import HostConditions
+from tuner.core.records import Measurement
+from tuner.core.round_quality import RoundQuality, round_quality
 
 QUIET = HostConditions(0.1, 0.02, 0.001, 0.0, 0.0, 1e-3, 0.01)
 STEADY = measurement(2e-3)

@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tuner.core.candidate import Candidate
-from tuner.core.chosen_strategy import ChosenStrategy
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
 from tuner.core.errors import UsageError
-from tuner.core.moments import parse_moment, parse_seconds, with_zone
 from tuner.core.runs import ORIGINS, FirstPoint
-from tuner.core.target_name import TargetName
+from tuner.core.serialization import parse_moment, parse_seconds, with_zone
 
 CPU, GPU = TargetName("cpu"), TargetName("cuda", "sm_90a")
 REPLAY = TargetName("replay", "/data/a:b.t4.json")

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import UsageError
-from tuner.core.inflate import inflate
-from tuner.core.printable import CONTROLS, printable, printable_lines
-from tuner.core.text_file import read_text, read_text_or_stdin
+from tuner.core.serialization import CONTROLS, printable, printable_lines, read_text, read_text_or_stdin
+from tuner.fleet.work import inflate
 
 
 class Input:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.tuning.fakes import MACHINE
 from tuner.core.problem import Matmul, Problem
-from tuner.cost_model.cpu import CpuTiles, cycles
+from tuner.search.cost_model.cpu import CpuTiles, cycles
 
 AVX512 = replace(MACHINE, isa="avx512", l1_bytes=32 * 1024, l2_bytes=1024 * 1024)
 PROBLEM = Matmul(480, 512, 512)

@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tuner.core.chips import CHIPS, chip_of
+from tuner.core.gpu import CHIPS, chip_of
 from tuner.core.problem import Matmul, Problem
-from tuner.cost_model.gpu import GpuTiles, cycles, fma_per_cycle
+from tuner.search.cost_model.gpu import GpuTiles, cycles, fma_per_cycle
 
 CHIP = chip_of("sm_90")
 MULTIPROCESSORS = 132

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.kernel_program import KernelProgram, Launch, Resources
-from tuner.cost_model.launch_limits import block_shared_bytes, require_launchable
+from tuner.core.gpu_code import KernelProgram, Launch, Resources
+from tuner.search.cost_model.occupancy import block_shared_bytes, require_launchable
 
 LAUNCH = Launch("k", (2, 3, 1), (64, 2, 1), 49152, ("a", "c"))
 RESOURCES = Resources("k", 234, 0, 0, 0, 49152, 0, 0.125, 2)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.cost_model.memory_path import access_cycles, by_kind, passes, stream_cycles
+from tuner.search.cost_model.gpu import access_cycles, by_kind, passes, stream_cycles
 
 LANES = np.arange(32)
 

@@ -11,8 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.chips import CHIPS, MAX_REGISTERS_PER_THREAD, REGISTERS, Chip
-from tuner.cost_model.occupancy import BlockNeeds, blocks_by_registers, blocks_per_multiprocessor, occupancy
+from tuner.core.gpu import CHIPS, MAX_REGISTERS_PER_THREAD, REGISTERS, Chip
+from tuner.search.cost_model.occupancy import (
+    BlockNeeds,
+    blocks_by_registers,
+    blocks_per_multiprocessor,
+    occupancy,
+)
 
 REFERENCE = Path(__file__).parent / "occupancy_reference.csv"
 ROWS = list(csv.DictReader(REFERENCE.read_text().splitlines()))

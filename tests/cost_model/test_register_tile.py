@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.cost_model.register_tile import step_cycles, stored_cycles
+from tuner.search.cost_model.cpu import step_cycles, stored_cycles
 
 REGISTERS = 32
 

@@ -5,11 +5,11 @@ import pytest
 
 from tests.tuning.fakes import MACHINE
 from tuner.core.candidate import Value
-from tuner.core.chips import CHIPS
-from tuner.core.kernel_program import Resources
+from tuner.core.gpu import CHIPS
+from tuner.core.gpu_code import Resources
 from tuner.core.machine import Machine, gpu_machine
 from tuner.core.problem import LAYOUTS, Matmul, Problem
-from tuner.cost_model.row_cost import (
+from tuner.search.cost_model.configurations import (
     AbstractModel,
     CpuModel,
     CudaCoreModel,

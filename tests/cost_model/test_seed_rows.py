@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 
 from tests.cost_model.test_row_cost import CPU, GPU, TENSOR, space
 from tuner.core.candidate import Value
-from tuner.core.kernel_program import Resources
+from tuner.core.gpu_code import Resources
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul, Problem
-from tuner.cost_model import seed_rows as seeds
-from tuner.cost_model.row_cost import model_of
-from tuner.cost_model.seed_rows import SEEDS, WORTH, seed_rows
-from tuner.space.expression import parse
+from tuner.search.cost_model import configurations
+from tuner.search.cost_model.configurations import SEEDS, WORTH, model_of, seed_rows
+from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 
 PROBLEM = Matmul(480, 512, 512)
@@ -78,7 +77,7 @@ def test_seeds_are_distinct_rows_and_worth_trying(m: int, n: int, k: int) -> Non
 
 def test_a_set_looked_at_in_parts_gives_the_same_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = chosen()
-    monkeypatch.setattr(seeds, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(configurations, "BLOCK_ROWS", 100)
     assert chosen() == whole
 
 

@@ -8,12 +8,11 @@ import pytest
 from tests.db.values import CANDIDATE, COMPILER, MACHINE, SCRIPT, SETTINGS, add, begin, outcome, timed
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
-from tuner.core.explained_group import CompiledGroup, ExplainedGroup
-from tuner.core.median_interval import MedianInterval
 from tuner.core.problem import Matmul
-from tuner.core.program_result import ProgramBaseline, ProgramResult, ProgramSource
+from tuner.core.programs import CompiledGroup, ExplainedGroup, ProgramBaseline, ProgramResult, ProgramSource
+from tuner.core.records import MedianInterval
 from tuner.core.reliability import RELIABLE
-from tuner.core.run_groups import GroupMember, GroupSettings
+from tuner.core.requests import GroupMember, GroupSettings
 from tuner.core.runs import GroupPlace
 from tuner.db.store import Store
 

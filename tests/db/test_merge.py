@@ -25,7 +25,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.machine import Roofline
 from tuner.core.problem import Matmul
-from tuner.core.record import Verdict
+from tuner.core.records import Verdict
 from tuner.core.runs import Baseline, Run, StoredTrial, TrialQuery
 from tuner.db.store import Store
 

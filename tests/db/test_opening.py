@@ -18,7 +18,7 @@ from tests.db.values import add, begin, outcome, timed
 from tests.db.writer import NOBODY
 from tuner.core.errors import UsageError
 from tuner.core.runs import TrialQuery
-from tuner.db import opening
+from tuner.db import engine
 from tuner.db.store import Store
 
 SLOW_TO_LOAD = {"alembic", "mako", "optuna", "pydantic", "jinja2", "yaml", "numba_cuda_mlir", "torch_mlir"}
@@ -56,7 +56,7 @@ def test_a_path_with_signs_of_a_url_is_a_file_of_that_name(tmp_path: Path) -> No
 
 
 def test_a_file_is_kept_in_wal_with_its_references_checked(tmp_path: Path) -> None:
-    connection = opening._connect_to_write(filled(tmp_path / "tuner.db"))  # noqa: SLF001
+    connection = engine._connect_to_write(filled(tmp_path / "tuner.db"))  # noqa: SLF001
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
     assert connection.execute("PRAGMA busy_timeout").fetchone() == (30_000,)
@@ -140,7 +140,7 @@ def test_damaged_values_are_reported_as_well(tmp_path: Path, change: str) -> Non
 
 
 def test_a_lock_that_is_never_given_back_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "BUSY_LIMIT_S", 0.05)
+    monkeypatch.setattr(engine, "BUSY_LIMIT_S", 0.05)
     path = filled(tmp_path / "tuner.db")
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

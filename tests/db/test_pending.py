@@ -5,15 +5,14 @@ import pytest
 
 from tests.bundle.values import GPU, PROBLEM, SCRIPT, program
 from tests.db.values import COMPILER, SETTINGS
-from tuner.core.candidate import Candidate
-from tuner.core.chips import chip_of
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, Stage
-from tuner.core.kernel_program import KernelProgram, code_sha256
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import KernelProgram, code_sha256
 from tuner.core.machine import Machine, gpu_machine
 from tuner.core.problem import Matmul, Problem
-from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.runs import TaskQuery, TrialQuery
-from tuner.core.target_name import TargetName
 from tuner.db.store import Store
 
 SIMULATOR = gpu_machine("simulator", chip_of("sm_90"), "PTX simulator")

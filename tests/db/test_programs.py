@@ -8,18 +8,17 @@ import pytest
 import sqlalchemy as sa
 
 from tests.db.values import MACHINE, SETTINGS, add, begin, outcome, timed
-from tuner.core.chips import chip_of
-from tuner.core.device import TensorMapLayout
+from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage, UsageError
-from tuner.core.kernel_program import BufferMap, KernelBuffer, KernelProgram, Launch, Resources
+from tuner.core.gpu import TensorMapLayout, chip_of
+from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch, Resources
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Matmul
-from tuner.core.record import Record, Verdict
+from tuner.core.records import Record, Verdict
 from tuner.core.runs import TaskQuery, TrialQuery
-from tuner.core.target_name import TargetName
 from tuner.db.address import parse_address
+from tuner.db.engine import open_engine
 from tuner.db.models import ArtifactRow, ResourcesRow
-from tuner.db.opening import open_engine
 from tuner.db.store import Store
 
 RESOURCES = Resources("matmul", 234, 0, 8, 1024, 98304, 16, 0.125, 2, ("C7519: slow", "and more"))

@@ -8,10 +8,10 @@ from tests.db.test_merge import given
 from tests.db.test_programs import PROGRAM
 from tests.db.values import CANDIDATE, SETTINGS, TOO_WIDE, add, begin, outcome, sha256, time_again, timed
 from tuner.core.problem import Matmul
-from tuner.core.record import Verdict
+from tuner.core.records import Verdict
 from tuner.core.runs import Pruned, TrialQuery
 from tuner.db.store import Store
-from tuner.run_history.past_runs import past_trials
+from tuner.results.past_runs import past_trials
 
 
 def fill(store: Store, status: str = "done") -> int:

@@ -15,11 +15,11 @@ from tests.db.values import MACHINE, SETTINGS, TOO_WIDE, add, begin, outcome, ti
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
-from tuner.core.record import Verdict
+from tuner.core.records import Verdict
 from tuner.core.runs import TaskQuery, TrialQuery
 from tuner.db.queries import bounds, trials_of_query
 from tuner.db.store import Store
-from tuner.run_history.past_runs import past_trials
+from tuner.results.past_runs import past_trials
 
 OTHER = Matmul(64, 128, 256, "f64", "nt", "bias_relu")
 DIRECT = Candidate.of("matmul_cpu_direct", {"tile_m": 4})
@@ -200,7 +200,7 @@ def test_a_stale_time_is_the_best_of_nothing_and_stays_in_history(store: Store) 
 
 
 def test_the_best_is_not_asked_of_sql_alone() -> None:
-    with pytest.raises(ValueError, match=r"^best: found True, allowed in tuner\.run_history\.best_trials$"):
+    with pytest.raises(ValueError, match=r"^best: found True, allowed in tuner\.results\.best_trials$"):
         trials_of_query(TrialQuery(best=True))
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from tests.db.values import KEY, SCRIPT, TOO_WIDE, add, begin, outcome, sha256, timed
+from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.problem import Matmul
-from tuner.core.record import Measurement, Verdict
+from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import ReuseKey
-from tuner.core.target_name import TargetName
 from tuner.db.store import Store
 
 

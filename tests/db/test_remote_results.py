@@ -5,10 +5,10 @@ import pytest
 
 from tests.bundle.values import GPU, PROVENANCE, WRONG, program, result, timed
 from tests.db.test_pending import add, numbers, run_of
+from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage, UsageError
-from tuner.core.kernel_program import code_sha256
-from tuner.core.pending_trial import Origin, PendingTrial
-from tuner.core.record import Verdict
+from tuner.core.gpu_code import code_sha256
+from tuner.core.records import Verdict
 from tuner.core.remote_results import (
     CUBIN,
     PTX,
@@ -16,10 +16,11 @@ from tuner.core.remote_results import (
     FinalTime,
     MeasuredTrial,
     NoiseFloor,
+    Origin,
+    PendingTrial,
     RemoteResults,
 )
 from tuner.core.runs import Baseline, Imported, RemoteMeasurement, TaskQuery, TrialQuery
-from tuner.core.target_name import TargetName
 from tuner.db.store import Store
 
 CUBIN_CODE = b"\x7fELF"

@@ -14,9 +14,9 @@ from alembic.script import Script, ScriptDirectory
 
 from tests.db.values import begin
 from tuner.core.errors import UsageError
-from tuner.db import revision
+from tuner.db import database as revision
 from tuner.db.address import parse_address
-from tuner.db.opening import WRITES, open_engine
+from tuner.db.engine import WRITES, open_engine
 from tuner.db.store import Store
 
 

@@ -10,19 +10,16 @@ from hypothesis import strategies as st
 
 from tests.db.values import COMPILER, MACHINE, SETTINGS, begin, sha256, time_again
 from tests.examples import costly
-from tuner.core.candidate import Candidate
-from tuner.core.chosen_strategy import PATH_FOLLOWS, ChosenStrategy
-from tuner.core.dataclass_json import encode
+from tuner.core.candidate import PATH_FOLLOWS, Candidate, ChosenStrategy, TargetName
 from tuner.core.errors import Failure, Stage
-from tuner.core.gpu_conditions import Conditions, GpuState, Span
-from tuner.core.machine import Compiler, Machine
-from tuner.core.possible_outcome import LEAST_S, MOST_S
+from tuner.core.machine import Compiler, Conditions, GpuState, Machine, Span
 from tuner.core.problem import EPILOGUES, I8_DEPTH_LIMIT, INPUT_DTYPES, LAYOUTS, Problem
-from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.records import Measurement, Record, Verdict
+from tuner.core.remote_results import LEAST_S, MOST_S
 from tuner.core.runs import ORIGINS, FirstPoint, RunSettings
-from tuner.core.target_name import TargetName
+from tuner.core.serialization import encode
 from tuner.db import rows
-from tuner.db.json_columns import value_of
+from tuner.db.columns import value_of
 from tuner.db.models import EnvironmentRow, MachineRow
 from tuner.db.store import Store
 

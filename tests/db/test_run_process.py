@@ -19,9 +19,9 @@ from tests.db.test_commands import commands_on
 from tests.db.test_groups import begin_group
 from tests.db.test_revision import config, connected
 from tests.db.values import begin
-from tuner.core.dataclass_json import encode
 from tuner.core.errors import UsageError
 from tuner.core.runs import RunQuery
+from tuner.core.serialization import encode
 from tuner.db import run_process
 from tuner.db.latest_ids import latest_runs
 from tuner.db.run_process import RunProcess, present_status, this_process

@@ -23,12 +23,11 @@ from tests.db.values import (
 )
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
-from tuner.core.host_conditions import HostConditions
-from tuner.core.machine import Roofline
-from tuner.core.record import Measurement, Verdict
+from tuner.core.machine import HostConditions, Roofline
+from tuner.core.records import Measurement, Verdict
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.core.runs import Baseline, Counts, LibraryTime, Proposal, TrialQuery
-from tuner.db.revision import REVISIONS
+from tuner.db.database import REVISIONS
 from tuner.db.store import Store
 
 

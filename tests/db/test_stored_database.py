@@ -18,8 +18,8 @@ from tests.db.test_revision import config, connected, make_empty
 from tests.db.values import sha256
 from tests.fleet.recorded_runs import RECORDING
 from tuner.core.runs import Counts, TrialQuery
+from tuner.db.database import REVISIONS
 from tuner.db.models import MachineRow, ProblemRow
-from tuner.db.revision import REVISIONS
 from tuner.db.store import Store
 
 STORED = Path(__file__).parent / "stored"

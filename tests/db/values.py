@@ -3,16 +3,13 @@
 import hashlib
 from dataclasses import replace
 
-from tuner.core.candidate import Candidate
-from tuner.core.chosen_strategy import ChosenStrategy
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Compiler, Machine
-from tuner.core.pass_seconds import CompileSeconds, PassSeconds
 from tuner.core.problem import Matmul
-from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.records import CompileSeconds, Measurement, PassSeconds, Record, Verdict
+from tuner.core.round_quality import RoundQuality, TimedRound
 from tuner.core.runs import Baseline, ReuseKey, RunSettings
-from tuner.core.target_name import TargetName
-from tuner.core.timing_round import RoundQuality, TimedRound
 from tuner.db.store import Store
 
 PROBLEM = Matmul(512, 512, 512)

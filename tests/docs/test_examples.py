@@ -22,9 +22,10 @@ from tests.cli.conftest import Tuner
 from tests.docs.guide import ROOT, blocks_of
 from tests.tuning import fakes
 from tuner.cli import main
-from tuner.library.formats import FORMATS
-from tuner.tuning.parts.real import real_composition
-from tuner.tuning.target_kind import TargetStatus
+from tuner.cli.main import Commands
+from tuner.library.library import FORMATS
+from tuner.targets.interface import TargetStatus
+from tuner.targets.registry import real_composition
 
 PAGES = (
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "examples/README.md")),
@@ -91,14 +92,14 @@ def examples_of_pages() -> Iterator[Example]:
                         yield Example(page.name, tuple(shlex.split(found[1], comments=True)))
 
 
-def examples_of_help(group: click.Group = main, names: tuple[str, ...] = ()) -> Iterator[Example]:
+def examples_of_help(group: Commands = main, names: tuple[str, ...] = ()) -> Iterator[Example]:
     """Yields the commands behind 'Example:' of each command's help."""
-    for name, command in group.commands.items():
+    for name, command in group.all_commands().items():
         place = " ".join((*names, name, "--help"))
         (text,) = re.findall(r"Example: tuner (.*)", " ".join((command.help or "").split()))
         for example in NEXT_EXAMPLE.split(text):
             yield Example(place, tuple(shlex.split(example)))
-        if isinstance(command, click.Group):
+        if isinstance(command, Commands):
             yield from examples_of_help(command, (*names, name))
 
 
@@ -118,8 +119,8 @@ def understood(example: Example) -> None:
     """Parses the words as the command line does, without doing anything. Raises for those that are wrong."""
     command: click.Command = main
     words = list(example.words)
-    while isinstance(command, click.Group):
-        command = command.commands[words.pop(0)]
+    while isinstance(command, Commands):
+        command = command.all_commands()[words.pop(0)]
     with contextlib.redirect_stdout(None), contextlib.suppress(click.exceptions.Exit):  # of --help
         command.make_context(command.name, words)
 

@@ -9,8 +9,8 @@ from tests.docs.guide import OWN_DATABASE, ROOT, Block, Guide, guide_in_copy, se
 from tuner.api import history
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul
-from tuner.scripts.header import read_provenance
-from tuner.scripts.strategy import Binder, load_strategy
+from tuner.space.scripts.header import read_provenance
+from tuner.space.scripts.strategy import Binder, load_strategy
 
 pytestmark = pytest.mark.mlir
 

@@ -16,21 +16,20 @@ import pytest
 from benchmarks.gpu_check.budget import TOTAL_S
 from tests.docs.guide import BLOCK, ROOT
 from tests.targets.cpu.dishonest_kernels import FAULTING
-from tuner.analysis import alignment
-from tuner.analysis.comparison import WIDTH_LIMIT
-from tuner.analysis.paired_slowdown import PERCENTILES, SlowdownLimits
-from tuner.fleet.reconnecting_session import RETRY_LIMIT_S
-from tuner.fleet.settings import FleetSettings
-from tuner.fleet.tables import BLOB_LIMIT_BYTES
+from tuner.analysis import ratios as alignment
+from tuner.analysis.ratios import WIDTH_LIMIT
+from tuner.analysis.slowdown import PERCENTILES, SlowdownLimits
+from tuner.fleet.server import RETRY_LIMIT_S
+from tuner.fleet.tables import BLOB_LIMIT_BYTES, FleetSettings
 from tuner.library.dispatch.first_use import LEAST_GAIN
-from tuner.programs.lower.payload_checks import OPERATIONS_LIMIT, WHOLE_LIMIT
-from tuner.programs.op_groups.forming import OPS_LIMIT
-from tuner.programs.run.host_assertions import THREADS_LIMIT
-from tuner.programs.run.sampled.sampled_launches import REFERENCES_LIMIT_S
-from tuner.regression.gate import SESSIONS_LIMIT
-from tuner.runtime.cpu.guarded_arrays import FAULTING_BYTES
+from tuner.programs.fusions.formation import OPS_LIMIT
+from tuner.programs.lowering.entry import OPERATIONS_LIMIT, WHOLE_LIMIT
+from tuner.programs.run.host_errors import THREADS_LIMIT
+from tuner.programs.run.sampled_launches import REFERENCES_LIMIT_S
+from tuner.results.regression.gate import SESSIONS_LIMIT
+from tuner.runtime.cpu.memory import FAULTING_BYTES
 from tuner.runtime.timing import SAMPLE_S
-from tuner.simulator.ptx.engine import SECONDS_LIMIT
+from tuner.simulator.launch import SECONDS_LIMIT
 
 DOCS = ROOT / "docs"
 COMPUTED = "results.md"  # whole: test_results_page.py

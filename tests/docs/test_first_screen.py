@@ -26,8 +26,8 @@ def test_the_first_picture_shows_results() -> None:
 
 
 def test_the_picture_shows_the_lines_that_a_run_ends_with() -> None:
-    output = ROOT / "tuner" / "output"
-    source = "".join((output / name).read_text() for name in ("result.py", "formatting.py"))
+    output = ROOT / "tuner" / "results" / "output"
+    source = "".join((output / name).read_text() for name in ("run_result.py", "formatting.py"))
     for label in ("best", "knobs", "time", "speed", "roofline", "portable", "trials", "next"):
         assert re.search(rf"{label:<10}", WORDS), label
         assert f'"{label:<10}' in source, label

@@ -16,7 +16,7 @@ from tests.docs.guide import ROOT, blocks_of
 from tests.postgres_server import server_or_skip
 from tuner.fleet.install import install
 from tuner.fleet.server import connected, session
-from tuner.fleet.settings import FleetSettings
+from tuner.fleet.tables import FleetSettings
 
 TEXTS = [block.text for block in blocks_of((ROOT / "docs" / "guides" / "fleet.md").read_text())]
 (COMMANDS,) = [text for text in TEXTS if text.startswith("openssl ")]

@@ -19,9 +19,9 @@ from tests.tuning import fakes
 from tuner.db.store import Store
 from tuner.fleet import tables
 from tuner.fleet.install import install
-from tuner.fleet.local_nodes import LocalNodes
+from tuner.fleet.local_fleet import LocalNodes
 from tuner.fleet.server import session
-from tuner.fleet.settings import FleetSettings
+from tuner.fleet.tables import FleetSettings
 
 SCRIPTS = [each for each in EXAMPLES if each.words[:2] == ("fleet", "script")]
 UP = [each for each in EXAMPLES if each.words[:2] == ("fleet", "up")]
@@ -105,7 +105,7 @@ def test_a_status_is_watched_until_ctrl_c(tuner: Tuner, url: str, monkeypatch: p
         waited.append(seconds)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tuner.cli.commands.fleet_status.time.sleep", interrupted)
+    monkeypatch.setattr("tuner.fleet.commands.status.time.sleep", interrupted)
     done = replace(tuner, url=url)(*example_of("status", "fleet status --help").words)
     assert (done.code, waited) == (130, [2.0])
     assert "no job\n" in done.out

@@ -72,10 +72,10 @@ def test_what_a_page_names_exists(page: Path) -> None:
     ("text", "found"),
     [
         ("see `tuner/mlir/passes/` for it", ["tuner/mlir/passes"]),
-        ("in tuner/core/chips.py, tests/ and benchmarks/results/cpu_matmul_*.json.", []),
+        ("in tuner/core/gpu.py, tests/ and benchmarks/results/cpu_matmul_*.json.", []),
         ("no benchmarks/results/nothing_*.json", ["benchmarks/results/nothing_*.json"]),
         ("`coherence.py`, `search_space.yaml` and `families.py`", ["families.py"]),
-        ("`tuner.cost_model.launch_limits`, `python -m benchmarks.gpu_check`", []),
+        ("`tuner.search.cost_model.occupancy`, `python -m benchmarks.gpu_check`", []),
         ("the attribute `tuner.device`, tuner.load_best, benchmarks.none", []),
         (
             "`tuner.launchable.limits`, python -m benchmarks.none",

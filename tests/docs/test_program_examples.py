@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conftest import Done, Tuner
 from tests.docs.guide import ROOT, blocks_of
 from tests.docs.test_examples import EXAMPLES, PAGES_RUN_BY_OTHER_TESTS
-from tuner.tuning.parts.real import real_composition
+from tuner.targets.registry import real_composition
 
 pytestmark = pytest.mark.mlir
 

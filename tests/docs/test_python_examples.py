@@ -13,9 +13,9 @@ import tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.docs.guide import ROOT, blocks_of
 from tests.tuning import fakes
-from tuner.core.target_name import TargetName
+from tuner.core.candidate import TargetName
 from tuner.db.store import Store
-from tuner.tuning.target_kind import TargetStatus
+from tuner.targets.interface import TargetStatus
 
 
 def python_of(page: str) -> str:
@@ -42,7 +42,7 @@ def empty_database(folder: Path) -> str:
 def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives the real compiler, search and measurement, with a database of their own."""
     composition = real_candidates()
-    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", lambda: composition)
+    monkeypatch.setattr("tuner.targets.registry.real_composition", lambda: composition)
     monkeypatch.setenv("TUNER_DB", empty_database(tmp_path))
     monkeypatch.chdir(ROOT)
 
@@ -52,7 +52,7 @@ def test_a_problem_is_tuned_exported_and_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     composition = fakes.composition((TargetStatus("cpu", True, "for tests"),))
-    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", lambda: composition)
+    monkeypatch.setattr("tuner.targets.registry.real_composition", lambda: composition)
     monkeypatch.setenv("TUNER_DB", str(tmp_path / "results.db"))
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
@@ -94,7 +94,7 @@ def test_a_program_is_compiled_and_called(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_first_kernel_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     composition = fakes.composition((TargetStatus("cpu", True, "for tests"),))
-    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", lambda: composition)
+    monkeypatch.setattr("tuner.targets.registry.real_composition", lambda: composition)
     monkeypatch.setenv("TUNER_DB", str(tmp_path / "results.db"))
     problem = tuner.Matmul(256, 256, 256)
     tuner.tune(problem, trials=2)

@@ -3,7 +3,6 @@
 import inspect
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,9 @@ from docs.generators.transform_ops import transform_ops
 from tests.cli.conftest import Tuner
 from tests.docs.guide import ROOT
 from tests.tuning import fakes
-from tuner.mlir.ops import OPS
+from tuner.mlir.transform import OPS
 from tuner.payload.gpu import COMMENT
-from tuner.scripts.header import ScriptProvenance
+from tuner.space.scripts.header import ScriptProvenance
 
 DOCS = ROOT / "docs"
 ATTRIBUTE = re.compile(r'\b(?:attribute|text|integer_list)\((?:self|op), "(\w+)"')
@@ -76,7 +75,7 @@ def test_every_class_that_is_returned_is_listed() -> None:
 def test_an_op_is_listed_with_its_attributes_and_ir_before_and_after(op: Any) -> None:
     shown = section(transform_ops(), op.OPERATION_NAME)
     assert shown.count("```mlir") >= 2
-    read = ATTRIBUTE.findall(inspect.getsource(sys.modules[op.__module__]))
+    read = ATTRIBUTE.findall(inspect.getsource(op))
     assert [name for name in read if f"`{name}`" not in shown] == []
     assert re.search(r"[Ss]ilenceable\s+failure|Never fails", shown)
 

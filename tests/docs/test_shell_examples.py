@@ -9,7 +9,7 @@ from tests.cli.conftest import Tuner
 from tests.docs.guide import ROOT, blocks_of
 from tests.targets.cpu.test_stock_mlir_opt import ANYWHERE, MLIR_OPT, stock_point
 from tuner.payload.cpu import partitions_in, payload_mlir
-from tuner.tuning.parts.real import real_composition
+from tuner.targets.registry import real_composition
 
 LARGE_BYTES = 41 << 20  # the page cuts files above 40 MiB
 

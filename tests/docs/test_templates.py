@@ -8,11 +8,11 @@ import pytest
 from tests.docs.guide import OWN_DATABASE, ROOT, blocks_of, guide_in_copy
 from tuner.api import history
 from tuner.core.candidate import Candidate
-from tuner.core.chips import chip_of
+from tuner.core.gpu import chip_of
 from tuner.core.machine import Machine, gpu_machine, variables_of
 from tuner.core.problem import Matmul, Problem
-from tuner.scripts.header import read_provenance
-from tuner.scripts.strategy import Binder
+from tuner.space.scripts.header import read_provenance
+from tuner.space.scripts.strategy import Binder
 
 PAGE = (ROOT / "docs" / "reference" / "templates.md").read_text()
 PROCESSOR = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)

@@ -9,7 +9,7 @@ import pytest
 
 from tuner.fleet.install import install
 from tuner.fleet.server import session
-from tuner.fleet.settings import FleetSettings
+from tuner.fleet.tables import FleetSettings
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection

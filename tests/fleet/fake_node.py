@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 from tests.fleet.values import work
 from tests.tuning.fakes import FAKE
+from tuner.core.candidate import TargetName
 from tuner.core.problem import Problem
-from tuner.core.target_name import TargetName
 from tuner.fleet import queues, tables
-from tuner.fleet.artifacts import hash_of
 from tuner.fleet.node import NodeRequest, run_node
-from tuner.fleet.work import FleetWork, compile_queue, compiler_build_of
-from tuner.tuning.outcome_source import BenchChildren
-from tuner.workers.limits import Limits
-from tuner.workers.protocol import Factory
+from tuner.fleet.work import FleetWork, compile_queue, compiler_build_of, hash_of
+from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.targets.interface import BenchChildren
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection

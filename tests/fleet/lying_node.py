@@ -10,13 +10,12 @@ import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from tuner.cli.commands.fleet import _outcomes_of
-from tuner.core.target import Artifact
+from tuner.core.interfaces import Artifact
 from tuner.fleet import node, tables
-from tuner.fleet.artifacts import hash_of, packed
+from tuner.fleet.commands.fleet import _outcomes_of
 from tuner.fleet.node_children import Done
-from tuner.fleet.work import COMPILE, EVALUATE, FleetWork, Key, Outcome, to_json
-from tuner.tuning.parts.real import real_composition
+from tuner.fleet.work import COMPILE, EVALUATE, FleetWork, Key, Outcome, hash_of, packed, to_json
+from tuner.targets.registry import real_composition
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection

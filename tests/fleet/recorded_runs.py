@@ -4,15 +4,14 @@ from importlib.resources import files
 from pathlib import Path
 
 from tuner.core.problem import Matmul
+from tuner.core.requests import FleetRequest, RunRequest
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.db.store import Store
-from tuner.fleet.driver import FleetRequest
-from tuner.fleet.kind import fleet_composition
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.parts.real import real_composition
-from tuner.tuning.parts.recording import replay_settings
+from tuner.fleet.runner import fleet_composition
+from tuner.targets.registry import real_composition
+from tuner.targets.replay import replay_settings
+from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
-from tuner.tuning.run_request import RunRequest
 from tuner.tuning.tuned_run import TunedRun
 
 RECORDING = Path(str(files("tuner") / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"))

@@ -1,8 +1,8 @@
 import pytest
 
 from tests.fakes import PROBLEM, UntimedTarget, bind, candidate
-from tuner.core.target import Artifact, Partition
-from tuner.fleet.artifacts import packed, unpacked
+from tuner.core.interfaces import Artifact, Partition
+from tuner.fleet.work import packed, unpacked
 
 
 @pytest.mark.parametrize("x", [3, 5])

@@ -5,16 +5,24 @@ import pytest
 
 from tests.fleet.values import FAILED, work
 from tests.trials import measurement
-from tuner.core.bench import FinalTimes
 from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.interfaces import Artifact, FinalTimes
 from tuner.core.machine import Roofline
-from tuner.core.record import Verdict
+from tuner.core.records import Verdict
 from tuner.core.runs import Baseline
-from tuner.core.target import Artifact
-from tuner.fleet.artifacts import packed
-from tuner.fleet.door import admitted, admitted_artifact
-from tuner.fleet.work import BASELINE, COMPILE, EVALUATE, REMEASURE, ROOFLINE, Compiled, Outcome, to_json
-from tuner.workers.evaluation import Evaluation
+from tuner.fleet.report_checks import admitted, admitted_artifact
+from tuner.fleet.work import (
+    BASELINE,
+    COMPILE,
+    EVALUATE,
+    REMEASURE,
+    ROOFLINE,
+    Compiled,
+    Outcome,
+    packed,
+    to_json,
+)
+from tuner.runtime.workers.services import Evaluation
 
 LIMIT_FLOP_PER_S = 1e12
 TIMED = measurement(1e-3)

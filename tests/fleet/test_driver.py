@@ -10,9 +10,10 @@ import pytest
 from tests.fleet.conftest import LEASE_S
 from tests.fleet.values import COMPILER_BUILD, FAILED, under_way, work
 from tuner.core.errors import TunerError, UsageError
-from tuner.fleet import driver_connection, queues, tables
-from tuner.fleet.driver import Driver, FleetRequest
-from tuner.fleet.driver_connection import DriverConnection
+from tuner.core.requests import FleetRequest
+from tuner.fleet import driver as driver_connection
+from tuner.fleet import queues, tables
+from tuner.fleet.driver import Driver, DriverConnection
 from tuner.fleet.work import BASELINE, compile_queue
 
 if TYPE_CHECKING:

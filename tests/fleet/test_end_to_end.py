@@ -6,9 +6,9 @@ import pytest
 
 from benchmarks.fleet.overlaps import overlaps, repeated
 from tests.fleet.recorded_runs import TARGET, calm_trials, replayed, trials_of, tuned_on_fleet
-from tuner.analysis.run_difference import differences
-from tuner.fleet.local_nodes import LocalNodes
+from tuner.fleet.local_fleet import LocalNodes
 from tuner.fleet.server import session
+from tuner.results.differences import differences
 
 pytestmark = pytest.mark.postgres
 

@@ -6,19 +6,17 @@ import pytest
 from tests.fakes import FakeTarget, bind, candidate
 from tests.fleet.values import FAILED, node, under_way
 from tests.tuning import fakes
-from tuner.core.bench import AbstractBench
+from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, UsageError
+from tuner.core.interfaces import AbstractBench, Effort
 from tuner.core.problem import Matmul
-from tuner.core.target import Effort
-from tuner.core.target_name import TargetName
-from tuner.fleet import driver_connection, tables
-from tuner.fleet.artifacts import hash_of, packed
-from tuner.fleet.driver import FleetRequest
-from tuner.fleet.fleet_run import FleetRun, named
+from tuner.core.requests import FleetRequest
+from tuner.fleet import driver, tables
+from tuner.fleet.runner import FleetRun, named
 from tuner.fleet.server import session
-from tuner.fleet.work import COMPILE, EVALUATE, Compiled, Outcome, compiler_build_of
-from tuner.tuning.outcome_source import BenchSettings
-from tuner.workers.in_flight import BenchOrder
+from tuner.fleet.work import COMPILE, EVALUATE, Compiled, Outcome, compiler_build_of, hash_of, packed
+from tuner.runtime.workers.runner import BenchOrder
+from tuner.targets.interface import BenchSettings
 
 pytestmark = pytest.mark.postgres
 TARGET = TargetName("fake")
@@ -79,7 +77,7 @@ def test_runs_of_a_group_are_queued_under_their_uuids_and_read_by_whichever_wait
         def no_wait(_connection: object) -> None:
             raise AssertionError("waits for what was read")
 
-        monkeypatch.setattr(driver_connection.DriverConnection, "wait", no_wait)
+        monkeypatch.setattr(driver.DriverConnection, "wait", no_wait)
         found = second.finish().record
         assert isinstance(found.outcome, Failure)
         assert found.candidate == candidate(4)
@@ -107,7 +105,7 @@ def test_what_is_compiled_is_queued_for_timing_while_another_run_waits(
 def test_each_run_of_a_group_is_driven_by_one_process_until_the_last_bench_is_closed(
     fleet: FleetRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver_connection, "TAKEN_LIMIT_S", 0.1)
+    monkeypatch.setattr(driver, "TAKEN_LIMIT_S", 0.1)
     runs = new_runs(3)
     benches = benches_of(fleet, runs)
     for bench in benches[:2]:
@@ -123,7 +121,7 @@ def test_each_run_of_a_group_is_driven_by_one_process_until_the_last_bench_is_cl
 def test_a_group_of_which_another_process_drives_a_run_is_refused_whole(
     fleet: FleetRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver_connection, "TAKEN_LIMIT_S", 0.1)
+    monkeypatch.setattr(driver, "TAKEN_LIMIT_S", 0.1)
     runs = new_runs(3)
     (taken,) = benches_of(fleet, runs[2:])
     with contextlib.closing(taken):

@@ -18,18 +18,17 @@ from tests.tuning import fakes
 from tests.tuning.many_shapes.test_group_resume import MortalGroupStore, composition, proposed, trials
 from tests.tuning.many_shapes.test_group_run import limits, members
 from tests.tuning.test_resume import KilledError, Life
-from tuner.analysis.run_difference import differences
-from tuner.core.run_groups import GroupMember
+from tuner.core.requests import FleetRequest, GroupMember
 from tuner.db.store import Store
 from tuner.fleet import queues, tables
-from tuner.fleet.driver import FleetRequest
 from tuner.fleet.install import install
-from tuner.fleet.kind import fleet_composition
+from tuner.fleet.runner import fleet_composition
 from tuner.fleet.server import session
-from tuner.fleet.settings import FleetSettings
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.many_shapes.group_run import begin_group, resume_group
-from tuner.tuning.many_shapes.tuned_group import TunedGroup
+from tuner.fleet.tables import FleetSettings
+from tuner.results.differences import differences
+from tuner.tuning.campaign import begin_group, resume_group
+from tuner.tuning.events import Interruption
+from tuner.tuning.tuned_run import TunedGroup
 
 pytestmark = pytest.mark.postgres
 TRIALS = 18

@@ -5,7 +5,7 @@ from tuner.core.errors import UsageError
 from tuner.fleet import queues
 from tuner.fleet.install import _grant, install
 from tuner.fleet.server import connected
-from tuner.fleet.settings import FleetSettings, read_settings
+from tuner.fleet.tables import FleetSettings, read_settings
 from tuner.fleet.work import COMPILE
 
 psycopg = pytest.importorskip("psycopg")

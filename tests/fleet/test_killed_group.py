@@ -8,12 +8,12 @@ import pytest
 from benchmarks.fleet.overlaps import overlaps, repeated
 from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement
-from tuner.core.run_groups import GroupProposal
+from tuner.core.requests import GroupProposal
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
-from tuner.fleet.local_nodes import LocalNodes
+from tuner.fleet.local_fleet import LocalNodes
 from tuner.fleet.server import session
-from tuner.tuning.parts.real import real_composition
+from tuner.targets.registry import real_composition
 
 pytestmark = [pytest.mark.postgres, pytest.mark.mlir]
 TRIALS = 7

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fleet.values import node
+from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
-from tuner.core.target_name import TargetName
+from tuner.core.requests import FleetRequest
 from tuner.fleet import tables
-from tuner.fleet.driver import FleetRequest
-from tuner.fleet.kind import fleet_composition, pending_limit, target_on
-from tuner.tuning.parts.real import real_composition
+from tuner.fleet.runner import fleet_composition, pending_limit, target_on
+from tuner.targets.registry import real_composition
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection

@@ -12,7 +12,7 @@ import pytest
 
 from tests.fakes import is_alive
 from tuner.fleet.leftovers import MARK, cleaned_up_unless_ended, marked
-from tuner.workers.started_processes import PROCESSES
+from tuner.runtime.workers.processes import PROCESSES
 
 LIMIT_S = 120
 EVERYBODY = 0o755  # may enter: the server has a user of its own

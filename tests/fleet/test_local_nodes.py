@@ -4,7 +4,7 @@ import pytest
 
 from tests.fleet.recorded_runs import TARGET
 from tuner.core.errors import TunerError
-from tuner.fleet.local_nodes import LocalNodes
+from tuner.fleet.local_fleet import LocalNodes
 
 pytestmark = pytest.mark.postgres
 

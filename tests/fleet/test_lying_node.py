@@ -10,13 +10,13 @@ import pytest
 from tests.fleet.conftest import LEASE_S
 from tests.fleet.lying_node import LIES
 from tests.fleet.recorded_runs import TARGET, calm_trials, replayed, trials_of, tuned_on_fleet
-from tuner.analysis.run_difference import differences
 from tuner.core.errors import Failure, Stage
-from tuner.core.possible_outcome import most_flop_per_s
+from tuner.core.remote_results import most_flop_per_s
 from tuner.fleet.install import install
-from tuner.fleet.local_nodes import LocalNodes
+from tuner.fleet.local_fleet import LocalNodes
 from tuner.fleet.server import session
-from tuner.fleet.settings import FleetSettings
+from tuner.fleet.tables import FleetSettings
+from tuner.results.differences import differences
 from tuner.tuning.tuned_run import TunedRun
 
 pytestmark = pytest.mark.postgres

@@ -8,11 +8,10 @@ import pytest
 
 from tests.fleet.values import work
 from tuner.core.problem import Matmul
-from tuner.fleet.measurement_workers import GIB, KEPT, MeasurementWorkers
+from tuner.fleet.node_children import GIB, KEPT, MeasurementWorkers
 from tuner.fleet.work import EVALUATE, FleetWork
-from tuner.tuning.outcome_source import BenchChildren
-from tuner.workers.limits import Limits
-from tuner.workers.protocol import Factory
+from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.targets.interface import BenchChildren
 
 BOTH = Factory("tests.fakes:FakeTarget")
 CHILDREN = BenchChildren(BOTH, BOTH, Limits(), device="fake")

@@ -15,7 +15,7 @@ from tuner.fleet import queues, tables
 from tuner.fleet.install import install
 from tuner.fleet.node import run_node
 from tuner.fleet.server import session
-from tuner.fleet.settings import LEAST_LEASE_S, FleetSettings
+from tuner.fleet.tables import LEAST_LEASE_S, FleetSettings
 
 LIMIT_S = 120
 SLEEPING = json.dumps({"x": 3, "at": "compile", "deed": "sleep"}).encode()

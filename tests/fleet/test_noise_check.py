@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from tests.fleet.values import node, work
-from tuner.analysis.paired_slowdown import PairedSlowdown
+from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.errors import TunerError, UsageError
 from tuner.fleet.noise_check import NoiseCheck, check_noise, nodes_to_check
 from tuner.fleet.status import DeviceStatus, FleetStatus
 from tuner.fleet.tables import FleetNode, SeenNode
-from tuner.workers.started_processes import state_of
+from tuner.runtime.workers.processes import state_of
 
 
 @pytest.fixture

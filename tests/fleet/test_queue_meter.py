@@ -2,8 +2,8 @@ import os
 import threading
 import time
 
-from tuner.fleet.queue_meter import QueueMeter, keep_off_timed_processors
-from tuner.runtime.cpu.describe_host import processors
+from tuner.fleet.noise_check import QueueMeter, keep_off_timed_processors
+from tuner.runtime.cpu.host import processors
 
 
 def test_work_of_this_process_is_reported_and_what_was_before_is_not() -> None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fleet.values import take_job, under_way, work
-from tuner.core.target_name import TargetName
+from tuner.core.candidate import TargetName
 from tuner.fleet import queues
 from tuner.fleet.server import session
 from tuner.fleet.work import EVALUATE, FleetWork, Service

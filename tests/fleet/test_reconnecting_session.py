@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 
 from tuner.core.errors import TunerError, UsageError
-from tuner.fleet import reconnecting_session
-from tuner.fleet.reconnecting_session import ReconnectingSession
+from tuner.fleet import server
+from tuner.fleet.server import ReconnectingSession
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
@@ -60,7 +60,7 @@ def test_what_is_wrong_with_a_question_is_reported_at_once(postgres_server: str)
 
 def test_a_server_that_stays_away_is_reported_of(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("psycopg")
-    monkeypatch.setattr(reconnecting_session, "ENDING_RETRY_LIMIT_S", 0.0)
+    monkeypatch.setattr(server, "ENDING_RETRY_LIMIT_S", 0.0)
     with pytest.raises(
         TunerError, match=r"^fleet: its database went away: fleet: its database does not answer"
     ):

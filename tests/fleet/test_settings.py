@@ -1,7 +1,7 @@
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.fleet.settings import FleetSettings
+from tuner.fleet.tables import FleetSettings
 
 
 def test_several_heartbeats_fit_a_lease() -> None:

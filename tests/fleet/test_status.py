@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.fleet.values import COMPILER_BUILD, node, take_job, work
+from tuner.core.requests import FleetRequest
 from tuner.fleet import driver, queues, tables
 from tuner.fleet.node_children import now
 from tuner.fleet.status import FleetStatus, fleet_status
@@ -145,8 +146,8 @@ def test_nodes_that_were_all_silent_get_the_time_to_send_a_heartbeat(
     monkeypatch.setattr("tuner.fleet.driver.time.sleep", beat)
     joined(connection, "a", silent_s=LEASE_S)
     joined(connection, "b", silent_s=LEASE_S)
-    assert [each.name for each in driver.alive_nodes(driver.FleetRequest(shared_url))] == ["a"]
+    assert [each.name for each in driver.alive_nodes(FleetRequest(shared_url))] == ["a"]
     assert len(slept) == 2
     connection.execute("DELETE FROM fleet_node")
-    assert driver.alive_nodes(driver.FleetRequest(shared_url)) == ()
+    assert driver.alive_nodes(FleetRequest(shared_url)) == ()
     assert len(slept) == 2  # where no node is known, none is waited for

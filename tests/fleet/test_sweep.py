@@ -6,7 +6,7 @@ from tests.fleet.values import outcomes, take_job, work
 from tuner.core.errors import Failure, Stage
 from tuner.fleet import queues, tables
 from tuner.fleet.server import session
-from tuner.fleet.sweep import KEPT_DAYS, LOCK, delete_old, sweep
+from tuner.fleet.status import KEPT_DAYS, LOCK, delete_old, sweep
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection

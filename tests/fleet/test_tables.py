@@ -6,9 +6,8 @@ from benchmarks.fleet.overlaps import repeated
 from tests.fleet.values import FAILED, node, outcomes, work
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.fleet import tables
-from tuner.fleet.artifacts import hash_of
 from tuner.fleet.node_children import now
-from tuner.fleet.work import Outcome
+from tuner.fleet.work import Outcome, hash_of
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tuner.fleet.wake_pipe import WakePipe
-from tuner.workers.child_process import sleep_until_news
+from tuner.fleet.node_children import WakePipe
+from tuner.runtime.workers.child_process import sleep_until_news
 
 LONG_S = 240.0
 

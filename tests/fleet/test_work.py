@@ -4,8 +4,8 @@ import pytest
 
 from tests.fleet.values import work
 from tuner.core.errors import UsageError
+from tuner.core.interfaces import Effort
 from tuner.core.machine import Compiler
-from tuner.core.target import Effort
 from tuner.fleet.work import (
     EVALUATE,
     compile_queue,

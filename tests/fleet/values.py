@@ -4,8 +4,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tests.fakes import PROBLEM, FakeTarget
+from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage
-from tuner.core.target_name import TargetName
 from tuner.fleet import queues, tables
 from tuner.fleet.tables import FleetNode
 from tuner.fleet.work import COMPILE, FleetWork, Outcome, outcome_from_json

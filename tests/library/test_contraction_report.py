@@ -9,7 +9,7 @@ from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.core.problem import Matmul
 from tuner.library.contraction_report import contraction_reports, payload_contractions
-from tuner.library.library_format import library_text
+from tuner.library.library import library_text
 
 pytestmark = pytest.mark.mlir
 

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 
 from tests.tuning import fakes
+from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul, Problem
 from tuner.core.runs import TaskQuery
-from tuner.core.target_name import TargetName
 from tuner.db.store import Store
 from tuner.library.entries import ONE_THREAD, library_entries
-from tuner.tuning.composition import Composition
-from tuner.tuning.interruption import Interruption
+from tuner.targets.backends import Composition
+from tuner.targets.interface import TargetStatus
+from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
-from tuner.tuning.target_kind import TargetStatus
 
 PROCESSOR = (TargetStatus("cpu", True, "for tests"), TargetStatus("cuda", True, "for tests"))
 SMALL, LARGE = Matmul(8, 8, 8), Matmul(16, 8, 8)

@@ -9,7 +9,7 @@ from tests.tuning import fakes
 from tuner.core.errors import UsageError
 from tuner.core.runs import TaskQuery
 from tuner.db.store import Store
-from tuner.library.gpu_entries import gpu_entries
+from tuner.library.entries import gpu_entries
 
 TUNE = ("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
 VERIFIED = ("--target", "simulator", "--dtype", "f16", "--chip", "sm_90")

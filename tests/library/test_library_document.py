@@ -5,12 +5,11 @@ from dataclasses import replace
 import pytest
 
 from tests.library.values import entry
-from tuner.analysis.paired_slowdown import PairedSlowdown
+from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
-from tuner.library.library_document import MARK, is_library, read_document, read_entries
-from tuner.library.library_format import library_text
-from tuner.library.outlining_cost import OutliningCost
+from tuner.library.library import MARK, is_library, library_text, read_document, read_entries
+from tuner.library.script_comparison import OutliningCost
 
 ENTRIES = (entry(Matmul(24, 64, 32), trial=4, pack_a=0), entry(Matmul(24, 64, 32, layout="nt"), trial=5))
 COSTS = (

@@ -10,15 +10,15 @@ import pytest
 from tests.library.values import Array, ProgramFunction, entry, product, two_with_relu
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul, Problem
-from tuner.library import library_format
-from tuner.library.applied_lowering import lowered
+from tuner.library import library as library_format
 from tuner.library.entries import LibraryEntries
-from tuner.library.library_format import library_text, schedule_of, suitable
+from tuner.library.library import library_text, schedule_of, suitable
+from tuner.library.script_comparison import lowered
 from tuner.library.transform_module import PREFIX
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
-from tuner.runtime.cpu.guarded_arrays import placed_copy
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.runtime.cpu.memory import placed_copy
 
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
 NO_STOCK = "mlir-opt-22 is not installed (Debian: mlir-22-tools)"
@@ -75,9 +75,9 @@ def library() -> str:
 
 @pytest.fixture(scope="module")
 def applied_by_the_wheel(library: str) -> str:
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(PROGRAM, "payload")
-        interpreter.apply_script(module, interpreter.parse(library, "library"))
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(PROGRAM, "payload")
+        transform.apply_script(module, transform.parse(library, "library"))
         return str(module)
 
 
@@ -114,8 +114,8 @@ def run(function: ProgramFunction, code: JittedModule) -> tuple[Array, Array]:
 
 @pytest.mark.slow
 def test_every_function_equals_numpy(applied: str) -> None:
-    with interpreter.new_context(), ir.Location.unknown():
-        code = lowered(interpreter.parse(applied, "applied"))
+    with transform.new_context(), ir.Location.unknown():
+        code = lowered(transform.parse(applied, "applied"))
     jitted = JittedModule(code, tuple(function.name for function in FUNCTIONS))
     for function in FUNCTIONS:
         found, wanted = run(function, jitted)

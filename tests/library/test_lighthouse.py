@@ -13,14 +13,14 @@ import yaml
 from tests.library.c.c_programs import entry_of, write
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate
-from tuner.core.described_processors import PROCESSORS
 from tuner.core.problem import BatchMatmul, Matmul, Problem
-from tuner.library.entry import LibraryEntry
-from tuner.library.lighthouse import lighthouse_files
-from tuner.mlir import interpreter
+from tuner.core.processors import PROCESSORS
+from tuner.library.entries import LibraryEntry
+from tuner.library.library import lighthouse_files
+from tuner.mlir import transform
 from tuner.mlir.bindings import interpreter as transform_interpreter
 from tuner.mlir.bindings import ir
-from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.runtime.cpu.host import describe_machine
 
 pytestmark = pytest.mark.mlir
 
@@ -69,7 +69,7 @@ def test_a_descriptor_per_operation_and_type_is_found_and_names_the_library(
 
 def test_the_first_op_of_the_module_applied_to_a_module_gives_a_tuned_function(base: Path) -> None:
     path = transform_of(found(base, "matmul", "f32"))
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         script, payload = ir.Module.parse(path.read_text()), ir.Module.parse(PAYLOAD)
         assert "transform.with_named_sequence" in script.operation.attributes
         first = script.body.operations[0].operation
@@ -94,7 +94,7 @@ def test_the_parameters_are_a_list_of_flat_objects(base: Path) -> None:
 
 
 def test_tiles_that_a_strategy_does_not_have_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tuner.library.lighthouse.write_library", lambda _entries: ())
+    monkeypatch.setattr("tuner.library.library.write_library", lambda _entries: ())
     candidate = Candidate.of("matmul_cpu_dot", {"block_m": 16, "split": "none"})
     machine = PROCESSORS["haswell"].machine
     problem: Problem = Matmul(64, 96, 32)

@@ -7,9 +7,7 @@ import pytest
 from tests.library.values import entry
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
-from tuner.library.library_document import read_entries
-from tuner.library.library_format import library_text
-from tuner.library.merge import LibraryText, merged
+from tuner.library.library import LibraryText, library_text, merged, read_entries
 
 pytestmark = pytest.mark.mlir
 

@@ -1,7 +1,7 @@
 """Names of dialects by the version of MLIR."""
 
-from tuner.library.entry import LibraryFile
-from tuner.library.mlir_versions import for_version, versions_text
+from tuner.library.entries import LibraryFile
+from tuner.library.library import for_version, versions_text
 
 HEADER = "// made by   tuner 0.1.0, for mlir-23\n"
 OP = "      transform.apply_patterns.x86.vector_contract_to_fma\n"

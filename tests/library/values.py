@@ -10,9 +10,9 @@ import numpy.typing as npt
 from tuner.core.candidate import Candidate, Value
 from tuner.core.machine import variables_of
 from tuner.core.problem import BATCH_MATMUL, Problem
-from tuner.library.entry import LibraryEntry
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.scripts.strategy import Binder, load_strategy
+from tuner.library.entries import LibraryEntry
+from tuner.runtime.cpu.host import describe_machine
+from tuner.space.scripts.strategy import Binder, load_strategy
 
 Array = npt.NDArray[np.floating]
 DIRECT: dict[str, Value] = {

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tuner.mlir.rewrite.convolution_forms import LAYOUTS
+from tuner.mlir.ir.linalg import LAYOUTS
 
 LOOPS = "abcde"
 NEXT = "\n              "

@@ -11,11 +11,11 @@ LOAD_A = f"%r{{n}} = memref.load %a[%i] : {SHARED}"
 @contextmanager
 def parsed(text: str) -> Iterator[Any]:
     """Gives the module in a context of its own."""
-    from tuner.mlir import interpreter
+    from tuner.mlir import transform
     from tuner.mlir.bindings import ir
 
-    with interpreter.new_context(), ir.Location.unknown():
-        yield interpreter.parse(text, "test")
+    with transform.new_context(), ir.Location.unknown():
+        yield transform.parse(text, "test")
 
 
 def kernel(*body: str, launch: str = "") -> str:

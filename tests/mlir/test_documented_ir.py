@@ -8,7 +8,7 @@ import pytest
 
 from tests.mlir.cpu import test_batch_loops
 from tests.mlir.cpu import test_lowering as test_cpu_lowering
-from tests.mlir.documented_ir import missing
+from tests.mlir.documented_ir import missing, parts
 from tests.mlir.gpu import (
     test_copies_in_kernels,
     test_inline_device_functions,
@@ -55,29 +55,29 @@ from tests.mlir.ops import (
 )
 from tests.mlir.ops.conftest import SCRIPT
 from tests.mlir.rewrite import test_memory_spaces
-from tuner.core.target import Partition
-from tuner.mlir import interpreter
+from tuner.core.interfaces import Partition
+from tuner.mlir import transform
 from tuner.mlir.cpu import lowering as cpu_lowering
-from tuner.mlir.cpu.batch_loops import with_batch_loops
-from tuner.mlir.cpu.bf16_as_integers import store_bf16_as_integers
-from tuner.mlir.cpu.tiles_as_vectors import tiles_as_vectors
-from tuner.mlir.gpu import dynamic_shared_globals, inline_device_functions, launch_memory, lowering
-from tuner.mlir.gpu.composed_ops import expand_composed_ops
-from tuner.mlir.gpu.copies_in_kernels import expand_copies
-from tuner.mlir.gpu.device_atomics import relax_unused_atomics
-from tuner.mlir.gpu.dynamic_shared_memory import use_dynamic_shared_memory
-from tuner.mlir.gpu.external_shared_memory import make_shared_memory_external
-from tuner.mlir.gpu.kept_intrinsics import call_intrinsics_directly
-from tuner.mlir.gpu.launch_bounds import outline_with_bounds
-from tuner.mlir.gpu.merge_gpu_modules import merge_gpu_modules
-from tuner.mlir.gpu.narrow_shuffles import widen_narrow_shuffles
-from tuner.mlir.gpu.private_memory import use_private_memory
+from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
+from tuner.mlir.cpu.bf16_emulation import store_bf16_as_integers
+from tuner.mlir.cpu.lowering import with_batch_loops
+from tuner.mlir.gpu import kernel_memory, lowering, modules, shared_memory
+from tuner.mlir.gpu.kernel_memory import expand_copies, use_private_memory
+from tuner.mlir.gpu.kernel_passes import (
+    call_intrinsics_directly,
+    expand_composed_ops,
+    expand_warp_ids,
+    outline_with_bounds,
+    relax_unused_atomics,
+    widen_narrow_shuffles,
+)
+from tuner.mlir.gpu.modules import merge_gpu_modules
 from tuner.mlir.gpu.reductions import expand_reductions
-from tuner.mlir.gpu.warp_ids import expand_warp_ids
-from tuner.mlir.math.math_lowering import lower_math
-from tuner.mlir.ops import OPS
-from tuner.mlir.rewrite import memory_spaces
-from tuner.mlir.rewrite.byte_dots import lower_byte_dots
+from tuner.mlir.gpu.shared_memory import make_shared_memory_external, use_dynamic_shared_memory
+from tuner.mlir.ir import memrefs
+from tuner.mlir.ir.vnni import lower_byte_dots
+from tuner.mlir.math.lowering import lower_math
+from tuner.mlir.transform import OPS
 
 pytestmark = pytest.mark.mlir
 
@@ -164,12 +164,12 @@ OF_PASSES: dict[Callable[..., Any], str] = {
     use_private_memory: test_private_memory.KERNEL.format(TEMPORARY),
     expand_warp_ids: test_small_passes.WARPS,
     expand_copies: test_copies_in_kernels.kernel(BARRIER, test_copies_in_kernels.COPY, BARRIER),
-    dynamic_shared_globals.use_dynamic_shared_globals: test_small_passes.SHARED_GLOBALS,
-    inline_device_functions.inline_device_functions: test_inline_device_functions.MODULE,
-    launch_memory.declare_launch_memory: test_launch_memory.program(
+    shared_memory.use_dynamic_shared_globals: test_small_passes.SHARED_GLOBALS,
+    modules.inline_device_functions: test_inline_device_functions.MODULE,
+    kernel_memory.declare_launch_memory: test_launch_memory.program(
         (ONE_LAUNCH.format(test_launch_memory.SHARED),)
     ),
-    memory_spaces.name_memory_spaces: test_memory_spaces.MODULE,
+    memrefs.name_memory_spaces: test_memory_spaces.MODULE,
     cpu_lowering.lower_to_llvm: test_cpu_lowering.STORE,
     store_bf16_as_integers: BF16,
     tiles_as_vectors: TILE,
@@ -189,16 +189,18 @@ def shown_but_not_there(documented: Any, change: Callable[[Any], object], text: 
         before = str(module)
         after = change(module)
         assert module.operation.verify()
-        docstring = sys.modules[documented.__module__].__doc__ or ""
+        docstring = documented.__doc__ or ""
+        if not parts(docstring):
+            docstring = sys.modules[documented.__module__].__doc__ or ""
         return missing(docstring, before, after if isinstance(after, str) else str(module))
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.OPERATION_NAME)
-def test_the_ir_of_an_op_is_real(op: type) -> None:
-    line, payload = OF_OPS[op.__module__.rpartition(".")[2]]
+def test_the_ir_of_an_op_is_real(op: Any) -> None:
+    line, payload = OF_OPS[str(op.OPERATION_NAME).partition(".")[2]]
 
     def apply(module: Any) -> None:
-        interpreter.apply_script(module, interpreter.parse(SCRIPT.format(line=line), "script"))
+        transform.apply_script(module, transform.parse(SCRIPT.format(line=line), "script"))
 
     assert shown_but_not_there(op, apply, payload) == []
 

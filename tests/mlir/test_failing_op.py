@@ -3,11 +3,10 @@
 import pytest
 
 from tests.mlir.scripts import PAYLOAD, script
-from tuner.core.errors import CandidateError
-from tuner.mlir import interpreter
+from tuner.core.errors import SCRIPT, CandidateError, OpPlace
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.failing_op import failing_op
-from tuner.mlir.op_place import SCRIPT, OpPlace
+from tuner.mlir.transform import failing_op
 
 pytestmark = pytest.mark.mlir
 
@@ -22,11 +21,11 @@ VECTORIZE = "transform.structured.vectorize %product vector_sizes [3, 3] : !tran
 def test_the_op_is_found_wherever_it_stands(ops: tuple[str, ...], line: int) -> None:
     text = script(*ops)
     with (
-        interpreter.new_context(),
+        transform.new_context(),
         ir.Location.unknown(),
         pytest.raises(CandidateError, match=r"^linalg\.matmul at payload:2:14: Attempted to vectorize"),
     ):
-        interpreter.apply_script(interpreter.parse(PAYLOAD, "payload"), interpreter.parse(text, "script"))
+        transform.apply_script(transform.parse(PAYLOAD, "payload"), transform.parse(text, "script"))
     assert failing_op(text, PAYLOAD) == OpPlace(SCRIPT, "transform.structured.vectorize", line, 5)
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from tuner.mlir.fingerprint import (
     CPU_SOURCES,
-    DESCRIBED_CPU_SOURCES,
     GPU_SOURCES,
     PACKAGE,
     SIMULATOR_SOURCES,
@@ -21,30 +20,26 @@ from tuner.mlir.fingerprint import (
 
 ALL = {
     "cpu": CPU_SOURCES,
-    "described": DESCRIBED_CPU_SOURCES,
     "gpu": GPU_SOURCES,
     "simulator": SIMULATOR_SOURCES,
 }
 # Where each begins: what a target calls to compile, or to judge.
 ENTRIES = {
-    "cpu": ("targets/cpu/compiler.py", "mlir/jit.py"),
-    "described": ("targets/cpu/described_compiler.py",),
+    "cpu": ("targets/cpu/compiler.py", "runtime/cpu/jit.py"),
     "gpu": ("targets/gpu/compiler.py",),
     "simulator": ("targets/gpu/simulator.py",),
 }
-NOT_COPIED = ("__pycache__", "bundle", "cli", "db", "fleet", "library", "output", "strategies", "tuning")
+NOT_COPIED = ("__pycache__", "cli", "db", "fleet", "library", "results", "strategies", "tuning")
 # Imported by what makes code, and makes none.
 MAKES_NO_CODE = {
-    *("core/errors.py", "core/machine.py", "core/record.py", "core/target.py"),  # outcomes and ports
-    "core/pass_seconds.py",
+    *(
+        "core/errors.py",
+        "core/machine.py",
+        "core/records.py",
+        "core/interfaces.py",
+    ),  # outcomes and interfaces
     "core/typed_arguments.py",  # checks arguments of the Python API
     "mlir/fingerprint.py",
-    "mlir/lowering_stages.py",
-    "mlir/tile_permission.py",  # to run code
-    "mlir/wheels.py",  # whose versions the fingerprint names
-    "targets/gpu/cuda_tools.py",  # finds ptxas, whose version the fingerprint names
-    "targets/gpu/ptxas_defects.py",  # notes beside the code
-    "workers/timed_command.py",  # ends a ptxas that hangs
 }
 
 
@@ -67,7 +62,7 @@ def names_imported_by(path: str) -> Iterator[str]:
 
 @functools.cache
 def file_of(name: str) -> str:
-    """Returns the file that is a module, or that defines a name: ``tuner.mlir.ops.load_custom_ops``."""
+    """Returns the file that is a module, or that defines a name: ``tuner.mlir.transform.load_custom_ops``."""
     parts = name.split(".")[1:]
     for length in range(len(parts), 0, -1):
         for path in ("/".join(parts[:length]) + ".py", "/".join(parts[:length]) + "/__init__.py"):
@@ -142,14 +137,14 @@ def test_one_byte_of_any_file_that_makes_code_changes_the_fingerprint(kind: str,
     assert read_anew(ALL[kind], sample) == before
 
 
-@pytest.mark.parametrize("path", ["mlir/ops/split_k.py", "mlir/rewrite/padded_views.py", "payload/cpu.py"])
+@pytest.mark.parametrize("path", ["mlir/gpu_ops/grid.py", "mlir/ir/memrefs.py", "payload/cpu.py"])
 def test_what_targets_share_is_in_the_fingerprint_of_each(path: str) -> None:
     assert all(path in hashed(sources) for sources in ALL.values())
 
 
 @pytest.mark.slow
 def test_host_programs_are_in_no_fingerprint_nor_is_the_place_of_the_package(copy: Path) -> None:
-    for folder in ("programs", "scripts/schedule"):
+    for folder in ("programs", "space/scripts"):
         for path in (copy / folder).rglob("*.py"):
             path.write_bytes(path.read_bytes() + b"\n")
     for sources in ALL.values():
@@ -165,15 +160,15 @@ def test_a_lowering_of_processors_is_none_of_gpus(path: str) -> None:
 def test_a_changed_simulator_changes_the_simulators_fingerprint_only() -> None:
     added = hashed(SIMULATOR_SOURCES) - hashed(GPU_SOURCES)
     assert {
-        "simulator/ptx/engine.py",
-        "simulator/ptx/races/shared_races.py",
+        "simulator/launch.py",
+        "simulator/memory/races.py",
         "targets/gpu/simulator.py",
     } <= added
 
 
 def test_a_new_file_and_a_renamed_one_change_the_fingerprint(copy: Path) -> None:
     before = read_anew(CPU_SOURCES, copy)
-    new = copy / "mlir" / "ops" / "new.py"
+    new = copy / "mlir" / "gpu_ops" / "new.py"
     new.touch()
     added = read_anew(CPU_SOURCES, copy)
     new.rename(new.with_name("renamed.py"))
@@ -182,7 +177,7 @@ def test_a_new_file_and_a_renamed_one_change_the_fingerprint(copy: Path) -> None
 
 def test_what_python_caches_is_not_hashed(copy: Path) -> None:
     before = read_anew(CPU_SOURCES, copy)
-    cached = copy / "mlir" / "ops" / "__pycache__" / "any.pyc"
+    cached = copy / "mlir" / "gpu_ops" / "__pycache__" / "any.pyc"
     cached.parent.mkdir(exist_ok=True)
     cached.write_bytes(b"any")
     assert read_anew(CPU_SOURCES, copy) == before

@@ -4,9 +4,9 @@ import pytest
 
 from tests import group_texts as texts
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.group_facts import facts_of
+from tuner.core.fusions import facts_of
 from tuner.mlir.bindings import ir
-from tuner.mlir.group_form import annotate_facts, parse_group, prepare
+from tuner.mlir.fusions import annotate_facts, parse_group, prepare
 
 pytestmark = pytest.mark.mlir
 

@@ -9,11 +9,11 @@ from tests import group_texts as texts
 from tests.attention_texts import Attention
 from tests.group_runs import as_problem
 from tuner.core.errors import UsageError
-from tuner.core.grouped_program import LOOPS, OpGroup
+from tuner.core.fusions import LOOPS, OpGroup
 from tuner.core.problem import Problem
-from tuner.mlir.group_problem import group_problem
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.scripts.default import default_script
+from tuner.mlir.fusions import group_problem
+from tuner.runtime.cpu.host import describe_machine
+from tuner.space.scripts.choice import default_script
 from tuner.targets.cpu.compiler import CpuCompiler
 
 pytestmark = pytest.mark.mlir

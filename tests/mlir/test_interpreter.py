@@ -6,7 +6,7 @@ import pytest
 
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 
 pytestmark = pytest.mark.mlir
@@ -28,13 +28,13 @@ def script(*sequences: str) -> str:
 
 @pytest.fixture(autouse=True)
 def context() -> Iterator[None]:
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         yield
 
 
 def apply(text: str) -> str:
-    payload = interpreter.parse(PAYLOAD, "payload")
-    interpreter.apply_script(payload, interpreter.parse(text, "script"))
+    payload = transform.parse(PAYLOAD, "payload")
+    transform.apply_script(payload, transform.parse(text, "script"))
     return str(payload)
 
 
@@ -84,10 +84,10 @@ def test_a_script_without_a_main_sequence_says_which_it_has(text: str, found: st
 )
 def test_text_that_does_not_parse_is_a_failure_to_bind(text: str, diagnostic: str | None) -> None:
     if diagnostic is None:
-        assert str(interpreter.parse(text, "script")).strip() == "module {\n}"
+        assert str(transform.parse(text, "script")).strip() == "module {\n}"
         return
     with pytest.raises(CandidateError, match=diagnostic) as caught:
-        interpreter.parse(text, "script")
+        transform.parse(text, "script")
     assert caught.value.stage == Stage.BIND
     assert "\n" not in caught.value.reason
 
@@ -104,6 +104,6 @@ def test_a_transform_that_fails_names_op_and_place() -> None:
 def test_every_new_context_has_this_projects_ops() -> None:
     match = MATCH.replace("scf.for", "func.func")
     for _ in range(3):
-        with interpreter.new_context(), ir.Location.unknown():
+        with transform.new_context(), ir.Location.unknown():
             prefetch = '"tuner.prefetch_reads"(%loop) {argument = 0 : i64} : (!transform.any_op) -> ()'
             assert "memref.store" in apply(script(sequence("__transform_main", match, prefetch)))

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 pytestmark = pytest.mark.mlir
 

@@ -1,6 +1,6 @@
 """Places of ops are read from the reason of a failure."""
 
-from tuner.mlir.op_place import PAYLOAD, SCRIPT, OpPlace, named_places
+from tuner.core.errors import PAYLOAD, SCRIPT, OpPlace, named_places
 
 
 def test_each_op_is_named_once_in_the_order_of_the_reason() -> None:

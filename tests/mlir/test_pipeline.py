@@ -6,12 +6,10 @@ import pytest
 
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import lower_to_llvm
-from tuner.mlir.lowering_stages import kept_stages
-from tuner.mlir.pass_timing import PassTimes, timed_passes
-from tuner.mlir.pipeline import run_passes
+from tuner.mlir.passes import PassTimes, kept_stages, run_passes, timed_passes
 
 pytestmark = pytest.mark.mlir
 
@@ -31,15 +29,15 @@ REPORT = text_beside(__file__, "REPORT")
 
 
 def after(pipeline: str, text: str) -> str:
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(text, "module")
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(text, "module")
         run_passes(module, pipeline)
         return str(module)
 
 
 def lowered() -> str:
-    with interpreter.new_context(), ir.Location.unknown():
-        return lower_to_llvm(interpreter.parse(COPY, "payload"))
+    with transform.new_context(), ir.Location.unknown():
+        return lower_to_llvm(transform.parse(COPY, "payload"))
 
 
 def test_passes_change_the_module_in_place() -> None:

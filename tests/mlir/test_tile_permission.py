@@ -7,9 +7,9 @@ import pytest
 
 from tests.source_files import ROOT
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir import tile_permission
-from tuner.mlir.jit import JittedModule
-from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.runtime.cpu import host as tile_permission
+from tuner.runtime.cpu.host import describe_machine
+from tuner.runtime.cpu.jit import JittedModule
 from tuner.runtime.cpu.roofline import TILE_DOTS, loop_text
 
 pytestmark = pytest.mark.mlir
@@ -18,7 +18,7 @@ LOOP = loop_text("multiply_add_amx").replace("INTRINSIC", TILE_DOTS["bf16"])
 # Prints whether this process may use tiles (ARCH_GET_XCOMP_PERM) before and after it loads a loop of tiles.
 LOADING = f"""
 import ctypes
-from tuner.mlir.jit import JittedModule
+from tuner.runtime.cpu.jit import JittedModule
 def is_granted():
     mask = ctypes.c_uint64()
     ctypes.CDLL(None).syscall({tile_permission.ARCH_PRCTL}, 0x1022, ctypes.byref(mask))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.operators.machines import Array, Interpreter, Machine, Ptx
 from tests.operators.table import DIVISIONS, INTEGERS, SHIFTS, Operator
 
-pytest.importorskip("tuner.programs.interpret.decode.integers")
+pytest.importorskip("tuner.programs.interpreter.scalar_ops")
 
 LANES = 24
 TYPES = [

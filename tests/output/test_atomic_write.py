@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.output.atomic_write import write_atomically
+from tuner.results.output.files import write_atomically
 
 
 def test_a_file_is_written_whole_and_readable(tmp_path: Path) -> None:

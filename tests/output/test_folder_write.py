@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.output.folder_write import write_folder
+from tuner.results.output.files import write_folder
 
 
 def test_a_missing_folder_is_made_and_other_files_stay(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import pytest
 from tests.trials import measurement, run, top_trial, trial
 from tuner.analysis.selected_result import select_result
 from tuner.core.errors import Failure, Stage
-from tuner.core.record import Verdict
+from tuner.core.records import Verdict
 from tuner.core.reliability import unreliable
 from tuner.core.runs import Counts, DatabaseInfo, LibraryTime, StoredTrial
-from tuner.output.json_documents import (
+from tuner.results.output.json_documents import (
     Document,
     csv_cell,
     database_document,

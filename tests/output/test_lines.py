@@ -6,23 +6,33 @@ import pytest
 
 from tests.analysis.test_ablation import grid, of
 from tests.trials import measurement, run, trial
-from tuner.analysis.ablation import TooFew, ablate
-from tuner.analysis.run_difference import Difference
+from tuner.analysis.importance import TooFew, ablate
 from tuner.core.candidate import Candidate, Value
-from tuner.core.errors import Failure, Stage
-from tuner.core.gpu_conditions import Conditions, GpuState, Span
-from tuner.core.record import Measurement, Verdict
+from tuner.core.errors import PAYLOAD, SCRIPT, Failure, OpPlace, Stage
+from tuner.core.machine import Conditions, GpuState, Span
+from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import StoredTrial
-from tuner.core.time_text import interval_text, seconds_text
-from tuner.mlir.op_place import PAYLOAD, SCRIPT, OpPlace
-from tuner.output.ablation import ablation_document, ablation_lines
-from tuner.output.explanation import explain_document, explain_lines
-from tuner.output.fitted_table import table_lines, varying_columns
-from tuner.output.formatting import SUMMARY_COLUMNS, count_text, knobs_line, one_line, speed_text, wrapped
-from tuner.output.gpu_conditions import gpu_lines
-from tuner.output.run_difference import SHOWN, run_difference_document, run_difference_lines
-from tuner.output.tables import history_table
-from tuner.run_history.failed_ops import FailedOp
+from tuner.core.serialization import interval_text, seconds_text
+from tuner.results.differences import SHOWN, Difference, run_difference_document, run_difference_lines
+from tuner.results.explanations import (
+    FailedOp,
+    ablation_document,
+    ablation_lines,
+    explain_document,
+    explain_lines,
+)
+from tuner.results.output.formatting import (
+    SUMMARY_COLUMNS,
+    count_text,
+    knobs_line,
+    one_line,
+    speed_text,
+    table_lines,
+    varying_columns,
+    wrapped,
+)
+from tuner.results.output.run_result import gpu_lines
+from tuner.results.output.tables import history_table
 
 
 def test_strategies_are_compared_where_the_best_one_has_too_few_trials() -> None:

@@ -10,7 +10,7 @@ from tests.tuning.fakes import MACHINE, settings
 from tuner.core.processors import PresentLoad
 from tuner.core.reliability import unreliable
 from tuner.core.runs import Counts
-from tuner.output.progress import (
+from tuner.results.output.progress import (
     LiveProgress,
     PlainProgress,
     event_line,
@@ -123,7 +123,7 @@ def test_plain_lines_are_throttled(
     out, err = capsys.readouterr()
     assert out == ""
     assert [line.split(":")[0] for line in err.splitlines()] == ["run 3", "noise floor"]
-    monkeypatch.setattr("tuner.output.progress.PLAIN_EVERY_S", 0.0)
+    monkeypatch.setattr("tuner.results.output.progress.PLAIN_EVERY_S", 0.0)
     observe(DONE)
     assert "5/10 trials" in capsys.readouterr().err
 

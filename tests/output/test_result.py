@@ -4,10 +4,15 @@ import pytest
 
 from tests.trials import measurement, run, top_trial
 from tuner.analysis.selected_result import SelectedResult, select_result
-from tuner.core.gpu_conditions import Conditions, GpuState
-from tuner.core.machine import Roofline
+from tuner.core.machine import Conditions, GpuState, Roofline
 from tuner.core.runs import Counts, LibraryTime, Run, StoredTrial
-from tuner.output.result import baseline_text, counts_text, failure_lines, result_lines, tied_lines
+from tuner.results.output.run_result import (
+    baseline_text,
+    counts_text,
+    failure_lines,
+    result_lines,
+    tied_lines,
+)
 from tuner.tuning.tuned_run import TunedRun
 
 COUNTS = Counts(12, 9, 0, 3, 4)

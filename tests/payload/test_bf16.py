@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.payload.bf16 import (
+from tuner.core.numpy_types import (
     BF16,
     are_equal,
     fill_with,

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import UsageError
+from tuner.core.interfaces import Partition
 from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, BatchMatmul, Matmul, Problem
-from tuner.core.target import Partition
 from tuner.payload.cpu import (
     ENTRY,
     PARTITIONS_COMMENT,

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from tuner.core.numpy_types import widened
 from tuner.core.problem import INPUT_DTYPES, LAYOUTS, Problem
-from tuner.payload.bf16 import widened
-from tuner.payload.extreme_draw import draw_extremes
+from tuner.payload.inputs import draw_extremes
 from tuner.payload.reference import NUMPY_DTYPES, Array, compare
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from tuner.core.element_types import FLOAT8S
 from tuner.core.errors import UsageError
+from tuner.core.fusions import FLOAT8S
+from tuner.core.numpy_types import FLOAT8_STEPS
 from tuner.core.problem import Matmul
 from tuner.payload import reference
-from tuner.payload.float8 import FLOAT8_STEPS
 from tuner.payload.reference import draw_base, round_inputs
 
 LARGEST = 16.0  # of what is drawn, by far

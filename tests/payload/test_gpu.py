@@ -66,29 +66,29 @@ def test_the_payload_reads(
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32", "f32", "f64"])
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 def test_every_kind_of_payload_is_valid(dtype: str, layout: str) -> None:
-    from tuner.mlir import interpreter
+    from tuner.mlir import transform
     from tuner.mlir.bindings import ir
 
     outputs = ("", dtype) if dtype in ("f16", "bf16") else ("",)
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         for epilogue in ("none", "bias_relu"):
             for output in outputs:
                 problem = Matmul(15, 31, 7, dtype, layout, epilogue, output)
                 for scratch in (Scratch(), Scratch((4, 16, 32)), Scratch(packed=("a", "b"))):
                     text = gpu_payload_mlir(problem, scratch)
-                    assert interpreter.parse(text, "payload").operation.verify()
+                    assert transform.parse(text, "payload").operation.verify()
 
 
 @pytest.mark.mlir
 @pytest.mark.parametrize("scratch", [Scratch(), Scratch((4, 16, 32)), Scratch((2, 16, 31), ("a", "b"))])
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 def test_a_payload_is_a_program_without_any_script(layout: str, scratch: Scratch) -> None:
-    from tuner.mlir import interpreter
+    from tuner.mlir import transform
     from tuner.mlir.bindings import ir
     from tuner.mlir.cpu.lowering import lower_to_llvm
-    from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
-    from tuner.mlir.pipeline import run_passes
-    from tuner.mlir.rewrite.memref_copies import copy_by_loops
+    from tuner.mlir.ir.memrefs import copy_by_loops
+    from tuner.mlir.passes import run_passes
+    from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
     rng = np.random.default_rng(3)
     m, n, k = 15, 31, 7
@@ -104,8 +104,8 @@ def test_a_payload_is_a_program_without_any_script(layout: str, scratch: Scratch
     arrays = {name: array.astype(np.float32) for name, array in arrays.items()}
     text = gpu_payload_mlir(Matmul(m, n, k, layout=layout, epilogue="bias_relu"), scratch)
     functions = [(line.split("@")[1].split("(")[0], BUFFER.findall(line)) for line in FUNCTION.findall(text)]
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(text, "payload")
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(text, "payload")
         run_passes(module, BUFFERIZE)
         copy_by_loops(module)
         code = JittedModule(lower_to_llvm(module), tuple(name for name, _ in functions))

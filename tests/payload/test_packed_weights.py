@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tuner.core.grouped_program import WeightPacking
+from tuner.core.fusions import WeightPacking
 from tuner.payload.packed_weights import pack, packed_shape
 
 

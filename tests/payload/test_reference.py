@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tuner.core.element_types import FLOAT8S
+from tuner.core.fusions import FLOAT8S
 from tuner.core.problem import (
     EPILOGUES,
     INPUT_DTYPES,

@@ -6,9 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.problem import Matmul
-from tuner.payload import sampled_reference
-from tuner.payload.reference import Array, Inputs, draw, draw_base, output_dtype
-from tuner.payload.sampled_reference import compare_sampled, not_finite, sampled_rows
+from tuner.payload import reference
+from tuner.payload.reference import (
+    Array,
+    Inputs,
+    compare_sampled,
+    draw,
+    draw_base,
+    not_finite,
+    output_dtype,
+    sampled_rows,
+)
 
 PROBLEM = Matmul(1024, 6, 5)
 
@@ -16,7 +24,7 @@ PROBLEM = Matmul(1024, 6, 5)
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets a small problem pass for a large one."""
-    monkeypatch.setattr(sampled_reference, "WHOLE_FLOP", 1)
+    monkeypatch.setattr(reference, "WHOLE_FLOP", 1)
 
 
 def drawn() -> tuple[Inputs, Array]:

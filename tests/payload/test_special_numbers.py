@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tuner.core.numpy_types import widened
 from tuner.core.problem import BatchMatmul, Matmul, Problem
-from tuner.payload.bf16 import widened
 from tuner.payload.reference import (
     Array,
     Inputs,

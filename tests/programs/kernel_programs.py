@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.program_compiler import compiler_of
-from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
+from tuner.programs.request import DEFAULTS, DeviceOptions
 
 ARRAY = "memref<2x64xf32>"
 CONSTANTS = "\n".join(f"  %c{n} = arith.constant {n} : index" for n in (0, 1, 2, 3, 4, 63, 64))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.programs.lower.device_options import Form
-from tuner.programs.run.element_types import dtype_of
-from tuner.simulator.device.lazy_streams import ORDERS
+from tuner.programs.request import Form
+from tuner.programs.run.marshalling import dtype_of
+from tuner.simulator.device.streams import ORDERS
 
 Array = NDArray[Any]
 BLOCKS, THREADS = 2, 64

@@ -7,9 +7,9 @@ import numpy as np
 
 from benchmarks.program_compiler import compiler_of
 from tests.programs.lower.device_programs import BUFFER, KERNELS, ONE_BLOCK
-from tuner.core.target_name import TargetName
-from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
-from tuner.simulator.device.lazy_streams import ORDERS
+from tuner.core.candidate import TargetName
+from tuner.programs.request import DEFAULTS, DeviceOptions
+from tuner.simulator.device.streams import ORDERS
 
 __all__ = ["BUFFER", "KERNELS", "ONE_BLOCK", "A", "B", "ended", "launched", "payload", "trace_of"]
 

@@ -3,9 +3,8 @@
 import pytest
 
 from tests.programs.payload_rows import one_order
-from tuner.core.target_name import TargetName
-from tuner.programs.options import ProgramOptions
-from tuner.programs.request import ProgramReport, ProgramRequest
+from tuner.core.candidate import TargetName
+from tuner.programs.request import ProgramOptions, ProgramReport, ProgramRequest
 
 pytestmark = pytest.mark.mlir
 

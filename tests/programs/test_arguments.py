@@ -4,8 +4,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tuner.core.device_program import BufferType, ScalarType, ValueType
 from tuner.core.errors import UsageError
+from tuner.core.gpu_code import BufferType, ScalarType, ValueType
 from tuner.programs.arguments import make_arguments, type_text
 
 TYPES = (BufferType("f32", (2, 3)), BufferType("bf16", (None, 4)), ScalarType("index"), ScalarType("f32"))

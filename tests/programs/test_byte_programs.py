@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 import tuner
-from tuner.core.grouped_program import CONTRACTION
+from tuner.core.fusions import CONTRACTION
 from tuner.core.problem import WARM
-from tuner.programs import useful_threads
-from tuner.programs.compiled_groups import compile_groups
-from tuner.programs.op_groups.payload import NotGrouped
-from tuner.programs.run.grouped_function import GroupedFunction
-from tuner.programs.run.grouped_image import GroupedImage
-from tuner.programs.tunable_groups import tunable_groups
-from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.programs import fusion_compiler
+from tuner.programs.fusion_compiler import compile_groups
+from tuner.programs.fusion_schedules import tunable_groups
+from tuner.programs.fusions.payload import NotGrouped
+from tuner.programs.run.fused_code import GroupedImage
+from tuner.programs.run.fused_program import GroupedFunction
+from tuner.runtime.cpu.host import describe_machine
 
 pytestmark = pytest.mark.mlir
 
@@ -144,7 +144,7 @@ def test_a_layer_counts_by_the_peak_of_what_it_multiplies() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [2, 3])
 def test_several_threads_give_the_bits_of_one(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(useful_threads, "LEAST_S", 0.0)
+    monkeypatch.setattr(fusion_compiler, "LEAST_S", 0.0)
     alone, together = (compiled(each) for each in (1, threads))
     assert [each.is_divided for each in together.code.groups] == [True, True]
     x = bytes_of(6, M, K)

@@ -5,11 +5,11 @@ import pytest
 
 from tests.programs.payload_runs import BUFFER, A, B, ended, launched, payload
 from tuner.core.errors import CandidateError
-from tuner.programs.lower.device_options import FORMS, DeviceOptions
+from tuner.programs.request import FORMS, DeviceOptions
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.streams.async_regions")
+pytest.importorskip("tuner.programs.streams.async_ops")
 
 TOKEN = "!gpu.async.token"
 VALUE = f"!async.value<{BUFFER}>"

@@ -8,13 +8,13 @@ import pytest
 
 from benchmarks.program_compiler import compiler_of
 from tests.programs.shared_memory_programs import PROGRAMS, SharedProgram
-from tuner.core.target_name import TargetName
+from tuner.core.candidate import TargetName
 from tuner.programs.comparison import compare, outputs
 from tuner.programs.execution import copies
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.interpret.kernels")
+pytest.importorskip("tuner.programs.interpreter.kernels")
 
 SIMULATOR = TargetName.parse("simulator:sm_90")
 MUTATIONS = [(program, change) for program in PROGRAMS for change in program.mutations]

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tuner.core.device_program import BufferType, DeviceProgram, ScalarType
+from tuner.core.gpu_code import BufferType, DeviceProgram, ScalarType
 from tuner.programs.comparison import compare, compare_printed, max_error, outputs, tolerance
 
 F32 = BufferType("f32", (2, 3))

@@ -14,7 +14,7 @@ from tuner.programs.run.device_function import DeviceFunction
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.device_lowering")
+pytest.importorskip("tuner.programs.lowering.device")
 
 A, B, C = "memref<16x8xf32>", "memref<8x16xf32>", "memref<16x16xf32>"
 PROBLEM = Matmul(16, 16, 8)

@@ -12,7 +12,7 @@ from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 
-compile_child = pytest.importorskip("tuner.programs.compile_child")
+compile_child = pytest.importorskip("tuner.programs.compile")
 
 RIGHT = "func.func @f(%a: memref<4xf32>) { return }"
 

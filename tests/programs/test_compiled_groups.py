@@ -9,9 +9,9 @@ import pytest
 
 import tuner
 from tests.cli.conftest import Tuner
-from tuner.programs.run.grouped_function import GroupedFunction
+from tuner.programs.run.fused_program import GroupedFunction
 from tuner.programs.run.host_function import HostFunction
-from tuner.tuning.parts.real import real_composition
+from tuner.targets.registry import real_composition
 
 pytestmark = pytest.mark.mlir
 

@@ -5,8 +5,8 @@ import pytest
 from tests.texts import text_beside
 from tuner.core.errors import UsageError
 from tuner.core.problem import BatchMatmul, Matmul
-from tuner.programs.contractions import contractions_in, model_contractions
-from tuner.tuning.many_shapes.named_problem import NamedProblem
+from tuner.programs.lowering.matmul_recognition import contractions_in, model_contractions
+from tuner.tuning.campaign import NamedProblem
 
 MODEL = text_beside(__file__, "MODEL")
 

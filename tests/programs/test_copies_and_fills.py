@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from tests.programs.kernel_programs import arrays, ran
-from tuner.programs.lower.device_options import FORMS, DeviceOptions
-from tuner.simulator.device.lazy_streams import ORDERS
+from tuner.programs.request import FORMS, DeviceOptions
+from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.copies_in_rows")
+pytest.importorskip("tuner.programs.lowering.copies")
 
 NUMBERS: dict[str, tuple[Any, str]] = {
     "i8": (np.int8, "-5"),

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from tests.db.test_groups import SUMMARY
-from tuner.core.explained_group import ExplainedGroup
+from tuner.core.programs import ExplainedGroup
 from tuner.core.reliability import RELIABLE, unreliable
-from tuner.output.program_groups import explained_document, group_table
-from tuner.programs.explained_groups import with_shares
-from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.programs.fusion_compiler import with_shares
+from tuner.results.output.program_tables import explained_document, group_table
+from tuner.runtime.cpu.host import describe_machine
 
 FIRST = ExplainedGroup(SUMMARY, 6e-6, reliability=RELIABLE)
 SECOND = ExplainedGroup(replace(SUMMARY, kind="rows"), 2e-6, reliability=RELIABLE)

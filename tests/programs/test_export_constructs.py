@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.program_compiler import compiler_of
 from tests.texts import text_beside
-from tuner.core.device import DeviceError
+from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError
-from tuner.core.target_name import TargetName
+from tuner.core.gpu import DeviceError
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.program_compiler import compiler_of
 from tests.programs.kernel_programs import ARRAY, arrays, program, ran, store
-from tuner.core.device import DeviceError
+from tuner.core.gpu import DeviceError
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
@@ -47,7 +47,7 @@ def test_a_race() -> None:
 
 def test_code_for_a_gpu_is_the_same_but_for_the_places() -> None:
     from tests.mlir.kernels import parsed
-    from tuner.core.chips import chip_of
+    from tuner.core.gpu import chip_of
     from tuner.mlir.gpu.lowering import kernels_to_ptx, outline_kernels, without_debug_sections
 
     def ptx(*, has_lines: bool) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 
 import tuner
 from tests.forked import in_child_amid_calls
-from tuner.programs.run.grouped_function import GroupedFunction
+from tuner.programs.run.fused_program import GroupedFunction
 from tuner.programs.run.host_function import HostFunction
 
 pytestmark = [

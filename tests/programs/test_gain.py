@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.core.target_name import TargetName
+from tuner.core.candidate import TargetName
 from tuner.programs.request import ProgramRequest
 from tuner.programs.service import time_pair
 

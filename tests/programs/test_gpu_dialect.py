@@ -12,8 +12,8 @@ from tests.programs.interpret.lane_kernels import numbered
 from tests.programs.kernel_programs import ARRAY, arrays, program, ran, store
 from tests.texts import text_beside
 from tuner.programs.run.device_function import DeviceFunction
-from tuner.simulator.device.lazy_streams import ORDERS
 from tuner.simulator.device.simulated_device import SimulatedDevice
+from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 

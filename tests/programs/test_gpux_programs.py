@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tuner.core.errors import TunerError
-from tuner.simulator.device.lazy_streams import ORDERS
+from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 

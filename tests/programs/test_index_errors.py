@@ -10,7 +10,7 @@ import pytest
 import tuner
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, IndexOutOfRange, Stage
-from tuner.programs.run.grouped_function import GroupedFunction
+from tuner.programs.run.fused_program import GroupedFunction
 from tuner.programs.run.host_function import HostFunction
 
 pytestmark = pytest.mark.mlir

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tests.programs.kernel_programs import arrays, program, ran, store
-from tuner.core.device import DeviceError
 from tuner.core.errors import CandidateError
-from tuner.simulator.device.lazy_streams import ORDERS
+from tuner.core.gpu import DeviceError
+from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.gpu.launch_memory")
+pytest.importorskip("tuner.mlir.gpu.kernel_memory")
 
 SPACES = ("3", "3 : i32", "#gpu.address_space<workgroup>", "#gpu.memory_space<workgroup>")
 PRIVATE_SPACES = ("", ", 5", ", #gpu.address_space<private>")

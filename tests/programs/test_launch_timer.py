@@ -8,11 +8,11 @@ import pytest
 
 from benchmarks.gpu_check.stub_driver import StubDriver
 from benchmarks.program_compiler import compiler_of
-from tuner.core.device import DeviceError
+from tuner.core.gpu import DeviceError
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.device_lowering")
+pytest.importorskip("tuner.programs.lowering.device")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -30,7 +30,7 @@ def arrays() -> tuple[Any, ...]:
 
 
 def test_launches_are_timed_and_results_stay_right(code: Any) -> None:
-    from tuner.programs.launch_timer import LaunchTimer
+    from tuner.programs.execution import LaunchTimer
     from tuner.programs.run.device_function import DeviceFunction
 
     device = StubDriver().open()
@@ -50,7 +50,7 @@ def test_launches_are_timed_and_results_stay_right(code: Any) -> None:
 
 
 def test_whole_calls_and_their_kernels_are_timed(code: Any) -> None:
-    from tuner.programs.timing import ROUNDS, time_on_device
+    from tuner.programs.execution import ROUNDS, time_on_device
 
     stub = StubDriver()
     times = time_on_device(stub.open(), code, arrays(), seed=0)
@@ -61,7 +61,7 @@ def test_whole_calls_and_their_kernels_are_timed(code: Any) -> None:
 
 
 def test_a_device_that_refuses_is_reported(code: Any) -> None:
-    from tuner.programs.timing import time_on_device
+    from tuner.programs.execution import time_on_device
 
     stub = StubDriver()
     device = stub.open()

@@ -6,14 +6,14 @@ import pytest
 from tests.mlir.kernels import parsed
 from tests.programs.test_resource_constants import TARGETS
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.rewrite.walking import walk
-from tuner.programs.lower.payload_checks import OPERATIONS_LIMIT, require_few_operations
-from tuner.programs.lower.read_program import read_program
-from tuner.programs.op_groups.forming import OPS_LIMIT
+from tuner.mlir.ir.reading import walk
+from tuner.programs.fusions.formation import OPS_LIMIT
+from tuner.programs.lowering.entry import OPERATIONS_LIMIT, require_few_operations
+from tuner.programs.lowering.read_program import read_program
 from tuner.programs.request import ProgramRequest
-from tuner.programs.run.grouped_function import GroupedFunction
+from tuner.programs.run.fused_program import GroupedFunction
 from tuner.programs.service import INDEXED, compile_and_check, run_program
 
 pytestmark = pytest.mark.mlir
@@ -52,7 +52,7 @@ def test_a_chain_of_a_thousand_operations_becomes_groups_and_is_right() -> None:
 def test_operations_that_read_no_reshape_are_not_traced_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each trace is up to 100 operations long."""
     traced: list[object] = []
-    monkeypatch.setattr("tuner.programs.op_groups.producer_shapes._ends_contraction", traced.append)
+    monkeypatch.setattr("tuner.programs.fusions.producer_shapes._ends_contraction", traced.append)
     text = f"""func.func @main(%x: {KIND}) -> {KIND} {{
       %y = arith.addf %x, %x : {KIND}
       %z = arith.mulf %y, %y : {KIND}
@@ -64,7 +64,7 @@ def test_operations_that_read_no_reshape_are_not_traced_back(monkeypatch: pytest
 
 
 def test_as_a_whole_an_empty_tensor_that_many_operations_share_becomes_several_buffers() -> None:
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         payload = read_program(chain(100))
         assert 1 < len(walk(payload.function, "memref.alloc")) < 10
 
@@ -104,7 +104,7 @@ def test_operations_in_a_linalg_operation_do_not_count() -> None:
 
 def test_as_a_whole_fewer_operations_are_allowed() -> None:
     found = "found 3 operations on tensors in a program that is compiled as a whole, allowed 2"
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         read_program(chain(3), limit=3)
         with pytest.raises(CandidateError, match=found):
             read_program(chain(3), limit=2)

@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 
 from tests.texts import text_beside
+from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, UsageError
-from tuner.core.target_name import TargetName
-from tuner.programs.lower.device_options import DeviceOptions
-from tuner.programs.lower.lowering_steps import STEPS, LoweringStep
-from tuner.programs.options import ProgramOptions
-from tuner.programs.request import ProgramRequest
+from tuner.programs.request import STEPS, DeviceOptions, LoweringStep, ProgramOptions, ProgramRequest
 
 pytestmark = pytest.mark.mlir
 
@@ -34,8 +31,8 @@ def lowered(text: str, step: LoweringStep, chip: str = "sm_90", **arguments: obj
 
 def reads_again(text: str) -> bool:
     from tuner.mlir.bindings import ir
-    from tuner.mlir.interpreter import new_context
-    from tuner.programs.lower.streams.gpux_ops import parse_with_gpux
+    from tuner.mlir.transform import new_context
+    from tuner.programs.streams.gpux_ops import parse_with_gpux
 
     with new_context(), ir.Location.unknown():
         return bool(parse_with_gpux(text, "lowered").operation.verify())
@@ -80,8 +77,8 @@ def test_the_form_of_the_hosts_code_may_be_chosen() -> None:
 def test_what_was_lowered_runs_to_the_same_results(step: LoweringStep) -> None:
     import tuner
     from tuner.programs.run.device_function import DeviceFunction
-    from tuner.simulator.device.lazy_streams import ORDERS
     from tuner.simulator.device.simulated_device import SimulatedDevice
+    from tuner.simulator.device.streams import ORDERS
 
     texts = (HOST_READS, lowered(HOST_READS, step))
     functions = [tuner.compile_program(text, "simulator") for text in texts]

@@ -7,12 +7,12 @@ import pytest
 
 from benchmarks.program_compiler import compiler_of
 from tests.programs.payload_runs import BUFFER, SIMULATOR, A, B, launched, payload
-from tuner.core.device import DeviceError
-from tuner.simulator.device.lazy_streams import ORDERS
+from tuner.core.gpu import DeviceError
+from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 
-device_lowering = pytest.importorskip("tuner.programs.lower.device_lowering")
+device_lowering = pytest.importorskip("tuner.programs.lowering.device")
 
 BEGIN = (f"%d = gpu.alloc () : {BUFFER}", f"gpu.memcpy %d, %a : {BUFFER}, {BUFFER}", launched("inc", "d"))
 END = f"gpu.dealloc %d : {BUFFER}"

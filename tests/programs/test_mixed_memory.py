@@ -5,11 +5,11 @@ import pytest
 
 from tests.programs.payload_runs import BUFFER, A, B, ended, launched, payload, trace_of
 from tuner.core.errors import CandidateError
-from tuner.programs.lower.device_options import FORMS, DeviceOptions
+from tuner.programs.request import FORMS, DeviceOptions
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.explicit_memory")
+pytest.importorskip("tuner.programs.lowering.explicit_memory")
 
 ON_DEVICE = f"gpu.alloc () : {BUFFER}"
 SHARED = f"gpu.alloc host_shared () : {BUFFER}"

@@ -9,17 +9,16 @@ from benchmarks.program_compiler import compiler_of
 from tests import group_texts as texts
 from tests.group_runs import as_problem, compiled, error_of
 from tests.programs.op_groups.payload_text import PayloadText
+from tuner.core.candidate import TargetName
 from tuner.core.machine import variables_of
 from tuner.core.problem import Problem
-from tuner.core.target_name import TargetName
 from tuner.programs.execution import host_function
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.scripts.chosen import choose, spaces
-from tuner.scripts.default import default_script
-from tuner.scripts.strategy import Binder, load_strategy
+from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
-from tuner.space.file.shipped import default_space_file
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.choice import choose, default_script, spaces
+from tuner.space.scripts.strategy import Binder, load_strategy
 
 pytestmark = pytest.mark.mlir
 

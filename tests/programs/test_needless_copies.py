@@ -6,7 +6,7 @@ from tests.programs.payload_runs import BUFFER, A, B, ended, launched, payload, 
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.effects.overwritten")
+pytest.importorskip("tuner.mlir.effects.memory_effects")
 
 
 def uploads(text: str) -> int:

@@ -10,7 +10,7 @@ from tests.programs.payload_runs import BUFFER, KERNELS, ONE_BLOCK, A, B, ended,
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.streams.carried_dependences")
+pytest.importorskip("tuner.programs.streams.dependency_graph")
 
 SQUARE = "memref<16x16xf32>"
 
@@ -145,7 +145,7 @@ def test_the_authors_wait_before_a_free_is_kept_and_no_other_is_added(free: str)
 
 @pytest.mark.parametrize("form", ["streams", "tokens"])
 def test_a_wait_of_tokens_before_a_free_is_one_wait(form: Any) -> None:
-    from tuner.programs.lower.device_options import DeviceOptions
+    from tuner.programs.request import DeviceOptions
 
     text = payload(
         *("%t0 = gpu.wait async", f"%d, %t1 = gpu.alloc async [%t0] () : {BUFFER}"),

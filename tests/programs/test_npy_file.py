@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.programs.npy_file import read_npy
+from tuner.programs.arguments import read_npy
 
 
 def claiming(path: Path, shape: str, dtype: str = "<f4") -> Path:

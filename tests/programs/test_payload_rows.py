@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.programs.payload_rows import Row, rows
+from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError
-from tuner.core.target_name import TargetName
-from tuner.programs.lower.device_options import DeviceOptions
-from tuner.simulator.device.lazy_streams import ORDERS
+from tuner.programs.request import DeviceOptions
+from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 

@@ -1,7 +1,7 @@
 import pytest
 
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
-from tuner.programs.positions import in_file, named_in_errors
+from tuner.programs.request import in_file, named_in_errors
 
 
 @pytest.mark.parametrize(

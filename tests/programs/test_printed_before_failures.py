@@ -2,8 +2,8 @@
 
 import pytest
 
+from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, TunerError
-from tuner.core.target_name import TargetName
 from tuner.programs.request import ProgramRequest
 
 pytestmark = pytest.mark.mlir
@@ -72,10 +72,10 @@ def test_what_was_printed_is_kept(failure: str, reason: str, target: str) -> Non
 def test_a_loop_without_end_is_stopped_by_a_limit(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from tuner.programs.service import run_program
 
-    monkeypatch.setattr("tuner.simulator.ptx.engine.STEPS_LIMIT", 1 << 11)
-    monkeypatch.setattr("tuner.simulator.ptx.engine.LONG_TURN", 1 << 11)
-    monkeypatch.setattr("tuner.programs.interpret.body.ITERATIONS_LIMIT", 1 << 11)
-    monkeypatch.setattr("tuner.programs.interpret.body.CHECKED", 1 << 11)
+    monkeypatch.setattr("tuner.simulator.launch.STEPS_LIMIT", 1 << 11)
+    monkeypatch.setattr("tuner.simulator.launch.LONG_TURN", 1 << 11)
+    monkeypatch.setattr("tuner.programs.interpreter.decoding.ITERATIONS_LIMIT", 1 << 11)
+    monkeypatch.setattr("tuner.programs.interpreter.decoding.CHECKED", 1 << 11)
     printed: list[str] = []
     with pytest.raises(CandidateError, match=ENDS):
         run_program(request(ENDLESS, target), printed)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
+from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
-from tuner.core.target_name import TargetName
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice

@@ -8,7 +8,7 @@ from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.last_use")
+pytest.importorskip("tuner.programs.lowering.deallocation")
 
 ALLOC = f"memref.alloc() : {BUFFER}"
 SHARED = f"gpu.alloc host_shared () : {BUFFER}"

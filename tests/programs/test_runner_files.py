@@ -6,10 +6,9 @@ import pytest
 
 from tests.programs.file_check import require
 from tests.programs.payload_rows import one_order
-from tuner.core.target_name import TargetName
-from tuner.programs.options import ProgramOptions
-from tuner.programs.request import ProgramRequest
-from tuner.simulator.device.lazy_streams import ORDERS
+from tuner.core.candidate import TargetName
+from tuner.programs.request import ProgramOptions, ProgramRequest
+from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 

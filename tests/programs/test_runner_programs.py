@@ -5,11 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tuner.core.target_name import TargetName
-from tuner.programs.lower.device_options import DeviceOptions
-from tuner.programs.options import ProgramOptions
-from tuner.programs.request import ProgramReport, ProgramRequest
-from tuner.simulator.device.lazy_streams import ORDERS
+from tuner.core.candidate import TargetName
+from tuner.programs.request import DeviceOptions, ProgramOptions, ProgramReport, ProgramRequest
+from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 

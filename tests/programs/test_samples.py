@@ -3,13 +3,12 @@ import math
 import numpy as np
 import pytest
 
+from tuner.programs.comparison import samples_of
 from tuner.programs.request import KernelSample
-from tuner.programs.samples import samples_of
 
 pytest.importorskip("tuner.mlir.bindings")
 
-from tuner.programs.run.sampled.references import ComparedElements
-from tuner.programs.run.sampled.sampled_launches import LaunchSample
+from tuner.programs.run.sampled_launches import ComparedElements, LaunchSample
 
 ONES = np.ones(8, np.float32)
 

@@ -7,12 +7,11 @@ import pytest
 from tests.op_group_problems import first_script, program_text
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate
-from tuner.core.group_schedule import GroupSchedule
 from tuner.core.problem import Problem
-from tuner.core.schedule_origins import FIRST, NEAREST, TUNED
-from tuner.programs.op_groups.group_program import FormedProgram, group_program
-from tuner.programs.scheduled_group import schedule_group
-from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.core.programs import FIRST, NEAREST, TUNED, GroupSchedule
+from tuner.programs.fusion_compiler import schedule_group
+from tuner.programs.fusions.pipeline import FormedProgram, group_program
+from tuner.runtime.cpu.host import describe_machine
 
 pytestmark = pytest.mark.mlir
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.programs.file_check import require
+from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError
-from tuner.core.target_name import TargetName
 from tuner.programs.request import ProgramReport, ProgramRequest
 
 pytestmark = pytest.mark.mlir

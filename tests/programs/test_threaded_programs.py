@@ -13,12 +13,12 @@ import pytest
 
 import tuner
 from tuner.core.errors import UsageError
-from tuner.programs import useful_threads
-from tuner.programs.compiled_groups import compile_groups
-from tuner.programs.op_groups import attention
-from tuner.programs.op_groups.payload import NotGrouped
-from tuner.programs.run.grouped_function import GroupedFunction
-from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.programs import fusion_compiler
+from tuner.programs.fusion_compiler import compile_groups
+from tuner.programs.fusions import formation
+from tuner.programs.fusions.payload import NotGrouped
+from tuner.programs.run.fused_program import GroupedFunction
+from tuner.runtime.cpu.host import describe_machine
 
 pytestmark = pytest.mark.mlir
 
@@ -208,13 +208,13 @@ PROGRAMS = {
 
 @pytest.fixture(autouse=True)
 def every_group_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(useful_threads, "LEAST_S", 0.0)
+    monkeypatch.setattr(fusion_compiler, "LEAST_S", 0.0)
 
 
 @pytest.fixture(autouse=True)
 def every_attention_is_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention, "LEAST_KEYS", 1)
-    monkeypatch.setattr(attention, "LEAST_SCORES", 1)
+    monkeypatch.setattr(formation, "LEAST_KEYS", 1)
+    monkeypatch.setattr(formation, "LEAST_SCORES", 1)
 
 
 @cache
@@ -315,7 +315,7 @@ def test_a_program_of_one_thread_is_loaded_for_one(tmp_path: Path) -> None:
 
 
 def test_groups_of_little_work_are_left_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(useful_threads, "LEAST_S", 15e-6)
+    monkeypatch.setattr(fusion_compiler, "LEAST_S", 15e-6)
     found = compile_groups(PROGRAMS["rows"], None, describe_machine(), threads=2)
     assert not isinstance(found, NotGrouped)
     assert (found.code.threads, [each.is_divided for each in found.code.groups]) == (1, [False])

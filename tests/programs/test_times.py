@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.programs.times import KernelTime, ProgramTimes, busy
-from tuner.programs.timing import typical
+from tuner.core.programs import KernelTime, ProgramTimes, busy
+from tuner.programs.execution import typical
 
 SPANS = st.tuples(st.integers(0, 50), st.integers(0, 20)).map(
     lambda pair: KernelTime("k", float(pair[0]), float(pair[0] + pair[1]))

@@ -8,21 +8,20 @@ from typing import Any
 import pytest
 
 from tests.tuning import fakes
+from tuner.cli.commands.run import program_document
 from tuner.cli.commands.tune_program import program_lines
-from tuner.cli.program_documents import program_document
+from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.host_conditions import HostConditions
+from tuner.core.machine import HostConditions
 from tuner.core.problem import Matmul, Problem
-from tuner.core.record import Measurement
+from tuner.core.programs import ProgramTimes
+from tuner.core.records import Measurement
 from tuner.core.runs import RunSettings
-from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.programs.gain import TimedPair
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
-from tuner.programs.times import ProgramTimes
+from tuner.programs.speedup import TimedPair
 from tuner.programs.tuning import ProgramParts, ProgramTuning, TunedProgram
-from tuner.tuning.events import ignore
-from tuner.tuning.interruption import Interruption
+from tuner.tuning.events import Interruption, ignore
 
 ONE, TWO = Matmul(8, 8, 8), Matmul(16, 8, 8)
 REQUEST = ProgramRequest("module {}", TargetName("fake"))

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from benchmarks.fuzzing.program_check import SIMULATOR, check_program
 from benchmarks.program_compiler import compiler_of
-from tuner.programs.lower.device_options import FORMS, DeviceOptions
-from tuner.simulator.device.lazy_streams import ORDERS
+from tuner.programs.request import FORMS, DeviceOptions
+from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.device_lowering")
+pytest.importorskip("tuner.programs.lowering.device")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HEALTH = list(hypothesis.HealthCheck)
@@ -204,9 +204,9 @@ def test_products_in_overlapping_parts_of_one_buffer_are_in_order() -> None:
 def test_products_in_overlapping_parts_that_nothing_orders_are_a_race(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from tuner.mlir.effects import buffer_regions
+    from tuner.mlir.effects import accesses
 
-    monkeypatch.setattr(buffer_regions.StridedRegion, "overlaps", lambda *_: False)
+    monkeypatch.setattr(accesses.StridedRegion, "overlaps", lambda *_: False)
     code = compiler_of(SIMULATOR).compile(two_products(0, 7), None, None).code
     for order in ORDERS:
         program = loaded(code, order)

@@ -11,16 +11,16 @@ from tests.regression.test_gate import changed
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Failure, Stage
+from tuner.core.interfaces import Script
 from tuner.core.runs import TrialQuery
-from tuner.core.target import Script
 from tuner.db.store import Store
-from tuner.regression.audit import Audited, AuditStatus, audit
-from tuner.run_history.best_known import best_result
-from tuner.run_history.past_runs import past_trials
-from tuner.tuning.composition import Composition
-from tuner.tuning.interruption import Interruption
+from tuner.results.best_trials import best_result
+from tuner.results.past_runs import past_trials
+from tuner.results.regression.audit import Audited, AuditStatus, audit
+from tuner.targets.backends import Composition
+from tuner.targets.interface import TargetStatus
+from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
-from tuner.tuning.target_kind import TargetStatus
 
 PROBLEM = fakes.settings().problem
 

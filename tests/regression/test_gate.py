@@ -8,18 +8,15 @@ import pytest
 
 from tests.fakes import bind as bind_fake
 from tests.tuning import fakes
-from tuner.analysis.paired_slowdown import LEAST_SESSIONS, SlowdownLimits
-from tuner.core.candidate import Candidate, Value
-from tuner.core.chosen_strategy import ChosenStrategy
+from tuner.analysis.slowdown import LEAST_SESSIONS, SlowdownLimits
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
 from tuner.core.errors import UsageError
+from tuner.core.interfaces import Script
 from tuner.core.runs import StoredTrial, TrialQuery
-from tuner.core.target import Script
-from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.regression.gate import GateStatus, check_entry, recorded_entry
-from tuner.regression.gate_file import GateEntry
-from tuner.tuning.composition import Composition
-from tuner.tuning.interruption import Interruption
+from tuner.results.regression.gate import GateEntry, GateStatus, check_entry, recorded_entry
+from tuner.targets.backends import Composition
+from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 
 LIMITS = SlowdownLimits()

@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from tests.trials import measurement
-from tuner.core.candidate import Candidate
-from tuner.core.chosen_strategy import ChosenStrategy
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
 from tuner.core.errors import UsageError
-from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch
+from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch
+from tuner.core.interfaces import Artifact, Partition
 from tuner.core.problem import Matmul
-from tuner.core.target import Artifact, Partition
-from tuner.core.target_name import TargetName
-from tuner.regression import gate_file
-from tuner.regression.gate_file import GateEntry, GateFile, gate_file_bytes, read_gate_file
+from tuner.results.regression import gate
+from tuner.results.regression.gate import GateEntry, GateFile, gate_file_bytes, read_gate_file
 
 NOW = datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC)
 PROGRAM = KernelProgram(
@@ -111,7 +109,7 @@ def test_a_file_that_does_not_fit_is_refused_by_its_place(
 
 
 def test_code_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate_file, "CODE_LIMIT_BYTES", 10)
+    monkeypatch.setattr(gate, "CODE_LIMIT_BYTES", 10)
     with pytest.raises(UsageError, match="cut off or above 10 bytes"):
         read_gate_file(written(tmp_path, gate_file_bytes(FILE)))
 

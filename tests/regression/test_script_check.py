@@ -8,11 +8,12 @@ import pytest
 from tests.fakes import bind, candidate
 from tests.tuning import fakes
 from tests.tuning.watched_target import ANCHOR_S, Day, composition
-from tuner.analysis.paired_slowdown import LEAST_SESSIONS, SlowdownLimits
+from tuner.analysis.slowdown import LEAST_SESSIONS, SlowdownLimits
+from tuner.core.candidate import RecordedRound
 from tuner.core.problem import Problem
-from tuner.core.recorded_round import RecordedRound
 from tuner.db.store import Store
-from tuner.regression.script_check import (
+from tuner.results.exported_trial import exported
+from tuner.results.regression.script_check import (
     LEAST_DISTURBED,
     SESSIONS_LIMIT,
     CheckFinding,
@@ -20,12 +21,10 @@ from tuner.regression.script_check import (
     checked,
     limits_of,
 )
-from tuner.run_history.exported import exported
-from tuner.scripts.header import read_provenance, without_header
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.outcome_source import OutcomeSource
+from tuner.space.scripts.header import read_provenance, without_header
+from tuner.targets.interface import BaselineChoice, OutcomeSource
+from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
-from tuner.tuning.target_kind import BaselineChoice
 
 
 @pytest.fixture(scope="module")

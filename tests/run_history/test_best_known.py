@@ -1,14 +1,14 @@
 import pytest
 
 from tests.tuning import fakes
+from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
-from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.run_history.best_known import best_here, best_result
-from tuner.tuning.interruption import Interruption
+from tuner.results.best_trials import best_here, best_result
+from tuner.targets.interface import TargetStatus
+from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
-from tuner.tuning.target_kind import TargetStatus
 
 PROBLEM = Matmul(8, 8, 8)
 

@@ -2,16 +2,16 @@ import pytest
 
 from tests.trials import trial
 from tests.tuning import fakes
-from tuner.analysis.comparison import Comparable, NotComparable
+from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
-from tuner.core.record import Verdict
+from tuner.core.interfaces import Script
+from tuner.core.records import Verdict
 from tuner.core.runs import StoredTrial
-from tuner.core.target import Script
 from tuner.db.store import Store
-from tuner.run_history.best_stock import BestStock, best_stock
-from tuner.tuning.composition import Composition
-from tuner.tuning.interruption import Interruption
+from tuner.results.best_trials import BestStock, best_stock
+from tuner.targets.backends import Composition
+from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 
 OWN_FASTEST = fakes.composition(bind=lambda *_: fakes.bind_with_custom_op)

@@ -14,16 +14,21 @@ from tests.db.values import COMPILER, outcome, sha256, time_again
 from tests.examples import costly
 from tests.tuning import fakes
 from tuner.analysis.selected_result import select_result
-from tuner.core.candidate import Candidate
-from tuner.core.record import Measurement, Record
+from tuner.core.candidate import Candidate, TargetName
+from tuner.core.records import Measurement, Record
 from tuner.core.runs import BestGroup, StoredTrial, TrialQuery
-from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.output.report_pages import gathered
-from tuner.run_history.best_known import best_here, best_known, best_trials_here
-from tuner.run_history.best_trials import RunResult, best_results, group_of
-from tuner.run_history.past_runs import best_results_among, past_trials
-from tuner.run_history.why_not_best import why_first_is_not_best
+from tuner.results.best_trials import (
+    RunResult,
+    best_here,
+    best_known,
+    best_results,
+    best_trials_here,
+    group_of,
+    why_first_is_not_best,
+)
+from tuner.results.past_runs import best_results_among, past_trials
+from tuner.results.report.page import gathered
 
 PARTS = fakes.composition()
 PROBLEM = fakes.settings().problem

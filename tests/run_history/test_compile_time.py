@@ -10,13 +10,13 @@ import tuner
 from tests.db.values import add, outcome, timed
 from tests.fakes import FakeTarget
 from tests.tuning import fakes
+from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
-from tuner.core.pass_seconds import CompileSeconds, PassSeconds
+from tuner.core.records import CompileSeconds, PassSeconds
 from tuner.core.runs import StoredTrial
-from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.run_history.compile_time import pass_seconds
-from tuner.tuning.parts.real import real_composition
+from tuner.results.explanations import pass_seconds
+from tuner.targets.registry import real_composition
 
 pytestmark = pytest.mark.mlir
 

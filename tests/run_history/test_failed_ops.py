@@ -7,11 +7,10 @@ import pytest
 from tests.mlir.scripts import script
 from tests.trials import measurement, trial
 from tests.tuning import fakes
-from tuner.core.errors import Failure, Stage, TunerError
-from tuner.core.target_name import TargetName
-from tuner.mlir.op_place import PAYLOAD, SCRIPT, OpPlace
-from tuner.run_history.failed_ops import FailedOp, failed_ops
-from tuner.tuning.parts.real import real_composition
+from tuner.core.candidate import TargetName
+from tuner.core.errors import PAYLOAD, SCRIPT, Failure, OpPlace, Stage, TunerError
+from tuner.results.explanations import FailedOp, failed_ops
+from tuner.targets.registry import real_composition
 
 TEXT = "module {\n  one\n  two\n}\n"
 ONE, TWO = OpPlace(SCRIPT, "t.one", 2, 3), OpPlace(SCRIPT, "t.two", 3, 3)

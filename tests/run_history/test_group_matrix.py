@@ -9,12 +9,12 @@ from tests.tuning.many_shapes.test_group_resume import plan
 from tests.tuning.many_shapes.test_group_run import COUNTS, PROBLEMS, limits, members
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
-from tuner.core.target import Script
+from tuner.core.interfaces import Script
 from tuner.db.store import Store
-from tuner.run_history.group_matrix import FAILED, NOT_TRIED, TIMED, group_matrix
-from tuner.tuning.composition import Composition
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.many_shapes.group_run import begin_group
+from tuner.results.campaign_matrix import FAILED, NOT_TRIED, TIMED, group_matrix
+from tuner.targets.backends import Composition
+from tuner.tuning.campaign import begin_group
+from tuner.tuning.events import Interruption
 
 
 def sometimes_failing(candidate: Candidate) -> Script:

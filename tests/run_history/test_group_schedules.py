@@ -8,11 +8,10 @@ from tests.db.values import MACHINE, SETTINGS, add, begin, outcome, timed
 from tests.op_group_problems import group_problems, program_text
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
-from tuner.core.group_schedule import GroupSchedule
 from tuner.core.problem import COLD, WEIGHTS_COLD, Matmul, Problem
-from tuner.core.schedule_origins import NEAREST, SAME_CONTRACTION, TUNED
+from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, GroupSchedule
 from tuner.db.store import Store
-from tuner.run_history.group_schedules import group_schedules
+from tuner.programs.fusion_schedules import group_schedules
 
 pytestmark = pytest.mark.mlir
 

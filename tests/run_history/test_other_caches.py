@@ -6,9 +6,9 @@ from tests.tuning import fakes
 from tuner.core.problem import Matmul
 from tuner.core.runs import StoredTrial
 from tuner.db.store import Store
-from tuner.output.result import other_cache_lines
-from tuner.run_history.other_caches import other_winners
-from tuner.tuning.interruption import Interruption
+from tuner.results.best_trials import other_winners
+from tuner.results.output.run_result import other_cache_lines
+from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 
 PROBLEM = Matmul(8, 8, 8)

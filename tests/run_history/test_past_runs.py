@@ -10,8 +10,7 @@ from tests import trials as made
 from tests.db import values
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.db.store import Store
-from tuner.run_history.past_runs import asked_query, past_trials
-from tuner.run_history.trials import Trials
+from tuner.results.past_runs import Trials, asked_query, past_trials
 
 NOON = datetime.datetime(2026, 1, 31, 12, tzinfo=datetime.UTC)
 

@@ -4,12 +4,11 @@ import pytest
 
 from tests.trials import measurement, trial
 from tests.tuning.fakes import OTHER_MACHINE, settings
-from tuner.core.candidate import Candidate
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, Stage
-from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.runs import StoredTrial
-from tuner.core.target_name import TargetName
-from tuner.run_history.suggest_constraints import observations, place
+from tuner.results.explanations import observations, place
 
 SPILLS = Failure(Stage.COMPILE, "spills")
 

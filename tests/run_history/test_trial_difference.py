@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 
 from tests import trials
-from tuner.analysis.comparison import Comparable, NotComparable
+from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.core.errors import Failure, Stage
-from tuner.run_history.trial_difference import trial_difference
+from tuner.results.differences import trial_difference
 
 RUN = trials.run()
 FAST = trials.trial(1, trials.measurement(1e-3), trials.measurement(1e-3), knobs=2)

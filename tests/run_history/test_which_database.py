@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.run_history.which_database import database_text, naming_database, which_database
+from tuner.results.database_name import database_text, naming_database, which_database
 
 
 def test_one_that_is_named_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:

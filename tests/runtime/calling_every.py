@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tuner.core.device import AbstractDevice, Extent, KernelLaunch, TensorMapLayout
+from tuner.core.gpu import AbstractDevice, Extent, KernelLaunch, TensorMapLayout
 
 Call = tuple[str, Callable[[], object]]
 # Code with the kernel that is called

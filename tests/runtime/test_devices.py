@@ -9,7 +9,7 @@ import pytest
 from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.runtime.calling_every import KERNEL, call_everything
 from tests.simulator.device.test_kernels import SCALE, Parameters
-from tuner.core.device import AbstractDevice, DeviceError
+from tuner.core.gpu import AbstractDevice, DeviceError
 from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
 

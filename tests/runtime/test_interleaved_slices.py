@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tuner.runtime.interleaved_slices import LEAST_ROUNDS, WAKING_CALLS, before_slice_of, interleaved_times
+from tuner.runtime.timing import LEAST_ROUNDS, WAKING_CALLS, before_slice_of, interleaved_times
 
 
 class Machine:

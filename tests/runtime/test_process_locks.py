@@ -12,7 +12,7 @@ import pytest
 
 from tests.forked import in_child, in_child_amid_calls
 from tests.source_files import MODULES
-from tuner.library.dispatch.matmul_calls import numpy_product
+from tuner.library.dispatch.first_use import numpy_product
 from tuner.runtime import process_locks
 from tuner.runtime.process_locks import between_forks, reentrant_lock, thread_lock
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.target import Effort
+from tuner.core.interfaces import Effort
 from tuner.runtime import timing
 
 EFFORT = Effort(budget_s=0.08, min_samples=5, max_samples=60)

@@ -1,7 +1,7 @@
 """Tasks for the tests of methods and models."""
 
-from tuner.samplers.proposals import Pool
-from tuner.samplers.task import SearchTask
+from tuner.search.configurations import Pool
+from tuner.search.task import SearchTask
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 

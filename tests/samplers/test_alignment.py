@@ -1,6 +1,6 @@
 import numpy as np
 
-from tuner.samplers.row_table import RowTable, alignments
+from tuner.search.configurations import RowTable, alignments
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 

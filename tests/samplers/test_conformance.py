@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.core.errors import UsageError
-from tuner.core.sampler import AbstractSampler
-from tuner.samplers import OPTUNA, SAMPLERS, make_sampler
-from tuner.space.expression import parse
+from tuner.core.interfaces import AbstractSampler
+from tuner.search.samplers import OPTUNA, SAMPLERS, make_sampler
+from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 

@@ -1,7 +1,7 @@
 import numpy as np
 
 from tests.samplers.tasks import grid, line, task
-from tuner.samplers.considered_rows import SAMPLE_ROWS, sampled, whole
+from tuner.search.configurations import SAMPLE_ROWS, sampled, whole
 
 
 def test_the_whole_scope_is_every_row() -> None:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.samplers.test_conformance import NAMES, OUTCOMES, ask, run
-from tuner.samplers import make_sampler
-from tuner.space.expression import parse
+from tuner.search.samplers import make_sampler
+from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 

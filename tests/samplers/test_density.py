@@ -1,8 +1,8 @@
 import numpy as np
 
 from tests.samplers.tasks import grid, line, task, tell
-from tuner.samplers.considered_rows import Scope
-from tuner.samplers.density import GOOD_MIN, Densities
+from tuner.search.configurations import Scope
+from tuner.search.density import GOOD_MIN, Densities
 
 
 def test_the_ratio_is_largest_where_fast_rows_are() -> None:

@@ -1,8 +1,7 @@
 import numpy as np
 
 from tests.samplers.tasks import grid, task, tell
-from tuner.samplers.ensemble import ARMS, PROBE_EVERY, Ensemble, best, credit, probed
-from tuner.samplers.evolution import Evolution
+from tuner.search.simple_methods import ARMS, PROBE_EVERY, Ensemble, Evolution, best, credit, probed
 
 
 def test_every_method_is_probed_in_turn() -> None:

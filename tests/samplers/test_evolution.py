@@ -1,8 +1,8 @@
 import numpy as np
 
 from tests.samplers.tasks import grid, task, tell
-from tuner.samplers.evolution import POPULATION, Evolution
-from tuner.samplers.task import SearchTask
+from tuner.search.simple_methods import POPULATION, Evolution
+from tuner.search.task import SearchTask
 
 
 def chosen(square: SearchTask, seeds: int = 60) -> list[int]:

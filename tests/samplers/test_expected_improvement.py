@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from tuner.samplers.expected_improvement import log_expected_improvement
+from tuner.search.surrogates import log_expected_improvement
 
 
 @pytest.mark.parametrize(("mean", "deviation"), [(0.0, 1.0), (1.0, 0.5), (-1.0, 2.0), (2.0, 1.0)])

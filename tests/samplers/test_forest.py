@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from tests.samplers.tasks import grid, line, task
-from tuner.samplers import forest
-from tuner.samplers.forest import _questions
-from tuner.samplers.row_table import Column, RowTable
+from tuner.search import surrogates
+from tuner.search.configurations import Column, RowTable
+from tuner.search.surrogates import _questions
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 
@@ -17,7 +17,7 @@ def test_a_cliff_is_learned_where_a_sum_decides() -> None:
     square = task(grid("abc"))
     values = np.where(square.table.codes[:, 0] + square.table.codes[:, 1] > 8, 1.0, -1.0)
     seen = rng(1).permutation(512)[:150]
-    mean, _ = forest.grow(square.table.part(seen), values[seen], rng()).predict(square.table)
+    mean, _ = surrogates.grow(square.table.part(seen), values[seen], rng()).predict(square.table)
     unseen = np.setdiff1d(np.arange(512), seen)
     assert np.mean(np.sign(mean[unseen]) == values[unseen]) > 0.85
 
@@ -25,7 +25,9 @@ def test_a_cliff_is_learned_where_a_sum_decides() -> None:
 def test_what_was_not_seen_is_less_sure() -> None:
     one = task(line(60))
     seen = np.arange(20)
-    _, deviation = forest.grow(one.table.part(np.repeat(seen, 5)), np.zeros(100), rng()).predict(one.table)
+    _, deviation = surrogates.grow(one.table.part(np.repeat(seen, 5)), np.zeros(100), rng()).predict(
+        one.table
+    )
     assert deviation[:15].mean() < deviation[40:].mean()
 
 
@@ -36,7 +38,7 @@ def test_texts_and_missing_knobs_are_asked_about() -> None:
     )
     table = RowTable.of(FeasibleSet.of(spaces))
     values = np.array([0, 0, 0, 2, 2, 2, 0, 0, 0, -1, -1, -1.0])
-    mean, _ = forest.grow(table, values - values.mean(), rng()).predict(table)
+    mean, _ = surrogates.grow(table, values - values.mean(), rng()).predict(table)
     assert mean[3:6].min() > mean[[0, 1, 2, 6, 7, 8]].max()
     assert mean[9:].mean() < mean[[0, 1, 2, 6, 7, 8]].mean()
 
@@ -55,12 +57,12 @@ def test_answers_part_the_codes_of_the_column_asked_about() -> None:
 def test_equal_randomness_gives_equal_forests() -> None:
     square = task(grid("ab"))
     values = rng(2).normal(size=64)
-    one, other = (forest.grow(square.table, values, rng(5)).predict(square.table) for _ in range(2))
+    one, other = (surrogates.grow(square.table, values, rng(5)).predict(square.table) for _ in range(2))
     assert (one[0] == other[0]).all()
 
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_table_without_columns_has_one_leaf(count: int) -> None:
     table = RowTable(np.zeros((count, 0), np.int16), ())
-    mean, _ = forest.grow(table, np.ones(count), rng()).predict(table)
-    assert mean == pytest.approx(count / (count + forest.SHRINKAGE))
+    mean, _ = surrogates.grow(table, np.ones(count), rng()).predict(table)
+    assert mean == pytest.approx(count / (count + surrogates.SHRINKAGE))

@@ -2,10 +2,8 @@ import numpy as np
 import pytest
 
 from tests.samplers.tasks import grid, line, task
-from tuner.samplers.considered_rows import whole
-from tuner.samplers.gaussian_process import BLOCK, GaussianProcess
-from tuner.samplers.gp_widths import SCALE_COUNT, Widths, correlation
-from tuner.samplers.row_table import RowTable
+from tuner.search.configurations import RowTable, whole
+from tuner.search.gaussian_process import BLOCK, SCALE_COUNT, GaussianProcess, Widths, correlation
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.samplers.tasks import grid, task
-from tuner.samplers.gp_widths import JITTER, Widths, _loss, correlation, fit
+from tuner.search.gaussian_process import JITTER, Widths, _loss, correlation, fit
 
 
 def squares_and_values() -> tuple[np.ndarray, np.ndarray]:

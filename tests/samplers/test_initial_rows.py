@@ -1,7 +1,7 @@
 import numpy as np
 
 from tests.samplers.tasks import grid, line, task, tell
-from tuner.samplers.initial_rows import START_ROWS, is_starting, start_row
+from tuner.search.task import START_ROWS, is_starting, start_row
 
 
 def rng(seed: int = 0) -> np.random.Generator:

@@ -1,9 +1,9 @@
 import numpy as np
 
 from tests.samplers.tasks import grid, task, tell
-from tuner.samplers import local
-from tuner.samplers.local import Local
-from tuner.samplers.task import SearchTask
+from tuner.search import simple_methods
+from tuner.search.simple_methods import Local
+from tuner.search.task import SearchTask
 
 
 def chosen(square: SearchTask, seeds: int = 40) -> list[int]:
@@ -26,7 +26,7 @@ def test_when_all_next_to_it_are_seen_the_next_fastest_is_climbed() -> None:
 def test_when_all_are_climbed_the_nearest_row_comes() -> None:
     cube = task(grid("abc", 4))
     tell(cube, (21, 1.0), *((row, 2.0 + row) for row in cube.neighbours.of(21)))
-    for fastest in cube.pool.fastest()[: local.CLIMBED]:
+    for fastest in cube.pool.fastest()[: simple_methods.CLIMBED]:
         tell(cube, *((row, 999.0) for row in cube.neighbours.of(fastest) if cube.pool.unseen[row]))
     changed = [(cube.table.codes[row] != cube.table.codes[21]).sum() for row in chosen(cube)]
     assert changed.count(2) >= 34

@@ -1,6 +1,6 @@
 from tests.samplers.tasks import grid, line
-from tuner.samplers.task import Neighbours
-from tuner.space.expression import parse
+from tuner.search.task import Neighbours
+from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 

@@ -7,9 +7,9 @@ import pytest
 
 from tests.samplers.tasks import grid, line, task, tell
 from tuner.core.errors import UsageError
-from tuner.samplers import OPTUNA_NAMES
-from tuner.samplers.optuna_rows import KINDS, SOURCES_MIN, OptunaRows
-from tuner.samplers.task import SearchTask
+from tuner.search.optuna_samplers import KINDS, SOURCES_MIN, OptunaRows
+from tuner.search.samplers import OPTUNA_NAMES
+from tuner.search.task import SearchTask
 
 
 def installed(name: str) -> bool:

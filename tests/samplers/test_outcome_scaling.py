@@ -1,7 +1,7 @@
 import pytest
 
 from tests.samplers.tasks import line, task, tell
-from tuner.samplers.outcome_scaling import rows_to_model, standardized
+from tuner.search.gaussian_process import rows_to_model, standardized
 
 
 def test_logarithms_have_mean_zero_and_deviation_one() -> None:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tuner.samplers.proposals import Pool
+from tuner.search.configurations import Pool
 
 
 def test_a_row_goes_from_unseen_over_pending_to_told() -> None:

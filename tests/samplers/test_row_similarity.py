@@ -1,7 +1,7 @@
 import numpy as np
 
-from tuner.samplers.row_similarity import PRIOR, RowSimilarity
-from tuner.samplers.row_table import RowTable
+from tuner.search.configurations import RowTable
+from tuner.search.density import PRIOR, RowSimilarity
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 

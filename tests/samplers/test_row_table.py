@@ -1,7 +1,7 @@
 import numpy as np
 
 from tests.samplers.tasks import grid, line
-from tuner.samplers.row_table import Column, RowTable
+from tuner.search.configurations import Column, RowTable
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 

@@ -7,7 +7,7 @@ from tests.trials import measurement, run, trial
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import Failure, Stage
 from tuner.core.runs import StoredTrial
-from tuner.samplers.stored_studies import stored_studies
+from tuner.search.method import stored_studies
 
 
 def point(number: int, median_s: float | None, strategy: str = "fake", **knobs: Value) -> StoredTrial:

@@ -10,10 +10,10 @@ from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 from optuna.trial import TrialState
 
 import tuner
-from tuner.samplers import make_sampler
-from tuner.samplers.study import StudySampler
+from tuner.search.method import StudySampler
+from tuner.search.samplers import make_sampler
 from tuner.space.recorded.reading import read_recorded
-from tuner.space.recorded.space import RecordedSpace, RecordedTime
+from tuner.space.recorded.recording import RecordedSpace, RecordedTime
 
 SHIPPED = Path(tuner.__file__).parent / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
 TRIALS = 60

@@ -3,8 +3,8 @@ from itertools import pairwise
 import numpy as np
 
 from tests.samplers.tasks import grid, task, tell
-from tuner.samplers.surrogate import FIT_GROWTH, Surrogate, _fit_rows
-from tuner.samplers.task import SearchTask
+from tuner.search.surrogates import FIT_GROWTH, Surrogate, _fit_rows
+from tuner.search.task import SearchTask
 from tuner.space.search_space import Knob, SearchSpace
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.samplers.tasks import grid, line, task, tell
-from tuner.samplers.task import SCORED_LIMIT
+from tuner.search.task import SCORED_LIMIT
 
 
 def test_a_small_set_is_looked_at_whole_every_time() -> None:

@@ -2,7 +2,7 @@ import statistics
 
 import pytest
 
-from tuner.samplers import make_sampler
+from tuner.search.samplers import make_sampler
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 

@@ -1,7 +1,7 @@
 import numpy as np
 
 from tests.samplers.tasks import grid, task, tell
-from tuner.samplers.trees import Trees
+from tuner.search.surrogates import Trees
 
 
 def test_most_choices_are_below_the_cliff() -> None:

@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from tuner.core.chosen_strategy import ChosenStrategy
+from tuner.core.candidate import ChosenStrategy
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
-from tuner.scripts.chosen import choose, spaces
 from tuner.space.file.reading import SpaceFile, load_space_file, parse_space
+from tuner.space.scripts.choice import choose, spaces
 
 TEXT = """
 strategies:

@@ -2,10 +2,10 @@ import re
 
 import pytest
 
-from tuner.core.chips import chip_of
+from tuner.core.gpu import chip_of
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Matmul, Problem
-from tuner.scripts.default import default_script
+from tuner.space.scripts.choice import default_script
 
 PADDED = re.compile(r'"tuner\.pad_views"\(%matmul_tensors\) {sizes = array<i64: ([^>]+)>}')
 SIMULATOR = gpu_machine("simulator", chip_of("sm_90"), "PTX simulator")

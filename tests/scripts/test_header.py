@@ -5,13 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.dataclass_json import LARGEST_INTEGER
+from tuner.core.candidate import RecordedRound, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
-from tuner.core.recorded_round import RecordedRound
 from tuner.core.reliability import RELIABLE
-from tuner.core.target_name import TargetName
-from tuner.scripts.header import (
+from tuner.core.serialization import LARGEST_INTEGER
+from tuner.space.scripts.header import (
     MARK,
     BaselineMedian,
     ScriptProvenance,

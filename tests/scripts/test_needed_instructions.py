@@ -2,7 +2,7 @@
 
 import pytest
 
-from tuner.scripts.needed_instructions import instructions_needed
+from tuner.space.scripts.requirements import instructions_needed
 
 AMX = '"tuner.amx_block"(%block) {tiles_m = 2 : i64} : (!transform.any_op) -> ()'
 VNNI = '"tuner.vnni_block"(%block) {{tile_m = 6 : i64, lanes = {} : i64}} : (!transform.any_op) -> ()'

@@ -1,7 +1,7 @@
 import pytest
 
+from tuner.cli.commands.catalogue import starter_files
 from tuner.core.errors import UsageError
-from tuner.scripts.new_strategy import starter_files
 from tuner.space.file.reading import parse_space
 
 

@@ -11,10 +11,10 @@ import pytest
 from tests.library.values import product, script_of
 from tuner.core.errors import CandidateError
 from tuner.core.problem import Matmul, Problem
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.payload.cpu import partitions_in, payload_mlir
-from tuner.scripts.payload_guard import with_guard
+from tuner.space.scripts.requirements import with_guard
 
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
 pytestmark = pytest.mark.mlir
@@ -25,10 +25,10 @@ Run = Callable[[str, str], str]  # (script, payload) -> the payload after it, or
 
 
 def run_wheel(script: str, payload: str) -> str:
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(payload, "payload")
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(payload, "payload")
         try:
-            interpreter.apply_script(module, interpreter.parse(script, "script"))
+            transform.apply_script(module, transform.parse(script, "script"))
         except CandidateError as error:
             return f"error: {error}"
         return str(module)

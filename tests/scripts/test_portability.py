@@ -1,4 +1,4 @@
-from tuner.scripts.portability import custom_ops
+from tuner.space.scripts.requirements import custom_ops
 
 
 def test_custom_ops_are_found_in_code_and_not_in_comments() -> None:

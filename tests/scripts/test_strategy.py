@@ -14,9 +14,9 @@ from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul
 from tuner.payload.cpu import partitions_in
-from tuner.scripts.strategy import Binder, Strategy, load_strategy, strategy_folder
 from tuner.space.file.reading import load_space_file
-from tuner.space.file.shipped import default_space_file
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.strategy import Binder, Strategy, load_strategy, strategy_folder
 
 MACHINE = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
 SHIPPED = [entry.name for entry in load_space_file(default_space_file()).strategies]
@@ -152,7 +152,8 @@ def test_binding_depends_on_the_candidate_alone(threads: int) -> None:
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize(
-    "module", ["tuner.scripts.strategy", "tuner.payload.reference", "tuner.payload.cpu", "tuner.core.problem"]
+    "module",
+    ["tuner.space.scripts.strategy", "tuner.payload.reference", "tuner.payload.cpu", "tuner.core.problem"],
 )
 def test_importing_a_value_or_a_template_imports_no_compiler(module: str) -> None:
     program = f"import {module}, sys; print(*sorted({{name.split('.')[0] for name in sys.modules}}))"

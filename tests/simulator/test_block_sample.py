@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.simulator.block_sample import LEAST, sample
+from tuner.targets.gpu.block_sample import LEAST, sample
 
 EXTENT = st.integers(1, 40)
 

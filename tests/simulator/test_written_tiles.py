@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.simulator.block_sample import Block, sample
 from tuner.simulator.ptx.geometry import whole_clusters
-from tuner.simulator.written_tiles import Mask, written_tiles
+from tuner.targets.gpu.block_sample import Block, Mask, sample, written_tiles
 
 GRIDS = st.tuples(st.integers(1, 9), st.integers(1, 9))
 TILES = st.tuples(st.integers(1, 20), st.integers(1, 20))

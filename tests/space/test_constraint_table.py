@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.space import constraint_table
-from tuner.space.constraint_table import ConstraintTable, Rule, join_tables
-from tuner.space.expression import parse
-from tuner.space.search_space import Knob, SearchSpace
+from tuner.space import search_space
+from tuner.space.expressions import parse
+from tuner.space.search_space import ConstraintTable, Knob, Rule, SearchSpace, join_tables
 
 SPACE = SearchSpace(
     "s", (Knob("a", (1, 2, 4)), Knob("b", (0, 3)), Knob("c", ("x", "y"))), variables=(("m", 4),)
@@ -26,7 +25,7 @@ def of(text: str) -> Rule:
 def test_a_table_says_what_the_evaluation_says(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = of(text)
     assert quick.table is not None
-    monkeypatch.setattr(constraint_table, "TABLE_LIMIT", 0)
+    monkeypatch.setattr(search_space, "TABLE_LIMIT", 0)
     slow = of(text)
     assert slow.table is None
     assert np.array_equal(np.broadcast_to(quick.holds(PICKS), len(EVERY)), slow.holds(PICKS))
@@ -48,7 +47,7 @@ def test_joined_tables_hold_where_both_do() -> None:
 
 
 def test_tables_are_not_joined_beyond_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constraint_table, "TABLE_LIMIT", 6)
+    monkeypatch.setattr(search_space, "TABLE_LIMIT", 6)
     wide = [ConstraintTable((n,), np.ones(3, bool)) for n in range(3)]
     assert [one.knobs for one in join_tables(wide)] == [(0,), (1,), (2,)]
     assert [one.knobs for one in join_tables([*wide[:1], ConstraintTable((9,), np.ones(2, bool))])] == [

@@ -5,8 +5,8 @@ import pytest
 
 from tuner.core.errors import UsageError
 from tuner.space import enumeration
-from tuner.space.expression import parse
-from tuner.space.row_keys import Indices, RowKeys, sort_keys
+from tuner.space.enumeration import Indices, RowKeys, sort_keys
+from tuner.space.expressions import parse
 from tuner.space.search_space import Knob, SearchSpace
 
 
@@ -42,7 +42,7 @@ def test_a_constraint_with_too_many_combinations_for_a_table_holds_as_well(
 ) -> None:
     one = space("abcd", 6, "a <= b", "(b + c) % 3 == d % 3", "a + b + c + d > 4")
     whole = rows_of(one)
-    monkeypatch.setattr("tuner.space.constraint_table.TABLE_LIMIT", 40)
+    monkeypatch.setattr("tuner.space.search_space.TABLE_LIMIT", 40)
     assert np.array_equal(rows_of(one), whole)
 
 

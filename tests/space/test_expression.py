@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.core.errors import UsageError
-from tuner.space.expression import parse
+from tuner.space.expressions import parse
 
 NAMES = ("a", "b", "c")
 SMALL = st.integers(-20, 20)

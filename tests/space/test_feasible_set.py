@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError
-from tuner.space import feasible_set as feasible_module
-from tuner.space import row_sample
-from tuner.space.expression import parse
+from tuner.space import enumeration, feasible_set
+from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 
@@ -203,10 +202,10 @@ def test_a_large_set_is_enumerated_without_its_cartesian_product_and_its_counts_
 def test_of_a_set_too_large_to_hold_rows_are_a_sample_with_the_points_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(row_sample, "PILOT_ROWS", 100)
-    monkeypatch.setattr(row_sample, "SAMPLE_ROWS", 500)
-    monkeypatch.setattr(feasible_module, "SAMPLE_ROWS", 500)
-    monkeypatch.setattr(feasible_module, "ROWS_LIMIT", 2_000)
+    monkeypatch.setattr(enumeration, "PILOT_ROWS", 100)
+    monkeypatch.setattr(enumeration, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(feasible_set, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(feasible_set, "ROWS_LIMIT", 2_000)
     ten: tuple[Value, ...] = tuple(range(10))
     wanted = Candidate.of("s", dict.fromkeys("abcd", 7))
     refused = Candidate.of("s", dict.fromkeys("abcd", 3))

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.candidate import Candidate, Value
-from tuner.space.expression import parse
-from tuner.space.feasible_set import FeasibleSet
-from tuner.space.nearest_row import nearest_row, steps_from
+from tuner.space.expressions import parse
+from tuner.space.feasible_set import FeasibleSet, nearest_row, steps_from
 from tuner.space.search_space import Knob, SearchSpace
 
 TILES = Knob("tile", (64, 8, 16, 32))  # as a file may list them: in no order

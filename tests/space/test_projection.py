@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from tests.tuning.fakes import MACHINE
 from tuner.core.candidate import Candidate, Value
-from tuner.core.chips import CHIPS
+from tuner.core.gpu import CHIPS
 from tuner.core.machine import Machine, gpu_machine, variables_of
 from tuner.core.problem import OPERATIONS, Problem
-from tuner.space.expression import parse
+from tuner.space.expressions import parse
 from tuner.space.file.reading import load_space_file
-from tuner.space.file.shipped import default_space_file
+from tuner.space.file.yaml import default_space_file
 from tuner.space.projection import VISITS_LIMIT, Projection, projected
 from tuner.space.search_space import Knob, SearchSpace
 

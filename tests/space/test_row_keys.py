@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.space import row_keys
-from tuner.space.row_keys import RowKeys, sort_keys
+from tuner.space import enumeration
+from tuner.space.enumeration import RowKeys, sort_keys
 from tuner.space.search_space import Knob, SearchSpace
 
 
@@ -18,8 +18,8 @@ def keys_of(*sizes: int) -> RowKeys:
 @given(st.lists(st.integers(1, 4), max_size=5), st.integers(1, 300))
 def test_keys_count_the_product_with_the_last_knob_fastest(sizes: list[int], word_limit: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_keys, "WORD_LIMIT", word_limit)  # more than one word
-        patch.setattr(row_keys, "DECODED_ROWS", 5)
+        patch.setattr(enumeration, "WORD_LIMIT", word_limit)  # more than one word
+        patch.setattr(enumeration, "DECODED_ROWS", 5)
         keys = keys_of(*sizes)
         every = np.array(list(itertools.product(*map(range, sizes)))).reshape(math.prod(sizes), len(sizes))
         shuffled = np.random.default_rng(0).permutation(len(every))

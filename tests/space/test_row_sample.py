@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.core.errors import UsageError
-from tuner.space import enumeration, row_sample
-from tuner.space.expression import parse
-from tuner.space.row_sample import Rows, rows_of
+from tuner.space import enumeration
+from tuner.space.enumeration import Rows, rows_of
+from tuner.space.expressions import parse
 from tuner.space.search_space import Knob, SearchSpace
 
 
@@ -23,9 +23,9 @@ def space(knobs: str, choices: int, *constraints: str) -> SearchSpace:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes sets of some thousand rows large ones."""
-    monkeypatch.setattr(row_sample, "PILOT_ROWS", 64)
-    monkeypatch.setattr(row_sample, "SAMPLE_ROWS", 400)
-    monkeypatch.setattr(row_sample, "GROWN_LIMIT", 2_000)
+    monkeypatch.setattr(enumeration, "PILOT_ROWS", 64)
+    monkeypatch.setattr(enumeration, "SAMPLE_ROWS", 400)
+    monkeypatch.setattr(enumeration, "GROWN_LIMIT", 2_000)
 
 
 def tuples(rows: Rows) -> list[tuple[int, ...]]:
@@ -57,7 +57,7 @@ def test_the_number_of_allowed_combinations_is_estimated(constraints: list[str],
     exact = len(rows_of(one).index)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("PILOT_ROWS", 64), ("SAMPLE_ROWS", 400), ("GROWN_LIMIT", 2_000)):
-            patch.setattr(row_sample, name, value)
+            patch.setattr(enumeration, name, value)
         estimated = rows_of(one, limit=100)
     assert estimated.is_sample
     assert exact / 1.7 < estimated.total < exact * 1.7
@@ -66,8 +66,8 @@ def test_the_number_of_allowed_combinations_is_estimated(constraints: list[str],
 def test_every_allowed_combination_is_as_likely_as_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
     # a = 0 leaves one value of b, a = 9 leaves ten: a descent that draws a first would favour small a
     one = space("abcd", 10, "b <= a")
-    monkeypatch.setattr(row_sample, "PILOT_ROWS", 64)
-    monkeypatch.setattr(row_sample, "SAMPLE_ROWS", 2_000)
+    monkeypatch.setattr(enumeration, "PILOT_ROWS", 64)
+    monkeypatch.setattr(enumeration, "SAMPLE_ROWS", 2_000)
     rows = rows_of(one, limit=1000)
     met = np.bincount(rows.index[:, 0], minlength=10) / len(rows.index)
     assert met == pytest.approx((np.arange(10) + 1) / 55, abs=0.03)
@@ -117,9 +117,9 @@ def many(count: int) -> tuple[Knob, ...]:
 
 
 def test_a_space_of_many_knobs_has_a_smaller_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_sample, "SAMPLE_ROWS", 2_000)
-    monkeypatch.setattr(row_sample, "PILOT_ROWS", 64)
-    monkeypatch.setattr(row_sample, "GROWN_LIMIT", 4_000)
+    monkeypatch.setattr(enumeration, "SAMPLE_ROWS", 2_000)
+    monkeypatch.setattr(enumeration, "PILOT_ROWS", 64)
+    monkeypatch.setattr(enumeration, "GROWN_LIMIT", 4_000)
     for knobs, rows in ((40, 2_000), (80, 500), (200, 80)):
         wide = replace(space("ab", 4, "a <= b"), knobs=(*space("ab", 4).knobs, *many(knobs - 2)))
         found = rows_of(wide)

@@ -4,7 +4,7 @@ import pytest
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError
-from tuner.space.expression import parse
+from tuner.space.expressions import parse
 from tuner.space.search_space import Knob, SearchSpace
 
 

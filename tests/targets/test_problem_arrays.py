@@ -8,8 +8,7 @@ import pytest
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import LAYOUTS, Matmul, Problem
 from tuner.payload.reference import Array
-from tuner.targets.call_arrays import expected_inputs, require_inputs, require_type
-from tuner.targets.problem_arrays import ProblemArrays
+from tuner.targets.arrays import ProblemArrays, expected_inputs, require_inputs, require_type
 
 
 def multiply(problem: Problem, arrays: ProblemArrays) -> None:

@@ -8,11 +8,11 @@ import pytest
 from tests.space.recorded import values
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Failure, Stage
+from tuner.core.interfaces import Artifact, Effort
 from tuner.core.machine import Compiler
-from tuner.core.record import Measurement, Verdict
-from tuner.core.target import Artifact, Effort
+from tuner.core.records import Measurement, Verdict
 from tuner.space.recorded.reading import read_recorded
-from tuner.space.recorded.space import RecordedSpace, RecordedTime
+from tuner.space.recorded.recording import RecordedSpace, RecordedTime
 from tuner.targets.replay import (
     ReplayCompiler,
     ReplayEvaluator,

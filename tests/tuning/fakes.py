@@ -6,31 +6,32 @@ from typing import Any
 
 from tests.fakes import FakeTarget, UntimedTarget, bind, script_of
 from tests.forwarding import ForwardingTarget
-from tuner.core.bench import AbstractBench
-from tuner.core.candidate import Candidate, Value
-from tuner.core.chosen_strategy import ChosenStrategy
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
 from tuner.core.errors import CandidateError, Stage, TunerError
-from tuner.core.kernel_program import KernelProgram
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.interfaces import AbstractBench, Script
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Matmul, Problem
 from tuner.core.processors import PresentLoad, Processors
-from tuner.core.record import Measurement
+from tuner.core.records import Measurement
 from tuner.core.runs import Baseline, RunSettings, StoredTrial
-from tuner.core.target import Script
-from tuner.core.target_name import TargetName
+from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.runtime.workers.runner import BenchOrder, BenchProcesses, LocalBench, WorkerBench
+from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
-from tuner.tuning.composition import Composition
-from tuner.tuning.outcome_source import BenchSettings, Bind, OutcomeSource, Plan
-from tuner.tuning.parts.kinds import KINDS
-from tuner.tuning.parts.recording import RECORDINGS
-from tuner.tuning.target_kind import BaselineChoice, TargetKind, TargetStatus
-from tuner.workers.in_flight import BenchOrder
-from tuner.workers.limits import Limits
-from tuner.workers.local_bench import LocalBench
-from tuner.workers.protocol import Factory
-from tuner.workers.services import compile_spec, evaluation_spec
-from tuner.workers.worker_bench import BenchProcesses, WorkerBench
+from tuner.targets.backends import Composition
+from tuner.targets.interface import (
+    BaselineChoice,
+    BenchSettings,
+    Bind,
+    OutcomeSource,
+    Plan,
+    TargetKind,
+    TargetStatus,
+)
+from tuner.targets.registry import KINDS
+from tuner.targets.replay import RECORDINGS
 
 BASELINE_S = 2e-3
 ROOFLINE = Roofline(2e9, 1e9)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tuner.core.problem import Problem
+from tuner.core.requests import nothing_matches, tune_command
 from tuner.core.runs import DatabaseInfo, TaskQuery
-from tuner.tuning.advice import nothing_matches, tune_command
 
 PROBLEM = Problem("batch_matmul", (4, 8, 16), "f16", "nt", "bias_relu", "f16", 2)
 

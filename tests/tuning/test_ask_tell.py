@@ -6,14 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import BEST_X, FakeTarget, candidate, order, time_of
-from tuner.core.bench import AbstractBench, BoundRecord, FinalTimes
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure
-from tuner.core.record import Measurement
-from tuner.core.sampler import AbstractSampler
-from tuner.core.target import Effort
-from tuner.tuning.ask_tell import EARLY_STOPPED, Trial, search
-from tuner.workers.local_bench import LocalBench
+from tuner.core.interfaces import AbstractBench, AbstractSampler, BoundRecord, Effort, FinalTimes
+from tuner.core.records import Measurement
+from tuner.runtime.workers.runner import LocalBench
+from tuner.tuning.session import EARLY_STOPPED, Trial, search
 
 ROWS = 20
 WRONG_ROWS = (2, 5, 6)

@@ -13,9 +13,8 @@ from tests.tuning import fakes
 from tuner.core.errors import UsageError
 from tuner.core.processors import PresentLoad, Processors
 from tuner.db.store import Store
-from tuner.tuning.composition import Composition
-from tuner.tuning.events import Event, MachineBusy, RunStarted
-from tuner.tuning.interruption import Interruption
+from tuner.targets.backends import Composition
+from tuner.tuning.events import Event, Interruption, MachineBusy, RunStarted
 from tuner.tuning.run import begin, resume
 
 PINNED = """import os, sys

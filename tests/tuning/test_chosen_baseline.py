@@ -10,18 +10,16 @@ from tests.space.recorded.values import write_recording
 from tests.tuning import fakes
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul, Problem
+from tuner.core.requests import FleetRequest, RunRequest
 from tuner.core.runs import Baseline, LibraryTime
 from tuner.db.store import Store
-from tuner.fleet.driver import FleetRequest
-from tuner.fleet.kind import fleet_kind
-from tuner.tuning.composition import Composition
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.outcome_source import OutcomeSource
-from tuner.tuning.parts.kinds import KINDS
+from tuner.fleet.runner import fleet_kind
+from tuner.targets.backends import Composition
+from tuner.targets.interface import BaselineChoice, OutcomeSource, TargetStatus
+from tuner.targets.registry import KINDS
+from tuner.tuning.events import Interruption
+from tuner.tuning.request import run_settings
 from tuner.tuning.run import begin, resume
-from tuner.tuning.run_request import RunRequest
-from tuner.tuning.settings import run_settings
-from tuner.tuning.target_kind import BaselineChoice, TargetStatus
 
 PROBLEM = Matmul(8, 8, 8)
 LIBRARIES = (

@@ -15,7 +15,7 @@ from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.db import store as store_file
 from tuner.db.store import Store
 from tuner.fleet import node_children
-from tuner.tuning.interruption import Interruption
+from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin, resume
 
 __all__ = ["bed"]

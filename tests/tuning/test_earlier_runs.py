@@ -4,16 +4,15 @@ import pytest
 
 from tests.fakes import FakeTarget
 from tests.tuning import fakes
-from tuner.core.candidate import Candidate
-from tuner.core.chips import CHIPS
-from tuner.core.kernel_program import KernelProgram, Resources
+from tuner.core.candidate import Candidate, TargetName
+from tuner.core.gpu import CHIPS
+from tuner.core.gpu_code import KernelProgram, Resources
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Matmul, Problem
-from tuner.core.record import Record, Verdict
+from tuner.core.records import Record, Verdict
 from tuner.core.runs import Run, RunSettings
-from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.tuning.earlier_runs import EarlierRuns
+from tuner.tuning.earlier_results import EarlierRuns
 
 GPU = gpu_machine("simulator", CHIPS["sm_90"], "simulated")
 PROBLEM = Matmul(64, 64, 64, "f16")

@@ -10,21 +10,20 @@ import pytest
 from tests.space.recorded import values
 from tests.tuning import fakes
 from tests.tuning.test_run import trials_of
-from tuner.core.candidate import Candidate
-from tuner.core.chosen_strategy import ChosenStrategy
+from tuner.core.candidate import Candidate, ChosenStrategy
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul
-from tuner.core.record import Record
+from tuner.core.records import Record
 from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint, RunSettings
 from tuner.db.store import Store
-from tuner.space import row_sample
-from tuner.space.expression import parse
+from tuner.space import enumeration
+from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
-from tuner.tuning.composition import Composition
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.outcome_source import Plan
+from tuner.targets.backends import Composition
+from tuner.targets.interface import Plan
+from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin, resume
 from tuner.tuning.tuned_run import TunedRun
 
@@ -146,9 +145,9 @@ def test_a_run_from_before_first_points_were_stored_resumes_with_the_files(store
 def test_of_a_sampled_space_the_known_points_are_rows_when_it_begins_and_when_it_resumes(
     searched: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_sample, "PILOT_ROWS", 16)
-    monkeypatch.setattr(row_sample, "SAMPLE_ROWS", 40)
-    monkeypatch.setattr(row_sample, "GROWN_LIMIT", 200)
+    monkeypatch.setattr(enumeration, "PILOT_ROWS", 16)
+    monkeypatch.setattr(enumeration, "SAMPLE_ROWS", 40)
+    monkeypatch.setattr(enumeration, "GROWN_LIMIT", 200)
     monkeypatch.setattr("tuner.space.feasible_set.ROWS_LIMIT", 100)
     monkeypatch.setattr("tuner.space.feasible_set.SAMPLE_ROWS", 40)
     large = dataclasses.replace(SPACE, knobs=(*SPACE.knobs, *(Knob(name, (0, 1, 2, 3)) for name in "abc")))

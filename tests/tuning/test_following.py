@@ -6,19 +6,17 @@ from pathlib import Path
 import pytest
 
 from tests.tuning import fakes
-from tuner.core.candidate import Candidate
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 from tuner.core.runs import Run, RunSettings, TrialQuery
-from tuner.core.target_name import TargetName
 from tuner.db.store import Store
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
-from tuner.tuning.composition import Composition
-from tuner.tuning.following import following
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.outcome_source import Plan
-from tuner.tuning.run import begin
+from tuner.targets.backends import Composition
+from tuner.targets.interface import Plan
+from tuner.tuning.events import Interruption
+from tuner.tuning.run import begin, following
 
 FAKE = TargetName("fake")
 OTHER = dataclasses.replace(fakes.MACHINE, name="other")

@@ -1,6 +1,6 @@
 import pytest
 
-from tuner.tuning.interruption import Interruption
+from tuner.tuning.events import Interruption
 
 
 def test_a_request_cuts_waiting_off() -> None:

@@ -6,12 +6,11 @@ import pytest
 
 from tests.db import values
 from tests.tuning.fakes import settings
-from tuner.core.candidate import Candidate
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import REPEATABLE, Failure, Stage
-from tuner.core.record import Measurement, Record, Verdict
-from tuner.core.target_name import TargetName
+from tuner.core.records import Measurement, Record, Verdict
 from tuner.db.store import Store
-from tuner.tuning.known_outcomes import KnownOutcomes, OutcomesByCode, is_early_stopped, is_reusable
+from tuner.tuning.earlier_results import KnownOutcomes, OutcomesByCode, is_early_stopped, is_reusable
 
 SCRIPT, CODE = "1" * 64, "2" * 64
 CUT_OFF = Measurement((1.0,), 1, 1.0, (1.0, 1.0), is_complete=False)

@@ -11,10 +11,10 @@ from tuner.core.machine import Machine, processor_class
 from tuner.core.problem import Matmul
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
-from tuner.regression.gate import recorded_entry
-from tuner.run_history.best_known import best_here, best_known
-from tuner.tuning.composition import Composition
-from tuner.tuning.interruption import Interruption
+from tuner.results.best_trials import best_here, best_known
+from tuner.results.regression.gate import recorded_entry
+from tuner.targets.backends import Composition
+from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin, resume
 
 PROBLEM = Matmul(8, 8, 8)

@@ -9,8 +9,8 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
 from tuner.core.processors import Processors
 from tuner.db.store import Store
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.memory_check import GIB, require_memory, require_threads, require_workers
+from tuner.tuning.events import Interruption
+from tuner.tuning.request import GIB, require_memory, require_threads, require_workers
 from tuner.tuning.run import begin
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.trials import measurement, proposal, trial
 from tuner.core.errors import Failure, Stage
 from tuner.core.runs import Counts
-from tuner.tuning.progress import Progress, evaluated_s
+from tuner.tuning.run_steps import Progress, evaluated_s
 
 SLOW, FAST = (trial(0, measurement(seconds)).record for seconds in (2.0, 1.0))
 FAILED = replace(SLOW, outcome=Failure(Stage.RUN, "crashed"))

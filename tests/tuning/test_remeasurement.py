@@ -1,19 +1,12 @@
 import pytest
 
 from tests.trials import measurement, trial
-from tuner.core.bench import AbstractBench, BoundRecord, FinalTimes
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
-from tuner.core.record import Measurement
+from tuner.core.interfaces import FINAL_EFFORT, AbstractBench, BoundRecord, Effort, FinalTimes
+from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
-from tuner.core.target import Effort
-from tuner.tuning.remeasurement import (
-    FINAL_EFFORT,
-    choose_top_trials,
-    final_effort,
-    noise_of,
-    remeasure_top_trials,
-)
+from tuner.tuning.run_steps import choose_top_trials, final_effort, noise_of, remeasure_top_trials
 
 
 class RemeasurementBench(AbstractBench):

@@ -16,18 +16,17 @@ from hypothesis import strategies as st
 from tests.examples import costly
 from tests.space.recorded.values import write_recording
 from tests.tuning import fakes
-from tuner.analysis.run_difference import differences
+from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.db.store import Store
-from tuner.samplers import SAMPLERS
+from tuner.results.differences import differences
+from tuner.search.samplers import SAMPLERS
 from tuner.targets import replay
-from tuner.targets.replay import ReplayCompiler, ReplayEvaluator
-from tuner.tuning.composition import Composition
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.parts.recording import replay_settings
-from tuner.tuning.remeasurement import choose_top_trials
+from tuner.targets.backends import Composition
+from tuner.targets.replay import ReplayCompiler, ReplayEvaluator, replay_settings
+from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin, resume
-from tuner.tuning.run_request import RunRequest
+from tuner.tuning.run_steps import choose_top_trials
 
 RUNS = costly(25, 60)
 TRIALS = 12

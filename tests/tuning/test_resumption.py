@@ -1,11 +1,9 @@
 from tests.fakes import FakeTarget, candidate, order
 from tests.trials import measurement, trial
-from tuner.core.sampler import AbstractSampler
-from tuner.core.target import Effort
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.remeasurement import bound_record
-from tuner.tuning.resumption import ReplayingBench, ReplayingSampler
-from tuner.workers.local_bench import LocalBench
+from tuner.core.interfaces import AbstractSampler, Effort
+from tuner.runtime.workers.runner import LocalBench
+from tuner.tuning.events import Interruption
+from tuner.tuning.run_steps import ReplayingBench, ReplayingSampler, bound_record
 
 
 class NotingSampler(AbstractSampler):

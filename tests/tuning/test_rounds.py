@@ -8,25 +8,22 @@ import pytest
 from tests.fakes import FakeTarget, Loaded
 from tests.forwarding import ForwardingTarget
 from tests.tuning import fakes
-from tuner.core.bench import AbstractBench
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.host_conditions import HostConditions
+from tuner.core.interfaces import AbstractBench, Effort
+from tuner.core.machine import HostConditions
 from tuner.core.problem import Problem
-from tuner.core.record import Measurement
+from tuner.core.records import Measurement
 from tuner.core.runs import TaskQuery, TrialQuery
-from tuner.core.target import Effort
 from tuner.db.store import Store
-from tuner.run_history.best_known import best_result
-from tuner.run_history.past_runs import past_trials
+from tuner.results.best_trials import best_result
+from tuner.results.past_runs import past_trials
 from tuner.runtime import timing
-from tuner.tuning.composition import Composition
-from tuner.tuning.events import Event, RemeasurementStarted
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.outcome_source import BenchSettings
+from tuner.runtime.workers.runner import BenchOrder, LocalBench
+from tuner.targets.backends import Composition
+from tuner.targets.interface import BenchSettings
+from tuner.tuning.events import Event, Interruption, RemeasurementStarted
 from tuner.tuning.run import begin, resume
 from tuner.tuning.tuned_run import TunedRun
-from tuner.workers.in_flight import BenchOrder
-from tuner.workers.local_bench import LocalBench
 
 Slowdown = Callable[[int], float]  # of the n-th sample of a round
 

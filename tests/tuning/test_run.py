@@ -9,29 +9,28 @@ import pytest
 
 from tests.fakes import BEST_X, FakeTarget, bind, fake_factory
 from tests.tuning import fakes
-from tuner.analysis.run_difference import differences
-from tuner.core.bench import AbstractBench, BoundRecord, FinalTimes
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.interfaces import AbstractBench, BoundRecord, Effort, FinalTimes, Script
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
-from tuner.core.target import Effort, Script
 from tuner.db.store import Store
-from tuner.tuning.composition import Composition
+from tuner.results.differences import differences
+from tuner.runtime.workers.runner import BenchOrder
+from tuner.targets.backends import Composition
+from tuner.targets.interface import BenchSettings, Plan
 from tuner.tuning.events import (
     BaselineFailed,
     Event,
+    Interruption,
     NoiseMeasured,
     RemeasurementStarted,
     RunStarted,
     TrialDone,
 )
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.outcome_source import BenchSettings, Plan
 from tuner.tuning.run import begin, resume
 from tuner.tuning.tuned_run import TunedRun
-from tuner.workers.in_flight import BenchOrder
 
 
 def tune(store: Store, settings: RunSettings, parts: Composition | None = None) -> TunedRun:

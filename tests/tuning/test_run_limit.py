@@ -6,16 +6,15 @@ from pathlib import Path
 import pytest
 
 from tests.tuning import fakes
-from tuner.analysis.run_difference import differences
 from tuner.core.errors import UsageError
+from tuner.core.round_quality import StoredRound
 from tuner.core.runs import StoredTrial, TrialQuery
-from tuner.core.timing_round import StoredRound
 from tuner.db.store import Store
-from tuner.samplers import SAMPLERS
-from tuner.tuning.events import Event, TrialDone
-from tuner.tuning.interruption import Interruption
+from tuner.results.differences import differences
+from tuner.search.samplers import SAMPLERS
+from tuner.tuning.events import Event, Interruption, TrialDone
+from tuner.tuning.request import RunLimit
 from tuner.tuning.run import begin, resume
-from tuner.tuning.run_limit import RunLimit
 from tuner.tuning.tuned_run import TunedRun
 
 PARTS = fakes.composition()

@@ -8,7 +8,7 @@ import pytest
 from tests.tuning.fakes import MACHINE
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
-from tuner.tuning.run_request import RunRequest
+from tuner.core.requests import RunRequest
 
 PROBLEM = Matmul(8, 8, 8)
 

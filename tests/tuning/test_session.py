@@ -5,17 +5,14 @@ import pytest
 
 from tests.fakes import FakeTarget, bind, candidate, time_of
 from tests.tuning import fakes
-from tuner.core.bench import AbstractBench
+from tuner.core.interfaces import AbstractBaselineSource, AbstractBench, Artifact, LoadedLibrary, Script
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
-from tuner.core.target import AbstractBaselineSource, Artifact, LoadedLibrary, Script
 from tuner.db.store import Store
-from tuner.tuning.events import BaselineMeasured, Event
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.outcome_source import BenchSettings
+from tuner.runtime.workers.runner import BenchOrder, LocalBench
+from tuner.targets.interface import BenchSettings
+from tuner.tuning.events import BaselineMeasured, Event, Interruption
 from tuner.tuning.run import begin, resume
-from tuner.workers.in_flight import BenchOrder
-from tuner.workers.local_bench import LocalBench
 
 COMPILE_S = 0.02
 

@@ -6,15 +6,14 @@ import pytest
 
 import tuner
 from tests.tuning import fakes
-from tuner.core.chosen_strategy import ChosenStrategy
+from tuner.core.candidate import ChosenStrategy, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
+from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings
-from tuner.core.target_name import TargetName
-from tuner.space.file.shipped import default_space_file
-from tuner.tuning.run_request import RunRequest
-from tuner.tuning.settings import run_settings
-from tuner.tuning.target_kind import TargetStatus
+from tuner.space.file.yaml import default_space_file
+from tuner.targets.interface import TargetStatus
+from tuner.tuning.request import run_settings
 
 PROBLEM = Matmul(8, 8, 8)
 

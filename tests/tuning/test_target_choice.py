@@ -5,11 +5,11 @@ import re
 import pytest
 
 from tests.tuning import fakes
+from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
-from tuner.core.target_name import TargetName
-from tuner.tuning.parts.real import real_composition
-from tuner.tuning.target_choice import named_target, require_runs_here, resolve_target
-from tuner.tuning.target_kind import TargetStatus
+from tuner.targets.backends import named_target, require_runs_here, resolve_target
+from tuner.targets.interface import TargetStatus
+from tuner.targets.registry import real_composition
 
 NO_GPU = TargetStatus("cuda", False, "no driver")
 

@@ -7,15 +7,14 @@ import pytest
 
 from tests.fakes import TOO_MUCH_MEMORY
 from tests.tuning import fakes
+from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.problem import Matmul
-from tuner.core.record import Verdict
+from tuner.core.records import Verdict
 from tuner.core.runs import TrialQuery
-from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.run_history.best_known import best_result
-from tuner.tuning.events import Event, RunStarted, TrialDone
-from tuner.tuning.interruption import Interruption
+from tuner.results.best_trials import best_result
+from tuner.tuning.events import Event, Interruption, RunStarted, TrialDone
 from tuner.tuning.run import begin, resume
 from tuner.tuning.tuned_run import TunedRun
 

@@ -7,15 +7,13 @@ import numpy as np
 
 from tests.fakes import FakeTarget, bind, candidate
 from tests.tuning import fakes
-from tuner.core.bench import AbstractBench
-from tuner.core.host_conditions import HostConditions
+from tuner.core.interfaces import AbstractBaselineSource, AbstractBench, Effort, LoadedLibrary
+from tuner.core.machine import HostConditions
 from tuner.core.problem import Problem
-from tuner.core.record import Measurement
-from tuner.core.target import AbstractBaselineSource, Effort, LoadedLibrary
-from tuner.tuning.composition import Composition
-from tuner.tuning.outcome_source import BenchSettings
-from tuner.workers.in_flight import BenchOrder
-from tuner.workers.local_bench import LocalBench
+from tuner.core.records import Measurement
+from tuner.runtime.workers.runner import BenchOrder, LocalBench
+from tuner.targets.backends import Composition
+from tuner.targets.interface import BenchSettings
 
 LIBRARY_X = 6  # twice as slow as the best
 ANCHOR_S = 3e-4

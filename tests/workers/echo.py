@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.workers.protocol import Factory, ServiceSpec
+from tuner.runtime.workers.protocol import Factory, ServiceSpec
 
 
 class Echo:

@@ -17,17 +17,13 @@ from tests.fakes import (
     order,
     time_of,
 )
-from tuner.core.bench import AbstractBench, FinalTimes
-from tuner.core.candidate import Candidate
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, Stage
-from tuner.core.record import Measurement, Record, Verdict
-from tuner.core.target import Effort
-from tuner.core.target_name import TargetName
-from tuner.workers.in_flight import BenchOrder
-from tuner.workers.limits import Limits
-from tuner.workers.local_bench import LocalBench
-from tuner.workers.services import compile_spec, evaluation_spec
-from tuner.workers.worker_bench import BenchProcesses, WorkerBench
+from tuner.core.interfaces import AbstractBench, Effort, FinalTimes
+from tuner.core.records import Measurement, Record, Verdict
+from tuner.runtime.workers.protocol import Limits
+from tuner.runtime.workers.runner import BenchOrder, BenchProcesses, LocalBench, WorkerBench
+from tuner.runtime.workers.services import compile_spec, evaluation_spec
 
 Build = Callable[[BenchOrder], AbstractBench]
 

@@ -11,9 +11,14 @@ import pytest
 
 from tests.fakes import HANG_S, await_death, is_alive, state_of
 from tuner.core.errors import Stage
-from tuner.workers.child_process import OUTPUT_LIMIT_BYTES, ChildProcess, quoted_line, sleep_until_news
-from tuner.workers.protocol import CallRequest, Factory, Message, Ready, Reply, ServiceSpec
-from tuner.workers.worker import Worker
+from tuner.runtime.workers.child_process import (
+    OUTPUT_LIMIT_BYTES,
+    ChildProcess,
+    quoted_line,
+    sleep_until_news,
+)
+from tuner.runtime.workers.protocol import CallRequest, Factory, Message, Ready, Reply, ServiceSpec
+from tuner.runtime.workers.worker import Worker
 
 
 def spec_of(environment: tuple[tuple[str, str | None], ...] = ()) -> ServiceSpec:
@@ -120,7 +125,7 @@ def test_destroying_reaps_and_closes_everything() -> None:
 
 LIGHT = """
 import sys
-import tuner.workers.child
+import tuner.runtime.workers.child
 heavy = {"numpy", "mlir", "numba_cuda_mlir", "optuna", "sqlalchemy", "pydantic", "click", "rich"}
 sys.exit(", ".join(heavy & set(sys.modules)) or 0)
 """
@@ -135,7 +140,7 @@ def test_a_child_whose_parent_is_gone_already_ends() -> None:
     read_fd, write_fd = os.pipe()
     arguments = [str(read_fd), str(write_fd), "1", "token"]  # process 1 is not its parent
     child = subprocess.Popen(
-        [sys.executable, "-m", "tuner.workers.child", *arguments], pass_fds=(read_fd, write_fd)
+        [sys.executable, "-m", "tuner.runtime.workers.child", *arguments], pass_fds=(read_fd, write_fd)
     )
     assert child.wait(timeout=HANG_S) == -signal.SIGKILL
     os.close(read_fd)
@@ -147,7 +152,7 @@ def test_a_child_ends_when_the_parent_closes_the_pipe() -> None:
     to_parent, from_child = os.pipe()
     arguments = [str(to_child), str(from_child), str(os.getpid()), "token"]
     child = subprocess.Popen(
-        [sys.executable, "-m", "tuner.workers.child", *arguments],
+        [sys.executable, "-m", "tuner.runtime.workers.child", *arguments],
         pass_fds=(to_child, from_child),
         stderr=subprocess.DEVNULL,
     )
@@ -174,8 +179,8 @@ def test_ctrl_c_is_not_the_childs() -> None:
 def test_the_end_of_the_tuner_ends_a_child_that_is_still_starting(number: signal.Signals) -> None:
     code = (
         "import time\n"
-        "from tuner.workers.protocol import Factory, ServiceSpec\n"
-        "from tuner.workers.worker import Worker\n"
+        "from tuner.runtime.workers.protocol import Factory, ServiceSpec\n"
+        "from tuner.runtime.workers.worker import Worker\n"
         "worker = Worker(ServiceSpec('slow', Factory('tests.fakes:_sleep'), announces=True), 1 << 30)\n"
         "worker.start()\n"
         "print(worker.child.pid, flush=True)\n"

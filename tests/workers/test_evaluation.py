@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 from tests.fakes import PROBLEM, FakeTarget, UntimedTarget, bind, candidate, time_of
-from tuner.core.bench import FinalTimes
 from tuner.core.errors import CandidateError, Failure, Stage
-from tuner.core.record import Measurement, Verdict
+from tuner.core.interfaces import Artifact, Effort, FinalTimes
+from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
-from tuner.core.target import Artifact, Effort
-from tuner.workers.evaluation import Evaluation, evaluate, work_seed
-from tuner.workers.group_timing import Group, time_finals
+from tuner.runtime.workers.services import Evaluation, Group, evaluate, time_finals, work_seed
 
 
 class StepClock:

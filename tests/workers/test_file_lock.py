@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.forked import in_child
-from tuner.workers.file_lock import file_lock
+from tuner.runtime.workers.processes import file_lock
 
 
 def opened(path: Path) -> int:

@@ -9,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import PROBLEM
+from tuner.core.interfaces import FINAL_EFFORT, Effort
 from tuner.core.problem import Matmul
-from tuner.core.target import Effort
-from tuner.tuning.remeasurement import FINAL_EFFORT
-from tuner.workers.available_time import LONGEST_STEP_S, AvailableTime
-from tuner.workers.limits import CALLS, Limits
-from tuner.workers.timed_command import run_command
+from tuner.runtime.workers.processes import LONGEST_STEP_S, AvailableTime, run_command
+from tuner.runtime.workers.protocol import CALLS, Limits
 
 EFFORT = Effort(budget_s=0.1)
 

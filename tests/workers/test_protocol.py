@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import FakeTarget
-from tuner.workers.protocol import LENGTH, CallRequest, Factory, Inbox, Message, Reply, encode
+from tuner.runtime.workers.protocol import LENGTH, CallRequest, Factory, Inbox, Message, Reply, encode
 
 MESSAGES = st.lists(
     st.one_of(

@@ -2,13 +2,11 @@ import numpy as np
 import pytest
 
 from tests.fakes import BEST_X, PROBLEM, FakeTarget, bind, candidate, fake_factory, time_of
-from tuner.core.bench import FinalTimes
 from tuner.core.errors import CandidateError, Stage, TunerError
+from tuner.core.interfaces import AbstractBaselineSource, Artifact, Effort, FinalTimes, LoadedLibrary
 from tuner.core.problem import Problem
-from tuner.core.record import Measurement
-from tuner.core.target import AbstractBaselineSource, Artifact, Effort, LoadedLibrary
-from tuner.workers.group_timing import Group
-from tuner.workers.services import EvaluationService, time_together
+from tuner.core.records import Measurement
+from tuner.runtime.workers.services import EvaluationService, Group, time_together
 
 
 def artifact_of(x: int, deed: str = "", at: str = "") -> Artifact:

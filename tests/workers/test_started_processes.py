@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fakes import HANG_S, await_death
-from tuner.workers.started_processes import VARIABLE, end_all, started_by, state_of
+from tuner.runtime.workers.processes import VARIABLE, end_all, started_by, state_of
 
 SLEEP = "import time; time.sleep(1000)"
 # Starts a process that leaves its session and its parent, as a daemon does, prints its id and goes on.
@@ -80,7 +80,7 @@ def test_a_process_that_is_no_more_has_no_state() -> None:
 
 
 def test_a_process_without_children_has_none() -> None:
-    code = "from tuner.workers.started_processes import has_children; print(int(has_children()))"
+    code = "from tuner.runtime.workers.processes import has_children; print(int(has_children()))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "0\n"
     parent = f"import subprocess, sys; c = subprocess.Popen([sys.executable, '-c', '']); {code}; c.wait()"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tuner.workers.timing_lock import FOLDER, FOLDER_VARIABLE, TimingLock, lock_path
+from tuner.runtime.workers.processes import FOLDER, FOLDER_VARIABLE, TimingLock, lock_path
 
 HOLD = """
 import sys
 from pathlib import Path
-from tuner.workers.timing_lock import TimingLock
+from tuner.runtime.workers.processes import TimingLock
 with TimingLock("cpu", "tuner 7: matmul 8x8x8", folder=Path(sys.argv[1])).held():
     print("held", flush=True)
     sys.stdin.readline()

@@ -13,10 +13,9 @@ import pytest
 from tests.fakes import HANG_S, await_death
 from tests.workers.echo import spec_of
 from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError
-from tuner.workers.available_time import LONGEST_STEP_S
-from tuner.workers.protocol import CALL, Event, Factory, Reply, ServiceSpec
-from tuner.workers.started_processes import state_of
-from tuner.workers.worker import Worker
+from tuner.runtime.workers.processes import LONGEST_STEP_S, state_of
+from tuner.runtime.workers.protocol import CALL, Event, Factory, Reply, ServiceSpec
+from tuner.runtime.workers.worker import Worker
 
 
 @pytest.fixture
@@ -169,9 +168,9 @@ import sys, time
 from pathlib import Path
 from tests.workers.echo import spec_of
 from tuner.core.errors import Stage
-from tuner.workers.available_time import TICK_S
-from tuner.workers.child_process import sleep_until_news
-from tuner.workers.worker import Worker
+from tuner.runtime.workers.processes import TICK_S
+from tuner.runtime.workers.child_process import sleep_until_news
+from tuner.runtime.workers.worker import Worker
 
 folder = Path(sys.argv[1])
 worker = Worker(spec_of("Echo"), 1 << 30, lambda: time.monotonic() + float((folder / "ahead").read_text()))

@@ -25,16 +25,14 @@ from tests.fakes import (
     state_of,
     time_of,
 )
-from tuner.core.bench import AbstractBench
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, TunerError
-from tuner.core.record import Record
-from tuner.core.target import Effort
-from tuner.workers.limits import Limits
-from tuner.workers.protocol import Factory
-from tuner.workers.services import compile_spec, evaluation_spec
-from tuner.workers.timing_lock import TimingLock
-from tuner.workers.worker_bench import BenchProcesses, WorkerBench
+from tuner.core.interfaces import AbstractBench, Effort
+from tuner.core.records import Record
+from tuner.runtime.workers.processes import TimingLock
+from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.runtime.workers.runner import BenchProcesses, WorkerBench
+from tuner.runtime.workers.services import compile_spec, evaluation_spec
 
 # No deed meets another's limit: memory that a machine hands out for the first time can take seconds to touch.
 LONG_TIMEOUT = Limits(compile_timeout_s=60.0, evaluation_timeout_s=60.0, memory_bytes=300 << 20)
@@ -231,7 +229,7 @@ PARENT = """
 import time
 from tests.fakes import candidate
 from tests.workers.test_worker_bench import bench_of, NO_BUDGET
-from tuner.workers.limits import Limits
+from tuner.runtime.workers.protocol import Limits
 bench = bench_of(limits=Limits())
 bench.start(0, candidate(1), NO_BUDGET)
 bench.finish()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tuner.analysis.slowdown import Slowdown, slowdown
 from tuner.core.candidate import Candidate, Value
-from tuner.core.record import Measurement
+from tuner.core.records import Measurement
 from tuner.core.round_quality import NOISE_LIMIT
 from tuner.core.runs import StoredTrial
 

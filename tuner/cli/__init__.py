@@ -1,41 +1,77 @@
-"""The command line: options, printing and exit codes. A command imports slow modules only when it runs."""
+"""The command line: the table of its commands, each an entry point that is imported when it runs."""
 
-from tuner.cli.commands.audit import audit
-from tuner.cli.commands.bundle import bundle
-from tuner.cli.commands.catalogue import space, strategies, targets
-from tuner.cli.commands.completion import completion
-from tuner.cli.commands.dashboard import dashboard
-from tuner.cli.commands.database import db
-from tuner.cli.commands.diff import diff
-from tuner.cli.commands.export import export
-from tuner.cli.commands.fleet import fleet
-from tuner.cli.commands.gate import gate
-from tuner.cli.commands.history import explain, history, show
-from tuner.cli.commands.library import library
-from tuner.cli.commands.lower import lower
-from tuner.cli.commands.measure import measure
-from tuner.cli.commands.new_strategy import new_strategy
-from tuner.cli.commands.portfolio import distill, portfolio
-from tuner.cli.commands.ptx import ptx
-from tuner.cli.commands.record_space import record_space
-from tuner.cli.commands.report import report
-from tuner.cli.commands.run import run
-from tuner.cli.commands.runs import runs
-from tuner.cli.commands.scripts import apply, check
-from tuner.cli.commands.tune import tune
-from tuner.cli.commands.verify_resume import verify_resume
-from tuner.cli.main import main
+from typing import Final
+
+from tuner.cli.main import Sections, main
 
 __all__ = ["main"]
 
-main.add_sections(
+COMMANDS: Final[Sections] = (
     (
-        ("Tune", (tune, strategies, new_strategy, space, targets)),
-        ("Ask", (history, runs, show, diff, explain, portfolio, report, dashboard)),
-        ("Export", (export, distill, check, apply, library, audit, gate)),
-        ("Programs", (run, lower, ptx)),
-        ("Measure on other machines", (bundle, measure, fleet)),
-        ("Database", (db, record_space, verify_resume)),
-        ("Shell", (completion,)),
-    )
+        "Tune",
+        {
+            "tune": "tuner.cli.commands.tune:tune",
+            "strategies": "tuner.cli.commands.catalogue:strategies",
+            "new-strategy": "tuner.cli.commands.catalogue:new_strategy",
+            "space": "tuner.cli.commands.catalogue:space",
+            "targets": "tuner.cli.commands.catalogue:targets",
+        },
+    ),
+    (
+        "Ask",
+        {
+            "history": "tuner.cli.commands.history:history",
+            "runs": "tuner.cli.commands.history:runs",
+            "show": "tuner.cli.commands.history:show",
+            "diff": "tuner.cli.commands.history:diff",
+            "explain": "tuner.cli.commands.history:explain",
+            "portfolio": "tuner.cli.commands.portfolio:portfolio",
+            "report": "tuner.cli.commands.report:report",
+            "dashboard": "tuner.cli.commands.report:dashboard",
+        },
+    ),
+    (
+        "Export",
+        {
+            "export": "tuner.cli.commands.export:export",
+            "distill": "tuner.cli.commands.portfolio:distill",
+            "check": "tuner.cli.commands.check:check",
+            "apply": "tuner.cli.commands.check:apply",
+            "library": "tuner.cli.commands.export:library",
+            "audit": "tuner.cli.commands.gate:audit",
+            "gate": "tuner.cli.commands.gate:gate",
+        },
+    ),
+    (
+        "Programs",
+        {
+            "run": "tuner.cli.commands.run:run",
+            "lower": "tuner.cli.commands.run:lower",
+            "ptx": "tuner.cli.commands.ptx:ptx",
+        },
+    ),
+    (
+        "Measure on other machines",
+        {
+            "bundle": "tuner.cli.commands.bundle:bundle",
+            "measure": "tuner.cli.commands.bundle:measure",
+            "fleet": "tuner.fleet.commands.fleet:fleet",
+        },
+    ),
+    (
+        "Database",
+        {
+            "db": "tuner.cli.commands.database:db",
+            "record-space": "tuner.cli.commands.record_space:record_space",
+            "verify-resume": "tuner.cli.commands.database:verify_resume",
+        },
+    ),
+    (
+        "Shell",
+        {
+            "completion": "tuner.cli.completion:completion",
+        },
+    ),
 )
+
+main.add_sections(COMMANDS)

@@ -1,7 +1,4 @@
-"""Shell completion of arguments: operations, dtypes, targets, runs, trials.
-
-Slow modules are not imported, and errors are not shown, because a user is typing.
-"""
+"""Shell completion: of arguments by what is stored, and ``tuner completion``, which prints its script."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
@@ -11,9 +8,46 @@ from typing import Any, final
 import click
 from click.shell_completion import CompletionItem
 
+from tuner.cli.options import json_option, print_json
 from tuner.core.problem import ALIGNMENTS, CACHES, EPILOGUES, INPUT_DTYPES, LAYOUTS, OPERATIONS, OUTPUTS
-from tuner.output.formatting import one_line
-from tuner.samplers import OPTUNA, OPTUNA_NAMES, SAMPLERS
+from tuner.results.output.formatting import one_line
+from tuner.search.samplers import OPTUNA, OPTUNA_NAMES, SAMPLERS
+
+# Shell -> its configuration file, and the command to put there.
+PLACES = {
+    "bash": '~/.bashrc: eval "$(tuner completion bash)"',
+    "zsh": '~/.zshrc, after compinit: eval "$(tuner completion zsh)"',
+    "fish": "~/.config/fish/config.fish: tuner completion fish | source",
+}
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(tuple(PLACES)))
+@json_option
+@click.pass_context
+def completion(context: click.Context, shell: str, as_json: bool) -> None:
+    """Prints the script with which a shell completes tuner's commands, options and their values.
+
+    Put one line into the shell's configuration file: eval "$(tuner completion bash)" for bash, the same with
+    zsh after compinit, and for fish: tuner completion fish | source
+
+    Example: tuner completion bash
+    """
+    from click.shell_completion import get_completion_class
+
+    made = get_completion_class(shell)
+    assert made is not None  # click supports these shells
+    root = context.find_root()
+    complete = made(root.command, {}, "tuner", COMPLETION_VARIABLE)
+    text = complete.source_template % complete.source_vars()  # source() would run bash for its version
+    print_json({"shell": shell, "line": PLACES[shell], "script": text}) if as_json else print(text, end="")
+
+
+# ------------------------------------------------------------------------------
+# Shell completion of arguments: operations, dtypes, targets, runs, trials.
+#
+# Slow modules are not imported, and errors are not shown, because a user is typing.
+
 
 Offers = Callable[[click.Context, str], Iterable[tuple[str, str]]]  # (context, prefix) -> (word, help)
 RUN_PREFIX = "run:"
@@ -69,21 +103,21 @@ def _these(options: Iterable[str]) -> Offers:
 
 
 def _chips(_context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
-    from tuner.core.chips import CHIPS
+    from tuner.core.gpu import CHIPS
 
     return ((name, "") for name in CHIPS)
 
 
 def _cpus(_context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
-    from tuner.core.described_processors import PROCESSORS
+    from tuner.core.processors import PROCESSORS
 
     return ((name, each.product) for name, each in PROCESSORS.items())
 
 
 def _targets(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
-    from tuner.core.target_name import REPLAY
-    from tuner.tuning.parts.kinds import KINDS
-    from tuner.tuning.target_choice import AUTO
+    from tuner.core.candidate import REPLAY
+    from tuner.targets.backends import AUTO
+    from tuner.targets.registry import KINDS
 
     has_auto = any(each.name == "target" and each.default == AUTO for each in context.command.params)
     return ((name, "") for name in (*([AUTO] if has_auto else []), *KINDS, REPLAY))
@@ -92,7 +126,7 @@ def _targets(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
 def _strategies(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
     import yaml
 
-    from tuner.space.file.shipped import default_space_file
+    from tuner.space.file.yaml import default_space_file
 
     text = Path(context.params.get("space") or default_space_file()).read_text()
     entries = yaml.safe_load(text)["strategies"]
@@ -125,7 +159,7 @@ def _first_values(context: click.Context, start: str) -> Iterable[tuple[str, str
 
 def _database(context: click.Context) -> Path:
     """Returns the file of the chosen database; a database on a server is not queried during completion."""
-    from tuner.run_history.which_database import which_database
+    from tuner.results.database_name import which_database
 
     return Path(which_database(context.params.get("database")).removeprefix(FILE_URL)).expanduser()
 
@@ -148,3 +182,6 @@ OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     **dict.fromkeys(("trial_or_run", "first", "second"), _trials_and_runs),
     "arguments": _first_values,
 }
+
+
+COMPLETION_VARIABLE = "_TUNER_COMPLETE"  # set by a shell while it completes a command line

@@ -1,22 +1,85 @@
-"""The group of all commands, and how errors are reported: a line on stderr and an exit code."""
+"""The group of all commands, its help texts, and how errors are reported: one line and an exit code."""
 
 import contextlib
+import importlib
 import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn, TextIO, cast, final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NoReturn, TextIO, cast, final
 
 import click
 
-from tuner.cli.completion import offer_completions
-from tuner.cli.help_text import HelpContext
-from tuner.core.address_secrets import without_secrets
+from tuner.cli.completion import COMPLETION_VARIABLE, offer_completions
 from tuner.core.errors import TunerError, UsageError, defect_line, error_lines
-from tuner.core.printable import printable_lines
-from tuner.core.version import __version__
-from tuner.output.formatting import one_line
+from tuner.core.serialization import printable_lines, without_secrets
+from tuner.results.output.formatting import one_line
+from tuner.version import __version__
+
+# ------------------------------------------------------------------------------
+# Formats help texts: each example on its own line to copy, a long example continued by a backslash.
+
+
+EXAMPLE: Final = "Example: "
+NEXT_EXAMPLE: Final = re.compile(r", (or|then in CI:) (?=tuner )")
+PART: Final = re.compile(r"-\S+(?: (?:'[^']*'|[^-\s]\S*))?|'[^']*'|\S+")  # an option with value; an argument
+CONTINUATION: Final = "    "  # indent of a command's continued lines
+
+
+@final
+class HelpFormatter(click.HelpFormatter):
+    """A click help formatter that prints each example after 'Example: ' on a separate line to copy."""
+
+    def write_text(self, text: str) -> None:
+        """Writes a help text: wrapped paragraphs, then each example after 'Example: ' on its line."""
+        before, found, examples = text.partition(EXAMPLE)
+        super().write_text(before.rstrip())
+        if found:
+            self.write_paragraph()
+            indent = " " * self.current_indent
+            self.write(
+                "".join(f"{indent}{line}\n" for line in example_lines(examples, self.width - len(indent)))
+            )
+
+
+@final
+class HelpContext(click.Context):
+    """A click context that sets the formatter of help texts; every command of tuner has one."""
+
+    formatter_class = HelpFormatter
+
+
+def example_lines(examples: str, columns: int) -> list[str]:
+    """Returns the examples of a help text as lines up to ``columns`` wide: a title, then the commands.
+
+    ``examples`` is a text such as 'tuner show 42, or tuner show run:3'. A long command is continued by a
+    backslash; a single short one stands next to the title.
+    """
+    first, *others = NEXT_EXAMPLE.split(" ".join(examples.split()))
+    commands = [first, *others[1::2]]
+    if len(commands) == 1 and len(EXAMPLE) + len(first) <= columns:
+        return [f"{EXAMPLE}{first}"]
+    title = "Example:" if len(commands) == 1 else "Examples:"
+    return [title, *(f"  {line}" for command in commands for line in _broken(command, columns - 2))]
+
+
+def _broken(command: str, columns: int) -> list[str]:
+    """Wraps a command between its arguments, but not between an option and its value."""
+    lines = [""]
+    for part in PART.findall(command):
+        longer = f"{lines[-1]} {part}" if lines[-1].strip() else f"{lines[-1]}{part}"
+        if len(longer) + len(" \\") <= columns:
+            lines[-1] = longer
+        else:
+            lines[-1] += " \\"
+            lines.append(f"{CONTINUATION}{part}")
+    return lines
+
+
+# ------------------------------------------------------------------------------
+# The group of all commands, and how errors are reported: a line on stderr and an exit code.
+
 
 DONE = 0
 FAILED = 1  # the work failed: no candidate worked, a check failed
@@ -26,9 +89,9 @@ HELP_COLUMNS = 80  # the usual width of a terminal
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
-DATABASE_VARIABLE = "TUNER_DB"  # same as in tuner.run_history.which_database, which takes longer to import
-COMPLETION_VARIABLE = "_TUNER_COMPLETE"  # set by a shell while it completes a command line
-Sections = tuple[tuple[str, tuple[click.Command, ...]], ...]  # title of a section of the help, its commands
+DATABASE_VARIABLE = "TUNER_DB"  # same as in tuner.results.database_name, which takes longer to import
+# Title of a section of the help; its commands as entry points, name -> "module:function".
+Sections = tuple[tuple[str, Mapping[str, str]], ...]
 
 
 @final
@@ -63,20 +126,41 @@ class Commands(click.Group):
         super().add_command(command, name)
 
     def add_sections(self, sections: Sections) -> None:
-        """Adds the commands of (title, commands) pairs; the help lists them under these titles."""
+        """Adds commands by entry point: each is imported when it is run, or all for the help.
+
+        The help lists them under the titles of the sections.
+        """
         self.sections += sections
-        for _title, commands in sections:
-            for command in commands:
-                self.add_command(command)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Returns the names of all commands, sorted; imports none."""
+        return sorted({*self.commands, *(name for _title, entries in self.sections for name in entries)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Returns a command by its name, imported now if it was not; None for an unknown name."""
+        return self._command(cmd_name)
+
+    def all_commands(self) -> dict[str, click.Command]:
+        """Returns all commands by name, in the order of the help; imports those that were not imported."""
+        entries = (name for _title, section in self.sections for name in section)
+        return {name: command for name in (*entries, *self.commands) if (command := self._command(name))}
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the group's commands to the help by section, with complete summaries."""
-        titled = tuple(command for _title, commands in self.sections for command in commands)
-        others = tuple(command for command in self.commands.values() if command not in titled)
-        for title, commands in (*self.sections, ("Commands", others)):
-            if commands:
+        every = self.all_commands()
+        titled = {name for _title, section in self.sections for name in section}
+        others = [name for name in every if name not in titled]
+        for title, names in (*self.sections, ("Commands", others)):
+            if names:
                 with formatter.section(title):
-                    formatter.write_dl([(command.name or "", _summary(command)) for command in commands])
+                    formatter.write_dl([(name, _summary(every[name])) for name in names])
+
+    def _command(self, name: str) -> click.Command | None:
+        entry = next((section[name] for _title, section in self.sections if name in section), None)
+        if entry is not None and name not in self.commands:
+            module, _, function = entry.partition(":")
+            self.add_command(getattr(importlib.import_module(module), function), name)
+        return self.commands.get(name)
 
     def main(self, args: Sequence[str] | None = None, **options: Any) -> NoReturn:  # type: ignore[override]
         """Runs the command in ``args`` (None: ``sys.argv``) and exits the process with its exit code.
@@ -185,9 +269,9 @@ def _show_version(context: click.Context, _parameter: click.Parameter, is_asked:
 
 def version_lines() -> tuple[str, ...]:
     """Returns the lines that ``tuner --version`` prints: tuner, compiler, hashes of what generates code."""
-    from tuner.mlir import wheels
+    from tuner.mlir import fingerprint as wheels
     from tuner.mlir.fingerprint import sources_sha256
-    from tuner.tuning.parts.kinds import KINDS
+    from tuner.targets.registry import KINDS
 
     made = [kind for kind in KINDS.values() if kind.sources]
     hashes = (f"{kind.name} {sources_sha256(kind.sources)[:12]}" for kind in made)
@@ -221,3 +305,13 @@ def printable_stdout() -> Iterator[None]:
         yield
     finally:
         sys.stdout = stream
+
+
+USUAL_COLUMNS = 80  # for a terminal that reports no width
+
+
+def screen_columns() -> int | None:
+    """Returns the width of stdout's terminal in characters; None if stdout is a file or a pipe."""
+    if not sys.stdout.isatty():
+        return None
+    return os.get_terminal_size(sys.stdout.fileno()).columns or USUAL_COLUMNS

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the parsing of their values."""
+"""Options that several commands share, those of a fleet among them, and the parsing of their values."""
 
 import functools
 import json
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 from click.core import ParameterSource
 
+from tuner.core.candidate import CPU, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.problem import (
     BATCH_MATMUL,
@@ -21,17 +22,87 @@ from tuner.core.problem import (
     narrow_output,
     parse_sizes,
 )
-from tuner.core.target_name import CPU, TargetName
 
 if TYPE_CHECKING:
     from tuner.core.candidate import Candidate
+    from tuner.core.requests import FleetRequest, RunRequest
     from tuner.db.store import Store
-    from tuner.tuning.composition import Composition
-    from tuner.tuning.run_limit import RunLimit
-    from tuner.tuning.run_request import RunRequest
+    from tuner.targets.backends import Composition
+    from tuner.tuning.request import RunLimit
+
+
+# ------------------------------------------------------------------------------
+# Options of a run on a fleet.
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
+FLAGS = {"fleet_machine": "--machine", "on": "--on", "devices": "--devices", "priority": "--priority"}
+
+
+def fleet_options(function: Callable[P, R]) -> Callable[P, R]:
+    """Adds --fleet, --machine, --on, --devices and --priority to a click command."""
+    for option in (
+        click.option("--priority", type=int, help="With --fleet: larger goes first. Default: 0."),
+        click.option("--devices", type=int, help="With --fleet: devices of the run. Default: 1."),
+        click.option("--machine", "fleet_machine", help="With --fleet: class of machine to measure on."),
+        click.option(
+            "--on",
+            metavar="A,B",
+            help="With --fleet: classes of machines; all measure what the first one's run proposes.",
+        ),
+        click.option("--fleet", "has_fleet", is_flag=True, help="Nodes of tuner fleet compile and measure."),
+    ):
+        function = option(function)
+    return function
+
+
+def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest | None":
+    """Removes the fleet's options from ``options`` and returns the request; None without --fleet.
+
+    Sets ``options["workers"]``, unless given, to 2 for one device, else to twice the number of devices plus
+    1. Raises UsageError for a database that is not on a server, missing packages, --machine together with
+    --on, fewer than two classes in --on, --devices below 1, and options that need --fleet.
+    """
+    given = {flag: options.pop(name) for name, flag in FLAGS.items()}
+    if not options.pop("has_fleet"):
+        for flag, found in given.items():
+            if found is not None:
+                raise UsageError(f"{flag} needs --fleet")
+        return None
+    from tuner.core.requests import FleetRequest
+    from tuner.fleet.runner import pending_limit
+    from tuner.fleet.server import require_packages, server_of
+    from tuner.results.database_name import which_database
+
+    url = which_database(database)
+    server_of(url)
+    require_packages()
+    devices = 1 if given["--devices"] is None else given["--devices"]
+    on = _classes(given["--on"])
+    if on and given["--machine"] is not None:
+        raise UsageError("--machine and --on cannot be combined")
+    machine = on[0] if on else given["--machine"] or ""
+    request = FleetRequest(url, devices, given["--priority"] or 0, on, machine)
+    if options["workers"] is None:
+        options["workers"] = pending_limit(request.devices) - 1
+    return request
+
+
+def _classes(options: str | None) -> tuple[str, ...]:
+    """Returns the machine classes in a comma-separated list. Raises UsageError for fewer than two."""
+    if options is None:
+        return ()
+    found = tuple(dict.fromkeys(text.strip() for text in options.split(",") if text.strip()))
+    if len(found) < 2:
+        raise UsageError(f"--on: found {options!r}, allowed two or more classes of machines: h200,a100")
+    return found
+
+
+# ------------------------------------------------------------------------------
+# Options that several commands share, and the parsing of their values.
+
+
 PROBLEM_OPTIONS = ("operation", "shape", "dtype", "layout", "epilogue", "output_dtype", "align", "cache")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
@@ -53,7 +124,7 @@ def database_option(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def command(*arguments: P.args, **options: P.kwargs) -> R:
-        from tuner.run_history.which_database import naming_database
+        from tuner.results.database_name import naming_database
 
         with naming_database(options["database"]):  # type: ignore[arg-type]  # str | None, by the option below
             return function(*arguments, **options)
@@ -110,8 +181,8 @@ def composition_of(context: click.Context) -> "Composition":
 
     Tests set it as the context's object; otherwise this is the real composition.
     """
-    from tuner.tuning.composition import Composition
-    from tuner.tuning.parts.real import real_composition
+    from tuner.targets.backends import Composition
+    from tuner.targets.registry import real_composition
 
     given = context.find_object(Composition)
     return real_composition() if given is None else given
@@ -122,7 +193,7 @@ def open_store(database: str | None) -> "Store":
 
     Raises UsageError if the database cannot be opened.
     """
-    from tuner.run_history.opened_store import open_or_create
+    from tuner.results.database import open_or_create
 
     return open_or_create(database)
 
@@ -132,7 +203,7 @@ def open_known_store(database: str | None) -> "Store":
 
     A missing default database counts as empty. Raises UsageError if the database cannot be opened.
     """
-    from tuner.run_history.opened_store import open_known
+    from tuner.results.database import open_known
 
     return open_known(database)
 
@@ -142,7 +213,7 @@ def open_existing_store(database: str | None) -> "Store":
 
     Raises UsageError if the database is missing or cannot be opened.
     """
-    from tuner.run_history.opened_store import open_existing
+    from tuner.results.database import open_existing
 
     return open_existing(database)
 
@@ -181,7 +252,7 @@ def target_options(function: Callable[P, R]) -> Callable[P, R]:
 
 def _target_of_cpu(cpu: str, target: str) -> str:
     """Returns the target of --cpu. Raises UsageError where --target names another."""
-    from tuner.tuning.target_choice import AUTO
+    from tuner.targets.backends import AUTO
 
     found, given = TargetName(CPU, cpu), TargetName.parse(target)
     if target != AUTO and not (given.is_on_cpu and given.detail in ("", cpu)):
@@ -252,8 +323,8 @@ def run_request(problem: Problem, budget: str | None = None, **options: Any) -> 
 
     ``options`` are further fields of ``RunRequest``. Raises UsageError for an invalid value.
     """
-    from tuner.core.moments import parse_seconds
-    from tuner.tuning.run_request import RunRequest
+    from tuner.core.requests import RunRequest
+    from tuner.core.serialization import parse_seconds
 
     return RunRequest(problem, budget_s=None if budget is None else parse_seconds(budget), **options)
 
@@ -263,8 +334,8 @@ def run_limit(trials: int | None, budget: str | None) -> "RunLimit | None":
 
     Raises UsageError for an invalid value.
     """
-    from tuner.core.moments import parse_seconds
-    from tuner.tuning.run_limit import RunLimit
+    from tuner.core.serialization import parse_seconds
+    from tuner.tuning.request import RunLimit
 
     return RunLimit.of(trials, None if budget is None else parse_seconds(budget))
 
@@ -292,7 +363,7 @@ def parse_number(word: str, noun: str = "trial") -> int:
     Raises UsageError for a word that is not a number.
     """
     if not word.isascii() or not word.isdigit() or len(word) > 18:
-        from tuner.tuning.advice import ASKING
+        from tuner.core.requests import ASKING
 
         raise UsageError(
             f"ID: found {word!r}, allowed the number of a {noun}, such as 42", ASKING.get(noun, "")

@@ -1,6 +1,11 @@
-"""One point of a search space: a strategy with a value for each of its knobs."""
+"""A candidate (strategy and knob values), its strategy and target by name, and their JSON documents."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from tuner.core.problem import NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem, split_extents
+from tuner.core.serialization import form, if_changed, number, whole
 
 Value = int | str
 
@@ -25,3 +30,152 @@ class Candidate:
     def text(self) -> str:
         """Returns the candidate as ``strategy(knob=value, ...)``, for printing and logging."""
         return f"{self.strategy}({', '.join(f'{name}={value}' for name, value in self.choices)})"
+
+
+PATH_FOLLOWS = "=/"  # in a text; names of recorded strategies may have a "=" too
+
+
+@dataclass(frozen=True)
+class ChosenStrategy:
+    """A strategy that a run tries: its name, and the absolute path of its script if it is a user's."""
+
+    name: str
+    path: Path | None = None  # None: the shipped script
+
+    @property
+    def text(self) -> str:
+        """Returns ``name``, or ``name=/path/of/script`` for a user's script: the stored form."""
+        return self.name if self.path is None else f"{self.name}={self.path}"
+
+    @classmethod
+    def parse(cls, text: str) -> "ChosenStrategy":
+        """Returns the strategy of a text ``name`` or ``name=/path/of/script``; the inverse of ``text``."""
+        name, has_path, rest = text.partition(PATH_FOLLOWS)
+        return cls(name, Path(f"/{rest}") if has_path else None)
+
+
+SECONDS_LIMIT = 1e6  # of one call: eleven days
+SHARE_LIMIT = 1e6  # of the noise: two timings of the same code, all processes paused during one of the two
+SECONDS_TEXT = f"seconds, more than 0 and up to {SECONDS_LIMIT:.0f}"
+Seconds = Annotated[float, number(SECONDS_TEXT, lambda found: 0 < found <= SECONDS_LIMIT)]
+Share = Annotated[
+    float, number(f"a number from 0 to {SHARE_LIMIT:.0f}", lambda found: 0 <= found <= SHARE_LIMIT)
+]
+
+
+@dataclass(frozen=True)
+class RecordedRound:
+    """Times of an exported script's kernel and of other codes, timed interleaved in one timing round.
+
+    ``tuner check`` later compares with them. Seconds are per call; on another day all codes may be slower.
+    """
+
+    kernel_s: Seconds  # of the script's kernel: lower quartile of its samples
+    noise: Share  # relative difference between two timings of the same code in the round
+    library_s: Seconds | None = None  # of the baseline library: lower quartile; None: not timed in the round
+    panel_product_s: Seconds | None = None  # lower quartile, a product of small packed panels; None: on a GPU
+
+
+CPU = "cpu"
+CUDA = "cuda"
+SIMULATOR = "simulator"  # runs the same PTX as CUDA
+REPLAY = "replay"  # outcomes are read from a recording; nothing is compiled or run
+
+
+@dataclass(frozen=True)
+class TargetName:
+    """A target as on the command line: a kind (``cpu``), or kind and detail (``cuda:sm_90``)."""
+
+    kind: str  # a name of ``tuner.targets.registry.KINDS``, or "replay", which has no machine
+    detail: str = ""  # of a GPU the chip, of a replay the recording; "" where the kind has no detail
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def text(self) -> str:
+        """Returns ``kind`` or ``kind:detail``: the form in databases and on the command line."""
+        return f"{self.kind}:{self.detail}" if self.detail else self.kind
+
+    @property
+    def has_machine(self) -> bool:
+        """Returns whether outcomes are measured on a machine; False for a replay, which reads a recording."""
+        return self.kind != REPLAY
+
+    @property
+    def is_on_cpu(self) -> bool:
+        """Returns whether candidates run on the CPU of a machine: True for cpu only."""
+        return self.kind == CPU
+
+    @property
+    def is_on_gpu(self) -> bool:
+        """Returns whether candidates run on a real GPU: True for cuda, False for the simulator of a GPU."""
+        return self.kind == CUDA
+
+    def is_of(self, kind: str) -> bool:
+        """Returns whether ``kind`` ("cuda") is the kind of this target."""
+        return self.kind == kind
+
+    @classmethod
+    def parse(cls, text: str) -> "TargetName":
+        """Returns the target of a text ``kind`` or ``kind:detail``; does not check that it exists."""
+        kind, _, detail = text.partition(":")
+        return cls(kind, detail)
+
+
+# ------------------------------------------------------------------------------
+# Problems and candidates as written in headers of scripts, in recordings and in JSON documents.
+
+
+@dataclass(frozen=True)
+class ProblemDocument:
+    """A problem as a JSON object; its ``shape`` is [m, n, k], for a batch_matmul [batch, m, n, k]."""
+
+    op: str
+    shape: tuple[Annotated[int, whole(0, SIZE_LIMIT)], ...]  # Problem.extents
+    dtype: str
+    layout: str
+    epilogue: str
+    output: str = ""  # Problem.output
+    align: str = NUMPY_ALIGNMENT  # Problem.align
+    cache: str = WARM  # Problem.cache
+    group: str = field(default="", metadata=if_changed())  # Problem.group
+
+    @classmethod
+    def of(cls, problem: Problem) -> "ProblemDocument":
+        """Converts a problem to the form that JSON documents store."""
+        types = (problem.dtype, problem.layout, problem.epilogue, problem.output)
+        return cls(problem.operation, problem.extents, *types, problem.align, problem.cache, problem.group)
+
+    @property
+    def problem(self) -> Problem:
+        """Returns the problem of the document. Raises UsageError for values that no problem may have."""
+        batch, sizes = split_extents(self.op, self.shape)
+        types = (self.dtype, self.layout, self.epilogue, self.output)
+        return Problem(self.op, sizes, *types, batch, self.align, self.cache, self.group)
+
+
+def with_alignment(document: Any) -> Any:
+    """Returns the JSON of an exported script or a gate's entry, with its problem's alignment.
+
+    Older versions wrote none, and timed on a CPU with operands on cache lines: 64. Other JSON is unchanged.
+    """
+    match document:
+        case {"problem": dict(problem), "target": target} if "align" not in problem and _is_on_cpu(target):
+            return {**document, "problem": {**problem, "align": "64"}}
+    return document
+
+
+def _is_on_cpu(target: object) -> bool:
+    match target:
+        case str(kind) | {"kind": str(kind)}:
+            return TargetName.parse(kind).is_on_cpu
+    return False
+
+
+PROBLEM: Final = form(ProblemDocument, ProblemDocument.of, lambda document: document.problem)
+
+
+def candidate_document(candidate: Candidate) -> dict[str, Any]:
+    """Converts a candidate to ``{"strategy": name, "knobs": {knob: value}}``, for JSON."""
+    return {"strategy": candidate.strategy, "knobs": dict(candidate.choices)}

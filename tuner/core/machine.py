@@ -1,10 +1,85 @@
-"""The machine that a time was measured on, and the compiler that generated the code."""
+"""The machine that a time was measured on, its state during the measurement, and the compiler of the code."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tuner.core.candidate import Value
-from tuner.core.chips import MAX_THREADS_PER_BLOCK, REGISTERS, Chip, chip_of
+from tuner.core.gpu import MAX_THREADS_PER_BLOCK, REGISTERS, Chip, chip_of
 from tuner.core.problem import Problem
+
+# ------------------------------------------------------------------------------
+# A GPU's sensors during a measurement: readings before it, between its rounds, and after it.
+
+
+@dataclass(frozen=True)
+class GpuState:
+    """One reading of a GPU's sensors; None for a sensor that the GPU does not report."""
+
+    sm_clock_hz: float | None
+    memory_clock_hz: float | None
+    temperature_c: float | None
+    power_w: float | None
+    slowdowns: tuple[str, ...] = ()  # why the clocks are held down: "power cap", "thermal (hardware)", ...
+
+
+@dataclass(frozen=True)
+class Span:
+    """A summary of the sensor readings that were taken between the rounds of one measurement."""
+
+    readings: int
+    lowest_sm_clock_hz: float | None  # None: not reported
+    highest_sm_clock_hz: float | None
+    slowdowns: tuple[str, ...] = ()  # of any reading
+
+    @classmethod
+    def of(cls, states: Sequence[GpuState]) -> "Span":
+        """Summarizes sensor readings: their number, their lowest and highest SM clock, all slowdown reasons.
+
+        The clocks are None if no reading reports one.
+        """
+        clocks = [state.sm_clock_hz for state in states if state.sm_clock_hz is not None]
+        lowest, highest = (min(clocks), max(clocks)) if clocks else (None, None)
+        return cls(len(states), lowest, highest, _distinct(states))
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """A GPU's sensor readings before and after one measurement, and a summary of those in between, if any."""
+
+    before: GpuState
+    after: GpuState
+    between: Span | None = None
+
+    @property
+    def slowdowns(self) -> tuple[str, ...]:
+        """Returns why the GPU held its clocks down at any reading, each reason once; () for no slowdown."""
+        return _distinct([self.before, *([self.between] if self.between else []), self.after])
+
+
+def _distinct(readings: Sequence[GpuState | Span]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(reason for reading in readings for reason in reading.slowdowns))
+
+
+@dataclass(frozen=True)
+class HostConditions:
+    """Load of the machine while something was timed on its processors.
+
+    Shares are fractions (0 to 1) of the measurement's wall time, per timed thread.
+    """
+
+    load_average: float  # of the last minute, when the measurement began
+    others_cores: float  # processors that other programs kept busy, on average
+    waited_share: float  # a timed thread was ready to run, and another ran in its place
+    stolen_share: float  # a processor was given away by the hypervisor
+    throttled_share: float  # the quota of a control group held the timed processes back
+    anchor_s: float  # median time of the reference kernel (canary), the same code in each measurement
+    anchor_drift: float  # relative, of the reference kernel's median between parts of the measurement
+    panel_product_s: float | None = None  # lower quartile, a product of small packed panels; None: not timed
+
+
+# ------------------------------------------------------------------------------
+# The machine that a time was measured on, and the compiler that generated the code.
+
 
 BF16_CAPABILITY = 80  # tensor cores of sm_80 and later multiply bf16
 # Field of Machine -> the word for it in the machine's name

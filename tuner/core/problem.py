@@ -3,10 +3,19 @@
 import re
 from dataclasses import dataclass, replace
 
-from tuner.core.element_types import FLOAT8S, STORED, number_type
 from tuner.core.errors import UsageError, unknown_value
-from tuner.core.group_facts import facts_of, text_hash
-from tuner.core.grouped_program import ATTENTION, CONTRACTION, CONVOLUTION, KINDS, LOOPS
+from tuner.core.fusions import (
+    ATTENTION,
+    CONTRACTION,
+    CONVOLUTION,
+    FLOAT8S,
+    KINDS,
+    LOOPS,
+    STORED,
+    facts_of,
+    number_type,
+    text_hash,
+)
 from tuner.core.typed_arguments import shown, typed_arguments
 
 MATMUL, BATCH_MATMUL = OPERATIONS = ("matmul", "batch_matmul")
@@ -53,7 +62,7 @@ class Problem:
     batch: int = 1  # matrices of A, of B and of C; of OF_BATCHES only
     align: str = NUMPY_ALIGNMENT  # one of ALIGNMENTS: what addresses of operands on a CPU are multiples of
     cache: str = WARM  # one of CACHES: what the caches of a CPU hold when a kernel is called
-    # Canonical text of a group of operations, see tuner.core.grouped_program; "" for OPERATIONS.
+    # Canonical text of a group of operations, see tuner.core.fusions; "" for OPERATIONS.
     group: str = ""
 
     def __post_init__(self) -> None:
@@ -214,7 +223,7 @@ class Problem:
 
         Returns:
             Sizes m, n, k and batch; bytes per element; names of dtype, output, layout and epilogue. Of a
-            group also what ``tuner.core.group_facts`` reads from its text: loops, inner_rows, contractions,
+            group also what ``tuner.core.fusions`` reads from its text: loops, inner_rows, contractions,
             transposed, dimensions, channels, stride.
 
         Raises:

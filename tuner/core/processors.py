@@ -1,6 +1,198 @@
-"""The processors that this process may use, and their load before anything is timed."""
+"""Processors: instruction sets, processors by LLVM's names, and what this process may use of the machine."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+
+from tuner.core.errors import UsageError, unknown_value
+from tuner.core.machine import EXTENSIONS, Machine, processor_class
+
+# ------------------------------------------------------------------------------
+# The instruction sets that code may need beyond plain vector code, which the code generator adapts.
+#
+# Their names are those in headers of scripts and in messages: "amx-bf16".
+
+
+AMX_BF16, AMX_INT8, AVX512_BF16, VNNI = "amx-bf16", "amx-int8", "avx512-bf16", "vnni"
+AVX2, AVX512 = "avx2", "avx512"  # also the names of a processor's isa
+AVX_VNNI = "avx-vnni"  # of a processor without AVX-512: dot products in 256 bits
+FIELDS = {"has_bf16": AVX512_BF16, "has_vnni": VNNI, "has_amx_bf16": AMX_BF16, "has_amx_int8": AMX_INT8}
+WITHIN = {AVX512: (AVX2, AVX512), AVX2: (AVX2,)}  # of each isa of a processor
+# Levels: https://gitlab.com/x86-psABIs/x86-64-ABI, "Micro-Architecture Levels".
+LEVELS = {AVX512: "x86-64-v4", AVX2: "x86-64-v3"}  # isa of a machine -> level, LLVM's name
+PLAIN_LEVEL = "x86-64"  # of a machine with neither
+INSTRUCTION_SET_FEATURES = {  # instruction set -> LLVM's features beyond the level
+    VNNI: "+avx512vnni",
+    AVX_VNNI: "+avxvnni",
+    AVX512_BF16: "+avx512bf16",
+    AMX_BF16: "+amx-tile,+amx-bf16",
+    AMX_INT8: "+amx-tile,+amx-int8",
+}
+SEE_TARGETS = "tuner targets shows what this machine has"
+
+
+def instruction_sets_of(machine: Machine) -> tuple[str, ...]:
+    """Returns the names of the instruction sets that code on a processor may use; () of a GPU.
+
+    AMX is left out where the operating system refuses it. Example: ("avx2", "avx512", "vnni").
+    """
+    if machine.chip:
+        return ()
+    return (
+        *WITHIN.get(machine.isa, ()),
+        *(name for field, name in FIELDS.items() if getattr(machine, field)),
+    )
+
+
+def missing_on(machine: Machine, needs: Collection[str]) -> tuple[str, ...]:
+    """Returns which of the instruction sets ``needs`` code on ``machine`` may not use, in the same order."""
+    return tuple(name for name in needs if name not in instruction_sets_of(machine))
+
+
+def refusal(machine: Machine, needs: Collection[str]) -> str:
+    """Returns why code with the instruction sets ``needs`` cannot run on ``machine``; "" where it can."""
+    missing = missing_on(machine, needs)
+    return f"needs {' and '.join(missing)}, which {machine.processor} does not offer" if missing else ""
+
+
+def require_instructions(machine: Machine, needs: Collection[str], what: str) -> None:
+    """Raises UsageError where code that needs the instruction sets ``needs`` cannot run on ``machine``.
+
+    ``what`` begins the message: the name of a file, or "trial 7".
+    """
+    found = refusal(machine, needs)
+    if found:
+        raise UsageError(f"{what}: {found}", SEE_TARGETS)
+
+
+# ------------------------------------------------------------------------------
+# Processors of other machines that code can be generated for, by LLVM's names (-mcpu).
+
+
+KIB, MIB = 2**10, 2**20
+# Instruction set -> LLVM's features. A function that is compiled for another processor has its own list of
+# features, else LLVM adds those of the processor that it is compiled on.
+PROCESSOR_FEATURES = {
+    "avx2": ("avx2", "fma"),
+    "avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl"),
+    "avx512-bf16": ("avx512bf16",),
+    "vnni": ("avx512vnni",),
+    "amx-bf16": ("amx-tile", "amx-bf16"),
+    "amx-int8": ("amx-tile", "amx-int8"),
+}
+FIELD_OF = {name: field for field, name in FIELDS.items()}
+
+
+@dataclass(frozen=True)
+class DescribedProcessor:
+    """A processor of another machine: what code is generated for, and the sizes of a product that is sold."""
+
+    name: str  # LLVM's, for -mcpu
+    product: str  # whose cores and caches these are
+    isa: str  # "avx512", "avx2"
+    cores: int
+    cache_bytes: tuple[int, int, int]  # L1 data and L2 of a core; L3 as its cores share it
+    has: tuple[str, ...] = ()  # names of tuner.core.processors, beyond the isa
+
+    @property
+    def machine(self) -> Machine:
+        """Returns the machine that constraints and cost models ask; its memory is unknown (0)."""
+        has = {FIELD_OF[each]: True for each in self.has}
+        words = (self.isa, *(word for field, word in EXTENSIONS.items() if has.get(field)))
+        l1, l2, l3 = self.cache_bytes
+        return Machine(
+            name=processor_class(self.name, "described", words, self.cache_bytes),
+            processor=f"{self.name}, as {self.product}",
+            isa=self.isa,
+            has_bf16=has.get("has_bf16", False),
+            physical_cores=self.cores,
+            logical_cores=2 * self.cores,
+            l1_bytes=l1,
+            l2_bytes=l2,
+            l3_bytes=l3,
+            memory_bytes=0,
+            has_vnni=has.get("has_vnni", False),
+            has_amx_bf16=has.get("has_amx_bf16", False),
+            has_amx_int8=has.get("has_amx_int8", False),
+        )
+
+    @property
+    def features(self) -> str:
+        """Returns the value of LLVM's attribute "target-features": "+avx2,+fma,..."."""
+        sets = instruction_sets_of(self.machine)
+        return ",".join(dict.fromkeys(f"+{each}" for name in sets for each in PROCESSOR_FEATURES[name]))
+
+
+AMX = ("avx512-bf16", "vnni", "amx-bf16", "amx-int8")
+# Cores and caches: ark.intel.com, and AMD's product pages; the L3 of Zen is that of one complex of cores.
+PROCESSORS = {
+    each.name: each
+    for each in (
+        DescribedProcessor("haswell", "Xeon E5-2680 v3", "avx2", 12, (32 * KIB, 256 * KIB, 30 * MIB)),
+        DescribedProcessor(
+            "skylake-avx512", "Xeon Platinum 8180", "avx512", 28, (32 * KIB, MIB, 39424 * KIB)
+        ),
+        DescribedProcessor(
+            "cascadelake", "Xeon Platinum 8280", "avx512", 28, (32 * KIB, MIB, 39424 * KIB), ("vnni",)
+        ),
+        DescribedProcessor(
+            "icelake-server", "Xeon Platinum 8380", "avx512", 40, (48 * KIB, 1280 * KIB, 60 * MIB), ("vnni",)
+        ),
+        DescribedProcessor(
+            "sapphirerapids", "Xeon Platinum 8480+", "avx512", 56, (48 * KIB, 2 * MIB, 105 * MIB), AMX
+        ),
+        DescribedProcessor("graniterapids", "Xeon 6980P", "avx512", 128, (48 * KIB, 2 * MIB, 504 * MIB), AMX),
+        DescribedProcessor("znver3", "EPYC 7763", "avx2", 64, (32 * KIB, 512 * KIB, 32 * MIB)),
+        DescribedProcessor(
+            "znver4", "EPYC 9654", "avx512", 96, (32 * KIB, MIB, 32 * MIB), ("avx512-bf16", "vnni")
+        ),
+        DescribedProcessor(
+            "znver5", "EPYC 9755", "avx512", 128, (48 * KIB, MIB, 32 * MIB), ("avx512-bf16", "vnni")
+        ),
+    )
+}
+
+
+def processor_of(name: str) -> DescribedProcessor:
+    """Returns the processor with LLVM's name ``name``: "sapphirerapids". Raises UsageError for another."""
+    if name not in PROCESSORS:
+        raise unknown_value("cpu", name, PROCESSORS)
+    return PROCESSORS[name]
+
+
+# ------------------------------------------------------------------------------
+# By which instructions the peak of a processor is measured, for each element type of the operands.
+
+
+FMA, WORDS = "FMA", "products of 16-bit integers"
+SETS = {"bf16": (AMX_BF16, AVX512_BF16), "i8": (AMX_INT8, VNNI)}  # by dtype, the fastest first
+NAMES = {AMX_BF16: "AMX", AMX_INT8: "AMX", AVX512_BF16: "AVX512-BF16", VNNI: "VNNI"}
+DTYPES = ("f32", "f64", "bf16", "i8")
+
+
+def peak_set(dtype: str, machine: Machine) -> str:
+    """Returns the instruction set with the fastest products of ``dtype`` on a processor: "amx-bf16".
+
+    "" where these are multiply-adds of vectors, of i8 products of 16-bit integers.
+    """
+    offered = instruction_sets_of(machine)
+    return next((name for name in SETS.get(dtype, ()) if name in offered), "")
+
+
+def peak_source(dtype: str, machine: Machine) -> str:
+    """Returns by which instructions the peak of ``dtype`` is measured: "AMX", "VNNI", "FMA"."""
+    return NAMES.get(peak_set(dtype, machine), WORDS if dtype == "i8" else FMA)
+
+
+def peak_text(machine: Machine) -> str:
+    """Returns by which instructions the peaks of a processor are measured: "f32, f64 by FMA; ..."."""
+    by: dict[str, list[str]] = {}
+    for dtype in DTYPES:
+        by.setdefault(peak_source(dtype, machine), []).append(dtype)
+    return "; ".join(f"{', '.join(dtypes)} by {source}" for source, dtypes in by.items())
+
+
+# ------------------------------------------------------------------------------
+# The processors that this process may use, and their load before anything is timed.
 
 
 @dataclass(frozen=True)

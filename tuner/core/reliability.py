@@ -4,7 +4,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tuner.core.dataclass_json import form
+from tuner.core.serialization import form
 
 
 class Trust(enum.Enum):

@@ -1,15 +1,202 @@
-"""Results of a remote measurement: candidates of a bundle, measured on a machine with a GPU."""
+"""Remote measurement as values: trials that wait for a GPU, their results, and checks of plausibility."""
 
 import datetime
+import math
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure
-from tuner.core.machine import Machine
-from tuner.core.pending_trial import Origin
+from tuner.core.fusions import number_type
+from tuner.core.gpu import CLOCK_FLOP, USUAL_MULTIPROCESSORS
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.machine import Machine, Roofline
 from tuner.core.problem import Problem
-from tuner.core.record import Measurement, Verdict
+from tuner.core.records import Measurement, Verdict
 from tuner.core.runs import Baseline
+
+# ------------------------------------------------------------------------------
+# Candidates that were compiled on a machine without a GPU and still have to be timed.
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Identifies a trial in every database that its run was merged into: run UUID and trial number."""
+
+    run: str  # uuid
+    number: int  # of the trial, within the run
+
+
+@dataclass(frozen=True)
+class PendingTrial:
+    """A compiled GPU trial that still has to be timed, with all that another machine needs to run it."""
+
+    origin: Origin
+    id: int  # of the trial in the exporting database, to print
+    target: str  # that compiled the trial: "simulator:sm_90", "cuda:sm_90"
+    problem: Problem
+    candidate: Candidate
+    script_sha256: str
+    artifact_sha256: str
+    verdict: Verdict | None  # of the simulator; None: only compiled
+    script_text: str
+    program: KernelProgram
+    predicted_cycles: float | None = None  # of a cost model: only decides which trial is timed first
+
+
+# ------------------------------------------------------------------------------
+# Plausibility checks of measured results: no kernel is faster than hardware can be by its documents.
+#
+# The limits are no measurements. A probe of a processor's peak misses what its loop does not reach, and would
+# refuse kernels that do.
+
+
+LEAST_S: Final = 1e-10  # of a call: less than one cycle of any processor
+MOST_S: Final = 1e6  # of a call, 11 days: time limits end a kernel much earlier
+MOST_CALLS: Final = 2**31  # per sample; a sample of the shortest calls has a million
+MOST_SAMPLES: Final = 10_000  # of one measurement; final re-measurements take at most 200
+MOST_BYTES_PER_S: Final = 1e14  # from memory; NVIDIA B200: 8e12
+NARROW_TYPES: Final = ("bf16", "f16", "i8")  # in groups of operations
+ROUNDING: Final = 1e-9  # relative: JSON keeps every bit, other recordings fewer
+
+GPU_HZ: Final = 3.5e9  # above the highest boost clock that NVIDIA documents (GeForce RTX 50: 2.9e9)
+GPU_CLOCK_FLOP: Final = 32768  # of a multiprocessor without a documented number; B200 in fp8: 16384
+CPU_HZ: Final = 7e9  # above the highest clock that is sold (6.2e9)
+# Units of a core that multiply and add whole registers: two of 512 bits on Intel Golden Cove and AMD Zen 5.
+CPU_VECTOR_UNITS: Final = 2
+CPU_FLOP: Final = (
+    4096  # per cycle of a core of another instruction set, whatever the type: twice AMX with bytes
+)
+# Per cycle of a core with AMX: a product of two tiles takes 16 cycles (Intel 64 optimization manual, 20.2). A
+# product of f32 is at least six of bf16 (Henry et al., 2019, https://doi.org/10.1109/ARITH.2019.00019).
+AMX_FLOP: Final = {"i8": 2048, "bf16": 1024, "f32": 1024 / 6}
+
+
+def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
+    """Returns an upper bound of the flop/s for a problem of ``threads`` threads, or of a whole GPU.
+
+    The bound is the flop per cycle for the type of the inputs (documented, or larger than any documented
+    number) at a clock above the highest that is sold. For a group of operations the narrowest of its types
+    counts. It is infinite for a processor whose cores are not known.
+    """
+    dtype = _narrowest_dtype(problem)
+    if machine.chip:
+        documented = CLOCK_FLOP.get(machine.chip, {}).get(dtype, GPU_CLOCK_FLOP)
+        usual = USUAL_MULTIPROCESSORS.get(machine.chip, max(USUAL_MULTIPROCESSORS.values()))
+        return documented * max(machine.physical_cores, usual) * GPU_HZ
+    if not machine.physical_cores:
+        return math.inf
+    core_flop = _cycle_flop(dtype, machine) if machine.isa in ("avx2", "avx512") else CPU_FLOP
+    return core_flop * max(threads, 1) * CPU_HZ
+
+
+def _cycle_flop(dtype: str, machine: Machine) -> float:
+    """Returns the most flop per cycle of an x86 core: a multiply-add of each number in its registers."""
+    by_vectors = 2 * machine.vector_bytes // number_type(dtype).bytes * CPU_VECTOR_UNITS
+    has_tiles = machine.has_amx_int8 if dtype == "i8" else machine.has_amx_bf16
+    return max(by_vectors, AMX_FLOP.get(dtype, 0.0) if has_tiles else 0.0)
+
+
+def _narrowest_dtype(problem: Problem) -> str:
+    """Returns the dtype of a problem, of a group that of its narrowest numbers: parts may be in these."""
+    types = [problem.dtype, *(name for name in NARROW_TYPES if re.search(rf"[<x]{name}>", problem.group))]
+    return min(types, key=lambda dtype: number_type(dtype).bytes)
+
+
+def why_not_seconds(measurement: Measurement) -> str:
+    """Returns why the samples or other times of a measurement cannot be seconds per call; "" where they can.
+
+    Checks the number of samples, and that each time lies between 1e-10 s and 1e6 s.
+    """
+    found = measurement
+    if not 1 <= len(found.samples_s) <= MOST_SAMPLES:
+        return f"found {len(found.samples_s)} samples, allowed 1 to {MOST_SAMPLES}"
+    cold_s = () if found.cold_median_s is None else (found.cold_median_s,)
+    offsets_s = [time_s for each in found.offsets for time_s in (each.median_s, *each.interval_s)]
+    for time_s in (found.median_s, *found.samples_s, *found.interval_s, *cold_s, *offsets_s):
+        if not LEAST_S <= time_s <= MOST_S:
+            return f"found a time of {time_s:g} s, allowed {LEAST_S:g} s to {MOST_S:g} s"
+    return ""
+
+
+def why_inconsistent(measurement: Measurement) -> str:
+    """Returns why the numbers of a measurement are impossible or contradict each other; "" where they do not.
+
+    Besides the checks of ``why_not_seconds``: calls per sample, and that the median lies among the samples
+    and in the interval.
+    """
+    why, found, (low_s, high_s) = why_not_seconds(measurement), measurement, measurement.interval_s
+    if why:
+        return why
+    if not 1 <= found.inner_calls <= MOST_CALLS:
+        return f"found {found.inner_calls} calls per sample, allowed 1 to {MOST_CALLS}"
+    if not _is_within(found.median_s, min(found.samples_s), max(found.samples_s)):
+        return f"found a median of {found.median_s:g} s, allowed one of its samples"
+    if not _is_within(found.median_s, low_s, high_s):
+        return f"found an interval of {low_s:g} to {high_s:g} s, allowed one around {found.median_s:g} s"
+    return ""
+
+
+def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s: float) -> str:
+    """Returns why a measurement cannot be the time of a problem; "" where it can.
+
+    Besides the checks of ``why_inconsistent``: the time is too short if the problem's flop/s would be above
+    ``limit_flop_per_s``, which ``most_flop_per_s`` returns for the machine.
+    """
+    why = why_inconsistent(measurement)
+    if why:
+        return why
+    found = problem.flop / measurement.median_s
+    if found <= limit_flop_per_s:
+        return ""
+    return (
+        f"found a time of {measurement.median_s:g} s, {found / 1e9:.4g} GFLOP/s, allowed at most "
+        f"{limit_flop_per_s / 1e9:.4g} on such a machine"
+    )
+
+
+def why_no_verdict(verdict: Verdict, problem: Problem) -> str:
+    """Returns why a verdict cannot be that of a correct kernel for a problem; "" where it can.
+
+    Its error must be at most 1 tolerance, and no more elements may be compared than C has.
+    """
+    elements = problem.rows * problem.sizes[1]
+    if not 0 <= verdict.elements <= elements:
+        return f"found {verdict.elements} compared elements, allowed 0 to {elements}"
+    if not 0 <= verdict.max_error <= 1:
+        return f"found an error of {verdict.max_error:g} tolerances, allowed 0 to 1"
+    return ""
+
+
+def why_no_baseline(baseline: Baseline, problem: Problem, limit_flop_per_s: float) -> str:
+    """Returns why the time of a baseline library cannot be the time of a problem; "" where it can.
+
+    Makes the checks of ``why_impossible`` with the same ``limit_flop_per_s``.
+    """
+    why = why_impossible(baseline.measurement, problem, limit_flop_per_s)
+    return f"baseline: {why}" if why else ""
+
+
+def why_no_roofline(roofline: Roofline, limit_flop_per_s: float) -> str:
+    """Returns why the flop/s or the bandwidth of a roofline cannot be a machine's; "" where both can.
+
+    ``limit_flop_per_s`` is what ``most_flop_per_s`` returns for the machine.
+    """
+    if not 0 < roofline.flop_per_s <= limit_flop_per_s:
+        return f"found a roofline of {roofline.flop_per_s:g} flop/s, allowed at most {limit_flop_per_s:g}"
+    if not 0 < roofline.bytes_per_s <= MOST_BYTES_PER_S:
+        return f"found a roofline of {roofline.bytes_per_s:g} bytes/s, allowed at most {MOST_BYTES_PER_S:g}"
+    return ""
+
+
+def _is_within(value: float, low: float, high: float) -> bool:
+    return low * (1 - ROUNDING) <= value <= high * (1 + ROUNDING)
+
+
+# ------------------------------------------------------------------------------
+# Results of a remote measurement: candidates of a bundle, measured on a machine with a GPU.
+
 
 CUBIN, PTX = "cubin", "ptx"  # what ran: the machine code, or PTX that the driver compiled for want of it
 

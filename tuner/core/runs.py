@@ -4,14 +4,11 @@ import datetime
 from dataclasses import dataclass, field
 from typing import Any
 
-from tuner.core.candidate import Candidate, Value
-from tuner.core.chosen_strategy import ChosenStrategy
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
 from tuner.core.machine import Compiler, Machine, Roofline
-from tuner.core.pass_seconds import CompileSeconds
 from tuner.core.problem import Problem
-from tuner.core.record import Measurement, Record
+from tuner.core.records import CompileSeconds, Measurement, Record
 from tuner.core.reliability import RELIABLE, Reliability, unknown, unreliable
-from tuner.core.target_name import TargetName
 
 # Origins of a first point.
 WARM_START = "warm start"  # among the best of a similar problem
@@ -285,9 +282,7 @@ class TrialQuery:
     status: str | None = None  # measured, verified, failed
     run: int | None = None
     since: datetime.datetime | None = None
-    best: bool = (
-        False  # the best per problem, target, threads and machine: see ``tuner.run_history.best_trials``
-    )
+    best: bool = False  # the best per problem, target, threads and machine: see ``tuner.results.best_trials``
     limit: int | None = None
     sort: str = "created"  # created, median, number; a leading "-" reverses the order
 

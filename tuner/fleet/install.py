@@ -5,10 +5,10 @@ import re
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import UsageError
-from tuner.fleet import queue_tables
+from tuner.fleet import queues
 from tuner.fleet.queues import install_queue
 from tuner.fleet.server import connected, plain_errors, server_of
-from tuner.fleet.settings import FleetSettings, write_settings
+from tuner.fleet.tables import FleetSettings, write_settings
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
@@ -21,7 +21,7 @@ GRANTS = (
     ("SELECT, INSERT", "fleet_outcome"),
     ("SELECT, INSERT", "fleet_blob"),
     ("SELECT, INSERT", "fleet_work"),
-    *queue_tables.GRANTS,
+    *queues.GRANTS,
 )
 
 

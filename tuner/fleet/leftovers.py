@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from tuner.workers.started_processes import DEAD, processes, state_of, variable_of
+from tuner.runtime.workers.processes import DEAD, processes, state_of, variable_of
 
 MARK: Final = "TUNER_LOCAL_FLEET"  # a variable that processes inherit from the first one
 SERVER_FILE: Final = "d/postmaster.pid"  # in a server's folder

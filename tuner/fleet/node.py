@@ -13,20 +13,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
+from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage, TunerError, UsageError
-from tuner.core.target import Artifact
-from tuner.core.target_name import TargetName
-from tuner.core.version import __version__
+from tuner.core.interfaces import Artifact
 from tuner.fleet import queues, tables
-from tuner.fleet.artifacts import hash_of, packed
 from tuner.fleet.node_children import Done, NodeChildren, began
-from tuner.fleet.queue_meter import QueueMeter, keep_off_timed_processors
-from tuner.fleet.reconnecting_session import AGAIN_S, ReconnectingSession
-from tuner.fleet.server import plain_errors, session
-from tuner.fleet.settings import FleetSettings, read_settings
-from tuner.fleet.sweep import sweep
-from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compiler_build_of
-from tuner.tuning.outcome_source import OutcomeSource
+from tuner.fleet.noise_check import QueueMeter, keep_off_timed_processors
+from tuner.fleet.server import AGAIN_S, ReconnectingSession, plain_errors, session
+from tuner.fleet.status import sweep
+from tuner.fleet.tables import FleetSettings, read_settings
+from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compiler_build_of, hash_of, packed
+from tuner.targets.interface import OutcomeSource
+from tuner.version import __version__
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection

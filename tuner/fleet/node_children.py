@@ -1,9 +1,15 @@
-"""The child processes of a node, all owned by one thread, which takes orders from any thread."""
+"""The child processes of a node: compilers and measurement workers, all owned by one thread.
+
+Any thread gives an ``Order``; a ``WakePipe`` wakes the owning thread, which passes it to a child
+process.
+"""
 
 import collections
 import contextlib
 import datetime
+import os
 import queue
+import select
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,25 +17,143 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Final, final
 
-from tuner.core.bench import FinalTimes
 from tuner.core.errors import Failure, Stage, TunerError
+from tuner.core.interfaces import Artifact, FinalTimes, Script
 from tuner.core.machine import Roofline
+from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
-from tuner.core.target import Artifact, Script
-from tuner.fleet.artifacts import unpacked
-from tuner.fleet.measurement_workers import MeasurementWorkers
 from tuner.fleet.tables import Interval
-from tuner.fleet.wake_pipe import WakePipe
-from tuner.fleet.work import BASELINE, COMPILE, EVALUATE, ROOFLINE, FleetWork
-from tuner.tuning.outcome_source import BenchChildren, OutcomeSource
-from tuner.workers.available_time import TICK_S
-from tuner.workers.child_process import sleep_until_news
-from tuner.workers.compile_pool import CompilePool
-from tuner.workers.evaluation import Evaluation
-from tuner.workers.group_timing import Group
-from tuner.workers.measurement_worker import LockContext, MeasurementWorker
-from tuner.workers.services import compile_spec
-from tuner.workers.timing_lock import TimingLock, holder_text
+from tuner.fleet.work import BASELINE, COMPILE, EVALUATE, ROOFLINE, FleetWork, unpacked
+from tuner.runtime.workers.child_process import sleep_until_news
+from tuner.runtime.workers.pool import CompilePool, LockContext, MeasurementWorker
+from tuner.runtime.workers.processes import TICK_S, TimingLock, holder_text
+from tuner.runtime.workers.services import Evaluation, Group, compile_spec, evaluation_spec
+from tuner.targets.interface import BenchChildren, OutcomeSource
+
+# ------------------------------------------------------------------------------
+# The measurement workers that a node keeps: a few child processes, each with the arrays of one problem.
+
+
+KEPT: Final = 4  # each holds the arrays of its problem
+GIB: Final = 1 << 30
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A worker, what its process was started for, and the limit of its resident memory."""
+
+    worker: MeasurementWorker
+    children: BenchChildren
+    memory_bytes: int
+
+    def serves(self, children: BenchChildren) -> bool:
+        """Returns whether the process can work on a problem with these child processes as well."""
+        one, other = self.children, children
+        is_equal = (one.evaluator, one.environment, one.device) == (
+            other.evaluator,
+            other.environment,
+            other.device,
+        )
+        return is_equal and children.limits.memory_bytes <= self.memory_bytes
+
+
+@final
+class MeasurementWorkers:
+    """The measurement workers of a node, by problem and threads; four (KEPT) at most, one of which works.
+
+    A problem without a worker takes over the process of the worker that was idle for longest, where it can
+    serve the problem: the runs of a group alternate between more problems than processes are kept.
+    """
+
+    def __init__(
+        self, meanwhile: Callable[[], None], quiet: LockContext, exclusive: Callable[[str], LockContext]
+    ) -> None:
+        """Takes what ``MeasurementWorker`` does; ``exclusive`` returns the lock of a device, by its name."""
+        self._meanwhile = meanwhile
+        self._quiet = quiet
+        self._exclusive = exclusive
+        self._kept: collections.OrderedDict[tuple[Problem, int], _Kept] = collections.OrderedDict()
+
+    def of(self, work: FleetWork, children: Callable[[], BenchChildren]) -> MeasurementWorker:
+        """Returns the worker of the problem of ``work``.
+
+        ``children`` is called where the problem has no worker yet, and returns its child processes.
+        """
+        key = (work.problem, work.threads)
+        if key not in self._kept:
+            described = children()
+            self._kept[key] = self._freed(described) or self._started(described)
+        self._kept.move_to_end(key)
+        return self._kept[key].worker
+
+    def kill(self, work: FleetWork) -> None:
+        """Kills the worker of the problem of ``work``, whatever it is doing."""
+        with contextlib.suppress(KeyError):
+            self._kept.pop((work.problem, work.threads)).worker.kill()
+
+    def kill_all(self) -> None:
+        """Kills all workers."""
+        while self._kept:
+            self._kept.popitem()[1].worker.kill()
+
+    def _freed(self, children: BenchChildren) -> _Kept | None:
+        """Returns the worker that was idle for longest if no more may be kept; None where it is no use."""
+        if len(self._kept) < KEPT:
+            return None
+        _, idle = self._kept.popitem(last=False)
+        if idle.serves(children):
+            return idle
+        idle.worker.kill()
+        return None
+
+    def _started(self, children: BenchChildren) -> _Kept:
+        memory_bytes = -(-children.limits.memory_bytes // GIB) * GIB  # so that similar problems fit as well
+        worker = MeasurementWorker(
+            evaluation_spec(children.evaluator, children.environment),
+            memory_bytes,
+            meanwhile=self._meanwhile,
+            quiet=self._quiet,
+            exclusive=self._exclusive(children.device),
+        )
+        return _Kept(worker, children, memory_bytes)
+
+
+LARGEST_BYTES: Final = 1 << 16  # that a pipe holds
+
+
+@final
+class WakePipe:
+    """A pipe by which any thread can wake the one thread that polls the pipes of child processes."""
+
+    def __init__(self) -> None:
+        self._reading, self._writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def ring(self) -> None:
+        """Wakes the polling thread; may be called from any thread."""
+        with contextlib.suppress(BlockingIOError):  # the pipe is full: the thread will wake
+            os.write(self._writing, b"!")
+
+    def clear(self) -> None:
+        """Discards earlier wake-ups.
+
+        To be called before the thread looks for what is new, so that no wake-up is lost.
+        """
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._reading, LARGEST_BYTES)
+
+    def register(self, poll: select.poll) -> None:
+        """Adds the reading end of the pipe to a poll object."""
+        poll.register(self._reading, select.POLLIN)
+
+    def close(self) -> None:
+        """Closes both ends of the pipe."""
+        os.close(self._reading)
+        os.close(self._writing)
+
+
+# ------------------------------------------------------------------------------
+# The child processes of a node, all owned by one thread, which takes orders from any thread.
+
 
 IDLE_TICK_S: Final = 10.0  # without work nothing is polled: an order wakes the thread at once
 

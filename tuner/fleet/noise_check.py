@@ -1,25 +1,31 @@
-"""How much a node slows down what is timed on its machine: equal work with the node running and stopped."""
+"""How much a node slows down what is timed on its machine, and how much its process loads the machine."""
 
 import contextlib
 import os
+import resource
 import signal
 import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, final
 
-from tuner.analysis.paired_slowdown import InterleavedSession, PairedSlowdown, paired_slowdown
+from tuner.analysis.slowdown import InterleavedSession, PairedSlowdown, paired_slowdown
 from tuner.core.errors import TunerError, UsageError
-from tuner.fleet.tables import FleetNode
-from tuner.runtime.cpu.describe_host import processors
-from tuner.workers.timing_lock import TimingLock
+from tuner.fleet.tables import FleetNode, QueueLoad
+from tuner.runtime.cpu.host import processors
+from tuner.runtime.workers.processes import TimingLock
 
 if TYPE_CHECKING:
     import numpy as np
 
     from tuner.fleet.status import FleetStatus
+
+
+# ------------------------------------------------------------------------------
+# How much a node slows down what is timed on its machine: equal work with the node running and stopped.
+
 
 ALLOWED: Final = 0.003  # share by which times with a running node may be longer
 SLICE_S: Final = 1.0  # of work without a pause
@@ -153,3 +159,51 @@ def _is_node(process: int) -> bool:
         os.kill(process, 0)
         return b"fleet" in options and b"worker" in options
     return False
+
+
+# ------------------------------------------------------------------------------
+# How much a node's own process loads its machine: processor time and wake-ups, children not included.
+
+
+@dataclass(frozen=True)
+class _Reading:
+    moment_s: float
+    cpu_s: float
+    wakeups: int  # voluntary context switches: one for each wait
+
+
+@final
+class QueueMeter:
+    """A meter of how much this process loads its machine, from one reading to the next.
+
+    The load is processor time, as a share of one processor, and voluntary context switches per second. Child
+    processes do not count.
+    """
+
+    def __init__(self) -> None:
+        self._last = _read()
+
+    def load(self) -> QueueLoad:
+        """Returns this process's load since the previous call, or since the meter was constructed."""
+        before, self._last = self._last, _read()
+        passed_s = max(self._last.moment_s - before.moment_s, 1e-9)
+        return QueueLoad(
+            (self._last.cpu_s - before.cpu_s) / passed_s, (self._last.wakeups - before.wakeups) / passed_s
+        )
+
+
+def keep_off_timed_processors() -> None:
+    """Restricts this thread to the processors on which no single-threaded kernel is timed.
+
+    Threads that it starts later are restricted as well. Does nothing where there is only one processor.
+    Threads that start child processes must exist before: child processes choose their processors themselves.
+    """
+    allowed = os.sched_getaffinity(0)
+    left = allowed - set(processors(1))
+    if left:
+        os.sched_setaffinity(0, left)
+
+
+def _read() -> _Reading:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return _Reading(time.monotonic(), used.ru_utime + used.ru_stime, used.ru_nvcsw)

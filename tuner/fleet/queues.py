@@ -1,30 +1,120 @@
-"""The job queues of a fleet: Procrastinate's public API, with its tables in the history's database.
+"""The job queues of a fleet: Procrastinate's API, its tables, and its connections to the database.
 
-All nodes that serve a queue are equivalent for its jobs. A job carries a piece of work as JSON.
+A ``QueueConnector`` sends the end of a job again until the server confirms it; a ``SessionConnector``
+makes Procrastinate's statements part of the tuner's transactions.
 """
 
 import asyncio
 import collections
 import contextlib
 import datetime
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
-from tuner.core.address_secrets import without_secrets
-from tuner.core.dataclass_json import encode
+import psycopg
+from procrastinate import BaseConnector, PsycopgConnector
+from procrastinate.exceptions import ConnectorException
+from psycopg.rows import dict_row
+from psycopg.types.json import JsonbDumper
+
+from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
-from tuner.core.target_name import TargetName
-from tuner.fleet.queue_tables import seconds_since_start
-from tuner.fleet.server import plain_errors
+from tuner.core.serialization import encode, without_secrets
+from tuner.fleet.server import AGAIN_S, KEEP_ALIVE, RetryLimit, plain_errors, server_of
 from tuner.fleet.work import FleetWork, Service, to_json, work_from_json
 
 if TYPE_CHECKING:
+    from typing import LiteralString
+
     from procrastinate import App
     from procrastinate import jobs as engine
     from procrastinate.manager import JobManager
 
     from tuner.fleet.server import Connection
+
+OPEN_S: Final = 5.0  # that a connection may take
+
+
+@final
+class QueueConnector(PsycopgConnector):
+    """A pool of connections to the job queue that does not lose the end of a job with a connection.
+
+    Procrastinate replaces broken connections silently. A job whose end was lost with a connection would stay
+    "doing" for ever: its node sends heartbeats, and no other node gets the job.
+    """
+
+    def __init__(self, url: str, connections: int, ending: asyncio.Event) -> None:
+        """Takes the largest number of connections, and the event that the node is to end."""
+        super().__init__(
+            conninfo=server_of(url),
+            kwargs=dict(KEEP_ALIVE),
+            min_size=1,
+            max_size=connections,
+            timeout=OPEN_S,
+            configure=_commit_each,
+        )
+        self._ending = ending
+
+    async def execute_query_async(self, query: "LiteralString", **arguments: Any) -> None:
+        """Executes an SQL statement without a result; repeats one about a job if the connection was lost.
+
+        Raises ConnectorException where the connection is lost for too long, and where the server refuses the
+        statement, such as the end of a job that has ended already.
+        """
+        retry_limit = RetryLimit(self._ending)
+        while True:
+            try:
+                await super().execute_query_async(query, **arguments)
+                return
+            except ConnectorException as error:
+                is_lost = isinstance(error.__cause__, psycopg.OperationalError)
+                if retry_limit.is_over or not is_lost or "job_id" not in arguments:
+                    raise
+            await asyncio.sleep(AGAIN_S)
+
+
+async def _commit_each(connection: "psycopg.AsyncConnection[Any]") -> None:
+    """Makes every statement a transaction: Procrastinate uses no longer ones; round trips are halved."""
+    await connection.set_autocommit(True)
+
+
+async def require_server(url: str) -> None:
+    """Raises psycopg's error where no server answers at ``url``; a connection that works is closed again.
+
+    Procrastinate's pool would wait for a server.
+    """
+    connection = await psycopg.AsyncConnection.connect(server_of(url), connect_timeout=round(OPEN_S))
+    await connection.close()
+
+
+# Rights that Procrastinate's functions need, which run with the rights of their caller, for a node.
+GRANTS: Final = (
+    ("SELECT, INSERT, UPDATE, DELETE", "procrastinate_jobs"),
+    ("SELECT, INSERT, UPDATE, DELETE", "procrastinate_workers"),
+    ("SELECT, INSERT, UPDATE, DELETE", "procrastinate_events"),
+    ("SELECT, UPDATE", "procrastinate_periodic_defers"),  # updated by a trigger on deleted jobs
+)
+
+
+def seconds_since_start(connection: "Connection", jobs: list[int]) -> dict[int, float]:
+    """Returns, by job id, how many seconds ago the latest attempt at the job began.
+
+    Jobs that no node has begun are left out.
+    """
+    rows = connection.execute(
+        "SELECT job_id, extract(epoch FROM now() - max(at))::float8 FROM procrastinate_events "
+        "WHERE type = 'started' AND job_id = ANY(%s) GROUP BY job_id",
+        (jobs,),
+    )
+    return {int(job): float(seconds) for job, seconds in rows}
+
+
+# ------------------------------------------------------------------------------
+# The job queues of a fleet: Procrastinate's public API, with its tables in the history's database.
+#
+# All nodes that serve a queue are equivalent for its jobs. A job carries a piece of work as JSON.
+
 
 INSTALL_LOCK: Final = 0x666C656574  # advisory lock: "fleet"
 TASK: Final = "work"  # Procrastinate's name of the task of all jobs
@@ -118,7 +208,7 @@ def lost_jobs(connection: "Connection", lease_s: float) -> tuple[Job, ...]:
 
     A node counts as lost after more than ``lease_s`` seconds without a heartbeat.
     """
-    from tuner.fleet.session_connector import completed
+    # JOINED
 
     return _jobs(completed(_manager(connection).get_stalled_jobs(seconds_since_heartbeat=lease_s)))
 
@@ -140,7 +230,7 @@ def delete(connection: "Connection", job: Job) -> None:
     """Deletes a job that no node is to do any more, whether it waits, is being done or was given up."""
     from procrastinate.jobs import Status
 
-    from tuner.fleet.session_connector import completed
+    # JOINED
 
     if job.has_failed:  # Procrastinate ends no job twice
         give_back(connection, job)
@@ -149,7 +239,7 @@ def delete(connection: "Connection", job: Job) -> None:
 
 def delete_ended(connection: "Connection") -> None:
     """Deletes the jobs that have ended: those done and those cancelled, but no job that was given up."""
-    from tuner.fleet.session_connector import completed
+    # JOINED
 
     completed(_manager(connection).delete_old_jobs(nb_hours=0, include_cancelled=True, include_aborted=True))
 
@@ -215,7 +305,7 @@ async def serve(
     import procrastinate
     import psycopg
 
-    from tuner.fleet.queue_connector import QueueConnector, require_server
+    # JOINED
 
     app = procrastinate.App(connector=QueueConnector(url, 1 + len(services), ending))
 
@@ -265,7 +355,7 @@ def _manager(connection: "Connection") -> "JobManager":
     """Returns Procrastinate's calls within the transactions of a connection."""
     from procrastinate.manager import JobManager
 
-    from tuner.fleet.session_connector import SessionConnector
+    # JOINED
 
     return JobManager(SessionConnector(connection))
 
@@ -297,3 +387,67 @@ def _id(job: "engine.Job") -> int:
 
 def _run(job: "engine.Job") -> str:
     return str(job.task_kwargs.get("run"))
+
+
+# ------------------------------------------------------------------------------
+# Procrastinate over a connection of the tuner: its statements are part of the tuner's transactions.
+
+
+Row = dict[str, Any]
+Result = TypeVar("Result")
+
+
+@final
+class SessionConnector(BaseConnector):
+    """A connector of Procrastinate that uses an open connection of the tuner, within its transactions.
+
+    It raises psycopg's errors, as the tuner's statements do. Its coroutines never suspend.
+    """
+
+    def __init__(self, connection: "Connection") -> None:
+        self._connection = connection
+
+    def get_sync_connector(self) -> BaseConnector:
+        """Returns this connector, which is synchronous."""
+        return self
+
+    def execute_query(self, query: "LiteralString", **arguments: Any) -> None:
+        """Executes an SQL statement with named arguments, without a result."""
+        self._executed(query, arguments)
+
+    def execute_query_one(self, query: "LiteralString", **arguments: Any) -> Row:
+        """Executes an SQL query with named arguments; returns its only row as {column: value}."""
+        row = self._executed(query, arguments).fetchone()
+        assert row is not None
+        return row
+
+    def execute_query_all(self, query: "LiteralString", **arguments: Any) -> list[Row]:
+        """Executes an SQL query with named arguments; returns its rows, each as {column: value}."""
+        return self._executed(query, arguments).fetchall()
+
+    async def execute_query_async(self, query: "LiteralString", **arguments: Any) -> None:
+        """Executes an SQL statement without a result, as ``execute_query`` does; never suspends."""
+        self.execute_query(query, **arguments)
+
+    async def execute_query_all_async(self, query: "LiteralString", **arguments: Any) -> list[Row]:
+        """Returns the rows of an SQL query, as ``execute_query_all`` does; never suspends."""
+        return self.execute_query_all(query, **arguments)
+
+    def _executed(self, query: "LiteralString", arguments: dict[str, Any]) -> "psycopg.Cursor[Row]":
+        cursor = self._connection.cursor(row_factory=dict_row)
+        cursor.adapters.register_dumper(dict, JsonbDumper)  # arguments of jobs
+        return cursor.execute(query, arguments)
+
+
+def completed(call: Coroutine[Any, Any, Result]) -> Result:
+    """Runs a coroutine of Procrastinate to its end without an event loop, and returns its result.
+
+    For calls without a synchronous form, on a SessionConnector, whose coroutines never suspend. Raises
+    RuntimeError if the coroutine suspends.
+    """
+    try:
+        call.send(None)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+    raise RuntimeError("a call on a SessionConnector waits for something")

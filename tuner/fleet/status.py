@@ -1,16 +1,21 @@
-"""The present state of a fleet: nodes, devices, queues, and why jobs wait."""
+"""The present state of a fleet, and the sweep that requeues or fails work that no node would finish."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from tuner.core.errors import Failure, Stage
 from tuner.fleet import queues, tables
-from tuner.fleet.settings import FleetSettings
-from tuner.fleet.tables import SeenNode
-from tuner.fleet.work import COMPILE, FleetWork, measure_queue
+from tuner.fleet.tables import FleetSettings, SeenNode
+from tuner.fleet.work import COMPILE, FleetWork, Outcome, measure_queue
 
 if TYPE_CHECKING:
     from tuner.fleet.queues import Waiting
     from tuner.fleet.server import Connection
+
+
+# ------------------------------------------------------------------------------
+# The present state of a fleet: nodes, devices, queues, and why jobs wait.
+
 
 IDLE_WINDOW_S: Final = 60.0  # or since the node joined
 BEATS_MISSED: Final = 2  # after which a node counts as silent
@@ -159,3 +164,56 @@ def _nobody(work: FleetWork, nodes: tuple[SeenNode, ...], lease_s: float) -> str
 
 def _names(nodes: list[SeenNode]) -> str:
     return ", ".join(seen.node.name for seen in nodes)
+
+
+# ------------------------------------------------------------------------------
+# Looks after work that no node would finish: requeues the jobs of lost nodes, fails given-up jobs.
+
+
+LOCK: Final = 0x7377656570  # advisory lock: "sweep"
+KEPT_DAYS: Final = 7  # of blobs, outcomes, and nodes that are gone
+SWEEPER: Final = "sweep"
+
+
+def sweep(connection: "Connection", lease_s: float) -> int:
+    """Requeues the jobs of lost nodes and gives up jobs that failed too often; returns how many there were.
+
+    A node is lost after ``lease_s`` seconds without a heartbeat. A job that is given up gets a Failure as its
+    outcome. Drivers and nodes call this; while one of them sweeps, the others return 0.
+    """
+    with connection.transaction():
+        row = connection.execute("SELECT pg_try_advisory_xact_lock(%s)", (LOCK,)).fetchone()
+        if row != (True,):
+            return 0
+        lost = queues.lost_jobs(connection, lease_s)
+        for job in lost:
+            if job.attempts + 1 < queues.ATTEMPTS:
+                queues.give_back(connection, job)
+                continue
+            _give_up(connection, job, f"took {queues.ATTEMPTS} machines with it")
+        failed = queues.given_up_jobs(connection)
+        for job in failed:
+            _give_up(connection, job, f"{job.attempts} nodes could not do it")
+    return len(lost) + len(failed)
+
+
+def _give_up(connection: "Connection", job: queues.Job, why: str) -> None:
+    """Stores a failure as a job's outcome, of a stage that does not count as the candidate's failure."""
+    reason = f"{job.work.stage}: {why}"
+    tables.tell(connection, job.work.key, Outcome(Failure(Stage.RUN, reason), 0.0), SWEEPER)
+    queues.delete(connection, job)
+
+
+def delete_old(connection: "Connection") -> None:
+    """Deletes blobs, outcomes, attempts and nodes older than 7 days (KEPT_DAYS), and jobs that have ended.
+
+    The age of a node counts from its last heartbeat. A job that was given up is kept.
+    """
+    for statement in (
+        "DELETE FROM fleet_blob WHERE stored < now() - make_interval(days => %s)",
+        "DELETE FROM fleet_outcome WHERE told < now() - make_interval(days => %s)",
+        "DELETE FROM fleet_work WHERE ended < now() - make_interval(days => %s)",
+        "DELETE FROM fleet_node WHERE seen < now() - make_interval(days => %s)",
+    ):
+        connection.execute(statement, (KEPT_DAYS,))
+    queues.delete_ended(connection)

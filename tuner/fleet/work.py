@@ -1,19 +1,79 @@
-"""A piece of work for a node, and its outcome: values that are exchanged as JSON."""
+"""A piece of work for a node and its outcome, exchanged as JSON, with scripts and artifacts as blobs."""
 
+import base64
 import hashlib
-from dataclasses import dataclass
+import json
+import zlib
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from tuner.core.bench import FinalTimes
-from tuner.core.dataclass_json import decode, encode
-from tuner.core.errors import Failure
+from tuner.core.candidate import TargetName
+from tuner.core.errors import Failure, UsageError
+from tuner.core.interfaces import Artifact, Effort, FinalTimes
 from tuner.core.machine import Compiler, Roofline
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
-from tuner.core.target import Effort
-from tuner.core.target_name import TargetName
-from tuner.core.version import __version__
-from tuner.workers.evaluation import Evaluation
+from tuner.core.serialization import decode, encode
+from tuner.runtime.workers.services import Evaluation
+from tuner.version import __version__
+
+
+def inflate(packed: bytes, limit_bytes: int) -> bytes:
+    """Returns zlib data decompressed.
+
+    Raises ValueError for more than ``limit_bytes`` of content, and for truncated or altered data.
+    """
+    stream = zlib.decompressobj()
+    try:
+        content = stream.decompress(packed, limit_bytes + 1)
+    except zlib.error as error:
+        raise ValueError(f"{error}: not zlib's format") from error
+    if len(content) > limit_bytes:
+        raise ValueError(f"found more than {limit_bytes} bytes once unpacked, allowed {limit_bytes}")
+    if not stream.eof or stream.unused_data:
+        raise ValueError("the content is cut off or goes on: not zlib's format")
+    return content
+
+
+# ------------------------------------------------------------------------------
+# Scripts and artifacts as blobs: bytes that are stored under their SHA-256 hash.
+
+
+def hash_of(blob: bytes) -> str:
+    """Returns the SHA-256 of some bytes in hexadecimal, the name under which a fleet stores them."""
+    return hashlib.sha256(blob).hexdigest()
+
+
+def packed(artifact: Artifact) -> bytes:
+    """Returns a compiled artifact as bytes to store: UTF-8 JSON, with machine code in base64."""
+    program = artifact.program
+    if program is not None:
+        artifact = replace(artifact, program=replace(program, cubin=base64.b64encode(program.cubin)))
+    return json.dumps(encode(artifact)).encode()
+
+
+def unpacked(blob: bytes) -> Artifact:
+    """Returns the artifact that ``packed`` wrote as ``blob``.
+
+    Raises UsageError where the JSON is no artifact, ValueError where the bytes are no JSON or base64.
+    """
+    artifact = decode(Artifact, json.loads(blob), "artifact")
+    program = artifact.program
+    if program is None:
+        return artifact
+    return replace(artifact, program=replace(program, cubin=base64.b64decode(program.cubin)))
+
+
+def require_hash(sha256: str, blob: bytes) -> bytes:
+    """Returns ``blob`` unchanged. Raises UsageError where its SHA-256 differs from ``sha256``."""
+    if hash_of(blob) != sha256:
+        raise UsageError(f"fleet: blob {sha256[:12]}: its content does not match its hash")
+    return blob
+
+
+# ------------------------------------------------------------------------------
+# A piece of work for a node, and its outcome: values that are exchanged as JSON.
+
 
 COMPILE: Final = "compile"  # stages of work
 EVALUATE: Final = "evaluate"

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Problem
-from tuner.library.library_document import entry_name
+from tuner.library.library import entry_name
 from tuner.library.transform_module import MARK_SEQUENCE, PREFIX
-from tuner.mlir import bindings, interpreter
+from tuner.mlir import bindings, transform
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.rewrite.walking import walk_where
+from tuner.mlir.ir.reading import walk_where
 from tuner.payload.cpu import MAPS
 
 NAMED = (
@@ -64,10 +64,10 @@ def contraction_reports(
     are MLIR text, ``problems`` those of the library's entries. Raises CandidateError for text that does not
     parse, and where a matcher fails.
     """
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(program, "payload")
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(program, "payload")
         before = [_found(op) for op in _contractions(module)]
-        script = interpreter.parse(library, "library")
+        script = transform.parse(library, "library")
         _run(MARK_SEQUENCE, module, script)
         entries = {f"{PREFIX}{entry_name(problem)}" for problem in problems}
         after = [next(iter(entries & set(_names(op))), "") for op in _contractions(module)]
@@ -84,8 +84,8 @@ def contraction_reports(
 
 def payload_contractions(program: str) -> tuple[ContractionReport, ...]:
     """Returns the contractions of a program, without entries. Raises CandidateError for a broken program."""
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(program, "payload")  # kept while its ops are read
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(program, "payload")  # kept while its ops are read
         found = [_found(op) for op in _contractions(module)]
     return tuple(
         ContractionReport(one.function, f"{one.name} {one.problem}".strip(), "", one.refusal) for one in found
@@ -98,7 +98,7 @@ def _run(sequence: str, module: ir.Module, script: ir.Module) -> None:
             try:
                 bindings.interpreter.apply_named_sequence(module, op.operation, script)
             except (ir.MLIRError, ValueError, RuntimeError) as error:
-                raise CandidateError(Stage.COMPILE, interpreter.first_diagnostic(error)) from error
+                raise CandidateError(Stage.COMPILE, transform.first_diagnostic(error)) from error
             return
     raise CandidateError(Stage.BIND, f"library: the sequence @{sequence} is missing")
 

@@ -1,23 +1,69 @@
-"""The entries of a library from the results database: the best trial per problem on one machine."""
+"""The entries of a library from the results database: for a CPU, and for GPUs with verified code."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tuner.analysis.comparison import Comparable
-from tuner.analysis.run_comparison import against_baseline, between_trials
+from tuner.analysis.ratios import Comparable, NotComparable, against_baseline, between_trials
 from tuner.analysis.selected_result import timed
+from tuner.core.candidate import CPU, Candidate, TargetName
 from tuner.core.errors import UsageError
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.machine import Machine
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
+from tuner.core.reliability import NOT_RECORDED, Reliability
 from tuner.core.runs import BestGroup, Run, StoredTrial, TaskQuery, TrialQuery
-from tuner.core.target_name import CPU, TargetName
-from tuner.library.entry import NO_BASELINE, LibraryEntry
-from tuner.run_history.best_trials import RunResult, any_trial, best_results
-from tuner.scripts.portability import custom_ops
-from tuner.tuning.composition import Composition
+from tuner.results.best_trials import RunResult, any_trial, best_results, group_of
+from tuner.space.scripts.requirements import custom_ops
+from tuner.targets.backends import Composition
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
+
+
+# ------------------------------------------------------------------------------
+# A library's entry: one problem and the schedule that was tuned for it.
+
+
+NO_BASELINE = NotComparable("no baseline was timed in the same round")
+
+
+@dataclass(frozen=True)
+class LibraryEntry:
+    """A problem with its best known transform script, and where the script comes from."""
+
+    problem: Problem
+    candidate: Candidate  # strategy and knobs that the script was bound from
+    script: str  # the bound transform script, without a header
+    machine: Machine  # that timed it
+    threads: int
+    median_s: float | None  # seconds per call, on ``machine``; None: verified in a simulator, not timed
+    baseline: str  # name of the library that it was compared with; "": none
+    baseline_s: float | None  # seconds per call of the baseline in the same round; None: not timed
+    trial: int  # its number in the results database
+    reliability: Reliability = NOT_RECORDED  # of the time
+    compared: Comparable | NotComparable = NO_BASELINE  # the time with the baseline's
+    program: KernelProgram | None = None  # of a GPU: what was verified; None: the script is compiled again
+
+    @property
+    def timed_s(self) -> float:
+        """Returns the median seconds per call. Raises ValueError for an entry that was not timed."""
+        if self.median_s is None:
+            raise ValueError(f"trial {self.trial}: was not timed")
+        return self.median_s
+
+
+@dataclass(frozen=True)
+class LibraryFile:
+    """A file of an exported library."""
+
+    name: str  # in the folder of the library, such as "library.mlir"
+    content: bytes
+
+
+# ------------------------------------------------------------------------------
+# The entries of a library from the results database: the best trial per problem on one machine.
+
 
 Selectable = Callable[[StoredTrial], bool]
 ONE_THREAD = TaskQuery(threads=1, align=NUMPY_ALIGNMENT, cache=WARM)
@@ -184,3 +230,99 @@ def _nothing_there(store: "Store", task: TaskQuery, runs: tuple[int, ...]) -> Us
         targets = ", ".join(sorted({group.target for group in groups}))
         return UsageError(f"export: a library has schedules for a {CPU}, measured are only {targets}")
     return UsageError("export: nothing measured that fits the options", "tuner history --best")
+
+
+# ------------------------------------------------------------------------------
+# The entries of a library for GPUs from the results database, with the compiled code that was verified.
+
+
+Place = tuple[str, str]  # Problem.key, chip
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The trial that was chosen for a problem and a chip."""
+
+    trial: StoredTrial
+    run: "Run | None" = None  # that timed it; None: verified, not timed
+    verified: int = 0  # trials of the problem and chip that were verified and not timed
+
+
+def gpu_entries(store: "Store", task: TaskQuery, runs: Iterable[int] = ()) -> LibraryEntries:
+    """Returns an entry for each problem and chip that has a trial on a GPU or in the simulator of one.
+
+    The fastest trial that was timed on a GPU; where none was timed, the first that the simulator verified,
+    with a note. ``task``: conditions on problems and target; its threads and machine do not count. ``runs``:
+    IDs of runs, only their trials count; empty: all runs. Raises UsageError where nothing is left.
+    """
+    task = replace(task, threads=None, machine=None)
+    found: dict[Place, _Found] = {}
+    for run in tuple(dict.fromkeys(runs)) or (None,):
+        for place, each in _of_run(store, TrialQuery(task, run=run)).items():
+            before = found.get(place)
+            if before is None or _rank(each) < _rank(before):
+                found[place] = each
+    if not found:
+        raise UsageError(
+            "export: nothing measured or verified on a GPU that fits the options",
+            "tuner history --target simulator",
+        )
+    listed = [found[place] for place in sorted(found)]
+    notes = tuple(_gpu_note(each) for each in listed if each.run is None)
+    return LibraryEntries(tuple(_entry(store, each) for each in listed), notes)
+
+
+def _of_run(store: "Store", query: TrialQuery) -> Mapping[Place, _Found]:
+    found: dict[Place, _Found] = {}
+    verified: dict[Place, list[StoredTrial]] = {}
+    for trial in store.trials(replace(query, status="verified", sort="created")):
+        if _is_on_gpu(group_of(trial)) and trial.script_text and not trial.record.is_compiled_only:
+            verified.setdefault(_place(trial), []).append(trial)
+    for place, trials in verified.items():
+        found[place] = _Found(trials[0], None, len(trials))
+    fastest: dict[Place, _Found] = {}
+    for result in best_results(store, query, _is_on_gpu).values():
+        each, place = _Found(result.best, result.run), _place(result.best)
+        if place not in fastest or _rank(each) < _rank(fastest[place]):
+            fastest[place] = each
+    return found | fastest
+
+
+def _is_on_gpu(group: BestGroup) -> bool:
+    target = TargetName.parse(group.target)
+    return target.has_machine and not target.is_on_cpu
+
+
+def _place(trial: StoredTrial) -> Place:
+    return trial.record.problem.key, trial.machine.chip
+
+
+def _rank(found: _Found) -> tuple[bool, float, int]:
+    """Returns a sort key: timed trials first, the faster first, then the earlier."""
+    if found.run is None:
+        return True, 0.0, found.trial.id
+    return False, timed(found.trial).median_s, found.trial.id
+
+
+def _entry(store: "Store", found: _Found) -> LibraryEntry:
+    trial, baseline = found.trial, None if found.run is None else found.run.baseline
+    is_same_round = baseline is not None and baseline.is_interleaved and trial.final is not None
+    return LibraryEntry(
+        problem=trial.record.problem,
+        candidate=trial.record.candidate,
+        script=trial.script_text,
+        machine=trial.machine,
+        threads=trial.threads,
+        median_s=None if found.run is None else timed(trial).median_s,
+        baseline=baseline.name if baseline else "",
+        baseline_s=baseline.measurement.median_s if baseline and is_same_round else None,
+        trial=trial.id,
+        program=store.program(trial.id),
+    )
+
+
+def _gpu_note(found: _Found) -> str:
+    """Returns that nothing of a problem was timed, and which trial was taken."""
+    trial = found.trial
+    which = "the only one verified" if found.verified == 1 else f"the first of {found.verified} verified"
+    return f"{trial.record.problem.key}: not timed on a GPU: trial {trial.id} is {which}"

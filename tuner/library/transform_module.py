@@ -15,8 +15,14 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tuner.core.problem import BATCH_MATMUL
-from tuner.scripts.matchers import ANY, LINALG, MatchedContraction, maps_attribute, matcher
-from tuner.scripts.script_halves import ScriptHalves
+from tuner.space.scripts.matchers import (
+    ANY,
+    LINALG,
+    MatchedContraction,
+    ScriptHalves,
+    maps_attribute,
+    matcher,
+)
 
 ONE, PAIR = f"({ANY}) -> {ANY}", f"({ANY}) -> ({ANY}, {ANY})"  # types of ops of one handle
 TWO = f"({ANY}, {ANY}) -> ({ANY}, {ANY})"

@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass
 
 from tuner.core.errors import UsageError
+from tuner.core.interfaces import Partition
 from tuner.core.problem import Problem
-from tuner.core.target import Partition
 
 PARTITIONS_COMMENT = (
     "// panels: "  # in a script for several threads: entry row column m n [first matrices]; ...
@@ -75,7 +75,7 @@ def payload_mlir(problem: Problem, partitions: tuple[Partition, ...]) -> str:
 
     A function takes A, B[, bias], C as memrefs and writes only C. The function of a partition takes pointers
     to the partition's first elements; strides are those of the whole matrices. For a batch, a function takes
-    one pair of matrices: ``tuner.mlir.cpu.batch_loops`` calls it for each pair.
+    one pair of matrices: ``tuner.mlir.cpu.lowering`` calls it for each pair.
     """
     functions = {panel.entry: _function(problem, panel) for panel in partitions}
     return batch_comment(problem) + "module {\n" + "".join(functions.values()) + "}\n"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.grouped_program import WeightPacking
+from tuner.core.fusions import WeightPacking
 
 Array = npt.NDArray[Any]
 SIGN = np.int8(-128)  # the highest bit of an i8

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tuner.payload.bf16 import widened
+from tuner.core.numpy_types import widened
 
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]

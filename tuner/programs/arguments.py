@@ -1,4 +1,4 @@
-"""Builds the arguments of a program that the command line runs: random, or as ``--arg`` specifies."""
+"""The arguments of a program that the command line runs: random, as ``--arg`` specifies, or of .npy files."""
 
 import math
 import re
@@ -7,9 +7,46 @@ from typing import Any
 
 import numpy as np
 
-from tuner.core.device_program import BufferType, ScalarType, ValueType
 from tuner.core.errors import UsageError
-from tuner.programs.npy_file import read_npy
+from tuner.core.gpu_code import BufferType, ScalarType, ValueType
+from tuner.payload.reference import Array
+
+# what numpy raises for invalid headers, and for sizes that no file or machine has
+UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    ArithmeticError,
+    MemoryError,
+    TypeError,
+    KeyError,
+    RecursionError,
+)
+
+
+def read_npy(path: Path, place: str) -> Array:
+    """Returns the array of a .npy file, memory-mapped and read-only.
+
+    Because the file is mapped, a file that is shorter than its header claims is refused before memory is
+    allocated.
+
+    Raises UsageError, with a message that starts with ``place``, for a file that is missing or cannot be
+    read, and for one that is not .npy.
+    """
+    try:
+        with np.errstate(over="raise"):  # numpy multiplies the sizes of the header
+            found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except UNREADABLE as error:
+        line = (str(error) or type(error).__name__).splitlines()[0]
+        raise UsageError(f"{place}: cannot be read as .npy: {line}") from error
+    if not isinstance(found, np.ndarray):
+        raise UsageError(f"{place}: several arrays in one file: save one as .npy")
+    return found
+
+
+# ------------------------------------------------------------------------------
+# Builds the arguments of a program that the command line runs: random, or as ``--arg`` specifies.
+
 
 WORD = re.compile(r"([0-9]{1,4})=(?:\[([0-9]{1,9}(?:,[0-9]{1,9})*)\])?(.*)")
 EXAMPLE = "such as 0=zeros, 1=[64,64]random or 2=7"
@@ -64,7 +101,7 @@ def _given(types: tuple[ValueType, ...], options: tuple[str, ...]) -> dict[int, 
 def _make(
     number: int, kind: ValueType, sizes: tuple[int, ...], content: str, rng: np.random.Generator
 ) -> Any:
-    from tuner.programs.run.element_types import dtype_of
+    from tuner.programs.run.marshalling import dtype_of
 
     dtype = dtype_of(kind.element)
     if isinstance(kind, BufferType):

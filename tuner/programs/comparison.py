@@ -1,16 +1,26 @@
-"""Compares the results of two runs of a program, with a tolerance for sums in a different order."""
+"""Compares the results of two runs of a program with a tolerance, and sums up sampled launches per kernel."""
 
 import math
 import re
 import sys
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuner.core.device_program import BufferType, DeviceProgram
-from tuner.core.element_types import number_type
-from tuner.mlir.effects.runner_names import CLOCKS
-from tuner.programs.request import Comparison
+from tuner.core.fusions import number_type
+from tuner.core.gpu_code import BufferType, DeviceProgram
+from tuner.mlir.effects.op_effects import CLOCKS
+from tuner.programs.request import Comparison, KernelSample
+
+if TYPE_CHECKING:
+    from tuner.programs.run.sampled_launches import ComparedElements, LaunchSample
+
+
+# ------------------------------------------------------------------------------
+# Compares the results of two runs of a program, with a tolerance for sums in a different order.
+
 
 # Two orders of a sum differ by a random walk of roundings: the square root of the number of terms. Allowed is
 # twice that number of roundings, plus a constant for operations other than sums.
@@ -122,3 +132,55 @@ def _longest(code: DeviceProgram) -> int:
     """Returns the longest static dimension of an argument: an upper estimate of the terms of a sum."""
     buffers = [kind for kind in code.arguments if isinstance(kind, BufferType)]
     return max((size for kind in buffers for size in kind.shape if size is not None), default=1)
+
+
+# ------------------------------------------------------------------------------
+# Aggregates the samples of launches per kernel.
+
+
+AS_COARSE = {"tf32": "f16"}  # both have 10 bits of mantissa
+
+
+def samples_of(launches: "Iterable[LaunchSample]") -> tuple[KernelSample, ...]:
+    """Sums up sampled launches per kernel and reference, in the order of their first launches.
+
+    Each result has the total blocks and elements, and the worst comparison: one that is not equal before one
+    that is, then the largest error.
+    """
+    found: dict[tuple[str, str], KernelSample] = {}
+    for launch in launches:
+        one = _of_launch(launch)
+        key = (one.kernel, one.reference)
+        found[key] = _added(found[key], one) if key in found else one
+    return tuple(found.values())
+
+
+def _of_launch(launch: "LaunchSample") -> KernelSample:
+    comparisons = [_comparison(launch.kernel, each) for each in launch.compared if each.found.size]
+    elements = sum(each.found.size for each in launch.compared)
+    share = (1, launch.blocks, launch.simulated, elements)
+    return KernelSample(launch.kernel, *share, launch.reference, launch.finished, _worst(comparisons))
+
+
+def _added(one: KernelSample, other: KernelSample) -> KernelSample:
+    comparisons = [each.comparison for each in (one, other) if each.comparison is not None]
+    return replace(
+        one,
+        launches=one.launches + other.launches,
+        blocks=one.blocks + other.blocks,
+        simulated=one.simulated + other.simulated,
+        elements=one.elements + other.elements,
+        finished=one.finished + other.finished,
+        comparison=_worst(comparisons),
+    )
+
+
+def _comparison(kernel: str, compared: "ComparedElements") -> Comparison:
+    element = AS_COARSE.get(compared.element, compared.element)
+    allowed = tolerance(element, compared.terms) if element in FLOATS else 0.0
+    found, expected = np.ravel(compared.found), np.ravel(compared.expected)
+    return Comparison(kernel, max_error(found, expected), allowed, is_blind(expected, allowed))
+
+
+def _worst(comparisons: list[Comparison]) -> Comparison | None:
+    return max(comparisons, key=lambda each: (not each.is_equal, each.max_error), default=None)

@@ -1,4 +1,4 @@
-"""Compiles a payload with several operations as one program for a GPU, the simulator, or the host."""
+"""Compiles a payload as one program for a GPU, the simulator or the host, and counts its device work."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,23 +6,33 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
-from tuner.core.device_program import BufferType, DeviceProgram, MatmulKernel
+from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage, UsageError
-from tuner.core.group_schedule import Schedules, no_schedules
+from tuner.core.gpu import Chip
+from tuner.core.gpu_code import BufferType, DeviceProgram, MatmulKernel
+from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.core.target import Script
-from tuner.core.target_name import TargetName
-from tuner.core.text_file import read_text
-from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
-from tuner.programs.support import program_support
-from tuner.tuning.composition import Composition
-from tuner.tuning.target_kind import ProgramSupport
+from tuner.core.programs import DeviceWork, Schedules, no_schedules
+from tuner.core.serialization import read_text
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.gpu.lowering import drop_code, outline_kernels
+from tuner.mlir.ir.memrefs import memref_bytes
+from tuner.mlir.ir.reading import op_of, source_of, walk
+from tuner.programs.lowering.device import give_device_memory
+from tuner.programs.lowering.read_program import ProgramPayload
+from tuner.programs.request import DEFAULTS, DeviceOptions, program_support
+from tuner.programs.streams.async_ops import drop_tokens
+from tuner.targets.backends import Composition
+from tuner.targets.interface import ProgramSupport
 
 if TYPE_CHECKING:
-    from tuner.programs.lower.read_program import ProgramPayload
-    from tuner.programs.run.device_work import DeviceWork
-    from tuner.programs.run.grouped_image import GroupedImage
+    from tuner.programs.run.fused_code import GroupedImage
+
+
+# ------------------------------------------------------------------------------
+# Compiles a payload with several operations as one program for a GPU, the simulator, or the host.
+
 
 # Operations that compute nothing: a program of these alone needs no device
 MOVING = frozenset({"linalg.copy", "linalg.fill", "linalg.transpose"})
@@ -104,9 +114,9 @@ class ProgramCompiler:
         Raises UsageError for a payload that does not parse or is no valid program, and for a script for a
         matmul that the payload lacks; CandidateError for a payload that does not lower.
         """
-        from tuner.mlir import bindings, interpreter
+        from tuner.mlir import bindings, transform
 
-        with interpreter.new_context(), bindings.ir.Location.unknown():
+        with transform.new_context(), bindings.ir.Location.unknown():
             if not self.support.has_device:
                 reason = self._why_no_groups(scripts) if as_groups else ""
                 found = self._compile_groups(text, entry, threads) if as_groups and not reason else reason
@@ -114,9 +124,9 @@ class ProgramCompiler:
                     return found
                 whole = self._compile_for_host(text, entry, scripts, is_checked=is_checked)
                 return replace(whole, why_no_groups=found)
-            from tuner.core.chips import chip_of
-            from tuner.programs.lower.device_lowering import lower_device_program
-            from tuner.programs.lower.reference_kernels import reference_kernels
+            from tuner.core.gpu import chip_of
+            from tuner.programs.lowering.device import lower_device_program
+            from tuner.programs.lowering.kernels import reference_kernels
 
             chip = chip_of(self.machine.chip)
             reason = self._why_no_device_groups(scripts, keeps_kernels=keeps_kernels) if as_groups else ""
@@ -143,8 +153,8 @@ class ProgramCompiler:
         become loops. Raises UsageError for a payload that does not parse or is no valid program, and for a
         script for a matmul that the payload lacks; CandidateError where its work cannot be outlined.
         """
-        from tuner.core.chips import chip_of
-        from tuner.programs.lower import work_to_kernels
+        from tuner.core.gpu import chip_of
+        from tuner.programs.lowering import kernels as work_to_kernels
 
         payload = _read(text, entry)
         chosen = self._scripts(work_to_kernels.problems_of(payload), scripts)
@@ -159,19 +169,19 @@ class ProgramCompiler:
         Counted from the code, of a target with a device. Returns None where only a call would show it.
         Raises UsageError and CandidateError as ``kernels`` does.
         """
-        from tuner.core.chips import chip_of
-        from tuner.mlir import bindings, interpreter
-        from tuner.programs.counted_work import counted_work
+        from tuner.core.gpu import chip_of
+        from tuner.mlir import bindings, transform
+        # JOINED
 
-        with interpreter.new_context(), bindings.ir.Location.unknown():
+        with transform.new_context(), bindings.ir.Location.unknown():
             made = self.kernels(text, entry, {})
             return counted_work(made.payload, chip_of(self.machine.chip), options)
 
     def _compile_for_host(
         self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None, *, is_checked: bool
     ) -> CompiledProgram:
-        from tuner.programs.lower import work_to_kernels
-        from tuner.programs.lower.host_lowering import lower_host_program
+        from tuner.programs.lowering import kernels as work_to_kernels
+        from tuner.programs.lowering.host import lower_host_program
 
         payload = _read(text, entry)
         chosen = self._scripts(work_to_kernels.problems_of(payload), scripts)
@@ -183,11 +193,11 @@ class ProgramCompiler:
         self, text: str, entry: str | None, options: DeviceOptions, *, is_checked: bool
     ) -> "CompiledProgram | str":
         """Returns a program compiled as groups for a device; else why it must be compiled as a whole."""
-        from tuner.core.chips import chip_of
-        from tuner.programs.compiled_groups import entry_name, initialized
-        from tuner.programs.device_groups.compiled_program import DeviceTarget, compile_for_device
-        from tuner.programs.op_groups.group_program import group_program
-        from tuner.programs.op_groups.payload import NotGrouped
+        from tuner.core.gpu import chip_of
+        from tuner.programs.fusion_compiler import entry_name, initialized
+        from tuner.programs.fusions.payload import NotGrouped
+        from tuner.programs.fusions.pipeline import group_program
+        from tuner.programs.gpu_fusions.program import DeviceTarget, compile_for_device
 
         chip = chip_of(self.machine.chip)
         used: dict[Problem, None] = {}
@@ -227,8 +237,8 @@ class ProgramCompiler:
 
     def _compile_groups(self, text: str, entry: str | None, threads: int) -> "CompiledProgram | str":
         """Returns a program compiled as groups of operations; else why it must be compiled as a whole."""
-        from tuner.programs.compiled_groups import compile_groups
-        from tuner.programs.op_groups.payload import NotGrouped
+        from tuner.programs.fusion_compiler import compile_groups
+        from tuner.programs.fusions.payload import NotGrouped
 
         try:
             found = compile_groups(text, entry, self.machine, self.schedules, threads)
@@ -265,7 +275,7 @@ class ProgramCompiler:
         return chosen
 
     def _default_script(self, problem: Problem) -> Script | None:
-        from tuner.scripts.default import default_script
+        from tuner.space.scripts.choice import default_script
 
         return default_script(problem, self.machine)
 
@@ -276,10 +286,10 @@ def problems_in(text: str, entry: str | None) -> tuple[Problem, ...]:
     ``entry`` is the function's name; None: ``main``, or the only public function. Raises UsageError for text
     that does not parse or is no valid program, CandidateError for a program that is not supported.
     """
-    from tuner.mlir import bindings, interpreter
-    from tuner.programs.lower.work_to_kernels import problems_of
+    from tuner.mlir import bindings, transform
+    from tuner.programs.lowering.kernels import problems_of
 
-    with interpreter.new_context(), bindings.ir.Location.unknown():
+    with transform.new_context(), bindings.ir.Location.unknown():
         return problems_of(_read(text, entry))
 
 
@@ -298,7 +308,7 @@ def payload_text(payload: str | Path) -> str:
 
 def _read(text: str, entry: str | None) -> "ProgramPayload":
     """Reads a payload. Raises UsageError where the cause is the user's mistake, else CandidateError."""
-    from tuner.programs.lower.read_program import read_program
+    from tuner.programs.lowering.read_program import read_program
 
     try:
         return read_program(text, entry)
@@ -306,3 +316,55 @@ def _read(text: str, entry: str | None) -> "ProgramPayload":
         if error.stage is Stage.BIND:
             raise UsageError(error.reason) from error
         raise
+
+
+# ------------------------------------------------------------------------------
+# Counts the launches and copies of a program from its code, without running it.
+#
+# Takes a host function on device memory, before its work is put on streams; each ``gpu.launch_func`` and each
+# ``gpu.memcpy`` of its only block runs once in a call.
+
+
+LAUNCH, COPY = "gpu.launch_func", "gpu.memcpy"
+VIEWS = ("memref.reinterpret_cast", "memref.cast", "memref.subview")
+
+
+def counted_work(payload: ProgramPayload, chip: Chip, options: DeviceOptions) -> DeviceWork | None:
+    """Returns the launches and copied bytes of one call of a program; lowers the program in place.
+
+    Returns None where a launch or a copy is in a loop or a branch, or a size is not static: only a call
+    shows how often it is done, or how much it copies. ``payload`` has launches, as ``launch_kernels`` leaves
+    it. Raises CandidateError where the lowering fails.
+    """
+    module, function = payload.module, payload.function
+    drop_code(module)
+    outline_kernels(module, chip)
+    drop_tokens(function)
+    give_device_memory(module, function, options)
+    block = function.regions[0].blocks[0]
+    work = DeviceWork()
+    for op in walk(function, LAUNCH, COPY):
+        if op.block != block or not all(_is_static(each) for each in op.operands):
+            return None
+        work = work.with_launch() if op.name == LAUNCH else _with_copy(work, op, options)
+    return work
+
+
+def _with_copy(work: DeviceWork, op: Op, options: DeviceOptions) -> DeviceWork:
+    target, source = op.operands
+    return work.with_copy(
+        memref_bytes(target.type),
+        to_device=_is_on_device(target, options),
+        from_device=_is_on_device(source, options),
+    )
+
+
+def _is_on_device(memory: Value, options: DeviceOptions) -> bool:
+    root = source_of(memory, VIEWS)
+    if isinstance(root.owner, ir.Block):
+        return options.device_arguments
+    return op_of(root, "gpu.alloc") is not None
+
+
+def _is_static(operand: Value) -> bool:
+    return not isinstance(operand.type, ir.MemRefType) or operand.type.has_static_shape

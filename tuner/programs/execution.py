@@ -1,33 +1,39 @@
-"""Runs compiled programs on the host, or on a device: traced, checked and timed as the device supports."""
+"""Runs compiled programs on the host or on a device: traced, checked, and timed where it is hardware.
+
+``run_on_device`` times whole calls and each kernel by ``time_on_device``; ``run_on_host`` times calls.
+"""
 
 import functools
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from statistics import median
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from tuner.core.device_program import DeviceProgram
+from tuner.core.gpu import AbstractDevice, KernelLaunch
+from tuner.core.gpu_code import DeviceProgram
+from tuner.core.interfaces import FINAL_EFFORT
+from tuner.core.programs import DeviceWork, KernelTime, ProgramTimes
 from tuner.core.round_quality import reliability_in_round
-from tuner.programs.comparison import outputs
-from tuner.programs.options import ProgramOptions
-from tuner.programs.request import KernelSample, ProgramRequest
-from tuner.programs.run.device_work import DeviceWork
-from tuner.programs.samples import samples_of
-from tuner.programs.times import ProgramTimes
-from tuner.tuning.remeasurement import FINAL_EFFORT
-from tuner.tuning.target_kind import ProgramSupport
+from tuner.programs.comparison import outputs, samples_of
+from tuner.programs.request import KernelSample, ProgramOptions, ProgramRequest
+from tuner.targets.interface import ProgramSupport
 
 if TYPE_CHECKING:
-    from tuner.core.device import AbstractDevice
-    from tuner.core.explained_group import ExplainedGroup
+    from tuner.core.programs import ExplainedGroup
     from tuner.programs.compiler import CompiledProgram
-    from tuner.programs.run.grouped_function import GroupedFunction
+    from tuner.programs.run.fused_program import GroupedFunction
     from tuner.programs.run.host_function import HostFunction
     from tuner.programs.run.runner_functions import Write
-    from tuner.programs.run.sampled.sampled_launches import LaunchSample
+    from tuner.programs.run.sampled_launches import LaunchSample
     from tuner.simulator.device.kernels import RunLaunch
+
+
+# ------------------------------------------------------------------------------
+# Runs compiled programs on the host, or on a device: traced, checked and timed as the device supports.
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +95,7 @@ def host_function(
     Raises CandidateError(LOAD).
     """
     if compiled.image is not None:
-        from tuner.programs.run.grouped_function import GroupedFunction
+        from tuner.programs.run.fused_program import GroupedFunction
 
         return GroupedFunction(compiled.image.code, compiled.image.weights)
     from tuner.programs.run.host_function import HostFunction
@@ -122,13 +128,13 @@ def _groups(
     request: ProgramRequest, compiled: "CompiledProgram", function: Any, arguments: tuple[Any, ...]
 ) -> "tuple[ExplainedGroup, ...]":
     """Returns the groups of a program, timed where the request asks for it; () without groups."""
-    from tuner.programs.explained_groups import timed_groups, untimed
+    from tuner.programs.fusion_compiler import timed_groups, untimed
 
     if compiled.image is None:
         return ()
     if not request.is_explained:
         return untimed(compiled.image.code.groups)
-    from tuner.runtime.cpu.describe_host import describe_machine
+    from tuner.runtime.cpu.host import describe_machine
 
     return timed_groups(function, arguments, describe_machine(), request.options)
 
@@ -143,7 +149,7 @@ def host_times(
     """
     from tuner.programs.run.runner_functions import discard
     from tuner.programs.watched_times import evidence_of, host_watch, timed_watching
-    from tuner.runtime.cpu.describe_host import describe_machine
+    from tuner.runtime.cpu.host import describe_machine
 
     function: Any = host_function(compiled, discard)
     call = function.prepare(*copies(arguments))
@@ -178,7 +184,7 @@ def _sampling(
 
     Returns None where all blocks of all launches run.
     """
-    from tuner.programs.run.sampled.sampled_launches import SampledLaunches
+    from tuner.programs.run.sampled_launches import SampledLaunches
 
     sample = request.options.sample
     return SampledLaunches(code, sample, launches.append).run if sample else None
@@ -189,6 +195,130 @@ def _device_times(
 ) -> ProgramTimes | None:
     if support.is_simulated or not request.is_timed:
         return None
-    from tuner.programs.timing import time_on_device
+    # JOINED
 
     return time_on_device(_opened(request, support), code, copies(arguments), request.options.seed)
+
+
+class LaunchTimer:
+    """A wrapper of a device that times each kernel launch and forwards every other call to the device."""
+
+    def __init__(self, device: AbstractDevice) -> None:
+        """Records the event that all times are relative to."""
+        self._device = device
+        self._names: dict[int, str] = {}
+        self._timed: list[tuple[str, int, int]] = []  # kernel, event before, event after the launch
+        self._start = device.create_event(is_timed=True)
+        device.record_event(self._start, 0)
+        device.synchronize_event(self._start)
+
+    def as_device(self) -> AbstractDevice:
+        """Returns this object, typed as a device, for loading programs."""
+        return cast(AbstractDevice, self)
+
+    def __getattr__(self, name: str) -> Any:
+        """Returns the attribute of that name of the wrapped device."""
+        return getattr(self._device, name)
+
+    def function(self, module: int, name: str) -> int:
+        """Returns the device's handle of a kernel, and remembers the kernel's name for the times."""
+        found = self._device.function(module, name)
+        self._names[found] = name
+        return found
+
+    def launch(self, launch: KernelLaunch, stream: int) -> None:
+        """Enqueues a kernel on ``stream`` between two timed events."""
+        before, after = (self._device.create_event(is_timed=True) for _ in range(2))
+        self._device.record_event(before, stream)
+        self._device.launch(launch, stream)
+        self._device.record_event(after, stream)
+        self._timed.append((self._names.get(launch.function, "kernel"), before, after))
+
+    def take(self) -> tuple[KernelTime, ...]:
+        """Waits for all launches since the last call of this method and returns their times, in launch order.
+
+        Times are relative to the creation of this object.
+        """
+        times = []
+        for name, before, after in self._timed:
+            self._device.synchronize_event(after)
+            start_s = self._device.elapsed_s(self._start, before)
+            times.append(KernelTime(name, start_s, start_s + self._device.elapsed_s(before, after)))
+            for event in (before, after):
+                self._device.destroy_event(event)
+        self._timed.clear()
+        return tuple(times)
+
+    def close(self) -> None:
+        """Waits for pending launches and destroys its own events; does not close the wrapped device."""
+        self.take()
+        self._device.destroy_event(self._start)
+
+
+# ------------------------------------------------------------------------------
+# Times a whole program on a GPU: calls from host to host, and each kernel between events.
+
+
+ROUNDS = 11  # calls whose kernels are timed; the call with the median sum of kernel times is reported
+
+
+def time_on_device(
+    device: AbstractDevice, code: DeviceProgram, arguments: tuple[Any, ...], seed: int
+) -> ProgramTimes:
+    """Returns the median time of whole calls on a device, and the kernel times of one typical call.
+
+    ``seed`` seeds the random numbers of the measurement. Raises DeviceError.
+    """
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.programs.run.runner_functions import discard
+    from tuner.programs.watched_times import evidence_of
+    from tuner.runtime.timing import measure_together
+
+    with closing(DeviceFunction(code, device, discard)) as program:
+        call = functools.partial(repeat, program, arguments)
+        first, again = measure_together((call, call), FINAL_EFFORT, np.random.default_rng(seed))
+    return ProgramTimes(
+        first.median_s,
+        kernel_times(device, code, arguments),
+        code.stream_slots,
+        interval_s=first.interval_s,
+        reliability=reliability_in_round(first, evidence_of(first, again, again, spare_cores=0)),
+    )
+
+
+def kernel_times(
+    device: AbstractDevice, code: DeviceProgram, arguments: tuple[Any, ...]
+) -> tuple[KernelTime, ...]:
+    """Runs a program 12 times and returns the kernel times of one call, on the device's clock.
+
+    Of the calls without the first, the one with the median sum of kernel times is chosen.
+    """
+    # JOINED
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.programs.run.runner_functions import discard
+
+    rounds = []
+    with (
+        closing(LaunchTimer(device)) as timer,
+        closing(DeviceFunction(code, timer.as_device(), discard)) as program,
+    ):
+        for _ in range(ROUNDS + 1):
+            program(*arguments)
+            rounds.append(timer.take())
+    return typical(rounds[1:])  # the first call loads and warms up
+
+
+def typical(rounds: list[tuple[KernelTime, ...]]) -> tuple[KernelTime, ...]:
+    """Returns the call whose sum of kernel times is nearest to the median; of equal calls the first.
+
+    ``rounds`` has the kernel times of one call per element.
+    """
+    sums = [sum(kernel.stop_s - kernel.start_s for kernel in kernels) for kernels in rounds]
+    middle = median(sums)
+    return rounds[min(range(len(rounds)), key=lambda number: abs(sums[number] - middle))]
+
+
+def repeat(program: Callable[..., object], arguments: tuple[Any, ...], times: int) -> None:
+    """Calls ``program(*arguments)`` a number of times, one call after another, and drops the results."""
+    for _ in range(times):
+        program(*arguments)

@@ -1,15 +1,202 @@
-"""The request for one run of a program and the report of the run, exchanged with a child process."""
+"""The request for one run of a program, its options, its report, and the devices that can run it.
 
-from dataclasses import dataclass, replace
+A ``ProgramRequest`` goes to a child process, which returns a ``ProgramReport``. Nothing here needs MLIR.
+"""
 
-from tuner.core.device_program import DeviceGroup
-from tuner.core.explained_group import ExplainedGroup
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Literal, get_args
+
+from tuner.core.candidate import TargetName
+from tuner.core.errors import CandidateError, TunerError, UsageError
+from tuner.core.gpu_code import DeviceGroup
+from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
-from tuner.core.target import Script
-from tuner.core.target_name import TargetName
-from tuner.programs.options import PROGRAM_DEFAULTS, ProgramOptions
-from tuner.programs.run.device_work import DeviceWork
-from tuner.programs.times import ProgramTimes
+from tuner.core.programs import DeviceWork, ExplainedGroup, ProgramTimes
+from tuner.runtime.cpu.team_threads import checked_threads
+from tuner.simulator.device.streams import ORDERS
+from tuner.targets.backends import Composition
+from tuner.targets.interface import ProgramSupport
+
+Form = Literal["streams", "tokens", "sync"]
+FORMS: tuple[Form, ...] = get_args(Form)
+# CUDA gives each device 8 connections to the host; streams beyond them share one. CUDA programming guide,
+# CUDA_DEVICE_MAX_CONNECTIONS.
+MAX_STREAMS = 8
+
+
+@dataclass(frozen=True)
+class DeviceOptions:
+    """How a program issues its device work: asynchronous form, number of streams, kinds of memory.
+
+    Raises UsageError for an unknown form, and for fewer than one stream.
+    """
+
+    form: Form = "streams"
+    max_streams: int = MAX_STREAMS
+    device_arguments: bool = False  # buffer arguments of public functions are in device memory already
+    pinned: bool = False  # host memory that is allocated and copied is page-locked (gpu.alloc host_shared)
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for an unknown form, or for fewer than one stream."""
+        if self.form not in FORMS:
+            raise UsageError(f"form: found {self.form!r}, allowed {', '.join(FORMS)}")
+        if self.max_streams < 1:
+            raise UsageError(f"max_streams: found {self.max_streams}, allowed 1 and more")
+
+
+DEFAULTS = DeviceOptions()
+
+
+# ------------------------------------------------------------------------------
+# The names of the steps in which a program is lowered for a device. Needs no MLIR.
+
+
+LoweringStep = Literal["device-memory", "async", "streams", "gpux", "llvm", "ptx"]
+STEPS: tuple[LoweringStep, ...] = get_args(LoweringStep)
+# Steps after the asynchronous form, which therefore have an option for that form.
+WITH_FORM: tuple[LoweringStep, ...] = ("llvm", "ptx")
+
+
+# ------------------------------------------------------------------------------
+# Formats messages about a payload as compilers do: ``FILE:8:3: gpu.launch_func: found ..., allowed ...``.
+
+
+OPERATION = re.compile(r'"?([a-z_]\w*(?:\.\w+)+|[a-z_]\w+)')  # memref.load, "gpux.wait", call
+# "line 8:3" in the forms of messages: after "error:", in parentheses, after the name of an operation.
+POSITION = re.compile(r"(?:error: |note: )?(?: ?\(?at )?line (\d+:\d+)\)?(: )?")
+CHILD = "program: "  # prefix of messages of the process that runs programs
+SUBJECTS = ("payload: ", "host program: ")  # prefixes that the file's name replaces
+
+
+def in_file(reason: str, name: str, text: str = "") -> str:
+    """Returns a message about a payload as compilers print it: "NAME:LINE:COLUMN: OPERATION: message".
+
+    LINE:COLUMN is the first position in ``reason``, OPERATION what stands there in the payload's ``text``,
+    unless the message has the operation already. Without a position: "NAME: message".
+    """
+    found = POSITION.search(reason)
+    if found is None:
+        return f"{name}: {reason.removeprefix(CHILD).removeprefix(f'{name}: ')}"
+    place = f"{name}:{found[1]}"
+    rest = reason[: found.start()] + (found[2] or "") + reason[found.end() :]
+    for subject in (CHILD, *SUBJECTS):
+        rest = rest.removeprefix(subject)
+    rest = rest.strip(" :")
+    operation = operation_at(text, found[1])
+    return f"{place}: {rest}" if operation in rest else f"{place}: {operation}: {rest}"
+
+
+def operation_at(text: str, position: str) -> str:
+    """Returns the name of the operation at "LINE:COLUMN" of MLIR text; "" where none begins there.
+
+    Lines and columns are counted from 1.
+    """
+    line, column = map(int, position.split(":"))
+    found = OPERATION.match("".join(text.splitlines()[line - 1 : line])[column - 1 :])
+    return found[1] if found else ""
+
+
+@contextlib.contextmanager
+def named_in_errors(name: str, text: str) -> Iterator[None]:
+    """Context manager: puts the payload's name before the message of errors raised inside.
+
+    A position in the message ("line 8:3") moves there, NAME:8:3, with the name of the operation at this
+    position of ``text``, the payload. This concerns CandidateError, UsageError and TunerError itself; other
+    errors pass unchanged.
+    """
+    try:
+        yield
+    except CandidateError as error:
+        raise CandidateError(error.stage, in_file(error.reason, name, text)) from error
+    except TunerError as error:
+        if type(error) not in (TunerError, UsageError):
+            raise
+        raise type(error)(in_file(error.message, name, text), error.hint) from error
+
+
+# ------------------------------------------------------------------------------
+# Looks up how a target kind runs programs: its device, if any, and its assembler.
+
+
+def kinds_with(is_there: Callable[[ProgramSupport], bool], composition: Composition) -> str:
+    """Returns the names of the target kinds that run programs and meet a condition: "cuda, simulator".
+
+    The text is for messages. ``is_there`` is the condition on a kind's program support.
+    """
+    kinds = composition.kinds.values()
+    return ", ".join(each.name for each in kinds if each.programs and is_there(each.programs))
+
+
+def program_support(target: TargetName, composition: Composition) -> ProgramSupport:
+    """Returns how a kind of target runs whole programs: its device, if any, and its assembler.
+
+    Raises UsageError for a target that runs single operations only.
+    """
+    known = composition.kinds.get(target.kind)
+    kind = None if known is None else composition.kind(target)
+    if kind is None or kind.programs is None:
+        allowed = kinds_with(lambda _programs: True, composition)
+        raise UsageError(f"target: found {target.text}, allowed for programs: {allowed}")
+    return kind.programs
+
+
+@dataclass(frozen=True)
+class ProgramOptions:
+    """Options of compiling and running a program, with the defaults of command line and Python API."""
+
+    device: DeviceOptions = DEFAULTS
+    order: str = ORDERS[0]  # in which the simulator runs work that is ready
+    seed: int = 0  # of random arguments, and of a random order
+    trace: bool = False
+    sample: int = 0  # approximate number of blocks per launch that the simulator runs; 0: all
+    threads: int = 1  # of a program of groups on the host
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a value that is not allowed."""
+        if self.order not in ORDERS:
+            raise UsageError(f"order: found {self.order!r}, allowed {', '.join(ORDERS)}")
+        if self.seed < 0:
+            raise UsageError(f"seed: found {self.seed}, allowed 0 or more")
+        if self.sample < 0:
+            raise UsageError(f"sample: found {self.sample}, allowed 1 or more, or 0 for all")
+        checked_threads(self.threads)
+
+    def require_suiting(self, target: TargetName, composition: Composition) -> None:
+        """Raises UsageError for an option that differs from its default and that the target does not support.
+
+        Also raises UsageError for a target that cannot run whole programs.
+        """
+        support = program_support(target, composition)
+        for name, found, is_met in self._changed():
+            if not is_met(support):
+                allowed = kinds_with(is_met, composition)
+                option = name if found is True else f"{name} {found}"
+                raise UsageError(f"{option} cannot be combined with target {target}, only with {allowed}")
+
+    def _changed(self) -> Iterator[tuple[str, object, Callable[[ProgramSupport], bool]]]:
+        """Yields the name, value and target requirement of each option that differs from its default."""
+        for field in fields(DeviceOptions):
+            found = getattr(self.device, field.name)
+            if found != getattr(DEFAULTS, field.name):
+                yield field.name, found, lambda programs: programs.has_device
+        if self.trace:
+            yield "trace", self.trace, lambda programs: programs.has_device
+        if self.order != ORDERS[0]:
+            yield "order", self.order, lambda programs: programs.is_simulated
+        if self.sample:
+            yield "sample", self.sample, lambda programs: programs.is_simulated
+        if self.threads != 1:
+            yield "threads", self.threads, lambda programs: not programs.has_device
+
+
+PROGRAM_DEFAULTS = ProgramOptions()
+
+
+# ------------------------------------------------------------------------------
+# The request for one run of a program and the report of the run, exchanged with a child process.
 
 
 @dataclass(frozen=True)

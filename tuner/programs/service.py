@@ -9,25 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from tuner.core.chips import chip_of
-from tuner.core.device import DeviceError
-from tuner.core.device_program import DeviceProgram
 from tuner.core.errors import CandidateError, Failure, Stage, TunerError, failing_at
+from tuner.core.gpu import DeviceError, chip_of
+from tuner.core.gpu_code import DeviceProgram
 from tuner.core.problem import Problem
+from tuner.core.programs import DeviceWork
 from tuner.programs.arguments import make_arguments, type_text
 from tuner.programs.comparison import compare, compare_printed, outputs
 from tuner.programs.compiler import TOO_DEEP, CompiledProgram, ProgramCompiler, problems_in
 from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
-from tuner.programs.gain import TimedPair, timed_on_device, timed_on_host
-from tuner.programs.group_times import TimedGroups, timed_groups
-from tuner.programs.lower.lowering_steps import LoweringStep
-from tuner.programs.request import Comparison, ProgramReport, ProgramRequest, without_scripts
-from tuner.programs.run.device_work import DeviceWork
-from tuner.programs.tunable_groups import TunableGroups, tunable_groups
-from tuner.tuning.composition import Composition
-from tuner.tuning.parts.child_call import call_in_child
-from tuner.tuning.parts.real import real_composition
-from tuner.tuning.target_kind import ProgramSupport
+from tuner.programs.fusion_schedules import TunableGroups, tunable_groups
+from tuner.programs.request import Comparison, LoweringStep, ProgramReport, ProgramRequest, without_scripts
+from tuner.programs.speedup import TimedGroups, TimedPair, timed_groups, timed_on_device, timed_on_host
+from tuner.runtime.workers.worker import call_in_child
+from tuner.targets.backends import Composition
+from tuner.targets.interface import ProgramSupport
+from tuner.targets.registry import real_composition
 
 NAME = "program"
 # Indices, and offsets that are values: a program of groups without them is in bounds by its static shapes
@@ -168,7 +165,7 @@ def compile_and_check(request: ProgramRequest) -> CompiledProgram:
     Raises CandidateError: at stage BIND for the user's mistakes, at stage LOAD for host code that does not
     compile.
     """
-    from tuner.programs.run.host_code_check import check_host_code
+    from tuner.programs.run.host_function import check_host_code
 
     with _as_failures():
         compiler = _compiler(request)
@@ -335,7 +332,7 @@ def _scheduling(compiler: ProgramCompiler, request: ProgramRequest) -> Iterator[
         yield compiler
         return
     from tuner.db.store import Store
-    from tuner.run_history.group_schedules import group_schedules
+    from tuner.programs.fusion_schedules import group_schedules
 
     with Store.open_or_empty(request.database) as store:
         yield replace(compiler, schedules=partial(group_schedules, store, compiler.machine))
@@ -346,12 +343,12 @@ def lowered(request: ProgramRequest, step: LoweringStep, composition: Compositio
 
     Matmuls get default scripts: ``request.scripts`` is not used. Raises CandidateError, UsageError.
     """
-    from tuner.mlir import bindings, interpreter
-    from tuner.programs.lower.lower_to import text_after
+    from tuner.mlir import bindings, transform
+    from tuner.programs.lowering.device import text_after
 
     compiler = ProgramCompiler.of(request.target, composition)
     chip = chip_of(compiler.machine.chip)
-    with interpreter.new_context(), bindings.ir.Location.unknown():
+    with transform.new_context(), bindings.ir.Location.unknown():
         payload = compiler.kernels(request.text, request.entry, {}).payload
         text = text_after(step, payload, chip, request.options.device)
         return LoweredText(payload.entry, chip.name, text)

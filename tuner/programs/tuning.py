@@ -1,30 +1,47 @@
-"""Tunes each distinct matmul of a program once, then runs the program with the best scripts."""
+"""Tunes the matmuls, or the fusions, of a program, then runs and times the program with the best scripts.
+
+``ProgramTuning`` tunes each distinct matmul once, ``GroupTuning`` all fusions under one budget. The
+steps that compile and run, each in a child process, are given as functions.
+"""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tuner.analysis.comparison import Comparable, NotComparable
+from tuner.analysis.ratios import Comparable, NotComparable
+from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.explained_group import ExplainedGroup
-from tuner.core.problem import Problem
-from tuner.core.program_result import ProgramBaseline
-from tuner.core.record import Measurement
+from tuner.core.problem import WEIGHTS_COLD, Problem
+from tuner.core.programs import ExplainedGroup, ProgramBaseline, ProgramResult, ProgramSource
+from tuner.core.records import Measurement, MedianInterval
+from tuner.core.reliability import NOT_RECORDED, Reliability
+from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
-from tuner.core.target_name import TargetName
-from tuner.programs.gain import TimedPair
-from tuner.programs.positions import named_in_errors
-from tuner.programs.request import ProgramReport, ProgramRequest, without_scripts
-from tuner.tuning.composition import Composition
-from tuner.tuning.events import Observer
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.many_shapes.tuned_group import TunedGroup
+from tuner.programs.fusion_schedules import TunableGroups
+from tuner.programs.request import (
+    ProgramOptions,
+    ProgramReport,
+    ProgramRequest,
+    named_in_errors,
+    without_scripts,
+)
+from tuner.programs.speedup import TimedGroups, TimedPair
+from tuner.targets.backends import Composition
+from tuner.targets.registry import real_composition
+from tuner.tuning.campaign import RequestOf, begin_group, group_settings
+from tuner.tuning.events import GroupObserver, Interruption, Observer, ignore_group
 from tuner.tuning.run import begin
-from tuner.tuning.tuned_run import TunedRun
+from tuner.tuning.tuned_run import TunedGroup, TunedRun
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
+
+
+# ------------------------------------------------------------------------------
+# Tunes each distinct matmul of a program once, then runs the program with the best scripts.
+
 
 PROBLEMS_TIMEOUT_S = 60.0
 RUN_TIMEOUT_S = 600.0
@@ -195,7 +212,7 @@ class ProgramTuning:
 
         Where none is timed, the first verified trial.
         """
-        from tuner.run_history.best_known import best_result
+        from tuner.results.best_trials import best_result
 
         run = tuned.run
         if tuned.selected is not None:
@@ -219,3 +236,245 @@ def with_times(report: ProgramReport, pair: TimedPair, time: Measurement, spare_
         reliability=pair.reliability(spare_cores),
     )
     return replace(report, times=times)
+
+
+# ------------------------------------------------------------------------------
+# What came of a tuned program, as it is stored.
+
+
+def program_result(tuned: TunedProgram) -> ProgramResult:
+    """Returns the times, groups and baselines of a tuned program of groups."""
+    gain = tuned.gain
+    speed = MedianInterval(gain.speed, *gain.speed_interval) if isinstance(gain, Comparable) else None
+    return ProgramResult(
+        _call_s(tuned.report),
+        _call_s(tuned.plain),
+        speed,
+        tuned.groups,
+        tuned.left_out,
+        tuned.baselines,
+        _reliability(tuned.report),
+        gain.reason if isinstance(gain, NotComparable) else "",
+    )
+
+
+def _reliability(report: ProgramReport | None) -> Reliability:
+    return NOT_RECORDED if report is None or report.times is None else report.times.reliability
+
+
+def _call_s(report: ProgramReport | None) -> float | None:
+    return None if report is None or report.times is None else report.times.call_s
+
+
+# ------------------------------------------------------------------------------
+# Tunes the groups of a program under one budget, then times the program tuned and untuned.
+#
+# Each distinct group is a run of one group of runs, so an interrupted tuning goes on exactly
+# (``tuner.tuning.many_shapes``). The trials stay in the database, where every later compilation of a program
+# finds them.
+
+
+NO_WORK = "no candidate worked: it has its first configuration, or is loops"
+
+
+def no_baselines(_request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
+    """Returns (): nothing else runs the program."""
+    return ()
+
+
+@dataclass(frozen=True)
+class GroupParts:
+    """The steps that compile and run a program, as functions that tests may replace."""
+
+    groups: Callable[[ProgramRequest, str], TunableGroups]  # takes (request, state of the caches)
+    run: Callable[[ProgramRequest], ProgramReport]
+    time: Callable[[ProgramRequest], TimedGroups]
+    baselines: Callable[[ProgramRequest], tuple[ProgramBaseline, ...]] = no_baselines  # of a model
+
+
+def child_group_parts() -> GroupParts:
+    """Returns the steps as used outside of tests: each in a child process that may take 600 s."""
+    from tuner.programs.service import groups_in_child, run_in_child, time_groups_in_child
+
+    return GroupParts(
+        groups=lambda request, cache: groups_in_child(request, cache, RUN_TIMEOUT_S),
+        run=lambda request: run_in_child(request, RUN_TIMEOUT_S),
+        time=lambda request: time_groups_in_child(request, RUN_TIMEOUT_S),
+    )
+
+
+@dataclass(frozen=True)
+class GroupTuning:
+    """The environment in which programs of groups are tuned."""
+
+    composition: Composition
+    parts: GroupParts
+    store: "Store"
+    database: str  # path or URL of the store, for the child that compiles the tuned program
+    interruption: Interruption
+    observe: GroupObserver
+
+    def found(self, request: ProgramRequest, name: str, cache: str = WEIGHTS_COLD) -> TunableGroups:
+        """Returns the groups of a program that can be tuned; ``why_none`` says why it has none.
+
+        ``name``: of the payload, in messages. Raises UsageError for text that does not parse.
+        """
+        with named_in_errors(name, request.text):
+            return self.parts.groups(request, cache)
+
+    def tune(
+        self,
+        request: ProgramRequest,
+        found: TunableGroups,
+        request_of: RequestOf,
+        source: str,
+        program: ProgramSource | None = None,
+    ) -> TunedProgram:
+        """Tunes the groups; then runs the program, compares it and times it against the untuned one.
+
+        Args:
+            request: the program; its database is replaced.
+            found: its groups, at least one.
+            request_of: returns the request of a run of one group, with the limits of all runs.
+            source: name of the program, stored with the group of runs.
+            program: where it comes from, for ``tuner tune --resume``; None of one that no file has.
+
+        After an interruption the result has no report. A failing run of the program is not raised: the result
+        has the reason. Raises UsageError for limits and options that are wrong.
+        """
+        began_s = time.monotonic()
+        settings, members = group_settings(found.problems, request_of, self.composition, source)
+        settings = replace(settings, program=program)
+        tuned = begin_group(settings, members, self.composition, self.store, self.interruption, self.observe)
+        return self.finished(request, found, tuned, began_s)
+
+    def finished(
+        self, request: ProgramRequest, found: TunableGroups, tuned: TunedGroup, began_s: float
+    ) -> TunedProgram:
+        """Returns the result of a program whose groups are tuned; runs and times it unless interrupted.
+
+        ``began_s``: when the tuning began, by ``time.monotonic``.
+        """
+        bound = replace(request, database=self.database, scripts=())
+        result = TunedProgram(
+            request.target,
+            tuple(map(_problem, tuned.runs)),
+            bound,
+            report=None,
+            plain=None,
+            seconds=time.monotonic() - began_s,
+            run_group=tuned,
+            left_out=found.left_out,
+        )
+        if tuned.is_interrupted:
+            return result
+        try:
+            report = self.parts.run(bound)
+        except TunerError as error:
+            return replace(result, failure=str(error), seconds=time.monotonic() - began_s)
+        timed = self._timed(bound, replace(result, report=report))
+        baselines = self.parts.baselines(bound) if bound.baselines else ()
+        timed = replace(timed, baselines=baselines, seconds=time.monotonic() - began_s)
+        self.store.set_program_result(tuned.group.id, program_result(timed))
+        return timed
+
+    def _timed(self, request: ProgramRequest, result: TunedProgram) -> TunedProgram:
+        """Returns the result with the times of the tuned and the untuned program, and of each group."""
+        report = result.report
+        if report is None or report.times is None:
+            return result
+        try:
+            timed = self.parts.time(request)
+        except TunerError as error:
+            return replace(result, gain=NotComparable(str(error)))
+        spare_cores = self.composition.machine().physical_cores - request.options.threads
+        return replace(
+            result,
+            report=with_times(report, timed.pair, timed.pair.bound, spare_cores),
+            plain=with_times(report, timed.pair, timed.pair.plain, spare_cores),
+            gain=timed.pair.gain(spare_cores),
+            groups=timed.groups,
+        )
+
+
+def _problem(tuned: TunedRun) -> TunedProblem:
+    best = tuned.best
+    return TunedProblem(tuned.run.settings.problem, tuned, best, "" if best is not None else NO_WORK)
+
+
+# ------------------------------------------------------------------------------
+# Tunes a program of groups from Python: for ``tuner.torch.tune``.
+
+
+CPU = "cpu"
+
+
+def tune_text(
+    text: str,
+    *,
+    entry: str | None = None,
+    trials: int | None = None,
+    budget_s: float | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    database: str | Path | None = None,
+    source: str = "",
+    observe: GroupObserver = ignore_group,
+    threads: int = 1,
+) -> TunedProgram:
+    """Tunes the groups of an MLIR program on this processor under one budget; times it tuned and untuned.
+
+    Args:
+        text: MLIR text of a function on tensors, with its constants.
+        entry: the function; None: ``main``, or the only public one.
+        trials: candidates of all groups together; None: as the budget allows, without one 8 for each group.
+        budget_s: seconds of the search.
+        seed: of the order of trials and of random inputs.
+        workers: candidates compiled at once.
+        database: path or URL of the results database; None: the default one.
+        source: name of the program, stored with the runs.
+        observe: called with each event.
+        threads: that the program is timed on in the end; each group is tuned on one.
+
+    Raises UsageError for a program that has no groups to tune, with the reason, and for wrong limits.
+    """
+    from tuner.results.database import open_or_create
+    from tuner.results.database_name import which_database
+
+    def request_of(problem: "Problem") -> RunRequest:
+        return RunRequest(
+            problem,
+            CPU,
+            trials=trials,
+            budget_s=budget_s,
+            seed=seed,
+            workers=workers,
+            warm_start=False,
+        )
+
+    request = ProgramRequest(
+        text,
+        TargetName(CPU),
+        entry,
+        ProgramOptions(seed=seed, threads=threads),
+        scripts=(),
+        is_compared=False,
+    )
+    with open_or_create(database) as store:
+        tuning = GroupTuning(
+            real_composition(), child_group_parts(), store, which_database(database), Interruption(), observe
+        )
+        found = tuning.found(request, source or "program")
+        if not found.problems:
+            reason = found.why_none or "; ".join(found.left_out) or "it has no operations"
+            raise UsageError(f"{source or 'program'}: has no groups of operations to tune: {reason}")
+        return tuning.tune(request, found, request_of, source)
+
+
+def store_result(tuned: TunedProgram) -> None:
+    """Stores what came of a tuned program of groups anew: with baselines that were timed after it."""
+    from tuner.results.database import open_or_create
+
+    assert tuned.run_group is not None
+    with open_or_create(tuned.request.database) as store:
+        store.set_program_result(tuned.run_group.group.id, program_result(tuned))

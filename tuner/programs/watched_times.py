@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.core.record import Measurement
+from tuner.core.interfaces import Effort
+from tuner.core.records import Measurement
 from tuner.core.round_quality import Evidence, round_quality
-from tuner.core.target import Effort
-from tuner.tuning.remeasurement import noise_of
+from tuner.tuning.run_steps import noise_of
 
 if TYPE_CHECKING:
-    from tuner.runtime.cpu.host_watch import HostWatch
+    from tuner.runtime.cpu.timing_conditions import HostWatch
 
 
 def evidence_of(
@@ -34,8 +34,8 @@ def evidence_of(
 
 def host_watch() -> "HostWatch":
     """Returns a watch of this machine for timings in the calling thread, which is pinned to a processor."""
-    from tuner.runtime.cpu.host_watch import HostWatch
     from tuner.runtime.cpu.thread_team import ThreadTeam
+    from tuner.runtime.cpu.timing_conditions import HostWatch
 
     return HostWatch(ThreadTeam(1))
 

@@ -5,7 +5,6 @@ Other libraries have locks that cannot be made free: their code is called betwee
 """
 
 import _frozen_importlib
-import logging  # noqa: F401 - its hook for forks is to be the earlier one
 import os
 import threading
 import time

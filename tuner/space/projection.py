@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tuner.core.candidate import Candidate, Value
-from tuner.space.constraint_table import Rule, Truth, join_tables
-from tuner.space.search_space import Knob, SearchSpace
+from tuner.space.search_space import Knob, Rule, SearchSpace, Truth, join_tables
 
 VISITS_LIMIT = 4_000  # values tried for one configuration: at most a second or two
 

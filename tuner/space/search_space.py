@@ -1,10 +1,19 @@
-"""The knobs of a strategy, its constraints, and its preferences."""
+"""The knobs of a strategy, its constraints with their truth tables, and its preferences."""
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from tuner.core.candidate import Candidate, Value
-from tuner.space.expression import Expression
+from tuner.core.errors import UsageError
+from tuner.space.expressions import Expression
+
+# ------------------------------------------------------------------------------
+# The knobs of a strategy, its constraints, and its preferences.
+
 
 CHOICES_LIMIT = 4096  # of one knob: samplers keep a table of the similarity of any two
 
@@ -87,3 +96,146 @@ class SearchSpace:
     def _first_false(self, expressions: tuple[Expression, ...], candidate: Candidate) -> Expression | None:
         values = {**dict(self.variables), **dict(candidate.choices)}
         return next((each for each in expressions if not each.evaluate(values)), None)
+
+
+# ------------------------------------------------------------------------------
+# Constraints as truth tables: evaluated once per combination of the constraint's knobs, then looked up.
+#
+# A constraint has few knobs with few choices each, while a block has many rows. A constraint whose knobs have
+# too many combinations is evaluated on the rows.
+
+
+Truth = npt.NDArray[np.bool_]
+Picks = Mapping[int, npt.NDArray[np.integer]]  # knob -> index of the choice, for each row
+
+TABLE_LIMIT = 1 << 16  # combinations in a table: evaluated within a millisecond, small enough for the cache
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintTable:
+    """The truth table of a constraint: whether it holds, for every combination of its knobs' choices."""
+
+    knobs: tuple[int, ...]  # by their index in the space
+    truth: Truth  # one axis per knob
+
+    def holds(self, picks: Picks) -> Truth:
+        """Returns for each of several configurations whether the constraint holds.
+
+        ``picks`` maps the index of each knob of the table to an array of choice indices, one per
+        configuration.
+        """
+        return self.truth.ravel().take(self._flat(picks, self.knobs, self.truth.shape))
+
+    def holds_for_each(self, picks: Picks, last: int) -> Truth:
+        """Returns whether the constraint holds for each configuration with each choice of the knob ``last``.
+
+        The result has the shape (configurations, choices of ``last``). ``picks`` maps each other knob of the
+        table to an array of choice indices, one per configuration.
+        """
+        axis = self.knobs.index(last)
+        others = self.knobs[:axis] + self.knobs[axis + 1 :]
+        moved = np.moveaxis(self.truth, axis, -1)
+        flat = self._flat(picks, others, moved.shape[:-1])
+        return np.ascontiguousarray(moved).reshape(-1, moved.shape[-1]).take(flat, axis=0)
+
+    def joined(self, other: "ConstraintTable") -> "ConstraintTable":
+        """Returns a table over the knobs of both tables, True where both constraints hold."""
+        knobs = tuple(sorted({*self.knobs, *other.knobs}))
+        return ConstraintTable(knobs, _spread(self, knobs) & _spread(other, knobs))
+
+    def size_with(self, other: "ConstraintTable") -> int:
+        """Returns how many combinations the table ``joined(other)`` would have."""
+        sizes = dict(zip(self.knobs, self.truth.shape, strict=True))
+        return math.prod((sizes | dict(zip(other.knobs, other.truth.shape, strict=True))).values())
+
+    @staticmethod
+    def _flat(picks: Picks, knobs: tuple[int, ...], shape: tuple[int, ...]) -> npt.NDArray[np.intp]:
+        if not knobs:
+            return np.zeros(_rows(picks), np.intp)
+        flat = picks[knobs[0]].astype(np.intp)
+        for knob, size in zip(knobs[1:], shape[1:], strict=True):
+            flat *= size
+            flat += picks[knob]
+        return flat
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A constraint of a search space, with the knobs it names, and its truth table if that is small enough.
+
+    Made by ``of``.
+    """
+
+    space: SearchSpace
+    constraint: Expression
+    knobs: tuple[int, ...]  # knobs that the constraint names, by their index in the space
+    table: ConstraintTable | None  # None: too many combinations, or one of them cannot be evaluated
+
+    @classmethod
+    def of(cls, space: SearchSpace, constraint: Expression) -> "Rule":
+        """Returns the rule of a constraint, with its truth table unless that is too large.
+
+        Too large is one of more than TABLE_LIMIT (65536) entries. There is none either where some combination
+        cannot be evaluated. Without a table ``holds`` evaluates the constraint each time.
+        """
+        knobs = tuple(place for place, name in enumerate(space.names) if name in constraint.names)
+        shape = tuple(len(space.knobs[knob].choices) for knob in knobs)
+        if math.prod(shape) > TABLE_LIMIT:
+            return cls(space, constraint, knobs, None)
+        rows = math.prod(shape)
+        every = dict(zip(knobs, np.indices(shape).reshape(len(shape), rows), strict=True))
+        try:
+            truth = evaluated(space, constraint, every, rows)
+        except UsageError:  # perhaps only for combinations that another constraint rejects
+            return cls(space, constraint, knobs, None)
+        return cls(space, constraint, knobs, ConstraintTable(knobs, truth.reshape(shape)))
+
+    def holds(self, picks: Picks) -> Truth:
+        """Returns for each of several configurations whether the constraint holds.
+
+        ``picks`` maps the index of each knob of the rule to an array of choice indices, one per
+        configuration. Raises UsageError where the constraint cannot be evaluated.
+        """
+        if self.table is not None:
+            return self.table.holds(picks)
+        return evaluated(self.space, self.constraint, picks, _rows(picks))
+
+
+def evaluated(space: SearchSpace, constraint: Expression, picks: Picks, rows: int) -> Truth:
+    """Returns for each of ``rows`` configurations whether the constraint holds.
+
+    ``picks`` maps the index of a knob to an array of choice indices, one per configuration. Raises UsageError
+    where the constraint cannot be evaluated.
+    """
+    columns = {
+        space.knobs[knob].name: np.array(space.knobs[knob].choices)[column]
+        for knob, column in picks.items()
+        if space.knobs[knob].name in constraint.names
+    }
+    truth = constraint.evaluate({**dict(space.variables), **columns})
+    return np.broadcast_to(np.asarray(truth) != 0, (rows,))
+
+
+def join_tables(tables: Iterable[ConstraintTable]) -> tuple[ConstraintTable, ...]:
+    """Joins tables while a joined one has at most TABLE_LIMIT (65536) entries; returns the resulting tables.
+
+    One look-up then replaces several.
+    """
+    joined: list[ConstraintTable] = []
+    for table in tables:
+        place = next((n for n, one in enumerate(joined) if one.size_with(table) <= TABLE_LIMIT), None)
+        if place is None:
+            joined.append(table)
+        else:
+            joined[place] = joined[place].joined(table)
+    return tuple(joined)
+
+
+def _spread(table: ConstraintTable, knobs: tuple[int, ...]) -> Truth:
+    """Returns the truth with one axis per knob of ``knobs``, of length 1 for knobs that the table lacks."""
+    sizes = dict(zip(table.knobs, table.truth.shape, strict=True))
+    return table.truth.reshape([sizes.get(knob, 1) for knob in knobs])
+
+
+def _rows(picks: Picks) -> int:
+    return len(next(iter(picks.values()))) if picks else 1

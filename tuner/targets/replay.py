@@ -1,18 +1,34 @@
-"""Replays the outcomes of a recorded search space: nothing is compiled, run or timed."""
+"""Replays the outcomes of a recorded search space, as compiler, evaluator and source of outcomes."""
 
 from dataclasses import replace
-from typing import final
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from tuner.core.candidate import Candidate
-from tuner.core.errors import CandidateError, Failure, Stage
-from tuner.core.machine import Compiler, Machine
+from tuner.core.candidate import REPLAY, Candidate, ChosenStrategy, TargetName
+from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError
+from tuner.core.interfaces import AbstractCompiler, AbstractEvaluator, Artifact, Effort, Script
+from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
-from tuner.core.record import Measurement, Verdict
-from tuner.core.target import AbstractCompiler, AbstractEvaluator, Artifact, Effort, Script
+from tuner.core.records import Measurement, Verdict
+from tuner.core.requests import TIMED_SAMPLER, RunRequest
+from tuner.core.runs import Baseline, RunSettings
 from tuner.runtime.timing import summarize
-from tuner.space.recorded.space import RecordedSpace, RecordedTime
+from tuner.space.recorded.recording import RecordedSpace, RecordedTime
+from tuner.targets.backends import Recordings
+from tuner.targets.interface import BenchChildren, OutcomeSource, Plan, TargetStatus
+
+if TYPE_CHECKING:
+    from tuner.core.interfaces import AbstractBench
+    from tuner.runtime.workers.runner import BenchOrder
+    from tuner.targets.interface import BenchSettings
+
+
+# ------------------------------------------------------------------------------
+# Replays the outcomes of a recorded search space: nothing is compiled, run or timed.
+
 
 ROW = "// row "  # begins the script of a configuration, followed by its number in the recording
 MARK = "replay of "  # begins the name of a machine whose times are recorded
@@ -135,3 +151,143 @@ def _measurement(recorded: RecordedTime, row: int) -> Measurement:
         return recorded.measurement
     samples = list(recorded.samples_s or (recorded.time_s,))
     return summarize(samples, 1, np.random.default_rng(row))
+
+
+# ------------------------------------------------------------------------------
+# Recorded search spaces as sources of outcomes: same search loop and database as on a machine.
+
+
+def replay_settings(request: RunRequest, workers: int) -> RunSettings:
+    """Returns the settings of a run that replays the recording of the request's target, ``replay:FILE``.
+
+    ``workers`` + 1 candidates are in flight. Replays evaluate search methods, so a replay must not know what
+    an earlier replay found: the run is fresh, and uses other recordings for its warm start only if these are
+    named. Raises UsageError for a file that is no recording, and for a request with another problem, another
+    number of threads than 1 or the recorded one, or a strategy, space, chip or baseline, which the recording
+    decides. A
+    recording of another tuner may name no problem: any is allowed.
+    """
+    file = _asked_file(request)
+    space = _recorded(file.absolute())
+    if space.problem not in (None, request.problem):
+        raise UsageError(f"{file}: found problem {request.problem.key}, recorded {space.problem.key}")
+    if request.threads not in (1, space.threads):
+        raise UsageError(f"{file}: threads: found {request.threads}, recorded {space.threads}")
+    return RunSettings(
+        problem=request.problem,
+        target=TargetName(REPLAY, space.name),
+        threads=space.threads,
+        strategies=tuple(ChosenStrategy(each.strategy) for each in space.feasible.spaces),
+        space_yaml="",
+        sampler=request.sampler or TIMED_SAMPLER,
+        seed=request.seed,
+        trials=request.trials_limit,
+        budget_s=request.budget_s,
+        workers=workers,
+        fresh=True,
+        warm_files=request.warm_paths,
+        recording=str(file.absolute()),
+    )
+
+
+def _asked_file(request: RunRequest) -> Path:
+    """Returns the recording's file.
+
+    Raises UsageError for a missing file name, and for options that the recording decides.
+    """
+    decided = {
+        "strategy": " ".join(request.strategy_text),
+        "space": request.space,
+        "chip": request.chip,
+        "baseline": request.baseline,
+    }
+    for name, text in decided.items():
+        if text:
+            raise UsageError(f"{name} {str(text)!r} cannot be combined with {REPLAY}:FILE, which decides it")
+    recording = TargetName.parse(request.target).detail
+    if not recording:
+        raise UsageError(f"target {REPLAY}: the recording is missing", f"--target {REPLAY}:FILE")
+    return Path(recording)
+
+
+def replaying_source(space: "RecordedSpace") -> OutcomeSource:
+    """Returns the functions that look up candidates' outcomes in a recording instead of running them."""
+    # JOINED
+
+    return OutcomeSource(
+        machine=lambda _target: recorded_machine(space),
+        compiler=lambda _target: recorded_compiler(space),
+        plan=lambda _settings, _machine: Plan(space.feasible),
+        bind=lambda *_: partial(bind_recorded, space),
+        bench=lambda order, how: _bench(space, order, how),
+        baseline=lambda _problem, _threads, _seed: _baseline(space),
+        roofline=_no_roofline,
+        children=lambda _target, _problem, _threads: _children(space),
+        needs_local_resources=False,
+    )
+
+
+def _bench(space: "RecordedSpace", order: "BenchOrder", how: "BenchSettings") -> "AbstractBench":
+    """Returns a bench without child processes: a lookup neither crashes nor hangs."""
+    # JOINED
+    from tuner.runtime.workers.runner import LocalBench
+
+    return LocalBench(order, ReplayCompiler(space), ReplayEvaluator(space), how.seed)
+
+
+def _children(space: "RecordedSpace") -> BenchChildren:
+    """Returns the child processes with which a node of a fleet replays a recording."""
+    from tuner.runtime.workers.protocol import Factory, Limits
+
+    return BenchChildren(
+        compiler=Factory("tuner.targets.replay:ReplayCompiler", (space,)),
+        evaluator=Factory("tuner.targets.replay:ReplayEvaluator", (space,)),
+        limits=Limits(),
+        device=REPLAY,
+    )
+
+
+def _baseline(space: "RecordedSpace") -> Baseline:
+    if space.baseline is None:
+        raise TunerError(f"recording {space.name} has no time of a baseline")
+    return replace(space.baseline, is_interleaved=False)  # nothing runs here: no ratio to it is printed
+
+
+def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
+    raise TunerError("a replay has no machine to measure")
+
+
+def outcomes_of_file(file: Path) -> tuple[OutcomeSource, TargetName]:
+    """Returns the functions that look up outcomes in a recorded file, and the target ``replay:NAME`` of it.
+
+    Raises UsageError for a file that is no recording.
+    """
+    space = _recorded(file.absolute())
+    return replaying_source(space), TargetName(REPLAY, space.name)
+
+
+def _of_run(settings: RunSettings) -> OutcomeSource:
+    outcomes, _ = outcomes_of_file(Path(settings.recording))
+    return outcomes
+
+
+def _recorded(file: Path) -> "RecordedSpace":
+    """Returns a recording; the file is read once until it changes."""
+    found = file.stat() if file.exists() else None
+    stamp = () if found is None else (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    return _read(file, stamp)
+
+
+@lru_cache(maxsize=4)
+def _read(file: Path, _stamp: tuple[int, ...]) -> "RecordedSpace":
+    from tuner.space.recorded.reading import read_recorded
+
+    return read_recorded(file)
+
+
+RECORDINGS = Recordings(
+    status=TargetStatus(REPLAY, False, f"with a file only, a recorded space: --target {REPLAY}:FILE"),
+    settings=replay_settings,
+    of_file=outcomes_of_file,
+    of_run=_of_run,
+)

@@ -1,13 +1,18 @@
-"""Events that a run reports to its observer, which prints them."""
+"""Events that a run or a campaign reports to its observer, and the user's request to end a run."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tuner.core.machine import Machine
 from tuner.core.processors import PresentLoad
-from tuner.core.record import Record
+from tuner.core.records import Record
 from tuner.core.reliability import Reliability
+from tuner.core.requests import RunGroup
 from tuner.core.runs import NOT_TIMED, Baseline, Counts, RunSettings
+
+# ------------------------------------------------------------------------------
+# Events that a run reports to its observer, which prints them.
 
 
 @dataclass(frozen=True)
@@ -116,3 +121,70 @@ Observer = Callable[[Event], None]
 
 def ignore(event: Event) -> None:
     """Does nothing: the default observer of a run's events."""
+
+
+class Interruption:
+    """A request to end a run, raised as KeyboardInterrupt only while the run waits for a candidate.
+
+    A run that is writing to the database finishes the write first, then checks ``is_asked``.
+    """
+
+    def __init__(self) -> None:
+        self._is_asked = False
+        self._is_waiting = False
+
+    @property
+    def is_asked(self) -> bool:
+        """Returns True once ``ask`` has requested that the run end."""
+        return self._is_asked
+
+    def ask(self) -> None:
+        """Requests that the run end, from a signal handler. Raises KeyboardInterrupt if the run waits."""
+        self._is_asked = True
+        if self._is_waiting:
+            self._is_waiting = False
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Context manager for code that may be interrupted: ``ask`` raises KeyboardInterrupt within its body.
+
+        Raises KeyboardInterrupt at once if the end of the run is requested already.
+        """
+        self._is_waiting = True
+        try:
+            if self._is_asked:  # checked after marking: a signal in between raises by itself
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._is_waiting = False
+
+
+# ------------------------------------------------------------------------------
+# Events that a group of runs reports to its observer, which prints them.
+
+
+@dataclass(frozen=True)
+class GroupStarted:
+    """Event: a group is stored or resumed, its pool is known, and its trials begin."""
+
+    group: RunGroup
+    proposed_before: int  # trials that earlier sessions of the group proposed
+
+
+@dataclass(frozen=True)
+class RunEvent:
+    """Event: one of the runs of a group has reported an event."""
+
+    place: int  # of the run in the group
+    event: Event
+    proposed: int  # trials of the group so far
+    elapsed_s: float  # of all sessions of the group
+
+
+GroupEvent = GroupStarted | RunEvent
+GroupObserver = Callable[[GroupEvent], None]
+
+
+def ignore_group(event: GroupEvent) -> None:
+    """Does nothing: the default observer of a group's events."""

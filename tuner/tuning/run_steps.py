@@ -1,43 +1,288 @@
-"""The steps of a run that sessions of one run and of a group of runs share; each stores what it did."""
+"""The steps that runs and campaigns share: propose, store, resume, re-measure; each stores what it did.
 
+``RunSteps`` keeps the ``Progress`` of a session. A resumed run replays its stored trials through
+``ReplayingSampler`` and ``ReplayingBench``; ``remeasure_top_trials`` ends it.
+"""
+
+from collections import deque
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tuner.core.bench import AbstractBench, BoundRecord
+from tuner.analysis.selected_result import half_width
 from tuner.core.candidate import Candidate
-from tuner.core.errors import TunerError
-from tuner.core.machine import Roofline
-from tuner.core.record import Measurement
+from tuner.core.errors import Stage, TunerError
+from tuner.core.interfaces import (
+    FINAL_EFFORT,
+    AbstractBench,
+    AbstractSampler,
+    BoundRecord,
+    Effort,
+    FinalTimes,
+    Script,
+)
+from tuner.core.machine import HostConditions, Roofline
+from tuner.core.records import Measurement, Record
 from tuner.core.reliability import Reliability
-from tuner.core.round_quality import Evidence, reliability_alone, reliability_in_round, round_quality
-from tuner.core.runs import NOT_TIMED, REPLAYED, Baseline, Proposal, Run, TrialQuery
-from tuner.core.target import Effort
-from tuner.core.timing_round import RoundQuality, TimedRound
+from tuner.core.round_quality import (
+    Evidence,
+    RoundQuality,
+    TimedRound,
+    reliability_alone,
+    reliability_in_round,
+    round_quality,
+)
+from tuner.core.runs import NOT_TIMED, REPLAYED, Baseline, Counts, Proposal, Run, StoredTrial, TrialQuery
+from tuner.runtime.workers.runner import BenchOrder
+from tuner.targets.interface import OutcomeSource
+from tuner.tuning.earlier_results import KnownOutcomes
 from tuner.tuning.events import (
     BaselineFailed,
     BaselineMeasured,
+    Interruption,
     NoiseMeasured,
     Observer,
     RemeasurementStarted,
     RoundLost,
     TrialDone,
 )
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.known_outcomes import KnownOutcomes
-from tuner.tuning.outcome_source import OutcomeSource
-from tuner.tuning.progress import Progress
-from tuner.tuning.remeasurement import (
-    FINAL_EFFORT,
-    Remeasurement,
-    bound_record,
-    choose_top_trials,
-    quietest_anchor_s,
-    remeasure_top_trials,
-)
-from tuner.tuning.resumption import ReplayingBench
-from tuner.workers.in_flight import BenchOrder
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
+
+
+# ------------------------------------------------------------------------------
+# State of one session of a run that changes from trial to trial.
+
+
+EVALUATING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY, Stage.MEASURE))
+
+
+class Progress:
+    """The state of one session's search: ids and counts of its trials, and the best record so far."""
+
+    def __init__(self, stored: tuple[Proposal, ...]) -> None:
+        """Takes the proposals of earlier sessions, in the order of their numbers."""
+        self._known = {each.number: each.trial is not None for each in stored}
+        self.trial_ids = {each.number: each.id for each in stored}  # by trial number
+        self.counts = Counts(proposed=len(stored))
+        self.best: Record | None = None
+        self.evaluated_s = 0.0  # of this session: the measuring worker's time for its trials
+
+    def propose(self, number: int, trial_id: int) -> None:
+        """Counts a proposal: trial ``number`` of the run, which is stored with the id ``trial_id``."""
+        self.trial_ids[number] = trial_id
+        self.counts = replace(self.counts, proposed=number + 1)
+
+    def take(self, number: int, record: Record) -> bool:
+        """Counts the outcome of trial ``number``; returns False if an earlier session stored it."""
+        if is_faster(record, self.best):
+            self.best = record
+        self.counts = with_outcome(self.counts, record)
+        is_new = not self._known.get(number, False)
+        self.evaluated_s += evaluated_s(record) if is_new else 0.0
+        return is_new
+
+
+def with_outcome(counts: Counts, record: Record) -> Counts:
+    """Returns ``counts`` with the outcome ``record`` counted by its status, and as reused if it is."""
+    return Counts(
+        counts.proposed,
+        counts.measured + (record.status == "measured"),
+        counts.verified + (record.status == "verified" and not record.is_compiled_only),
+        counts.failed + (record.status == "failed"),
+        counts.reused + (record.reused_from is not None),
+        counts.compiled + record.is_compiled_only,
+    )
+
+
+def evaluated_s(record: Record) -> float:
+    """Returns the seconds that were spent to load, run, verify and time the candidate of a record."""
+    return sum(seconds for stage, seconds in record.stage_s if stage in EVALUATING)
+
+
+def is_faster(record: Record, best: Record | None) -> bool:
+    """Returns whether ``record`` has a time, and a lesser time than ``best`` where ``best`` has one."""
+    if record.median_s is None or best is None or best.median_s is None:
+        return record.median_s is not None
+    return record.median_s < best.median_s
+
+
+# ------------------------------------------------------------------------------
+# Final re-measurement of a run: its fastest trials timed again, interleaved, with the noise floor.
+
+
+TOP_TRIALS = 8
+LEAST_S = 0.03  # per candidate, however short the search was
+SHARE_OF_SEARCH = 0.02  # per candidate: a dozen of them take a quarter of a short search
+
+
+@dataclass(frozen=True)
+class Remeasurement:
+    """The times of a final re-measurement of a run's top trials, its noise floor, and its baseline time."""
+
+    times: tuple[tuple[StoredTrial, Measurement], ...]  # of the trials that still work, in the given order
+    noise: float | None  # relative; None when the fastest no longer works
+    baseline: Baseline | None = None  # None: was not timed interleaved with the trials
+    reason: str = ""  # why a time is missing; "": all were timed
+
+    @property
+    def host(self) -> HostConditions | None:
+        """Returns how loaded the machine was while all trials were timed interleaved.
+
+        None where there are no times, on a GPU, and in a replay of a recording.
+        """
+        return self.times[0][1].host if self.times else None
+
+
+def final_effort(search_s: float) -> Effort:
+    """Returns how long each candidate is timed after a search of so many seconds of wall time.
+
+    A search of 15 s or more is worth FINAL_EFFORT. After a shorter one fewer samples are taken, and intervals
+    are as wide as that makes them.
+    """
+    budget_s = min(FINAL_EFFORT.budget_s, max(LEAST_S, SHARE_OF_SEARCH * search_s))
+    return replace(FINAL_EFFORT, budget_s=budget_s)
+
+
+def choose_top_trials(trials: tuple[StoredTrial, ...], limit: int = TOP_TRIALS) -> tuple[StoredTrial, ...]:
+    """Returns up to ``limit`` measured trials, the fastest first; of trials with equal code only one."""
+    measured = [trial for trial in trials if trial.record.median_s is not None]
+    measured.sort(key=lambda trial: (trial.record.median_s, trial.number))
+    by_code: dict[str, StoredTrial] = {}
+    for trial in measured:
+        by_code.setdefault(trial.record.code, trial)
+    return tuple(by_code.values())[:limit]
+
+
+def remeasure_top_trials(
+    bench: AbstractBench, top_trials: tuple[StoredTrial, ...], effort: Effort = FINAL_EFFORT
+) -> Remeasurement:
+    """Times the trials of ``top_trials`` again, interleaved; the first of them twice, for the noise floor.
+
+    ``top_trials`` has at least one trial, the fastest first. Trials that no longer work are left out of the
+    result.
+    """
+    bound = tuple(bound_record(trial) for trial in top_trials)
+    found = bench.remeasure((*bound, bound[0]), effort)
+    *measurements, again = found.times
+    times = tuple(
+        (trial, measurement)
+        for trial, measurement in zip(top_trials, measurements, strict=True)
+        if measurement is not None
+    )
+    first = measurements[0]
+    noise = None if first is None or again is None else noise_of(first, again)
+    return Remeasurement(times, noise, found.baseline, found.reason)
+
+
+def quietest_anchor_s(trials: tuple[StoredTrial, ...]) -> float | None:
+    """Returns the least seconds per call of the reference kernel during any trial; None: never timed."""
+    outcomes = (trial.record.outcome for trial in trials)
+    hosts = (outcome.host for outcome in outcomes if isinstance(outcome, Measurement))
+    return min((host.anchor_s for host in hosts if host is not None), default=None)
+
+
+def bound_record(trial: StoredTrial) -> BoundRecord:
+    """Returns a stored trial's record together with its script: what a bench needs to time it again."""
+    record = trial.record
+    return BoundRecord(record, Script(trial.script_text, record.script_sha256))
+
+
+def noise_of(first: Measurement, again: Measurement) -> float:
+    """Returns the noise floor: the difference of two timings of the same code, relative to the lesser median.
+
+    One pair of medians may agree by chance, so the result is at least half the relative width of the 95 %
+    interval of each median.
+    """
+    smaller = min(first.median_s, again.median_s)
+    difference = abs(first.median_s - again.median_s) / smaller
+    return max(difference, *(half_width(measurement) for measurement in (first, again)))
+
+
+# ------------------------------------------------------------------------------
+# Resumes an unfinished run as if it had never stopped: replays its stored trials in the search loop.
+#
+# The loop asks, starts and finishes in the same order as before, but stored proposals are not proposed anew
+# and trials with an outcome are not run again. So the sampler receives exactly the same outcomes as before,
+# and proposes the same configurations.
+
+
+class ReplayingSampler(AbstractSampler):
+    """A sampler that proposes the stored rows of a run's earlier sessions, then those of the wrapped sampler.
+
+    A row is the index of a candidate in the feasible set.
+    """
+
+    def __init__(self, method: AbstractSampler, rows: tuple[int, ...]) -> None:
+        self._method = method
+        self._rows = rows  # by trial number
+
+    def ask(self, number: int) -> int | None:
+        """Returns the row of trial ``number``: as stored, else as the wrapped sampler proposes.
+
+        The wrapped sampler records a stored row as its proposal. None: every row was proposed.
+        """
+        if number >= len(self._rows):
+            return self._method.ask(number)
+        self._method.replay(number, self._rows[number])
+        return self._rows[number]
+
+    def tell(self, row: int, value: float | None) -> None:
+        """Passes a row's seconds per call, None for a failed or untimed trial, to the wrapped sampler."""
+        self._method.tell(row, value)
+
+    def replay(self, number: int, row: int) -> None:
+        """Makes the wrapped sampler record ``row`` as its proposal for trial ``number``."""
+        self._method.replay(number, row)
+
+
+class ReplayingBench(AbstractBench):
+    """A bench that returns the stored records of a run's earlier sessions, then runs candidates.
+
+    While it waits for the wrapped bench, it can be interrupted.
+    """
+
+    def __init__(
+        self,
+        bench: AbstractBench,
+        records: tuple[BoundRecord | None, ...],  # by trial number; None: no outcome was stored
+        interruption: Interruption,
+    ) -> None:
+        self._bench = bench
+        self._records = records
+        self._interruption = interruption
+        self._started: deque[BoundRecord | None] = deque()
+
+    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
+        """Starts trial ``number`` in the wrapped bench, unless an earlier session has stored its outcome."""
+        record = self._records[number] if number < len(self._records) else None
+        self._started.append(record)
+        if record is None:
+            self._bench.start(number, candidate, effort)
+
+    def finish(self) -> BoundRecord:
+        """Returns the record of the earliest started trial that is not finished.
+
+        The record is the stored one; without one, waits for the wrapped bench. Raises KeyboardInterrupt where
+        the user interrupts the wait.
+        """
+        record = self._started.popleft()
+        if record is not None:
+            return record
+        with self._interruption.waiting():
+            return self._bench.finish()
+
+    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        """Times the top trials again, interleaved, in the wrapped bench.
+
+        Raises KeyboardInterrupt where the user interrupts the wait.
+        """
+        with self._interruption.waiting():
+            return self._bench.remeasure(top_trials, effort)
+
+    def close(self) -> None:
+        """Closes the wrapped bench, which ends its processes."""
+        self._bench.close()
 
 
 class RunSteps:

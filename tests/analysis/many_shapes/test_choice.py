@@ -3,15 +3,8 @@ from dataclasses import replace
 import pytest
 
 from tests.analysis.many_shapes.matrices import matrix_of
-from tuner.analysis.many_shapes.choice import (
-    MODEL,
-    SAME_WEIGHTS,
-    TUNED,
-    AskedProblem,
-    RankedColumns,
-    ranked_columns,
-)
-from tuner.analysis.many_shapes.portfolio import NOISE
+from tuner.analysis.dispatch import MODEL, SAME_WEIGHTS, TUNED, AskedProblem, RankedColumns, ranked_columns
+from tuner.analysis.portfolio import NOISE
 from tuner.core.problem import Matmul, Problem
 
 # fastest: column 0 at m = 8, column 2 at m = 32; column 1 is next to the best of both

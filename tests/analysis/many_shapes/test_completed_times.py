@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.analysis.many_shapes.matrices import matrix_of
-from tuner.analysis.many_shapes.completed_times import completed_times
+from tuner.analysis.time_matrix import completed_times
 
 ALL = [[True, True], [True, True]]
 

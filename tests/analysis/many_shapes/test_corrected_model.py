@@ -1,14 +1,7 @@
 import numpy as np
 import pytest
 
-from tuner.analysis.many_shapes.corrected_model import (
-    SHRINKAGE,
-    WIDTH,
-    KnownTimes,
-    Numbers,
-    corrected_scores,
-    filled_costs,
-)
+from tuner.analysis.time_matrix import SHRINKAGE, WIDTH, KnownTimes, Numbers, corrected_scores, filled_costs
 
 NAN = np.nan
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.many_shapes.matrices import matrices, matrix_of
-from tuner.analysis.many_shapes import portfolio as searched
-from tuner.analysis.many_shapes.portfolio import NOISE, UNSERVED, choose_portfolio, served
-from tuner.analysis.many_shapes.time_matrix import TimeMatrix
+from tuner.analysis import portfolio
+from tuner.analysis.portfolio import NOISE, UNSERVED, choose_portfolio, served
+from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.errors import UsageError
 
 
@@ -38,7 +38,7 @@ def test_up_to_three_columns_equal_the_search_of_all_subsets(matrix: TimeMatrix,
 def test_swaps_end_where_no_single_swap_helps(matrix: TimeMatrix, size: int) -> None:
     size = min(size, len(matrix.columns))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(searched, "SUBSETS_LIMIT", 0)
+        patch.setattr(portfolio, "SUBSETS_LIMIT", 0)
         chosen = choose_portfolio(matrix, size).columns
     reached = mean_log(matrix, chosen)
     for place, column in itertools.product(range(size), range(len(matrix.columns))):
@@ -65,7 +65,7 @@ def test_a_tie_of_the_mean_goes_to_the_better_worst_problem() -> None:
 def test_a_tie_of_both_goes_to_the_column_that_is_fastest_on_more_problems() -> None:
     matrix = matrix_of([[1.0, 1.0, 2.0], [1.0, 1.0, 2.0], [1.0, 1.0, 1.0]])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(searched, "SUBSETS_LIMIT", 0)
+        patch.setattr(portfolio, "SUBSETS_LIMIT", 0)
         assert choose_portfolio(matrix, 2).columns == (0, 1)
 
 

@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.many_shapes.matrices import matrices, matrix_of
-from tuner.analysis.many_shapes.portfolio import choose_portfolio
-from tuner.analysis.many_shapes.regret import (
+from tuner.analysis.portfolio import (
+    choose_portfolio,
     geometric_mean,
     regret_held_out,
     regret_in_sample,
     without,
 )
-from tuner.analysis.many_shapes.time_matrix import TimeMatrix
+from tuner.analysis.time_matrix import TimeMatrix
 
 MATRIX = matrix_of([[1.0, 2.0, 4.0], [2.0, 1.0, 4.0], [4.0, 2.0, 1.0]])
 

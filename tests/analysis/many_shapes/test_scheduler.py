@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tuner.analysis.many_shapes.column_pool import ColumnPool
-from tuner.analysis.many_shapes.scheduler import POOL_TRIALS, ROUNDS, Scheduler
+from tuner.analysis.scheduler import POOL_TRIALS, ROUNDS, ColumnPool, Scheduler
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul
 

@@ -5,8 +5,8 @@ import pytest
 from benchmarks.code_order.blocked_kernel import KNOBS, SOURCE, definitions, distinct
 from benchmarks.code_order.compiled_point import predict
 from benchmarks.code_order.nvrtc import Nvrtc
-from tuner.core.chips import chip_of
-from tuner.targets.gpu.cuda_tools import locate
+from tuner.core.gpu import chip_of
+from tuner.targets.gpu.compiler import locate
 
 POINT = dict(zip(KNOBS, (64, 64, 32, 16, 8, 16, 8, 2, 4, 2, 1, 1), strict=True))
 

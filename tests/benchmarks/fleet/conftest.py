@@ -4,7 +4,7 @@ import pytest
 
 from tests.fleet.conftest import new_database
 from tuner.fleet.install import install
-from tuner.fleet.settings import FleetSettings
+from tuner.fleet.tables import FleetSettings
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tests.fleet.conftest import LEASE_S
 from tests.fleet.recorded_runs import RECORDING, calm_trials, replayed
 from tests.postgres_server import server_or_skip
 from tuner.fleet.install import install
-from tuner.fleet.settings import FleetSettings
+from tuner.fleet.tables import FleetSettings
 
 TRIALS = 56  # more than all faults last
 

@@ -1,7 +1,7 @@
 import pytest
 
 from benchmarks.fleet.node_noise import row_of
-from tuner.analysis.paired_slowdown import PairedSlowdown
+from tuner.analysis.slowdown import PairedSlowdown
 from tuner.fleet.noise_check import NoiseCheck
 
 

@@ -6,7 +6,7 @@ from benchmarks.golden_hashes import tuner_names
 from benchmarks.golden_hashes.candidates import golden_candidates
 from tests.source_files import ROOT, imports, tree_of
 from tuner.space.file.reading import load_space_file
-from tuner.space.file.shipped import default_space_file
+from tuner.space.file.yaml import default_space_file
 
 
 def test_every_strategy_and_element_type_of_the_space_has_a_candidate() -> None:

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.gpu_check.device_under_test import CUDA, SIMULATOR, STUB, Bed, bed_of
 from tests.cuda_driver import has_driver
 from tests.targets.gpu.simulated_cuda import FACTS, HERE
-from tuner.core.device import DeviceError
+from tuner.core.gpu import DeviceError
 from tuner.runtime.cuda import probe
 
 

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.gpu_check import environment
 from benchmarks.gpu_check.device_under_test import SIMULATOR, STUB, Bed
 from tuner.core.errors import UsageError
-from tuner.targets.gpu.ptxas import find_ptxas
+from tuner.targets.gpu.compiler import find_ptxas
 
 
 def test_the_gpu_is_reported_with_its_facts() -> None:

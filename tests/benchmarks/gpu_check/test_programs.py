@@ -5,8 +5,7 @@ import pytest
 from benchmarks.gpu_check.device_under_test import CUDA, SIMULATOR, STUB, Bed
 from benchmarks.gpu_check.program_runs import Seed, evaluated_by, program_of
 from benchmarks.gpu_check.programs import OVERLAPPING, agree, call_again, checks
-from tuner.programs.lower.device_options import FORMS, DeviceOptions
-from tuner.programs.request import Comparison
+from tuner.programs.request import FORMS, Comparison, DeviceOptions
 
 RIGHT, WRONG = Comparison("result 0", 1e-7, 1e-6), Comparison("argument 1", 0.5, 1e-6)
 

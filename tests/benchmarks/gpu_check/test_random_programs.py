@@ -3,7 +3,7 @@ import pytest
 from benchmarks.gpu_check.device_under_test import SIMULATOR, STUB, Bed
 from benchmarks.gpu_check.program_runs import called
 from benchmarks.gpu_check.random_programs import draw_programs, random_programs
-from tuner.core.device import DeviceError
+from tuner.core.gpu import DeviceError
 
 
 def test_as_many_programs_are_drawn_as_wanted_and_the_same_again() -> None:

@@ -10,13 +10,13 @@ from benchmarks.gpu_check.timing import checks, clocks_agree, same, versus
 from tests.runtime.cuda.stub_cublas import stub_cublas
 from tests.targets.gpu.scripted_device import ScriptedDevice
 from tuner.core.errors import CandidateError, TunerError
+from tuner.core.interfaces import Effort
 from tuner.core.problem import Matmul
-from tuner.core.record import Measurement
-from tuner.core.target import Effort
+from tuner.core.records import Measurement
 from tuner.runtime.timing import summarize
 from tuner.targets.gpu import event_timing
+from tuner.targets.gpu.evaluator import LocalGpu
 from tuner.targets.gpu.event_timing import GpuTimer
-from tuner.targets.gpu.local_gpu import LocalGpu
 
 PROBLEM = Matmul(16, 16, 16)
 SAMPLE_S = 0.02  # that everything seems to take

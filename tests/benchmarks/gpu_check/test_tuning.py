@@ -10,7 +10,7 @@ from benchmarks.gpu_check.tuning import LEAST_SEARCH_S, PROBLEMS, checks, joined
 from tests.tuning.fakes import composition, settings
 from tuner.core.problem import Matmul
 from tuner.db.store import Store
-from tuner.tuning.interruption import Interruption
+from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 
 

@@ -17,8 +17,7 @@ from benchmarks.machine_code.tiles import (
     ComparedTile,
 )
 from benchmarks.results_file import RESULTS
-from tuner.targets.gpu.cuda_tools import locate
-from tuner.targets.gpu.ptxas import find_ptxas
+from tuner.targets.gpu.compiler import find_ptxas, locate
 
 pytestmark = [
     pytest.mark.mlir,

@@ -4,8 +4,8 @@ import pytest
 
 from benchmarks.machine_code.loop_counts import count_loop
 from benchmarks.machine_code.pipeline_counts import PipelineCounts, count_pipeline
-from tuner.core.kernel_program import Resources
-from tuner.targets.gpu.machine_code.listing import Kernel, MachineInstruction
+from tuner.core.gpu_code import Resources
+from tuner.targets.gpu.sass import Kernel, MachineInstruction
 
 PRODUCER = (
     "USETMAXREG.TRY_ALLOC.CTAPOOL UP0, 0xe8",

@@ -10,11 +10,11 @@ from benchmarks.many_shapes.figures import figures
 from benchmarks.many_shapes.pool import Sizes
 from benchmarks.many_shapes.timed_cells import Cell
 from tests.library.dispatch.rules import configurations, machine, space
-from tuner.analysis.many_shapes.column_pool import ColumnPool
-from tuner.analysis.many_shapes.time_matrix import TimeMatrix
-from tuner.core.documents import candidate_document
+from tuner.analysis.scheduler import ColumnPool
+from tuner.analysis.time_matrix import TimeMatrix
+from tuner.core.candidate import candidate_document
 from tuner.core.problem import Matmul
-from tuner.tuning.many_shapes.projected_pool import PoolProblem, projected_pool
+from tuner.tuning.campaign_session import PoolProblem, projected_pool
 
 SIZES = Sizes(weights=((64, 48), (48, 96)), tokens=(4, 8, 16), columns=2)
 

@@ -5,7 +5,7 @@ import statistics
 import pytest
 
 from benchmarks.model_times.figures import ModelRatios, missed, summary
-from tuner.core.median_interval import MedianInterval
+from tuner.core.records import MedianInterval
 
 
 def certain(value: float) -> MedianInterval:

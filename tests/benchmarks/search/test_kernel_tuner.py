@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.search.kernel_tuner import is_installed, replay_kernel_tuner, write_cache
 from benchmarks.search.replay_space import ReplaySpace
-from tuner.space.expression import parse
+from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.search_space import Knob, SearchSpace

@@ -5,7 +5,7 @@ from benchmarks.search import replay_run
 from benchmarks.search.replay_run import replay
 from benchmarks.search.replay_space import ReplaySpace
 from tests.samplers.tasks import line
-from tuner.core.sampler import AbstractSampler
+from tuner.core.interfaces import AbstractSampler
 from tuner.space.feasible_set import FeasibleSet
 
 

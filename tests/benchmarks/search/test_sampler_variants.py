@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.search import sampler_variants
 from benchmarks.search.sampler_variants import Variant
-from tuner.samplers import initial_rows
+from tuner.search import task
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
@@ -18,7 +18,7 @@ def test_variants_are_compared_in_pairs_with_the_first(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     few = ("--spaces", "2", "--evaluations", "12", "--processes", "1", "--json")
-    run(monkeypatch, "local", "local:initial_rows.START_ROWS=6", "local:initial_rows.START_ROWS=12", *few)
+    run(monkeypatch, "local", "local:task.START_ROWS=6", "local:task.START_ROWS=12", *few)
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     base, same, other = document["rows"]
     assert base["difference"] == same["difference"] == same["difference_standard_error"] == 0
@@ -29,10 +29,10 @@ def test_variants_are_compared_in_pairs_with_the_first(
 
 
 def test_constants_are_as_before_after_a_variant() -> None:
-    before = initial_rows.START_ROWS
-    with Variant.of("local:initial_rows.START_ROWS=11").applied():
-        assert initial_rows.START_ROWS == 11
-    assert before == initial_rows.START_ROWS
+    before = task.START_ROWS
+    with Variant.of("local:task.START_ROWS=11").applied():
+        assert task.START_ROWS == 11
+    assert before == task.START_ROWS
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,13 @@ def test_constants_are_as_before_after_a_variant() -> None:
     [
         (("guess",), "sampler: found 'guess', allowed tpe, "),
         (
-            ("tpe:initial_rows.NONE=1",),
-            "found 'initial_rows.NONE=1', allowed MODULE.CONSTANT=NUMBER of tuner.samplers",
+            ("tpe:task.NONE=1",),
+            "found 'task.NONE=1', allowed MODULE.CONSTANT=NUMBER of tuner.search",
         ),
         (("tpe:none.ROWS=1",), "found 'none.ROWS=1', allowed MODULE.CONSTANT=NUMBER"),
         (
-            ("tpe:initial_rows.START_ROWS=six",),
-            "found 'initial_rows.START_ROWS=six', allowed MODULE.CONSTANT=NUMBER",
+            ("tpe:task.START_ROWS=six",),
+            "found 'task.START_ROWS=six', allowed MODULE.CONSTANT=NUMBER",
         ),
         (("tpe", "--spaces", "1"), "--spaces: found 1, allowed 2 or more"),
     ],

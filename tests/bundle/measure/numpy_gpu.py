@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from tests.bundle.values import pending
-from tuner.core.kernel_program import KernelProgram, Launch, buffers_of
-from tuner.core.pending_trial import PendingTrial
+from tuner.core.gpu_code import KernelProgram, Launch, buffers_of
+from tuner.core.interfaces import Effort
+from tuner.core.numpy_types import widened
 from tuner.core.problem import Problem
-from tuner.core.target import Effort
-from tuner.payload.bf16 import widened
+from tuner.core.remote_results import PendingTrial
 from tuner.payload.reference import NUMPY_DTYPES
 
 DESCRIBE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int))
@@ -37,7 +37,7 @@ def candidate(number: int, problem: Problem, deed: str = "right", cubin: bytes =
 
 def install() -> None:
     """Makes the stand-in's kernels ours, in this process."""
-    from tuner.bundle.measure import session
+    from tuner.library.bundle import session
     from tuner.targets.gpu import event_timing
 
     event_timing.MIN_SAMPLES = event_timing.COLD_SAMPLES = FEW

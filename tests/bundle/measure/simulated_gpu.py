@@ -5,15 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu_check.stub_driver import StubDriver, stub_library
-from tuner.bundle.measure.session import Gpu as Here
 from tuner.core.problem import Problem
-from tuner.payload.sampled_reference import compare_sampled
+from tuner.library.bundle.session import Gpu as Here
+from tuner.payload.reference import compare_sampled
 from tuner.runtime.cuda.probe import describe_gpu
+from tuner.runtime.workers.processes import TimingLock
+from tuner.runtime.workers.protocol import Factory
 from tuner.targets.gpu import event_timing
-from tuner.targets.gpu.evaluator import GpuEvaluator
-from tuner.targets.gpu.local_gpu import LocalGpu
-from tuner.workers.protocol import Factory
-from tuner.workers.timing_lock import TimingLock
+from tuner.targets.gpu.evaluator import GpuEvaluator, LocalGpu
 
 FEW = 2  # samples: simulated runs are slow, and what they take is not looked at
 CACHE_BYTES = 4096

@@ -8,11 +8,10 @@ import pytest
 from tests.bundle.measure.bare_machine import measure
 from tests.bundle.measure.numpy_gpu import candidate
 from tests.bundle.values import NOW
-from tuner.bundle.archive import pack
-from tuner.bundle.results import read_results
 from tuner.core.errors import Failure, Stage
 from tuner.core.problem import Matmul
-from tuner.core.record import Measurement
+from tuner.core.records import Measurement
+from tuner.library.bundle.archive import pack, read_results
 
 F32, BF16 = Matmul(48, 32, 16), Matmul(16, 8, 24, dtype="bf16")
 

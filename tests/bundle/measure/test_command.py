@@ -7,16 +7,15 @@ import pytest
 
 from tests.bundle.values import GPU, NOW, PROVENANCE, pending, program
 from tests.targets.gpu.simulated_cuda import FACTS
-from tuner.bundle.archive import pack, read_bundle
-from tuner.bundle.measure.command import MeasuringRequest, main, measure
-from tuner.bundle.measure.session import Gpu
-from tuner.bundle.results import ResultsFile
 from tuner.core.errors import TunerError, UsageError
+from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
-from tuner.core.target import Effort
-from tuner.workers.protocol import Factory
-from tuner.workers.timing_lock import TimingLock
+from tuner.library.bundle.archive import ResultsFile, pack, read_bundle
+from tuner.library.bundle.command import MeasuringRequest, main, measure
+from tuner.library.bundle.session import Gpu
+from tuner.runtime.workers.processes import TimingLock
+from tuner.runtime.workers.protocol import Factory
 
 
 def no_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
@@ -95,7 +94,7 @@ def test_a_defect_is_one_line_and_its_trace_is_for_debug(
     def broken(path: Path) -> None:
         raise RuntimeError("odd")
 
-    monkeypatch.setattr("tuner.bundle.measure.command.read_bundle", broken)
+    monkeypatch.setattr("tuner.library.bundle.command.read_bundle", broken)
     assert main(["--bundle", "x"]) == 1
     assert capsys.readouterr().err == "error: defect: RuntimeError: odd\nhint: --debug shows where\n"
     assert main(["--bundle", "x", "--debug"]) == 1
@@ -106,5 +105,5 @@ def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(path: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tuner.bundle.measure.command.read_bundle", interrupted)
+    monkeypatch.setattr("tuner.library.bundle.command.read_bundle", interrupted)
     assert main(["--bundle", "x"]) == 130

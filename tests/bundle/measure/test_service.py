@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 
 from tests.bundle.values import PROBLEM, pending, program, timed
-from tuner.bundle.measure.gpu_child import artifact_of, hang_limit_s
-from tuner.bundle.measure.service import MeasuringService, measuring_spec
-from tuner.core.bench import FinalTimes
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.interfaces import AbstractEvaluator, Artifact, Effort, FinalTimes
 from tuner.core.problem import Matmul, Problem
-from tuner.core.record import Measurement, Verdict
+from tuner.core.records import Measurement, Verdict
 from tuner.core.remote_results import CUBIN, PTX
-from tuner.core.target import AbstractEvaluator, Artifact, Effort
-from tuner.workers.group_timing import Group
-from tuner.workers.protocol import Factory
+from tuner.library.bundle.gpu_child import MeasuringService, artifact_of, hang_limit_s, measuring_spec
+from tuner.runtime.workers.protocol import Factory
+from tuner.runtime.workers.services import Group
 
 CUBIN_CODE = b"\x7fELF"
 

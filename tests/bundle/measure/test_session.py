@@ -12,21 +12,25 @@ import pytest
 from tests.bundle.measure.test_command import alone, no_baseline
 from tests.bundle.values import PROBLEM, PROVENANCE, measured, pending, program, timed
 from tests.targets.gpu.simulated_cuda import FACTS
-from tuner.bundle.archive import Bundle
-from tuner.bundle.measure import session
-from tuner.bundle.measure.service import EvaluatedCode
-from tuner.bundle.measure.session import Gpu, MeasuringCounts, MeasuringOrder, MeasuringSession
-from tuner.bundle.results import Line
-from tuner.core.bench import FinalTimes
 from tuner.core.errors import Failure, Stage
-from tuner.core.pending_trial import PendingTrial
+from tuner.core.interfaces import Effort, FinalTimes
 from tuner.core.problem import Matmul, Problem
-from tuner.core.record import Verdict
-from tuner.core.remote_results import BaselineTime, FinalTime, MeasuredTrial, NoiseFloor, RemoteResults
+from tuner.core.records import Verdict
+from tuner.core.remote_results import (
+    BaselineTime,
+    FinalTime,
+    MeasuredTrial,
+    NoiseFloor,
+    PendingTrial,
+    RemoteResults,
+)
 from tuner.core.runs import Baseline
-from tuner.core.target import Effort
-from tuner.workers.evaluation import Evaluation
-from tuner.workers.timing_lock import TimingLock
+from tuner.library.bundle import session
+from tuner.library.bundle.archive import Bundle, Line
+from tuner.library.bundle.gpu_child import EvaluatedCode
+from tuner.library.bundle.session import Gpu, MeasuringCounts, MeasuringOrder, MeasuringSession
+from tuner.runtime.workers.processes import TimingLock
+from tuner.runtime.workers.services import Evaluation
 
 OTHER = Matmul(32, 8, 8)
 NOTHING = RemoteResults(PROVENANCE, ())

@@ -1,9 +1,8 @@
 from dataclasses import replace
 
 from tests.bundle.values import PROBLEM, RESULTS, measured, timed
-from tuner.bundle.measure.session import MeasuringCounts
-from tuner.bundle.measure.summary import best_lines, best_of, summary_document
 from tuner.core.remote_results import FinalTime, RemoteResults
+from tuner.library.bundle.session import MeasuringCounts, best_lines, best_of, summary_document
 
 
 def test_without_remeasurement_the_fastest_is_the_best() -> None:

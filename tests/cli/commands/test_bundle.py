@@ -8,14 +8,14 @@ import pytest
 
 from tests.bundle.measure import simulated_gpu
 from tests.cli.conftest import Done, Tuner
-from tuner.bundle.measure import command, session
-from tuner.bundle.results import read_results
 from tuner.core.errors import TunerError
+from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
-from tuner.core.record import Measurement
+from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
-from tuner.core.target import Effort
-from tuner.tuning.parts.real import real_composition
+from tuner.library.bundle import command, session
+from tuner.library.bundle.archive import read_results
+from tuner.targets.registry import real_composition
 
 pytestmark = [pytest.mark.mlir, pytest.mark.slow]
 
@@ -215,9 +215,9 @@ def test_a_results_file_without_a_bundle_is_refused(tuner: Tuner) -> None:
 def test_without_a_driver_measure_fails_by_one_line(
     tuner: Tuner, measured: Measured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tuner.runtime.cuda import opening
+    from tuner.runtime.cuda import probe
 
-    monkeypatch.setattr(opening, "LIBRARY", "libcuda-none.so")
+    monkeypatch.setattr(probe, "LIBRARY", "libcuda-none.so")
     done = tuner("measure", "--bundle", str(measured.bundle))
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("error: no CUDA driver: libcuda-none.so cannot be loaded")

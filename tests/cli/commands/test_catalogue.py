@@ -4,7 +4,7 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.tuning import fakes
-from tuner.tuning.parts import strategy_space
+from tuner.targets import children
 
 SPACE = """
 strategies:
@@ -23,7 +23,7 @@ strategies:
 
 @pytest.fixture
 def space(tuner: Tuner, tmp_path: Path) -> str:
-    tuner.composition = fakes.composition(plan=strategy_space.plan)
+    tuner.composition = fakes.composition(plan=children.plan)
     path = tmp_path / "space.yaml"
     path.write_text(SPACE)
     return str(path)

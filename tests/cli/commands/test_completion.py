@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from tests.cli.conftest import Tuner
 from tuner.cli import main
-from tuner.core.chips import CHIPS
+from tuner.core.gpu import CHIPS
 from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, OPERATIONS
-from tuner.tuning.parts.kinds import KINDS
+from tuner.targets.registry import KINDS
 
 
 def completed(line: str) -> list[str]:

@@ -16,7 +16,7 @@ import pytest
 from optuna.storages import BaseStorage
 
 from tests.cli.conftest import Tuner
-from tuner.cli import local_server
+from tuner.cli.commands import report as local_server
 
 WAIT_S = 120
 
@@ -76,7 +76,7 @@ def test_an_example_shows_the_studies_at_its_port(
     own = f"127.1.{os.getpid() // 250 % 250}.{os.getpid() % 250 + 1}"
     monkeypatch.setattr(local_server, "HOST", own)
     monkeypatch.setattr(local_server, "serve", serve_once)
-    monkeypatch.setattr(sys.modules["tuner.cli.commands.dashboard"], "_installed", lambda: names_of_studies)
+    monkeypatch.setattr(sys.modules["tuner.cli.commands.report"], "_installed", lambda: names_of_studies)
     done = tuned(*options)
     assert (done.code, done.err) == (0, "")
     assert done.out == f"1 run at http://{own}:8080/ (Ctrl-C ends)\n"

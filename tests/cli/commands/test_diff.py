@@ -5,7 +5,7 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tuner.core.errors import TunerError
-from tuner.tuning.parts.real import real_composition
+from tuner.targets.registry import real_composition
 
 
 def retimed(tuned: Tuner) -> list[int]:

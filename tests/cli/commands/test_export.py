@@ -8,7 +8,7 @@ from tests.cli.conftest import Tuner
 from tests.db.values import time_again
 from tests.tuning import fakes
 from tuner.db.store import Store
-from tuner.scripts.header import BaselineMedian, read_provenance
+from tuner.space.scripts.header import BaselineMedian, read_provenance
 
 
 def best(tuner: Tuner) -> int:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.tuning import fakes
-from tuner.tuning.target_kind import TargetStatus
+from tuner.targets.interface import TargetStatus
 
 
 @pytest.fixture

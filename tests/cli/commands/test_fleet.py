@@ -8,7 +8,7 @@ from tests.fleet.values import COMPILER_BUILD, node, work
 from tuner.fleet import queues, tables
 from tuner.fleet.server import session
 from tuner.fleet.work import compile_queue
-from tuner.run_history.which_database import database_text
+from tuner.results.database_name import database_text
 
 pytestmark = pytest.mark.postgres
 URL = "postgresql://tuner@db.example.org/tuner"

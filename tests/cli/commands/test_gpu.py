@@ -9,9 +9,8 @@ import pytest
 
 from benchmarks.gpu_check.stub_driver import stub_library
 from tests.cli.conftest import Done, Tuner
-from tuner.targets.gpu.ptxas import find_ptxas
-from tuner.tuning.parts.kinds import KINDS
-from tuner.tuning.parts.real import real_composition
+from tuner.targets.gpu.compiler import find_ptxas
+from tuner.targets.registry import KINDS, real_composition
 
 pytestmark = pytest.mark.mlir
 

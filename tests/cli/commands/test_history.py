@@ -11,7 +11,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.machine import Machine
 from tuner.core.runs import RunSettings
 from tuner.db.store import Store
-from tuner.tuning.outcome_source import Bind, Plan
+from tuner.targets.interface import Bind, Plan
 
 
 def test_a_table_has_a_line_per_trial(tuned: Tuner) -> None:
@@ -99,7 +99,7 @@ def test_explain_reports_the_stage_and_reason_of_a_failure(tuner: Tuner) -> None
 
 
 def constrained(_settings: RunSettings, _machine: Machine) -> Plan:
-    from tuner.space.expression import parse
+    from tuner.space.expressions import parse
     from tuner.space.feasible_set import FeasibleSet
     from tuner.space.search_space import Knob, SearchSpace
 

@@ -7,9 +7,8 @@ import pytest
 from tests.cli.conftest import Tuner
 from tests.library.values import product
 from tuner.core.problem import Matmul
-from tuner.library.library_document import read_document
-from tuner.library.library_format import write_library
-from tuner.tuning.parts.real import real_composition
+from tuner.library.library import read_document, write_library
+from tuner.targets.registry import real_composition
 
 pytestmark = [pytest.mark.mlir, pytest.mark.slow]
 
@@ -164,6 +163,6 @@ def test_only_libraries_are_merged(real: Tuner, tmp_path: Path) -> None:
 
 
 def test_the_writer_of_the_format_is_the_one_that_is_listed() -> None:
-    from tuner.library.formats import FORMATS
+    from tuner.library.library import FORMATS
 
     assert FORMATS["library"]() is write_library

@@ -7,11 +7,11 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.texts import text_beside
-from tuner.tuning.parts.real import real_composition
+from tuner.targets.registry import real_composition
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.device_lowering")
+pytest.importorskip("tuner.programs.lowering.device")
 
 OWN_STREAM = str(Path(__file__).parents[3] / "examples" / "gpux_own_streams.mlir")
 COPY = text_beside(__file__, "COPY")

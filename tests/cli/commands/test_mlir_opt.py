@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner
-from tuner.scripts.portability import custom_ops
-from tuner.tuning.parts.real import real_composition
+from tuner.space.scripts.requirements import custom_ops
+from tuner.targets.registry import real_composition
 
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
 pytestmark = [

@@ -8,17 +8,17 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.tuning import fakes
-from tuner.core.bench import AbstractBench
+from tuner.core.interfaces import AbstractBench
 from tuner.core.processors import Processors
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.targets.cpu import described_compiler, described_evaluator, evaluator
-from tuner.targets.cpu.described_compiler import DescribedCompiler
-from tuner.targets.cpu.described_evaluator import DescribedEvaluator
-from tuner.tuning.outcome_source import BenchSettings
-from tuner.tuning.parts.cpu import KIND, host_machine
-from tuner.tuning.parts.real import real_composition
-from tuner.workers.in_flight import BenchOrder
-from tuner.workers.local_bench import LocalBench
+from tuner.runtime.cpu.host import describe_machine
+from tuner.runtime.workers.runner import BenchOrder, LocalBench
+from tuner.targets.cpu import compiler as described_compiler
+from tuner.targets.cpu import evaluator
+from tuner.targets.cpu.compiler import DescribedCompiler
+from tuner.targets.cpu.evaluator import DescribedEvaluator
+from tuner.targets.cpu.target import KIND, host_machine
+from tuner.targets.interface import BenchSettings
+from tuner.targets.registry import real_composition
 
 pytestmark = pytest.mark.mlir
 
@@ -50,7 +50,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> str:
     machine = replace(
         describe_machine(), has_bf16=False, has_vnni=False, has_amx_bf16=False, has_amx_int8=False
     )
-    for module in (described_compiler, described_evaluator, evaluator):
+    for module in (described_compiler, evaluator, evaluator):
         monkeypatch.setattr(module, "describe_machine", lambda: machine)
     return machine.processor
 

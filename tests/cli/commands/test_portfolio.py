@@ -10,19 +10,18 @@ from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.tuning import fakes
 from tests.tuning.many_shapes.test_group_run import limits, members
-from tuner.analysis.many_shapes.choice import SAME_WEIGHTS, TUNED
+from tuner.analysis.dispatch import SAME_WEIGHTS, TUNED
 from tuner.core.problem import Matmul, Problem
-from tuner.core.run_groups import GroupMember, GroupSettings
+from tuner.core.requests import GroupMember, GroupSettings, RunRequest
 from tuner.db.store import Store
-from tuner.library.dispatch.chosen import BASELINE
-from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
-from tuner.run_history.group_matrix import TIMED, group_matrix
-from tuner.tuning.composition import Composition
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.many_shapes.group_run import begin_group
-from tuner.tuning.parts.real import real_composition
-from tuner.tuning.run_request import RunRequest
-from tuner.tuning.settings import run_settings
+from tuner.library.dispatch.matmul import DispatchedMatmul
+from tuner.library.dispatch.resolver import BASELINE
+from tuner.results.campaign_matrix import TIMED, group_matrix
+from tuner.targets.backends import Composition
+from tuner.targets.registry import real_composition
+from tuner.tuning.campaign import begin_group
+from tuner.tuning.events import Interruption
+from tuner.tuning.request import run_settings
 
 
 @pytest.fixture

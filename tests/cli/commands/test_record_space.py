@@ -12,17 +12,17 @@ import pytest
 from tests.cli.conftest import Tuner
 from tests.space.recorded import values
 from tests.tuning import fakes
-from tuner.analysis.run_difference import differences
-from tuner.core.bench import AbstractBench, BoundRecord
+from tuner.core.interfaces import AbstractBench, BoundRecord
 from tuner.core.machine import Machine
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.db.store import Store
-from tuner.space.expression import parse
+from tuner.results.differences import differences
+from tuner.runtime.workers.runner import BenchOrder
+from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.search_space import Knob, SearchSpace
-from tuner.tuning.outcome_source import BenchSettings, Plan
-from tuner.workers.in_flight import BenchOrder
+from tuner.targets.interface import BenchSettings, Plan
 
 GOES_ON = "--resume cannot be combined with"
 

@@ -12,11 +12,11 @@ import pytest
 from tests.cli.conftest import Done, Tuner
 from tests.texts import text_beside
 from tuner.cli.commands.run import noting_slowness
-from tuner.tuning.parts.real import real_composition
+from tuner.targets.registry import real_composition
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.device_lowering")
+pytest.importorskip("tuner.programs.lowering.device")
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 BARRIER = text_beside(__file__, "BARRIER")

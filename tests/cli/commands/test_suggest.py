@@ -5,7 +5,7 @@ from tests.cli.conftest import Tuner
 from tests.fakes import bind
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate
-from tuner.core.target import Script
+from tuner.core.interfaces import Script
 from tuner.space.file.reading import parse_space
 
 PROBLEM = ("matmul", "8x8x8")

@@ -8,8 +8,8 @@ from tests.cli.conftest import Tuner
 from tests.tuning import fakes
 from tests.tuning.fakes import kind_of
 from tests.tuning.test_rounds import CUT, cut_parts
-from tuner.tuning.parts.kinds import KINDS
-from tuner.tuning.target_kind import TargetStatus
+from tuner.targets.interface import TargetStatus
+from tuner.targets.registry import KINDS
 
 
 def test_a_run_ends_with_the_best_and_the_next_command(tuner: Tuner) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.tuning import fakes
-from tuner.cli.commands.tune_on import compromise_lines, fleet_of_run, several_document
+from tuner.cli.commands.tune import compromise_lines, fleet_of_run, several_document
+from tuner.core.requests import FleetRequest
 from tuner.db.store import Store
-from tuner.fleet.driver import FleetRequest
-from tuner.tuning.interruption import Interruption
+from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 from tuner.tuning.tuned_run import TunedRun
 

@@ -11,7 +11,7 @@ from tuner.db.store import Store
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.device_lowering")
+pytest.importorskip("tuner.programs.lowering.device")
 
 ROOT = Path(__file__).parents[3]
 # As the README has it: tests/docs/test_examples.py compares.

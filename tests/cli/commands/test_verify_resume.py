@@ -13,13 +13,12 @@ from tests.fakes import children_of
 from tests.source_files import ROOT
 from tests.space.recorded import values
 from tests.trials import measurement, trial
-from tuner.analysis.run_difference import differences
-from tuner.cli.commands import verify_resume
+from tuner.cli.commands import database
+from tuner.cli.commands.database import ResumeCheck
 from tuner.core.errors import TunerError
 from tuner.db.store import Store
+from tuner.results.differences import differences
 from tuner.targets.replay import ReplayEvaluator
-from tuner.tuning import resume_check
-from tuner.tuning.resume_check import ResumeCheck
 
 # As the pages and the help have them: tests/docs/test_examples.py compares.
 IN_HELP = ("verify-resume", "--runs", "1", "--sampler", "tpe", "--trials", "25")
@@ -48,7 +47,7 @@ def test_a_recording_of_ones_own_can_be_used(
         seen.append((settings, file, len(uninterrupted)))
         return ResumeCheck("random", 2, len(uninterrupted), ())
 
-    monkeypatch.setattr(resume_check, "check_resume", check)
+    monkeypatch.setattr(database, "check_resume", check)
     file = values.write_recording(tmp_path)
     done = tuner("verify-resume", "--file", str(file), "--runs", "2", "--sampler", sampler, "--trials", "5")
     assert done.code == 0, done.err
@@ -60,7 +59,7 @@ def test_a_recording_of_ones_own_can_be_used(
 def test_any_difference_is_reported_and_exits_with_1(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     found = differences((trial(0, measurement(1.0)),), (trial(0, measurement(2.0)),))
     check = ResumeCheck("tpe", 1, 1, found)
-    monkeypatch.setattr(resume_check, "check_resume", lambda *_text: check)
+    monkeypatch.setattr(database, "check_resume", lambda *_text: check)
     done = tuner("verify-resume", "--runs", "1", "--sampler", "tpe", "--trials", "2")
     assert done.code == 1
     assert "differences  1" in done.out
@@ -95,7 +94,7 @@ def test_the_fault_injection_test_of_a_fleet_is_run_in_a_clone(
         started.append(command)
         return subprocess.CompletedProcess(command, 1)
 
-    monkeypatch.setattr(verify_resume, "CLONE", ROOT)
+    monkeypatch.setattr(database, "CLONE", ROOT)
     monkeypatch.setattr(subprocess, "run", run)
     assert tuner(*ON_FLEET, "--sampler", "tpe", "--json").code == 1
     assert tuner(*ON_FLEET, "--sampler", "guess").code == 2
@@ -103,13 +102,13 @@ def test_the_fault_injection_test_of_a_fleet_is_run_in_a_clone(
     assert command[1:3] == ["-m", "benchmarks.fleet.verify_resume"]
     asked = arguments(command[3:])
     assert (asked.runs, asked.trials, asked.seed, asked.sampler, asked.json) == (1, 40, 0, ["tpe"], True)
-    assert asked.file.name == verify_resume.SHIPPED
+    assert asked.file.name == database.SHIPPED
 
 
 def test_a_fleet_without_a_clone_is_refused(
     tuner: Tuner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(verify_resume, "CLONE", tmp_path)
+    monkeypatch.setattr(database, "CLONE", tmp_path)
     message = "--fleet: missing benchmarks/fleet: run it in a clone of the repository"
     assert message in tuner.refused(*ON_FLEET)
 
@@ -118,7 +117,7 @@ def test_a_child_that_fails_is_reported_with_its_last_words() -> None:
     options = ["sh", "-c", "echo tuner: disk is full >&2; exit 1"]
     child = subprocess.Popen(options, stderr=subprocess.PIPE, text=True)
     with pytest.raises(TunerError, match=r"exited with 1 after .* s: tuner: disk is full"):
-        resume_check._finish(child)  # noqa: SLF001 - nothing else can make a child fail on purpose
+        database._finish(child)  # noqa: SLF001 - nothing else can make a child fail on purpose
 
 
 def test_ctrl_c_in_the_run_that_nobody_kills_is_no_difference(
@@ -142,7 +141,7 @@ def test_ctrl_c_leaves_no_child_behind(tuner: Tuner, monkeypatch: pytest.MonkeyP
         seen.append(set(children_of(os.getpid())) - before)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(resume_check, "_proposed", interrupted)
+    monkeypatch.setattr(database, "_proposed", interrupted)
     done = tuner("verify-resume", "--runs", "1", "--sampler", "random", "--trials", "30")
     assert done.code == 130
     assert len(seen[0]) == 1

@@ -9,9 +9,9 @@ from tests.tuning import fakes
 from tuner.core.candidate import Candidate
 from tuner.core.machine import Machine
 from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint, RunSettings
-from tuner.output.formatting import first_points_text
-from tuner.tuning.composition import Composition
-from tuner.tuning.outcome_source import Plan
+from tuner.results.output.formatting import first_points_text
+from tuner.targets.backends import Composition
+from tuner.targets.interface import Plan
 
 
 def known_strategy() -> Composition:

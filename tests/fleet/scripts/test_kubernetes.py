@@ -5,8 +5,7 @@ import yaml
 
 from tests.fleet.scripts.nodes import URL
 from tuner.core.errors import UsageError
-from tuner.fleet.scripts.kubernetes import MOUNTED, kubernetes_manifest
-from tuner.fleet.scripts.node_command import NodeCommand
+from tuner.fleet.commands.node_scripts import MOUNTED, NodeCommand, kubernetes_manifest
 
 
 def manifest(command: NodeCommand, nodes: int = 3, secret: str = "") -> Any:

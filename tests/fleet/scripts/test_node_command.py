@@ -4,7 +4,7 @@ import pytest
 
 from tests.fleet.scripts.nodes import URL
 from tuner.core.errors import UsageError
-from tuner.fleet.scripts.node_command import NodeCommand, at_least_one, one_line
+from tuner.fleet.commands.node_scripts import NodeCommand, at_least_one, one_line
 
 
 def test_the_command_names_what_a_node_does_and_the_environment_where_it_gets_work() -> None:

@@ -5,8 +5,7 @@ import pytest
 
 from tests.fleet.scripts.nodes import TELLS, URL, assert_is_bash, run_with
 from tuner.core.errors import UsageError
-from tuner.fleet.scripts.node_command import NodeCommand
-from tuner.fleet.scripts.slurm import slurm_job
+from tuner.fleet.commands.node_scripts import NodeCommand, slurm_job
 
 COMPILING = NodeCommand(URL + "?options=-c a", slots=16, certificates="/my certs")
 HERE = '#!/bin/sh\n[ "$1" = --cpus-per-task=16 ] && shift && exec "$@"\n'  # in place of srun

@@ -6,8 +6,7 @@ import pytest
 
 from tests.fleet.scripts.nodes import TELLS, URL, assert_is_bash, run_with
 from tuner.core.errors import UsageError
-from tuner.fleet.scripts.node_command import NodeCommand
-from tuner.fleet.scripts.ssh import LOG, ssh_lines
+from tuner.fleet.commands.node_scripts import LOG, NodeCommand, ssh_lines
 
 COMMAND = NodeCommand(URL, slots=16, certificates="/home/o'neil/my certs")
 FAR = '#!/bin/sh\necho "$1 $2"\nexec sh -c "$3"\n'  # in place of ssh: the other machine is this one

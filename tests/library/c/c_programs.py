@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tuner.core.chosen_strategy import ChosenStrategy
+from tuner.core.candidate import ChosenStrategy
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
-from tuner.library.entry import LibraryEntry, LibraryFile
+from tuner.library.entries import LibraryEntry, LibraryFile
 from tuner.payload.reference import Array, compare, draw, draw_base, unwritten_output
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.scripts.chosen import spaces
+from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
-from tuner.space.file.shipped import default_space_file
-from tuner.tuning.parts import strategy_space
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.choice import spaces
+from tuner.targets import children
 
 STRICT = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 CC = shutil.which("cc") or shutil.which("gcc")
@@ -45,7 +45,7 @@ def entry_of(
     feasible = FeasibleSet.of(found)
     candidates = (feasible.candidate(row) for row in range(feasible.rows))
     candidate = next(each for each in candidates if dict(each.choices)["split"] == split)
-    script = strategy_space.bind(chosen, problem, threads, machine)(candidate)
+    script = children.bind(chosen, problem, threads, machine)(candidate)
     return LibraryEntry(problem, candidate, script.text, machine, threads, median_s, "", None, 7)
 
 

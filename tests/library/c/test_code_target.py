@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from tuner.core.described_processors import PROCESSORS
-from tuner.core.instruction_sets import AMX_INT8, AVX2, AVX512, AVX_VNNI, VNNI
 from tuner.core.problem import Matmul
-from tuner.library.c.code_target import CodeTarget, code_target
+from tuner.core.processors import AMX_INT8, AVX2, AVX512, AVX_VNNI, PROCESSORS, VNNI
+from tuner.library.c.functions import CodeTarget, code_target
 
 F32, I8 = Matmul(8, 8, 8), Matmul(8, 8, 8, "i8")
 

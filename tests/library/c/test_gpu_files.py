@@ -17,16 +17,16 @@ from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.cuda_driver import has_driver
 from tests.library.c.c_programs import BARE, NEEDS_CC, cc, shared_object, write
 from tests.targets.gpu.strategies.points import compiled, mma_sync, naive, simt, wgmma
-from tuner.core.chips import chip_of
 from tuner.core.errors import TunerError
+from tuner.core.gpu import chip_of
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import BatchMatmul, Matmul, Problem
 from tuner.library.c.functions import function_of
 from tuner.library.c.writer import c_files
-from tuner.library.entry import LibraryEntry
+from tuner.library.entries import LibraryEntry
 from tuner.payload.reference import compare, draw, draw_base, unwritten_output
-from tuner.runtime.cuda.cuda_device import CudaDevice
-from tuner.simulator.device.tensor_maps import EncodedMap
+from tuner.runtime.cuda.device import CudaDevice
+from tuner.simulator.device.memory import EncodedMap
 
 pytestmark = [pytest.mark.mlir, NEEDS_CC]
 

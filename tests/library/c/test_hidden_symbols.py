@@ -2,7 +2,7 @@
 
 import pytest
 
-from tuner.library.c.hidden_symbols import with_hidden_symbols
+from tuner.library.c.kernels import with_hidden_symbols
 
 
 @pytest.mark.parametrize("code", [b"", b"\x7fELF\x01\x01" + bytes(64), b"\x7fELF\x02\x02" + bytes(64)])

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from tests.library.c.c_programs import BARE, NEEDS_CC, call, cc, entry_of, shared_object, write
-from tuner.analysis.comparison import Comparable, NotComparable
-from tuner.core.described_processors import PROCESSORS
+from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import I8_DEPTH_LIMIT, BatchMatmul, Matmul, Problem
+from tuner.core.processors import PROCESSORS
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.library.c.functions import function_of
 from tuner.library.c.writer import c_files
-from tuner.library.entry import LibraryEntry
-from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.library.entries import LibraryEntry
+from tuner.runtime.cpu.host import describe_machine
 
 pytestmark = [pytest.mark.mlir, NEEDS_CC]
 

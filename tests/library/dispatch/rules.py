@@ -5,9 +5,14 @@ from functools import cache
 
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.library.dispatch.rule import Configuration, DispatchRule, RuleProblem, StatedRegret
-from tuner.library.dispatch.space_of_problems import SpaceOfProblems
-from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.library.dispatch.rule import (
+    Configuration,
+    DispatchRule,
+    RuleProblem,
+    SpaceOfProblems,
+    StatedRegret,
+)
+from tuner.runtime.cpu.host import describe_machine
 
 
 @cache

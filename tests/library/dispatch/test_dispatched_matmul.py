@@ -12,18 +12,18 @@ import pytest
 import tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.library.dispatch.rules import configurations, rule_of, space
-from tuner.analysis.many_shapes.choice import MODEL, SAME_WEIGHTS, TUNED
+from tuner.analysis.dispatch import MODEL, SAME_WEIGHTS, TUNED
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul, Problem
-from tuner.library.dispatch.chosen import BASELINE, FIRST_USE
-from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
 from tuner.library.dispatch.first_use import LEAST_GAIN
-from tuner.library.dispatch.rule_file import rule_text
+from tuner.library.dispatch.matmul import DispatchedMatmul
+from tuner.library.dispatch.resolver import BASELINE, FIRST_USE
+from tuner.library.dispatch.rule import rule_text
 from tuner.payload.reference import Array
-from tuner.run_history import which_database
-from tuner.runtime.cpu.guarded_arrays import placed_copy
+from tuner.results import database_name
+from tuner.runtime.cpu.memory import placed_copy
 from tuner.targets.cpu.compiler import CpuCompiler
-from tuner.tuning.parts.real import real_composition
+from tuner.targets.registry import real_composition
 
 pytestmark = pytest.mark.mlir
 
@@ -38,7 +38,7 @@ SLOW_S, FAST_S = 2e-3, 1e-9  # of problems of some thousand flop
 @pytest.fixture(autouse=True)
 def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TUNER_DB", raising=False)
-    monkeypatch.setattr(which_database, "default_file", lambda: tmp_path / "results.db")
+    monkeypatch.setattr(database_name, "default_file", lambda: tmp_path / "results.db")
 
 
 @pytest.fixture
@@ -212,7 +212,7 @@ def test_what_the_database_has_for_the_problem_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     composition = real_candidates()
-    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", lambda: composition)
+    monkeypatch.setattr("tuner.targets.registry.real_composition", lambda: composition)
     database = tmp_path / "results.db"
     with brief_remeasurement():
         run = tuner.tune(Matmul(8, 24, 16), target="cpu", trials=2, db=database)

@@ -6,8 +6,14 @@ import pytest
 from tests.library.dispatch.rules import configurations, space
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul, Problem
-from tuner.library.dispatch.first_use import BoundCandidate, baseline_name, time_first_use
-from tuner.library.dispatch.matmul_calls import KernelLoader, MatmulCall, numpy_product
+from tuner.library.dispatch.first_use import (
+    BoundCandidate,
+    KernelLoader,
+    MatmulCall,
+    baseline_name,
+    numpy_product,
+    time_first_use,
+)
 from tuner.payload.reference import Array
 
 PROBLEM = Matmul(6, 40, 24, layout="nt")

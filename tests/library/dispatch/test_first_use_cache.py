@@ -8,8 +8,13 @@ import pytest
 from tests.library.dispatch.rules import configurations
 from tuner.core.problem import Matmul
 from tuner.core.reliability import NOT_RECORDED, RELIABLE, unreliable
-from tuner.library.dispatch.first_use import BoundCandidate, FirstUse, TimedConfiguration
-from tuner.library.dispatch.first_use_cache import FirstUseCache, FirstUseKey
+from tuner.library.dispatch.first_use import (
+    BoundCandidate,
+    FirstUse,
+    FirstUseCache,
+    FirstUseKey,
+    TimedConfiguration,
+)
 
 KEY = FirstUseKey(Matmul(64, 64, 64), "a machine", "a compiler", 1, "a library x1")
 PACKED, DIRECT = configurations()

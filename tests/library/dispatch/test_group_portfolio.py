@@ -8,14 +8,13 @@ from tests.tuning import fakes
 from tests.tuning.many_shapes.test_group_run import PROBLEMS, limits, members
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
-from tuner.core.target import Script
+from tuner.core.interfaces import Script
 from tuner.db.store import Store
-from tuner.library.dispatch.group_portfolio import group_portfolio, measured_portfolio
-from tuner.library.dispatch.measured_group import measured_group
-from tuner.run_history.group_matrix import FAILED, group_matrix
-from tuner.tuning.composition import Composition
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.many_shapes.group_run import begin_group
+from tuner.library.dispatch.portfolio import group_portfolio, measured_group, measured_portfolio
+from tuner.results.campaign_matrix import FAILED, group_matrix
+from tuner.targets.backends import Composition
+from tuner.tuning.campaign import begin_group
+from tuner.tuning.events import Interruption
 
 
 def sometimes_failing(candidate: Candidate) -> Script:

@@ -3,7 +3,7 @@ import pytest
 
 from tests.library.dispatch.rules import configurations, space
 from tuner.core.problem import Matmul, Problem
-from tuner.library.dispatch.matmul_calls import (
+from tuner.library.dispatch.first_use import (
     MISALIGNED,
     OUT,
     KernelCall,
@@ -12,7 +12,7 @@ from tuner.library.dispatch.matmul_calls import (
     problem_of,
 )
 from tuner.payload.reference import Array
-from tuner.runtime.cpu.guarded_arrays import placed_copy
+from tuner.runtime.cpu.memory import placed_copy
 
 RNG = np.random.default_rng(3)
 A, B = RNG.standard_normal((6, 20)).astype(np.float32), RNG.standard_normal((20, 33)).astype(np.float32)

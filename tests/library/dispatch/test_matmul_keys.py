@@ -11,12 +11,12 @@ import pytest
 from tests.forked import in_child
 from tests.library.dispatch.rules import rule_of
 from tuner.core.problem import Matmul
-from tuner.library.dispatch.chosen import BASELINE
-from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
-from tuner.library.dispatch.rule_file import rule_text
+from tuner.library.dispatch.matmul import DispatchedMatmul
+from tuner.library.dispatch.resolver import BASELINE
+from tuner.library.dispatch.rule import rule_text
 from tuner.payload.reference import Array
-from tuner.runtime.cpu.guarded_arrays import placed_copy
-from tuner.tuning.parts.real import real_composition
+from tuner.runtime.cpu.memory import placed_copy
+from tuner.targets.registry import real_composition
 
 pytestmark = [
     pytest.mark.mlir,

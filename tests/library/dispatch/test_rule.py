@@ -4,13 +4,12 @@ import pytest
 
 from tests.analysis.many_shapes.matrices import matrix_of
 from tests.library.dispatch.rules import machine, rule_of
-from tuner.analysis.many_shapes.choice import AskedProblem, ranked_columns
-from tuner.analysis.many_shapes.portfolio import choose_portfolio
-from tuner.analysis.many_shapes.regret import regret_held_out, regret_in_sample
+from tuner.analysis.dispatch import AskedProblem, ranked_columns
+from tuner.analysis.portfolio import choose_portfolio, regret_held_out, regret_in_sample
 from tuner.core.machine import Compiler
 from tuner.core.problem import Matmul
 from tuner.core.reliability import RELIABLE
-from tuner.library.dispatch.measured_group import MeasuredGroup
+from tuner.library.dispatch.portfolio import MeasuredGroup
 from tuner.library.dispatch.rule import StatedRegret, distilled
 
 PROBLEMS = (Matmul(8, 64, 64), Matmul(32, 64, 64))

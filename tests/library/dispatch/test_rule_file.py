@@ -6,7 +6,7 @@ import pytest
 from tests.library.dispatch.rules import rule_of, space
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
-from tuner.library.dispatch.rule_file import parse_rule, read_rule, rule_text
+from tuner.library.dispatch.rule import parse_rule, read_rule, rule_text
 
 PROBLEMS = {Matmul(8, 64, 64): (2e-6, 1e-6), Matmul(32, 64, 64, dtype="f64", layout="nt"): (1e-6, 2e-6)}
 RULE = rule_of(PROBLEMS)

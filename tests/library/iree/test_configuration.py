@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from tuner.core.candidate import Candidate, Value
-from tuner.core.described_processors import PROCESSORS
 from tuner.core.problem import BatchMatmul, Matmul, Problem
-from tuner.library.entry import LibraryEntry
-from tuner.library.iree.configuration import MOST, IreeConfiguration, configurations_for
+from tuner.core.processors import PROCESSORS
+from tuner.library.entries import LibraryEntry
+from tuner.library.iree.tuning_spec import MOST, IreeConfiguration, configurations_for
 
 PROBLEM = Matmul(128, 2304, 768)
 KNOBS: dict[str, Value] = {"block_m": 64, "block_n": 0, "tile_m": 12, "tile_n": 48, "unroll_k": 2}

@@ -8,22 +8,27 @@ from typing import cast
 import numpy as np
 import pytest
 
-from tuner.analysis.comparison import Comparable
+from tuner.analysis.ratios import Comparable
 from tuner.core.candidate import Candidate
-from tuner.core.described_processors import PROCESSORS
 from tuner.core.errors import TunerError, UsageError
+from tuner.core.interfaces import Effort
 from tuner.core.problem import BatchMatmul, Matmul, Problem
-from tuner.core.record import Measurement
-from tuner.core.target import Effort
-from tuner.library.entry import LibraryEntry
-from tuner.library.iree import compiler as iree_compiler
-from tuner.library.iree.compiler import IreeCompileError, IreeCompiler, find_compiler
-from tuner.library.iree.configuration import IreeConfiguration
-from tuner.library.iree.contraction import contraction_of, program_of
-from tuner.library.iree.runtime import IreeProduct
-from tuner.library.iree.selection import ATTEMPTS, Selection, select
-from tuner.library.iree.spec import SpecEntry, spec_text
-from tuner.library.iree.writer import iree_files, tuning_spec
+from tuner.core.processors import PROCESSORS
+from tuner.core.records import Measurement
+from tuner.library.entries import LibraryEntry
+from tuner.library.iree import writer
+from tuner.library.iree.tuning_spec import IreeConfiguration, SpecEntry, contraction_of, program_of, spec_text
+from tuner.library.iree.writer import (
+    ATTEMPTS,
+    IreeCompileError,
+    IreeCompiler,
+    IreeProduct,
+    Selection,
+    find_compiler,
+    iree_files,
+    select,
+    tuning_spec,
+)
 from tuner.runtime.timing import summarize
 
 SMALL = Matmul(64, 96, 48)
@@ -184,7 +189,7 @@ def test_entries_of_several_threads_are_refused(iree: IreeCompiler) -> None:
 
 
 def test_without_iree_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(iree_compiler, "find_spec", lambda _name: None)
+    monkeypatch.setattr(writer, "find_spec", lambda _name: None)
     with pytest.raises(UsageError, match="IREE's compiler and runtime is not installed") as raised:
         iree_files((entry(SMALL),))
     assert raised.value.hint == "pip install 'mlir-tuner[iree]'"

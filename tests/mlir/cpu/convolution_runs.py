@@ -9,25 +9,25 @@ from hypothesis import strategies as st
 
 from tests.mlir.convolution_texts import Convolution
 from tuner.core.candidate import Candidate
-from tuner.core.grouped_program import CONVOLUTION, OpGroup, TensorType, View, WeightPacking
+from tuner.core.fusions import CONVOLUTION, OpGroup, TensorType, View, WeightPacking
 from tuner.core.machine import Machine, variables_of
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import Problem
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.cpu.group_code import compile_group
-from tuner.mlir.group_problem import group_problem
-from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
-from tuner.mlir.reference.group_reference import evaluate, worst_error
-from tuner.mlir.rewrite.convolution_forms import LAYOUTS
+from tuner.mlir.cpu.lowering import compile_group
+from tuner.mlir.fusions import group_problem
+from tuner.mlir.ir.linalg import LAYOUTS
+from tuner.mlir.reference.fusion_reference import evaluate, worst_error
 from tuner.payload.packed_weights import pack
-from tuner.programs.run.packed_weights import packed_bytes
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.scripts.chosen import choose, spaces
-from tuner.scripts.strategy import Binder, load_strategy
+from tuner.programs.run.fused_code import packed_bytes
+from tuner.runtime.cpu.host import describe_machine
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
-from tuner.space.file.shipped import default_space_file
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.choice import choose, spaces
+from tuner.space.scripts.strategy import Binder, load_strategy
 
 Array = Any
 HERE = describe_machine()
@@ -93,7 +93,7 @@ def computed(
 ) -> Array:
     """Returns what a group's code computes; ``emulates``: AMX tiles by vector code."""
     text = problem_of(convolution).group
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         code = compile_group(text, script, emulates=emulates)
     output = np.full(convolution.shapes[-1], np.nan, DTYPES[convolution.output])
     arrays = [packed(*each) for each in zip(inputs, code.packings, strict=True)]

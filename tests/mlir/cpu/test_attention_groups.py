@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from tests.attention_texts import MASKS, Attention
 from tests.group_runs import as_problem, compiled, error_of
 from tuner.core.machine import Machine, variables_of
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.scripts.chosen import choose, spaces
-from tuner.scripts.default import first_configuration
-from tuner.scripts.strategy import Binder, load_strategy
+from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
-from tuner.space.file.shipped import default_space_file
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.choice import choose, first_configuration, spaces
+from tuner.space.scripts.strategy import Binder, load_strategy
 
 pytestmark = pytest.mark.mlir
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tuner.core.target import Partition
-from tuner.mlir.cpu.batch_loops import with_batch_loops
-from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.core.interfaces import Partition
+from tuner.mlir.cpu.lowering import with_batch_loops
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 pytestmark = pytest.mark.mlir
 

@@ -7,10 +7,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import jit_text
-from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 pytestmark = pytest.mark.mlir
 
@@ -22,7 +22,7 @@ WIDE = f"vector<{LANES}xf32>"
 
 @pytest.fixture(autouse=True)
 def context() -> Iterator[None]:
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         yield
 
 
@@ -32,7 +32,7 @@ def compiled(body: str, *, more: str = "") -> Callable[[Array, Array], None]:
 llvm.func @f(%from: !llvm.ptr, %to: !llvm.ptr) attributes {{llvm.emit_c_interface}} {{
 {body}
 llvm.return }}"""
-    code = JittedModule(jit_text(interpreter.parse(text, "test")), ("f",))
+    code = JittedModule(jit_text(transform.parse(text, "test")), ("f",))
 
     def call(given: Array, result: Array) -> None:
         CompiledFunction(code.addresses["f"])(PackedArguments(given.ctypes.data, result.ctypes.data))

@@ -19,13 +19,13 @@ from tests.mlir.cpu.convolution_runs import (
     script_of,
     some_candidate,
 )
-from tuner.core.grouped_program import WeightPacking
+from tuner.core.fusions import WeightPacking
 from tuner.core.machine import Machine
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.cpu.group_code import compile_group
-from tuner.mlir.rewrite.convolution_forms import LAYOUTS
-from tuner.scripts.default import first_configuration
+from tuner.mlir.cpu.lowering import compile_group
+from tuner.mlir.ir.linalg import LAYOUTS
+from tuner.space.scripts.choice import first_configuration
 
 pytestmark = pytest.mark.mlir
 
@@ -140,7 +140,7 @@ def test_weights_are_packed_to_panels_of_filters() -> None:
     problem = problem_of(convolution)
     found = first_configuration(problem, HERE)
     assert found is not None
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         code = compile_group(problem.group, found[1].text)
     columns = dict(found[0].choices)["tile_f"] or 64
     assert code.packings == (None, WeightPacking(int(columns), order=(2, 3, 1, 0)), None)
@@ -151,7 +151,7 @@ def test_weights_of_bf16_are_packed_to_pairs_of_channels() -> None:
     problem = problem_of(convolution)
     found = first_configuration(problem, WITH_PAIRS)
     assert found is not None
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         code = compile_group(problem.group, found[1].text)
     columns = int(dict(found[0].choices)["tile_f"]) or 64
     pairs = WeightPacking(columns, interleave=2, order=(2, 3, 1, 0), depth=2, run=15)

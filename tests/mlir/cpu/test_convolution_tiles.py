@@ -18,11 +18,11 @@ from tests.mlir.cpu.convolution_runs import (
     script_of,
     some_candidate,
 )
-from tuner.core.grouped_program import WeightPacking
-from tuner.mlir import interpreter
+from tuner.core.fusions import WeightPacking
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.cpu.group_code import compile_group
-from tuner.scripts.default import first_configuration
+from tuner.mlir.cpu.lowering import compile_group
+from tuner.space.scripts.choice import first_configuration
 
 pytestmark = pytest.mark.mlir
 
@@ -108,7 +108,7 @@ def test_weights_are_rows_of_channels_of_each_filter_padded_to_equal_steps() -> 
     problem = problem_of(Convolution(filters=64, channels=65, epilogue="bias_relu", element="bf16"))
     found = first_configuration(problem, WITH_TILES)
     assert found is not None
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         code = compile_group(problem.group, found[1].text)
     # 33 words in 3 steps of 11
     assert code.packings == (None, WeightPacking(66, order=(2, 3, 0, 1)), None)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir.cpu.jit_guards import RESOLVABLE, VECTOR_LIMIT_BYTES, reject_what_the_jit_cannot_take
+from tuner.mlir.cpu.lowering import RESOLVABLE, VECTOR_LIMIT_BYTES, reject_what_the_jit_cannot_take
 
 KERNEL = "  llvm.func @matmul(%arg0: !llvm.ptr) attributes {llvm.emit_c_interface} {\n    llvm.return\n  }\n"
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tuner.core.errors import CandidateError
-from tuner.mlir.cpu.joined_modules import ModulePart, joined
+from tuner.mlir.cpu.llvm_modules import ModulePart, joined
 
 pytestmark = pytest.mark.mlir
 

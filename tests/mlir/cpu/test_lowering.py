@@ -7,22 +7,21 @@ import pytest
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, Matmul, Problem
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
-from tuner.mlir.cpu.jit_guards import reject_what_the_jit_cannot_take
+from tuner.mlir.cpu.lowering import reject_what_the_jit_cannot_take
 from tuner.mlir.cpu.pipeline import NO_BUILTINS, cpu_compiler
-from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
-from tuner.mlir.jit import JittedModule
-from tuner.mlir.wheels import llvm_version, packages
+from tuner.mlir.fingerprint import CPU_SOURCES, llvm_version, packages, sources_sha256
 from tuner.payload.cpu import partition, payload_mlir
+from tuner.runtime.cpu.jit import JittedModule
 
 pytestmark = pytest.mark.mlir
 
 
 @pytest.fixture(autouse=True)
 def context() -> Iterator[None]:
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         yield
 
 
@@ -44,7 +43,7 @@ func.func @f(%c: memref<4x8xf32, strided<[9, 1]>>, %i: index, %j: index) {
 
 
 def test_lowered_code_takes_bare_pointers_and_can_be_loaded() -> None:
-    text = lowering.lower_to_llvm(interpreter.parse(BUFFERS, "payload"))
+    text = lowering.lower_to_llvm(transform.parse(BUFFERS, "payload"))
     assert "llvm.func @scale(%arg0: !llvm.ptr, %arg1: !llvm.ptr)" in text
     assert text.count(NO_BUILTINS) == 1
     reject_what_the_jit_cannot_take(text)
@@ -55,13 +54,13 @@ def test_every_function_of_a_payload_is_an_entry() -> None:
     both = BUFFERS.replace(
         "return\n  }\n", "return\n  }\n  func.func @other(%a: memref<4xf32>) {\n return\n  }\n"
     )
-    text = lowering.lower_to_llvm(interpreter.parse(both, "payload"))
+    text = lowering.lower_to_llvm(transform.parse(both, "payload"))
     assert set(JittedModule(text, ("scale", "other")).addresses) == {"scale", "other"}
     assert text.count(NO_BUILTINS) == 2
 
 
 def test_what_cannot_be_lowered_is_a_failure_to_compile() -> None:
-    payload = interpreter.parse(
+    payload = transform.parse(
         payload_mlir(Matmul(4, 4, 4), partition(Matmul(4, 4, 4), 1, "none", 1)), "payload"
     )
     with pytest.raises(CandidateError, match=r".") as caught:  # tensors: no script was applied
@@ -76,7 +75,7 @@ def test_every_payload_is_legal(dtype: str, layout: str) -> None:
     for epilogue, split in itertools.product(EPILOGUES, ("none", "m", "n")):
         problem = Problem("matmul", (9, 33, 17), dtype, layout, epilogue)
         partitions = partition(problem, 2, split, 2)
-        module = interpreter.parse(payload_mlir(problem, partitions), "payload")
+        module = transform.parse(payload_mlir(problem, partitions), "payload")
         assert module.operation.verify(), (epilogue, split)
         names = {op.attributes["sym_name"].value for op in module.body.operations}
         assert names == {part.entry for part in partitions}, (epilogue, split)

@@ -7,13 +7,13 @@ import pytest
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.cpu.group_code")
+pytest.importorskip("tuner.mlir.cpu.lowering")
 
 
 def reduced(operation: str, start: str, rows: Any) -> Any:
     """Returns the reduction of each row by a group's code, scheduled by its first configuration."""
     from benchmarks.program_compiler import compiler_of
-    from tuner.core.target_name import TargetName
+    from tuner.core.candidate import TargetName
     from tuner.programs.execution import host_function
 
     height, width = rows.shape

@@ -7,13 +7,13 @@ import pytest
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.cpu.group_code")
+pytest.importorskip("tuner.mlir.cpu.lowering")
 
 
 def with_ones_in_hidden(rows: Any) -> Any:
     """Returns the rows, ones in place of those that are -inf throughout, by a group's code."""
     from benchmarks.program_compiler import compiler_of
-    from tuner.core.target_name import TargetName
+    from tuner.core.candidate import TargetName
     from tuner.programs.execution import host_function
 
     height, width = rows.shape

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
-from tuner.core.target_name import TargetName
+from tuner.core.candidate import TargetName
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.cpu.masks_as_bytes")
+pytest.importorskip("tuner.mlir.cpu.masks")
 
 
 def choosing(width: int) -> str:

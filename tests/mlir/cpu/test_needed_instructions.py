@@ -2,7 +2,7 @@
 
 import pytest
 
-from tuner.mlir.cpu.needed_instructions import instructions_needed
+from tuner.mlir.cpu.llvm_modules import instructions_needed
 
 
 @pytest.mark.parametrize(

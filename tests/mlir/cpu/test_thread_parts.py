@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from tests.texts import text_beside
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.pipeline import GROUP_LOOPS_TO_LLVM
-from tuner.mlir.cpu.thread_parts import divide_among_threads
-from tuner.mlir.group_form import group_function
-from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
-from tuner.mlir.pipeline import run_passes
+from tuner.mlir.cpu.threads import divide_among_threads
+from tuner.mlir.fusions import group_function
+from tuner.mlir.passes import run_passes
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 pytestmark = pytest.mark.mlir
 
@@ -25,8 +25,8 @@ def function(body: str) -> str:
 
 def divided(body: str, threads: int = 2) -> str | None:
     """Returns the function divided among threads; None where it stays as it is."""
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(function(body), "group")
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(function(body), "group")
         if not divide_among_threads(group_function(module), threads):
             return None
         assert module.operation.verify()
@@ -37,8 +37,8 @@ def results(body: str, threads: int) -> list[np.ndarray]:
     """Returns %y after each thread has run its part alone, one after the other in both orders."""
     text = divided(body, threads)
     assert text is not None
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(text, "group")
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(text, "group")
         group_function(module).attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
         run_passes(module, GROUP_LOOPS_TO_LLVM)
         code = JittedModule(jit_text(module), ("group",))

@@ -1,11 +1,11 @@
 import pytest
 
 from tests.mlir.kernels import parsed
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 
-alias_sets = pytest.importorskip("tuner.mlir.effects.alias_sets")
+alias_sets = pytest.importorskip("tuner.mlir.effects.aliases")
 
 M = "memref<16xf32>"
 MODULE = f"""func.func @main(%a: {M}, %b: {M}, %c: {M}, %flag: i1, %n: index) {{

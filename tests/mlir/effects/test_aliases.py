@@ -4,9 +4,9 @@ from tests.mlir.kernels import parsed
 
 pytestmark = pytest.mark.mlir
 
-address_flow = pytest.importorskip("tuner.mlir.effects.address_flow")
+address_flow = pytest.importorskip("tuner.mlir.effects.aliases")
 aliases = pytest.importorskip("tuner.mlir.effects.aliases")
-walking = pytest.importorskip("tuner.mlir.rewrite.walking")
+walking = pytest.importorskip("tuner.mlir.ir.reading")
 
 M = "memref<4xf32>"
 BITS = "!llvm.struct<(i64, i64)>"

@@ -4,9 +4,9 @@ from tests.programs.lower.device_programs import BUFFER, copy, host_function, la
 
 pytestmark = pytest.mark.mlir
 
-buffer_accesses = pytest.importorskip("tuner.mlir.effects.buffer_accesses")
-buffer_regions = pytest.importorskip("tuner.mlir.effects.buffer_regions")
-kernel_effects = pytest.importorskip("tuner.mlir.effects.kernel_effects")
+buffer_accesses = pytest.importorskip("tuner.mlir.effects.accesses")
+buffer_regions = pytest.importorskip("tuner.mlir.effects.accesses")
+kernel_effects = pytest.importorskip("tuner.mlir.effects.memory_effects")
 
 LOOP = (
     "scf.for %i = %c0 to %n step %c1 {",

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from tests.examples import costly
 from tests.mlir.kernels import parsed
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 
-buffer_regions = pytest.importorskip("tuner.mlir.effects.buffer_regions")
+buffer_regions = pytest.importorskip("tuner.mlir.effects.accesses")
 
 
 @st.composite

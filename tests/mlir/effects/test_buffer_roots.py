@@ -4,11 +4,11 @@ import pytest
 
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 
-buffer_roots = pytest.importorskip("tuner.mlir.effects.buffer_roots")
+buffer_roots = pytest.importorskip("tuner.mlir.effects.aliases")
 
 M = "memref<16xf32>"
 MODULE = f"""module {{

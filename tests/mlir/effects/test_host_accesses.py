@@ -5,8 +5,8 @@ from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 
-host_accesses = pytest.importorskip("tuner.mlir.effects.host_accesses")
-alias_sets = pytest.importorskip("tuner.mlir.effects.alias_sets")
+host_accesses = pytest.importorskip("tuner.mlir.effects.memory_effects")
+alias_sets = pytest.importorskip("tuner.mlir.effects.aliases")
 
 M = "memref<4x4xf32>"
 MODULE = f"""module attributes {{gpu.container_module}} {{

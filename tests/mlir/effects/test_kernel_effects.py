@@ -3,11 +3,11 @@ from typing import Any
 import pytest
 
 from tests.mlir.kernels import parsed
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 
-kernel_effects = pytest.importorskip("tuner.mlir.effects.kernel_effects")
+kernel_effects = pytest.importorskip("tuner.mlir.effects.memory_effects")
 
 READS, WRITES = (True, False), (False, True)
 BOTH, NEITHER = (True, True), (False, False)

@@ -5,8 +5,8 @@ from tests.texts import text_beside
 
 pytestmark = pytest.mark.mlir
 
-overwritten = pytest.importorskip("tuner.mlir.effects.overwritten")
-walking = pytest.importorskip("tuner.mlir.rewrite.walking")
+overwritten = pytest.importorskip("tuner.mlir.effects.memory_effects")
+walking = pytest.importorskip("tuner.mlir.ir.reading")
 
 IDS = text_beside(__file__, "IDS")
 

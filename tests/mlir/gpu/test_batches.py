@@ -7,7 +7,7 @@ import pytest
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from tests.targets.gpu.strategies.points import wgmma
 from tuner.core.candidate import Candidate
-from tuner.core.kernel_program import KernelProgram
+from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import BatchMatmul, Problem
 
 pytestmark = pytest.mark.mlir

@@ -1,8 +1,8 @@
 import pytest
 
 from tests.mlir.kernels import parsed
-from tuner.core.chips import CHIPS, chip_of
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu import CHIPS, chip_of
 
 pytestmark = pytest.mark.mlir
 

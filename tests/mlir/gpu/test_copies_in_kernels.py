@@ -8,17 +8,17 @@ import pytest
 
 from tests.mlir.gpu_matmul import gpu_payload
 from tests.mlir.kernels import parsed
-from tuner.core.chips import chip_of
 from tuner.core.errors import CandidateError
-from tuner.core.kernel_program import buffers_of
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import buffers_of
 from tuner.core.problem import Matmul
 from tuner.targets.gpu.simulator import simulated_launches
 
 pytestmark = pytest.mark.mlir
 
-copies_in_kernels = pytest.importorskip("tuner.mlir.gpu.copies_in_kernels")
+copies_in_kernels = pytest.importorskip("tuner.mlir.gpu.kernel_memory")
 gpu_lowering = pytest.importorskip("tuner.mlir.gpu.lowering")
-interpreter = pytest.importorskip("tuner.mlir.interpreter")
+interpreter = pytest.importorskip("tuner.mlir.transform")
 
 TILE = "memref<16x16xf32, #gpu.address_space<workgroup>>"
 COPY = f"memref.copy %a, %t : memref<16x16xf32> to {TILE}"

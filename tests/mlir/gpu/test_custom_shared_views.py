@@ -9,8 +9,8 @@ from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 
-dynamic_shared_memory = pytest.importorskip("tuner.mlir.gpu.dynamic_shared_memory")
-constant_arguments = pytest.importorskip("tuner.mlir.gpu.constant_arguments")
+dynamic_shared_memory = pytest.importorskip("tuner.mlir.gpu.shared_memory")
+constant_arguments = pytest.importorskip("tuner.mlir.gpu.kernel_passes")
 
 BYTES = "memref<?xi8, #gpu.address_space<workgroup>>"
 FLOATS = "memref<64xf32, #gpu.address_space<workgroup>>"

@@ -8,7 +8,7 @@ from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 
-dynamic_shared_memory = pytest.importorskip("tuner.mlir.gpu.dynamic_shared_memory")
+dynamic_shared_memory = pytest.importorskip("tuner.mlir.gpu.shared_memory")
 
 REUSED = (store("a"), BARRIER, load("a"), BARRIER, store("b"), BARRIER, load("b"))
 LIMIT_BYTES = 232448

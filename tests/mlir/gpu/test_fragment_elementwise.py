@@ -6,7 +6,7 @@ pytestmark = pytest.mark.mlir
 
 lowering = pytest.importorskip("tuner.mlir.gpu.fragment_elementwise")
 bindings = pytest.importorskip("tuner.mlir.bindings")
-interpreter = pytest.importorskip("tuner.mlir.interpreter")
+interpreter = pytest.importorskip("tuner.mlir.transform")
 
 
 def lowered(kind: str, *types: str, result: str) -> str:

@@ -6,7 +6,7 @@ from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
 
-inlining = pytest.importorskip("tuner.mlir.gpu.inline_device_functions")
+inlining = pytest.importorskip("tuner.mlir.gpu.modules")
 
 MODULE = text_beside(__file__, "MODULE")
 

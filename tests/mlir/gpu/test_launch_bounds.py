@@ -9,7 +9,7 @@ from tests.mlir.kernels import parsed
 from tests.targets.gpu.strategies.points import SIMT, SIMT_LARGE
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul
-from tuner.targets.gpu.ptxas import find_ptxas
+from tuner.targets.gpu.compiler import find_ptxas
 
 pytestmark = pytest.mark.mlir
 

@@ -5,7 +5,7 @@ from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
 
-launch_memory = pytest.importorskip("tuner.mlir.gpu.launch_memory")
+launch_memory = pytest.importorskip("tuner.mlir.gpu.kernel_memory")
 
 SHARED = "memref<16xf32, #gpu.address_space<workgroup>>"
 OWN = "memref<16xf32, #gpu.address_space<private>>"

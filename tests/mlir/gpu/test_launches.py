@@ -4,11 +4,11 @@ import pytest
 
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.kernel_program import KernelBuffer, Launch
+from tuner.core.gpu_code import KernelBuffer, Launch
 
 pytestmark = pytest.mark.mlir
 
-launches = pytest.importorskip("tuner.mlir.gpu.launches")
+launches = pytest.importorskip("tuner.mlir.gpu.modules")
 
 A, C = KernelBuffer("a", 16, "input"), KernelBuffer("c", 32, "output")
 ONE = "blocks in (%c1, %c1, %c1) threads in (%c2, %c1, %c1)"

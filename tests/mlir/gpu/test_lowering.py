@@ -8,17 +8,17 @@ import pytest
 from tests.mlir.gpu_matmul import gpu_payload, gpu_script
 from tests.mlir.kernels import parsed
 from tests.texts import text_beside
-from tuner.core.chips import CHIPS, chip_of
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch, buffers_of
+from tuner.core.gpu import CHIPS, chip_of
+from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, buffers_of
 from tuner.core.problem import Matmul, Problem
-from tuner.cost_model.launch_limits import require_launchable
-from tuner.targets.gpu.ptxas import find_ptxas
+from tuner.search.cost_model.occupancy import require_launchable
+from tuner.targets.gpu.compiler import find_ptxas
 
 pytestmark = pytest.mark.mlir
 
 gpu_lowering = pytest.importorskip("tuner.mlir.gpu.lowering")
-interpreter = pytest.importorskip("tuner.mlir.interpreter")
+interpreter = pytest.importorskip("tuner.mlir.transform")
 
 PROBLEM = Matmul(64, 96, 48)
 ENTRY = re.compile(r"\.visible \.entry (\w+)\(")

@@ -14,7 +14,7 @@ from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 
-private_memory = pytest.importorskip("tuner.mlir.gpu.private_memory")
+private_memory = pytest.importorskip("tuner.mlir.gpu.kernel_memory")
 
 # Each thread copies its row, and takes the element of it that %n says: LLVM cannot do without the copy.
 FORALL = text_beside(__file__, "FORALL")

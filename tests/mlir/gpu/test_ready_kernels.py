@@ -13,12 +13,12 @@ from benchmarks.program_compiler import compiler_of
 from tests.programs.lower.matmuls.test_insert_gpu_kernels import MMA
 from tests.targets.gpu.strategies.points import simt
 from tuner.core.candidate import Candidate
+from tuner.core.interfaces import Script
 from tuner.core.problem import Matmul, Problem
-from tuner.core.target import Script
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.gpu.ready_kernels")
+pytest.importorskip("tuner.mlir.gpu.lowering")
 
 POINTS = {
     "naive": GpuPoint(Matmul(40, 24, 64), Candidate.of("matmul_gpu_naive", {"block_m": 4, "block_n": 32})),
@@ -54,8 +54,8 @@ def payload(problem: Problem, surrounding: str) -> str:
 def texts_of(llvm: str) -> list[str]:
     """Returns the PTX of each binary of a program."""
     from tuner.mlir.bindings import gpu, ir
-    from tuner.mlir.interpreter import new_context, parse
-    from tuner.mlir.rewrite.walking import walk
+    from tuner.mlir.ir.reading import walk
+    from tuner.mlir.transform import new_context, parse
 
     with new_context(), ir.Location.unknown():
         binaries = walk(parse(llvm, "program"), "gpu.binary")

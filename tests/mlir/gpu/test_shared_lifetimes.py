@@ -6,7 +6,7 @@ from tests.mlir.kernels import BARRIER, SHARED, kernel, load, parsed, store
 
 pytestmark = pytest.mark.mlir
 
-shared_lifetimes = pytest.importorskip("tuner.mlir.gpu.shared_lifetimes")
+shared_lifetimes = pytest.importorskip("tuner.mlir.gpu.shared_memory")
 
 COPY = (
     "%copy = nvgpu.device_async_copy %g[%i], %a[%i], 1 : memref<256xf32> to " + SHARED,

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.mlir.gpu.shared_memory_packing import AllocationRequest, align, first_fit_offsets, total_bytes
+from tuner.mlir.gpu.shared_memory import AllocationRequest, align, first_fit_offsets, total_bytes
 
 REQUEST = st.builds(AllocationRequest, st.integers(0, 5000), st.sampled_from((1, 16, 128, 1024)))
 REQUESTS = st.lists(REQUEST, max_size=7).map(tuple)

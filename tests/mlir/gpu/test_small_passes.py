@@ -8,18 +8,22 @@ import pytest
 from tests.mlir.kernels import parsed
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
-from tuner.mlir.gpu.composed_ops import expand_composed_ops
-from tuner.mlir.gpu.custom_shared_views import custom_shared_views
-from tuner.mlir.gpu.device_atomics import relax_unused_atomics
-from tuner.mlir.gpu.dynamic_shared_globals import use_dynamic_shared_globals
-from tuner.mlir.gpu.external_shared_memory import make_shared_memory_external
-from tuner.mlir.gpu.merge_gpu_modules import merge_gpu_modules
-from tuner.mlir.gpu.narrow_shuffles import widen_narrow_shuffles
-from tuner.mlir.gpu.printed_integers import widen_printed_integers
-from tuner.mlir.gpu.sink_undefined import sink_undefined_values
-from tuner.mlir.gpu.tensor_map_parameters import note_tensor_maps, pass_tensor_maps_by_value
-from tuner.mlir.gpu.warp_ids import expand_warp_ids
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.gpu.kernel_passes import (
+    expand_composed_ops,
+    expand_warp_ids,
+    relax_unused_atomics,
+    sink_undefined_values,
+    widen_narrow_shuffles,
+    widen_printed_integers,
+)
+from tuner.mlir.gpu.modules import merge_gpu_modules
+from tuner.mlir.gpu.shared_memory import (
+    custom_shared_views,
+    make_shared_memory_external,
+    use_dynamic_shared_globals,
+)
+from tuner.mlir.gpu.tensor_maps import note_tensor_maps, pass_tensor_maps_by_value
+from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 

@@ -1,13 +1,13 @@
 import pytest
 
 from tests.mlir.kernels import parsed
-from tuner.core.device import TensorMapLayout
 from tuner.core.errors import CandidateError
-from tuner.mlir.rewrite.walking import walk
+from tuner.core.gpu import TensorMapLayout
+from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 
-tensor_maps = pytest.importorskip("tuner.mlir.gpu.tensor_map_layouts")
+tensor_maps = pytest.importorskip("tuner.mlir.gpu.tensor_maps")
 KIND = (
     "!nvgpu.tensormap.descriptor<tensor = memref<8x{n}x{e}, 3>, swizzle = {s}, l2promo = l2promo_256b, "
     "oob = {o}, interleave = none>"

@@ -62,7 +62,7 @@ def test_globals_of_shared_memory_are_aligned_for_boxes(swizzle: str, alignment:
 
 @pytest.mark.parametrize(("swizzle", "expected"), [("none", 128), ("swizzle_128b", 1024)])
 def test_allocations_and_dynamic_shared_memory_are_aligned_for_boxes(swizzle: str, expected: int) -> None:
-    from tuner.mlir.gpu.dynamic_shared_memory import use_dynamic_shared_memory
+    from tuner.mlir.gpu.shared_memory import use_dynamic_shared_memory
 
     with parsed(program(swizzle, body=ALLOCATION)) as module:
         (block,) = use_dynamic_shared_memory(module, 1 << 16)

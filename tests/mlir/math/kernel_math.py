@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.mlir.kernels import parsed
-from tuner.core.chips import chip_of
-from tuner.core.kernel_program import KernelBuffer, KernelProgram
-from tuner.simulator.ptx.launch import simulate
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import KernelBuffer, KernelProgram
+from tuner.simulator.launch import simulate
 
 gpu_lowering = pytest.importorskip("tuner.mlir.gpu.lowering")
 

@@ -21,7 +21,7 @@ from tests.mlir.math.kernel_math import (
     values_of,
 )
 from tuner.core.errors import CandidateError, Stage
-from tuner.targets.gpu.ptxas import find_ptxas
+from tuner.targets.gpu.compiler import find_ptxas
 
 pytestmark = pytest.mark.mlir
 

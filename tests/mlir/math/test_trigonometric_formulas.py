@@ -18,7 +18,7 @@ from tests.mlir.math.kernel_math import (
     worst_ulps,
 )
 
-TWO_OVER_PI = pytest.importorskip("tuner.mlir.math.trigonometric_formulas").TWO_OVER_PI
+TWO_OVER_PI = pytest.importorskip("tuner.mlir.math.float64").TWO_OVER_PI
 
 pytestmark = pytest.mark.mlir
 

@@ -4,10 +4,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tests.mlir.ops.conftest import Apply
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
-from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 SUMS = {"bf16": "f32", "i8": "i32"}
 MAPS = {"nt": ("(m, k)", "(n, k)"), "tn": ("(k, m)", "(k, n)")}
@@ -46,8 +46,8 @@ def run(
     apply: Apply, line: str, text: str, arrays: tuple[npt.NDArray[np.generic], ...], *, emulates: bool
 ) -> None:
     """Applies a line of script, compiles function f and calls it with arrays."""
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(apply(f"{line}\n    {TURN}", text), "payload")
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(apply(f"{line}\n    {TURN}", text), "payload")
         code = JittedModule(lowering.lower_to_llvm(module, emulates=emulates), ("f",))
     CompiledFunction(code.addresses["f"])(PackedArguments(*(array.ctypes.data for array in arrays)))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 
 Apply = Callable[[str, str], str]
@@ -25,9 +25,9 @@ def apply() -> Apply:
     """Returns ``apply(line, payload)``: the payload after a script that runs the line on handle %func."""
 
     def run(line: str, payload: str) -> str:
-        with interpreter.new_context(), ir.Location.unknown():
-            module = interpreter.parse(payload, "payload")
-            interpreter.apply_script(module, interpreter.parse(SCRIPT.format(line=line), "script"))
+        with transform.new_context(), ir.Location.unknown():
+            module = transform.parse(payload, "payload")
+            transform.apply_script(module, transform.parse(SCRIPT.format(line=line), "script"))
             assert module.operation.verify()
             return str(module)
 

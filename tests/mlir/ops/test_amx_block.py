@@ -10,10 +10,10 @@ import pytest
 from tests.mlir.ops.block_runs import SUMS, blocks_payload, payload, run
 from tests.mlir.ops.conftest import Apply
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import lower_to_llvm
-from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.runtime.cpu.host import describe_machine
 
 pytestmark = pytest.mark.mlir
 
@@ -108,8 +108,8 @@ def test_rests_of_every_size_share_one_transpose(layout: str, transposes: int, a
 
 
 def test_llvm_leaves_the_loops_of_rests_as_loops(apply: Apply) -> None:
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(apply(line(), payload(45, 32, 64, "bf16")), "payload")
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(apply(line(), payload(45, 32, 64, "bf16")), "payload")
         code = lower_to_llvm(module)
     assert "#llvm.loop_unroll<disable = true>" in code
     assert "loop_annotation = #" in code

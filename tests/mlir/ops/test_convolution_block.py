@@ -8,10 +8,10 @@ import pytest
 
 from tests.mlir.ops.conftest import Apply
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
-from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 pytestmark = pytest.mark.mlir
 
@@ -95,10 +95,8 @@ module {{
 
 def run(apply: Apply, script: str, text: str, columns: int) -> tuple[Array, Array]:
     """Returns what the code computes of random operands, and numpy's result."""
-    with interpreter.new_context(), ir.Location.unknown():
-        code = lowering.lower_to_llvm(
-            interpreter.parse(apply(f"{script}\n    {TRANSPOSES}", text), "payload")
-        )
+    with transform.new_context(), ir.Location.unknown():
+        code = lowering.lower_to_llvm(transform.parse(apply(f"{script}\n    {TRANSPOSES}", text), "payload"))
     rng = np.random.default_rng(0)
     x, w = rng.standard_normal((1, 3, 6, 6)), rng.standard_normal((3, 3, 3, 32))
     x, w = x.astype(np.float32), w.astype(np.float32)

@@ -3,12 +3,11 @@
 import pytest
 
 from tests.mlir.scripts import PAYLOAD
-from tuner.core.errors import CandidateError, Stage
+from tuner.core.errors import CandidateError, Stage, named_places
+from tuner.core.interfaces import Script
 from tuner.core.problem import Matmul
-from tuner.core.target import Script
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.op_place import named_places
 from tuner.targets.cpu.compiler import CpuCompiler
 
 pytestmark = pytest.mark.mlir
@@ -41,11 +40,11 @@ def script(*ops: str) -> str:
 
 
 def apply(text: str) -> str:
-    with interpreter.new_context(), ir.Location.unknown():
-        payload, bound = interpreter.parse(PAYLOAD, "payload"), interpreter.parse(text, "script")
+    with transform.new_context(), ir.Location.unknown():
+        payload, bound = transform.parse(PAYLOAD, "payload"), transform.parse(text, "script")
         before = str(bound)
         try:
-            interpreter.apply_script(payload, bound)
+            transform.apply_script(payload, bound)
         finally:
             assert str(bound) == before
         return str(payload)

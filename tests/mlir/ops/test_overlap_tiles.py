@@ -7,10 +7,10 @@ import pytest
 
 from tests.mlir.ops.conftest import Apply
 from tests.texts import text_beside
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
-from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 pytestmark = pytest.mark.mlir
 
@@ -68,8 +68,8 @@ def test_the_last_tile_begins_earlier(apply: Apply, golden: Callable[[str, str],
 @pytest.mark.parametrize("size", [1, 5, 11, 14, 54, 55])
 def test_what_the_tiles_compute_stays(size: int, apply: Apply) -> None:
     text = apply(f"{tiled(size)}\n    {OVERLAP}\n    {CANONICALIZE}\n    {TO_BUFFERS}", payload(55))
-    with interpreter.new_context(), ir.Location.unknown():
-        code = lowering.lower_to_llvm(interpreter.parse(text, "payload"))
+    with transform.new_context(), ir.Location.unknown():
+        code = lowering.lower_to_llvm(transform.parse(text, "payload"))
     x, y = np.arange(55, dtype=np.float32), np.zeros(55, np.float32)
     jitted = JittedModule(code, ("f",))
     CompiledFunction(jitted.addresses["f"])(PackedArguments(x.ctypes.data, y.ctypes.data))

@@ -10,7 +10,7 @@ import pytest
 from tests.mlir.ops.block_runs import blocks_payload, payload, run
 from tests.mlir.ops.conftest import Apply
 from tuner.core.errors import CandidateError, Stage
-from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.runtime.cpu.host import describe_machine
 
 pytestmark = pytest.mark.mlir
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.mlir.ops.conftest import Apply
 from tuner.core.errors import CandidateError
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir, passmanager
 
 pytestmark = pytest.mark.mlir
@@ -49,8 +49,8 @@ def places(text: str, columns: int, rows: int) -> list[tuple[int, int]]:
         for dimension, number in (("x", x), ("y", y)):
             one = re.sub(rf"gpu\.block_id +{dimension}", f"arith.constant {number} : index", one)
         fixed.append(one)
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(f"{head}module {{\n{''.join(fixed)}}}", "payload")
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(f"{head}module {{\n{''.join(fixed)}}}", "payload")
         passes = passmanager.PassManager.parse("builtin.module(canonicalize,lower-affine,canonicalize)")
         passes.run(module.operation)
         stored = [int(number) for number in re.findall(r"memref\.store %c(\d+)", str(module))]

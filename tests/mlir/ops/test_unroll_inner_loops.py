@@ -8,10 +8,10 @@ import pytest
 from tests.mlir.ops.conftest import Apply
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
-from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 pytestmark = pytest.mark.mlir
 
@@ -31,8 +31,8 @@ def test_loops_without_shared_memory_are_unrolled(apply: Apply, golden: Callable
 def test_the_copies_compute_what_the_loops_did(apply: Apply) -> None:
     text = apply(LINE, NEST)
     assert "scf.for" not in text
-    with interpreter.new_context(), ir.Location.unknown():
-        code = JittedModule(lowering.lower_to_llvm(interpreter.parse(text, "payload")), ("f",))
+    with transform.new_context(), ir.Location.unknown():
+        code = JittedModule(lowering.lower_to_llvm(transform.parse(text, "payload")), ("f",))
     a = np.random.default_rng(0).standard_normal((6, 5))
     c = np.full_like(a, np.nan)
     expected = c.copy()

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pytest
 
 from tests.mlir.convolution_texts import Convolution
-from tuner.mlir.reference.group_reference import evaluate
-from tuner.mlir.rewrite.convolution_forms import LAYOUTS
+from tuner.mlir.ir.linalg import LAYOUTS
+from tuner.mlir.reference.fusion_reference import evaluate
 
 pytestmark = pytest.mark.mlir
 

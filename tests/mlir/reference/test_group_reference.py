@@ -5,7 +5,7 @@ import pytest
 
 from tests import group_texts as texts
 from tuner.core.errors import UsageError
-from tuner.mlir.reference.group_reference import draw_inputs, evaluate, input_shapes, worst_error
+from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, input_shapes, worst_error
 
 pytestmark = pytest.mark.mlir
 RNG = np.random.default_rng(0)

@@ -6,9 +6,14 @@ import pytest
 from tests import byte_group_texts as byte_texts
 from tests import group_texts as texts
 from tuner.core.errors import UsageError
-from tuner.mlir.reference.group_reference import draw_inputs, evaluate, worst_error
-from tuner.mlir.reference.integer_ops import COMPARISONS, compared_integers, converted_integer, integer_op
-from tuner.mlir.reference.running_error import Bounded
+from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, worst_error
+from tuner.mlir.reference.scalar_ops import (
+    INTEGER_COMPARISONS,
+    Bounded,
+    compared_integers,
+    converted_integer,
+    integer_op,
+)
 
 pytestmark = pytest.mark.mlir
 RNG = np.random.default_rng(0)
@@ -45,7 +50,7 @@ def test_shifts_keep_the_sign() -> None:
     np.testing.assert_array_equal(found.value, BYTES >> 3)
 
 
-@pytest.mark.parametrize("predicate", range(len(COMPARISONS)))
+@pytest.mark.parametrize("predicate", range(len(INTEGER_COMPARISONS)))
 def test_comparisons_are_those_of_signed_and_unsigned_bytes(predicate: int) -> None:
     names = ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"]
     kind = np.uint8 if names[predicate][0] == "u" else np.int8

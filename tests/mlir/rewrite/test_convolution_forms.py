@@ -2,10 +2,10 @@
 
 import pytest
 
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.rewrite.convolution_forms import ConvolutionForm, convolution_form
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.ir.linalg import ConvolutionForm, convolution_form
+from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 
@@ -17,8 +17,8 @@ TEXT = """func.func @f(%x: tensor<1x3x9xf32>, %w: tensor<8x3x2xf32>, %y: tensor<
 
 
 def test_a_form_has_the_dimensions_and_steps_of_its_op() -> None:
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(TEXT, "payload")
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(TEXT, "payload")
         (op,) = walk(module, "linalg.conv_1d_ncw_fcw")
         assert convolution_form(op) == ConvolutionForm("ncW", "fcw", "nfW", (2,), (4,))
 

@@ -5,7 +5,7 @@ from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 
-interpreter = pytest.importorskip("tuner.mlir.interpreter")
+interpreter = pytest.importorskip("tuner.mlir.transform")
 ir = pytest.importorskip("tuner.mlir.bindings").ir
 
 

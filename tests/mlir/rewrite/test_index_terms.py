@@ -2,10 +2,9 @@
 
 import pytest
 
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.rewrite.index_terms import split_constant, without_constant
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.ir.reading import split_constant, walk, without_constant
 
 pytestmark = pytest.mark.mlir
 
@@ -16,8 +15,8 @@ def splits(*expressions: str) -> list[tuple[str, int]]:
         f"%{number} = affine.apply affine_map<()[s0, s1] -> ({text})>()[%i, %j]"
         for number, text in enumerate(expressions)
     )
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(f"func.func @f(%i: index, %j: index) {{\n{ops}\nreturn\n}}", "payload")
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(f"func.func @f(%i: index, %j: index) {{\n{ops}\nreturn\n}}", "payload")
         found = [split_constant(op.results[0]) for op in walk(module, "affine.apply")]
         return [(base[0], constant) for base, constant in found if isinstance(base, tuple)]
 
@@ -34,9 +33,9 @@ def test_what_varies_differently_has_another_base() -> None:
 
 
 def test_arguments_and_constants_split_as_well() -> None:
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         lines = ("%c = arith.constant 7 : index", "%s = arith.addi %i, %c : index", "return")
-        module = interpreter.parse("func.func @f(%i: index) {\n" + "\n".join(lines) + "\n}", "payload")
+        module = transform.parse("func.func @f(%i: index) {\n" + "\n".join(lines) + "\n}", "payload")
         argument = module.body.operations[0].regions[0].blocks[0].arguments[0]
         assert split_constant(argument) == (argument, 0)
         assert split_constant(walk(module, "arith.constant")[0].results[0]) == (None, 7)
@@ -74,9 +73,9 @@ def test_arguments_and_constants_split_as_well() -> None:
 )
 def test_constants_are_added_last(lines: list[str], constant: int, base: str) -> None:
     body = "\n".join(("%c7 = arith.constant 7 : index", *lines, '"test.use"(%x) : (index) -> ()', "return"))
-    with interpreter.new_context() as context, ir.Location.unknown():
+    with transform.new_context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = True
-        module = interpreter.parse(f"func.func @f(%i: index) {{\n{body}\n}}", "payload")
+        module = transform.parse(f"func.func @f(%i: index) {{\n{body}\n}}", "payload")
         use = walk(module, "test.use")[0]
         with ir.InsertionPoint(use):
             found, number = without_constant(use.operands[0])

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from tests.mlir.documented_ir import missing
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.rewrite import late_rounding
-from tuner.mlir.rewrite.late_rounding import round_late
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.ir.linalg import round_late
+from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 
@@ -32,8 +31,8 @@ def payload(body: str = BODY) -> str:
 
 def rewritten(body: str) -> str:
     """Returns a function after the rewriting, without what nobody uses."""
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(payload(body), "payload")
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(payload(body), "payload")
         (function,) = walk(module, "func.func")
         round_late(function)
         assert module.operation.verify()
@@ -43,7 +42,7 @@ def rewritten(body: str) -> str:
 def test_a_limit_is_applied_before_the_number_is_rounded() -> None:
     text = rewritten(BODY)
     assert ": f32 to bf16\n    return" in text
-    assert missing(late_rounding.__doc__ or "", payload(), text) == []
+    assert missing(round_late.__doc__ or "", payload(), text) == []
 
 
 def test_each_limit_of_a_chain_is_applied_before() -> None:

@@ -8,7 +8,7 @@ from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
 
-memory_spaces = pytest.importorskip("tuner.mlir.rewrite.memory_spaces")
+memory_spaces = pytest.importorskip("tuner.mlir.ir.memrefs")
 
 WORKGROUP, PRIVATE = "#gpu.address_space<workgroup>", "#gpu.address_space<private>"
 MODULE = text_beside(__file__, "MODULE")

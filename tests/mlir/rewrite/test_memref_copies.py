@@ -4,7 +4,7 @@ from tests.mlir.kernels import parsed
 
 pytestmark = pytest.mark.mlir
 
-memref_copies = pytest.importorskip("tuner.mlir.rewrite.memref_copies")
+memref_copies = pytest.importorskip("tuner.mlir.ir.memrefs")
 
 PLAIN, VIEW = "memref<?x4xf32>", "memref<?x4xf32, strided<[8, 1], offset: 4>>"
 

@@ -9,7 +9,7 @@ TEXT = text_beside(__file__, "TEXT")
 
 def test_a_copy_is_equal_and_changes_alone() -> None:
     from tuner.mlir.bindings import ir
-    from tuner.mlir.rewrite.module_copy import copy_of
+    from tuner.mlir.ir.reading import copy_of
 
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(TEXT)

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.rewrite.named_effects import require_no_effects
+from tuner.mlir.transform import require_no_effects
 
 pytestmark = pytest.mark.mlir
 
@@ -21,12 +21,12 @@ SCRIPT = """module attributes {{transform.with_named_sequence}} {{
 
 @pytest.fixture(autouse=True)
 def context() -> Iterator[None]:
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         yield
 
 
 def script_of(words: str) -> ir.Module:
-    return interpreter.parse(SCRIPT.format(words=words), "script")
+    return transform.parse(SCRIPT.format(words=words), "script")
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_other_passes_are_not(words: str) -> None:
 def test_a_file_is_written_only_where_effects_are_allowed(tmp_path: Path) -> None:
     file = tmp_path / "written.mlir"
     script = script_of(f'"snapshot-op-locations" with options = {{filename = "{file}"}}')
-    payload = interpreter.parse(PAYLOAD, "payload")
+    payload = transform.parse(PAYLOAD, "payload")
     with pytest.raises(CandidateError, match="found pass snapshot-op-locations"):
-        interpreter.apply_script(payload, script)
+        transform.apply_script(payload, script)
     assert not file.exists()
-    interpreter.apply_script(payload, script, allows_effects=True)
+    transform.apply_script(payload, script, allows_effects=True)
     assert file.exists()

@@ -5,7 +5,7 @@ from tests.texts import text_beside
 
 pytestmark = pytest.mark.mlir
 
-older_spellings = pytest.importorskip("tuner.mlir.rewrite.older_spellings")
+older_spellings = pytest.importorskip("tuner.mlir.transform")
 
 OLD = text_beside(__file__, "OLD")
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir, passmanager
-from tuner.mlir.rewrite.building import create, index
-from tuner.mlir.rewrite.padded_views import bounds_of, elements_inside, is_inside
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.ir.building import create, index
+from tuner.mlir.ir.memrefs import bounds_of, elements_inside, is_inside
+from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 FUNCTION = """func.func @f(%a: memref<16x16xf32> {{tuner.bounds = array<i64: {0}>}}, %n: memref<1xindex>) {{
@@ -16,8 +16,8 @@ FUNCTION = """func.func @f(%a: memref<16x16xf32> {{tuner.bounds = array<i64: {0}
 
 def counts(true: tuple[int, int], places: list[tuple[int, int]], width: int) -> list[int]:
     """Returns how many of ``width`` elements at each (row, column) the built ops say are there."""
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(FUNCTION.format(f"{true[0]}, {true[1]}"), "payload")
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(FUNCTION.format(f"{true[0]}, {true[1]}"), "payload")
         block = module.body.operations[0].regions[0].blocks[0]
         view, result = block.arguments
         with ir.InsertionPoint(block.operations[0]):
@@ -41,8 +41,8 @@ def test_elements_inside_counts_what_is_there(true: tuple[int, int], width: int)
     ("true", "bounds"), [("16, 16", {}), ("13, 16", {0: 13}), ("13, 10", {0: 13, 1: 10})]
 )
 def test_bounds_are_where_the_type_is_larger(true: str, bounds: dict[int, int]) -> None:
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(FUNCTION.format(true), "payload")
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(FUNCTION.format(true), "payload")
         view, result = module.body.operations[0].regions[0].blocks[0].arguments
         assert bounds_of(view) == bounds
         assert bounds_of(result) == {}

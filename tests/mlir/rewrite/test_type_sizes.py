@@ -7,7 +7,7 @@ from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 
-type_sizes = pytest.importorskip("tuner.mlir.rewrite.type_sizes")
+type_sizes = pytest.importorskip("tuner.mlir.ir.memrefs")
 ir = pytest.importorskip("tuner.mlir.bindings").ir
 
 

@@ -7,15 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.db.values import COMPILER, MACHINE, SETTINGS, sha256, time_again
-from tuner.core.candidate import Candidate
-from tuner.core.chosen_strategy import ChosenStrategy
+from tuner.core.candidate import Candidate, ChosenStrategy
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Roofline
-from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.runs import SEED, SPACE_FILE, Baseline, FirstPoint
 from tuner.db.database import Database
 from tuner.db.store import Store
-from tuner.db.trial_writes import add_outcome, add_proposal, add_script
+from tuner.db.writes import add_outcome, add_proposal, add_script
 
 STRATEGIES = ("matmul_cpu_packed", "matmul_cpu_direct")
 KNOBS = {

@@ -3,8 +3,8 @@
 import html.parser
 from dataclasses import dataclass, field
 
-from tuner.output.report.content import Report
-from tuner.output.report.page import page_html
+from tuner.results.report.content import Report
+from tuner.results.report.page import page_html
 
 VOID = {"meta", "br"}
 NEVER_SEEN = {"style", "script"}

@@ -3,13 +3,12 @@ from dataclasses import replace
 from tests.output.report.parsed import Parsed, page
 from tests.output.report.values import best_of, report, reported
 from tests.trials import measurement, run, top_trial, trial
-from tuner.analysis.comparison import Comparable
+from tuner.analysis.ratios import Comparable
+from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage
-from tuner.core.pass_seconds import PassSeconds
-from tuner.core.record import Verdict
-from tuner.core.target_name import TargetName
-from tuner.output.report.card import card_of, pass_rows
-from tuner.output.report.content import BestKnown
+from tuner.core.records import PassSeconds, Verdict
+from tuner.results.report.content import BestKnown
+from tuner.results.report.run_section import card_of, pass_rows
 
 TIMED = top_trial(4, measurement(1e-3, 0.1))
 

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from tests.trials import measurement, run, trial
 from tuner.core.errors import Failure, Stage
-from tuner.core.record import Measurement
+from tuner.core.records import Measurement
 from tuner.core.runs import SEED, WARM_START, FirstPoint, Run, StoredTrial
-from tuner.output.report import convergence
-from tuner.output.report.convergence import FINALS, Band, Convergence, Phase, convergence_of, phases_of
-from tuner.output.report.drawing import HEIGHT, TICKS, WIDTH
+from tuner.results.report import run_plots
+from tuner.results.report.content import HEIGHT, TICKS, WIDTH
+from tuner.results.report.run_plots import FINALS, Band, Convergence, Phase, convergence_of, phases_of
 
 WRONG = Failure(Stage.VERIFY, "wrong")
 TRIALS = tuple(trial(n, measurement(1e-3)) for n in range(6))
@@ -82,7 +82,7 @@ def test_everything_is_drawn_inside(times_s: list[float | None], baseline_s: flo
 
 
 def test_a_long_run_is_thinned_out_but_not_its_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convergence, "DOTS", 10)
+    monkeypatch.setattr(run_plots, "DOTS", 10)
     found = drawn(*at(*(1e-3 - 1e-6 * (n // 7) for n in range(300)), *([None] * 300)))
     assert len(found.dots) < 60
     assert found.failures.count("M") <= 10

@@ -8,20 +8,17 @@ import pytest
 from tests.output.report.parsed import parsed
 from tests.run_history.test_group_matrix import parts
 from tests.tuning.many_shapes.test_group_run import PROBLEMS, limits, members
-from tuner.analysis.many_shapes.held_out_choices import held_out_choices
-from tuner.analysis.many_shapes.time_matrix import TimeMatrix
+from tuner.analysis.dispatch import held_out_choices
+from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
 from tuner.core.reliability import RELIABLE, unknown, unreliable
 from tuner.db.store import Store
-from tuner.output.report.group_section import group_section_of
-from tuner.output.report.page import page_html
-from tuner.output.report.portfolio_curve import portfolio_curve_of
-from tuner.output.report.time_map import time_map_of
-from tuner.output.report_pages import gathered, reported_group
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.many_shapes.group_run import begin_group
+from tuner.results.report.campaign_section import group_section_of, portfolio_curve_of, time_map_of
+from tuner.results.report.page import gathered, page_html, reported_group
+from tuner.tuning.campaign import begin_group
+from tuner.tuning.events import Interruption
 
 COLUMNS = tuple(Candidate.of("fake", {"x": x}) for x in range(3))
 NEVER = (True, True, True)

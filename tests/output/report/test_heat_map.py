@@ -5,7 +5,7 @@ from tests.tuning.fakes import settings
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.runs import StoredTrial
-from tuner.output.report.heat_map import (
+from tuner.results.report.knob_plots import (
     VALUES_SHOWN,
     HeatMap,
     PairOutcome,

@@ -10,10 +10,10 @@ from tests.tuning.fakes import MACHINE
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Roofline
-from tuner.core.record import Record, Verdict
+from tuner.core.records import Record, Verdict
 from tuner.core.runs import Baseline
-from tuner.output.report import content
-from tuner.output.report.page import page_html
+from tuner.results.report import content
+from tuner.results.report.page import page_html
 
 EVIL = "<script>alert('x')</script>&\"'{{ 7 * 7 }}\x1b[31m"
 HARMLESS = EVIL.replace("\x1b", "\\u001b")

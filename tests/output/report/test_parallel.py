@@ -8,9 +8,8 @@ from tests.trials import measurement, trial
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import Failure, Stage
 from tuner.core.runs import StoredTrial
-from tuner.output.report.content import shown_trials
-from tuner.output.report.drawing import HEIGHT
-from tuner.output.report.parallel import (
+from tuner.results.report.content import HEIGHT, shown_trials
+from tuner.results.report.knob_plots import (
     FAILED,
     LABELS,
     NAME_LIMIT,

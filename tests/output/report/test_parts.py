@@ -6,21 +6,27 @@ import pytest
 
 from tests.output.report.values import many, reported
 from tests.trials import measurement, run, top_trial, trial
-from tuner.analysis.ablation import Ablation, ablate
+from tuner.analysis.importance import Ablation, ablate
+from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Roofline
-from tuner.core.record import Verdict
+from tuner.core.records import Verdict
 from tuner.core.runs import StoredTrial
-from tuner.core.target_name import TargetName
-from tuner.output.report import bars, content
-from tuner.output.report.badge import badge_of
-from tuner.output.report.bars import WHISKER, Bar
-from tuner.output.report.content import shown_trials, varying_knobs
-from tuner.output.report.drawing import HEIGHT, TICKS, WIDTH, powers_of_ten, round_numbers
-from tuner.output.report.failures import LINKS_SHOWN, failure_kinds, stage_bars
-from tuner.output.report.importance import importance_bars, knob_rows, strategy_rows
-from tuner.output.report.roofline import roofline_of
-from tuner.output.report.trials import ListedTrial, trial_rows
+from tuner.results.report import content
+from tuner.results.report.content import (
+    HEIGHT,
+    TICKS,
+    WHISKER,
+    WIDTH,
+    Bar,
+    badge_of,
+    powers_of_ten,
+    round_numbers,
+    shown_trials,
+    varying_knobs,
+)
+from tuner.results.report.run_plots import importance_bars, knob_rows, roofline_of, strategy_rows
+from tuner.results.report.run_section import LINKS_SHOWN, ListedTrial, failure_kinds, stage_bars, trial_rows
 
 
 def test_a_quiet_session_reports_its_noise() -> None:
@@ -52,7 +58,7 @@ def test_a_replay_reports_that_nothing_ran() -> None:
 
 
 def test_a_bar_is_as_long_as_its_share() -> None:
-    assert Bar("tile_m", 0.25, "25 %").length == 0.25 * bars.WIDTH
+    assert Bar("tile_m", 0.25, "25 %").length == 0.25 * content.BARS_WIDTH
     assert Bar("tile_m", 1.0, "100 %").whisker is None
 
 
@@ -61,7 +67,7 @@ def test_a_bar_is_as_long_as_its_share() -> None:
     [
         ((0.4, 0.6), 400, 200),
         ((0.5, 0.5), 500 - WHISKER / 2, WHISKER),
-        ((1.0, 1.0), bars.WIDTH - WHISKER, WHISKER),
+        ((1.0, 1.0), content.BARS_WIDTH - WHISKER, WHISKER),
     ],
 )
 def test_an_interval_is_seen_however_narrow(interval: tuple[float, float], x: float, width: float) -> None:

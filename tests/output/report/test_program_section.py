@@ -8,14 +8,12 @@ import pytest
 from tests.db.test_groups import GROUP, MEMBERS, RESULT
 from tests.db.values import COMPILER, MACHINE
 from tests.output.report.parsed import parsed
-from tuner.core.explained_group import ExplainedGroup
-from tuner.core.program_result import ProgramResult
+from tuner.core.programs import ExplainedGroup, ProgramResult
 from tuner.core.reliability import RELIABLE
-from tuner.core.run_groups import RunGroup
+from tuner.core.requests import RunGroup
 from tuner.db.store import Store
-from tuner.output.report.page import page_html
-from tuner.output.report.program_section import program_section_of
-from tuner.output.report_pages import gathered
+from tuner.results.report.campaign_section import program_section_of
+from tuner.results.report.page import gathered, page_html
 
 LOOPS = replace(
     RESULT.groups[0].group, kind="loops", strategy="", knobs=(), origin="loops", reason="<pooling>"

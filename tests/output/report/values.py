@@ -6,9 +6,9 @@ from dataclasses import replace
 from tests.trials import measurement, run, trial
 from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.candidate import Candidate, Value
-from tuner.core.record import Verdict
+from tuner.core.records import Verdict
 from tuner.core.runs import Counts, Run, StoredTrial
-from tuner.output.report.content import BestKnown, Report, ReportedRun
+from tuner.results.report.content import BestKnown, Report, ReportedRun
 
 MOMENT = datetime.datetime(2026, 2, 1, tzinfo=datetime.UTC)
 

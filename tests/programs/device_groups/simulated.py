@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.program_compiler import compiler_of
-from tuner.core.target_name import TargetName
+from tuner.core.candidate import TargetName
+from tuner.core.programs import DeviceWork
 from tuner.programs.compiler import CompiledProgram
 from tuner.programs.run.device_function import DeviceFunction
-from tuner.programs.run.device_work import DeviceWork
 from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
 

@@ -141,7 +141,7 @@ def test_other_forms_give_the_same(form: str) -> None:
 
     from benchmarks.program_compiler import compiler_of
     from tests.programs.device_groups.simulated import SIMULATOR
-    from tuner.programs.lower.device_options import DeviceOptions
+    from tuner.programs.request import DeviceOptions
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.simulator.device.simulated_device import SimulatedDevice
 

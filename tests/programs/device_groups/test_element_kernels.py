@@ -7,13 +7,12 @@ from tests.programs.device_groups.group_texts import ROWS_OF_A_TABLE
 from tests.programs.device_groups.simulated import compiled, require_close, simulated
 from tests.programs.op_groups.payload_text import PayloadText
 from tests.texts import text_beside
-from tuner.core.device import DeviceError
 from tuner.core.errors import CandidateError
-from tuner.core.grouped_program import LOOPS, OpGroup
+from tuner.core.fusions import LOOPS, OpGroup
+from tuner.core.gpu import DeviceError
 from tuner.mlir.bindings import ir
-from tuner.mlir.interpreter import new_context
-from tuner.programs.device_groups.element_kernels import launch_elements
-from tuner.programs.device_groups.group_function import group_function
+from tuner.mlir.transform import new_context
+from tuner.programs.gpu_fusions.element_kernels import group_function, launch_elements
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
 

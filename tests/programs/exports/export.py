@@ -69,6 +69,6 @@ def build(wanted: Export) -> Built:
 
 def exported_text(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> str:
     """Returns a module as MLIR text, linalg on tensors, with all its weights; its function is ``main``."""
-    from tuner.programs.torch_models.exported_module import export_module
+    from tuner.torch.export import export_module
 
     return export_module(module, inputs).text

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
-from tuner.core.target_name import TargetName
+from tuner.core.candidate import TargetName
 
 pytestmark = pytest.mark.mlir
 

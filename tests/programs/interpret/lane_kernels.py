@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tuner.runtime.arrays.memref import MemRef
+from tuner.runtime.arrays import MemRef
 
 NAMES = {
     np.dtype(np.float16): "f16",
@@ -33,7 +33,7 @@ def memref_type(array: Any) -> str:
 @cache
 def kernel_of(text: str) -> Any:
     """Returns the decoded kernel ``k`` of a module."""
-    from tuner.programs.interpret.kernels import read_kernels
+    from tuner.programs.interpreter.kernels import read_kernels
 
     return read_kernels(text)["k"]
 
@@ -54,7 +54,7 @@ def launch(
     shared_bytes: int | None = None,
 ) -> str:
     """Runs a kernel on arrays, which it changes in place; returns what it prints."""
-    from tuner.programs.interpret.kernels import LaneLaunch
+    from tuner.programs.interpreter.kernels import LaneLaunch
 
     kernel = kernel_of(module_text(body, tuple(map(memref_type, arrays)), own, surrounding))
     options = [np.array(MemRef.of(each.ctypes.data, each.shape).words, np.int64) for each in arrays]

@@ -10,7 +10,7 @@ from tests.programs.interpret.lane_kernels import kernel_of, module_text
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.interpret.parameters")
+pytest.importorskip("tuner.programs.interpreter.kernels")
 
 SCALE = """%t = gpu.thread_id x %x = memref.load %0[%t] : memref<{}xf32{}>
   %y = arith.mulf %x, %1 : f32 memref.store %y, %0[%t] : memref<{}xf32{}>"""
@@ -26,7 +26,7 @@ def options(*numbers: int) -> list[bytes]:
 
 
 def launched(one: Any, contents: list[bytes]) -> None:
-    from tuner.programs.interpret.kernels import LaneLaunch
+    from tuner.programs.interpreter.kernels import LaneLaunch
 
     one.launch_bytes(LaneLaunch((1, 1, 1), (4, 1, 1)), contents)
 

@@ -4,21 +4,21 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
-from tuner.core.target import Script
 
 ADD = "%s = arith.addf %x, %y : f32 linalg.yield %s : f32"
 
 
 def host_function(text: str, rewrite: Callable[[Any], None] | None = None, scripts: Any = None) -> Any:
     """Returns a program as a function of numpy arrays; ``rewrite`` changes the bufferized payload before."""
-    from tuner.mlir import interpreter
+    from tuner.mlir import transform
     from tuner.mlir.bindings import ir
-    from tuner.programs.lower.host_lowering import lower_host_program
-    from tuner.programs.lower.read_program import read_program
+    from tuner.programs.lowering.host import lower_host_program
+    from tuner.programs.lowering.read_program import read_program
     from tuner.programs.run.host_function import HostFunction
 
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         payload = read_program(text)
         if rewrite is not None:
             rewrite(payload)
@@ -32,11 +32,11 @@ def first_script(problem: Problem, strategy: str = "matmul_gpu_naive") -> Script
 
 def module_text(text: str, rewrite: Callable[[Any], None]) -> str:
     """Returns the payload as it is printed after a change."""
-    from tuner.mlir import interpreter
+    from tuner.mlir import transform
     from tuner.mlir.bindings import ir
-    from tuner.programs.lower.read_program import read_program
+    from tuner.programs.lowering.read_program import read_program
 
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         payload = read_program(text)
         rewrite(payload)
         assert payload.module.operation.verify()

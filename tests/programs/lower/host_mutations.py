@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 
 from tests.mlir.kernels import parsed
-from tuner.core.chips import chip_of
-from tuner.core.device import DeviceError
-from tuner.core.device_program import DeviceProgram
-from tuner.programs.lower.device_options import DeviceOptions, Form
-from tuner.simulator.device.defects import HostDefect
-from tuner.simulator.device.lazy_streams import Order
+from tuner.core.gpu import DeviceError, chip_of
+from tuner.core.gpu_code import DeviceProgram
+from tuner.programs.request import DeviceOptions, Form
+from tuner.simulator.device.happens_before import HostDefect
 from tuner.simulator.device.simulated_device import SimulatedDevice
+from tuner.simulator.device.streams import Order
 
 # Kinds of findings beside those of ``HostDefect``.
 FAULT = "fault"  # the device refused a call, or a kernel or the host reached for what it cannot
@@ -44,7 +43,7 @@ class Outcome:
 
 
 def lowered(text: str, form: Form = "streams") -> DeviceProgram:
-    from tuner.programs.lower.device_lowering import lower_device_program
+    from tuner.programs.lowering.device import lower_device_program
 
     with parsed(text) as module:
         return lower_device_program(module, "main", chip_of("sm_90"), DeviceOptions(form=form))

@@ -16,8 +16,8 @@ EXP = f"""func.func @exp(%x: {T}) -> {T} {{
 def read(text: str, entry: str | None = None) -> str:
     """Returns the module as text."""
     from tuner.mlir.bindings import ir
-    from tuner.mlir.interpreter import new_context
-    from tuner.programs.lower.read_program import read_program
+    from tuner.mlir.transform import new_context
+    from tuner.programs.lowering.read_program import read_program
 
     with new_context(), ir.Location.unknown():
         return str(read_program(text, entry).module)
@@ -26,8 +26,8 @@ def read(text: str, entry: str | None = None) -> str:
 def entry_read(text: str, entry: str | None = None) -> str:
     """Returns the name of the function that is run."""
     from tuner.mlir.bindings import ir
-    from tuner.mlir.interpreter import new_context
-    from tuner.programs.lower.read_program import read_program
+    from tuner.mlir.transform import new_context
+    from tuner.programs.lowering.read_program import read_program
 
     with new_context(), ir.Location.unknown():
         return read_program(text, entry).entry

@@ -25,15 +25,15 @@ from tests.programs.lower.device_programs import (
     store,
 )
 from tests.programs.lower.host_mutations import NUMBERS, Finding, Outcome, lowered, run, with_line
-from tuner.core.device_program import DeviceProgram
-from tuner.programs.lower.device_options import Form
-from tuner.simulator.device.defects import HostDefect
-from tuner.simulator.device.lazy_streams import Order
+from tuner.core.gpu_code import DeviceProgram
+from tuner.programs.request import Form
+from tuner.simulator.device.happens_before import HostDefect
+from tuner.simulator.device.streams import Order
 
 pytestmark = pytest.mark.mlir
 
-buffer_regions = pytest.importorskip("tuner.mlir.effects.buffer_regions")
-pytest.importorskip("tuner.programs.lower.device_lowering")
+buffer_regions = pytest.importorskip("tuner.mlir.effects.accesses")
+pytest.importorskip("tuner.programs.lowering.device")
 
 UNORDERED = {HostDefect.RACE, HostDefect.MISSING_FORK, HostDefect.MISSING_JOIN, HostDefect.UNFINISHED}
 # Call -> what shows that it is left out, one of these at least.

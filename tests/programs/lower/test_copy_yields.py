@@ -10,7 +10,7 @@ from tests.programs.lower.compiled import host_function, module_text
 
 pytestmark = pytest.mark.mlir
 
-copy_yields = pytest.importorskip("tuner.programs.lower.copy_yields")
+copy_yields = pytest.importorskip("tuner.programs.lowering.bufferize")
 
 T, D = "tensor<3x4xf32>", "tensor<?x4xf32>"
 

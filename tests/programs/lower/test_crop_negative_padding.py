@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
-from tuner.core.target_name import TargetName
+from tuner.core.candidate import TargetName
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.crop_negative_padding")
+pytest.importorskip("tuner.programs.lowering.bufferize")
 
 X = np.arange(40, dtype=np.float32).reshape(5, 8)
 

@@ -8,21 +8,20 @@ from tests.mlir.kernels import parsed
 from tests.programs.lower.device_programs import TWO_CHAINS, host_function, launch, store
 from tests.programs.lower.streams.test_gpux import CALLERS_STREAM, OWN_STREAM
 from tests.texts import text_beside
-from tuner.core.chips import chip_of
-from tuner.core.device import KernelLaunch
-from tuner.core.device_program import BufferType, DeviceProgram, ScalarType
 from tuner.core.errors import CandidateError
-from tuner.programs.lower.device_options import FORMS, DeviceOptions
-from tuner.programs.run.host_heap import HostHeap
+from tuner.core.gpu import KernelLaunch, chip_of
+from tuner.core.gpu_code import BufferType, DeviceProgram, ScalarType
+from tuner.programs.request import FORMS, DeviceOptions
+from tuner.programs.run.runner_functions import HostHeap
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
 
 bindings = pytest.importorskip("tuner.mlir.bindings")
-device_lowering = pytest.importorskip("tuner.programs.lower.device_lowering")
-gpux = pytest.importorskip("tuner.programs.lower.streams.gpux")
-gpux_ops = pytest.importorskip("tuner.programs.lower.streams.gpux_ops")
-interpreter = pytest.importorskip("tuner.mlir.interpreter")
+device_lowering = pytest.importorskip("tuner.programs.lowering.device")
+gpux = pytest.importorskip("tuner.programs.streams.gpux")
+gpux_ops = pytest.importorskip("tuner.programs.streams.gpux_ops")
+interpreter = pytest.importorskip("tuner.mlir.transform")
 device_function = pytest.importorskip("tuner.programs.run.device_function")
 
 MATRIX, SIZE, TILE = "memref<16x16xf32>", 16, 8

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.programs.lower.device_options import DeviceOptions
+from tuner.programs.request import DeviceOptions
 
 
 @pytest.mark.parametrize(

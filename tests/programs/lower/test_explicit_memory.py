@@ -14,7 +14,7 @@ from tests.programs.lower.device_programs import (
 
 pytestmark = pytest.mark.mlir
 
-explicit_memory = pytest.importorskip("tuner.programs.lower.explicit_memory")
+explicit_memory = pytest.importorskip("tuner.programs.lowering.explicit_memory")
 
 
 def mixes(*lines: str, **options: bool) -> bool:

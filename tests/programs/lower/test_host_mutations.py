@@ -9,13 +9,13 @@ import pytest
 
 from tests.programs.lower.device_programs import BUFFER, alloc, copy, free, host_function, launch
 from tests.programs.lower.host_mutations import FAULT, NUMBERS, Finding, Outcome, lowered, run, with_line
-from tuner.core.device_program import DeviceProgram
-from tuner.simulator.device.defects import HostDefect
-from tuner.simulator.device.lazy_streams import ORDERS, Order
+from tuner.core.gpu_code import DeviceProgram
+from tuner.simulator.device.happens_before import HostDefect
+from tuner.simulator.device.streams import ORDERS, Order
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.device_lowering")
+pytest.importorskip("tuner.programs.lowering.device")
 
 # Two chains, memory of threes, and the host in the middle, which writes the last element.
 TEXT = host_function(

@@ -5,7 +5,7 @@ from tests.mlir.kernels import parsed
 
 pytestmark = pytest.mark.mlir
 
-host_parallel_loops = pytest.importorskip("tuner.programs.lower.host_parallel_loops")
+host_parallel_loops = pytest.importorskip("tuner.programs.lowering.kernels")
 
 GRID = "blocks(%a, %b, %c) in (%u = %c1, %v = %c1, %w = %c1)"
 BLOCK = "threads(%d, %e, %f) in (%x = %c1, %y = %c1, %z = %c1)"
@@ -45,4 +45,4 @@ def test_the_ir_of_the_docstring_is_real() -> None:
     with parsed(LOOP) as module:
         before = str(module)
         host_parallel_loops.make_host_loops(module.operation)
-        assert missing(host_parallel_loops.__doc__ or "", before, str(module)) == []
+        assert missing(host_parallel_loops.make_host_loops.__doc__ or "", before, str(module)) == []

@@ -5,9 +5,9 @@ import pytest
 from tests.mlir.kernels import parsed
 from tests.texts import text_beside
 from tuner.mlir.bindings import ir
-from tuner.mlir.rewrite.walking import walk
-from tuner.programs.lower.entry import function_named
-from tuner.programs.lower.indirect_indices import assert_indirect_indices
+from tuner.mlir.ir.reading import walk
+from tuner.programs.lowering.entry import function_named
+from tuner.programs.lowering.read_program import assert_indirect_indices
 
 pytestmark = pytest.mark.mlir
 

@@ -5,7 +5,7 @@ from tuner.core.errors import Stage
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.last_use")
+pytest.importorskip("tuner.programs.lowering.deallocation")
 
 S, M = "!gpux.StreamType", "memref<4xf32>"
 

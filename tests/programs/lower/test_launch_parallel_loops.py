@@ -8,7 +8,7 @@ from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
 
-launch_parallel_loops = pytest.importorskip("tuner.programs.lower.launch_parallel_loops")
+launch_parallel_loops = pytest.importorskip("tuner.programs.lowering.kernels")
 
 CONSTANTS = "%c0 = arith.constant 0 : index %c1 = arith.constant 1 : index %c3 = arith.constant 3 : index"
 ONE = "%one = arith.constant 1.0 : f32"

@@ -7,7 +7,7 @@ from tuner.core.errors import Stage
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.read_program")
+pytest.importorskip("tuner.programs.lowering.read_program")
 
 
 def test_calls_are_inlined_and_only_the_entry_is_left() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tuner.core.errors import CandidateError
-from tuner.programs.lower.resources import array_of, split_payload
+from tuner.programs.lowering.resources import array_of, split_payload
 
 TEXT = """module {
 }

@@ -1,12 +1,12 @@
 import pytest
 
 from tests.programs.lower.compiled import host_function, module_text
-from tuner.core.device_program import BufferType, ScalarType
 from tuner.core.errors import CandidateError
+from tuner.core.gpu_code import BufferType, ScalarType
 
 pytestmark = pytest.mark.mlir
 
-signature = pytest.importorskip("tuner.programs.lower.signature")
+signature = pytest.importorskip("tuner.programs.lowering.entry")
 
 
 def test_buffers_and_numbers_are_distinguished() -> None:

@@ -6,9 +6,9 @@ from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
 
-pipeline = pytest.importorskip("tuner.mlir.pipeline")
-unconverted = pytest.importorskip("tuner.programs.lower.unconverted")
-device_lowering = pytest.importorskip("tuner.programs.lower.device_lowering")
+pipeline = pytest.importorskip("tuner.mlir.passes")
+unconverted = pytest.importorskip("tuner.programs.lowering.device")
+device_lowering = pytest.importorskip("tuner.programs.lowering.device")
 
 TO_LLVM = device_lowering.TO_LLVM.format(bare_pointers="true")
 

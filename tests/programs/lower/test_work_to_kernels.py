@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from tests.programs.lower.compiled import first_script, host_function, module_text
-from tuner.core.chips import chip_of
 from tuner.core.errors import CandidateError
+from tuner.core.gpu import chip_of
 from tuner.core.problem import Matmul, Problem
 
 pytestmark = pytest.mark.mlir
 
-work_to_kernels = pytest.importorskip("tuner.programs.lower.work_to_kernels")
+work_to_kernels = pytest.importorskip("tuner.programs.lowering.kernels")
 
 CHIP = chip_of("sm_90")
 FILL = "linalg.fill ins(%zero : f32) outs(%c : memref<20x12xf32>)"

@@ -8,15 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from tests.programs.op_groups.group_texts import exp_of_weighted_sum
-from tuner.core.explained_group import CompiledGroup
-from tuner.core.grouped_program import GroupCode, GroupedProgram
-from tuner.programs.op_groups.linked_groups import GroupPlaces, ProcessorLevel, linked
-from tuner.programs.op_groups.memory_plan import memory_plan
-from tuner.programs.run.grouped_code import PROGRAM_ENTRY, GroupedCode
-from tuner.programs.run.grouped_function import GroupedFunction
-from tuner.programs.run.packed_weights import fill_weights, weight_plan
-from tuner.programs.run.result_pool import aligned_bytes
-from tuner.targets.cpu.object_code import write_object
+from tuner.core.fusions import GroupCode, GroupedProgram
+from tuner.core.programs import CompiledGroup
+from tuner.programs.fusions.linking import GroupPlaces, ProcessorLevel, linked
+from tuner.programs.fusions.memory_plan import memory_plan
+from tuner.programs.run.fused_code import PROGRAM_ENTRY, GroupedCode, aligned_bytes, fill_weights, weight_plan
+from tuner.programs.run.fused_program import GroupedFunction
+from tuner.targets.cpu.compiler import write_object
 
 PLAIN = ProcessorLevel("x86-64")  # every processor that runs the tests can run it
 

@@ -1,6 +1,6 @@
 """Groups that tests write by hand, and their code: functions of pointers in LLVM dialect."""
 
-from tuner.core.grouped_program import (
+from tuner.core.fusions import (
     ARGUMENT,
     ELEMENTWISE,
     RESULT,

@@ -5,21 +5,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.program_compiler import compiler_of
-from tuner.core.grouped_program import (
-    ARGUMENT,
-    RESULT,
-    TEMPORARY,
-    WEIGHT,
-    Buffer,
-    GroupedProgram,
-    OpGroup,
-    View,
-)
+from tuner.core.candidate import TargetName
+from tuner.core.fusions import ARGUMENT, RESULT, TEMPORARY, WEIGHT, Buffer, GroupedProgram, OpGroup, View
 from tuner.core.numpy_types import DTYPES
-from tuner.core.target_name import TargetName
 from tuner.mlir.bindings import ir
-from tuner.mlir.interpreter import new_context
-from tuner.programs.op_groups.group_program import FormedProgram, group_program
+from tuner.mlir.transform import new_context
+from tuner.programs.fusions.pipeline import FormedProgram, group_program
 from tuner.programs.run.host_function import HostFunction
 
 Array = Any

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.programs.op_groups.grouped_execution import GroupedFunction, formed
-from tuner.core.grouped_program import ATTENTION
-from tuner.programs.op_groups import attention
-from tuner.programs.op_groups.group_program import group_program
-from tuner.programs.op_groups.payload import NotGrouped
+from tuner.core.fusions import ATTENTION
+from tuner.programs.fusions import formation
+from tuner.programs.fusions.payload import NotGrouped
+from tuner.programs.fusions.pipeline import group_program
 
 WHY = "torch is not installed: it makes the exports that these tests group"
 torch: Any = pytest.importorskip("torch", reason=WHY)
@@ -82,8 +82,8 @@ FORMS: dict[str, tuple[Any, list[Any]]] = {
 
 @pytest.fixture
 def _of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention, "LEAST_KEYS", 1)
-    monkeypatch.setattr(attention, "LEAST_SCORES", 1)
+    monkeypatch.setattr(formation, "LEAST_KEYS", 1)
+    monkeypatch.setattr(formation, "LEAST_SCORES", 1)
 
 
 @pytest.mark.drawn(1)
@@ -135,9 +135,9 @@ def test_a_device_has_three_groups() -> None:
 def test_short_rows_and_few_scores_are_three_groups(least: str, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = {"LEAST_KEYS": KEYS, "LEAST_SCORES": HEADS * QUERIES * KEYS}
     for name in scores:
-        monkeypatch.setattr(attention, name, 1)
+        monkeypatch.setattr(formation, name, 1)
     text = exported(FORMS["plain"][0], tensors())
-    monkeypatch.setattr(attention, least, scores[least])
+    monkeypatch.setattr(formation, least, scores[least])
     assert ATTENTION in kinds(text)
-    monkeypatch.setattr(attention, least, scores[least] + 1)
+    monkeypatch.setattr(formation, least, scores[least] + 1)
     assert kinds(text)[-3:] == ["contraction", "rows", "contraction"]

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.programs.op_groups.group_texts import flat, group
-from tuner.core.grouped_program import GroupCode, OpGroup, TensorType, View
-from tuner.programs.op_groups.barriers import waits
+from tuner.core.fusions import GroupCode, OpGroup, TensorType, View
+from tuner.programs.fusions.linking import waits
 
 ALL, FIRST = True, False  # who runs a group
 SLOT = 7

@@ -11,13 +11,13 @@ from tests.programs.op_groups.grouped_execution import GroupedFunction, formed, 
 from tests.programs.op_groups.payload_text import PayloadText, Tensor
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
-from tuner.core.grouped_program import RESULT, TEMPORARY, WEIGHT, GroupedProgram
-from tuner.mlir import interpreter
+from tuner.core.fusions import RESULT, TEMPORARY, WEIGHT, GroupedProgram
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.programs.compiled_groups import initialized
-from tuner.programs.op_groups.group_program import group_program
-from tuner.programs.op_groups.hoisting import init_parts
-from tuner.programs.op_groups.payload import NotGrouped
+from tuner.programs.fusion_compiler import initialized
+from tuner.programs.fusions.hoisting import init_parts
+from tuner.programs.fusions.payload import NotGrouped
+from tuner.programs.fusions.pipeline import group_program
 
 pytestmark = pytest.mark.mlir
 
@@ -232,7 +232,7 @@ INIT = """func.func @init(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>, %c: tensor<2
 
 
 def test_what_weights_decide_is_computed_in_parts_that_share_nothing_but_free_operations() -> None:
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         first, kept, both = init_parts(INIT)
         again, *_ = init_parts(INIT.replace("@init(%a", "@init(%x").replace("ins(%a", "ins(%x"))
     assert [(part.inputs, part.results) for part in (first, kept, both)] == [

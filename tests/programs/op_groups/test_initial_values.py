@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
-from tuner.core.target_name import TargetName
+from tuner.core.candidate import TargetName
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.group_form")
+pytest.importorskip("tuner.mlir.fusions")
 
 CONVOLUTION = """func.func @main(%x: tensor<2x3x10xf32>, %w: tensor<4x3x3xf32>, %bias: tensor<2x4x8xf32>)
     -> tensor<2x4x8xf32> {

@@ -8,7 +8,7 @@ import pytest
 from tests.programs.op_groups.compiled import PLAIN, function_of
 from tests.programs.op_groups.group_texts import ADD, EXP, exp_of_weighted_sum, flat, group, loop_code
 from tuner.core.errors import CandidateError
-from tuner.core.grouped_program import (
+from tuner.core.fusions import (
     ARGUMENT,
     RESULT,
     TEMPORARY,
@@ -20,9 +20,9 @@ from tuner.core.grouped_program import (
     View,
     WeightPacking,
 )
-from tuner.programs.op_groups.linked_groups import GroupPlaces, linked
-from tuner.programs.op_groups.memory_plan import memory_plan
-from tuner.programs.run.packed_weights import weight_plan
+from tuner.programs.fusions.linking import GroupPlaces, linked
+from tuner.programs.fusions.memory_plan import memory_plan
+from tuner.programs.run.fused_code import weight_plan
 
 pytestmark = pytest.mark.mlir
 

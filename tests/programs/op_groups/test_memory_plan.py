@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.grouped_program import (
+from tuner.core.fusions import (
     ARGUMENT,
     ELEMENTWISE,
     TEMPORARY,
@@ -14,13 +14,8 @@ from tuner.core.grouped_program import (
     TensorType,
     View,
 )
-from tuner.programs.op_groups.memory_plan import (
-    SLACK_BYTES,
-    extent_bytes,
-    lifetimes,
-    memory_plan,
-)
-from tuner.programs.run.result_pool import ALIGNMENT_BYTES
+from tuner.programs.fusions.memory_plan import SLACK_BYTES, extent_bytes, lifetimes, memory_plan
+from tuner.programs.run.fused_code import ALIGNMENT_BYTES
 
 X = TensorType((4,), "f32")
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tests.programs.op_groups.grouped_execution import GroupedFunction, formed
-from tuner.core.grouped_program import CONTRACTION, OpGroup
+from tuner.core.fusions import CONTRACTION, OpGroup
 
 pytestmark = pytest.mark.mlir
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.programs.op_groups.grouped_execution import GroupedFunction, formed
-from tuner.core.grouped_program import CONTRACTION
+from tuner.core.fusions import CONTRACTION
 
 pytestmark = pytest.mark.mlir
 

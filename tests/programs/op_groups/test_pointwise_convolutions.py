@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.programs.op_groups.grouped_execution import GroupedFunction, formed, host_function
-from tuner.core.grouped_program import CONTRACTION, CONVOLUTION
+from tuner.core.fusions import CONTRACTION, CONVOLUTION
 
 pytestmark = pytest.mark.mlir
 

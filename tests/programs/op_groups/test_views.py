@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tuner.core.grouped_program import TensorType, View
-from tuner.programs.op_groups import views
+from tuner.core.fusions import TensorType, View
+from tuner.programs.fusions import views
 
 WHOLE = views.whole(0, TensorType((2, 3, 4), "f32"))
 NUMBERS = np.arange(24)

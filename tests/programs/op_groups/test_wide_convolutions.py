@@ -12,9 +12,9 @@ import pytest
 import tuner
 from tests.programs.op_groups.grouped_execution import GroupedFunction, formed
 from tests.texts import text_beside
-from tuner.core.grouped_program import ARGUMENT, CONVOLUTION, ELEMENTWISE, TEMPORARY, WEIGHT, OpGroup
-from tuner.programs.run.grouped_function import GroupedFunction as CompiledFunction
-from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.core.fusions import ARGUMENT, CONVOLUTION, ELEMENTWISE, TEMPORARY, WEIGHT, OpGroup
+from tuner.programs.run.fused_program import GroupedFunction as CompiledFunction
+from tuner.runtime.cpu.host import describe_machine
 
 pytestmark = pytest.mark.mlir
 

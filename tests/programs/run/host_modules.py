@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from tuner.core.device_program import BufferType, DeviceProgram, ValueType
+from tuner.core.gpu_code import BufferType, DeviceProgram, ValueType
 
 N = 64
 BUFFER = BufferType("f32", (N,))
@@ -140,13 +140,13 @@ def compiled(
 
 def to_llvm(text: str) -> str:
     """Lowers a module with GPU modules to LLVM dialect with PTX inside."""
-    from tuner.mlir import interpreter
+    from tuner.mlir import transform
     from tuner.mlir.bindings import ir, passmanager
     from tuner.mlir.cpu.lowering import jit_text
-    from tuner.mlir.gpu.external_shared_memory import make_shared_memory_external
+    from tuner.mlir.gpu.shared_memory import make_shared_memory_external
 
-    with interpreter.new_context(), ir.Location.unknown():
-        module: Any = interpreter.parse(text, "test")
+    with transform.new_context(), ir.Location.unknown():
+        module: Any = transform.parse(text, "test")
         passmanager.PassManager.parse(TO_NVVM).run(module.operation)
         make_shared_memory_external(module, 16)
         passmanager.PassManager.parse(TO_LLVM).run(module.operation)

@@ -10,11 +10,11 @@ import pytest
 
 from tests.programs.op_groups.compiled import compiled_code, compiled_function
 from tuner.core.errors import UsageError
-from tuner.core.grouped_program import TensorType
-from tuner.programs.run import artefact
-from tuner.programs.run.artefact import CODE, DOCUMENT, WEIGHTS, code_of, document_text
-from tuner.programs.run.grouped_code import Fill
-from tuner.programs.run.loaded_artefact import load
+from tuner.core.fusions import TensorType
+from tuner.programs.run import exported
+from tuner.programs.run.exported import CODE, DOCUMENT, WEIGHTS, code_of, document_text
+from tuner.programs.run.fused_code import Fill
+from tuner.programs.run.fused_program import load
 
 pytestmark = pytest.mark.mlir
 
@@ -103,7 +103,7 @@ def test_a_folder_without_a_program_is_refused(folder: Path, tmp_path: Path) -> 
 def test_another_processor_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = compiled_code()
     other = type(whole)(**{**vars(whole), "needs": ("sve",)})
-    artefact.save_program(other, compiled_function(WEIGHT).weights, folder)
+    exported.save_program(other, compiled_function(WEIGHT).weights, folder)
     with pytest.raises(UsageError, match=r"program: needs sve, which this processor does not have$"):
         load(folder)
 
@@ -121,7 +121,7 @@ def test_an_export_that_is_cut_off_is_no_program(folder: Path, monkeypatch: pyte
     def fails(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(artefact, "_write_array", fails)
+    monkeypatch.setattr(exported, "_write_array", fails)
     with pytest.raises(UsageError, match="program: cannot be written: No space left on device"):
         compiled_function(WEIGHT).export(folder)
     with pytest.raises(UsageError, match=r"program\.json is missing"):

@@ -5,12 +5,12 @@ import pytest
 
 from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.programs.run.host_modules import BUFFER, TOKENS, TWO_CHAINS, N, compiled, two_chains
-from tuner.core.device import AbstractDevice, DeviceError
-from tuner.core.device_program import DeviceProgram
 from tuner.core.errors import UsageError
+from tuner.core.gpu import AbstractDevice, DeviceError
+from tuner.core.gpu_code import DeviceProgram
 from tuner.programs.run.device_function import DeviceFunction
-from tuner.simulator.device.lazy_streams import ORDERS
 from tuner.simulator.device.simulated_device import SimulatedDevice
+from tuner.simulator.device.streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 

@@ -18,14 +18,14 @@ from tests.programs.run.host_modules import (
     host_only,
     two_chains,
 )
-from tuner.core.device import DeviceError
-from tuner.core.device_program import BufferType, DeviceProgram, ScalarType
 from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.gpu import DeviceError
+from tuner.core.gpu_code import BufferType, DeviceProgram, ScalarType
 from tuner.programs.run.device_function import DeviceFunction
-from tuner.runtime.arrays.device_arrays import DeviceArray
-from tuner.simulator.device.defects import HostDefect
-from tuner.simulator.device.lazy_streams import ORDERS, Order
+from tuner.runtime.arrays import DeviceArray
+from tuner.simulator.device.happens_before import HostDefect
 from tuner.simulator.device.simulated_device import SimulatedDevice
+from tuner.simulator.device.streams import ORDERS, Order
 
 pytestmark = pytest.mark.mlir
 

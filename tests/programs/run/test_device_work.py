@@ -4,8 +4,8 @@ import ctypes
 
 import numpy as np
 
-from tuner.core.device import Extent, KernelLaunch
-from tuner.programs.run.device_work import DeviceWork
+from tuner.core.gpu import Extent, KernelLaunch
+from tuner.core.programs import DeviceWork
 from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
 

@@ -10,8 +10,8 @@ import pytest
 from tests.programs.op_groups.compiled import compiled_code, compiled_function
 from tests.programs.run.test_host_arrays import Tensor
 from tuner.core.errors import UsageError
-from tuner.programs.run import grouped_function
-from tuner.programs.run.grouped_function import GroupedFunction
+from tuner.programs.run import fused_program
+from tuner.programs.run.fused_program import GroupedFunction
 
 pytestmark = pytest.mark.mlir
 
@@ -118,7 +118,7 @@ def test_a_single_group_runs_alone(function: GroupedFunction) -> None:
 
 def test_addresses_are_those_that_numpy_says() -> None:
     for array in (X, X[2:], np.zeros(()), np.zeros((0, 3))):
-        assert grouped_function.address_of(array) == array.ctypes.data
+        assert fused_program.address_of(array) == array.ctypes.data
 
 
 def test_a_program_is_not_pickled(function: GroupedFunction) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.programs.run.host_assertions import ABORT, PUTS, HostAssertions
+from tuner.programs.run.host_errors import ABORT, PUTS, HostAssertions
 
 
 def failing(assertions: HostAssertions, *, aborts: bool) -> Callable[[], None]:

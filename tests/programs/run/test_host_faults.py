@@ -1,5 +1,5 @@
-from tuner.core.device import DeviceError
-from tuner.programs.run.host_faults import HostFaults, with_checks
+from tuner.core.gpu import DeviceError
+from tuner.programs.run.host_errors import HostFaults, with_checks
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 TYPES = "<{{isVolatile = false}}> : (!llvm.ptr, !llvm.ptr, i64) -> ()"

@@ -4,8 +4,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tuner.programs.run.host_heap import HostHeap
-from tuner.simulator.device.defects import HostDefect
+from tuner.programs.run.runner_functions import HostHeap
+from tuner.simulator.device.happens_before import HostDefect
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 

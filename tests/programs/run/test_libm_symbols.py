@@ -8,7 +8,7 @@ from tests.programs.lower.compiled import host_function
 
 pytestmark = pytest.mark.mlir
 
-libm_symbols = pytest.importorskip("tuner.programs.run.libm_symbols")
+libm_symbols = pytest.importorskip("tuner.programs.run.runner_functions")
 
 TEXT = """func.func @f(%a: tensor<16xf32>) -> tensor<16xf32> {{
   %e = tensor.empty() : tensor<16xf32>

@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.device_program import BufferType, DeviceProgram, ScalarType, ValueType
 from tuner.core.errors import UsageError
+from tuner.core.gpu_code import BufferType, DeviceProgram, ScalarType, ValueType
 from tuner.core.numpy_types import DTYPES
-from tuner.programs.run.element_types import dtype_of, is_same_bits
 from tuner.programs.run.marshalling import (
     CallFrame,
     PassedArgument,
     ResultLayout,
     check_distinct,
     check_writable,
+    dtype_of,
+    is_same_bits,
     pass_value,
     view_of,
 )
-from tuner.runtime.arrays.device_arrays import DeviceArray
-from tuner.runtime.arrays.memref import MemRef
+from tuner.runtime.arrays import DeviceArray, MemRef
 
 C_TYPES: dict[str, Any] = {
     "f16": ctypes.c_uint16,

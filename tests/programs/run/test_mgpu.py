@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tuner.core.device import DeviceError
+from tuner.core.gpu import DeviceError
 from tuner.programs.run.mgpu import SIGNATURES, MgpuTable
 from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice

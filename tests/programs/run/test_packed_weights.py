@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tuner.core.grouped_program import (
+from tuner.core.fusions import (
     ARGUMENT,
     CONTRACTION,
     WEIGHT,
@@ -16,7 +16,7 @@ from tuner.core.grouped_program import (
     View,
     WeightPacking,
 )
-from tuner.programs.run.packed_weights import WeightPlan, fill_weights, weight_plan
+from tuner.programs.run.fused_code import WeightPlan, fill_weights, weight_plan
 
 PANELS = WeightPacking(4)
 PAIRS = WeightPacking(4, interleave=2)

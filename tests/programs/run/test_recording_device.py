@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.calling_every import call_everything
-from tuner.core.device import AbstractDevice, DeviceError, Extent, KernelLaunch
+from tuner.core.gpu import AbstractDevice, DeviceError, Extent, KernelLaunch
 from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
 

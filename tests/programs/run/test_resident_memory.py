@@ -7,9 +7,8 @@ import pytest
 
 from tests.programs.device_groups.group_texts import CONVOLUTION
 from tests.programs.device_groups.simulated import compiled
-from tuner.core.device_program import BufferType, ResidentBuffer
-from tuner.programs.run.device_function import DeviceFunction
-from tuner.programs.run.resident_memory import ResidentMemory
+from tuner.core.gpu_code import BufferType, ResidentBuffer
+from tuner.programs.run.device_function import DeviceFunction, ResidentMemory
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 BUFFERS = tuple(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tuner.programs.run.result_pool import ALIGNMENT_BYTES, POOL_LIMIT, ArrayType, ResultPool, aligned_bytes
+from tuner.programs.run.fused_code import ALIGNMENT_BYTES, POOL_LIMIT, ArrayType, ResultPool, aligned_bytes
 
 F32 = np.dtype(np.float32)
 TYPES = (ArrayType((2, 3), F32), ArrayType((), F32))

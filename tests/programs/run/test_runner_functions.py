@@ -8,10 +8,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tuner.mlir.effects.runner_names import C_INTERFACE, MEMREFS, RUNNER_FUNCTIONS
-from tuner.programs.run.element_types import dtype_of
+from tuner.mlir.effects.op_effects import C_INTERFACE, MEMREFS, RUNNER_FUNCTIONS
+from tuner.programs.run.marshalling import dtype_of
 from tuner.programs.run.runner_functions import RunnerFunctions, memref_text, number_text
-from tuner.runtime.arrays.memref import MemRef
+from tuner.runtime.arrays import MemRef
 
 
 class Printed:

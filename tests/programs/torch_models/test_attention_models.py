@@ -14,12 +14,12 @@ from torch import nn  # noqa: E402 - after the skip
 from torch.nn import functional  # noqa: E402
 
 import tuner.torch  # noqa: E402
-from tuner.core.grouped_program import ATTENTION  # noqa: E402
-from tuner.mlir.reference.group_reference import input_shapes  # noqa: E402
-from tuner.programs.run.grouped_function import GroupedFunction  # noqa: E402
-from tuner.programs.torch_models.exported_module import export_module  # noqa: E402
-from tuner.programs.tunable_groups import tunable_groups  # noqa: E402
-from tuner.runtime.cpu.describe_host import describe_machine  # noqa: E402
+from tuner.core.fusions import ATTENTION  # noqa: E402
+from tuner.mlir.reference.fusion_reference import input_shapes  # noqa: E402
+from tuner.programs.fusion_schedules import tunable_groups  # noqa: E402
+from tuner.programs.run.fused_program import GroupedFunction  # noqa: E402
+from tuner.runtime.cpu.host import describe_machine  # noqa: E402
+from tuner.torch.export import export_module  # noqa: E402
 
 HEADS, WIDTH = 2, 24
 

@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402 - after the skip
 import tuner.torch  # noqa: E402
 from benchmarks.model_zoo.convolutional import batch_norm  # noqa: E402
 from benchmarks.model_zoo.models import MODELS, build  # noqa: E402
-from tuner.core.grouped_program import CONTRACTION, CONVOLUTION, ELEMENTWISE  # noqa: E402
+from tuner.core.fusions import CONTRACTION, CONVOLUTION, ELEMENTWISE  # noqa: E402
 
 F = torch.nn.functional
 OF_BF16 = ("contraction_cpu_amx", "contraction_cpu_pairs")

@@ -13,8 +13,8 @@ from torch import nn  # noqa: E402 - after the skip
 
 import tuner.torch  # noqa: E402
 from tests.programs.exports.signatures import QuantizedLinear  # noqa: E402
-from tuner.core.grouped_program import CONTRACTION  # noqa: E402
-from tuner.runtime.cpu.describe_host import describe_machine  # noqa: E402
+from tuner.core.fusions import CONTRACTION  # noqa: E402
+from tuner.runtime.cpu.host import describe_machine  # noqa: E402
 
 OF_BYTES = {"contraction_cpu_amx", "contraction_cpu_vnni"}
 

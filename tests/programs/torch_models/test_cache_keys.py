@@ -269,7 +269,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
 def test_static_attributes_under_the_back_end_of_torch_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     """torch.compile guards them; the back end must not find the code of another value."""
     torch._dynamo.reset()  # noqa: SLF001
-    monkeypatch.setattr("tuner.programs.torch_models.dynamo_backend.FALLBACK", "eager")
+    monkeypatch.setattr("tuner.torch.dynamo_backend.FALLBACK", "eager")
     tuner.torch.graph_counts(reset=True)
     module: Any = Attributes().eval()
     compiled: Any = torch.compile(module, backend="tuner")

@@ -23,8 +23,8 @@ from torch.overrides import TorchFunctionMode  # noqa: E402
 
 import tuner.torch  # noqa: E402
 from tests.programs.exports.export import Function  # noqa: E402
-from tuner.programs.torch_models.exported_module import export_module  # noqa: E402
-from tuner.programs.torch_models.tensor_program import TensorProgram  # noqa: E402
+from tuner.torch.export import export_module  # noqa: E402
+from tuner.torch.program import TensorProgram  # noqa: E402
 
 X = torch.linspace(-2, 2, 12).reshape(3, 4)
 FREED = X.clone()

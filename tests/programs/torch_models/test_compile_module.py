@@ -20,9 +20,9 @@ from torch import nn  # noqa: E402 - after the skip
 
 import tuner.torch  # noqa: E402
 from tests.programs.exports.export import Function  # noqa: E402
-from tuner.programs.run.grouped_function import GroupedFunction  # noqa: E402
-from tuner.programs.torch_models.exported_module import export_module  # noqa: E402
-from tuner.programs.torch_models.tensor_program import TensorProgram  # noqa: E402
+from tuner.programs.run.fused_program import GroupedFunction  # noqa: E402
+from tuner.torch.export import export_module  # noqa: E402
+from tuner.torch.program import TensorProgram  # noqa: E402
 
 
 def mlp() -> Any:

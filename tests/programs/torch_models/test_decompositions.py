@@ -10,7 +10,7 @@ pytestmark = pytest.mark.mlir
 NO_TORCH = "needs PyTorch: pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
 torch = pytest.importorskip("torch", reason=NO_TORCH)
 export = pytest.importorskip("tests.programs.exports.export")
-exported_module = pytest.importorskip("tuner.programs.torch_models.exported_module")
+exported_module = pytest.importorskip("tuner.torch.export")
 
 F = torch.nn.functional
 INF, NAN = float("inf"), float("nan")
@@ -144,7 +144,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_program_gives_what_torch_gives(name: str) -> None:
     from benchmarks.program_compiler import compiler_of
-    from tuner.core.target_name import TargetName
+    from tuner.core.candidate import TargetName
     from tuner.programs.execution import host_function
 
     function, x = FUNCTIONS[name]

@@ -20,7 +20,7 @@ from torch.autograd import forward_ad  # noqa: E402
 
 import tuner.torch  # noqa: E402
 from tuner.core.errors import UsageError  # noqa: E402
-from tuner.programs.torch_models import dynamo_backend  # noqa: E402
+from tuner.torch import dynamo_backend  # noqa: E402
 
 X = torch.linspace(-2, 2, 64).reshape(4, 16)
 

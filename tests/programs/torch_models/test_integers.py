@@ -16,7 +16,7 @@ pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
 import tuner.torch  # noqa: E402 - after the skip
 from tests.programs.exports.export import Function  # noqa: E402
-from tuner.programs.torch_models.exported_module import export_module  # noqa: E402
+from tuner.torch.export import export_module  # noqa: E402
 
 LARGEST = {torch.int32: 2**31 - 1, torch.int64: 2**63 - 1}
 BYTES = torch.arange(256, dtype=torch.uint8)

@@ -3,7 +3,7 @@
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.programs.torch_models.lowering import first_line, lower_in_child, lower_in_process
+from tuner.torch.lowering import first_line, lower_in_child, lower_in_process
 
 pytestmark = pytest.mark.mlir
 

@@ -7,9 +7,9 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement, real_candidates
+from tuner.cli.models import is_model, model_text
 from tuner.core.errors import UsageError
-from tuner.programs.torch_models.model_file import is_model, model_text
-from tuner.tuning.parts.real import real_composition
+from tuner.targets.registry import real_composition
 
 pytestmark = pytest.mark.mlir
 

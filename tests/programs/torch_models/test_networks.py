@@ -11,7 +11,7 @@ NO_TORCH = "needs PyTorch: pip install torch==2.13.0 --index-url https://downloa
 torch = pytest.importorskip("torch", reason=NO_TORCH)
 dynamo = pytest.importorskip("torch._dynamo")
 counters = pytest.importorskip("torch._dynamo.utils").counters
-pytest.importorskip("tuner.programs.torch_models.dynamo_backend")
+pytest.importorskip("tuner.torch.dynamo_backend")
 networks = pytest.importorskip("tests.programs.exports.networks")
 export = pytest.importorskip("tests.programs.exports.export")
 
@@ -24,7 +24,7 @@ ALLOWED = 1e-5  # of the largest number of a result
 def no_graphs_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Counts from 0; what is left goes to eager: inductor runs a C++ compiler for half a minute."""
     import tuner.torch
-    from tuner.programs.torch_models import dynamo_backend
+    from tuner.torch import dynamo_backend
 
     monkeypatch.setattr(dynamo_backend, "FALLBACK", "eager")
     dynamo.reset()

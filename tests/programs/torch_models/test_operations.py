@@ -15,7 +15,7 @@ from torch._subclasses import FakeTensorMode  # noqa: E402 - after the skip
 from torch.autograd import forward_ad  # noqa: E402
 
 import tuner.torch  # noqa: E402
-from tuner.programs.torch_models import operations  # noqa: E402
+from tuner.torch import operations  # noqa: E402
 
 torch.manual_seed(0)
 A, B, BIAS = torch.randn(6, 16), torch.randn(16, 24), torch.randn(24)

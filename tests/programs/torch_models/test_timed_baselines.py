@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from tuner.output.program_baselines import baseline_document, baseline_table
+from tuner.results.output.program_tables import baseline_document, baseline_table
 
 pytestmark = pytest.mark.mlir
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
-baseline_calls = pytest.importorskip("tuner.programs.torch_models.baseline_calls")
-timing = pytest.importorskip("tuner.programs.torch_models.timed_baselines")
+baseline_calls = pytest.importorskip("tuner.torch.baselines")
+timing = pytest.importorskip("tuner.torch.baselines")
 timed_baselines, compared_baseline = timing.timed_baselines, timing.compared_baseline
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.real import brief_remeasurement
 from tuner.core.errors import UsageError
 from tuner.db.store import Store
-from tuner.programs.run.grouped_function import GroupedFunction
+from tuner.programs.run.fused_program import GroupedFunction
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
 

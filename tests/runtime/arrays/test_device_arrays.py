@@ -10,13 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.device import DeviceError
-from tuner.core.device_program import BufferType, DeviceProgram
 from tuner.core.errors import UsageError
+from tuner.core.gpu import DeviceError
+from tuner.core.gpu_code import BufferType, DeviceProgram
 from tuner.programs.run.marshalling import pass_value
-from tuner.runtime.arrays.device_arrays import DeviceArray, device_array, wait_for_producers
-from tuner.runtime.arrays.memref import MemRef, element_bytes_of_tensor_map
-from tuner.runtime.arrays.stream_handle import stream_handle
+from tuner.runtime.arrays import (
+    DeviceArray,
+    MemRef,
+    device_array,
+    element_bytes_of_tensor_map,
+    stream_handle,
+    wait_for_producers,
+)
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 CUDA, CPU = (2, 0), (1, 0)

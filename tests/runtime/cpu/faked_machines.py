@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.runtime.cpu import describe_host
+from tuner.runtime.cpu import host
 
 AVX2 = "fma avx2"
 AVX512 = f"{AVX2} avx512f avx512dq avx512bw avx512vl"
@@ -56,6 +56,6 @@ FAKED = (
 def fake(machine: FakedMachine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Puts a processor in place of this machine's until the test ends; caches are unknown."""
     (folder / "cpuinfo").write_text(machine.cpuinfo)
-    monkeypatch.setattr(describe_host, "CPUINFO", folder / "cpuinfo")
-    monkeypatch.setattr(describe_host, "PROCESSORS", folder / "none")
-    monkeypatch.setattr(describe_host, "may_use_tiles", lambda: machine.grants_tiles)
+    monkeypatch.setattr(host, "CPUINFO", folder / "cpuinfo")
+    monkeypatch.setattr(host, "PROCESSORS", folder / "none")
+    monkeypatch.setattr(host, "may_use_tiles", lambda: machine.grants_tiles)

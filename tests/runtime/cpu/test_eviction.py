@@ -5,8 +5,8 @@ import pytest
 
 from tuner.core.problem import Matmul
 from tuner.payload.reference import Array
-from tuner.runtime.cpu.eviction import LINE_BYTES, Eviction, eviction_of, lines_of
-from tuner.runtime.cpu.guarded_arrays import placed_empty
+from tuner.runtime.cpu.memory import placed_empty
+from tuner.runtime.cpu.timing_conditions import LINE_BYTES, Eviction, eviction_of, lines_of
 
 pytestmark = pytest.mark.mlir
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tuner.core.problem import INPUT_DTYPES
 from tuner.payload.reference import NUMPY_DTYPES
-from tuner.runtime.cpu.guarded_arrays import (
+from tuner.runtime.cpu.memory import (
     ALIGNMENT_BYTES,
     FAULTING_BYTES,
     GUARD_BYTES,
@@ -76,7 +76,7 @@ def test_every_byte_written_next_to_the_array_is_counted(
 
 FAULTS = """
 import ctypes, resource, sys
-from tuner.runtime.cpu.guarded_arrays import keep_freed_memory
+from tuner.runtime.cpu.memory import keep_freed_memory
 SIZE = 12 << 20
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p

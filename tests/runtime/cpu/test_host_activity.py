@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tuner.runtime.cpu import host_activity
-from tuner.runtime.cpu.host_activity import HostActivity, read_activity
-from tuner.runtime.cpu.host_watch import HostWatch
+from tuner.runtime.cpu import timing_conditions
 from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.runtime.cpu.timing_conditions import HostActivity, HostWatch, read_activity
 
 SPIN = "import time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass"
 STAT = "cpu  100 20 30 4000 9 7 3 50 0 0\ncpu0 100 20 30 4000 9 7 3 50 0 0\n"
@@ -41,11 +40,11 @@ def test_counters_are_read_by_their_place(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "7" / "stat").write_text(f"7 (a (b) c) R {' '.join('0' * 10)} 200 100 0\n")
     (task / "schedstat").write_text("5 3000000000 2\n")
     (tmp_path / "cpu.stat").write_text("nr_throttled 4\nthrottled_usec 2500000\n")
-    monkeypatch.setattr(host_activity, "PROC", tmp_path)
+    monkeypatch.setattr(timing_conditions, "PROC", tmp_path)
     throttling = ((tmp_path / "missing", "x", 1.0), (tmp_path / "cpu.stat", "throttled_usec", 1e-6))
-    monkeypatch.setattr(host_activity, "THROTTLING", throttling)
+    monkeypatch.setattr(timing_conditions, "THROTTLING", throttling)
     found = read_activity((7,))
-    tick_s = host_activity.TICK_S
+    tick_s = timing_conditions.TICK_S
     assert found.busy_s == pytest.approx(160 * tick_s)
     assert found.stolen_s == pytest.approx(50 * tick_s)
     assert found.own_s == pytest.approx(300 * tick_s)
@@ -54,8 +53,8 @@ def test_counters_are_read_by_their_place(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_what_a_system_does_not_report_is_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_activity, "PROC", tmp_path)
-    monkeypatch.setattr(host_activity, "THROTTLING", ())
+    monkeypatch.setattr(timing_conditions, "PROC", tmp_path)
+    monkeypatch.setattr(timing_conditions, "THROTTLING", ())
     found = read_activity((7,))
     assert (found.busy_s, found.stolen_s, found.own_s, found.waited_s, found.throttled_s) == (0,) * 5
 
@@ -63,11 +62,11 @@ def test_what_a_system_does_not_report_is_nothing(tmp_path: Path, monkeypatch: p
 def test_how_long_a_thread_waited_is_read_by_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host_activity, "PROC", tmp_path)
-    assert host_activity.thread_waited_s() == 0.0
+    monkeypatch.setattr(timing_conditions, "PROC", tmp_path)
+    assert timing_conditions.thread_waited_s() == 0.0
     (tmp_path / "thread-self").mkdir()
     (tmp_path / "thread-self" / "schedstat").write_text("5 3000000000 2\n")
-    assert host_activity.thread_waited_s() == 3.0
+    assert timing_conditions.thread_waited_s() == 3.0
 
 
 def activity(clock_s: float, busy_s: float, own_s: float, *others: float) -> HostActivity:

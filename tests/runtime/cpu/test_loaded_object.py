@@ -7,8 +7,7 @@ import pytest
 
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
-from tuner.runtime.cpu.elf_object import read_object
-from tuner.runtime.cpu.loaded_object import LoadedObject
+from tuner.runtime.cpu.object_files import LoadedObject, read_object
 
 pytestmark = pytest.mark.mlir
 
@@ -17,7 +16,7 @@ TEXT = text_beside(__file__, "TEXT")
 
 def object_of(tmp_path: Path, function: str, *, is_position_independent: bool = False) -> bytes:
     """Returns the object file of a function that calls ``function`` of the C library."""
-    from tuner.targets.cpu.object_code import write_object
+    from tuner.targets.cpu.compiler import write_object
 
     file = tmp_path / "code.o"
     text = TEXT.replace("FUNCTION", function)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.runtime.cpu.loaded_object import LoadedObject
-from tuner.runtime.cpu.program_team import ProgramTeam, checked_threads
-from tuner.targets.cpu.object_code import write_object
+from tuner.runtime.cpu.object_files import LoadedObject
+from tuner.runtime.cpu.team_threads import ProgramTeam, checked_threads
+from tuner.targets.cpu.compiler import write_object
 
 COUNT = """
 llvm.func @count(%counter: !llvm.ptr) attributes {llvm.emit_c_interface} {

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from tuner.core.machine import Machine
-from tuner.core.peak_instructions import peak_source
+from tuner.core.processors import peak_source
 from tuner.runtime.cpu import roofline as roofline_module
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.runtime.cpu.panel_product import INNER, ROWS, VALUE, VECTORS, PanelProduct
+from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.cpu.roofline import (
     SUMS,
     TILE_ITERATIONS,
@@ -20,6 +19,7 @@ from tuner.runtime.cpu.roofline import (
     multiply_adds,
 )
 from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.runtime.cpu.timing_conditions import INNER, ROWS, VALUE, VECTORS, PanelProduct
 
 pytestmark = pytest.mark.mlir
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tuner.runtime.cpu.small_pages import copy_on_small_pages
+from tuner.runtime.cpu.memory import copy_on_small_pages
 
 PAGE_BYTES = 4096
 

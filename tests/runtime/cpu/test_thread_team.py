@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tuner.mlir.jit import JittedModule, PackedArguments
-from tuner.runtime.cpu import thread_team as team_file
+from tuner.runtime.cpu import thread_team
+from tuner.runtime.cpu.jit import JittedModule, PackedArguments
 from tuner.runtime.cpu.thread_team import ThreadTeam
 
 pytestmark = pytest.mark.mlir
@@ -131,7 +131,7 @@ def test_members_that_doze_off_early_are_always_woken(
 ) -> None:
     """Work that comes in the very moment of dozing off is where a wake-up could be lost."""
     for limit in (0, 1, 2, 3, 5, 8, 13, 21, 34, 55):
-        monkeypatch.setattr(team_file, "SPIN_LIMIT", limit)
+        monkeypatch.setattr(thread_team, "SPIN_LIMIT", limit)
         team = ThreadTeam(2)
         made.append(team)
         counters = Counters(code, 2)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tuner.core.processors import Processors
-from tuner.runtime.cpu import usable_processors as files
-from tuner.runtime.cpu.usable_processors import present_load, usable_processors
+from tuner.runtime.cpu import host
+from tuner.runtime.cpu.host import present_load, usable_processors
 
 STAT = "cpu  {total} 0 0 0 0 0 0 0\ncpu0 {zero} 0 0 0 0 0 0 {stolen} 0 0\ncpu1 {one} 0 0 0 0 0 0 0 0 0\n"
 
@@ -31,8 +31,8 @@ def test_a_pinned_process_may_use_one_processor() -> None:
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Eight processors, and no control group that limits them."""
-    monkeypatch.setattr(files, "PROC", tmp_path / "proc")
-    monkeypatch.setattr(files, "CONTROL_GROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(host, "PROC", tmp_path / "proc")
+    monkeypatch.setattr(host, "CONTROL_GROUPS", tmp_path / "cgroup")
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(8)))
     (tmp_path / "proc" / "self").mkdir(parents=True)
@@ -79,7 +79,7 @@ def counting(tree: Path, clock: list[float]) -> Callable[[float], None]:
 
     def sleep(seconds: float) -> None:
         clock.append(clock[-1] + seconds)
-        ticks = round(seconds / files.TICK_S)
+        ticks = round(seconds / host.TICK_S)
         text = STAT.format(total=9 * ticks, zero=100 + ticks // 2, one=100 + ticks, stolen=10 + ticks // 4)
         (tree / "proc" / "stat").write_text(text)
 

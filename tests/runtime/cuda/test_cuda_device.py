@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.gpu_check.stub_driver import StubDriver, stub_library
 from tests.runtime.calling_every import KERNEL, call_everything
-from tuner.core.device import DeviceError, Extent, KernelLaunch, TensorMapLayout
+from tuner.core.gpu import DeviceError, Extent, KernelLaunch, TensorMapLayout
 
 INVALID_VALUE, OUT_OF_MEMORY, ILLEGAL_ADDRESS = 1, 2, 700
 KIB = 1024
@@ -169,8 +169,8 @@ import ctypes
 import numpy as np
 from tests.runtime.calling_every import call_everything
 from benchmarks.gpu_check.stub_driver import StubDriver
-from tuner.core.device import DeviceError, Extent, KernelLaunch, TensorMapLayout
-from tuner.runtime.cuda.opening import open_device
+from tuner.core.gpu import DeviceError, Extent, KernelLaunch, TensorMapLayout
+from tuner.runtime.cuda.probe import open_device
 stub = StubDriver()
 device = open_device()
 assert device._driver.origin.startswith("cuda-bindings"), device._driver.origin

@@ -8,14 +8,12 @@ import pytest
 from tests.programs.run.host_modules import BUFFER, IN_PLACE, TOKENS, N, compiled, two_chains
 from tests.runtime.calling_every import call_everything
 from tests.simulator.device.test_kernels import SCALE, Parameters
-from tuner.core.device import DeviceError
+from tuner.core.gpu import DeviceError
 from tuner.programs.run.device_function import DeviceFunction
-from tuner.runtime.arrays.device_arrays import DeviceArray
-from tuner.runtime.cuda.bindings_driver import BindingsDriver
-from tuner.runtime.cuda.ctypes_driver import CtypesDriver
-from tuner.runtime.cuda.cuda_device import CudaDevice
-from tuner.runtime.cuda.driver import AbstractDriver, CheckedDriver
-from tuner.runtime.cuda.opening import open_device
+from tuner.runtime.arrays import DeviceArray
+from tuner.runtime.cuda.device import CudaDevice
+from tuner.runtime.cuda.driver import AbstractDriver, BindingsDriver, CheckedDriver, CtypesDriver
+from tuner.runtime.cuda.probe import open_device
 
 pytestmark = [pytest.mark.mlir, pytest.mark.cuda]
 

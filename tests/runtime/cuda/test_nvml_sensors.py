@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.runtime.cuda import stub_nvml
-from tuner.runtime.cuda.nvml_sensors import GpuSensors, SensorsError, slowdowns_in
+from tuner.runtime.cuda.probe import GpuSensors, SensorsError, slowdowns_in
 
 BUS = "00000000:3b:00.0"
 NOT_SUPPORTED = 3  # NVML_ERROR_NOT_SUPPORTED

@@ -8,13 +8,10 @@ import pytest
 
 from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.targets.gpu.simulated_cuda import FACTS
-from tuner.core.chips import chip_of
-from tuner.core.device import DeviceError
-from tuner.runtime.cuda import opening
-from tuner.runtime.cuda.ctypes_driver import CtypesDriver
-from tuner.runtime.cuda.driver_calls import CALLS, INT, OUT_NAME, DriverCall
-from tuner.runtime.cuda.opening import open_device, open_driver
-from tuner.runtime.cuda.probe import describe_gpu, machine_of, require_chip
+from tuner.core.gpu import DeviceError, chip_of
+from tuner.runtime.cuda import probe
+from tuner.runtime.cuda.driver import CALLS, INT, OUT_NAME, CtypesDriver, DriverCall
+from tuner.runtime.cuda.probe import describe_gpu, machine_of, open_device, open_driver, require_chip
 
 NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
 
@@ -23,7 +20,7 @@ def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     message = r"^no CUDA driver: libnowhere\.so cannot be loaded; it comes with the NVIDIA driver; nvidia-smi"
     with pytest.raises(DeviceError, match=message):
         open_device(library="libnowhere.so")
-    monkeypatch.setattr(opening, "LIBRARY", "libnowhere.so")
+    monkeypatch.setattr(probe, "LIBRARY", "libnowhere.so")
     with pytest.raises(DeviceError, match=message):
         open_device()
 
@@ -61,12 +58,12 @@ def test_a_driver_that_lacks_a_function_is_too_old() -> None:
 
 def test_without_the_bindings_the_library_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     stub = StubDriver()
-    monkeypatch.setattr(opening, "LIBRARY", stub.path)
+    monkeypatch.setattr(probe, "LIBRARY", stub.path)
 
     def missing() -> None:
         raise ImportError("cuda")
 
-    monkeypatch.setattr(opening, "BindingsDriver", missing)
+    monkeypatch.setattr(probe, "BindingsDriver", missing)
     assert open_driver().origin == stub.path
 
 

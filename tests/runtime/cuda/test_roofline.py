@@ -6,11 +6,11 @@ import pytest
 
 from tests.targets.gpu.scripted_device import ScriptedDevice
 from tests.targets.gpu.simulated_cuda import FACTS
-from tuner.core.chips import CLOCK_FLOP
-from tuner.core.element_types import FLOAT8S
 from tuner.core.errors import TunerError
+from tuner.core.fusions import FLOAT8S
+from tuner.core.gpu import CLOCK_FLOP
 from tuner.core.problem import INPUT_DTYPES
-from tuner.runtime.cuda.roofline import (
+from tuner.runtime.cuda.probe import (
     COPIES,
     COPY_BYTES,
     copied_bytes_per_s,

@@ -6,7 +6,7 @@ from tuner.space.search_space import Knob
 
 pytestmark = pytest.mark.mlir
 
-knobs = pytest.importorskip("tuner.scripts.schedule.schedule")
+knobs = pytest.importorskip("tuner.space.scripts.schedule")
 
 
 def read(*ops: str) -> tuple[Knob, ...]:

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.mlir
 
 ir = pytest.importorskip("tuner.mlir.bindings").ir
 
-from tuner.scripts.schedule.knob_options import OPTIONS_LIMIT, read_options  # noqa: E402
+from tuner.space.scripts.knobs import OPTIONS_LIMIT, read_options  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)

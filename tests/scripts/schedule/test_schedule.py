@@ -11,17 +11,17 @@ from tests.examples import costly
 from tests.mlir.scripts import INTEGER, PAYLOAD, TILE, alternatives, knob, script
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
+from tuner.core.interfaces import AbstractCompiler, Effort
 from tuner.core.problem import Matmul, Problem
-from tuner.core.target import AbstractCompiler, Effort
 from tuner.payload.cpu import PARTITIONS_COMMENT
-from tuner.scripts.strategy import Binder, Strategy
 from tuner.space.feasible_set import FeasibleSet
+from tuner.space.scripts.strategy import Binder, Strategy
 from tuner.space.search_space import SearchSpace
 
 pytestmark = pytest.mark.mlir
 
-knobs = pytest.importorskip("tuner.scripts.schedule.schedule")
-interpreter = pytest.importorskip("tuner.mlir.interpreter")
+knobs = pytest.importorskip("tuner.space.scripts.schedule")
+interpreter = pytest.importorskip("tuner.mlir.transform")
 ir = pytest.importorskip("tuner.mlir.bindings").ir
 CpuCompiler = pytest.importorskip("tuner.targets.cpu.compiler").CpuCompiler
 CpuEvaluator = pytest.importorskip("tuner.targets.cpu.evaluator").CpuEvaluator

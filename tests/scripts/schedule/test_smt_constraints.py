@@ -16,7 +16,7 @@ from tuner.space.search_space import SearchSpace
 
 pytestmark = pytest.mark.mlir
 
-knobs = pytest.importorskip("tuner.scripts.schedule.schedule")
+knobs = pytest.importorskip("tuner.space.scripts.schedule")
 
 A, B = knob("a", "{min = -3, max = 8}"), knob("b", "{min = 1, max = 6}")
 

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.simulator.device.byte_ranges import NO_BYTES, ByteRanges
+from tuner.simulator.device.happens_before import NO_BYTES, ByteRanges
 
 FLAGS = st.lists(st.booleans(), max_size=30)
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tuner.core.device import DeviceError
-from tuner.simulator.device.defects import HostDefect
-from tuner.simulator.device.lazy_streams import ORDERS, Order
+from tuner.core.gpu import DeviceError
+from tuner.simulator.device.happens_before import HostDefect
 from tuner.simulator.device.simulated_device import SimulatedDevice
+from tuner.simulator.device.streams import ORDERS, Order
 
 
 def kinds_of(device: SimulatedDevice) -> list[HostDefect]:

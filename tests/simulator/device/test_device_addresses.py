@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tuner.core.device import DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG
-from tuner.simulator.device.device_addresses import LARGEST_BYTES, device_bytes
+from tuner.core.gpu import DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG
+from tuner.simulator.device.memory import LARGEST_BYTES, device_bytes
 
 
 def test_device_memory_has_addresses_that_no_other_has() -> None:

@@ -3,9 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.simulator.device.byte_ranges import NO_BYTES, ByteRanges
-from tuner.simulator.device.defects import DefectLog, HostDefect
-from tuner.simulator.device.happens_before import AccessHistory, MemoryAccess, Moment, moment_after
+from tuner.simulator.device.happens_before import (
+    NO_BYTES,
+    AccessHistory,
+    ByteRanges,
+    DefectLog,
+    HostDefect,
+    MemoryAccess,
+    Moment,
+    moment_after,
+)
 
 # Each moment: its queue, and which earlier ones it waits for beside the last of its queue.
 PLANS = st.lists(st.tuples(st.integers(0, 3), st.lists(st.integers(0, 20), max_size=2)), max_size=14)

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tuner.core.chips import chip_of
-from tuner.core.device import DeviceError, Extent, KernelLaunch
+from tuner.core.gpu import DeviceError, Extent, KernelLaunch, chip_of
 from tuner.simulator.device import kernels
 from tuner.simulator.device.kernels import SimulatedKernels
 from tuner.simulator.device.memory import MemoryKind, SimulatedMemory
-from tuner.simulator.ptx.instruction import PtxKernel, PtxModule
-from tuner.simulator.ptx.launch import PreparedKernel, prepare
-from tuner.simulator.ptx.parse.parser import parse
+from tuner.simulator.launch import PreparedKernel, prepare
+from tuner.simulator.ptx.parser import parse
+from tuner.simulator.ptx.syntax_tree import PtxKernel, PtxModule
 
 # y[t] = n x[t]
 SCALE = b""".version 8.0

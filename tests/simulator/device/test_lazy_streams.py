@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.simulator.device.happens_before import Moment
-from tuner.simulator.device.lazy_streams import ORDERS, LazyStreams, Order, StreamOperation, Work
+from tuner.simulator.device.streams import ORDERS, LazyStreams, Order, StreamOperation, Work
 
 PLANS = st.lists(st.tuples(st.integers(0, 3), st.lists(st.integers(0, 20), max_size=2)), max_size=14)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tuner.core.device import DeviceError
+from tuner.core.gpu import DeviceError
 from tuner.simulator.device import memory
 from tuner.simulator.device.happens_before import moment_after
 from tuner.simulator.device.memory import RED_ZONE_BYTES, MemoryKind, SimulatedMemory

@@ -10,11 +10,11 @@ import pytest
 
 from tests.runtime.calling_every import call_everything
 from tests.simulator.device.test_kernels import SCALE, Parameters
-from tuner.core.device import DeviceError, Extent, KernelLaunch, TensorMapLayout
 from tuner.core.errors import UsageError
-from tuner.simulator.device.defects import HostDefect
-from tuner.simulator.device.lazy_streams import ORDERS, Order
+from tuner.core.gpu import DeviceError, Extent, KernelLaunch, TensorMapLayout
+from tuner.simulator.device.happens_before import HostDefect
 from tuner.simulator.device.simulated_device import SimulatedDevice
+from tuner.simulator.device.streams import ORDERS, Order
 
 KERNEL = b""".version 8.0
 .target sm_90

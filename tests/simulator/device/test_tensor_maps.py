@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from tuner.core.device import DeviceError
-from tuner.simulator.device.memory import MemoryKind, SimulatedMemory
-from tuner.simulator.device.tensor_maps import MAP_BYTES, EncodedMap, is_map
+from tuner.core.gpu import DeviceError
+from tuner.simulator.device.memory import MAP_BYTES, EncodedMap, MemoryKind, SimulatedMemory, is_map
 
 MEMORY = SimulatedMemory()
 REGION = MEMORY.allocate(4096, MemoryKind.DEVICE)

@@ -9,9 +9,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from tuner.simulator.launch import Simulation, simulate
 from tuner.simulator.ptx.geometry import Index3
-from tuner.simulator.ptx.launch import simulate
-from tuner.simulator.ptx.simulation import Simulation
 
 Array = NDArray[Any]
 DATA = Path(__file__).parent / "data"

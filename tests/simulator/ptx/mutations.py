@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tuner.simulator.launch import Simulation
 from tuner.simulator.ptx.defects import Defect, SimulationError
-from tuner.simulator.ptx.simulation import Simulation
 
 Array = NDArray[Any]
 Edit = Callable[[str], str]

@@ -8,9 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tuner.simulator.launch import Simulation, simulate
 from tuner.simulator.ptx.geometry import Index3
-from tuner.simulator.ptx.launch import simulate
-from tuner.simulator.ptx.simulation import Simulation
 
 Array = NDArray[Any]
 LANES = 64

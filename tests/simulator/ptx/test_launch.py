@@ -7,8 +7,8 @@ import pytest
 from tests.simulator.ptx.matmuls import BY_NAME, DATA
 from tests.simulator.ptx.snippets import kernel, run
 from tuner.core.errors import TunerError, UsageError
+from tuner.simulator.launch import simulate
 from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
-from tuner.simulator.ptx.launch import simulate
 
 SCALE = kernel(
     """ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; mad.lo.u32 %r1, %b, 32, %t; mul.wide.u32 %rd3, %r1, 4;

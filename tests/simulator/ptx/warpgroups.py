@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.simulator.ptx.launch import simulate
-from tuner.simulator.ptx.memory.tensor_map import TensorMap
-from tuner.simulator.ptx.simulation import Simulation
+from tuner.simulator.launch import Simulation, simulate
+from tuner.simulator.memory.async_copies import TensorMap
 
 Array = NDArray[Any]
 DATA = Path(__file__).parent / "data"

@@ -4,7 +4,7 @@ import pytest
 
 from tuner.core.errors import UsageError
 from tuner.space.feasible_set import FeasibleSet
-from tuner.space.file import schema, strict_yaml
+from tuner.space.file import schema, yaml
 from tuner.space.file.entries import StrategyEntry
 from tuner.space.search_space import Knob
 
@@ -19,7 +19,7 @@ strategies:
 
 
 def read(rest: str, head: str = HEAD) -> StrategyEntry:
-    (entry,) = schema.entries(strict_yaml.load(f"{head}{rest}", "f.yaml"), "f.yaml")
+    (entry,) = schema.entries(yaml.load(f"{head}{rest}", "f.yaml"), "f.yaml")
     return entry
 
 

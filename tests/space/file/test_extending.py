@@ -4,7 +4,7 @@ import pytest
 
 from tuner.core.errors import UsageError
 from tuner.space.file.reading import SpaceFile, load_space_file, parse_space
-from tuner.space.file.shipped import default_space_file
+from tuner.space.file.yaml import default_space_file
 
 SHIPPED = load_space_file(default_space_file())
 MINE = """

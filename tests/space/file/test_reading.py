@@ -7,7 +7,7 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import first_rows, load_space_file, parse_space, spaces_for
-from tuner.space.file.shipped import default_space_file
+from tuner.space.file.yaml import default_space_file
 from tuner.space.search_space import Knob, SearchSpace
 
 TWO = """

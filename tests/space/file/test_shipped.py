@@ -1,7 +1,7 @@
 import re
 
 from tuner.space.file.reading import load_space_file
-from tuner.space.file.shipped import default_space_file
+from tuner.space.file.yaml import default_space_file
 
 LINES = default_space_file().read_text().splitlines()
 LONGEST = 140  # characters

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.space.recorded import file as recorded_file
-from tuner.space.recorded.file import name_of, open_recorded
+from tuner.space.recorded import recording
+from tuner.space.recorded.recording import name_of, open_recorded
 
 
 @pytest.mark.parametrize("name", ["space.json", "space.t4.json", "space.t4.json.gz", "space.json.gz"])
@@ -74,7 +74,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorded_file, "BYTES_LIMIT", 1000)
+    monkeypatch.setattr(recording, "BYTES_LIMIT", 1000)
     path = tmp_path / "bomb.json.gz"
     path.write_bytes(gzip.compress(b" " * 1001))
     for file in (path, Path("/dev/zero")):  # which has no end

@@ -8,7 +8,7 @@ import pytest
 
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.space.recorded.reading import read_recorded
-from tuner.space.recorded.space import RecordedTime
+from tuner.space.recorded.recording import RecordedTime
 
 
 def cache(**changes: Any) -> dict[str, Any]:

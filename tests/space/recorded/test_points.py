@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import UsageError
-from tuner.space.recorded.points import Points, Raw, feasible_set_of
+from tuner.space.recorded.recording import Points, Raw, feasible_set_of
 
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["a", "b", "c"])), min_size=1, max_size=40)
 

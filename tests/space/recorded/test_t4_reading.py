@@ -10,10 +10,10 @@ import pytest
 
 from tests.space.recorded import values
 from tuner.core.errors import Failure, Stage, UsageError
-from tuner.core.record import Measurement, Verdict
+from tuner.core.records import Measurement, Verdict
 from tuner.space.recorded.reading import read_recorded
-from tuner.space.recorded.space import RecordedTime
-from tuner.space.recorded.t4_writing import Recording, t4_document
+from tuner.space.recorded.recording import RecordedTime
+from tuner.space.recorded.t4 import Recording, t4_document
 
 RESULT = {
     "configuration": {"block": 32, "unroll": 1},

@@ -7,9 +7,9 @@ import pytest
 
 from tests.space.recorded import values
 from tests.tuning import fakes
+from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
-from tuner.core.target_name import TargetName
-from tuner.space.recorded.t4_writing import Recording, t4_bytes, t4_document
+from tuner.space.recorded.t4 import Recording, t4_bytes, t4_document
 
 
 def test_equal_recordings_are_equal_bytes() -> None:

@@ -6,12 +6,11 @@ from pathlib import Path
 
 from tests import trials
 from tests.tuning import fakes
-from tuner.core.candidate import Candidate
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, Stage
-from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.runs import Run, StoredTrial
-from tuner.core.target_name import TargetName
-from tuner.space.recorded.t4_writing import Recording, t4_bytes
+from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.space.search_space import Knob, SearchSpace
 
 KNOBS = (Knob("tile", (2, 4, 8, 16, 12)), Knob("unroll", tuple(range(12))), Knob("order", ("nm", "mn")))

@@ -5,7 +5,7 @@ from string import Template
 
 from tests.texts import text_beside
 from tuner.core.problem import Problem
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
 
@@ -347,6 +347,6 @@ def dishonest_code(name: str, problem: Problem) -> str:
         values[f"beyond_{array}_{distance}"] = str(bytes_of[array] + distance)
     parts = {"before": f"%none = arith.constant 0 : i64\n    {before}", "after": after}
     whole = Template(KERNEL).safe_substitute(parts | {"declarations": declarations})
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(Template(whole).substitute(values), name)
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(Template(whole).substitute(values), name)
         return lowering.lower_to_llvm(module)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from tuner.core.errors import CandidateError
+from tuner.core.interfaces import Artifact, Effort
 from tuner.core.problem import Problem
-from tuner.core.target import Artifact, Effort
 from tuner.targets.cpu.evaluator import CpuEvaluator
 
 EFFORT = Effort(budget_s=0.01, min_samples=3, max_samples=6)

@@ -4,9 +4,9 @@ import hashlib
 
 from tests.forwarding import ForwardingTarget
 from tests.texts import text_beside
+from tuner.core.interfaces import Artifact, Script
 from tuner.core.problem import Matmul, Problem
-from tuner.core.target import Artifact, Script
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
 from tuner.payload.cpu import partition
@@ -96,8 +96,8 @@ def code_of(deed: str) -> str:
     if deed == "no_entry":
         return code_of("not_written").replace("@matmul", "@other")
     text, declarations = DEEDS[deed]
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(KERNEL.format(deed=text, declarations=declarations), deed)
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(KERNEL.format(deed=text, declarations=declarations), deed)
         return lowering.lower_to_llvm(module)
 
 

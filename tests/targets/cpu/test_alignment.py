@@ -9,18 +9,16 @@ import pytest
 from tests.targets.cpu.test_evaluator import COMPILER, CPU, POINTS, QUICK, point_of, rng
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import ALIGNMENTS, CACHES, Matmul, Problem
-from tuner.core.record import Measurement
+from tuner.core.records import Measurement
 from tuner.payload.reference import Array, draw, draw_base
-from tuner.runtime.cpu.guarded_arrays import placed_copy
+from tuner.runtime.cpu.memory import placed_copy
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.targets.cpu import offset_times
-from tuner.targets.cpu.baseline import BaselineService
-from tuner.targets.cpu.callable import load_callable
+from tuner.targets.arrays import ProblemArrays
+from tuner.targets.cpu import timing_checks
+from tuner.targets.cpu.baseline import BaselineService, InterleavedBaselineService
+from tuner.targets.cpu.blas import CompiledLibraryMatmul, openblas_code
+from tuner.targets.cpu.callables import load_callable
 from tuner.targets.cpu.evaluator import LoadedKernel
-from tuner.targets.cpu.interleaved_baseline import InterleavedBaselineService
-from tuner.targets.cpu.library_matmul import CompiledLibraryMatmul
-from tuner.targets.cpu.openblas import openblas_code
-from tuner.targets.problem_arrays import ProblemArrays
 
 pytestmark = pytest.mark.mlir
 
@@ -67,18 +65,18 @@ def test_those_near_the_fastest_are_chosen_but_few() -> None:
         index: Measurement((median_s,), 1, median_s, (median_s, median_s))
         for index, median_s in enumerate((1.2, 1.04, 1.0, 1.03, 1.01, 1.02))
     }
-    assert offset_times.fastest(times) == (2, 4, 5, 3)
+    assert timing_checks.fastest(times) == (2, 4, 5, 3)
 
 
 def test_operands_too_large_to_be_copied_are_not_timed_elsewhere() -> None:
-    assert offset_times.fits(Matmul(2048, 2048, 2048))
-    assert not offset_times.fits(Matmul(10000, 10000, 10000))
+    assert timing_checks.fits(Matmul(2048, 2048, 2048))
+    assert not timing_checks.fits(Matmul(10000, 10000, 10000))
 
 
 def test_a_kernel_whose_result_depends_on_addresses_is_refused() -> None:
     problem = Matmul(8, 64, 8)
     kernel, arrays = loaded(problem), ProblemArrays(problem, rng())
-    placed = offset_times.PlacedOperands(problem, arrays.operands)
+    placed = timing_checks.PlacedOperands(problem, arrays.operands)
     placed.operands[2][0][...] += 1  # as if it read past its A
     calls = tuple(kernel.calls(problem, each) for each in placed.operands)
     with pytest.raises(CandidateError, match="another C where the operands lie 32 bytes") as error:

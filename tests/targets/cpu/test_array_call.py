@@ -3,11 +3,11 @@ import threading
 import numpy as np
 import pytest
 
+from tuner.core.interfaces import Script
 from tuner.core.problem import Matmul
-from tuner.core.target import Script
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.scripts.default import default_script
-from tuner.targets.cpu.array_call import AddressCall, address_of
+from tuner.runtime.cpu.host import describe_machine
+from tuner.space.scripts.choice import default_script
+from tuner.targets.cpu.callables import AddressCall, address_of
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
 

@@ -3,7 +3,7 @@ import shutil
 import pytest
 
 from tuner.core.errors import CandidateError
-from tuner.targets.cpu.assembly import assembly, instructions
+from tuner.targets.cpu.compiler import assembly, instructions
 
 LISTING = """
 o.o:     file format elf64-x86-64

@@ -11,17 +11,16 @@ import numpy as np
 import pytest
 
 from tuner.core.errors import TunerError
+from tuner.core.interfaces import Effort
 from tuner.core.problem import LAYOUTS, BatchMatmul, Matmul, Problem
 from tuner.core.runs import Baseline
-from tuner.core.target import Effort
 from tuner.payload.reference import compare, draw, draw_base
+from tuner.runtime.workers.services import library_environment
+from tuner.runtime.workers.worker import call_in_child
+from tuner.targets.children import measure_cpu_baseline
 from tuner.targets.cpu.baseline import BaselineService
 from tuner.targets.cpu.baseline_libraries import LIBRARIES, ONEDNN_TORCH, OPENBLAS, baseline_environment
-from tuner.targets.cpu.library_matmul import CompiledLibraryMatmul
-from tuner.targets.cpu.openblas import openblas_code
-from tuner.tuning.parts.child_call import call_in_child
-from tuner.tuning.parts.child_functions import measure_cpu_baseline
-from tuner.workers.library_environment import library_environment
+from tuner.targets.cpu.blas import CompiledLibraryMatmul, openblas_code
 
 pytestmark = pytest.mark.mlir
 

@@ -13,14 +13,14 @@ from tests import group_texts
 from tests.group_runs import as_problem, compiled, error_of, run
 from tests.targets.cpu.test_group_strategies import drawn_script, machine
 from tuner.core.errors import CandidateError
+from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine
 from tuner.core.problem import WEIGHTS_COLD
-from tuner.core.target import Effort
-from tuner.mlir.reference.group_reference import draw_inputs, evaluate, worst_error
-from tuner.scripts.default import default_script, first_configuration
+from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, worst_error
+from tuner.space.scripts.choice import default_script, first_configuration
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
-from tuner.targets.cpu.group_arrays import GroupArrays
+from tuner.targets.cpu.fusion_arrays import GroupArrays
 
 pytestmark = pytest.mark.mlir
 SIZES = st.integers(1, 80)

@@ -14,7 +14,7 @@ from tests.targets.cpu.test_evaluator import POINTS, point_of
 from tuner.core.errors import UsageError
 from tuner.core.problem import EPILOGUES, LAYOUTS, Matmul, Problem
 from tuner.payload.reference import compare, draw, draw_base
-from tuner.targets.cpu.callable import CpuCallable, load_callable
+from tuner.targets.cpu.callables import CpuCallable, load_callable
 
 pytestmark = pytest.mark.mlir
 

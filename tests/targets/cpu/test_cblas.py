@@ -5,9 +5,8 @@ import ctypes
 import pytest
 
 from tuner.core.problem import Matmul
-from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
-from tuner.targets.cpu.cblas import address_of, cblas_call
-from tuner.targets.cpu.library_call import LibraryCall, calling_module
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.targets.cpu.blas import LibraryCall, address_of, calling_module, cblas_call
 
 pytestmark = pytest.mark.mlir
 

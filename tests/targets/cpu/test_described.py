@@ -8,25 +8,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tuner.core.chosen_strategy import ChosenStrategy
-from tuner.core.described_processors import PROCESSORS
+from tuner.core.candidate import ChosenStrategy
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Matmul, Problem
-from tuner.core.target import Artifact, Effort, Script
+from tuner.core.processors import PROCESSORS
 from tuner.mlir.cpu import lowering
-from tuner.mlir.cpu.needed_instructions import instructions_needed
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.scripts.chosen import spaces
+from tuner.mlir.cpu.llvm_modules import instructions_needed
+from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
-from tuner.space.file.shipped import default_space_file
-from tuner.targets.cpu import described_compiler, described_evaluator, evaluator
-from tuner.targets.cpu.assembly import assembly
-from tuner.targets.cpu.compiler import CpuCompiler
-from tuner.targets.cpu.described_compiler import DescribedCompiler
-from tuner.targets.cpu.described_evaluator import CompiledOnly, DescribedEvaluator
-from tuner.tuning.parts import strategy_space
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.choice import spaces
+from tuner.targets import children
+from tuner.targets.cpu import compiler as described_compiler
+from tuner.targets.cpu import evaluator
+from tuner.targets.cpu.compiler import CpuCompiler, DescribedCompiler, assembly
+from tuner.targets.cpu.evaluator import CompiledOnly, DescribedEvaluator
 
 pytestmark = pytest.mark.mlir
 
@@ -46,13 +45,13 @@ def bound(strategy: str, processor: str, problem: Problem) -> Script:
     variables, chosen = variables_of(problem, machine, 1), (ChosenStrategy(strategy),)
     found = spaces(chosen, load_space_file(default_space_file()), problem, machine.isa, variables)
     candidate = FeasibleSet.of(found).candidate(0)
-    return strategy_space.bind(chosen, problem, 1, machine)(candidate)
+    return children.bind(chosen, problem, 1, machine)(candidate)
 
 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> Machine:
     """Pretends that this processor has vectors alone."""
-    for module in (described_compiler, described_evaluator, evaluator):
+    for module in (described_compiler, evaluator, evaluator):
         monkeypatch.setattr(module, "describe_machine", lambda: PLAIN)
     return PLAIN
 

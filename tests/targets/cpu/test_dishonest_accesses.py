@@ -8,15 +8,15 @@ import pytest
 
 from tests.targets.cpu.dishonest_kernels import FAULTING, LEAVING, PASSING, WRONG, dishonest_code
 from tuner.core.errors import Failure, Stage
+from tuner.core.interfaces import Artifact, Effort
 from tuner.core.problem import Matmul, Problem
-from tuner.core.target import Artifact, Effort
 from tuner.payload.cpu import partition
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.scripts.default import default_script
+from tuner.runtime.cpu.host import describe_machine
+from tuner.runtime.workers.protocol import Factory, ServiceSpec
+from tuner.runtime.workers.services import evaluation_spec
+from tuner.runtime.workers.worker import Worker
+from tuner.space.scripts.choice import default_script
 from tuner.targets.cpu.compiler import CpuCompiler
-from tuner.workers.protocol import Factory, ServiceSpec
-from tuner.workers.services import evaluation_spec
-from tuner.workers.worker import Worker
 
 pytestmark = pytest.mark.mlir
 

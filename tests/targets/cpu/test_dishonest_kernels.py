@@ -9,16 +9,16 @@ import pytest
 
 from tests.targets.cpu.dishonest_kernels import KERNELS, dishonest_code
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.interfaces import Artifact, Effort
 from tuner.core.problem import Matmul, Problem
-from tuner.core.record import Measurement
-from tuner.core.target import Artifact, Effort
+from tuner.core.records import Measurement
 from tuner.payload.cpu import partition
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.targets.cpu import evaluator as cpu_evaluator
+from tuner.runtime.workers.services import Evaluation, evaluate
+from tuner.targets.arrays import ProblemArrays
+from tuner.targets.cpu import evaluator
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
-from tuner.targets.cpu.watched_samples import WatchedSamples
-from tuner.targets.problem_arrays import ProblemArrays
-from tuner.workers.evaluation import Evaluation, evaluate
+from tuner.targets.cpu.timing_checks import WatchedSamples
 
 pytestmark = pytest.mark.mlir
 
@@ -160,7 +160,7 @@ ENDS = {
 def timed(name: str, end: str, monkeypatch: pytest.MonkeyPatch, seed: int = 0) -> Measurement:
     """Times a kernel, then verifies it on the same arrays."""
     ticks = partial(next, itertools.count(0.0, SECOND))
-    monkeypatch.setattr(cpu_evaluator, "WatchedSamples", partial(WatchedSamples, clock=ticks))
+    monkeypatch.setattr(evaluator, "WatchedSamples", partial(WatchedSamples, clock=ticks))
     rng, target = np.random.default_rng(seed), CpuEvaluator(1)
     loaded = target.load(
         PROBLEM, Artifact(dishonest_code(name, PROBLEM), name, partition(PROBLEM, 1, "none", 1))

@@ -15,18 +15,18 @@ import pytest
 from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
 from tests.targets.cpu.dishonest_kernels import dishonest_code
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.interfaces import Artifact, Effort, Partition, Script
 from tuner.core.problem import EPILOGUES, LAYOUTS, Matmul, Problem
-from tuner.core.record import Measurement, Verdict
+from tuner.core.records import Measurement, Verdict
 from tuner.core.round_quality import SHARE_LIMIT, round_quality
-from tuner.core.target import Artifact, Effort, Partition, Script
 from tuner.payload.cpu import ENTRY, partition
-from tuner.runtime.cpu.describe_host import describe_machine, processors
+from tuner.runtime.cpu.host import describe_machine, processors
 from tuner.targets.cpu import evaluator as cpu_evaluator
+from tuner.targets.cpu.baseline import LEAD_CALLS, InterleavedBaseline, InterleavedBaselineService
+from tuner.targets.cpu.blas import CompiledLibraryMatmul
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
-from tuner.targets.cpu.interleaved_baseline import LEAD_CALLS, InterleavedBaseline, InterleavedBaselineService
-from tuner.targets.cpu.library_matmul import CompiledLibraryMatmul
-from tuner.tuning.remeasurement import noise_of
+from tuner.tuning.run_steps import noise_of
 
 pytestmark = pytest.mark.mlir
 
@@ -211,7 +211,7 @@ def test_what_the_caller_waits_for_its_baseline_is_no_disturbance(monkeypatch: p
     loaded = target.load(problem, artifact_of(problem))
     baseline = target.load_baselines(problem, rng())[0].work
     assert isinstance(baseline, InterleavedBaseline)
-    monkeypatch.setattr("tuner.targets.cpu.interleaved_baseline.thread_waited_s", lambda: next(seconds))
+    monkeypatch.setattr("tuner.targets.cpu.baseline.thread_waited_s", lambda: next(seconds))
     times = target.measure_together(problem, (loaded, baseline), QUICK, rng())
     assert baseline.waited_s >= 1e4
     assert times[0].host is not None

@@ -8,13 +8,13 @@ import pytest
 
 from tests.op_group_problems import first_script, group_problems
 from tuner.core.errors import CandidateError
-from tuner.core.grouped_program import WeightPacking
+from tuner.core.fusions import WeightPacking
+from tuner.core.interfaces import Artifact, Effort
 from tuner.core.problem import COLD, WARM, WEIGHTS_COLD, Problem
-from tuner.core.target import Artifact, Effort
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
-from tuner.targets.cpu.group_arrays import GroupArrays
+from tuner.targets.cpu.fusion_arrays import GroupArrays
 
 pytestmark = pytest.mark.mlir
 
@@ -155,12 +155,12 @@ def test_calls_read_copies_of_weights_one_after_the_other(cache: str, copies: in
 
 def loops_of(problem: Problem) -> Artifact:
     """Returns the code of a group as loops."""
-    from tuner.core.grouped_program import packings_comment
-    from tuner.mlir import interpreter
+    from tuner.core.fusions import packings_comment
+    from tuner.mlir import transform
     from tuner.mlir.bindings import ir
-    from tuner.mlir.cpu.group_code import compile_group
+    from tuner.mlir.cpu.lowering import compile_group
 
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         code = compile_group(problem.group, None)
     return Artifact(packings_comment(code.packings) + code.llvm_text, "", (), ())
 

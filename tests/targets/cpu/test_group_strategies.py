@@ -14,13 +14,12 @@ from tests import group_texts as texts
 from tests.group_runs import as_problem, error_of
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.scripts.chosen import choose, spaces
-from tuner.scripts.default import default_script, first_configuration
-from tuner.scripts.strategy import Binder, load_strategy
+from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
-from tuner.space.file.shipped import default_space_file
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.choice import choose, default_script, first_configuration, spaces
+from tuner.space.scripts.strategy import Binder, load_strategy
 
 pytestmark = pytest.mark.mlir
 SIZES = st.integers(1, 90)
@@ -249,7 +248,7 @@ def test_the_reference_notices_a_wrong_element() -> None:
     wrong = text.replace("arith.addf %x0, %x1", "arith.subf %x0, %x1")
     rng = np.random.default_rng(4)
     from tests.group_runs import compiled, run
-    from tuner.mlir.reference.group_reference import draw_inputs, evaluate, worst_error
+    from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, worst_error
 
     inputs = draw_inputs(text, rng)
     expected = evaluate(text, inputs)

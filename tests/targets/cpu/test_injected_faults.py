@@ -6,16 +6,13 @@ import pytest
 
 from tests.targets.cpu.dishonest_kernels import KERNELS, dishonest_code
 from tests.targets.cpu.injected_faults import DEEDS, PROBLEM, code_of
-from tuner.core.candidate import Candidate
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, Stage
-from tuner.core.record import Record
-from tuner.core.target import Effort, Script
-from tuner.core.target_name import TargetName
-from tuner.workers.in_flight import BenchOrder
-from tuner.workers.limits import Limits
-from tuner.workers.protocol import Factory
-from tuner.workers.services import compile_spec, evaluation_spec
-from tuner.workers.worker_bench import BenchProcesses, WorkerBench
+from tuner.core.interfaces import Effort, Script
+from tuner.core.records import Record
+from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.runtime.workers.runner import BenchOrder, BenchProcesses, WorkerBench
+from tuner.runtime.workers.services import compile_spec, evaluation_spec
 
 pytestmark = pytest.mark.mlir
 

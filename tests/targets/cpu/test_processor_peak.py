@@ -10,9 +10,9 @@ from tests.db.values import MACHINE
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.machine import Machine, Roofline
 from tuner.core.problem import Matmul
-from tuner.core.record import Measurement
+from tuner.core.records import Measurement
 from tuner.runtime.cpu.roofline import ITERATIONS, SUMS, highest_flop_per_s
-from tuner.targets.cpu.processor_peak import ProcessorPeak
+from tuner.targets.cpu.timing_checks import ProcessorPeak
 
 PROBLEM = Matmul(512, 512, 512)
 LATENCIES = range(3, 9)  # cycles of a multiply-add: 4 on most x86 cores, 6 to 8 of dot products

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.targets.cpu.shared_libraries import find_extension, find_shared_library, load_library
+from tuner.targets.cpu.baseline_libraries import find_extension, find_shared_library, load_library
 
 
 def test_the_first_name_that_is_there_is_found(tmp_path: Path) -> None:

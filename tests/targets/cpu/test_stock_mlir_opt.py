@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
+from tuner.core.interfaces import Artifact, Script
 from tuner.core.machine import Machine
-from tuner.core.target import Artifact, Script
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
-from tuner.mlir.cpu.batch_loops import with_batch_loops
+from tuner.mlir.cpu.lowering import with_batch_loops
 from tuner.payload.cpu import matrix_bytes, partitions_in, payload_mlir
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.scripts.portability import custom_ops
+from tuner.runtime.cpu.host import describe_machine
+from tuner.space.scripts.requirements import custom_ops
 from tuner.targets.cpu.evaluator import CpuEvaluator
 
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
@@ -81,8 +81,8 @@ def test_what_mlir_opt_makes_is_right(strategy: str, threads: int, tmp_path: Pat
     ]:
         point, script = stock_point(HERE, kind)
         text = run_mlir_opt(point, script, tmp_path)
-        with interpreter.new_context(), ir.Location.unknown():
-            code = lowering.lower_to_llvm(interpreter.parse(text, "mlir-opt"))
+        with transform.new_context(), ir.Location.unknown():
+            code = lowering.lower_to_llvm(transform.parse(text, "mlir-opt"))
         partitions = partitions_in(script.text, point.problem)
         code = with_batch_loops(code, partitions, matrix_bytes(point.problem))
         loaded = evaluator.load(

@@ -18,8 +18,8 @@ from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
 from benchmarks.fuzzing.kernel_check import KernelCheck, fenced
 from tuner.core.candidate import Candidate, Value
 from tuner.core.problem import EPILOGUES, Problem
-from tuner.core.record import Verdict
-from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.core.records import Verdict
+from tuner.runtime.cpu.host import describe_machine
 
 pytestmark = pytest.mark.mlir
 

@@ -8,9 +8,9 @@ import time
 import pytest
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.runtime.cpu.describe_host import processors
-from tuner.targets.cpu.left_behind import no_thread_started
-from tuner.targets.cpu.working_threads import TASKS, pin_working_threads
+from tuner.runtime.cpu.host import processors
+from tuner.targets.cpu.blas import TASKS, pin_working_threads
+from tuner.targets.cpu.timing_checks import no_thread_started
 
 
 def affinities() -> dict[int, frozenset[int]]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tuner.core.device import AbstractDevice, DeviceError, KernelLaunch, TensorMapLayout
+from tuner.core.gpu import AbstractDevice, DeviceError, KernelLaunch, TensorMapLayout
 
 FILL_S = 40e-6
 

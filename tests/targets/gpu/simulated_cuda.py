@@ -1,11 +1,10 @@
 """The evaluator of CUDA programs on a simulated GPU: all is real but the hardware and its clock."""
 
-from tuner.core.gpu_conditions import GpuState
-from tuner.runtime.cuda.facts import CudaFacts
+from tuner.core.machine import GpuState
+from tuner.runtime.cuda.driver import CudaFacts
 from tuner.runtime.cuda.probe import GpuHere
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.targets.gpu.evaluator import GpuEvaluator
-from tuner.targets.gpu.local_gpu import LocalGpu
+from tuner.targets.gpu.evaluator import GpuEvaluator, LocalGpu
 
 FACTS = CudaFacts(
     name="Simulated GPU",

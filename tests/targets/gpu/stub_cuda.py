@@ -11,15 +11,14 @@ import numpy as np
 from benchmarks.gpu_check.stub_driver import StubDriver, stub_library
 from tests.forwarding import ForwardingTarget
 from tests.runtime.cuda.stub_cublas import stub_cublas
-from tuner.core.chips import chip_of
+from tuner.core.gpu import chip_of
+from tuner.core.interfaces import AbstractBaselineSource, Artifact, LoadedLibrary, Script
 from tuner.core.problem import Problem
-from tuner.core.target import AbstractBaselineSource, Artifact, LoadedLibrary, Script
 from tuner.runtime.cuda.probe import describe_gpu
+from tuner.runtime.workers.protocol import Factory
 from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.compiler import GpuCompiler
-from tuner.targets.gpu.evaluator import GpuEvaluator
-from tuner.targets.gpu.local_gpu import LocalGpu
-from tuner.workers.protocol import Factory
+from tuner.targets.gpu.evaluator import GpuEvaluator, LocalGpu
 
 FEW = 2  # samples: simulated runs are slow, and what they take is not looked at
 CACHE_BYTES = 4096

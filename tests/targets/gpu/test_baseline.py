@@ -9,16 +9,14 @@ from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.runtime.cuda.stub_cublas import stub_cublas
 from tests.targets.gpu.simulated_cuda import COOL, HERE
 from tuner.core.errors import TunerError
-from tuner.core.gpu_conditions import Conditions
+from tuner.core.interfaces import Effort
+from tuner.core.machine import Conditions
 from tuner.core.problem import LAYOUTS, Matmul, Problem
 from tuner.core.runs import Baseline
-from tuner.core.target import Effort
 from tuner.runtime.cuda import cublas
 from tuner.runtime.cuda.probe import GpuHere
 from tuner.targets.gpu import event_timing
-from tuner.targets.gpu.baseline import time_cublas
-from tuner.targets.gpu.evaluator import GpuEvaluator
-from tuner.targets.gpu.local_gpu import LocalGpu
+from tuner.targets.gpu.evaluator import GpuEvaluator, LocalGpu, time_cublas
 
 SIZES = (5, 7, 3)  # nothing fits by chance
 BRIEF = Effort(budget_s=0.0, min_samples=1)

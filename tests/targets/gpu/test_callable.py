@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
-from tuner.core.chips import chip_of
 from tuner.core.errors import UsageError
-from tuner.core.kernel_program import KernelProgram
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.interfaces import Script
 from tuner.core.problem import Matmul
-from tuner.core.target import Script
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.targets.gpu.callable import GpuCallable
+from tuner.targets.gpu.callables import GpuCallable
 from tuner.targets.gpu.compiler import GpuCompiler
 
 pytestmark = pytest.mark.mlir

@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from tuner.core.chips import chip_of
 from tuner.core.errors import Stage, UsageError
-from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch, Resources, code_sha256
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, Resources, code_sha256
 from tuner.mlir.fingerprint import GPU_SOURCES
-from tuner.targets.gpu.compiler import gpu_compiler_build, refusal_of
-from tuner.targets.gpu.ptxas import find_ptxas
+from tuner.targets.gpu.compiler import find_ptxas, gpu_compiler_build, refusal_of
 
 pytestmark = pytest.mark.mlir
 

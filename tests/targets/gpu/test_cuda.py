@@ -9,19 +9,18 @@ import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
 from tests.targets.gpu.simulated_cuda import COOL, SAMPLE_S, device_with_a_clock, evaluator_on
-from tuner.core.chips import chip_of
-from tuner.core.device import DeviceError
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.gpu_conditions import Conditions, Span
-from tuner.core.kernel_program import KernelProgram
+from tuner.core.gpu import DeviceError, chip_of
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.interfaces import Artifact, Effort, Script
+from tuner.core.machine import Conditions, Span
 from tuner.core.problem import Matmul
-from tuner.core.record import Verdict
-from tuner.core.target import Artifact, Effort, Script
+from tuner.core.records import Verdict
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu import event_timing
+from tuner.targets.gpu.arrays import GpuProblemArrays
 from tuner.targets.gpu.compiler import GpuCompiler
 from tuner.targets.gpu.evaluator import GpuEvaluator
-from tuner.targets.gpu.problem_arrays import GpuProblemArrays
 
 pytestmark = pytest.mark.mlir
 

@@ -4,20 +4,16 @@ import numpy as np
 import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
-from tuner.core.chips import chip_of
-from tuner.core.device import DeviceError
 from tuner.core.errors import CandidateError, Stage, TunerError
+from tuner.core.gpu import DeviceError, chip_of
+from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.problem import Matmul
-from tuner.core.target import Artifact, Effort, Script
 from tuner.runtime.cuda.cublas import find_cublas
-from tuner.runtime.cuda.probe import GpuHere, describe_gpu
-from tuner.runtime.cuda.roofline import copied_bytes_per_s
-from tuner.targets.gpu.baseline import evaluator_here, time_cublas
+from tuner.runtime.cuda.probe import GpuHere, copied_bytes_per_s, describe_gpu
 from tuner.targets.gpu.compiler import GpuCompiler
-from tuner.targets.gpu.evaluator import GpuEvaluator
+from tuner.targets.gpu.evaluator import GpuEvaluator, evaluator_here, open_gpu, time_cublas
 from tuner.targets.gpu.event_timing import COLD_SAMPLES
-from tuner.targets.gpu.local_gpu import open_gpu
-from tuner.tuning.remeasurement import noise_of
+from tuner.tuning.run_steps import noise_of
 
 pytestmark = [pytest.mark.mlir, pytest.mark.cuda]
 

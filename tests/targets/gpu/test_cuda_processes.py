@@ -7,17 +7,14 @@ import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
 from tests.targets.gpu.stub_cuda import FEW, stub_factory
-from tuner.core.bench import BoundRecord
-from tuner.core.candidate import Candidate
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, Stage
+from tuner.core.interfaces import BoundRecord, Effort, Script
 from tuner.core.problem import Matmul
-from tuner.core.record import Measurement, Record
-from tuner.core.target import Effort, Script
-from tuner.core.target_name import TargetName
-from tuner.workers.in_flight import BenchOrder
-from tuner.workers.limits import Limits
-from tuner.workers.services import compile_spec, evaluation_spec
-from tuner.workers.worker_bench import BenchProcesses, WorkerBench
+from tuner.core.records import Measurement, Record
+from tuner.runtime.workers.protocol import Limits
+from tuner.runtime.workers.runner import BenchOrder, BenchProcesses, WorkerBench
+from tuner.runtime.workers.services import compile_spec, evaluation_spec
 
 pytestmark = pytest.mark.mlir
 

@@ -10,14 +10,13 @@ from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.targets.gpu.simulated_cuda import FACTS, HERE, device_with_a_clock
 from tests.targets.gpu.small_matmul import small_matmul
 from tests.targets.gpu.test_evaluator import PROBLEM, artifact_of
-from tuner.core.device import AbstractDevice
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.kernel_program import KernelBuffer
-from tuner.core.record import Measurement
-from tuner.core.target import Artifact, Effort
+from tuner.core.gpu import AbstractDevice
+from tuner.core.gpu_code import KernelBuffer
+from tuner.core.interfaces import Artifact, Effort
+from tuner.core.records import Measurement
 from tuner.targets.gpu import event_timing
-from tuner.targets.gpu.evaluator import GpuEvaluator
-from tuner.targets.gpu.local_gpu import LocalGpu
+from tuner.targets.gpu.evaluator import GpuEvaluator, LocalGpu
 
 DEVICES: dict[str, Callable[[], AbstractDevice]] = {
     "simulated": device_with_a_clock,

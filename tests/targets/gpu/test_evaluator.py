@@ -8,21 +8,20 @@ from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.runtime.cuda.stub_cublas import stub_cublas
 from tests.targets.gpu.simulated_cuda import COOL, FACTS, HERE, device_with_a_clock
 from tests.targets.gpu.small_matmul import small_matmul
-from tuner.core.device import DeviceError
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
-from tuner.core.gpu_conditions import Conditions, Span
-from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch, buffers_of
+from tuner.core.gpu import DeviceError
+from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, buffers_of
+from tuner.core.interfaces import Artifact, Effort
+from tuner.core.machine import Conditions, Span
 from tuner.core.problem import LAYOUTS, BatchMatmul, Matmul
-from tuner.core.record import Verdict
-from tuner.core.target import Artifact, Effort
+from tuner.core.records import Verdict
 from tuner.payload import reference
 from tuner.payload.reference import Array, Inputs
 from tuner.runtime.cuda.probe import GpuHere
+from tuner.targets.arrays import Compare
 from tuner.targets.gpu import evaluator as gpu_evaluator
 from tuner.targets.gpu import event_timing
-from tuner.targets.gpu.evaluator import GpuEvaluator
-from tuner.targets.gpu.local_gpu import LocalGpu
-from tuner.targets.problem_arrays import Compare
+from tuner.targets.gpu.evaluator import GpuEvaluator, LocalGpu
 
 PROBLEM = Matmul(4, 4, 4)
 NOTHING = ".visible .entry nothing(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 calls) { ret; }"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.targets.gpu.scripted_device import ScriptedDevice
-from tuner.core.device import DeviceError
-from tuner.core.target import Effort
+from tuner.core.gpu import DeviceError
+from tuner.core.interfaces import Effort
 from tuner.runtime.timing import SAMPLE_S
 from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.event_timing import COLD_SAMPLES, MIN_SAMPLES, GpuTimer

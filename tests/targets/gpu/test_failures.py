@@ -2,9 +2,9 @@
 
 import pytest
 
-from tuner.core.device import DeviceError
 from tuner.core.errors import RAN, CandidateError, Stage
-from tuner.targets.gpu.failures import OUT_OF_MEMORY, allocating, failing_as
+from tuner.core.gpu import DeviceError
+from tuner.targets.gpu.arrays import OUT_OF_MEMORY, allocating, failing_as
 
 
 def refusal(error_name: str) -> DeviceError:

@@ -8,10 +8,10 @@ import pytest
 
 from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.texts import text_beside
-from tuner.core.device import TensorMapLayout
-from tuner.core.kernel_program import BufferMap, KernelBuffer, KernelProgram, Launch
+from tuner.core.gpu import TensorMapLayout
+from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.targets.gpu.loaded_kernels import Arguments, LoadedKernels
+from tuner.targets.gpu.arrays import Arguments, LoadedKernels
 
 PTX = text_beside(__file__, "PTX")
 BUFFERS = (

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tests.targets.gpu.simulated_cuda import device_with_a_clock
-from tuner.core.device import DeviceError
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu import DeviceError
 from tuner.core.problem import Matmul, Problem
 from tuner.payload.reference import output_dtype
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.targets.gpu.problem_arrays import GpuProblemArrays
+from tuner.targets.gpu.arrays import GpuProblemArrays
 
 PROBLEM = Matmul(6, 5, 4, epilogue="bias_relu")
 

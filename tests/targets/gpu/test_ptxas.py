@@ -6,13 +6,22 @@ from pathlib import Path
 import pytest
 
 from tests.texts import text_beside
-from tuner.core.chips import CHIPS, chip_of
 from tuner.core.errors import CandidateError, MachineError, Stage, UsageError
-from tuner.core.kernel_program import KernelProgram, Launch
-from tuner.targets.gpu.cuda_tools import Tool, locate
-from tuner.targets.gpu.ptxas import Ptxas, ask_ptxas, find_ptxas
-from tuner.targets.gpu.ptxas_defects import DEFECTS, defect_line, defects_of
-from tuner.targets.gpu.ptxas_report import KernelReport, first_fault, read_report
+from tuner.core.gpu import CHIPS, chip_of
+from tuner.core.gpu_code import KernelProgram, Launch
+from tuner.targets.gpu.compiler import (
+    DEFECTS,
+    KernelReport,
+    Ptxas,
+    Tool,
+    ask_ptxas,
+    defect_line,
+    defects_of,
+    find_ptxas,
+    first_fault,
+    locate,
+    read_report,
+)
 
 PTX = text_beside(__file__, "PTX")
 PROGRAM = KernelProgram("sm_80", PTX, b"", (Launch("first", (1, 1, 1), (256, 1, 1), 4096, ("p",)),), ())

@@ -10,12 +10,11 @@ import pytest
 
 from tests.simulator.ptx.test_launch import BLOCKS, SCALE, THREADS
 from tuner.core.errors import CandidateError, Stage, UsageError
-from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch
+from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch
 from tuner.simulator.device.memory import SimulatedMemory
 from tuner.simulator.ptx.defects import SimulationError
 from tuner.simulator.ptx.geometry import whole_clusters
-from tuner.targets.gpu.simulated_run import simulate_program
-from tuner.targets.gpu.simulator import notes_of, simulated_launches
+from tuner.targets.gpu.simulator import notes_of, simulate_program, simulated_launches
 
 HEAD = """.version 8.0
 .target sm_90

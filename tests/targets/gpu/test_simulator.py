@@ -9,15 +9,14 @@ import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
 from tests.targets.gpu.strategies.points import mma_sync, wgmma
-from tuner.core.chips import chip_of
 from tuner.core.errors import CandidateError, Failure, Stage
-from tuner.core.kernel_program import KernelProgram
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.problem import Matmul, Problem
-from tuner.core.record import Verdict
-from tuner.core.target import Artifact, Effort, Script
+from tuner.core.records import Verdict
 from tuner.targets.gpu import simulator
-from tuner.targets.gpu.compiler import GpuCompiler
-from tuner.targets.gpu.ptxas import find_ptxas
+from tuner.targets.gpu.compiler import GpuCompiler, find_ptxas
 from tuner.targets.gpu.simulator import NO_RESOURCES, SimulatorEvaluator
 
 pytestmark = pytest.mark.mlir

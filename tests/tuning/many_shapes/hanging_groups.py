@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import final
 
-from tuner.core.grouped_program import CONTRACTION
+from tuner.core.fusions import CONTRACTION
+from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.problem import Problem
-from tuner.core.target import AbstractCompiler, Artifact, Script
-from tuner.mlir.group_arguments import group_arguments
+from tuner.mlir.fusions import group_arguments
 from tuner.targets.cpu.compiler import CpuCompiler
 
 FOREVER = """module {{

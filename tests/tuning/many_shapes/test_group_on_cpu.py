@@ -10,11 +10,11 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement, real_candidates
-from tuner.core.record import Measurement
+from tuner.core.records import Measurement
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.many_shapes.group_run import resume_group
+from tuner.tuning.campaign import resume_group
+from tuner.tuning.events import Interruption
 
 TRIALS = 7
 KILLED_AFTER = 4  # proposals

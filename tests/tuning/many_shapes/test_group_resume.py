@@ -13,13 +13,13 @@ from tests.fakes import FakeTarget
 from tests.tuning import fakes
 from tests.tuning.many_shapes.test_group_run import limits, members
 from tests.tuning.test_resume import KilledError, Life
-from tuner.analysis.run_difference import differences
 from tuner.core.machine import Machine
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.db.store import Store
-from tuner.tuning.composition import Composition
-from tuner.tuning.many_shapes.group_run import begin_group, resume_group
-from tuner.tuning.outcome_source import Plan
+from tuner.results.differences import differences
+from tuner.targets.backends import Composition
+from tuner.targets.interface import Plan
+from tuner.tuning.campaign import begin_group, resume_group
 
 TRIALS = 36  # beyond the pool: the sampler proposes, too
 MOMENTS = ("compile", "load", "verify", "measure", "measure_together")

@@ -11,16 +11,14 @@ from tests.fakes import bind
 from tests.tuning import fakes
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul, Problem
-from tuner.core.run_groups import GroupMember, GroupSettings
+from tuner.core.requests import GroupMember, GroupSettings
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
-from tuner.tuning.events import TrialDone
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.many_shapes.group_events import GroupEvent, GroupStarted, RunEvent
-from tuner.tuning.many_shapes.group_run import begin_group, resume_group
-from tuner.tuning.many_shapes.tuned_group import TunedGroup
+from tuner.tuning.campaign import begin_group, resume_group
+from tuner.tuning.events import GroupEvent, GroupStarted, Interruption, RunEvent, TrialDone
+from tuner.tuning.request import RunLimit
 from tuner.tuning.run import resume
-from tuner.tuning.run_limit import RunLimit
+from tuner.tuning.tuned_run import TunedGroup
 
 PROBLEMS = (Matmul(8, 8, 8), Matmul(64, 8, 8), Matmul(64, 64, 8))
 COUNTS = (1, 12, 2)

@@ -6,14 +6,13 @@ import pytest
 from tests.tuning import fakes
 from tests.tuning.many_shapes.test_group_run import PROBLEMS, limits, members
 from tuner.core.errors import UsageError
-from tuner.core.record import Measurement
+from tuner.core.records import Measurement
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
-from tuner.run_history.group_matrix import NOT_TRIED, TIMED, group_matrix
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.many_shapes.group_run import begin_group, resume_group
-from tuner.tuning.many_shapes.missing_cells import MissingCell, measure_cells
-from tuner.tuning.run_limit import RunLimit
+from tuner.results.campaign_matrix import NOT_TRIED, TIMED, group_matrix
+from tuner.tuning.campaign import MissingCell, begin_group, measure_cells, resume_group
+from tuner.tuning.events import Interruption
+from tuner.tuning.request import RunLimit
 
 
 @pytest.fixture

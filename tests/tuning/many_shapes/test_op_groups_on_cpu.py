@@ -12,24 +12,20 @@ import pytest
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.op_group_problems import group_problems, program_text
 from tests.tuning import fakes
+from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.problem import WEIGHTS_COLD, Problem
-from tuner.core.record import Measurement
-from tuner.core.run_groups import GroupProposal
+from tuner.core.records import Measurement
+from tuner.core.requests import GroupProposal, RunRequest
 from tuner.core.runs import TrialQuery
-from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.tuning.composition import Composition
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.many_shapes.group_request import group_settings
-from tuner.tuning.many_shapes.group_run import begin_group, resume_group
-from tuner.tuning.many_shapes.named_problem import NamedProblem
-from tuner.tuning.outcome_source import BenchChildren
-from tuner.tuning.parts import cpu
-from tuner.tuning.parts.child_bench import child_benches
-from tuner.tuning.run_request import RunRequest
-from tuner.workers.limits import Limits
-from tuner.workers.protocol import Factory
+from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.targets.backends import Composition
+from tuner.targets.children import child_benches
+from tuner.targets.cpu import target as cpu
+from tuner.targets.interface import BenchChildren
+from tuner.tuning.campaign import NamedProblem, begin_group, group_settings, resume_group
+from tuner.tuning.events import Interruption
 
 pytestmark = pytest.mark.mlir
 

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from tuner.core.described_processors import processor_of
 from tuner.core.machine import variables_of
 from tuner.core.problem import Matmul, Problem
-from tuner.cost_model.row_cost import model_of
+from tuner.core.processors import processor_of
+from tuner.search.cost_model.configurations import model_of
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
-from tuner.space.file.shipped import default_space_file
-from tuner.tuning.many_shapes.projected_pool import PoolProblem, projected_pool
+from tuner.space.file.yaml import default_space_file
+from tuner.tuning.campaign_session import PoolProblem, projected_pool
 
 SHIPPED = load_space_file(default_space_file())
 MACHINE = processor_of("sapphirerapids").machine

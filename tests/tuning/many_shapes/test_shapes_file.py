@@ -4,8 +4,8 @@ import pytest
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import BatchMatmul, Matmul
-from tuner.tuning.many_shapes.named_problem import NamedProblem
-from tuner.tuning.many_shapes.shapes_file import read_shapes
+from tuner.tuning.campaign import NamedProblem
+from tuner.tuning.shapes_file import read_shapes
 
 EVERYTHING = """\
 # the layers of a model

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tuner.core.candidate import Candidate
-from tuner.core.chosen_strategy import ChosenStrategy
+from tuner.core.candidate import Candidate, ChosenStrategy
 from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError
 from tuner.core.problem import Matmul
-from tuner.scripts.strategy import Binder, load_strategy
-from tuner.tuning.outcome_source import Bind
-from tuner.tuning.parts.child_binder import MEMORY_BYTES, ChildBinder, binding
-from tuner.tuning.parts.child_call import call_in_child
+from tuner.runtime.workers.worker import call_in_child
+from tuner.space.scripts.strategy import Binder, load_strategy
+from tuner.targets.children import MEMORY_BYTES, ChildBinder, binding
+from tuner.targets.interface import Bind
 
 PROBLEM = Matmul(8, 16, 4)
 VARIABLES = (("m", 8), ("n", 16), ("k", 4))

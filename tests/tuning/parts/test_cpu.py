@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.cpu.faked_machines import FAKED, fake
+from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import Matmul, Problem
-from tuner.core.target_name import TargetName
 from tuner.targets.cpu.baseline_libraries import BLIS, LIBRARIES
-from tuner.tuning.parts.cpu import KIND, host_machine
+from tuner.targets.cpu.target import KIND, host_machine
 
 PROBLEM = Matmul(16, 16, 16)
 TARGET = TargetName("cpu")
@@ -62,7 +62,7 @@ def test_the_compiler_reports_its_packages() -> None:
 
 def test_the_compiler_of_the_cpu_is_reported_without_importing_it() -> None:
     program = (
-        "import sys; from tuner.tuning.parts.cpu import KIND; from tuner.core.target_name import TargetName;"
+        "import sys; from tuner.targets.cpu.target import KIND; from tuner.core.candidate import TargetName;"
         "print(KIND.outcomes.compiler(TargetName('cpu')).fingerprint);"
         "sys.exit('numba_cuda_mlir' in sys.modules)"
     )

@@ -5,16 +5,16 @@ from dataclasses import replace
 import pytest
 
 from tests.targets.gpu.simulated_cuda import FACTS, HERE
-from tuner.core.device import DeviceError
+from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError
+from tuner.core.gpu import DeviceError
+from tuner.core.interfaces import Effort
 from tuner.core.problem import Matmul
-from tuner.core.target import Effort
-from tuner.core.target_name import TargetName
 from tuner.mlir.fingerprint import GPU_SOURCES, sources_sha256
 from tuner.runtime.cuda import probe
 from tuner.runtime.cuda.probe import GpuHere
-from tuner.tuning.parts.cuda import KIND, cuda_limits
-from tuner.tuning.parts.simulator import simulator_limits
+from tuner.targets.gpu.cuda import KIND, cuda_limits
+from tuner.targets.gpu.simulator_target import simulator_limits
 
 NEEDS_NONE = pytest.mark.skipif("not _has_none()", reason="there is a GPU here")
 

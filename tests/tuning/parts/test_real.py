@@ -5,14 +5,13 @@ import sys
 
 import pytest
 
+from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
+from tuner.core.interfaces import AbstractCompiler, AbstractEvaluator
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul
-from tuner.core.target import AbstractCompiler, AbstractEvaluator
-from tuner.core.target_name import TargetName
-from tuner.tuning.parts.kinds import KINDS
-from tuner.tuning.parts.real import real_composition
-from tuner.workers.protocol import Factory
+from tuner.runtime.workers.protocol import Factory
+from tuner.targets.registry import KINDS, real_composition
 
 SOURCE = "func.func @f() {\n  return\n}\n"
 RENAME = """

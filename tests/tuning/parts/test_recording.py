@@ -8,19 +8,19 @@ import pytest
 from tests.space.recorded import values
 from tests.tuning import fakes
 from tests.tuning.test_run import trials_of
+from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
-from tuner.core.record import Measurement
+from tuner.core.records import Measurement
+from tuner.core.requests import RunRequest
 from tuner.core.runs import ReuseKey, TrialQuery
-from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.run_history.best_known import best_result
-from tuner.space.recorded.t4_writing import Recording, t4_bytes
-from tuner.tuning.interruption import Interruption
-from tuner.tuning.parts.recording import RECORDINGS
+from tuner.results.best_trials import best_result
+from tuner.space.recorded.t4 import Recording, t4_bytes
+from tuner.targets.replay import RECORDINGS
+from tuner.tuning.events import Interruption
+from tuner.tuning.request import run_settings
 from tuner.tuning.run import begin, resume
-from tuner.tuning.run_request import RunRequest
-from tuner.tuning.settings import run_settings
 from tuner.tuning.tuned_run import TunedRun
 
 PROBLEM = values.RUN.settings.problem

@@ -2,15 +2,15 @@
 
 import pytest
 
-from tuner.core.chips import chip_of
-from tuner.core.element_types import FLOAT8S
+from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
+from tuner.core.fusions import FLOAT8S
+from tuner.core.gpu import chip_of
 from tuner.core.problem import INPUT_DTYPES, Matmul
-from tuner.core.target_name import TargetName
 from tuner.mlir.fingerprint import SIMULATOR_SOURCES, sources_sha256
-from tuner.tuning.parts import cuda, simulator
-from tuner.tuning.parts.simulator import KIND
-from tuner.tuning.target_kind import TargetKind
+from tuner.targets.gpu import cuda, simulator_target
+from tuner.targets.gpu.simulator_target import KIND
+from tuner.targets.interface import TargetKind
 
 PROBLEM = Matmul(16, 16, 16)
 TARGET = TargetName("simulator", "sm_90")
@@ -53,7 +53,7 @@ def test_without_a_clock_nothing_is_compared_with(work: object) -> None:
         work()  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("kind", [cuda.KIND, simulator.KIND], ids=lambda kind: str(kind.name))
+@pytest.mark.parametrize("kind", [cuda.KIND, simulator_target.KIND], ids=lambda kind: str(kind.name))
 @pytest.mark.parametrize("dtype", INPUT_DTYPES)
 def test_chips_before_sm_89_take_all_but_8_bit_floats(kind: TargetKind, dtype: str) -> None:
     problem = Matmul(8, 8, 8, dtype)

@@ -1,4 +1,8 @@
-"""``tuner bundle``: exports candidates for a machine with a GPU, and imports the results measured there."""
+"""``tuner bundle`` and ``tuner measure``: remote measurement of compiled candidates on a GPU.
+
+``export_`` writes candidates to a bundle, ``measure`` times them on the machine with the GPU,
+``import_`` stores the results.
+"""
 
 import shlex
 import sys
@@ -10,11 +14,15 @@ import click
 from tuner.cli.main import Commands
 from tuner.cli.options import database_option, json_option, open_known_store, print_found
 from tuner.core.errors import UsageError
-from tuner.output.formatting import count_text
+from tuner.results.output.formatting import count_text
 
 if TYPE_CHECKING:
-    from tuner.core.pending_trial import PendingTrial
+    from tuner.core.remote_results import PendingTrial
     from tuner.core.runs import TrialQuery
+
+
+# ------------------------------------------------------------------------------
+# ``tuner bundle``: exports candidates for a machine with a GPU, and imports the results measured there.
 
 
 @click.group(cls=Commands)
@@ -58,8 +66,8 @@ def export_(
 
     Example: tuner bundle export matmul 64x64x64 --limit 50 -o pending.bundle
     """
-    from tuner.bundle.pack_and_import import choose_pending, packed
-    from tuner.output.atomic_write import write_atomically
+    from tuner.library.bundle.exchange import choose_pending, packed
+    from tuner.results.output.files import write_atomically
 
     query = _query(operation, shape, since, conditions)
     for name, number, least in (("limit", limit, 1), ("seed", seed, 0)):
@@ -91,7 +99,7 @@ def import_(results: Path, database: str | None, as_json: bool) -> None:
 
     Example: tuner bundle import pending.bundle.results.jsonl
     """
-    from tuner.bundle.pack_and_import import import_file
+    from tuner.library.bundle.exchange import import_file
 
     with open_known_store(database) as store:
         found = import_file(store, results)
@@ -104,7 +112,7 @@ def import_(results: Path, database: str | None, as_json: bool) -> None:
 def _query(
     operation: str | None, shape: str | None, since: str | None, conditions: dict[str, Any]
 ) -> "TrialQuery":
-    from tuner.run_history.past_runs import asked_query
+    from tuner.results.past_runs import asked_query
 
     return asked_query(operation=operation, shape=shape, since=since, sort="number", **conditions)
 
@@ -121,3 +129,69 @@ def _document(output: Path, trials: "tuple[PendingTrial, ...]", size_bytes: int)
         "chips": sorted({trial.program.chip for trial in trials}),
         "trials": [trial.id for trial in trials],
     }
+
+
+# ------------------------------------------------------------------------------
+# ``tuner measure``: times candidates that were compiled on a machine without a GPU.
+
+
+@click.command()
+@click.option("--pending", is_flag=True, expose_value=False, hidden=True, help="The default.")
+@click.option(
+    "--bundle", type=click.Path(path_type=Path), metavar="FILE", help="Made by: tuner bundle export."
+)
+@click.option("--seconds", type=float, default=300.0, show_default=True, help="Begin nothing after so long.")
+@click.option(
+    "--results", type=click.Path(path_type=Path), metavar="FILE", help="Default: next to the bundle."
+)
+@database_option
+@json_option
+@click.pass_context
+def measure(
+    context: click.Context,
+    bundle: Path | None,
+    seconds: float,
+    results: Path | None,
+    database: str | None,
+    as_json: bool,
+) -> None:
+    """Verifies and times candidates on the GPU here, the most promising first.
+
+    Results of a bundle go to a file, for tuner bundle import. Without a bundle, candidates of the database
+    are measured and their results stored in it. With a bundle, python -m tuner measure needs nothing but
+    numpy and a CUDA driver.
+
+    Example: tuner measure --bundle pending.bundle --seconds 300
+    """
+    from tuner.library.bundle import command
+
+    # raises UsageError before any work is done
+    request = command.MeasuringRequest(bundle or Path(), seconds, results, as_json)
+    if bundle is not None:
+        context.exit(command.measure(request, command.gpu_here))
+    if results is not None:
+        from tuner.core.errors import UsageError
+
+        raise UsageError("--results needs --bundle FILE: without a bundle the results go to the database")
+    context.exit(_of_database(database, seconds, as_json))
+
+
+def _of_database(database: str | None, seconds: float, as_json: bool) -> int:
+    """Measures the pending trials of a database; returns the exit code.
+
+    The results measured so far are stored even if the measuring ends early.
+    """
+    from tuner.core.runs import Imported, TrialQuery
+    from tuner.library.bundle import command
+    from tuner.library.bundle.exchange import choose_pending, passing_bundle
+
+    def report(found: Imported) -> None:
+        print(f"stored {found.trials} trials in {found.runs} runs", file=sys.stderr)
+
+    gpu = command.gpu_here()
+    with open_known_store(database) as store:
+        trials = choose_pending(store, TrialQuery(sort="number"))
+        with passing_bundle(store, trials, 0, report) as path:
+            return command.measure(
+                command.MeasuringRequest(path, seconds, None, as_json, is_local=True), lambda: gpu
+            )

@@ -1,33 +1,48 @@
-"""``tuner strategies``, ``space`` and ``targets``: which strategies, configurations and targets there are."""
+"""``tuner strategies``, ``space``, ``targets`` and ``new-strategy``: what there is, and how to add to it."""
 
+import re
+import shlex
+import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from tuner.cli.main import screen_columns
 from tuner.cli.options import (
     composition_of,
     database_option,
     json_option,
+    open_known_store,
     print_found,
     problem_options,
     run_request,
     taken_problem,
     target_options,
 )
-from tuner.cli.screen import screen_columns
+from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
-from tuner.core.target_name import TargetName
-from tuner.output.formatting import count_text, wrapped
+from tuner.core.serialization import parse_moment
+from tuner.results.output.formatting import count_text, wrapped
 
 if TYPE_CHECKING:
+    from tuner.analysis.constraint_mining import Suggestion
+    from tuner.core.problem import Problem
+    from tuner.core.requests import RunRequest
     from tuner.space.feasible_set import FeasibleSet
     from tuner.space.file.entries import StrategyEntry
-    from tuner.tuning.composition import Composition
-    from tuner.tuning.outcome_source import Plan
-    from tuner.tuning.run_request import RunRequest
+    from tuner.space.search_space import SearchSpace
+    from tuner.targets.backends import Composition
+    from tuner.targets.interface import Plan
+
+
+# ------------------------------------------------------------------------------
+# ``tuner strategies``, ``space`` and ``targets``: which strategies, configurations and targets there are.
+
 
 space_option = click.option(
     "--space", type=click.Path(path_type=Path), help="Search space file. Default: the one shipped."
@@ -43,7 +58,7 @@ def strategies(space: Path | None, as_json: bool) -> None:
     Example: tuner strategies --json
     """
     from tuner.space.file.reading import load_space_file
-    from tuner.space.file.shipped import default_space_file
+    from tuner.space.file.yaml import default_space_file
 
     entries = load_space_file(space or default_space_file()).strategies
     lines = wrapped(line for entry in entries for line in _strategy_lines(entry))
@@ -117,8 +132,8 @@ def space(
     request = run_request(problem, **arguments)
     feasible = plan_of(composition_of(context), request).feasible
     if suggest:
-        from tuner.cli.commands.suggest import suggest_constraints
-        from tuner.tuning.target_choice import resolve_target
+        # JOINED
+        from tuner.targets.backends import resolve_target
 
         resolved = resolve_target(request.target, composition_of(context), request.chip)
         suggest_constraints(feasible.spaces, problem, resolved, database, min_support, since, as_json)
@@ -201,8 +216,158 @@ def plan_of(composition: "Composition", request: "RunRequest") -> "Plan":
 
     Raises UsageError for a request that no run can have, such as an unknown strategy.
     """
-    from tuner.tuning.settings import planned_settings
+    from tuner.tuning.request import planned_settings
 
     settings = planned_settings(request, composition)
     source = composition.outcomes_of_run(settings)
     return source.plan(settings, source.machine(settings.target))
+
+
+@click.command("new-strategy")
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Where to write. Default: the current folder.",
+)
+@json_option
+def new_strategy(name: str, folder: Path, as_json: bool) -> None:
+    """Writes three starter files of a custom strategy, which work: script template, search space, test.
+
+    Example: tuner new-strategy my_tiles
+    """
+    from tuner.results.output.files import write_atomically
+
+    # JOINED
+    from tuner.space.file.reading import load_space_file
+    from tuner.space.file.yaml import default_space_file
+
+    shipped = load_space_file(default_space_file()).strategies
+    files = {folder / file.name: file.text for file in starter_files(name, tuple(e.name for e in shipped))}
+    for path in files:
+        if path.exists():
+            raise UsageError(f"{path}: exists, and is not replaced")
+    if not folder.is_dir():
+        raise UsageError(f"--folder: no such folder: {folder}")
+    for path, text in files.items():
+        write_atomically(path, text.encode())
+        print(f"wrote {path}", file=sys.stderr)
+    space, test = (shlex.quote(str(folder / file)) for file in (f"{name}.yaml", f"test_{name}.py"))
+    print_found(
+        as_json,
+        {"strategy": name, "files": [str(path) for path in files]},
+        f"next  tuner tune matmul 64x64x64 --space {space} --strategy {name} --trials 4",
+        f"      python -m pytest {test}    # needs: pip install pytest",
+    )
+
+
+# ------------------------------------------------------------------------------
+# ``tuner space --suggest``: constraints mined from failed trials, as lines of a search space file.
+
+
+def suggest_constraints(
+    spaces: "tuple[SearchSpace, ...]",
+    problem: "Problem",
+    target: "TargetName",
+    database: str | None,
+    min_support: int,
+    since: str | None,
+    as_json: bool,
+) -> None:
+    """Prints, per strategy in ``spaces``, constraints that would have excluded failed trials of the database.
+
+    Each explains ``min_support`` failed points or more, from trials since the date ``since`` (None: all).
+    Raises UsageError for an invalid ``min_support`` or ``since``, or a database that cannot be opened.
+    """
+    from tuner.results.explanations import place, suggestions
+
+    if min_support < 1:
+        raise UsageError(f"min-support: found {min_support}, allowed 1 or more")
+    moment = None if since is None else parse_moment(since)
+    here = place(problem, target)
+    with open_known_store(database) as store:
+        found = {
+            space.strategy: suggestions(store, space, problem, target, min_support, moment)
+            for space in spaces
+        }
+    document = [_document(strategy, each, here) for strategy in found for each in found[strategy]]
+    lines = _lines({name: each for name, each in found.items() if each}, here, min_support)
+    print_found(as_json, document, *lines)
+
+
+def _document(strategy: str, suggestion: "Suggestion", here: str) -> dict[str, Any]:
+    return {
+        "strategy": strategy,
+        "constraint": suggestion.constraint,
+        "stage": suggestion.stage.value,
+        "reason": suggestion.reason,
+        "trials": suggestion.trials,
+        "trials_here": dict(suggestion.problems)[here],
+        "problems": len(suggestion.problems),
+        "chance": suggestion.chance,
+    }
+
+
+def _lines(found: "dict[str, tuple[Suggestion, ...]]", here: str, min_support: int) -> list[str]:
+    if not found:
+        support = count_text(min_support, "failure")
+        return [
+            f"# {here}:",
+            f"# nothing to suggest: no constraint explains {support} or more, and no success, beyond chance",
+        ]
+    lines = ["strategies:"]
+    for strategy, suggestions in found.items():
+        lines += [f"  {strategy}:", "    constraints:"]
+        for each in suggestions:
+            lines += _suggestion_lines(each, here)
+    return lines
+
+
+def _suggestion_lines(suggestion: "Suggestion", here: str) -> list[str]:
+    saved = f"would have saved {count_text(suggestion.trials, 'failed trial')}"
+    where = (
+        f"{dict(suggestion.problems)[here]} of them here, {count_text(len(suggestion.problems), 'problem')}"
+    )
+    reason = " ".join(suggestion.reason.split())
+    return [
+        f"      # {saved} ({where}); p-value: {suggestion.chance:.1g}",
+        f"      # {suggestion.stage.value}: {reason}",
+        f'      - "{suggestion.constraint}"',
+    ]
+
+
+# ------------------------------------------------------------------------------
+# The starter files of a user's new strategy, which work unchanged.
+
+
+PLACEHOLDER = "NAME"  # in the files below tuner/space/scripts/starter
+STARTER_FILES = {
+    "strategy.mlir.j2": "{name}.mlir.j2",
+    "space.yaml": "{name}.yaml",
+    "test_strategy.py.txt": "test_{name}.py",
+}
+
+
+@dataclass(frozen=True)
+class StarterFile:
+    """A starter file of a custom strategy: its file name, and its text."""
+
+    name: str
+    text: str
+
+
+def starter_files(name: str, taken: tuple[str, ...]) -> tuple[StarterFile, ...]:
+    """Returns three files of a custom strategy ``name``: script template, search space file, test.
+
+    Raises UsageError for a name that is no identifier or is one of ``taken``.
+    """
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
+        raise UsageError(f"NAME: found {name!r}, allowed letters, digits and _, no digit first")
+    if name in taken:
+        raise UsageError(f"NAME: {name!r} is a shipped strategy", "choose another name")
+    starter = files("tuner") / "space" / "scripts" / "starter"
+    return tuple(
+        StarterFile(written.format(name=name), (starter / kept).read_text("utf-8").replace(PLACEHOLDER, name))
+        for kept, written in STARTER_FILES.items()
+    )

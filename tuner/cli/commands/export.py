@@ -1,11 +1,14 @@
-"""``tuner export``: writes the best script or code for a problem as self-contained files."""
+"""``tuner export``, of one problem or of several, and ``tuner library``, for libraries of schedules."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
+from tuner.cli.main import Commands
 from tuner.cli.options import (
     composition_of,
     database_option,
@@ -15,16 +18,24 @@ from tuner.cli.options import (
     problem_options,
     taken_problem,
 )
+from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
-from tuner.library.formats import FORMATS as LIBRARY_FORMATS
-from tuner.library.mlir_versions import VERSIONS
+from tuner.core.serialization import read_text
+from tuner.library.library import FORMATS, STOCK_FORMATS, VERSIONS, Writer
+from tuner.library.library import FORMATS as LIBRARY_FORMATS
 
 if TYPE_CHECKING:
-    from tuner.core.runs import StoredTrial
+    from tuner.core.runs import StoredTrial, TaskQuery
     from tuner.db.store import Store
-    from tuner.tuning.composition import Composition
+    from tuner.library.entries import LibraryEntries
+    from tuner.targets.backends import Composition
 
-FORMATS = ("script", "source", "payload", "ptx", "cubin", "json", "t4", *LIBRARY_FORMATS)
+
+# ------------------------------------------------------------------------------
+# ``tuner export``: writes the best script or code for a problem as self-contained files.
+
+
+EXPORT_FORMATS = ("script", "source", "payload", "ptx", "cubin", "json", "t4", *LIBRARY_FORMATS)
 DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are made from its script
 
 
@@ -53,7 +64,7 @@ DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are 
 @click.option(
     "--format",
     "form",
-    type=click.Choice(FORMATS),
+    type=click.Choice(EXPORT_FORMATS),
     help="script: the bound transform script (default); source: the payload before it; payload: after it; "
     "ptx, cubin: what a GPU target made of it; json: the trial (default with --json); "
     "t4: its result as autotuners share it; library: one transform module of all problems that fit.",
@@ -106,12 +117,12 @@ def export(
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
-    from tuner.output.result import best_text
-    from tuner.run_history.best_known import best_known
-    from tuner.tuning.target_choice import AUTO
+    from tuner.results.best_trials import best_known
+    from tuner.results.output.run_result import best_text
+    from tuner.targets.backends import AUTO
 
     if form is not None and form in LIBRARY_FORMATS:
-        from tuner.cli.library_export import export_library
+        # JOINED
 
         if trial is not None:
             raise UsageError(f"--trial cannot be combined with --format {form}", "--run N")
@@ -129,7 +140,7 @@ def export(
         )
         return
     if form == "t4" and (runs or group is not None):
-        from tuner.cli.t4_export import export_runs_as_t4
+        from tuner.cli.commands.record_space import export_runs_as_t4
 
         export_runs_as_t4(context, runs, group, output, database, as_json=as_json)
         return
@@ -179,8 +190,8 @@ def _write_stock(
     as_json: bool,
 ) -> None:
     """Writes the best script that stock mlir-opt runs, and prints how much slower than the winner it is."""
-    from tuner.output.result import stock_text
-    from tuner.run_history.best_stock import best_stock
+    from tuner.results.best_trials import best_stock
+    from tuner.results.output.run_result import stock_text
 
     found = best_stock(store, winner)
     _write(composition, store, found.trial, form, output, as_json)
@@ -195,7 +206,7 @@ def _write(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    from tuner.run_history.exported import source_file, source_of
+    from tuner.results.exported_trial import source_file, source_of
 
     content = _content(composition, store, trial, form, output)
     if output is None:
@@ -215,12 +226,12 @@ def _write(
 def _content(
     composition: "Composition", store: "Store", trial: "StoredTrial", form: str, output: Path | None
 ) -> bytes:
-    from tuner.run_history.exported import exported, require_bound
+    from tuner.results.exported_trial import exported, require_bound
 
     if form == "json":
         import json
 
-        from tuner.output.json_documents import trial_document
+        from tuner.results.output.json_documents import trial_document
 
         require_bound(trial)
         return (json.dumps(trial_document(trial), indent=2, allow_nan=False) + "\n").encode()
@@ -247,7 +258,197 @@ def _print(content: bytes, trial: int, form: str, as_json: bool) -> None:
 
 
 def _put(output: Path, content: bytes) -> None:
-    from tuner.output.atomic_write import write_atomically
+    from tuner.results.output.files import write_atomically
 
     write_atomically(output, content)
     print(f"wrote {output}", file=sys.stderr)
+
+
+# ------------------------------------------------------------------------------
+# ``tuner library``: libraries of exported schedules.
+
+
+@click.group(cls=Commands)
+def library() -> None:
+    """Works on libraries that 'tuner export --format library' wrote.
+
+    Example: tuner library merge mine/library.mlir yours/library.mlir -o library.mlir
+    """
+
+
+@library.command()
+@click.argument("libraries", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Write to this file.")
+@json_option
+def merge(libraries: tuple[Path, ...], output: Path, as_json: bool) -> None:
+    """Writes the library that has the entries of several libraries of one machine.
+
+    Where two have a schedule for the same contraction, both are timed interleaved on this machine, and the
+    faster one stays.
+
+    Example: tuner library merge mine/library.mlir yours/library.mlir -o library.mlir
+    """
+    from tuner.core.serialization import encode
+    from tuner.library.library import LibraryText, merged
+    from tuner.results.output.files import write_atomically
+
+    found = merged(tuple(LibraryText(str(path), read_text(path, "MLIR text")) for path in libraries))
+    write_atomically(output, found.text.encode())
+    for duel in found.duels:
+        print(duel.line, file=sys.stderr)
+    print(f"wrote {output}: {found.entries} entries", file=sys.stderr)
+    if as_json:
+        duels = [encode(duel) for duel in found.duels]
+        print_json({"files": [str(output)], "entries": found.entries, "compared": duels})
+
+
+# ------------------------------------------------------------------------------
+# ``tuner export`` in a format of several problems: a folder of files for the best trial of each.
+
+
+GPU_FORMATS = ("c",)  # others have schedules for CPUs alone
+WITH_DEFAULTS = ("align", "cache")  # options whose defaults narrow the results as well
+FROM_TYPED = ("operation", "shape", "dtype", "layout", "epilogue", "target", "machine", "threads")
+
+
+def export_library(
+    context: click.Context,
+    form: str,
+    runs: tuple[int, ...],
+    group: int | None,
+    version: str | None,
+    folder: Path | None,
+    database: str | None,
+    *,
+    stock_only: bool,
+    prefix: str | None,
+    as_json: bool,
+) -> None:
+    """Writes the best trial of each problem that fits the options into a folder; prints what was written.
+
+    An option that was not typed does not narrow the problems, except --align and --cache, and --threads,
+    which is 1 then; with --run and --group these do not narrow either. Raises UsageError where nothing can be
+    exported.
+    """
+    from tuner.library.library import for_version
+    from tuner.results.output.files import require_folder, write_folder
+
+    if prefix is not None and form != "c":
+        raise UsageError(f"--prefix cannot be combined with --format {form}: it begins names of C")
+    if folder is None:
+        raise UsageError(f"--format {form}: writes several files into a folder", "-o DIR")
+    require_folder(folder)  # entries may take minutes
+    with open_known_store(database) as store:
+        if group is not None:
+            runs += tuple(run.id for run in store.group(group).runs)
+        task = _task(context, bool(runs))
+        if form in GPU_FORMATS and _is_on_gpu(store, task, runs):
+            found = _gpu_entries(store, task, runs)
+        else:
+            found = _cpu_entries(context, store, task, runs, form, stock_only=stock_only)
+    files = _writer(form, prefix)(found.entries)
+    if version is not None:
+        files = tuple(for_version(version, file) for file in files)
+    paths = write_folder(folder, {file.name: file.content for file in files})
+    for note in found.notes:
+        print(f"note: {note}", file=sys.stderr)
+    for path in paths:
+        print(f"wrote {path}", file=sys.stderr)
+    noted = "not timed" if found.entries[0].machine.chip else "left out, or not by the fastest script"
+    print(_count_text(len(found.entries), len(found.notes), noted), file=sys.stderr)
+    if as_json:
+        print_json(_document(form, paths, found))
+
+
+def _is_on_gpu(store: "Store", task: "TaskQuery", runs: tuple[int, ...]) -> bool:
+    """Returns whether the target, or that of the first run where none is given, is a GPU or a simulator."""
+    if task.target is not None:
+        return not TargetName.parse(task.target).is_on_cpu
+    return bool(runs) and not store.run(runs[0]).settings.target.is_on_cpu
+
+
+def _cpu_entries(
+    context: click.Context,
+    store: "Store",
+    task: "TaskQuery",
+    runs: tuple[int, ...],
+    form: str,
+    *,
+    stock_only: bool,
+) -> "LibraryEntries":
+    from tuner.library.entries import library_entries
+
+    composition = composition_of(context)
+    if form not in STOCK_FORMATS:
+        return library_entries(store, composition, task, runs, stock_only=stock_only)
+    from tuner.library.library import suitable
+
+    return suitable(library_entries(store, composition, task, runs, stock_only=True))
+
+
+def _gpu_entries(store: "Store", task: "TaskQuery", runs: tuple[int, ...]) -> "LibraryEntries":
+    from tuner.library.entries import gpu_entries
+
+    return gpu_entries(store, task, runs)
+
+
+def _writer(form: str, prefix: str | None) -> Writer:
+    """Returns the writer of a format; ``prefix``: of names of C, None for the default."""
+    if prefix is None:
+        return FORMATS[form]()
+    from tuner.library.c.writer import c_files
+
+    return partial(c_files, prefix=prefix)
+
+
+def _task(context: click.Context, has_runs: bool) -> "TaskQuery":
+    """Returns the conditions that the options of the command set on problems, threads and machine."""
+    from tuner.results.past_runs import asked_query
+
+    typed = {name: context.params[name] for name in FROM_TYPED if _is_typed(context, name)}
+    if _is_typed(context, "output_dtype"):
+        typed["output"] = context.params["output_dtype"]
+    for name in WITH_DEFAULTS:
+        if _is_typed(context, name) or not has_runs:
+            typed[name] = context.params[name]
+    if not has_runs:
+        typed.setdefault("threads", 1)
+    return asked_query(**typed).task
+
+
+def _is_typed(context: click.Context, name: str) -> bool:
+    return (
+        context.get_parameter_source(name) is ParameterSource.COMMANDLINE and context.params[name] is not None
+    )
+
+
+def _count_text(entries: int, notes: int, noted: str) -> str:
+    """Returns the last line of the export: how many problems the library has."""
+    problems = f"{entries} problem{'s' * (entries != 1)}"
+    return f"exported {problems}" + f"; {notes} {noted}, see the notes" * bool(notes)
+
+
+def _document(form: str, paths: tuple[Path, ...], found: "LibraryEntries") -> dict[str, Any]:
+    from tuner.analysis.ratios import ratio_document
+    from tuner.results.output.json_documents import problem_document
+
+    return {
+        "format": form,
+        "files": [str(path) for path in paths],
+        "entries": [
+            {
+                "problem": problem_document(entry.problem),
+                "trial": entry.trial,
+                "strategy": entry.candidate.strategy,
+                "knobs": dict(entry.candidate.choices),
+                "threads": entry.threads,
+                "median_s": entry.median_s,
+                "baseline": entry.baseline,
+                "reliability": entry.reliability.text,
+                "baseline_s": entry.baseline_s,
+                **ratio_document(entry.compared),
+            }
+            for entry in found.entries
+        ],
+        "notes": list(found.notes),
+    }

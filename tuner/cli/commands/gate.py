@@ -1,13 +1,14 @@
-"""``tuner gate``: fails in CI if kernels have become slower."""
+"""``tuner gate`` and ``tuner audit``: whether kernels are still as fast, and still correct."""
 
 import datetime
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli.main import DONE, FAILED
+from tuner.analysis.ratios import Comparable
+from tuner.cli.main import DONE, FAILED, screen_columns
 from tuner.cli.options import (
     composition_of,
     database_option,
@@ -18,17 +19,98 @@ from tuner.cli.options import (
     print_found,
     seed_option,
 )
-from tuner.cli.screen import screen_columns
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.version import __version__
-from tuner.output.atomic_write import write_atomically
-from tuner.output.formatting import count_text
+from tuner.core.serialization import seconds_text
+from tuner.results.output.files import write_atomically
+from tuner.results.output.formatting import count_text, one_line, table_lines, wrapped
+from tuner.version import __version__
 
 if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
-    from tuner.regression.gate_file import GateEntry, GateFile
-    from tuner.tuning.composition import Composition
+    from tuner.results.regression.audit import Audited
+    from tuner.results.regression.gate import GateEntry, GateFile, GateResult
+    from tuner.targets.backends import Composition
+
+
+# ------------------------------------------------------------------------------
+# ``tuner audit``: whether the best trials are still correct and as fast after an upgrade.
+
+
+@click.command()
+@click.option("--op", help="Operation, such as matmul.")
+@click.option("--shape", metavar="[Bx]MxNxK")
+@click.option("--dtype")
+@click.option("--target", help="Such as cpu, cuda, cuda:sm_90.")
+@click.option("--max-slowdown", default="5%", show_default=True, metavar="SHARE", help="Slower is flagged.")
+@seed_option("Of the random inputs.")
+@database_option
+@json_option
+@click.pass_context
+def audit(
+    context: click.Context,
+    /,
+    op: str | None,
+    max_slowdown: str,
+    seed: int,
+    database: str | None,
+    as_json: bool,
+    **conditions: object,
+) -> None:
+    """Recompiles the best trials of this machine after an upgrade; verifies and times changed code again.
+
+    A trial whose code is unchanged keeps its time. Changed code is verified and timed in a new run; the old
+    time is marked stale and is no longer selected. Exits with 1 where a best trial is slower, fails or cannot
+    be evaluated.
+
+    Example: tuner audit --shape 512x512x512
+    """
+    from tuner.results.past_runs import asked_query
+    from tuner.results.regression.audit import audit as audited_best_trials
+
+    limit = parse_share(max_slowdown)
+    query = asked_query(operation=op, **conditions)
+    results = []
+    with open_known_store(database) as store:
+        for audited in audited_best_trials(composition_of(context), store, query, limit, seed):
+            results.append(audited)
+            if not as_json:
+                click.echo("\n".join(wrapped([_line(audited)], screen_columns())))
+    flagged = sum(not audited.status.holds for audited in results)
+    document = {"audited": [_document(each) for each in results], "flagged": flagged}
+    print_found(as_json, document, f"{count_text(len(results), 'best')} audited, {flagged} flagged")
+    context.exit(FAILED if flagged else DONE)
+
+
+def _line(audited: "Audited") -> str:
+    record = audited.trial.record
+    what = f"trial {audited.trial.id}  {record.problem.key} {record.target}"
+    now = "" if audited.now_s is None else f" {seconds_text(audited.now_s)},"
+    stored = "" if audited.run is None else f" (run {audited.run})"
+    return f"{what}  {audited.status.value}:{now} {one_line(audited.reason)}{stored}"
+
+
+def _document(audited: "Audited") -> dict[str, Any]:
+    record = audited.trial.record
+    return {
+        "trial": audited.trial.id,
+        "problem": record.problem.key,
+        "target": record.target.text,
+        "threads": audited.trial.threads,
+        "candidate": record.candidate.text,
+        "status": audited.status.value,
+        "holds": audited.status.holds,
+        "reason": audited.reason,
+        "reliability": audited.trial.reliability.text,  # of the recorded time
+        "recorded_s": audited.trial.best_s,
+        "now_s": audited.now_s,
+        "run": audited.run,
+    }
+
+
+# ------------------------------------------------------------------------------
+# ``tuner gate``: fails in CI if kernels have become slower.
+
 
 BEST = "best"
 
@@ -80,10 +162,10 @@ def gate(
     if recorded:
         _record(composition, baseline, recorded, database, as_json)
         return
-    from tuner.analysis.paired_slowdown import SlowdownLimits
-    from tuner.cli.gate_summary import gate_document, gate_line, gate_markdown, gate_table
-    from tuner.regression.gate import check_entry
-    from tuner.regression.gate_file import read_gate_file
+    from tuner.analysis.slowdown import SlowdownLimits
+
+    # JOINED
+    from tuner.results.regression.gate import check_entry, read_gate_file
 
     limits = SlowdownLimits(tolerated=parse_share(max_slowdown))
     results = []
@@ -103,7 +185,7 @@ def _record(
     composition: "Composition", file: Path, arguments: tuple[str, ...], database: str | None, as_json: bool
 ) -> None:
     """Writes trials to the baseline file; a trial replaces an earlier entry of the same problem."""
-    from tuner.regression.gate_file import gate_file_bytes
+    from tuner.results.regression.gate import gate_file_bytes
 
     with open_known_store(database) as store:
         found = _entries(composition, store, arguments)
@@ -123,7 +205,7 @@ def _entries(
     composition: "Composition", store: "Store", arguments: tuple[str, ...]
 ) -> "dict[int, GateEntry]":
     """Returns the entry of each trial, by its id; skips a best trial that no longer compiles, with a note."""
-    from tuner.regression.gate import recorded_entry
+    from tuner.results.regression.gate import recorded_entry
 
     named = {text for text in arguments if text != BEST}
     entries = {}
@@ -138,9 +220,9 @@ def _entries(
 
 
 def _trials(composition: "Composition", store: "Store", arguments: tuple[str, ...]) -> "list[StoredTrial]":
+    from tuner.core.requests import tune_command
     from tuner.core.runs import TaskQuery, TrialQuery
-    from tuner.run_history.best_known import best_trials_here
-    from tuner.tuning.advice import tune_command
+    from tuner.results.best_trials import best_trials_here
 
     trials: list[StoredTrial] = []
     for text in arguments:
@@ -157,7 +239,115 @@ def _trials(composition: "Composition", store: "Store", arguments: tuple[str, ..
 
 
 def _earlier(file: Path) -> "GateFile":
-    from tuner.regression.gate_file import GateFile, read_gate_file
+    from tuner.results.regression.gate import GateFile, read_gate_file
 
     now = datetime.datetime.now(datetime.UTC)
     return read_gate_file(file) if file.exists() else GateFile(now, __version__, ())
+
+
+# ------------------------------------------------------------------------------
+# The result of ``tuner gate``: as Markdown for a CI summary, as a table, and as JSON.
+
+
+HEADER = ("problem", "result", "slowdown", "99 % interval", "noise", "then", "now", "reliable")
+SPARED = ("noise", "99 % interval")  # columns that a narrow terminal loses first
+
+
+def gate_markdown(results: "tuple[GateResult, ...]") -> str:
+    """Returns the results of ``tuner gate`` as Markdown: headline, a table line per kernel, reasons.
+
+    Reasons are given for the kernels that were not timed.
+    """
+    rows = [_markdown_row(result) for result in results]
+    reasons = [
+        f"- {result.entry.key}: {_escaped(result.reason)}" for result in results if result.slowdown is None
+    ]
+    table = (_piped(HEADER), f"|{'---|' * len(HEADER)}", *rows)
+    return "\n".join((f"### tuner gate: {_head(results)}", "", *table, *([""] if reasons else []), *reasons))
+
+
+def gate_table(results: "tuple[GateResult, ...]", columns: int) -> list[str]:
+    """Returns the results of ``tuner gate`` as a table of at most ``columns`` characters, and a verdict line.
+
+    Reasons of untimed kernels are left out: they are printed while the gate runs.
+    """
+    rows = [(result.entry.key, result.status.value, *_times(result)) for result in results]
+    return [*table_lines(HEADER, rows, columns, SPARED), f"gate: {_head(results)}"]
+
+
+def gate_document(results: "tuple[GateResult, ...]") -> dict[str, Any]:
+    """Returns the JSON document of ``tuner gate --json``: whether the gate passed, an entry per kernel."""
+    passed = all(result.status.passes for result in results)
+    return {"passed": passed, "entries": [_entry_document(result) for result in results]}
+
+
+def gate_line(result: "GateResult") -> str:
+    """Returns the result of one kernel as a progress line: status, slowdown with interval, reason.
+
+    A slowdown that may not be printed is replaced by why not.
+    """
+    return f"{result.entry.key}: {result.status.value},{_slowdown_text(result)} {result.reason}"
+
+
+def _slowdown_text(result: "GateResult") -> str:
+    """Returns the slowdown of a kernel with its interval, or why none is printed; '' if it was not timed."""
+    if result.slowdown is None:
+        return ""
+    compared = result.compared
+    if isinstance(compared, Comparable):
+        return f" {compared.longer_text},"
+    return f" {result.reliability.text if result.reliability.unreliable else compared.reason},"
+
+
+def _head(results: "tuple[GateResult, ...]") -> str:
+    stopped = sum(not result.status.passes for result in results)
+    return f"{stopped} of {count_text(len(results), 'kernel')} stopped the gate" if stopped else "passed"
+
+
+def _markdown_row(result: "GateResult") -> str:
+    status = result.status.value if result.status.passes else f"**{result.status.value}**"
+    return _piped((result.entry.key, status, *_times(result)))
+
+
+def _piped(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _times(result: "GateResult") -> tuple[str, ...]:
+    slowdown = result.slowdown
+    if slowdown is None or result.then_s is None or result.now_s is None:
+        return ("-",) * 6
+    low, high = slowdown.interval
+    compared = result.compared
+    longer = compared.longer_percent_text if isinstance(compared, Comparable) else "-"
+    noise = (longer, f"{low:+.1%} .. {high:+.1%}", f"{slowdown.noise:.1%}")
+    return (*noise, seconds_text(result.then_s), seconds_text(result.now_s), result.reliability.word)
+
+
+def _escaped(text: str) -> str:
+    """Returns a reason, which may quote untrusted text, with Markdown's special characters escaped."""
+    return "".join(f"\\{sign}" if sign in "\\`*_|<>[]#" else sign for sign in one_line(text))
+
+
+def _entry_document(result: "GateResult") -> dict[str, Any]:
+    entry, slowdown, compared = result.entry, result.slowdown, result.compared
+    return {
+        "problem": entry.problem.key,
+        "target": entry.target.text,
+        "threads": entry.threads,
+        "candidate": entry.candidate.text,
+        "status": result.status.value,
+        "passed": result.status.passes,
+        "reason": result.reason,
+        "slowdown": compared.longer if isinstance(compared, Comparable) else None,
+        "slowdown_unknown": None if isinstance(compared, Comparable) else compared.reason,
+        "interval": None if slowdown is None else list(slowdown.interval),
+        "noise": None if slowdown is None else slowdown.noise,
+        "sessions": result.sessions,
+        "then_s": result.then_s,
+        "now_s": result.now_s,
+        "reliability": result.reliability.text,
+        "recorded_s": entry.measurement.median_s,  # alone, when the file was written
+        "recorded_machine": entry.machine,
+        "recorded_compiler": entry.compiler,
+    }

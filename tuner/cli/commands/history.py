@@ -1,11 +1,11 @@
-"""``tuner history``, ``show`` and ``explain``: past trials and runs, and why trials failed."""
+"""``tuner history``, ``runs``, ``show``, ``explain`` and ``diff``: past trials, runs and campaigns."""
 
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tuner.cli.commands.catalogue import space_option
-from tuner.cli.commands.show_group import show_group
+from tuner.cli.main import screen_columns
 from tuner.cli.options import (
     composition_of,
     database_option,
@@ -19,7 +19,6 @@ from tuner.cli.options import (
     taken_problem,
     target_options,
 )
-from tuner.cli.screen import screen_columns
 from tuner.core.errors import TunerError, UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +27,137 @@ if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
     from tuner.space.feasible_set import FeasibleSet
-    from tuner.tuning.composition import Composition
+    from tuner.targets.backends import Composition
+
+
+# ------------------------------------------------------------------------------
+# ``tuner diff``: compares two trials.
+
+
+STAGES = ("script", "payload", "loops", "kernels", "nvvm", "code", "assembly")
+
+
+@click.command()
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option(
+    "--show",
+    "shown",
+    multiple=True,
+    type=click.Choice((*STAGES, "first", "none")),
+    help="Print what differs after these stages, line by line; may be repeated. Default: first.",
+)
+@database_option
+@json_option
+@click.pass_context
+def diff(
+    context: click.Context,
+    first: str,
+    second: str,
+    shown: tuple[str, ...],
+    database: str | None,
+    as_json: bool,
+) -> None:
+    """Compares two trials, or the best trials of two runs: knobs, time, text of each stage, instructions.
+
+    Stages of --show: script: the bound transform script; payload: the IR after the script; on a CPU then
+    loops, and code in the LLVM dialect; on a GPU then kernels (outlined), nvvm (the LLVM dialect for GPUs),
+    and code in PTX; assembly: the machine code, where objdump or nvdisasm is installed; first: the first
+    stage that differs. Instructions are counted in the assembly if both trials have it, else in the code.
+
+    Example: tuner diff 41 42 --show payload, or tuner diff run:3 run:4
+    """
+    from tuner.results.differences import FIRST, difference_document, difference_lines, trial_difference
+    from tuner.results.exported_trial import trial_stages
+
+    composition = composition_of(context)
+    with open_known_store(database) as store:
+        ours, theirs = _trial(store, first), _trial(store, second)
+        run = store.run(theirs.run)
+        our_stages, their_stages = (
+            tuple(trial_stages(composition, store, trial)) for trial in (ours, theirs)
+        )
+    found = trial_difference(run, ours, theirs, our_stages, their_stages)
+    lines = difference_lines(found, shown or (FIRST,), screen_columns())
+    print_found(as_json, difference_document(found), *lines)
+
+
+def _trial(store: "Store", text: str) -> "StoredTrial":
+    """Returns the trial with this ID or, for run:ID, the run's best trial. Raises UsageError without one."""
+    from tuner.tuning.tuned_run import tuned_run
+
+    if not text.startswith("run:"):
+        return store.trial(parse_number(text))
+    number = parse_number(text.removeprefix("run:"), "run")
+    best = tuned_run(store, number).best
+    if best is None:
+        line = f"run {number}: has no successful trial"
+        raise UsageError(line, f"tuner history --run {number}")
+    return best
+
+
+RUNS_LISTED = 20
+
+
+@click.command()
+@click.option("--op", "operation", help="Operation, such as matmul.")
+@click.option("--shape", metavar="[Bx]MxNxK")
+@click.option("--dtype")
+@click.option("--layout")
+@click.option("--epilogue")
+@click.option("--output-dtype", "output", metavar="DTYPE", help="Type of C: f16, bf16, f32, f64 or i32.")
+@click.option("--align", metavar="BYTES", help="16, 64 or any.")
+@click.option("--cache", metavar="STATE", help="warm, weights-cold or cold.")
+@click.option("--target", help="Such as cpu, simulator, simulator:sm_90.")
+@click.option("--machine", help="Class of machine, as 'tuner show run:ID' names it.")
+@click.option("--threads", type=int)
+@click.option("--status", help="running, done or interrupted.")
+@click.option("--since", metavar="DATE", help="Begun since then, UTC: 2026-01-31 or 2026-01-31T12:00.")
+@click.option(
+    "--limit", type=int, default=RUNS_LISTED, show_default=True, help="At most so many, the latest."
+)
+@database_option
+@json_option
+def runs(database: str | None, as_json: bool, **conditions: Any) -> None:
+    """Lists the runs, the latest first, each with its best trial.
+
+    Example: tuner runs --shape 512x512x512 --status done
+    """
+    from tuner.core.requests import nothing_matches, tune_command
+    from tuner.results.database_name import database_text
+    from tuner.results.output.json_documents import listed_run_document
+    from tuner.results.output.tables import runs_table
+    from tuner.results.past_runs import asked_runs, past_runs
+
+    query = asked_runs(**conditions)
+    with open_known_store(database) as store:
+        found = past_runs(store, query)
+        info = store.info()
+    if as_json:
+        print_json([listed_run_document(tuned) for tuned in found])
+    elif not found:
+        print(f"{nothing_matches(tune_command(query.task), 'run', info)}{database_text(database)}")
+    else:
+        print("\n".join(runs_table(found, screen_columns())))
+
+
+def show_group(group: int, database: str | None, as_json: bool) -> None:
+    """Prints a group of runs, and the program whose groups of operations it tuned."""
+    from tuner.results.database_name import database_text
+    from tuner.results.output.program_tables import group_lines, shown_group_document, stored_program_lines
+    from tuner.tuning.tuned_run import tuned_group
+
+    with open_known_store(database) as store:
+        tuned = tuned_group(store, group)
+    result = tuned.group.result
+    lines = group_lines(tuned, screen_columns(), database_text(database))
+    program = [] if result is None else ["", *stored_program_lines(result, screen_columns())]
+    print_found(as_json, shown_group_document(tuned), *lines, *program)
+
+
+# ------------------------------------------------------------------------------
+# ``tuner history``, ``show`` and ``explain``: past trials and runs, and why trials failed.
+
 
 FORMATS = ("table", "json", "csv", "t4")
 BY_MEDIAN = "median"  # a value of --sort
@@ -71,8 +200,8 @@ def history(
 
     Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
     """
-    from tuner.run_history.past_runs import asked_query, best_results_among, past_trials
-    from tuner.run_history.why_not_best import why_first_is_not_best
+    from tuner.results.best_trials import why_first_is_not_best
+    from tuner.results.past_runs import asked_query, best_results_among, past_trials
 
     if as_json and form == "csv":
         raise UsageError("--format csv and --json cannot be combined")
@@ -83,11 +212,11 @@ def history(
         why = why_first_is_not_best(store, trials, best_of_runs) if query.sort == BY_MEDIAN else ""
         info = store.info()
         runs = tuple(store.run(run) for run in {trial.run: None for trial in trials} if form == "t4")
-    from tuner.output.formatting import wrapped
-    from tuner.output.json_documents import history_csv, listed_documents
-    from tuner.output.tables import history_table
-    from tuner.run_history.which_database import database_text
-    from tuner.tuning.advice import nothing_matches, tune_command
+    from tuner.core.requests import nothing_matches, tune_command
+    from tuner.results.database_name import database_text
+    from tuner.results.output.formatting import wrapped
+    from tuner.results.output.json_documents import history_csv, listed_documents
+    from tuner.results.output.tables import history_table
 
     best = {each.best.id for each in best_of_runs}
     match "json" if as_json and form != "t4" else form:  # T4 is a JSON document, too
@@ -96,7 +225,7 @@ def history(
         case "csv":
             print(history_csv(trials, best), end="")
         case "t4":
-            from tuner.space.recorded.t4_writing import Recording, t4_bytes
+            from tuner.space.recorded.t4 import Recording, t4_bytes
 
             print(t4_bytes(Recording(runs, trials)).decode(), end="")
         case _ if not trials:
@@ -148,9 +277,9 @@ def show(
         with open_known_store(database) as store:
             _show_ablation(store, trial if run is None else run, as_json)  # type: ignore[arg-type]
         return
-    from tuner.output.formatting import wrapped
-    from tuner.output.json_documents import run_document, trial_document
-    from tuner.output.tables import run_lines, trial_lines
+    from tuner.results.output.formatting import wrapped
+    from tuner.results.output.json_documents import run_document, trial_document
+    from tuner.results.output.tables import run_lines, trial_lines
 
     with open_known_store(database) as store:
         if trial is not None:
@@ -160,7 +289,7 @@ def show(
             else:
                 print("\n".join(wrapped((*trial_lines(stored), *_predicted_lines(store, stored)))))
             return
-        from tuner.run_history.which_database import database_text
+        from tuner.results.database_name import database_text
         from tuner.tuning.tuned_run import tuned_run
 
         assert run is not None
@@ -171,10 +300,10 @@ def show(
 
 def _show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
     """Prints the ablation of a run. Raises TunerError if there are too few trials for any comparison."""
-    from tuner.analysis.ablation import TooFew, ablate
-    from tuner.analysis.run_comparison import distrust
+    from tuner.analysis.importance import TooFew, ablate
+    from tuner.analysis.ratios import distrust
     from tuner.core.runs import TrialQuery
-    from tuner.output.ablation import ablation_document, ablation_lines
+    from tuner.results.explanations import ablation_document, ablation_lines
     from tuner.tuning.tuned_run import tuned_run
 
     run = store.run(run_id)
@@ -188,8 +317,8 @@ def _show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
 
 
 def _show_passes(composition: "Composition", database: str | None, trial: int, as_json: bool) -> None:
-    from tuner.output.tables import pass_lines
-    from tuner.run_history.compile_time import pass_seconds
+    from tuner.results.explanations import pass_seconds
+    from tuner.results.output.tables import pass_lines
 
     with open_known_store(database) as store:
         found = pass_seconds(composition, store, store.trial(trial))
@@ -199,8 +328,8 @@ def _show_passes(composition: "Composition", database: str | None, trial: int, a
 
 def _predicted_lines(store: "Store", trial: "StoredTrial") -> list[str]:
     """Returns lines with the predicted cycles of a trial's machine code; [] without readable machine code."""
-    from tuner.output.tables import predicted_lines
-    from tuner.targets.gpu.machine_code.predicted import predicted
+    from tuner.results.output.tables import predicted_lines
+    from tuner.targets.gpu.cycle_model import predicted
 
     program = store.program(trial.id)
     found = None if program is None else predicted(trial.record.problem, program)
@@ -288,15 +417,14 @@ def _explain_part(
 
 
 def _print_wrapped(as_json: bool, document: object, *lines: str) -> None:
-    from tuner.output.formatting import wrapped
+    from tuner.results.output.formatting import wrapped
 
     print_found(as_json, document, *wrapped(lines, screen_columns()))
 
 
 def _explain_trial(composition: "Composition", given: str, database: str | None, as_json: bool) -> None:
-    from tuner.output.explanation import explain_document, explain_lines
-    from tuner.run_history.failed_ops import failed_ops
-    from tuner.run_history.which_database import database_text
+    from tuner.results.database_name import database_text
+    from tuner.results.explanations import explain_document, explain_lines, failed_ops
 
     with open_known_store(database) as store:
         trial = store.trial(parse_number(given))

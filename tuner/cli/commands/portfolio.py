@@ -7,21 +7,15 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
-from tuner.cli.options import (
-    composition_of,
-    database_option,
-    json_option,
-    open_existing_store,
-    print_found,
-)
-from tuner.core.time_text import seconds_text
-from tuner.output.formatting import count_text, knobs_text, problem_text, wrapped
+from tuner.cli.options import composition_of, database_option, json_option, open_existing_store, print_found
+from tuner.core.serialization import seconds_text
+from tuner.results.output.formatting import count_text, knobs_text, problem_text, wrapped
 
 if TYPE_CHECKING:
-    from tuner.analysis.many_shapes.regret import Regret
+    from tuner.analysis.portfolio import Regret
     from tuner.db.store import Store
-    from tuner.library.dispatch.group_portfolio import GroupPortfolio
-    from tuner.tuning.composition import Composition
+    from tuner.library.dispatch.portfolio import GroupPortfolio
+    from tuner.targets.backends import Composition
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -83,11 +77,9 @@ def distill(
 
     Example: tuner distill 1 --configs 8 -o mm.rule.yaml
     """
-    from tuner.core.version import __version__
-    from tuner.library.dispatch.rule import StatedRegret, distilled
-    from tuner.library.dispatch.rule_file import rule_text
-    from tuner.library.dispatch.space_of_problems import SpaceOfProblems
-    from tuner.output.atomic_write import write_atomically
+    from tuner.library.dispatch.rule import SpaceOfProblems, StatedRegret, distilled, rule_text
+    from tuner.results.output.files import write_atomically
+    from tuner.version import __version__
 
     with open_existing_store(database) as store:
         found = _measured(store, composition_of(context), group, configs, stock)
@@ -105,7 +97,7 @@ def distill(
 
 def portfolio_document(found: "GroupPortfolio") -> dict[str, Any]:
     """Returns the JSON document of a portfolio."""
-    from tuner.core.documents import candidate_document
+    from tuner.core.candidate import candidate_document
     from tuner.core.reliability import reliability_of_all
 
     inside, outside = found.regret(), found.regret(held_out=True)
@@ -154,9 +146,9 @@ def _measured(
     store: "Store", composition: "Composition", group: int, configs: int, is_stock: bool
 ) -> "GroupPortfolio":
     """Returns the portfolio of a group after what it lacks was measured. Raises KeyboardInterrupt."""
-    from tuner.cli.signals import ended_by_signals
-    from tuner.library.dispatch.group_portfolio import measured_portfolio
-    from tuner.tuning.interruption import Interruption
+    from tuner.cli.session import ended_by_signals
+    from tuner.library.dispatch.portfolio import measured_portfolio
+    from tuner.tuning.events import Interruption
 
     def report(missing: int) -> None:
         click.echo(f"measuring {count_text(missing, 'missing time')} of the chosen", err=True)

@@ -1,4 +1,4 @@
-"""``tuner record-space``: tries every preferred configuration of a problem and writes the results as T4."""
+"""``tuner record-space``, which tries every configuration of a problem, and the export of runs as T4."""
 
 import shlex
 import sys
@@ -17,19 +17,25 @@ from tuner.cli.options import (
     open_store,
     popped_problem,
     print_found,
+    print_json,
     problem_options,
     run_request,
     target_options,
 )
-from tuner.cli.run_session import require_no_arguments, run_session
+from tuner.cli.session import require_no_arguments, run_session, settings_given
+from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
-from tuner.core.target_name import TargetName
 
 if TYPE_CHECKING:
-    from tuner.core.runs import RunSettings
+    from tuner.core.runs import Run, RunSettings
     from tuner.db.store import Store
-    from tuner.tuning.composition import Composition
+    from tuner.targets.backends import Composition
     from tuner.tuning.tuned_run import TunedRun
+
+
+# ------------------------------------------------------------------------------
+# ``tuner record-space``: tries every preferred configuration of a problem and writes the results as T4.
+
 
 EXAMPLE_SIZES = "64x64x64"
 ALL, DRAWN = "exhaustive", "random"  # samplers: all configurations, or a random sample of --limit
@@ -99,7 +105,7 @@ def record_space(
 
 
 def _print_resume_hint(run: int, output: Path, database: str | None) -> None:
-    from tuner.run_history.which_database import database_text
+    from tuner.results.database_name import database_text
 
     arguments = f"{run} -o {shlex.quote(str(output))}{database_text(database)}"
     print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
@@ -108,7 +114,7 @@ def _print_resume_hint(run: int, output: Path, database: str | None) -> None:
 
 def _settings(context: click.Context, limit: int | None, **arguments: Any) -> "RunSettings":
     """Returns settings of a run over all preferred configurations, or over a uniform sample of ``limit``."""
-    from tuner.tuning.settings import run_settings
+    from tuner.tuning.request import run_settings
 
     composition = composition_of(context)
     problem = popped_problem(context, arguments, EXAMPLE_SIZES)
@@ -148,8 +154,8 @@ def _require_recording(store: "Store", run: int) -> None:
 
 def _write(composition: "Composition", store: "Store", tuned: "TunedRun", output: Path) -> None:
     from tuner.core.runs import TrialQuery
-    from tuner.output.atomic_write import write_atomically
-    from tuner.space.recorded.t4_writing import Recording, t4_bytes
+    from tuner.results.output.files import write_atomically
+    from tuner.space.recorded.t4 import Recording, t4_bytes
 
     run = tuned.run
     spaces = composition.outcomes(run.settings.target).plan(run.settings, run.machine).feasible.spaces
@@ -158,11 +164,11 @@ def _write(composition: "Composition", store: "Store", tuned: "TunedRun", output
 
 
 def _print(tuned: "TunedRun", output: Path, database: str | None, as_json: bool) -> None:
+    from tuner.core.requests import tune_command
     from tuner.core.runs import TaskQuery
-    from tuner.output.json_documents import counts_document, problem_document
-    from tuner.output.result import counts_text
-    from tuner.run_history.which_database import database_text
-    from tuner.tuning.advice import tune_command
+    from tuner.results.database_name import database_text
+    from tuner.results.output.json_documents import counts_document, problem_document
+    from tuner.results.output.run_result import counts_text
 
     run = tuned.run
     size_bytes = output.stat().st_size
@@ -183,3 +189,72 @@ def _print(tuned: "TunedRun", output: Path, database: str | None, as_json: bool)
         f"file      {output}, {size_bytes} bytes",
         f"next      {tune_command(asked)}{database_text(database)}",
     )
+
+
+# ------------------------------------------------------------------------------
+# ``tuner export --format t4`` of several problems: a folder with a T4 file of all trials of each run.
+
+
+SUFFIX = ".t4.json.gz"
+OF_RUNS = ("runs", "group", "form", "output", "database", "as_json", "debug")  # options that runs have
+
+
+def export_runs_as_t4(
+    context: click.Context,
+    runs: tuple[int, ...],
+    group: int | None,
+    folder: Path | None,
+    database: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Writes all trials of each run into a folder, a T4 file per run, since T4 has one problem per file.
+
+    The runs are ``runs`` and those of ``group``. Prints what was written, and which runs have no trials.
+    Raises UsageError without a folder, for options that narrow the trials, for replays, and where no run has
+    trials.
+    """
+    from tuner.core.runs import TrialQuery
+    from tuner.results.output.files import require_folder, write_folder
+    from tuner.space.recorded.t4 import Recording, t4_bytes
+
+    _require_runs_only(context)
+    if folder is None:
+        raise UsageError("--format t4: writes a file per run into a folder", "-o DIR")
+    require_folder(folder)
+    files: dict[str, bytes] = {}
+    written: list[Run] = []
+    with open_known_store(database) as store:
+        if group is not None:
+            runs += tuple(run.id for run in store.group(group).runs)
+        for run in (store.run(number) for number in dict.fromkeys(runs)):
+            trials = store.trials(TrialQuery(run=run.id, sort="number"))
+            if not trials:
+                print(f"note: run {run.id}: has no trials: {run.settings.problem.key}", file=sys.stderr)
+                continue
+            files[t4_name(run)] = t4_bytes(Recording((run,), trials), is_compressed=True)
+            written.append(run)
+    if not files:
+        raise UsageError("t4: found no trials")
+    paths = write_folder(folder, files)
+    for path in paths:
+        print(f"wrote {path}", file=sys.stderr)
+    if as_json:
+        listed = [{"run": run.id, "file": str(path)} for run, path in zip(written, paths, strict=True)]
+        print_json({"format": "t4", "files": [str(path) for path in paths], "runs": listed})
+
+
+def t4_name(run: "Run") -> str:
+    """Returns the name of a run's file: ``matmul_64x96x33_f32_nn_none_run3.t4.json.gz``."""
+    problem = run.settings.problem.key.replace("->", "_to_").replace("=", "_")
+    return f"{problem.replace(' ', '_')}_run{run.id}{SUFFIX}"
+
+
+def _require_runs_only(context: click.Context) -> None:
+    """Raises UsageError for options of one problem: all trials of a run are written."""
+    operation = context.params["operation"]
+    names = [name for name in context.params if name not in OF_RUNS]
+    found = [*([] if operation is None else [operation]), *settings_given(context, names)]
+    if found:
+        option = "--group" if context.params["group"] is not None else "--run"
+        raise UsageError(f"{option} cannot be combined with {', '.join(found)}: all trials are written")

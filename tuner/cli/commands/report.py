@@ -1,15 +1,78 @@
-"""``tuner report``: writes the results of a database as one HTML page."""
+"""``tuner report``, which writes one HTML page, and ``tuner dashboard``, which serves runs to a browser."""
 
+import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import click
 
 from tuner.cli.options import composition_of, database_option, json_option, open_known_store, print_found
 from tuner.core.errors import UsageError
-from tuner.output.atomic_write import write_atomically
-from tuner.output.formatting import count_text
-from tuner.output.report import RUNS_SHOWN
+from tuner.results.output.files import write_atomically
+from tuner.results.output.formatting import count_text
+from tuner.results.report import RUNS_SHOWN
+
+# ------------------------------------------------------------------------------
+# ``tuner dashboard``: shows runs as Optuna studies in optuna-dashboard, on the loopback interface.
+
+
+PORTS = 65535
+
+
+@click.command()
+@click.option("--run", "run_id", type=int, help="Only this run.")
+@click.option(
+    "--limit", type=int, default=RUNS_SHOWN, show_default=True, help="At most so many runs, the latest."
+)
+@click.option("--port", type=int, default=8080, show_default=True, help="Of 127.0.0.1; 0: a free one.")
+@database_option
+@json_option
+def dashboard(run_id: int | None, limit: int, port: int, database: str | None, as_json: bool) -> None:
+    """Shows runs as Optuna studies in optuna-dashboard, until Ctrl-C; the stored runs do not change.
+
+    The schema of an older database is upgraded.
+
+    Example: tuner dashboard --port 8080
+    """
+    if limit < 1:
+        raise UsageError(f"limit: found {limit}, allowed 1 or more")
+    if not 0 <= port <= PORTS:
+        raise UsageError(f"port: found {port}, allowed 0 to {PORTS}")
+    # JOINED
+
+    make_application = _installed()
+    storage, runs = _studies(database, run_id, limit)
+    with listening(port, make_application(storage)) as server:
+        url = f"http://{HOST}:{server.server_port}/"
+        print_found(as_json, {"url": url, "runs": runs}, f"{count_text(runs, 'run')} at {url} (Ctrl-C ends)")
+        print(end="", flush=True)
+        serve(server)
+
+
+def _installed() -> "Callable[[object], Application]":
+    """Returns optuna-dashboard's function from a storage to a WSGI application.
+
+    Raises UsageError if the package is missing.
+    """
+    try:
+        from optuna_dashboard import wsgi
+    except ImportError as error:
+        raise UsageError("missing dependency 'optuna-dashboard'", "pip install optuna-dashboard") from error
+    return wsgi  # type: ignore[no-any-return]
+
+
+def _studies(database: str | None, run_id: int | None, limit: int) -> tuple[object, int]:
+    """Returns an Optuna storage with a study per requested run, and the number of runs."""
+    from tuner.core.runs import TrialQuery
+    from tuner.search.method import stored_studies
+
+    with open_known_store(database) as store:
+        runs = store.runs(limit) if run_id is None else (store.run(run_id),)
+        storage = stored_studies((run, store.trials(TrialQuery(run=run.id, sort="number"))) for run in runs)
+    return storage, len(runs)
 
 
 @click.command()
@@ -46,9 +109,8 @@ def report(
         raise UsageError("report: --json describes the file written, so it needs -o FILE")
     if run_id is not None and group_id is not None:
         raise UsageError("report: --run and --group cannot be combined")
-    from tuner.output.report.page import page_html
-    from tuner.output.report_pages import gathered, no_pass_timings, reported_group, timed_passes
-    from tuner.run_history.which_database import database_text
+    from tuner.results.database_name import database_text
+    from tuner.results.report.page import gathered, no_pass_timings, page_html, reported_group, timed_passes
 
     with open_known_store(database) as store:
         passes = timed_passes(composition_of(context), store) if with_passes else no_pass_timings
@@ -67,3 +129,43 @@ def report(
         {"file": str(output), "bytes": size_bytes, "problems": problems, "runs": runs},
         f"{output}: {shown}, {size_bytes // 1024 + 1} KiB",
     )
+
+
+# ------------------------------------------------------------------------------
+# A web server on the loopback interface that runs until Ctrl-C.
+
+
+HOST = "127.0.0.1"  # loopback: other machines cannot connect
+Application = Callable[..., Any]  # WSGI application, PEP 3333
+
+
+class _QuietHandler(WSGIRequestHandler):
+    """Request handler that logs nothing."""
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - named by http.server
+        """Does not log the request."""
+
+
+def listening(port: int, application: Application) -> WSGIServer:
+    """Returns an HTTP server for a WSGI application that listens on 127.0.0.1; port 0 picks a free port.
+
+    Raises UsageError if the port cannot be used, such as one that is in use.
+    """
+    try:
+        return make_server(HOST, port, application, handler_class=_QuietHandler)
+    except OSError as error:
+        raise UsageError(f"port {port}: {error.strerror}", "--port 0 takes a free one") from error
+
+
+def serve(server: WSGIServer) -> None:
+    """Serves HTTP requests until Ctrl-C, then returns.
+
+    The server runs in a thread, since wsgiref drops an interrupt during a request.
+    """
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    try:
+        thread.start()
+        thread.join()
+    except KeyboardInterrupt:
+        if thread.is_alive():  # ``shutdown`` waits for a loop that runs
+            server.shutdown()

@@ -1,6 +1,7 @@
-"""``tuner run``: runs a whole MLIR function on a GPU, in the simulator, or on the host."""
+"""``tuner run``, which runs a whole MLIR function, and ``tuner lower``, which prints its lowered IR."""
 
 import contextlib
+import math
 import shlex
 import sys
 import threading
@@ -12,16 +13,80 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli.main import DONE, FAILED
+from tuner.analysis.ratios import Comparable, NotComparable
+from tuner.cli.main import DONE, FAILED, screen_columns
 from tuner.cli.options import composition_of, database_option, json_option, print_json, target_options
-from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
+from tuner.core.gpu_code import DeviceGroup
+from tuner.core.programs import DeviceWork, ProgramTimes
+from tuner.programs.request import STEPS, WITH_FORM, Comparison, KernelSample, ProgramReport, ProgramRequest
+from tuner.programs.tuning import TunedProblem, TunedProgram
+from tuner.results.output.json_documents import problem_document, trial_document, tune_document
+from tuner.results.output.program_tables import baseline_document, explained_document
 
 if TYPE_CHECKING:
-    from tuner.core.target_name import TargetName
-    from tuner.programs.lower.device_options import Form
-    from tuner.programs.request import KernelSample, ProgramReport, ProgramRequest
-    from tuner.programs.run.device_work import DeviceWork
+    from tuner.core.candidate import TargetName
+    from tuner.programs.request import Form, LoweringStep
+
+LOWERING_TARGET = "simulator"  # compiles for every chip and needs no GPU
+LOWER_TIMEOUT_S = 600.0
+
+
+@click.command()
+@click.argument("payload", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--to", "step", required=True, type=click.Choice(STEPS), help="The last step.")
+@click.option("--entry", metavar="NAME", help="Function to lower. Default: main, or the only public one.")
+@click.option("--form", help="streams (default), tokens or sync, of --to llvm and --to ptx.")
+@click.option("--chip", default="", metavar="CHIP", help="sm_90 (default), sm_80, ...")
+@click.option("--pinned", is_flag=True, help="Page-lock the host memory that is copied.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
+@json_option
+@click.pass_context
+def lower(
+    context: click.Context,
+    payload: Path,
+    step: "LoweringStep",
+    entry: str | None,
+    form: "Form | None",
+    chip: str,
+    pinned: bool,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Prints an MLIR program after one step of its lowering for a GPU; '-' reads the program from stdin.
+
+    Steps: device-memory: kernels, device memory and copies; async: with tokens; streams: with streams and
+    events; gpux: with one stream in the GPUX dialect, which 'tuner run' reads; llvm: the host's code; ptx:
+    the code of the kernels.
+
+    Example: tuner lower examples/two_matmuls.mlir --to device-memory
+    """
+    from tuner.core.serialization import read_text_or_stdin
+    from tuner.programs.request import DeviceOptions, ProgramOptions, ProgramRequest, named_in_errors
+    from tuner.programs.service import lower_in_child
+    from tuner.results.output.files import write_atomically
+    from tuner.targets.backends import named_target
+
+    if form is not None and step not in WITH_FORM:
+        raise UsageError(f"--form cannot be combined with --to {step}, only with {', '.join(WITH_FORM)}")
+    options = ProgramOptions(DeviceOptions(form or "streams", pinned=pinned))
+    text = read_text_or_stdin(payload, "MLIR text")
+    target = named_target(LOWERING_TARGET, composition_of(context), chip)
+    with named_in_errors(str(payload), text):
+        made = lower_in_child(ProgramRequest(text, target, entry, options), step, LOWER_TIMEOUT_S)
+    content = made.text.rstrip("\n") + "\n"
+    if output is not None:
+        write_atomically(output, content.encode())
+    if as_json:
+        document = {"entry": made.entry, "chip": made.chip, "to": step}
+        print_json(document | ({"text": content} if output is None else {"file": str(output)}))
+    elif output is None:
+        print(content, end="")
+
+
+# ------------------------------------------------------------------------------
+# ``tuner run``: runs a whole MLIR function on a GPU, in the simulator, or on the host.
+
 
 RUN_TIMEOUT_S = 600.0
 SLOW_S = 10.0  # after which a command says that it is still at work
@@ -67,11 +132,11 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
 
     Example: tuner run examples/two_matmuls.mlir --target simulator --trace --compare
     """
-    from tuner.output.formatting import wrapped
-    from tuner.programs.positions import in_file, named_in_errors
+    from tuner.cli.models import read_payload_text
+    from tuner.programs.request import in_file, named_in_errors
     from tuner.programs.service import run_in_child
-    from tuner.programs.torch_models.payload_source import read_payload_text
-    from tuner.run_history.which_database import database_text
+    from tuner.results.database_name import database_text
+    from tuner.results.output.formatting import wrapped
 
     text = read_payload_text(payload)
     request = _request(context, text, **texts)
@@ -79,7 +144,7 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
         report = run_in_child(request, RUN_TIMEOUT_S, partial(click.echo, nl=False, err=as_json))
     report = replace(report, reports=tuple(in_file(each, str(payload), text) for each in report.reports))
     if as_json:
-        from tuner.cli.program_documents import run_document
+        # JOINED
 
         print_json(run_document(request, report))
     else:
@@ -116,7 +181,7 @@ def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
     The lines are device calls if traced, launches and copies, results, comparisons, sampled kernels, defects
     and times.
     """
-    from tuner.output.formatting import count_text
+    from tuner.results.output.formatting import count_text
 
     lines = [f"call    {line}" for line in report.trace]
     lines.append(f"ran     @{report.entry} on {target}, {_streams(report)}")
@@ -147,7 +212,7 @@ def work_lines(report: "ProgramReport") -> list[str]:
     """
     if report.work is None:
         return []
-    from tuner.output.program_groups import ops_text
+    from tuner.results.output.program_tables import ops_text
 
     lines = [f"work    {work_text(report.work)}"]
     if report.work_without_groups is not None:
@@ -173,17 +238,16 @@ def explained_lines(report: "ProgramReport", payload: Path, database: str = "") 
     Where a group is not tuned, the last line is the command that tunes the program ``payload``; ``database``
     is its --db option.
     """
-    from tuner.core.schedule_origins import LOOPS, TUNED
-    from tuner.output.fitted_table import table_lines
-    from tuner.output.formatting import wrapped
-    from tuner.output.program_groups import SPARED, group_table
+    from tuner.core.programs import LOOPS, TUNED
+    from tuner.results.output.formatting import table_lines, wrapped
+    from tuner.results.output.program_tables import PARTS_SPARED, group_table
 
     if not report.groups:
         why = report.why_no_groups or "none were asked for"
         line = f"whole   no groups, all of it runs as loops and kernels of matmuls: {why}"
         return wrapped([line], screen_columns())
     header, *rows = group_table(report.groups)
-    lines = table_lines(header, rows, screen_columns(), SPARED)
+    lines = table_lines(header, rows, screen_columns(), PARTS_SPARED)
     if all(each.group.origin in (TUNED, LOOPS) for each in report.groups):
         return lines
     return [*lines, f"next    tuner tune {shlex.quote(str(payload))} --target cpu --budget 10m{database}"]
@@ -218,7 +282,7 @@ def time_lines(report: "ProgramReport") -> list[str]:
 
     ``report.times`` must not be None. The line on kernels is left out where no device ran kernels.
     """
-    from tuner.core.time_text import seconds_text
+    from tuner.core.serialization import seconds_text
 
     assert report.times is not None
     time = f"{seconds_text(report.times.call_s)} a call, host to host"
@@ -231,7 +295,7 @@ def time_lines(report: "ProgramReport") -> list[str]:
 
 
 def _streams(report: "ProgramReport") -> str:
-    from tuner.output.formatting import count_text
+    from tuner.results.output.formatting import count_text
 
     return count_text(report.streams, "stream") if report.streams else "no streams of its own"
 
@@ -250,12 +314,9 @@ def _request(
     database: str | None,
     **texts: Any,
 ) -> "ProgramRequest":
-    from tuner.programs.lower.device_options import DeviceOptions
-    from tuner.programs.options import ProgramOptions
-    from tuner.programs.request import ProgramRequest
-    from tuner.programs.support import program_support
-    from tuner.run_history.opened_store import known_url
-    from tuner.tuning.target_choice import resolve_target
+    from tuner.programs.request import DeviceOptions, ProgramOptions, ProgramRequest, program_support
+    from tuner.results.database import known_url
+    from tuner.targets.backends import resolve_target
 
     options = ProgramOptions(DeviceOptions(form, pinned=pinned), **texts)
     resolved = resolve_target(target, composition_of(context), chip)
@@ -274,3 +335,140 @@ def _request(
         is_explained=is_explained,
         database=known_url(database) if resolved.is_on_cpu else "",
     )
+
+
+# ------------------------------------------------------------------------------
+# The JSON documents of runs and tunings of MLIR programs.
+
+
+def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, Any]:
+    """Returns the JSON document of ``tuner run --json``: the outcome of one run of an MLIR program."""
+    return {
+        "entry": report.entry,
+        "target": request.target.text,
+        "form": request.options.device.form,
+        "streams": report.streams,
+        "arguments": list(report.arguments),
+        "results": list(report.results),
+        "problems": [problem.key for problem in report.problems],
+        "trace": list(report.trace) if request.options.trace else None,
+        "reports": list(report.reports),
+        "comparisons": [_comparison(one) for one in report.comparisons] if request.is_compared else None,
+        "times": None if report.times is None else times_document(report.times),
+        "interpreted": report.is_interpreted,
+        "samples": [_sample(one) for one in report.samples] if request.options.sample else None,
+        "work": None if report.work is None else _work(report.work),
+        "work_without_groups": (
+            None if report.work_without_groups is None else _work(report.work_without_groups)
+        ),
+        "resident_bytes": report.resident_bytes,
+        "groups": [
+            *(explained_document(each) for each in report.groups),
+            *(_device_group(each) for each in report.device_groups),
+        ]
+        or None,
+        "why_no_groups": report.why_no_groups or None,
+        "printed": report.printed,
+        "right": report.is_right,
+    }
+
+
+def _device_group(each: DeviceGroup) -> dict[str, Any]:
+    return {"kind": each.kind, "ops": list(each.ops), "reason": each.reason or None}
+
+
+def times_document(times: ProgramTimes) -> dict[str, Any]:
+    """Returns a program's times in seconds; the kernels' time and overlap only if a device ran kernels."""
+    kernels = {"kernel_s": times.kernel_s, "overlap": times.overlap, "serialized": times.is_serialized}
+    return {
+        "call_s": times.call_s,
+        "interval_s": None if times.interval_s is None else list(times.interval_s),
+        "reliability": times.reliability.text,
+        **(kernels if times.kernels else {}),
+    }
+
+
+def _work(work: DeviceWork) -> dict[str, Any]:
+    return {
+        "launches": work.launches,
+        "copied_in_bytes": work.copied_in_bytes,
+        "copied_out_bytes": work.copied_out_bytes,
+        "copied_inside_bytes": work.copied_inside_bytes,
+        "copies_in": work.copies_in,
+        "copies_out": work.copies_out,
+    }
+
+
+def _sample(sample: KernelSample) -> dict[str, Any]:
+    compared = None if sample.comparison is None else _comparison(sample.comparison)
+    return {
+        "kernel": sample.kernel,
+        "launches": sample.launches,
+        "blocks": sample.blocks,
+        "simulated": sample.simulated,
+        "elements": sample.elements,
+        "reference": sample.reference or None,
+        "finished": sample.finished if sample.reference else sample.blocks,
+        "comparison": compared,
+    }
+
+
+def _comparison(one: Comparison) -> dict[str, Any]:
+    error = one.max_error if math.isfinite(one.max_error) else None  # JSON has no infinity
+    return {
+        "name": one.name,
+        "equal": one.is_equal,
+        "error": error,
+        "tolerance": one.tolerance,
+        "blind": one.is_blind,
+    }
+
+
+def program_document(tuned: TunedProgram) -> dict[str, Any]:
+    """Returns the JSON document of a tuned program: the run of each matmul, the program with tuned scripts.
+
+    Has also the program's times without tuned scripts, and the speedup with its interval. Of a program of
+    groups also "group", the number of their runs' group, and "groups" with the times of each.
+    """
+    report, plain, gain = tuned.report, tuned.plain, tuned.gain
+    return {
+        "target": tuned.target.text,
+        "problems": [_problem(each) for each in tuned.problems],
+        "program": None if report is None else run_document(tuned.request, report),
+        "plain": None if plain is None or plain.times is None else times_document(plain.times),
+        "failure": tuned.failure or None,
+        "speedup": tuned.speedup,
+        "speedup_interval": list(gain.speed_interval) if isinstance(gain, Comparable) else None,
+        "speedup_unknown": gain.reason if isinstance(gain, NotComparable) else None,
+        "seconds": tuned.seconds,
+        **_groups(tuned),
+    }
+
+
+def _groups(tuned: TunedProgram) -> dict[str, Any]:
+    """Returns the JSON of a program's groups, each with its times; {} of a program that has none."""
+    if tuned.run_group is None:
+        return {}
+    groups = [
+        {**explained_document(each), "before_s": each.before_s, "after_s": each.time_s}
+        for each in tuned.groups
+    ]
+    return {
+        "group": tuned.run_group.group.id,
+        "groups": groups,
+        "left_out": list(tuned.left_out),
+        "baselines": [baseline_document(each) for each in tuned.baselines],
+    }
+
+
+def _problem(each: TunedProblem) -> dict[str, Any]:
+    tuned, trial = each.tuned, each.trial
+    run = None
+    if tuned is not None:
+        run = tune_document(tuned.run, tuned.counts, tuned.selected, tuned.seconds)
+    return {
+        "problem": problem_document(each.problem),
+        "run": run,
+        "used": None if trial is None else trial_document(trial),
+        "reason": each.reason or None,
+    }

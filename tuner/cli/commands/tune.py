@@ -1,30 +1,27 @@
-"""``tuner tune``: searches for the best schedule of a problem."""
+"""``tuner tune``: searches for the best schedule of a problem, on one machine class or on several."""
 
 import shlex
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli.commands.tune_on import (
-    compromise_lines,
-    fleet_of_run,
-    followers,
-    several_document,
-    target_text,
-)
+from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.cli.commands.tune_program import OF_ONE_PROBLEM, is_payload, tune_payload
 from tuner.cli.commands.tune_shapes import GroupNumber, RunOrGroup, resume_shapes, tune_shapes
-from tuner.cli.fleet_options import fleet_options, popped_fleet
-from tuner.cli.main import DONE, FAILED, INTERRUPTED
+from tuner.cli.main import DONE, FAILED, INTERRUPTED, screen_columns
 from tuner.cli.options import (
     composition_of,
     database_option,
+    fleet_options,
     json_option,
     open_known_store,
     open_store,
+    popped_fleet,
     popped_problem,
     print_json,
     problem_options,
@@ -33,17 +30,143 @@ from tuner.cli.options import (
     target_options,
     typed_options,
 )
-from tuner.cli.run_session import require_no_arguments, run_session
-from tuner.cli.screen import screen_columns
+from tuner.cli.session import require_no_arguments, run_session
+from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, UsageError
-from tuner.samplers import OPTUNA, SAMPLERS
+from tuner.search.samplers import OPTUNA, SAMPLERS
 
 if TYPE_CHECKING:
-    from tuner.core.pending_trial import PendingTrial
+    from tuner.analysis.ratios import Compromise
+    from tuner.core.remote_results import PendingTrial
+    from tuner.core.requests import FleetRequest
     from tuner.db.store import Store
-    from tuner.fleet.driver import FleetRequest
-    from tuner.tuning.composition import Composition
+    from tuner.targets.backends import Composition
     from tuner.tuning.tuned_run import TunedRun
+
+
+# ------------------------------------------------------------------------------
+# ``tuner tune --on A,B``: every machine class measures the candidates of the first class's run.
+
+
+def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | None) -> "FleetRequest":
+    """Returns ``fleet``; for a resumed run without --machine or --on, with that run's machine class.
+
+    ``resumed`` is the number of the resumed run or of the resumed group of runs, which have one machine
+    class; None for a new run.
+    """
+    if resumed is None or fleet.machine:
+        return fleet
+    with open_known_store(database) as store:
+        is_group = isinstance(resumed, GroupNumber)
+        run = store.group(resumed).runs[0] if is_group else store.run(resumed)
+        return replace(fleet, machine=run.machine.name)
+
+
+def target_text(fleet: "FleetRequest", target: str) -> str:
+    """Returns the target of the first machine class in --on, as text; for a recording ``target`` itself.
+
+    Raises UsageError if any of the machine classes is unknown.
+    """
+    from tuner.fleet.runner import target_on
+
+    asked = TargetName.parse(target)
+    first, *_ = [target_on(fleet, given, asked.kind).text for given in fleet.on]
+    return first if asked.has_machine else target
+
+
+def followers(
+    composition: "Composition", fleet: "FleetRequest", leader: "TunedRun", store: "Store"
+) -> "Iterator[TunedRun]":
+    """Tunes on each further machine class of --on, one after another, and yields its run.
+
+    Each run measures the candidates of the first class's run, ``leader``. Stops after a run that was
+    interrupted or has no successful trial.
+    """
+    from tuner.fleet.runner import fleet_composition, target_on
+    from tuner.tuning.run import following
+
+    tuned = leader
+    for given in fleet.on[1:]:
+        if tuned.is_interrupted or not tuned.has_worked:
+            return
+        target = target_on(fleet, given, leader.run.settings.target.kind)
+        there = fleet_composition(composition, replace(fleet, machine=given, on=()))
+        settings, begun = following(leader.run, target, there, store)
+        tuned = run_session(there, store, settings, begun)
+        yield tuned
+
+
+def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[str]:
+    """Returns lines on the candidate with the least worst-case slowdown over the machines of --on.
+
+    Has the candidate's knobs, and per machine its time and slowdown; one line if there is no such candidate.
+    """
+    from tuner.core.serialization import seconds_text
+    from tuner.results.output.formatting import knobs_line
+
+    found = _compromise(all_tuned, store)
+    if found is None:
+        return ["compromise: no candidate has a time on each machine"]
+    first = found.trials[0].record.candidate
+    compared = _compared(all_tuned, found)
+    worst = max((each.longer for each in compared if isinstance(each, Comparable)), default=0.0)
+    is_known = all(isinstance(each, Comparable) or each.is_equal for each in compared)
+    slower = f"at most {worst:.1%} slower than" if worst > 0 else "not distinguishable from"
+    most = f", {slower} the best" if is_known else ""
+    lines = [f"compromise {first.strategy}{most}", knobs_line(first.choices)]
+    for tuned, trial, one in zip(all_tuned, found.trials, compared, strict=True):
+        time = f"{seconds_text(trial.best_s or 0.0)} on {tuned.run.machine.name}"
+        phrase = one.longer_text if isinstance(one, Comparable) else f"no ratio to the best: {one.reason}"
+        lines.append(f"          {time}: {phrase}, trial {trial.id}")
+    return lines
+
+
+def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[str, Any]:
+    """Returns the JSON document of ``tuner tune --on A,B --json``: the runs and the compromise."""
+    from tuner.core.candidate import candidate_document
+    from tuner.results.output.json_documents import tune_document
+
+    found = _compromise(all_tuned, store)
+    runs = [tune_document(each.run, each.counts, each.selected, each.seconds) for each in all_tuned]
+    if found is None:
+        return {"runs": runs, "compromise": None}
+    candidate = found.trials[0].record.candidate
+    compared = _compared(all_tuned, found)
+    return {
+        "runs": runs,
+        "compromise": {
+            **candidate_document(candidate),
+            "trials": [trial.id for trial in found.trials],
+            "slowdowns": [
+                max(0.0, each.longer) if isinstance(each, Comparable) else None for each in compared
+            ],
+            "slowdowns_unknown": [
+                each.reason if isinstance(each, NotComparable) else None for each in compared
+            ],
+        },
+    }
+
+
+def _compared(
+    all_tuned: "tuple[TunedRun, ...]", found: "Compromise"
+) -> "tuple[Comparable | NotComparable, ...]":
+    """Returns the comparison of the compromise with the fastest trial, per machine."""
+    from tuner.analysis.ratios import between_trials
+
+    trios = zip(all_tuned, found.trials, found.fastest, strict=True)
+    return tuple(between_trials(tuned.run, trial, fastest) for tuned, trial, fastest in trios)
+
+
+def _compromise(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> "Compromise | None":
+    from tuner.analysis.ratios import best_compromise
+    from tuner.core.runs import TrialQuery
+
+    return best_compromise(tuple(store.trials(TrialQuery(run=each.run.id)) for each in all_tuned))
+
+
+# ------------------------------------------------------------------------------
+# ``tuner tune``: searches for the best schedule of a problem.
+
 
 LOOKED_AT = 8  # trials whose machine code the cycle prediction reads at the end of a run: half a second each
 REASONS_SHOWN = 3
@@ -145,7 +268,7 @@ def tune(
 
     Example: tuner tune matmul 512x512x512 --dtype f32 --budget 60s
     """
-    from tuner.tuning.settings import run_settings
+    from tuner.tuning.request import run_settings
 
     composition = composition_of(context)
     fleet = popped_fleet(arguments, database)
@@ -168,7 +291,7 @@ def tune(
     else:
         settings, limit = None, run_limit(arguments.pop("trials"), arguments.pop("budget"))
         require_no_arguments(context, arguments)
-    from tuner.output.formatting import wrapped
+    from tuner.results.output.formatting import wrapped
 
     opened = open_store if resume is None else open_known_store
     with opened(database) as store:
@@ -228,7 +351,7 @@ def _on_fleet(composition: "Composition", fleet: "FleetRequest", arguments: dict
 
     Raises UsageError for a program, which runs on this machine.
     """
-    from tuner.fleet.kind import fleet_composition
+    from tuner.fleet.runner import fleet_composition
 
     operation = arguments["operation"]
     if is_payload(operation):
@@ -240,7 +363,7 @@ def _on_fleet(composition: "Composition", fleet: "FleetRequest", arguments: dict
 
 def _resume_text(run: int, fleet: "FleetRequest | None", database: str | None) -> str:
     """Returns the command that resumes an interrupted run."""
-    from tuner.run_history.which_database import database_text
+    from tuner.results.database_name import database_text
 
     on_fleet = " --fleet" if fleet is not None else ""
     on = f" --on {shlex.quote(','.join(fleet.on))}" if fleet is not None and fleet.on else ""
@@ -256,11 +379,11 @@ def _reject_program_options(context: click.Context, **arguments: object) -> None
 
 
 def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | None, go_on: str) -> None:
-    from tuner.output.formatting import wrapped
-    from tuner.output.json_documents import tune_document
-    from tuner.output.result import failure_lines, other_cache_lines, result_lines, verified_lines
-    from tuner.run_history.other_caches import other_winners
-    from tuner.run_history.which_database import database_text
+    from tuner.results.best_trials import other_winners
+    from tuner.results.database_name import database_text
+    from tuner.results.output.formatting import wrapped
+    from tuner.results.output.json_documents import tune_document
+    from tuner.results.output.run_result import failure_lines, other_cache_lines, result_lines, verified_lines
 
     arguments = database_text(database)
     if as_json:
@@ -270,7 +393,7 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
         lines = result_lines(tuned, tuned.selected, arguments) + other_cache_lines(others)
         print("\n".join(wrapped(lines)))
     elif tuned.has_worked:
-        from tuner.bundle.static_ranking import deciding_facts
+        from tuner.library.bundle.archive import deciding_facts
 
         promising = _promising(store, tuned.run.id)
         facts = deciding_facts(promising[0]) if promising else ""
@@ -285,8 +408,8 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
 
 def _promising(store: "Store", run: int) -> "tuple[PendingTrial, ...]":
     """Returns the trials of a run that still need a measurement on a GPU, the most promising first."""
-    from tuner.bundle.predicted_order import predicted_first
     from tuner.core.runs import TrialQuery
+    from tuner.library.bundle.exchange import predicted_first
 
     return predicted_first(store.pending(TrialQuery(run=run)), LOOKED_AT)
 

@@ -1,7 +1,8 @@
-"""``tuner tune payload.mlir``: tunes every matmul of a program, and runs the whole program."""
+"""``tuner tune payload.mlir``: tunes a program, resumes its tuning, and runs the whole program."""
 
 import shlex
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -10,21 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli.main import DONE, FAILED, INTERRUPTED
+from tuner.cli.main import DONE, FAILED, INTERRUPTED, screen_columns
+from tuner.cli.models import is_model
 from tuner.cli.options import PROBLEM_OPTIONS, open_store, print_found, run_request
-from tuner.cli.screen import screen_columns
 from tuner.core.errors import TunerError, UsageError
-from tuner.programs.torch_models.baseline_names import ALL, CHOICES
-from tuner.programs.torch_models.model_file import is_model
+from tuner.core.programs import ALL, CHOICES
 
 if TYPE_CHECKING:
-    from tuner.analysis.comparison import Comparable, NotComparable
+    from tuner.analysis.ratios import Comparable, NotComparable
     from tuner.core.problem import Problem
-    from tuner.programs.group_tuning import GroupParts
+    from tuner.core.programs import ProgramSource
+    from tuner.db.store import Store
+    from tuner.programs.fusion_schedules import TunableGroups
     from tuner.programs.request import ProgramReport, ProgramRequest
-    from tuner.programs.tunable_groups import TunableGroups
-    from tuner.programs.tuning import TunedProblem, TunedProgram
-    from tuner.tuning.composition import Composition
+    from tuner.programs.tuning import GroupParts, GroupTuning, TunedProblem, TunedProgram
+    from tuner.targets.backends import Composition
+    from tuner.tuning.tuned_run import TunedGroup
+
+
+# ------------------------------------------------------------------------------
+# ``tuner tune payload.mlir``: tunes every matmul of a program, and runs the whole program.
+
 
 SUFFIX = ".mlir"
 OF_PROGRAMS = ("entry", "arguments")
@@ -49,15 +56,14 @@ def tune_payload(
     ``texts`` are the options of ``tuner tune``. The code is 0 for success, 1 for failure, 130 if interrupted.
     Raises UsageError for options that programs do not have.
     """
-    from tuner.cli.signals import ended_by_signals
-    from tuner.output.progress import progress
-    from tuner.programs.options import ProgramOptions
-    from tuner.programs.request import ProgramRequest
-    from tuner.programs.torch_models.payload_source import read_payload_text
+    from tuner.cli.models import read_payload_text
+    from tuner.cli.session import ended_by_signals
+    from tuner.programs.request import ProgramOptions, ProgramRequest
     from tuner.programs.tuning import ProgramTuning, child_process_parts
-    from tuner.tuning.interruption import Interruption
-    from tuner.tuning.settings import run_settings
-    from tuner.tuning.target_choice import require_runs_here, resolve_target
+    from tuner.results.output.progress import progress
+    from tuner.targets.backends import require_runs_here, resolve_target
+    from tuner.tuning.events import Interruption
+    from tuner.tuning.request import run_settings
 
     _require_program_options(context, texts)
     of_runs = {name: typed for name, typed in texts.items() if name not in (*PROBLEM_OPTIONS, *OF_PROGRAMS)}
@@ -110,14 +116,13 @@ def _tuned_groups(
     None for a program that cannot become groups, or of whose groups none can be tuned, for another target,
     and where strategies of matmuls, a search space or a baseline are named.
     """
-    from tuner.cli.run_session import settings_given
-    from tuner.cli.signals import ended_by_signals
-    from tuner.core.program_result import ProgramSource
-    from tuner.output.group_progress import group_progress
-    from tuner.programs.group_tuning import GroupTuning
-    from tuner.programs.support import program_support
-    from tuner.run_history.which_database import which_database
-    from tuner.tuning.interruption import Interruption
+    from tuner.cli.session import ended_by_signals, settings_given
+    from tuner.core.programs import ProgramSource
+    from tuner.programs.request import program_support
+    from tuner.programs.tuning import GroupTuning
+    from tuner.results.database_name import which_database
+    from tuner.results.output.progress import group_progress
+    from tuner.tuning.events import Interruption
 
     if program_support(request.target, composition).has_device:
         return None
@@ -152,8 +157,8 @@ def _tuned_groups(
 
 def program_parts() -> "GroupParts":
     """Returns the steps of tuning a program of groups, models with their baselines."""
-    from tuner.programs.group_tuning import child_group_parts
-    from tuner.programs.torch_models.model_baselines import model_baselines_in_child
+    from tuner.cli.models import model_baselines_in_child
+    from tuner.programs.tuning import child_group_parts
 
     return replace(child_group_parts(), baselines=model_baselines_in_child)
 
@@ -207,7 +212,7 @@ def _hinted_problems(
 
 def _has_contractions(file: Path) -> bool:
     """Returns whether ``tuner tune --shapes FILE`` finds a problem in a file of MLIR."""
-    from tuner.programs.contractions import model_contractions
+    from tuner.programs.lowering.matmul_recognition import model_contractions
 
     if file.suffix != SUFFIX:
         return False
@@ -227,9 +232,8 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
     Of a program of groups: a table of its groups, with the time of each before and after.
     """
     from tuner.cli.commands.run import report_lines
-    from tuner.output.fitted_table import table_lines
-    from tuner.output.group_result import group_lines
-    from tuner.output.program_baselines import baseline_table
+    from tuner.results.output.formatting import table_lines
+    from tuner.results.output.program_tables import baseline_table, group_lines
 
     if tuned.run_group is None:
         lines = [line for each in tuned.problems for line in _problem_lines(each)]
@@ -251,21 +255,21 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
 
 def _group_time_lines(tuned: "TunedProgram") -> list[str]:
     """Returns a table of a program's groups, with times before and after; a line for each left out."""
-    from tuner.output.fitted_table import table_lines
-    from tuner.output.program_groups import SPARED, group_table
+    from tuner.results.output.formatting import table_lines
+    from tuner.results.output.program_tables import PARTS_SPARED, group_table
 
     lines: list[str] = []
     if tuned.groups:
         header, *rows = group_table(tuned.groups)
-        lines = table_lines(header, rows, screen_columns(), SPARED)
+        lines = table_lines(header, rows, screen_columns(), PARTS_SPARED)
     return [*lines, *(f"loops   {line}" for line in tuned.left_out)]
 
 
 def _problem_lines(each: "TunedProblem") -> list[str]:
     from tuner.analysis.selected_result import timed
-    from tuner.core.record import Measurement
-    from tuner.core.time_text import seconds_text
-    from tuner.output.formatting import knobs_text
+    from tuner.core.records import Measurement
+    from tuner.core.serialization import seconds_text
+    from tuner.results.output.formatting import knobs_text
 
     lines = [f"matmul  {each.problem.key}"]
     if each.trial is None:
@@ -279,14 +283,14 @@ def _problem_lines(each: "TunedProblem") -> list[str]:
 
 
 def _call_text(report: "ProgramReport") -> str:
-    from tuner.core.time_text import seconds_text
+    from tuner.core.serialization import seconds_text
 
     assert report.times is not None
     return f"{seconds_text(report.times.call_s)} a call; {report.times.reliability.text}"
 
 
 def _gain_text(gain: "Comparable | NotComparable") -> str:
-    from tuner.analysis.comparison import NotComparable
+    from tuner.analysis.ratios import NotComparable
 
     return f"unknown: {gain.reason}" if isinstance(gain, NotComparable) else gain.faster_text
 
@@ -312,9 +316,9 @@ def _require_types_of_payload(context: click.Context, names: tuple[str, ...]) ->
 
 def print_program(tuned: "TunedProgram", as_json: bool, database: str | None) -> int:
     """Prints the result of a tuned program; returns the exit code."""
-    from tuner.cli.program_documents import program_document
-    from tuner.output.formatting import wrapped
-    from tuner.run_history.which_database import database_text
+    from tuner.cli.commands.run import program_document
+    from tuner.results.database_name import database_text
+    from tuner.results.output.formatting import wrapped
 
     lines = program_lines(tuned)
     is_wrapped = tuned.run_group is None  # tables fit already
@@ -329,3 +333,59 @@ def print_program(tuned: "TunedProgram", as_json: bool, database: str | None) ->
         runs = [each.tuned.run.id for each in tuned.problems if each.tuned and each.tuned.is_interrupted]
         print(f"interrupted; everything measured is stored: run {runs[0]}", file=sys.stderr)
     return INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
+
+
+# ------------------------------------------------------------------------------
+# ``tuner tune --resume group:N`` of a program: compiled and timed again once its groups are tuned.
+
+
+def resumed_program(
+    tuned: "TunedGroup",
+    source: "ProgramSource",
+    composition: "Composition",
+    store: "Store",
+    database: str | None,
+) -> "TunedProgram | str":
+    """Compiles, compares and times the program of a resumed group, as the first command does.
+
+    Returns why that is not possible where the program's file is gone, or has other groups by now.
+    """
+    from tuner.programs.tuning import GroupTuning
+    from tuner.results.database_name import which_database
+    from tuner.results.output.progress import group_progress
+    from tuner.tuning.events import Interruption
+
+    began_s = time.monotonic()
+    with group_progress() as observe:
+        tuning = GroupTuning(
+            composition, program_parts(), store, which_database(database), Interruption(), observe
+        )
+        try:
+            request, found = _read(tuned, source, tuning)
+        except TunerError as error:
+            return error.message
+        resumed = tuning.finished(request, found, tuned, began_s)
+    return replace(resumed, seconds=tuned.group.seconds + resumed.seconds)
+
+
+def _read(
+    tuned: "TunedGroup", source: "ProgramSource", tuning: "GroupTuning"
+) -> "tuple[ProgramRequest, TunableGroups]":
+    """Returns the program's request and groups. Raises UsageError where they are not those of the runs."""
+    from tuner.cli.models import is_model, read_payload_text
+    from tuner.programs.request import ProgramOptions, ProgramRequest
+
+    request = ProgramRequest(
+        text=read_payload_text(Path(source.payload)),
+        target=tuned.group.runs[0].settings.target,
+        entry=source.entry,
+        options=ProgramOptions(seed=tuned.group.settings.seed),
+        arguments=source.arguments,
+        is_compared=True,
+        model=source.payload if is_model(source.payload) else "",
+        baselines=source.baselines,
+    )
+    found = tuning.found(request, source.payload, source.cache)
+    if tuple(each.problem for each in found.problems) != tuned.problems:
+        raise UsageError(f"{source.payload}: has other groups of operations than those that were tuned")
+    return request, found

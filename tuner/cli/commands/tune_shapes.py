@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from tuner.cli.commands.tune_program import print_program
-from tuner.cli.main import DONE, FAILED, INTERRUPTED
+from tuner.cli.main import DONE, FAILED, INTERRUPTED, screen_columns
 from tuner.cli.options import (
     PROBLEM_OPTIONS,
     open_known_store,
@@ -17,16 +17,15 @@ from tuner.cli.options import (
     run_limit,
     run_request,
 )
-from tuner.cli.run_session import require_no_arguments, settings_given
-from tuner.cli.screen import screen_columns
+from tuner.cli.session import require_no_arguments, settings_given
 from tuner.core.errors import UsageError
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
     from tuner.programs.tuning import TunedProgram
-    from tuner.tuning.composition import Composition
-    from tuner.tuning.many_shapes.named_problem import NamedProblem
-    from tuner.tuning.many_shapes.tuned_group import TunedGroup
+    from tuner.targets.backends import Composition
+    from tuner.tuning.campaign import NamedProblem
+    from tuner.tuning.tuned_run import TunedGroup
 
 MODEL_SUFFIX = ".mlir"
 OF_FILE = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache")  # each problem has its own
@@ -68,8 +67,7 @@ def tune_shapes(
     ``composition`` if ``is_on_fleet``. Raises UsageError for a file with a mistake, and for options that
     belong to one problem.
     """
-    from tuner.tuning.many_shapes.group_request import group_settings
-    from tuner.tuning.many_shapes.group_run import begin_group
+    from tuner.tuning.campaign import begin_group, group_settings
 
     _require_group_options(context, texts)
     of_runs = {name: typed for name, typed in texts.items() if name not in (*PROBLEM_OPTIONS, *OF_ONE_RUN)}
@@ -100,7 +98,7 @@ def resume_shapes(
     fleet do the work of ``composition`` if ``is_on_fleet``. Raises UsageError for other options, and for a
     group that cannot go on.
     """
-    from tuner.tuning.many_shapes.group_run import resume_group
+    from tuner.tuning.campaign import resume_group
 
     limit = run_limit(texts.pop("trials"), texts.pop("budget"))
     require_no_arguments(context, texts)
@@ -116,7 +114,7 @@ def _resumed_program(
     tuned: "TunedGroup", composition: "Composition", store: "Store", database: str | None
 ) -> "TunedProgram | None":
     """Returns the program whose groups were tuned, timed again; None of problems that are no program's."""
-    from tuner.cli.commands.resume_program import resumed_program
+    from tuner.cli.commands.tune_program import resumed_program
 
     source = tuned.group.settings.program
     if source is None or tuned.is_interrupted:
@@ -130,11 +128,11 @@ def _resumed_program(
 
 def _problems(file: Path) -> "tuple[tuple[NamedProblem, ...], tuple[str, ...]]":
     """Returns the problems of a file, and why contractions of a model are left out."""
-    from tuner.tuning.many_shapes.shapes_file import read_shapes
+    from tuner.tuning.shapes_file import read_shapes
 
     if file.suffix.lower() != MODEL_SUFFIX:
         return read_shapes(file), ()
-    from tuner.programs.contractions import model_contractions
+    from tuner.programs.lowering.matmul_recognition import model_contractions
 
     return model_contractions(file)
 
@@ -151,9 +149,9 @@ def _require_group_options(context: click.Context, texts: dict[str, Any]) -> Non
 
 
 def _session(work: Any) -> "TunedGroup":
-    from tuner.cli.signals import ended_by_signals
-    from tuner.output.group_progress import group_progress
-    from tuner.tuning.interruption import Interruption
+    from tuner.cli.session import ended_by_signals
+    from tuner.results.output.progress import group_progress
+    from tuner.tuning.events import Interruption
 
     interruption = Interruption()
     with ended_by_signals(interruption), group_progress() as observe:
@@ -162,8 +160,8 @@ def _session(work: Any) -> "TunedGroup":
 
 
 def _print(tuned: "TunedGroup", as_json: bool, database: str | None, *, is_on_fleet: bool) -> int:
-    from tuner.output.group_result import group_document, group_lines
-    from tuner.run_history.which_database import database_text
+    from tuner.results.database_name import database_text
+    from tuner.results.output.program_tables import group_document, group_lines
 
     named = database_text(database)
     print_found(as_json, group_document(tuned), *group_lines(tuned, screen_columns(), named))

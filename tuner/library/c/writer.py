@@ -1,12 +1,281 @@
 """The format "c": entries as a library for C programs, which needs neither Python nor tuner to run."""
 
+import functools
+import math
 import re
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
 
-from tuner.core.errors import UsageError
-from tuner.library.c.c_text import rendered
-from tuner.library.c.cpu_files import cpu_files
-from tuner.library.c.gpu_files import gpu_files
-from tuner.library.entry import LibraryEntry, LibraryFile
+import jinja2
+
+from tuner.analysis.ratios import Comparable, NotComparable
+from tuner.core.errors import CandidateError, TunerError, UsageError
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.interfaces import Script
+from tuner.core.processors import AMX_BF16, AMX_INT8
+from tuner.core.serialization import printable, seconds_text
+from tuner.library.c.functions import BITS, CFunction
+from tuner.library.c.kernels import (
+    CpuKernel,
+    GpuImage,
+    GpuKernel,
+    compile_kernels,
+    gpu_kernel,
+    image_of,
+    with_hidden_symbols,
+)
+from tuner.library.entries import LibraryEntry, LibraryFile
+from tuner.mlir.cpu.llvm_modules import joined
+from tuner.targets.cpu.compiler import write_object
+from tuner.targets.gpu.compiler import GpuCompiler
+from tuner.version import __version__
+
+# ------------------------------------------------------------------------------
+# Pieces of C text that the templates of a C library put together.
+
+
+WIDENED = {"bf16": "from_bf16({})", "i8": "(int32_t){}"}  # element type -> expression in the sums' type
+ROUNDED = {"bf16": "to_bf16({})"}  # element type of C -> expression of a sum
+# For the check, whose numbers are integers: bits of a bf16 from a number, and the number of such bits.
+FROM_INTEGER = {"bf16": "to_bf16({})", "f32": "(float)({})", "i8": "(int8_t)({})", "i32": "(int32_t)({})"}
+AS_DOUBLE = {"bf16": "from_bf16({})", "f64": "{}"}
+
+
+def rendered(template: str, **values: object) -> bytes:
+    """Returns a file made of a template of this package, ``template`` its name without ".j2"."""
+    text = _templates().get_template(f"{template}.j2").render(**values)
+    return _without_runs_of_empty_lines(text).encode()
+
+
+@functools.cache
+def _templates() -> jinja2.Environment:
+    made = jinja2.Environment(  # noqa: S701 - C is written, no HTML
+        loader=jinja2.PackageLoader(__package__),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {
+        "as_double": lambda text, dtype: AS_DOUBLE.get(dtype, "(double){}").format(text),
+        "comment": comment,
+        "from_integer": lambda text, dtype: FROM_INTEGER.get(dtype, "{}").format(text),
+        "loop_parameters": lambda function: parameters(function, has_batch=False),
+        "gpu_parameters": gpu_parameters,
+        "gpu_provenance": gpu_provenance,
+        "needs": needs,
+        "parameters": parameters,
+        "provenance": provenance,
+        "rounded": lambda text, dtype: ROUNDED.get(dtype, "{}").format(text),
+        "widened": lambda text, dtype: WIDENED.get(dtype, "{}").format(text),
+    }
+    return made
+
+
+def parameters(function: CFunction, *, has_batch: bool = True) -> str:
+    """Returns the parameters of a function: pointers to A, B[, bias] and C, then the sizes."""
+    source, result = function.input_type, function.output_type
+    pointers = [f"const {source} *a", f"const {source} *b"]
+    pointers += [f"const {result} *bias"] * function.has_bias
+    sizes = ["batch"] * (function.is_batch and has_batch) + ["m", "n", "k"]
+    return ", ".join((*pointers, f"{result} *c", *(f"int64_t {size}" for size in sizes)))
+
+
+def needs(names: Iterable[str], macro: str) -> str:
+    """Returns the C expression of instruction sets, keys of BITS: ``TUNER_AVX2 | TUNER_AVX512``."""
+    return " | ".join(f"{macro}_{BITS[name]}" for name in names) or "0"
+
+
+def gpu_provenance(kernel: GpuKernel) -> str:
+    """Returns where a kernel for a GPU comes from, in a line: sizes, chip, time, baseline, trial."""
+    entry = kernel.entry
+    parts = (entry.problem.shape, entry.machine.chip, *times(entry), f"trial {entry.trial}")
+    return ", ".join(part for part in parts if part)
+
+
+def provenance(kernel: CpuKernel) -> str:
+    """Returns where a kernel comes from, in a line: sizes, threads, time, baseline, instructions, trial."""
+    entry = kernel.entry
+    count = len(kernel.shares)
+    parts = [
+        entry.problem.shape,
+        f"{count} threads" if count > 1 else "",
+        *times(kernel.entry),
+        " ".join(entry.problem.memory_options),
+        " ".join(kernel.target.needs),
+        f"trial {entry.trial}",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def times(entry: LibraryEntry) -> tuple[str, ...]:
+    """Returns the time of an entry, how reliable it is, and its ratio to the baseline, where there is one."""
+    if entry.median_s is None:
+        return ("verified, not timed",)
+    compared = entry.compared
+    ratio = f"{compared.times_text} {entry.baseline}" if isinstance(compared, Comparable) else ""
+    if isinstance(compared, NotComparable) and compared.is_equal:
+        ratio = f"{entry.baseline}: {compared.reason}"
+    return (f"{seconds_text(entry.median_s)} ({entry.reliability.text})", ratio)
+
+
+def gpu_parameters(function: CFunction) -> str:
+    """Returns the parameters of a function on a GPU: addresses of A, B[, bias], C, the sizes, the stream."""
+    addresses = ["a", "b", *["bias"] * function.has_bias, "c"]
+    sizes = ["batch"] * function.is_batch + ["m", "n", "k"]
+    types = (*(f"uint64_t {each}" for each in addresses), *(f"int64_t {each}" for each in sizes))
+    return ", ".join((*types, "void *stream"))
+
+
+def comment(text: str) -> str:
+    """Returns a text for a C comment: one line of printable characters that does not end the comment."""
+    return printable(" ".join(text.split())).replace("*/", "* /").replace("/*", "/ *")
+
+
+def _without_runs_of_empty_lines(text: str) -> str:
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if line.strip() or (lines and lines[-1]):
+            lines.append(line.rstrip())
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+# ------------------------------------------------------------------------------
+# The files of a C library for CPUs: header, object file, C source, check.
+
+
+LEVELS = {"AVX2": "x86-64-v3", "AVX512": "x86-64-v4"}  # bit -> all that it stands for
+
+
+def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFile, ...]:
+    """Returns the files of a library of entries of CPUs, at least one.
+
+    ``prefix`` begins each name of C. Raises TunerError for an entry that does not compile.
+    """
+    kernels = compile_kernels(entries, prefix)
+    # Of kernels that a processor can run, C code takes the first: later instruction sets come first.
+    kernels = tuple(sorted(kernels, key=lambda each: -each.target.bits))
+    functions = tuple(sorted({each.function for each in kernels}, key=lambda each: each.name))
+    values = {
+        "prefix": prefix,
+        "macro": prefix.upper(),
+        "version": __version__,
+        "kernels": kernels,
+        "functions": functions,
+        "bits": tuple(BITS.values()),
+        "comments": LEVELS | dict.fromkeys(set(BITS.values()) - set(LEVELS), ""),
+        "machines": tuple(sorted({each.entry.machine.name for each in kernels})),
+        "alignments": _alignments(kernels),
+        "symbols": _symbols(kernels),
+        "smallest": tuple(_smallest(kernels, function) for function in functions),
+        "threads": max(len(each.shares) for each in kernels),
+        "amx": any({AMX_BF16, AMX_INT8} & set(each.target.needs) for each in kernels),
+        "bf16": any("bf16" in (each.kind.dtype, each.kind.result_dtype) for each in functions),
+        "bf16_output": any(each.kind.result_dtype == "bf16" for each in functions),
+    }
+    return (
+        LibraryFile(f"{prefix}_matmul.h", rendered("matmul.h", **values)),
+        LibraryFile(f"{prefix}_matmul.c", rendered("matmul.c", **values)),
+        LibraryFile(f"{prefix}_kernels.o", object_file(kernels)),
+        LibraryFile("check.c", rendered("check.c", **values)),
+    )
+
+
+def object_file(kernels: tuple[CpuKernel, ...]) -> bytes:
+    """Returns the position-independent object file of kernels, whose symbols a shared object does not export.
+
+    Raises CandidateError(LOAD) where LLVM cannot compile the code.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "kernels.o"
+        write_object(joined(each.module for each in kernels), file, is_position_independent=True)
+        return with_hidden_symbols(file.read_bytes())
+
+
+def _symbols(kernels: tuple[CpuKernel, ...]) -> tuple[tuple[str, bool], ...]:
+    """Returns the functions of the object file: (symbol, takes a bias)."""
+    pairs = ((share.symbol, each.function.has_bias) for each in kernels for share in each.shares)
+    return tuple(dict.fromkeys(pairs))
+
+
+def _smallest(kernels: tuple[CpuKernel, ...], function: CFunction) -> CpuKernel:
+    return min(
+        (each for each in kernels if each.function == function), key=lambda each: each.entry.problem.flop
+    )
+
+
+def _alignments(kernels: tuple[CpuKernel, ...]) -> str:
+    """Returns a sentence on the alignment of operands that the kernels were timed with."""
+    found = sorted({each.entry.problem.align for each in kernels})
+    names = [f"{each} bytes" if each.isdigit() else "one element" for each in found]
+    return comment(f"Kernels were timed with operands at multiples of {' or '.join(names)}.")
+
+
+# ------------------------------------------------------------------------------
+# The files of a C library for GPUs: header, and a C source with the kernels' code and their launches.
+
+
+def gpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFile, ...]:
+    """Returns the files of a library of entries of GPUs, at least one.
+
+    ``prefix`` begins each name of C. An entry without a program is compiled. Raises TunerError for an entry
+    that does not compile.
+    """
+    images: dict[GpuImage, int] = {}
+    kernels: dict[tuple[object, ...], GpuKernel] = {}
+    for entry in sorted(entries, key=_rank):
+        program = entry.program or _compiled(entry)
+        number = images.setdefault(image_of(program), len(images))
+        kernel = gpu_kernel(entry, program, prefix, number)
+        kernels.setdefault((kernel.function, entry.problem.extents, entry.machine.chip), kernel)
+    listed = tuple(sorted(kernels.values(), key=lambda each: each.function.name))
+    used = tuple(dict.fromkeys(each.function for each in listed))
+    values = {
+        "prefix": prefix,
+        "macro": prefix.upper(),
+        "version": __version__,
+        "kernels": listed,
+        "images": tuple(images),
+        "functions": used,
+        "spans": {each.name: _span(listed, each) for each in used},
+        "is_untimed": any(each.entry.median_s is None for each in listed),
+        "is_all_untimed": all(each.entry.median_s is None for each in listed),
+        "has_scratch": any(buffer.kind == "SCRATCH" for each in listed for buffer in each.buffers),
+        "has_zeroed": any(buffer.is_zeroed for each in listed for buffer in each.buffers),
+        "has_maps": any(each.maps for each in listed),
+        "most_buffers": max(len(each.buffers) for each in listed),
+        "most_launches": max(len(each.launches) for each in listed),
+        "most_arguments": max(len(launch.arguments) for each in listed for launch in each.launches),
+    }
+    return (
+        LibraryFile(f"{prefix}_matmul_gpu.h", rendered("matmul_gpu.h", **values)),
+        LibraryFile(f"{prefix}_matmul_gpu.c", rendered("matmul_gpu.c", **values)),
+    )
+
+
+def _rank(entry: LibraryEntry) -> tuple[object, ...]:
+    """Returns a sort key: code for later chips, and for one chip alone, comes first; then faster kernels."""
+    chip = chip_of(entry.machine.chip)
+    time_s = math.inf if entry.median_s is None else entry.median_s
+    return (-chip.capability, not chip.is_specific, entry.problem.key, time_s, entry.trial)
+
+
+def _span(kernels: tuple[GpuKernel, ...], function: CFunction) -> tuple[int, int]:
+    """Returns the number of a function's first kernel, and how many it has."""
+    numbers = [number for number, each in enumerate(kernels) if each.function == function]
+    return numbers[0], len(numbers)
+
+
+def _compiled(entry: LibraryEntry) -> KernelProgram:
+    try:
+        artifact = GpuCompiler(chip_of(entry.machine.chip)).compile(entry.problem, Script.of(entry.script))
+    except CandidateError as error:
+        raise TunerError(f"trial {entry.trial}: {entry.problem.key}: {error}") from error
+    assert artifact.program is not None  # of a GPU compiler
+    return artifact.program
+
 
 DEFAULT_PREFIX = "tuner"
 PREFIX = re.compile(r"[a-z][a-z0-9_]{0,30}")

@@ -1,29 +1,150 @@
-"""The first use of a shape: a few kernels and the baseline, verified and timed once, interleaved."""
+"""The first use of a shape: a few kernels and the baseline, verified and timed once; times kept on disk.
 
-from collections.abc import Callable
+``KernelLoader`` compiles scripts to functions of arrays; ``time_first_use`` times them interleaved; a
+``FirstUseCache`` shares what was measured with other processes.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, final
 
 import numpy as np
 import threadpoolctl
 
-from tuner.analysis.comparison import NotComparable, comparison
-from tuner.core.candidate import Candidate
-from tuner.core.errors import CandidateError
+from tuner.analysis.ratios import NotComparable, comparison
+from tuner.core.candidate import PROBLEM, Candidate, Seconds
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.interfaces import Effort, Script
 from tuner.core.problem import Problem
-from tuner.core.record import Measurement
-from tuner.core.recorded_round import Seconds
+from tuner.core.records import Measurement
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.round_quality import Evidence, reliability_in_round, round_quality
-from tuner.core.target import Effort
-from tuner.core.time_text import seconds_text
-from tuner.library.dispatch.matmul_calls import KernelCall, KernelLoader, MatmulCall, Otherwise, numpy_product
+from tuner.core.serialization import decode, encode, parsed, require_format, seconds_text
 from tuner.library.dispatch.rule import Configuration
-from tuner.payload.reference import Array
+from tuner.payload.reference import Array, output_dtype
 from tuner.runtime import timing
-from tuner.runtime.cpu.small_pages import copy_on_small_pages
-from tuner.targets.problem_arrays import ProblemArrays
-from tuner.tuning.remeasurement import noise_of
-from tuner.workers.timing_lock import TimingLock, holder_text
+from tuner.runtime.cpu.memory import copy_on_small_pages, keep_freed_memory
+from tuner.runtime.process_locks import between_forks
+from tuner.runtime.workers.processes import TimingLock, file_lock, holder_text
+from tuner.targets.arrays import ProblemArrays
+from tuner.targets.cpu.callables import AddressCall, CpuCallable, address_of
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+from tuner.tuning.run_steps import noise_of
+
+# ------------------------------------------------------------------------------
+# Functions of two arrays and an output: numpy's product, and a tuned kernel for arrays of one problem.
+
+
+MatmulCall = Callable[[Array, Array, Array | None], Array]  # (a, b, out or None) -> the product
+TUNED_DTYPES = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
+# What takes over for an array that a kernel cannot take: (a, b, out, reason) -> the product
+Otherwise = Callable[[Array, Array, Array | None, str], Array]
+MISALIGNED = "an array at an address that is no multiple of {}"
+NO_ARRAYS = "not two plain numpy arrays"
+OUT = "out is read-only, not C-contiguous, of another type, or shares memory with an input"
+
+
+def numpy_product(a: Array, b: Array, out: Array | None) -> Array:
+    """Returns ``np.matmul`` of the arrays: the baseline. Raises UsageError for what is no array."""
+    try:
+        with between_forks():
+            product: Array = np.matmul(a, b) if out is None else np.matmul(a, b, out=out)
+    except TypeError as error:
+        raise UsageError(f"matmul: {' '.join(str(error).split())}") from error
+    return product
+
+
+def problem_of(a: Array, b: Array, align: str) -> Problem | str:
+    """Returns the problem that a product of two arrays is, or in one line why no kernel is tuned for it.
+
+    An array that is stored transposed, such as the view ``b.T``, gives the layout "tn" or "nt".
+    """
+    if type(a) is not np.ndarray or type(b) is not np.ndarray:
+        return NO_ARRAYS
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or 0 in (*a.shape, *b.shape):
+        return f"shapes {a.shape} and {b.shape}"
+    dtype = TUNED_DTYPES.get(a.dtype)
+    if dtype is None or a.dtype != b.dtype:
+        return f"types {a.dtype} and {b.dtype}"
+    layout = "".join(
+        "n" if each.flags.c_contiguous else "t" if each.flags.f_contiguous else "?" for each in (a, b)
+    )
+    if layout not in ("nn", "nt", "tn"):
+        return "strides: not the layout nn, nt or tn"
+    return Problem("matmul", (a.shape[0], b.shape[1], a.shape[1]), dtype, layout, align=align)
+
+
+@final
+class KernelCall:
+    """A tuned kernel as a function of arrays of its problem, whose shapes, types and strides are known."""
+
+    def __init__(self, problem: Problem, kernel: LoadedKernel, otherwise: Otherwise) -> None:
+        """Takes what is called for arrays with too little alignment, and for outputs that kernels refuse."""
+        self._problem = problem
+        self._otherwise = otherwise
+        self._shape, self._dtype = problem.c_shape, output_dtype(problem)
+        self._mask = 0 if problem.align == "any" else int(problem.align) - 1
+        is_single = len(kernel.partitions) == 1
+        self._single = AddressCall(kernel) if is_single else None
+        self._team = None if is_single else CpuCallable(problem, kernel)
+
+    def __call__(self, a: Array, b: Array, out: Array | None) -> Array:
+        """Returns the product, in ``out`` where it is given."""
+        if out is None:
+            result = np.empty(self._shape, self._dtype)
+        elif self._fits(out, a, b):
+            result = out
+        else:
+            return self._otherwise(a, b, out, OUT)
+        at_a, at_b, at_c = address_of(a), address_of(b), address_of(result)
+        if (at_a | at_b | at_c) & self._mask:
+            return self._otherwise(a, b, out, MISALIGNED.format(self._mask + 1))
+        if self._single is not None:
+            self._single(at_a, at_b, at_c)
+        elif self._team is not None:
+            layout = self._problem.layout
+            self._team(a.T if layout == "tn" else a, b.T if layout == "nt" else b, out=result)
+        return result
+
+    def _fits(self, out: Array, a: Array, b: Array) -> bool:
+        return (
+            type(out) is np.ndarray
+            and (out.shape, out.dtype) == (self._shape, self._dtype)
+            and out.flags.c_contiguous
+            and out.flags.writeable
+            and not np.may_share_memory(out, a)
+            and not np.may_share_memory(out, b)
+        )
+
+
+@final
+class KernelLoader:
+    """Compiles bound scripts for this processor, and loads them as calls."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._compiler = CpuCompiler()
+
+    def loaded(self, problem: Problem, script_text: str, otherwise: Otherwise) -> KernelCall:
+        """Returns the call of a script. Raises CandidateError where it cannot be compiled or loaded."""
+        keep_freed_memory()
+        with between_forks():
+            artifact = self._compiler.compile(problem, Script.of(script_text))
+            kernel = CpuEvaluator(self._threads).load(problem, artifact)
+        return KernelCall(problem, kernel, otherwise)
+
+
+# ------------------------------------------------------------------------------
+# The first use of a shape: a few kernels and the baseline, verified and timed once, interleaved.
+
 
 EFFORT = Effort(budget_s=0.15, min_samples=5, max_samples=25)  # of each; 0.75 s for five
 DRAWS = 2  # inputs that each kernel is verified on; the second has the signs of the first flipped
@@ -192,3 +313,89 @@ def _operands(problem: Problem, arrays: ProblemArrays) -> tuple[Array, Array, Ar
 def _as_passed(problem: Problem, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
     """Returns A, B and C as a user passes them: transposed views where the layout stores them so."""
     return (a.T if problem.layout == "tn" else a, b.T if problem.layout == "nt" else b, c)
+
+
+# ------------------------------------------------------------------------------
+# What first uses measured, on disk: a file per problem, machine, compiler and number of threads.
+
+
+FORMAT: Final = "tuner-first-use"
+VERSION: Final = 1
+
+
+def default_folder() -> Path:
+    """Returns the folder of the files in the user's cache directory."""
+    import platformdirs
+
+    return platformdirs.user_cache_path("tuner") / "first-use"
+
+
+@dataclass(frozen=True)
+class FirstUseKey:
+    """All that a time depends on; sizes as they are, and the alignment of the arrays in the problem."""
+
+    problem: Problem = field(metadata=PROBLEM)
+    machine: str  # Machine.name
+    compiler: str  # Compiler.fingerprint
+    threads: int
+    baseline: str  # with version and threads
+
+    @property
+    def name(self) -> str:
+        """Returns the name of the key's file, without a suffix."""
+        return hashlib.sha256(json.dumps(encode(self), sort_keys=True).encode()).hexdigest()[:40]
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """The content of a file."""
+
+    format: str
+    version: int
+    key: FirstUseKey
+    first_use: FirstUse
+
+
+class FirstUseCache:
+    """Files in a folder, which processes share: a file is written whole, then renamed."""
+
+    def __init__(self, folder: Path) -> None:
+        """Takes the folder, which is made when the first file is written."""
+        self._folder = folder
+
+    def read(self, key: FirstUseKey) -> FirstUse | None:
+        """Returns what is stored for a key; None where nothing is, or where the file is damaged."""
+        path = self._folder / f"{key.name}.json"
+        try:
+            document = parsed(path.read_bytes(), path.name)
+            require_format(document, FORMAT, VERSION, path.name)
+            stored = decode(_Stored, document, f"{path.name}: ")
+        except (OSError, UsageError):
+            return None
+        return stored.first_use if stored.key == key else None
+
+    def write(self, key: FirstUseKey, first_use: FirstUse) -> None:
+        """Stores what a first use measured; does nothing where the folder cannot be written."""
+        content = json.dumps(encode(_Stored(FORMAT, VERSION, key, first_use)), indent=1).encode()
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self._folder, prefix=".", delete=False) as file:
+                file.write(content)
+            Path(file.name).replace(self._folder / f"{key.name}.json")
+
+    @contextlib.contextmanager
+    def held(self, key: FirstUseKey) -> Iterator[None]:
+        """Context manager: one process at a time works on a key; without a lock where none can be made."""
+        descriptor = None
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(
+                self._folder / f"{key.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666
+            )
+        if descriptor is None:
+            yield
+            return
+        with file_lock(descriptor):
+            with contextlib.suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield

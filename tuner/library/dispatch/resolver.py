@@ -1,34 +1,84 @@
-"""The order in which a kernel for a problem is looked for; what is timed when a shape comes first."""
+"""Finds the kernel, or the baseline, that computes a product, and records why it was chosen."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from tuner.analysis.many_shapes.choice import MODEL, TUNED, ranked_columns
-from tuner.analysis.many_shapes.time_matrix import TimeMatrix
-from tuner.core.candidate import Candidate
+from tuner.analysis.dispatch import MODEL, SAME_WEIGHTS, TUNED, ranked_columns
+from tuner.analysis.time_matrix import TimeMatrix
+from tuner.core.candidate import CPU, Candidate, TargetName
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import Problem
 from tuner.core.reliability import Reliability
-from tuner.core.target_name import CPU, TargetName
-from tuner.core.time_text import seconds_text
+from tuner.core.serialization import seconds_text
 from tuner.db.store import Store
-from tuner.library.dispatch.chosen import BASELINE, FIRST_USE, Chosen
 from tuner.library.dispatch.first_use import (
     BoundCandidate,
     FirstUse,
+    FirstUseCache,
+    FirstUseKey,
+    KernelCall,
+    KernelLoader,
+    MatmulCall,
+    Otherwise,
     baseline_name,
+    numpy_product,
     time_first_use,
 )
-from tuner.library.dispatch.first_use_cache import FirstUseCache, FirstUseKey
-from tuner.library.dispatch.matmul_calls import KernelCall, KernelLoader, MatmulCall, Otherwise, numpy_product
-from tuner.library.dispatch.rule import DispatchRule
-from tuner.library.dispatch.rule_file import read_rule
-from tuner.library.dispatch.space_of_problems import SpaceOfProblems
-from tuner.run_history.best_known import best_here
-from tuner.run_history.which_database import which_database
+from tuner.library.dispatch.rule import DispatchRule, SpaceOfProblems, read_rule
+from tuner.results.best_trials import best_here
+from tuner.results.database_name import which_database
 from tuner.runtime.process_locks import between_forks
-from tuner.tuning.composition import Composition
+from tuner.targets.backends import Composition
+
+# ------------------------------------------------------------------------------
+# Which kernel, or the baseline, computes a product, and why.
+
+
+FIRST_USE = "first use"
+BASELINE = "baseline"
+SOURCES = (TUNED, SAME_WEIGHTS, FIRST_USE, MODEL, BASELINE)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What computes the product of arrays of certain shapes, types and strides.
+
+    ``source`` is "tuned" (a kernel that was tuned for exactly this problem), "same n and k" (the best for the
+    nearest tuned numbers of rows), "first use" (the fastest of a few, timed when the shape came first), "cost
+    model" (never tuned, nothing measured), or "baseline" (numpy's product).
+    """
+
+    source: str  # one of SOURCES
+    problem: Problem | None  # None: nothing that kernels are tuned for
+    candidate: Candidate | None = None  # as it is on the problem; None: the baseline
+    reason: str = ""  # why the baseline, in one line; "": a kernel
+    first_use: FirstUse | None = None  # what was timed when the shape came first; None: nothing
+
+    @property
+    def is_tuned(self) -> bool:
+        """Returns True for a kernel that was tuned for exactly this problem."""
+        return self.source == TUNED
+
+    @property
+    def miss(self) -> str:
+        """Returns in one line why a call is no hit: not a kernel that was tuned for exactly its problem."""
+        if self.is_tuned:
+            return ""
+        return f"baseline: {self.reason}" if self.source == BASELINE else f"never tuned: {self.source}"
+
+
+@dataclass(frozen=True)
+class Misses:
+    """How many calls had no kernel that was tuned for exactly their problem, for one reason."""
+
+    reason: str
+    calls: int
+
+
+# ------------------------------------------------------------------------------
+# The order in which a kernel for a problem is looked for; what is timed when a shape comes first.
+
 
 TRIED = 3  # configurations that are timed at the first use of a shape without tuned neighbours
 

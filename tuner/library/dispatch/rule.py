@@ -1,23 +1,44 @@
-"""A dispatch rule: few configurations with their times on tuned problems, to serve any problem by."""
+"""A dispatch rule: configurations with their times on tuned problems, to serve any problem; and its file.
 
+``distilled`` makes the rule of a portfolio, ``rule_text`` and ``read_rule`` write and read its file;
+``SpaceOfProblems`` binds its configurations to other problems.
+"""
+
+import hashlib
+import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Annotated
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Final
 
 import numpy as np
+import yaml
 
-from tuner.analysis.many_shapes.completed_times import known_times
-from tuner.analysis.many_shapes.corrected_model import residuals
-from tuner.analysis.many_shapes.portfolio import Portfolio
-from tuner.analysis.many_shapes.regret import Regret
-from tuner.analysis.many_shapes.time_matrix import TimeMatrix
-from tuner.core.candidate import Candidate, Value
-from tuner.core.dataclass_json import form, number, whole
-from tuner.core.documents import PROBLEM
+from tuner.analysis.dispatch import AskedProblem
+from tuner.analysis.portfolio import Portfolio, Regret
+from tuner.analysis.time_matrix import TimeMatrix, known_times, residuals
+from tuner.core.candidate import PROBLEM, Candidate, ChosenStrategy, Seconds, Value
+from tuner.core.errors import UsageError
+from tuner.core.interfaces import Script
+from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
-from tuner.core.recorded_round import Seconds
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability, reliability_of_all
-from tuner.library.dispatch.measured_group import MeasuredGroup
+from tuner.core.serialization import decode, encode, form, number, read_text, require_format, whole
+from tuner.library.dispatch.portfolio import MeasuredGroup
+from tuner.space.file import yaml as strict_yaml
+from tuner.space.file.entries import StrategyEntry, Variables
+from tuner.space.file.reading import SpaceFile, load_space_file
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.choice import choose, spaces
+from tuner.space.scripts.strategy import Binder, load_strategy
+from tuner.space.search_space import SearchSpace
+from tuner.tuning.campaign_session import PoolProblem, projected_pool
+
+# ------------------------------------------------------------------------------
+# A dispatch rule: few configurations with their times on tuned problems, to serve any problem by.
+
 
 KNOBS = form(dict[str, Value], dict, lambda knobs: tuple(sorted(knobs.items())))
 Efficiency = Annotated[float, number("a number above 0 and up to 1", lambda found: 0 < found <= 1)]
@@ -170,3 +191,149 @@ def distilled(
 
 def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
+
+
+# ------------------------------------------------------------------------------
+# The strategies of a search space file for any problem: projections, model costs, scripts.
+
+
+@dataclass(frozen=True)
+class ProjectedColumns:
+    """What configurations become on one problem, with what the cost model expects of each."""
+
+    problem: Problem
+    candidates: tuple[Candidate | None, ...]  # per configuration; None: it cannot do the problem
+    costs: tuple[float, ...]  # per configuration; inf where there is no model, or nothing to run
+
+    @property
+    def asked(self) -> AskedProblem:
+        """Returns the problem as the choice among the columns of a matrix takes it."""
+        return AskedProblem(self.problem, tuple(each is not None for each in self.candidates), self.costs)
+
+
+@dataclass(frozen=True)
+class SpaceOfProblems:
+    """A search space file on one machine with a number of threads, for problems of any size."""
+
+    space_file: SpaceFile
+    machine: Machine
+    threads: int
+    strategies: tuple[ChosenStrategy, ...]
+
+    @classmethod
+    def shipped(cls, machine: Machine, threads: int) -> "SpaceOfProblems":
+        """Returns that of the shipped search space file."""
+        space_file = load_space_file(default_space_file())
+        return cls(space_file, machine, threads, choose((), space_file))
+
+    @cached_property
+    def first(self) -> tuple[Candidate, ...]:
+        """Returns the configurations that the file lists to begin with, in its order."""
+        return tuple(point for entry in self.space_file.strategies for point in entry.first)
+
+    def projected(self, problem: Problem, columns: Iterable[Candidate]) -> ProjectedColumns:
+        """Returns what configurations become on a problem, and their model costs.
+
+        Raises UsageError where no strategy of the file supports the problem.
+        """
+        of = PoolProblem(problem, 1, self.spaces(problem))
+        pool = projected_pool((of,), tuple(columns), self.machine, self.threads)
+        return ProjectedColumns(problem, pool.candidates[0], pool.costs[0])
+
+    def script(self, problem: Problem, candidate: Candidate) -> Script:
+        """Returns the script of a configuration that is allowed for the problem. Raises CandidateError."""
+        strategies = tuple(load_strategy(one.name, one.path) for one in self.strategies)
+        return Binder(strategies, problem, self._variables(problem), self.threads).bind(candidate)
+
+    def sha256(self, strategies: Iterable[str]) -> str:
+        """Returns a hash of the knobs, constraints and projections of strategies.
+
+        With another hash, the same values may stand for other code, or become others on another problem.
+        Comments, preferences and first points of the file do not count. Raises UsageError for an unknown
+        strategy.
+        """
+        meanings = [_meaning(self.space_file.strategy(name)) for name in sorted({*strategies})]
+        return hashlib.sha256(json.dumps(meanings, default=str).encode()).hexdigest()
+
+    def spaces(self, problem: Problem) -> tuple[SearchSpace, ...]:
+        """Returns the search spaces of the strategies that support a problem.
+
+        Raises UsageError where none does.
+        """
+        variables = self._variables(problem)
+        return spaces(self.strategies, self.space_file, problem, self.machine.isa, variables)
+
+    def _variables(self, problem: Problem) -> Variables:
+        return variables_of(problem, self.machine, self.threads)
+
+
+def _meaning(entry: StrategyEntry) -> tuple[object, ...]:
+    knobs = [(knob.name, knob.choices) for knob in entry.knobs]
+    constraints = [constraint.full_text for constraint in entry.constraints]
+    return (entry.name, knobs, constraints, entry.projection)
+
+
+# ------------------------------------------------------------------------------
+# The file of a dispatch rule: YAML to read, with a checksum, for one machine and one search space.
+
+
+FORMAT: Final = "tuner-rule"
+VERSION: Final = 1
+LIMIT_BYTES: Final = 4_000_000
+HEAD: Final = ("format", "version", "sha256")  # the first lines; the hash is of all lines after them
+AGAIN: Final = "tuner distill GROUP --configs K -o {}"
+
+
+def rule_text(rule: DispatchRule) -> str:
+    """Returns the text of a rule file; ``parse_rule`` reads it."""
+    body = yaml.safe_dump(encode(rule), sort_keys=False, width=110, default_flow_style=None)
+    head = {"format": FORMAT, "version": VERSION, "sha256": _hash(body)}
+    return "".join(f"{key}: {value}\n" for key, value in head.items()) + body
+
+
+def parse_rule(text: str, name: str) -> DispatchRule:
+    """Returns the rule of a file's text. Raises UsageError for a damaged, changed or unknown file.
+
+    ``name`` is the file's name for messages.
+    """
+    lines = text.split("\n", len(HEAD))
+    head = {
+        key: lines[place].removeprefix(f"{key}: ") for place, key in enumerate(HEAD) if len(lines) > place
+    }
+    version = head.get("version", "")
+    known = {"format": head.get("format"), "version": int(version) if version.isdecimal() else version}
+    require_format(known, FORMAT, VERSION, name)
+    if len(lines) <= len(HEAD) or head["sha256"] != _hash(lines[-1]):
+        raise UsageError(f"{name}: is damaged or was changed: its sha256 differs", AGAIN.format(name))
+    return decode(DispatchRule, strict_yaml.load(lines[-1], name), f"{name}: ")
+
+
+def read_rule(path: Path, space: SpaceOfProblems) -> DispatchRule:
+    """Reads a rule file for a search space on a machine with a number of threads.
+
+    Raises UsageError for a file that cannot be read or is damaged, and for one of another machine, another
+    number of threads or another search space.
+    """
+    rule = parse_rule(read_text(path, "a rule file of tuner distill", LIMIT_BYTES), f"{path}")
+    if not space.machine.is_named(rule.machine):
+        raise UsageError(
+            f"{path}: was measured on {rule.machine!r}, this machine is {space.machine.name!r}",
+            AGAIN.format(path),
+        )
+    if rule.threads != space.threads:
+        raise UsageError(f"{path}: was measured with threads={rule.threads}, not with {space.threads}")
+    if _space_sha256(rule, space) != rule.space_sha256:
+        raise UsageError(f"{path}: belongs to another search space", AGAIN.format(path))
+    return rule
+
+
+def _space_sha256(rule: DispatchRule, space: SpaceOfProblems) -> str:
+    """Returns the hash of the rule's strategies in a search space; "" where one of them is unknown there."""
+    try:
+        return space.sha256(each.strategy for each in rule.configurations)
+    except UsageError:
+        return ""
+
+
+def _hash(body: str) -> str:
+    return hashlib.sha256(body.encode()).hexdigest()

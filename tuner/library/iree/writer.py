@@ -1,16 +1,261 @@
-"""The format "iree": a tuning spec for IREE's compiler, of sizes where it wins against IREE's default."""
+"""The format "iree": configurations timed against IREE's default, and a tuning spec of those that win.
 
+``select`` compiles each configuration (``IreeCompiler``) and times it (``IreeProduct``); ``tuning_spec``
+writes the spec and checks it.
+"""
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tuner.analysis.ratios import Comparable, NotComparable, comparison
 from tuner.core.errors import TunerError, UsageError
+from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
+from tuner.core.records import Measurement, Verdict
 from tuner.core.reliability import RELIABLE
-from tuner.core.time_text import seconds_text
-from tuner.core.version import __version__
-from tuner.library.entry import LibraryEntry, LibraryFile
-from tuner.library.iree.compiler import OPTIONS, IreeCompiler, find_compiler
-from tuner.library.iree.configuration import configurations_for
-from tuner.library.iree.contraction import contraction_of, program_of
-from tuner.library.iree.selection import Selection, select
-from tuner.library.iree.spec import APPLIED, SpecEntry, spec_text
+from tuner.core.round_quality import Evidence
+from tuner.core.serialization import seconds_text
+from tuner.library.entries import LibraryEntry, LibraryFile
+from tuner.library.iree.tuning_spec import (
+    APPLIED,
+    IreeConfiguration,
+    SpecEntry,
+    configurations_for,
+    contraction_of,
+    program_of,
+    spec_text,
+)
+from tuner.payload.reference import Inputs, compare, draw, draw_base
+from tuner.runtime import timing
+from tuner.runtime.workers.processes import TimingLock, holder_text
+from tuner.tuning.run_steps import noise_of
+from tuner.version import __version__
+
+# ------------------------------------------------------------------------------
+# IREE's compiler, as a program that is called on files.
+
+
+TIMEOUT_S = 300.0
+# Code for this processor, on the thread that calls; as the times were taken. A spec names them.
+OPTIONS = (
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+    "--iree-opt-level=O2",
+)
+ERROR = re.compile(r"\berror:\s(.*)")  # a line that MLIR prints, after its place
+INSTALL = "pip install 'mlir-tuner[iree]'"
+
+
+class IreeCompileError(TunerError):
+    """IREE's compiler refuses a program with a tuning spec; the message is its first error."""
+
+
+@dataclass(frozen=True)
+class IreeCompiler:
+    """The program ``iree-compile`` of the wheel, and its version."""
+
+    path: Path
+    version: str
+
+    def compile(self, program: str, spec: str = "") -> bytes:
+        """Returns the code of a program for IREE's runtime; ``spec``: text of a tuning spec, "": none.
+
+        Raises IreeCompileError where IREE refuses one of both.
+        """
+        return self._run(program, spec, ())
+
+    def applied(self, program: str, spec: str) -> int:
+        """Returns how many operations of a program a spec configures. Raises IreeCompileError.
+
+        IREE uses a spec without a fitting matcher silently, so this has to be looked at.
+        """
+        listed = self._run(program, spec, ("--compile-to=executable-configurations",))
+        return listed.decode(errors="replace").count(APPLIED)
+
+    def _run(self, program: str, spec: str, options: tuple[str, ...]) -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            source, made = Path(folder) / "program.mlir", Path(folder) / "program.out"
+            source.write_text(program)
+            if spec:
+                file = Path(folder) / "spec.mlir"
+                file.write_text(spec)
+                options = (*options, f"--iree-codegen-tuning-spec-path={file}")
+            command = [str(self.path), *OPTIONS, *options, str(source), "-o", str(made)]
+            try:
+                done = subprocess.run(
+                    command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False
+                )
+            except subprocess.TimeoutExpired as error:
+                raise IreeCompileError(f"iree-compile: no end after {TIMEOUT_S:.0f} s") from error
+            if done.returncode:
+                raise IreeCompileError(f"iree-compile: {_first_error(done.stderr)}")
+            return made.read_bytes()
+
+
+def find_compiler() -> IreeCompiler:
+    """Returns IREE's compiler. Raises UsageError where it or its runtime is not installed."""
+    names = ("compiler", "runtime")
+    missing = [name for name in names if find_spec("iree") is None or find_spec(f"iree.{name}") is None]
+    if missing:
+        raise UsageError(f"format iree: IREE's {' and '.join(missing)} is not installed", INSTALL)
+    from iree.compiler import version
+    from iree.compiler.tools import binaries
+
+    return IreeCompiler(Path(binaries.find_tool("iree-compile")), str(version.VERSION))
+
+
+def _first_error(text: str) -> str:
+    lines = ERROR.findall(text)
+    return " ".join((lines or text.splitlines() or ["no message"])[0].split())[:300]
+
+
+DRIVER = "local-sync"  # runs all work on the thread that calls
+
+
+class IreeProduct:
+    """The function ``product`` of a compiled program, with arguments in IREE's memory."""
+
+    def __init__(self, code: bytes, problem: Problem, seed: int = 0) -> None:
+        """Loads code of ``program_of(problem)``; draws A and B. Raises TunerError where IREE refuses."""
+        from iree import runtime
+
+        rng = np.random.default_rng(seed)
+        self._inputs: Inputs = draw(problem, draw_base(problem, rng), rng)
+        config = runtime.Config(DRIVER)
+        context = runtime.SystemContext(config=config)
+        try:
+            context.add_vm_module(runtime.VmModule.copy_buffer(context.instance, code))
+        except (RuntimeError, ValueError) as error:
+            raise TunerError(f"IREE's runtime: {' '.join(str(error).split())[:300]}") from error
+        self._function: Any = context.modules.module.product
+        arrays = self._inputs.arrays[:2]
+        self._arguments = [
+            runtime.asdevicearray(config.device, np.ascontiguousarray(each)) for each in arrays
+        ]
+
+    def verify(self) -> tuple[Verdict, str]:
+        """Returns the verdict on one result, all elements of which are compared with float64, and its text.
+
+        Raises TunerError where the call fails.
+        """
+        try:
+            result = np.asarray(self._function(*self._arguments).to_host())
+        except (RuntimeError, ValueError) as error:
+            raise TunerError(f"IREE's runtime: {' '.join(str(error).split())[:300]}") from error
+        return compare(self._inputs, result.reshape(-1, result.shape[-1]))
+
+    @property
+    def stopwatch(self) -> timing.Stopwatch:
+        """Returns the stopwatch of calls, which follow an untimed one where calls are short."""
+        return timing.with_untimed_calls(timing.stopwatch_of(self._repeat))
+
+    def _repeat(self, times: int) -> None:
+        for _ in range(times):
+            self._function(*self._arguments)
+
+
+# ------------------------------------------------------------------------------
+# Which configuration of a problem wins against IREE's default, timed interleaved in IREE's runtime.
+
+
+SIEVE = Effort(budget_s=0.05, min_samples=6, max_samples=30)  # of each configuration
+FINAL = Effort(budget_s=0.5, min_samples=12, max_samples=60)  # of the fastest, the default, the default again
+ATTEMPTS = 3  # final timings, where other programs disturb
+SEED = 0
+DTYPES = ("f32", "bf16", "i8")  # IREE computes f64 as f32 unless an option of its compiler says otherwise
+
+# Times works interleaved, for as long as the effort says.
+Timer = Callable[[tuple[IreeProduct, ...], Effort], tuple[Measurement, ...]]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The configuration that wins on a problem, or why IREE's default stays."""
+
+    problem: Problem
+    configuration: IreeConfiguration | None  # None: the default stays
+    default_s: float | None  # median seconds per call; None: not timed
+    compared: Comparable | None  # time of the configuration over that of the default; None: the default stays
+    reason: str  # "" where a configuration wins
+
+
+def select(
+    compiler: IreeCompiler,
+    problem: Problem,
+    configurations: tuple[IreeConfiguration, ...],
+    timer: Timer | None = None,
+) -> Selection:
+    """Returns which of ``configurations`` is faster than IREE's default on a contraction.
+
+    Each is compiled, checked to be used by IREE and to give the right result, and timed interleaved with the
+    default. The fastest is timed again between two timings of the default, up to three times while these
+    differ: only a difference outside the 95 % interval and above the noise counts. ``timer``: for tests.
+    Raises IreeCompileError where IREE does not compile the problem itself.
+    """
+    if problem.dtype not in DTYPES:
+        return Selection(
+            problem, None, None, None, f"IREE does not compute {problem.dtype} as such by default"
+        )
+    timer = timer or _timed_here(problem)
+    default = IreeProduct(compiler.compile(program_of(problem)), problem)
+    found = {each: product for each in configurations if (product := _loaded(compiler, problem, each))}
+    if not found:
+        return Selection(problem, None, None, None, "no configuration is used by IREE and right")
+    _, *times = timer((default, *found.values()), SIEVE)
+    fastest = min(zip(times, found, strict=True), key=lambda pair: pair[0].median_s)[1]
+    for _ in range(ATTEMPTS):
+        default_time, time, again = timer((default, found[fastest], default), FINAL)
+        compared = _compared(default_time, time, again)
+        if isinstance(compared, Comparable) or compared.is_equal:
+            break
+    default_s = default_time.median_s
+    if isinstance(compared, NotComparable):
+        return Selection(problem, None, default_s, None, compared.reason)
+    if compared.ratio > 1:
+        reason = f"the fastest of {len(found)} takes {compared.longer_text} against IREE's default"
+        return Selection(problem, None, default_s, None, reason)
+    return Selection(problem, fastest, default_s, compared, "")
+
+
+def _compared(default: Measurement, ours: Measurement, again: Measurement) -> Comparable | NotComparable:
+    return comparison(ours, default, Evidence(is_interleaved=True, noise=noise_of(default, again)))
+
+
+def _loaded(compiler: IreeCompiler, problem: Problem, configuration: IreeConfiguration) -> IreeProduct | None:
+    """Returns the code of a configuration; None where IREE refuses it, ignores it or its result is wrong."""
+    spec, program = spec_text((SpecEntry(problem, configuration, ""),)), program_of(problem)
+    try:
+        if not compiler.applied(program, spec):
+            return None
+        product = IreeProduct(compiler.compile(program, spec), problem)
+        verdict, _ = product.verify()
+    except TunerError:  # of IREE's compiler or runtime
+        return None
+    return product if verdict.max_error <= 1.0 else None
+
+
+def _timed_here(problem: Problem) -> Timer:
+    rng = np.random.default_rng(SEED)
+
+    def timed(products: tuple[IreeProduct, ...], effort: Effort) -> tuple[Measurement, ...]:
+        with TimingLock("cpu", holder_text(problem)).held():
+            return timing.measure_together_by(tuple(each.stopwatch for each in products), effort, rng)
+
+    return timed
+
+
+# ------------------------------------------------------------------------------
+# The format "iree": a tuning spec for IREE's compiler, of sizes where it wins against IREE's default.
+
 
 FILE = "tuning_spec.mlir"
 

@@ -28,8 +28,8 @@ A program that is compiled as a whole has results already, and a heap whose bloc
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.rewrite.building import create, value
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.reading import walk
 
 CALL, RETURN = "llvm.call", "llvm.return"
 PUTS, ABORT, ALLOCATE, FREE = "puts", "abort", "malloc", "free"

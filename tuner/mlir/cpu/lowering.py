@@ -1,26 +1,128 @@
-"""Lowers a transformed payload to LLVM dialect for the JIT.
+"""Lowers a transformed payload, or the function of a fusion, to LLVM dialect for the JIT.
 
-Takes a module of functions on memrefs with static sizes, tiled and vectorized by a script; gives the text of
-LLVM dialect, each function an entry point that takes bare pointers. Not handled: ops on tensors (a script
-bufferizes), GPU ops; both are errors.
-
-    func.func @f(%c: memref<4x8xf32, strided<[9, 1]>>, %i: index, %j: index) {
-      memref.store %x, %c[%i, %j] : memref<4x8xf32, strided<[9, 1]>>
-  becomes
-    llvm.func @f(%c: !llvm.ptr, %i: i64, %j: i64) attributes {llvm.emit_c_interface, ...["no-builtins"]} {
-      %row = llvm.mul %i, %c9 overflow<nsw, nuw> : i64
-      %at = llvm.add %row, %j overflow<nsw, nuw> : i64
-      %p = llvm.getelementptr inbounds|nuw %base[%at] : (!llvm.ptr, i64) -> !llvm.ptr, f32
-      llvm.store %x, %p : f32, !llvm.ptr
+``compile_group`` applies the script of a fusion first. ``lower_to_llvm`` runs the pass pipelines to
+functions that take bare pointers, and rejects what would crash the JIT; ``with_batch_loops`` adds the
+loops of a batch. Ops on tensors, which a script has to bufferize, and GPU ops are errors.
 """
 
-from tuner.mlir.bindings import ir
-from tuner.mlir.cpu.bf16_as_integers import BF16, store_bf16_as_integers
-from tuner.mlir.cpu.pipeline import EXPORTED, LOOPS_TO_LLVM, NO_BUILTINS, TO_LOOPS
-from tuner.mlir.cpu.tiles_as_vectors import tiles_as_vectors
-from tuner.mlir.lowering_stages import reached
-from tuner.mlir.pipeline import run_passes
-from tuner.mlir.rewrite.byte_dots import lower_byte_dots
+import re
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.fusions import GROUP_ENTRY, NUMBER_TYPES, GroupCode, WeightPacking
+from tuner.core.interfaces import Partition
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
+from tuner.mlir.cpu.bf16_emulation import BF16, store_bf16_as_integers
+from tuner.mlir.cpu.failed_assertions import return_failed_assertions
+from tuner.mlir.cpu.masks import fill_masked_lanes, read_masks_as_bytes, unmask_truths
+from tuner.mlir.cpu.pipeline import (
+    EXPORTED,
+    GROUP_LOOPS_TO_LLVM,
+    GROUP_TO_LOOPS,
+    LOOPS_TO_LLVM,
+    NO_BUILTINS,
+    PARALLEL_TO_LOOPS,
+    TENSORS_TO_BUFFERS,
+    TO_LOOPS,
+)
+from tuner.mlir.cpu.threads import divide_among_threads
+from tuner.mlir.fusions import STORE, group_function, parse_group, prepare
+from tuner.mlir.ir.memrefs import copy_by_loops
+from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.vnni import lower_byte_dots, packing_of
+from tuner.mlir.math.lowering import expand_math
+from tuner.mlir.passes import reached, run_passes
+from tuner.mlir.transform import apply_script, parse
+
+
+def with_batch_loops(
+    llvm_text: str, partitions: tuple[Partition, ...], strides_bytes: tuple[int, ...]
+) -> str:
+    """Returns LLVM-dialect text with a loop over matrices added for each partition of a batch.
+
+    A partition is the share of one thread: its function ``entry`` computes one matrix of the batch. For a
+    partition with ``matrices`` > 1 a function ``partition.called`` is added, which calls ``entry`` once per
+    matrix, from the matrix that its pointer arguments point to. ``strides_bytes`` has one number per pointer
+    argument: the bytes from one matrix to the next. Without such a partition the text is returned unchanged.
+
+    Adds the loops of a batch: functions that call the kernel of one matrix pair once per matrix pair.
+
+    Takes LLVM-dialect text whose kernels take bare pointers, and the distance of consecutive matrices::
+
+        llvm.func @matmul(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr) ...
+      gets next to it, with a loop of eight iterations
+        llvm.func @matmul_x8(%p0: !llvm.ptr, %p1: !llvm.ptr, %p2: !llvm.ptr) ...
+          llvm.call @matmul(%q0, %q1, %q2) : (!llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
+    """
+    looped = {partition.called: partition for partition in partitions if partition.matrices > 1}
+    if not looped:
+        return llvm_text
+    module, brace, _ = llvm_text.rstrip().rpartition("}")
+    return module + "".join(_loop(partition, strides_bytes) for partition in looped.values()) + brace + "\n"
+
+
+def _loop(partition: Partition, strides_bytes: tuple[int, ...]) -> str:
+    numbers = range(len(strides_bytes))
+    parameters = ", ".join(f"%p{number}: !llvm.ptr" for number in numbers)
+    arguments = ", ".join(f"%q{number}" for number in numbers)
+    types = ", ".join("!llvm.ptr" for _ in numbers)
+    places = "".join(
+        f"""    %s{number} = llvm.mlir.constant({stride} : i64) : i64
+    %o{number} = llvm.mul %matrix, %s{number} : i64
+    %q{number} = llvm.getelementptr %p{number}[%o{number}] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+"""
+        for number, stride in enumerate(strides_bytes)
+    )
+    return f"""  llvm.func @{partition.called}({parameters}) attributes {{{EXPORTED}}} {{
+    %first = llvm.mlir.constant(0 : i64) : i64
+    %step = llvm.mlir.constant(1 : i64) : i64
+    %matrices = llvm.mlir.constant({partition.matrices} : i64) : i64
+    llvm.br ^next(%first : i64)
+  ^next(%matrix: i64):
+    %is_left = llvm.icmp "slt" %matrix, %matrices : i64
+    llvm.cond_br %is_left, ^one, ^end
+  ^one:
+{places}    llvm.call @{partition.entry}({arguments}) : ({types}) -> ()
+    %more = llvm.add %matrix, %step : i64
+    llvm.br ^next(%more : i64)
+  ^end:
+    llvm.return
+  }}
+"""
+
+
+# Functions of the C library that lowered code may call. Any other undefined symbol crashes the JIT.
+RESOLVABLE = frozenset(
+    {"malloc", "free", "aligned_alloc", "memcpy", "memset", "sem_wait", "sem_post", "sched_yield"}
+)
+DECLARATION = re.compile(
+    r'^ *llvm\.func (?:\w+ )*@"?([^"(\n]+)"?\(.*[^{\n]$', re.MULTILINE
+)  # no body follows
+# A vector<700xf32> takes the JIT seconds; the widest vector needed is the 28 accumulators of a register tile,
+# which a bf16 kernel passes on as one vector<448xf32> and which take 0.1 to 0.3 s to load.
+VECTOR_LIMIT_BYTES = 2048
+
+
+def reject_what_the_jit_cannot_take(llvm_text: str) -> None:
+    """Raises CandidateError(RESOURCES) for code that would crash the JIT or take the JIT seconds to compile.
+
+    ``llvm_text`` is a module in LLVM dialect. Rejected are a declared function that is not one of
+    ``RESOLVABLE``, which would be an unresolved symbol, and a one-dimensional vector type wider than 2048
+    bytes (``VECTOR_LIMIT_BYTES``).
+    """
+    missing = sorted(set(DECLARATION.findall(llvm_text)) - RESOLVABLE)
+    if missing:
+        raise CandidateError(
+            Stage.RESOURCES, f"unresolved symbol {missing[0]}: the code copies or prints by library call"
+        )
+    for count, dtype in sorted(set(re.findall(r"vector<(\d+)x(\w+)>", llvm_text))):
+        bits = NUMBER_TYPES[dtype].bits if dtype in NUMBER_TYPES else 64
+        size = int(count) * bits // 8
+        if size > VECTOR_LIMIT_BYTES:
+            raise CandidateError(
+                Stage.RESOURCES, f"vector<{count}x{dtype}> is {size} bytes wide, allowed {VECTOR_LIMIT_BYTES}"
+            )
+
 
 BF16_DOT = "llvm.x86.avx512bf16.dpbf16ps"  # the intrinsic, whose operands stay bf16
 
@@ -48,8 +150,23 @@ def jit_text(module: ir.Module) -> str:
     """Returns the text of a module in LLVM dialect for the JIT, with bf16 stored as 16-bit integers.
 
     The module is changed in place. Code with a dot product of AVX512-BF16 keeps bf16, since it needs a
-    processor that has AVX512-BF16. In the text, exported functions get ``no-builtins``, so that LLVM does not
-    replace their loops by library calls.
+    processor that has AVX512-BF16. In the text, exported functions get ``no-builtins``, so that LLVM does
+    not replace their loops by library calls.
+
+    Lowers a transformed payload to LLVM dialect for the JIT.
+
+    Takes a module of functions on memrefs with static sizes, tiled and vectorized by a script; gives the
+    text of LLVM dialect, each function an entry point that takes bare pointers. Not handled: ops on tensors
+    (a script bufferizes), GPU ops; both are errors.
+
+        func.func @f(%c: memref<4x8xf32, strided<[9, 1]>>, %i: index, %j: index) {
+          memref.store %x, %c[%i, %j] : memref<4x8xf32, strided<[9, 1]>>
+      becomes
+        llvm.func @f(%c: !llvm.ptr, %i: i64, %j: i64) attributes {llvm.emit_c_interface, ...["no-builtins"]} {
+          %row = llvm.mul %i, %c9 overflow<nsw, nuw> : i64
+          %at = llvm.add %row, %j overflow<nsw, nuw> : i64
+          %p = llvm.getelementptr inbounds|nuw %base[%at] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+          llvm.store %x, %p : f32, !llvm.ptr
     """
     text = str(module)
     if BF16 in text and BF16_DOT not in text:
@@ -57,3 +174,89 @@ def jit_text(module: ir.Module) -> str:
         text = str(module)
     marked = f"attributes {{{EXPORTED}}}"
     return text.replace(marked, f"attributes {{{EXPORTED}, {NO_BUILTINS}}}")
+
+
+ATTRIBUTES = "tuner."  # prefix of attributes that mean something to tuner only
+
+
+def compile_group(text: str, script: str | None, threads: int = 1, *, emulates: bool = False) -> GroupCode:
+    """Compiles a group's text with a bound script, in the current MLIR context.
+
+    Args:
+        text: a module with the function ``group``, as ``OpGroup.text`` has it.
+        script: a transform script; None: scalar loops.
+        threads: how many threads the loops are divided for, where they can be divided; 1: they are not.
+        emulates: AMX tiles and dot products of bytes become vector code, which every processor runs.
+
+    Returns:
+        LLVM dialect with one function, which takes a pointer for each input and for each output, and how each
+        input has to be packed.
+
+    Raises:
+        CandidateError: BIND for text that does not parse, COMPILE where the script or the lowering fails.
+
+    Compiles a group of operations: its script is applied, what is left becomes loops, then LLVM dialect.
+
+    Takes the text of an ``OpGroup`` (``tuner.core.fusions``) and a bound transform script, or none: then
+    every operation becomes scalar loops. Gives one function ``group`` that takes bare pointers, inputs
+    first. Of the math dialect, what has a formula in ``tuner.mlir.math`` becomes arithmetic on vectors; what
+    has none calls the C library.
+
+        func.func @group(%a: memref<8x64xf32>, %w: memref<2x64x48xf32> {tuner.packing = 48 : i64}, ...)
+      becomes
+        llvm.func @group(%a: !llvm.ptr, %w: !llvm.ptr, ...) attributes {passthrough = ["no-builtins"]}
+      and the packings (None, WeightPacking(48), ...)
+    """
+    module = parse_group(text)
+    if script is not None:
+        read_masks_as_bytes(group_function(module))
+    prepare(module)
+    inputs = len(group_function(module).regions[0].blocks[0].arguments) - len(walk(module, STORE))
+    if script is None:
+        run_passes(module, TENSORS_TO_BUFFERS)
+        copy_by_loops(module)
+    else:
+        apply_script(module, parse(script, "script"))
+    packings = _packings(group_function(module), inputs)
+    copy_by_loops(module)
+    if emulates:
+        tiles_as_vectors(module)
+    run_passes(module, GROUP_TO_LOOPS)
+    lower_byte_dots(module, emulates=emulates)
+    reached("loops", module)
+    fill_masked_lanes(module)
+    unmask_truths(module)
+    _drop_attributes(module)
+    if threads > 1:
+        run_passes(module, PARALLEL_TO_LOOPS)
+    is_divided = threads > 1 and divide_among_threads(group_function(module), threads)
+    expand_math(module)
+    run_passes(module, GROUP_LOOPS_TO_LLVM)
+    asserts = return_failed_assertions(module, GROUP_ENTRY)
+    return GroupCode(_with_no_builtins(jit_text(module)), packings, is_divided, asserts)
+
+
+def _packings(function: Op, inputs: int) -> tuple[WeightPacking | None, ...]:
+    """Returns how each input is packed; the outputs are the arguments after the inputs."""
+    return tuple(packing_of(function, number) for number in range(inputs))
+
+
+def _drop_attributes(module: ir.Module) -> None:
+    """Drops attributes of tuner from functions and their arguments: LLVM's dialect refuses them."""
+    for function in walk(module, "func.func"):
+        for name in list(function.attributes):
+            if name.startswith(ATTRIBUTES) or name == "arg_attrs":
+                del function.attributes[name]
+
+
+def _with_no_builtins(text: str) -> str:
+    """Returns LLVM-dialect text whose functions keep their loops: LLVM makes no library calls of them."""
+    lines = text.splitlines(keepends=True)
+    return "".join(_marked(line) if line.lstrip().startswith("llvm.func @") else line for line in lines)
+
+
+def _marked(line: str) -> str:
+    if not line.rstrip().endswith("{"):
+        return line  # a declaration
+    head = line.rstrip().removesuffix("{").rstrip()
+    return f"{head} attributes {{{NO_BUILTINS}}} {{\n"

@@ -1,8 +1,7 @@
 """The textual pass pipelines from a transformed payload to LLVM dialect for the CPU."""
 
 from tuner.core.machine import Compiler
-from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
-from tuner.mlir.wheels import llvm_version, packages
+from tuner.mlir.fingerprint import CPU_SOURCES, llvm_version, packages, sources_sha256
 
 TO_LOOPS = (  # on memrefs and vectors
     "builtin.module(buffer-deallocation-pipeline,convert-bufferization-to-memref,"

@@ -1,15 +1,536 @@
-"""Finds the values that may hold the address of a buffer, and the operations that use them.
+"""Alias analysis: which values may hold a buffer's address, and which buffers a value may be a view of.
 
-The closure of ``address_flow`` forwards, from the definition of the buffer. The token of asynchronous work is
-followed too, because the work may use the buffer until its token is waited for.
+One relation, from an operand to what the operation hands its address on to, also through structured
+control flow. ``aliases_of`` follows it forwards from a buffer, ``roots_of`` backwards to buffers;
+``AliasSets`` unifies the buffers that control flow may exchange for one another.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from tuner.mlir.bindings import Op, Value
-from tuner.mlir.effects.address_flow import handed_on, is_buffer, is_token
-from tuner.mlir.effects.region_dataflow import targets_of
-from tuner.mlir.rewrite.walking import parents_of
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Block, Op, Type, Value, ir
+from tuner.mlir.effects.op_effects import NO_MEMORY_EFFECT, READERS, is_runner_function
+from tuner.mlir.ir.reading import ARGUMENTS, SEGMENTS, callee_of, name_of, op_of, parents_of, walk
+
+# ------------------------------------------------------------------------------
+# Def-use edges through structured control flow: which values a result or block argument of scf ops may be.
+#
+# Covers, for scf.for, scf.while, scf.if and scf.index_switch, what MLIR's ``RegionBranchOpInterface`` gives
+# in C++: an iter_arg is its initial value or the value that an iteration yields; a result of scf.if is the
+# value that either branch yields. ``targets_of`` gives the same edges forwards.
+
+
+FOR_BOUNDS = 3  # operands of scf.for before its initial values
+BRANCHES = frozenset({"scf.if", "scf.index_switch"})
+
+
+def is_carried(value: Value) -> bool:
+    """Returns whether ``value`` is a result or block argument to which scf control flow forwards values.
+
+    The index of an ``scf.for`` is not.
+    """
+    if isinstance(value.owner, ir.Block):
+        op = value.owner.owner.operation
+        return bool(op.name == "scf.while" or (op.name == "scf.for" and value.arg_number > 0))
+    return value.owner.operation.name in {"scf.for", "scf.while", *BRANCHES}
+
+
+def sources_of(value: Value) -> list[Value]:
+    """Returns the values that scf control flow may forward directly to ``value``: initial and yielded values.
+
+    ``value`` must be a result or block argument for which ``is_carried`` is true.
+    """
+    if not isinstance(value.owner, ir.Block):
+        return _sources_of_result(value.owner.operation, value.result_number)
+    op = value.owner.owner.operation
+    if op.name == "scf.for":
+        return _initial_and_yielded(op, value.arg_number - 1)
+    if value.owner == op.regions[0].blocks[0]:
+        return [op.operands[value.arg_number], terminator_of(op, 1).operands[value.arg_number]]
+    return [terminator_of(op, 0).operands[1 + value.arg_number]]
+
+
+def targets_of(op: Op, number: int) -> list[Value] | None:
+    """Returns the values to which control flow may forward operand ``number`` of ``op``, directly.
+
+    Those are results and block arguments. None where ``op`` neither has regions nor ends a block. Exact for
+    the ops of this module; any other op with regions, and the ops that end blocks in it, may forward each
+    operand to all of its results and block arguments, but linalg and gpu.launch forward none.
+    """
+    if op.name == "scf.for":
+        arguments = op.regions[0].blocks[0].arguments
+        carried = number - FOR_BOUNDS
+        return [arguments[0]] if carried < 0 else [arguments[1 + carried], op.results[carried]]
+    if op.name == "scf.while":
+        return [op.regions[0].blocks[0].arguments[number]]
+    if op.name.startswith("linalg.") or op.name in ("gpu.launch", *BRANCHES):
+        return []
+    if list(op.successors):
+        return [argument for block in op.successors for argument in block.arguments]
+    if list(op.regions):
+        return _all_targets(op)
+    if list(op.results) or op != last_of(op.block):
+        return None
+    return _targets_of_yield(op, op.parent.operation, number)
+
+
+def _targets_of_yield(end: Op, parent: Op, number: int) -> list[Value]:
+    if parent.name in BRANCHES:
+        return [parent.results[number]]
+    if parent.name == "scf.for":
+        return [parent.regions[0].blocks[0].arguments[1 + number], parent.results[number]]
+    if parent.name == "scf.while":
+        if end.name == "scf.yield":
+            return [parent.regions[0].blocks[0].arguments[number]]
+        left = number - 1  # operand 0 is the condition
+        return [parent.regions[1].blocks[0].arguments[left], parent.results[left]] if number else []
+    return [] if parent.name.endswith(".func") else _all_targets(parent)
+
+
+def _all_targets(op: Op) -> list[Value]:
+    blocks = [block for region in op.regions for block in region.blocks]
+    return [*op.results, *(argument for block in blocks for argument in block.arguments)]
+
+
+def terminator_of(op: Op, region: int) -> Op:
+    """Returns the last op of the only block of the op's region number ``region``, counted from 0."""
+    return last_of(op.regions[region].blocks[0])
+
+
+def last_of(block: Block) -> Op:
+    """Returns the last op of a block, which is its terminator where the block has one."""
+    return block.operations[len(block.operations) - 1].operation
+
+
+def _sources_of_result(op: Op, number: int) -> list[Value]:
+    if op.name == "scf.for":
+        return _initial_and_yielded(op, number)
+    if op.name == "scf.while":
+        return [terminator_of(op, 0).operands[1 + number]]
+    return [terminator_of(op, region).operands[number] for region in range(len(op.regions))]
+
+
+def _initial_and_yielded(loop: Op, number: int) -> list[Value]:
+    """Returns the initial value of iter_arg ``number`` of an scf.for, and the value yielded for it."""
+    return [loop.operands[FOR_BOUNDS + number], terminator_of(loop, 0).operands[number]]
+
+
+ASYNC = "!gpu.async.token"
+ADDRESS_BITS = 64  # of device memory, and of x86-64
+# Ops whose results are what is in memory, or facts about a memref: no address that they were given.
+RESULTS_ARE_DATA = (
+    READERS
+    | NO_MEMORY_EFFECT
+    | {"memref.atomic_rmw", "memref.generic_atomic_rmw", "llvm.load", "llvm.atomicrmw", "llvm.cmpxchg"}
+)
+# Op that stores one of its operands in memory -> the number of this operand, from the end if negative.
+STORED = {
+    **dict.fromkeys(("memref.store", "affine.store", "affine.vector_store", "llvm.store"), 0),
+    **dict.fromkeys(("vector.store", "vector.transfer_write", "llvm.intr.masked.store"), 0),
+    **dict.fromkeys(("llvm.intr.masked.compressstore", "llvm.intr.masked.scatter", "llvm.intr.vp.store"), 0),
+    **dict.fromkeys(("llvm.intr.experimental.vp.strided.store", "llvm.intr.matrix.column.major.store"), 0),
+    **dict.fromkeys(("vector.maskedstore", "vector.compressstore", "vector.scatter"), -1),
+    **dict.fromkeys(("memref.atomic_rmw", "memref.atomic_yield"), 0),
+    **dict.fromkeys(("gpu.memset", "gpux.memset", "llvm.cmpxchg", "llvm.atomicrmw"), -1),
+}
+# Dialects of which no other op keeps an address that it is given.
+KEEP_NOTHING = frozenset(
+    {
+        *("arith", "index", "math", "vector", "affine", "scf", "cf", "builtin", "bufferization", "ub"),
+        *("memref", "gpu", "gpux", "nvgpu", "nvvm", "llvm", "func"),
+    }
+)
+UNKNOWN_CODE = frozenset(
+    {"llvm.call", "llvm.call_intrinsic", "llvm.inline_asm", "llvm.invoke", "nvvm.inline_ptx"}
+)
+# Ops whose result points to an object that is no buffer.
+OTHER_OBJECTS = frozenset({"llvm.mlir.addressof", "llvm.alloca", "llvm.mlir.zero"})
+LAUNCHES = frozenset({"gpu.launch_func", "gpux.launch_func"})
+
+
+class HandedOn(NamedTuple):
+    """What an op does with the address that one of its operands holds."""
+
+    values: tuple[Value, ...]  # which may hold the address then: results and block arguments
+    is_kept: bool = False  # it may be in memory, so that there may be uses that no def-use chain shows
+
+
+def is_buffer(kind: Type) -> bool:
+    """Returns whether a type is a memref, ranked or unranked.
+
+    Where the address of a buffer travels: from a use of it to the values that may hold it then, and back.
+
+    Not only memrefs hold an address: so do TMA descriptors, integers, pointers, structs, tuples and vectors.
+    There is one relation, from an operand to what the operation hands it on to. ``handed_on`` follows it
+    forwards and ``buffers_behind`` backwards; ``aliases`` and ``buffer_roots`` are its closures.
+
+        %n = memref.extract_aligned_pointer_as_index %m : memref<4xf32> -> index  // hands %m on to %n
+        memref.store %n, %box[%i] : memref<1xindex>                               // keeps %n: it may be anywhere
+
+    Conservative: an operation that is not known hands each operand on to all results that can hold an
+    address, and may keep the operand in memory, where no def-use chain shows its uses.
+    """
+    return isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType)
+
+
+def is_token(value: Value) -> bool:
+    """Returns whether a value is a ``!gpu.async.token``."""
+    return str(value.type) == ASYNC
+
+
+def handed_on(op: Op, number: int) -> HandedOn:
+    """Returns what ``op`` does with the address in its operand ``number``, which may be of any type.
+
+    Tokens of asynchronous work are not followed: they hold no address.
+    """
+    if op.name in LAUNCHES:
+        return HandedOn((), _is_kept_by_kernel(op, number))
+    values = () if op.name in RESULTS_ARE_DATA else tuple(_receivers(op, number))
+    return HandedOn(values, _is_kept(op, number))
+
+
+def buffers_behind(value: Value) -> tuple[Value, ...]:
+    """Returns the memrefs whose address a value that is no memref may hold, each once.
+
+    The search goes back over use-def chains through arithmetic, casts, structs and scf control flow, up to
+    the first memrefs. Addresses that come from memory or out of calls are not found.
+    """
+    return tuple(each for each in _behind(value) if is_buffer(each.type))
+
+
+def is_from_elsewhere(pointer: Value) -> bool:
+    """Returns whether no memref is behind a pointer, and no other object, so that it may point anywhere."""
+    behind = [pointer, *_behind(pointer)]
+    return not any(is_buffer(each.type) or op_of(each, *OTHER_OBJECTS) is not None for each in behind)
+
+
+def _behind(value: Value) -> list[Value]:
+    """Returns the values whose address ``value`` may hold; the search ends at memrefs."""
+    found: dict[Value, None] = {}
+    open_values = _handed_from(value)
+    while open_values:
+        each = open_values.pop()
+        if each not in found:
+            found[each] = None
+            open_values.extend([] if is_buffer(each.type) else _handed_from(each))
+    return list(found)
+
+
+def _handed_from(value: Value) -> list[Value]:
+    """Returns the values whose address may be in ``value``: the relation of ``handed_on``, backwards."""
+    if is_carried(value):
+        return sources_of(value)
+    if isinstance(value.owner, ir.Block):
+        parent = value.owner.owner.operation
+        return list(parent.operands)[:FOR_BOUNDS] if parent.name == "scf.for" else []
+    op = value.owner.operation
+    return [each for number, each in enumerate(op.operands) if value in handed_on(op, number).values]
+
+
+def _receivers(op: Op, number: int) -> list[Value]:
+    targets = targets_of(op, number)
+    if targets is not None:
+        return [each for each in targets if _can_hold(each)]
+    if op.name == "arith.select" and number == 0:
+        return []
+    results = [each for each in op.results if _can_hold(each) or "bitcast" in op.name]
+    views = [each for each in results if is_buffer(each.type)]
+    is_view = bool(views) and is_buffer(op.operands[number].type)
+    return views if is_view else results  # the other results of a view are its sizes and strides
+
+
+def _can_hold(value: Value) -> bool:
+    kind = value.type
+    if isinstance(kind, ir.VectorType):
+        kind = kind.element_type
+    is_bit = isinstance(kind, ir.IntegerType) and kind.width == 1
+    is_short = isinstance(kind, ir.FloatType) and kind.width < ADDRESS_BITS
+    return not (is_bit or is_short or is_token(value))
+
+
+def _is_kept(op: Op, number: int) -> bool:
+    dialect = op.name.partition(".")[0]
+    if op.name in STORED:
+        return number == STORED[op.name] % len(op.operands)
+    if op.name == "func.call":
+        return not is_runner_function(callee_of(op))
+    if dialect == "linalg":
+        return not is_buffer(op.operands[number].type)  # stored in the outputs: a scalar, or what is yielded
+    return dialect not in KEEP_NOTHING or op.name in UNKNOWN_CODE
+
+
+def _is_kept_by_kernel(launch: Op, number: int) -> bool:
+    """Returns whether a kernel may store the address that it is given, for a kernel later to use.
+
+    A kernel that is not in the module as MLIR counts as one that does not.
+    """
+    kernel = _kernel_of(launch)
+    sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS])) if SEGMENTS in launch.attributes else []
+    argument = number - sum(sizes[:ARGUMENTS])
+    if kernel is None or not sizes or argument < 0:
+        return False
+    open_values, seen = [kernel.regions[0].blocks[0].arguments[argument]], set()
+    while open_values:
+        each = open_values.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        for use in each.uses:
+            found = handed_on(use.owner.operation, use.operand_number)
+            if found.is_kept:
+                return True
+            open_values += found.values
+    return False
+
+
+def _kernel_of(launch: Op) -> Op | None:
+    """Returns the function that a launch launches, None where its body is not in the module."""
+    *_, function = parents_of(launch)
+    found, path = function.parent.operation, ir.SymbolRefAttr(launch.attributes["kernel"]).value
+    for name in path:
+        inside = [op.operation for region in found.regions for block in region.blocks for op in block]
+        named = [op for op in inside if "sym_name" in op.attributes and name_of(op) == str(name)]
+        if not named:
+            return None
+        found = named[0]
+    return found if list(found.regions) and list(found.regions[0].blocks) else None
+
+
+# ------------------------------------------------------------------------------
+# Which buffers a memref may be a view of, traced back through views, casts and structured control flow.
+#
+# The counterpart of LLVM's ``getUnderlyingObjects``: a backward search over use-def chains, to allocations,
+# arguments of the function and globals. ``aliases.py`` searches forwards; ``address_flow.py`` has the
+# relation that both follow.
+
+
+# Ops whose first result aliases their first operand.
+VIEWS = frozenset(
+    {
+        *("memref.subview", "memref.cast", "memref.view", "memref.reinterpret_cast", "memref.transpose"),
+        *("memref.expand_shape", "memref.collapse_shape", "memref.memory_space_cast"),
+        *("memref.assume_alignment", "memref.extract_strided_metadata", "memref.reshape"),
+    }
+)
+CAST = "builtin.unrealized_conversion_cast"
+# Ops whose result is a new buffer.
+SOURCES = frozenset(
+    {
+        *("memref.alloc", "memref.alloca", "memref.get_global", "gpu.alloc", "gpux.alloc"),
+        CAST,  # of a descriptor that a call of the runtime returned
+    }
+)
+
+
+def roots_of(value: Value) -> tuple[Value, ...]:
+    """Returns the buffers that a memref may be a view of: one, unless control flow or a select chooses.
+
+    A buffer is given as an argument of the function, or as the result of an op of ``SOURCES`` (allocations,
+    globals, casts of descriptors). All ``memref.get_global`` of one symbol count as the first of them in the
+    function. Raises CandidateError(COMPILE) for a memref of any other op: the result may alias an operand.
+    """
+    origins = origins_of(value)
+    for origin in origins:
+        _require_known(origin)
+    return tuple(dict.fromkeys(map(_first_of_symbol, origins)))
+
+
+def origins_of(value: Value) -> tuple[Value, ...]:
+    """Returns the memrefs at which the backward search from ``value`` ends, each once.
+
+    The search follows views, scf control flow and ``arith.select``. It ends at allocations, globals and
+    arguments, and also, without an error, at results of ops that it does not know.
+    """
+    roots: dict[Value, None] = {}
+    seen: set[Value] = set()
+    open_values = [value]
+    while open_values:
+        each = open_values.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        before = _one_step_back(each)
+        if before is None:
+            roots[each] = None
+        else:
+            open_values.extend(reversed(before))
+    return tuple(roots)
+
+
+def described(value: Value) -> str:
+    """Returns the description of a value for a message: "%alloc of memref.alloc", or "argument %arg0"."""
+    name = value.get_name()
+    if isinstance(value.owner, ir.Block):
+        return f"argument {name}"
+    return f"{name} of {value.owner.operation.name}"
+
+
+def _one_step_back(value: Value) -> list[Value] | None:
+    """Returns the memrefs that ``value`` may alias by its defining op; None if the op makes no alias."""
+    if is_carried(value):
+        return sources_of(value)
+    view = op_of(value, *VIEWS)
+    if view is not None:
+        return [view.operands[0]]
+    choice = op_of(value, "arith.select")
+    if choice is not None:
+        return [choice.operands[1], choice.operands[2]]
+    if op_of(value, CAST) is None:
+        return None
+    return list(buffers_behind(value)) or None  # none: of what a call of the runtime returned
+
+
+def _require_known(origin: Value) -> None:
+    """Raises CandidateError(COMPILE) unless ``origin`` is a function argument or defined by ``SOURCES``."""
+    if not isinstance(origin.owner, ir.Block):
+        op = origin.owner.operation
+        if op.name not in SOURCES or any(is_buffer(operand.type) for operand in op.operands):
+            found = "found a buffer of unknown origin, allowed allocations and views"
+            raise CandidateError(Stage.COMPILE, f"{described(origin)}: {found}")
+        return
+    parent = origin.owner.owner.operation
+    if not parent.name.endswith(".func") or origin.owner != parent.regions[0].blocks[0]:
+        found = f"in {parent.name}: found a buffer, allowed scf.for, scf.while, scf.if"
+        raise CandidateError(Stage.COMPILE, f"{described(origin)} {found}")
+
+
+def _first_of_symbol(root: Value) -> Value:
+    """Returns the first ``memref.get_global`` of the root's symbol; any other root unchanged."""
+    op = op_of(root, "memref.get_global")
+    if op is None:
+        return root
+    symbol = op.attributes["name"]
+    function = next(each for each in parents_of(op) if each.name.endswith(".func"))
+    same = (op for op in walk(function, "memref.get_global") if op.attributes["name"] == symbol)
+    return next(same).results[0]
+
+
+# Control flow whose regions are walked; any other op with regions counts as a single op.
+STRUCTURED = frozenset({"scf.for", "scf.while", "scf.if", "scf.index_switch"})
+
+
+class AliasSets:
+    """Alias sets of a function: buffers that control flow may exchange for one another are in one set.
+
+    Unification, as in Steensgaard, "Points-to Analysis in Almost Linear Time" (POPL 1996): flow-insensitive,
+    and all buffers that one memref may be a view of are unified by union-find. After a loop that swaps %a
+    and %b::
+
+        %r:2 = scf.for ... iter_args(%x = %a, %y = %b) -> (...) { scf.yield %y, %x : ... }
+
+    %a, %b, %x, %y, %r#0 and %r#1 are in one alias set.
+
+    The alias sets of a function: buffers that control flow may exchange for one another are in one set.
+
+    A buffer is an argument of the function, an allocation or a global; two arguments are two buffers. Each
+    memref of the function, a view too, belongs to the set of the buffers that the memref may be a view of.
+    Left out are memrefs inside of ops with regions that are not ``STRUCTURED`` (scf.for, scf.while, scf.if,
+    scf.index_switch).
+    """
+
+    def __init__(self, function: Op) -> None:
+        """Unifies the roots of every memref. Raises CandidateError(COMPILE) if an origin is unknown."""
+        self._roots: dict[Value, tuple[Value, ...]] = {}
+        self._leader: dict[Value, Value] = {}
+        for value in buffers_of(function):
+            self._roots[value] = roots_of(value)
+            self._join(self._roots[value])
+        leaders = dict.fromkeys(self._find(root) for root in self._leader)
+        self._number = {leader: number for number, leader in enumerate(leaders)}
+
+    def of(self, value: Value) -> int:
+        """Returns the number of the alias set of memref ``value``; sets are numbered from 0.
+
+        Raises KeyError for a memref that is not known (``knows``).
+        """
+        return self._number[self._find(self._roots[value][0])]
+
+    def knows(self, value: Value) -> bool:
+        """Returns whether ``value`` is one of the function's memrefs that were found at construction."""
+        return value in self._roots
+
+    def roots_of(self, value: Value) -> tuple[Value, ...]:
+        """Returns the buffers (arguments, allocations, globals) that memref ``value`` may be a view of.
+
+        Raises KeyError for a memref that is not known (``knows``).
+        """
+        return self._roots[value]
+
+    def roots(self) -> list[Value]:
+        """Returns all buffers of the function (arguments, allocations, globals), each once.
+
+        They are in the order of the first memref in the program that may be a view of each: an allocation
+        that a loop yields comes with the loop's arguments, before the allocations in its body.
+        """
+        return list(self._leader)
+
+    def is_singleton(self, value: Value) -> bool:
+        """Returns whether the alias set of memref ``value`` has one buffer only: ``value`` is a view of it.
+
+        Raises KeyError for a memref that is not known (``knows``).
+        """
+        leader = self._find(self._roots[value][0])
+        return [self._find(root) == leader for root in self._leader].count(True) == 1
+
+    def _join(self, roots: tuple[Value, ...]) -> None:
+        """Unites the sets of all ``roots``."""
+        for root in roots:
+            self._leader.setdefault(root, root)
+            self._leader[self._find(root)] = self._find(roots[0])
+
+    def _find(self, root: Value) -> Value:
+        """Returns the representative of a root's set."""
+        while self._leader[root] != root:
+            root = self._leader[root]
+        return root
+
+
+def structured_operations(block: Block) -> Iterator[Op]:
+    """Yields the ops of a block in pre-order, with those nested in ``STRUCTURED`` control flow.
+
+    ``STRUCTURED``: scf.for, scf.while, scf.if, scf.index_switch. Any other op with regions is yielded without
+    the ops nested in it.
+    """
+    for op in list(block.operations):
+        yield op.operation
+        if op.operation.name in STRUCTURED:
+            for region in op.operation.regions:
+                for inner in region.blocks:
+                    yield from structured_operations(inner)
+
+
+def buffers_of(function: Op) -> Iterator[Value]:
+    """Yields all memref values of a function, views too: its arguments, op results and block arguments.
+
+    A value comes before its uses. Memrefs inside of ops with regions that are not ``STRUCTURED`` are left
+    out.
+    """
+    block = function.regions[0].blocks[0]
+    yield from (argument for argument in block.arguments if is_buffer(argument.type))
+    for op in structured_operations(block):
+        if op.name in STRUCTURED:
+            for region in op.regions:
+                yield from _buffers(argument for inner in region.blocks for argument in inner.arguments)
+        yield from _buffers(op.results)
+
+
+def _buffers(values: Iterable[Value]) -> Iterator[Value]:
+    return (value for value in values if is_buffer(value.type))
+
+
+def block_of(root: Value) -> Block:
+    """Returns the block in which the buffer ``root`` is defined, by an op or as an argument of the block."""
+    return root.owner if isinstance(root.owner, ir.Block) else root.owner.operation.block
+
+
+# ------------------------------------------------------------------------------
+# Finds the values that may hold the address of a buffer, and the operations that use them.
+#
+# The closure of ``address_flow`` forwards, from the definition of the buffer. The token of asynchronous work
+# is followed too, because the work may use the buffer until its token is waited for.
+
 
 FREEING = frozenset({"memref.dealloc", "gpu.dealloc", "gpux.dealloc", "memref.realloc"})
 

@@ -1,15 +1,72 @@
-"""The memory effect of an op on one of its operands, as MLIR's ``MemoryEffectOpInterface`` would report it.
+"""The memory effects of single ops, as MLIR's ``MemoryEffectOpInterface`` would report them.
 
-The Python bindings do not expose that interface, so the ops are listed here, for the device and the host. An
-op that is not listed may read and write. Views are not followed and regions are not entered:
-``kernel_effects.py`` and ``host_accesses.py`` do that.
+``tuner.mlir.effects.memory_effects`` follows views and enters regions. Functions of MLIR's runner
+libraries are listed too, because host programs call them.
 """
 
 from typing import NamedTuple
 
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.effects.runner_names import is_runner_function
-from tuner.mlir.rewrite.symbols import callee_of
+from tuner.mlir.ir.reading import callee_of
+
+# ------------------------------------------------------------------------------
+# Names and argument types of the functions of MLIR's runner libraries that a program may declare and call.
+#
+# The functions are those of ``mlir_c_runner_utils`` and ``mlir_runner_utils``, see
+# <https://github.com/llvm/llvm-project/blob/main/mlir/lib/ExecutionEngine/RunnerUtils.cpp>. A function with
+# ``llvm.emit_c_interface`` is called as ``_mlir_ciface_NAME``, with the address of a memref's descriptor.
+
+
+C_INTERFACE = "_mlir_ciface_"
+# Name -> LLVM types of the arguments.
+PRINTED_SCALARS: dict[str, tuple[str, ...]] = {
+    "printI64": ("i64",),
+    "printU64": ("i64",),
+    "printF16": ("i16",),  # the bits of the f16
+    "printBF16": ("i16",),
+    "printF32": ("f32",),
+    "printF64": ("f64",),
+    "printString": ("ptr",),
+    "printOpen": (),
+    "printClose": (),
+    "printComma": (),
+    "printNewline": (),
+    "printFlops": ("f64",),
+}
+# Name -> result type; no arguments.
+CLOCKS = {"rtclock": "f64", "nanoTime": "i64"}  # seconds, nanoseconds
+# Suffix of a function's name -> element type of the memref that it prints.
+PRINTED_ELEMENTS = {
+    "I8": "i8",
+    "I16": "i16",
+    "I32": "i32",
+    "I64": "i64",
+    "F16": "f16",
+    "BF16": "bf16",
+    "F32": "f32",
+    "F64": "f64",
+    "Ind": "index",
+}
+MEMREFS = {f"printMemref{ending}": element for ending, element in PRINTED_ELEMENTS.items()}
+SHAPES = {f"printMemrefShape{ending}": element for ending, element in PRINTED_ELEMENTS.items()}
+RUNNER_FUNCTIONS = frozenset({*PRINTED_SCALARS, *CLOCKS, *MEMREFS, *SHAPES})
+
+
+def is_runner_function(symbol: str) -> bool:
+    """Returns whether a symbol names a function of MLIR's runner libraries, such as ``printMemrefF32``.
+
+    The prefix of the C interface, ``_mlir_ciface_``, may precede the name.
+    """
+    return symbol.removeprefix(C_INTERFACE) in RUNNER_FUNCTIONS
+
+
+# ------------------------------------------------------------------------------
+# The memory effect of an op on one of its operands, as MLIR's ``MemoryEffectOpInterface`` would report it.
+#
+# The Python bindings do not expose that interface, so the ops are listed here, for the device and the host.
+# An op that is not listed may read and write. Views are not followed and regions are not entered:
+# ``kernel_effects.py`` and ``host_accesses.py`` do that.
+
 
 READERS = frozenset(
     {

@@ -16,14 +16,12 @@ kernel, which is in LLVM dialect by then::
 
 from dataclasses import replace
 
-from tuner.core.device import TensorMapLayout
-from tuner.core.kernel_program import BufferMap, KernelBuffer, Launch
+from tuner.core.gpu import TensorMapLayout
+from tuner.core.gpu_code import BufferMap, KernelBuffer, Launch
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.gpu.launches import LaunchSequence
-from tuner.mlir.rewrite.building import create, value
-from tuner.mlir.rewrite.definitions import attributes_of
-from tuner.mlir.rewrite.symbols import name_of
-from tuner.mlir.rewrite.walking import walk, walk_where
+from tuner.mlir.gpu.modules import LaunchSequence
+from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.reading import attributes_of, name_of, walk, walk_where
 
 BYTES, SLICES = (
     "tuner.batch_bytes",

@@ -6,11 +6,9 @@ lowered.
 
 from dataclasses import dataclass
 
-from tuner.core.chips import CHIPS, Chip
+from tuner.core.gpu import CHIPS, Chip
 from tuner.mlir.bindings import Op, WalkResult, ir
-from tuner.mlir.rewrite.located_error import unsupported
-from tuner.mlir.rewrite.symbols import callee_of, name_of
-from tuner.mlir.rewrite.walking import walk, walk_ops
+from tuner.mlir.ir.reading import callee_of, name_of, unsupported, walk, walk_ops
 
 LOWERED = ("llvm.", "nvvm.")
 BUILT_IN = frozenset({"vprintf", "malloc", "free", "__assertfail"})  # CUDA's own, on every device

@@ -17,9 +17,8 @@ import re
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.rewrite.building import value
-from tuner.mlir.rewrite.located_error import unsupported
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.ir.building import value
+from tuner.mlir.ir.reading import unsupported, walk
 
 ELEMENTWISE = "gpu.subgroup_mma_elementwise"
 CAST = "builtin.unrealized_conversion_cast"

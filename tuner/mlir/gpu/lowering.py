@@ -8,38 +8,47 @@
 Each step in Python is a module of this package; the textual pipelines between them are below.
 """
 
-from tuner.core.chips import Chip
-from tuner.core.kernel_program import KernelBuffer, KernelProgram
-from tuner.mlir.bindings import gpu, ir
+from tuner.core.gpu import Chip
+from tuner.core.gpu_code import KernelBuffer, KernelProgram
+from tuner.mlir.bindings import Op, Value, gpu, ir
 from tuner.mlir.gpu.batches import choose_matrices, for_every_matrix, note_batches
 from tuner.mlir.gpu.chip_guards import reject_what_the_chip_lacks, reject_what_was_not_lowered
-from tuner.mlir.gpu.composed_ops import expand_composed_ops
-from tuner.mlir.gpu.constant_arguments import propagate_constant_arguments
-from tuner.mlir.gpu.copies_in_kernels import expand_copies
-from tuner.mlir.gpu.device_atomics import relax_unused_atomics
-from tuner.mlir.gpu.dynamic_shared_globals import use_dynamic_shared_globals
-from tuner.mlir.gpu.dynamic_shared_memory import use_dynamic_shared_memory
-from tuner.mlir.gpu.external_shared_memory import make_shared_memory_external
 from tuner.mlir.gpu.fragment_elementwise import lower_fragment_elementwise
-from tuner.mlir.gpu.kept_intrinsics import call_intrinsics_directly
-from tuner.mlir.gpu.launch_bounds import outline_with_bounds
-from tuner.mlir.gpu.launch_memory import drop_shared_globals, move_into_launches
-from tuner.mlir.gpu.launches import LaunchSequence, read_launches
-from tuner.mlir.gpu.merge_gpu_modules import merge_gpu_modules
-from tuner.mlir.gpu.narrow_shuffles import widen_narrow_shuffles
-from tuner.mlir.gpu.printed_integers import widen_printed_integers
-from tuner.mlir.gpu.private_memory import use_private_memory
+from tuner.mlir.gpu.kernel_memory import (
+    drop_shared_globals,
+    expand_copies,
+    move_into_launches,
+    use_private_memory,
+)
+from tuner.mlir.gpu.kernel_passes import (
+    call_intrinsics_directly,
+    expand_composed_ops,
+    expand_warp_ids,
+    outline_with_bounds,
+    propagate_constant_arguments,
+    relax_unused_atomics,
+    sink_undefined_values,
+    widen_narrow_shuffles,
+    widen_printed_integers,
+)
+from tuner.mlir.gpu.modules import OBJECTS, LaunchSequence, is_ready, merge_gpu_modules, read_launches
 from tuner.mlir.gpu.reductions import expand_reductions
-from tuner.mlir.gpu.sink_undefined import sink_undefined_values
-from tuner.mlir.gpu.tensor_map_parameters import note_tensor_maps, pass_tensor_maps_by_value
-from tuner.mlir.gpu.tensor_maps import align_shared_globals, pass_tensor_maps_by_address
-from tuner.mlir.gpu.warp_ids import expand_warp_ids
-from tuner.mlir.lowering_stages import reached
-from tuner.mlir.math.math_lowering import lower_math
-from tuner.mlir.pipeline import run_passes
-from tuner.mlir.rewrite.memory_spaces import name_memory_spaces
-from tuner.mlir.rewrite.symbols import name_of
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.gpu.shared_memory import (
+    make_shared_memory_external,
+    use_dynamic_shared_globals,
+    use_dynamic_shared_memory,
+)
+from tuner.mlir.gpu.tensor_maps import (
+    align_shared_globals,
+    note_tensor_maps,
+    pass_tensor_maps_by_address,
+    pass_tensor_maps_by_value,
+)
+from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.memrefs import name_memory_spaces
+from tuner.mlir.ir.reading import ARGUMENTS, SEGMENTS, module_of, name_of, walk
+from tuner.mlir.math.lowering import lower_math
+from tuner.mlir.passes import reached, run_passes
 
 # The sink pass runs before outlining: without it constants become kernel parameters.
 SINK = "builtin.module(canonicalize,cse,gpu-launch-sink-index-computations)"
@@ -72,7 +81,7 @@ def lower_to_program(
     """Lowers a module with ``gpu.launch`` ops in place; returns a program with PTX, launches and buffers.
 
     The program has no machine code (cubin) and no resources yet. ``buffers`` are the problem's, in the order
-    of the payload function's arguments; the module may add scratch buffers, see ``tuner.mlir.gpu.launches``.
+    of the payload function's arguments; the module may add scratch buffers, see ``tuner.mlir.gpu.modules``.
     Module and buffers are those of one matrix pair; the program computes ``batch`` of them, see
     ``tuner.mlir.gpu.batches``. The module's context must be the current one. Raises CandidateError, stage
     COMPILE or RESOURCES.
@@ -178,3 +187,88 @@ def without_debug_sections(ptx: str) -> str:
     """Returns PTX text without debug sections, which make ptxas build debug code; .loc directives stay."""
     code, _, _ = ptx.partition("\t.section\t.debug")
     return code.replace(", debug\n", "\n", 1)
+
+
+TIME = "LLVMIRToISATimeInMs"  # a property of an object
+HANDLER = "#gpu.select_object"  # as gpu-module-to-binary writes it: selects the first object
+
+
+def make_ready(holder: Op, chip: Chip, alignment_bytes: int) -> None:
+    """Compiles a copy of a ``gpu.module`` and stores its PTX as an attribute of the original, which stays.
+
+    ``alignment_bytes`` is that of dynamic shared memory. Raises CandidateError(COMPILE).
+    """
+    alone = ir.Module.create()
+    alone.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
+    with ir.InsertionPoint(alone.body):
+        holder.clone()
+    kernels_to_ptx(alone, chip, alignment_bytes)
+    (made,) = ir.ArrayAttr(walk(alone, "gpu.binary")[0].attributes["objects"])
+    holder.attributes[OBJECTS] = ir.ArrayAttr.get([_without_time(gpu.ObjectAttr(made))])
+
+
+def _without_time(made: gpu.ObjectAttr) -> gpu.ObjectAttr:
+    """Returns an object without upstream's property of compile time, which differs each time."""
+    kept = {each.name: each.attr for each in made.properties if each.name != TIME}
+    return gpu.ObjectAttr.get(made.target, made.format, made.object, ir.DictAttr.get(kept), made.kernels)
+
+
+def use_code_of_ready_kernels(module: ir.Module) -> frozenset[str]:
+    """Replaces each ``gpu.module`` that has compiled code (``make_ready``) by a ``gpu.binary`` of the code.
+
+    Returns the names of these modules, which the binaries have too.
+    """
+    ready = [holder for holder in walk(module, "gpu.module") if is_ready(holder)]
+    for holder in ready:
+        with holder.location, ir.InsertionPoint(holder):
+            create(
+                "gpu.binary",
+                sym_name=holder.attributes["sym_name"],
+                objects=holder.attributes[OBJECTS],
+                offloadingHandler=ir.Attribute.parse(HANDLER),
+            )
+    names = frozenset(map(name_of, ready))
+    for holder in ready:
+        holder.erase()
+    return names
+
+
+def drop_code(module: ir.Module) -> None:
+    """Removes the code that ``make_ready`` stored in ``gpu.module`` ops, in place; kernel bodies stay.
+
+    Kernels of a program that are compiled before the rest of the program, by the same pipeline as a trial.
+
+    A tuned script's ``gpu.module`` keeps its body, from which its effects are read, and has its code in the
+    attribute ``tuner.objects``. Later passes of the program cannot change that code: the code that was tuned
+    is the code that runs. Such kernels take addresses for memrefs, also if other kernels of the program do
+    not.
+
+        gpu.module @kernels_64x64x64 attributes {tuner.objects = [#gpu.object<#nvvm.target, "...">]} {
+          gpu.func @matmul(%a: memref<64x64xf32>) kernel { ... }
+      becomes, once effects are known
+        gpu.binary @kernels_64x64x64 [#gpu.object<#nvvm.target, "...">]
+    """
+    for holder in walk(module, "gpu.module"):
+        if is_ready(holder):
+            del holder.attributes[OBJECTS]
+
+
+def pass_addresses(module: ir.Module, names: frozenset[str]) -> None:
+    """Makes launches of kernels in the named ``gpu.module`` ops pass one address per memref, in place.
+
+    ``gpu-to-llvm`` could do this too, but has one calling convention for all launches of a module.
+    """
+    for launch in walk(module, "gpu.launch_func"):
+        if module_of(launch) in names:
+            first = sum(list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))[:ARGUMENTS])
+            for number in range(first, len(launch.operands)):
+                if isinstance(launch.operands[number].type, ir.MemRefType):
+                    launch.operands[number] = _address(launch, launch.operands[number])
+
+
+def _address(launch: Op, memref: Value) -> Value:
+    """Creates, before the launch, the aligned pointer of a memref."""
+    with launch.location, ir.InsertionPoint(launch):
+        number = value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), memref)
+        integer = value("arith.index_cast", ir.IntegerType.get_signless(64), number)
+        return value("llvm.inttoptr", ir.Type.parse("!llvm.ptr"), integer)

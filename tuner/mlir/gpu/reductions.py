@@ -15,12 +15,11 @@ a loop overwrites nothing that a thread still reads. Rejected: an all-reduce who
 import math
 from collections.abc import Callable
 
-from tuner.core.chips import WARP_THREADS
+from tuner.core.gpu import WARP_THREADS
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.gpu.warp_ids import linear_thread, threads_of_block
-from tuner.mlir.rewrite.building import branch, create, index, is_less, value
-from tuner.mlir.rewrite.located_error import unsupported
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.gpu.kernel_passes import linear_thread, threads_of_block
+from tuner.mlir.ir.building import branch, create, index, is_less, value
+from tuner.mlir.ir.reading import unsupported, walk
 
 Combine = Callable[[Value, Value], Value]
 EQUAL = 0  # arith's predicate eq

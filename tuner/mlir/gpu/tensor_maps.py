@@ -1,21 +1,130 @@
-"""Tensor maps of kernels (TMA): the alignment of shared memory for them, and their addresses as arguments.
+"""Tensor maps of kernels (TMA): their layouts, their passing to kernels, the alignment of shared memory.
 
-Takes outlined kernels with arguments of type ``!nvgpu.tensormap.descriptor``. The host creates a map in
-device memory and passes its address, so a kernel takes an address; upstream's conversion of nvgpu leaves
-arguments of a kernel as they are, and ``convert-gpu-to-nvvm`` then has no LLVM type for them.
-
-    gpu.func @k(%map: !nvgpu.tensormap.descriptor<...>) kernel {
-  becomes
-    gpu.func @k(%address: !llvm.ptr) kernel {
-      %map = builtin.unrealized_conversion_cast %address : !llvm.ptr to !nvgpu.tensormap.descriptor<...>
+A kernel takes the address of a map in device memory, or the 128 bytes of the map as a parameter
+(``pass_tensor_maps_by_value``).
 """
 
+import re
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu import TensorMapLayout
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.rewrite.building import value
-from tuner.mlir.rewrite.launch_operands import ARGUMENTS, launches_of, operands
-from tuner.mlir.rewrite.symbols import function_type, name_of
-from tuner.mlir.rewrite.type_sizes import is_workgroup
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.ir.building import value
+from tuner.mlir.ir.memrefs import argument_attributes, element_bytes, is_workgroup
+from tuner.mlir.ir.reading import (
+    ARGUMENTS,
+    constant_of,
+    function_type,
+    launches_of,
+    name_of,
+    operands,
+    source_of,
+    walk,
+)
+
+# ------------------------------------------------------------------------------
+# Reads ``nvgpu.tma.create.descriptor``: the layout of a tensor map, without the address of its tensor.
+#
+# With the unit attribute ``tuner.tf32`` on the op, copies round f32 to tf32, which its type cannot express.
+
+
+TENSOR_MAP = "nvgpu.tma.create.descriptor"
+TF32 = "tuner.tf32"
+# CUtensorMapDataType, CUtensorMapSwizzle and CUtensorMapL2promotion of cuda.h
+DTYPES = {"f16": 6, "f32": 7, "f64": 8, "bf16": 9, **dict.fromkeys(("i8", "f8E4M3FN", "f8E5M2"), 0)}
+TFLOAT32 = 11
+SWIZZLES = {"none": 0, "swizzle_32b": 1, "swizzle_64b": 2, "swizzle_128b": 3}
+PROMOTIONS = {"none": 0, "l2promo_64b": 1, "l2promo_128b": 2, "l2promo_256b": 3}
+FIELDS = re.compile(r"swizzle = (\w+), l2promo = (\w+), oob = (\w+), interleave = (\w+)")
+
+
+def layout_of(op: Op, sizes: tuple[int, ...] | None = None) -> TensorMapLayout:
+    """Returns the layout of the tensor map that an ``nvgpu.tma.create.descriptor`` creates.
+
+    ``sizes`` are the tensor's true sizes, outermost first, if its type is padded; None: those of its type.
+    Raises CandidateError(COMPILE) for a tensor or a box whose sizes are not constant, and for an element type
+    or options that are not supported.
+    """
+    source = source_of(op.operands[0], ("memref.cast",))
+    if not isinstance(source.type, ir.MemRefType) or not source.type.has_static_shape:
+        raise _refused(source.type, "a memref of static sizes")
+    tensor = ir.MemRefType(source.type)
+    element = str(tensor.element_type)
+    found = FIELDS.search(str(op.results[0].type))
+    assert found is not None  # every type of this op prints the fields
+    swizzle, promotion, fill, interleave = found.groups()
+    if element not in DTYPES or (fill, interleave) != ("zero", "none"):
+        raise _refused(
+            f"{element}, oob {fill}, interleave {interleave}", "floats and i8, oob zero, interleave none"
+        )
+    strides, _ = tensor.get_strides_and_offset()
+    item_bytes = element_bytes(tensor.element_type)
+    return TensorMapLayout(
+        sizes=tuple(reversed(sizes or tuple(tensor.shape))),
+        strides_bytes=tuple(stride * item_bytes for stride in reversed(strides[:-1])),
+        box=tuple(reversed([_box_size(each) for each in list(op.operands)[1:]])),
+        dtype=TFLOAT32 if TF32 in op.attributes else DTYPES[element],
+        swizzle=SWIZZLES[swizzle],
+        l2_promotion=PROMOTIONS[promotion],
+    )
+
+
+def _box_size(size: Value) -> int:
+    found = constant_of(size)
+    if found is None:
+        raise _refused("a box of sizes that are not constant", "constants")
+    return found
+
+
+def _refused(found: object, allowed: str) -> CandidateError:
+    return CandidateError(Stage.COMPILE, f"tensor map: found {found}, allowed {allowed}")
+
+
+NOTE = "tuner.tensor_maps"  # attribute of a kernel: numbers of its parameters that are tensor maps
+BY_VALUE = "{llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, nvvm.grid_constant}"
+
+
+def note_tensor_maps(module: ir.Module) -> None:
+    """Records, in an attribute of each ``gpu.func``, which of its parameters are tensor maps.
+
+    Tensor maps are the parameters of type ``!llvm.ptr``: at this stage, buffers are memrefs.
+
+    Passes tensor maps to kernels by value: 128 bytes of parameter memory, which the TMA reads in place.
+
+    Takes outlined kernels whose tensor maps are parameters of type ``!llvm.ptr``, records which parameters
+    these are, and, once the kernel is an ``llvm.func``, gives them the attributes of by-value parameters
+    (``nvvm.grid_constant`` is not allowed on a ``gpu.func``). Kernels of programs, whose maps are in device
+    memory, are not recorded.
+
+        llvm.func @k(%map: !llvm.ptr, %c: !llvm.ptr) attributes {tuner.tensor_maps = array<i64: 0>}
+      becomes
+        llvm.func @k(%map: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>,
+          nvvm.grid_constant}, %c: !llvm.ptr)
+    """
+    pointer = ir.Type.parse("!llvm.ptr")
+    for function in walk(module, "gpu.func"):
+        arguments = function.regions[0].blocks[0].arguments
+        numbers = [number for number, each in enumerate(arguments) if each.type == pointer]
+        if numbers:
+            function.attributes[NOTE] = ir.DenseI64ArrayAttr.get(numbers)
+
+
+def pass_tensor_maps_by_value(module: ir.Module) -> None:
+    """Gives parameters that ``note_tensor_maps`` recorded the attributes of by-value parameters, in place.
+
+    Takes kernels in LLVM dialect (``llvm.func``); removes the record.
+    """
+    by_value = {each.name: each.attr for each in ir.DictAttr(ir.Attribute.parse(BY_VALUE))}
+    for function in walk(module, "llvm.func"):
+        if NOTE not in function.attributes:
+            continue
+        count = len(function.regions[0].blocks[0].arguments)
+        every = [argument_attributes(function, number) for number in range(count)]
+        for number in ir.DenseI64ArrayAttr(function.attributes[NOTE]):
+            every[number] |= by_value
+        function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in every])
+        del function.attributes[NOTE]
+
 
 MAP = "!nvgpu.tensormap.descriptor<"
 POINTER, CAST = "!llvm.ptr", "builtin.unrealized_conversion_cast"
@@ -35,6 +144,17 @@ def box_alignment_bytes(function: Op) -> int:
     ``function`` is a ``gpu.func``; its tensor maps are the arguments of type
     ``!nvgpu.tensormap.descriptor``, not those of type ``!llvm.ptr``. The result, in bytes, is 128 where no
     map is swizzled, else 1024.
+
+    Tensor maps of kernels (TMA): the alignment of shared memory for them, and their addresses as arguments.
+
+    Takes outlined kernels with arguments of type ``!nvgpu.tensormap.descriptor``. The host creates a map in
+    device memory and passes its address, so a kernel takes an address; upstream's conversion of nvgpu leaves
+    arguments of a kernel as they are, and ``convert-gpu-to-nvvm`` then has no LLVM type for them.
+
+        gpu.func @k(%map: !nvgpu.tensormap.descriptor<...>) kernel {
+      becomes
+        gpu.func @k(%address: !llvm.ptr) kernel {
+          %map = builtin.unrealized_conversion_cast %address : !llvm.ptr to !nvgpu.tensormap.descriptor<...>
     """
     maps = [kind for kind in function_type(function).inputs if is_tensor_map(kind)]
     if not maps:

@@ -1,35 +1,311 @@
-"""The operations in bodies of linalg ops, on arrays with error bounds; other operations are refused."""
+"""The operations in bodies of linalg ops, on arrays with bounds of their rounding errors.
+
+``apply`` computes one op: floats as ``Bounded`` arrays (running error analysis), integers exactly, in
+two's complement. Other operations are refused.
+"""
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tuner.core.errors import UsageError
+from tuner.core.fusions import number_type
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.reference.integer_ops import (
-    INTEGER_CONVERSIONS,
-    INTEGERS,
-    compared_integers,
-    converted_integer,
-    integer_op,
+
+# ------------------------------------------------------------------------------
+# Arrays with a bound of their rounding errors: running error analysis.
+#
+# Each operation computes in float64 what a kernel computes in a narrower type, and how far the kernel's
+# result may be from it: the errors of the operands, carried over to first order, plus half a unit in the last
+# place of the result's type for each rounding (Wilkinson, "Error analysis revisited", 1986; Higham, "Accuracy
+# and Stability of Numerical Algorithms", section 3.3). A sum of n numbers may be off by (2 + sqrt(n)) times
+# that of the sum of their magnitudes: less than the worst case of n, more than what independent errors in any
+# order of additions give.
+
+
+Float64 = npt.NDArray[np.float64]
+Axes = tuple[int, ...]
+FORMULA_ULPS = 8.0  # half units: the formulas' 3 units, and the rounding of the argument
+SUBNORMAL = {"f32": 2.0**-149, "f64": 2.0**-1074, "f16": 2.0**-24, "bf16": 2.0**-133}
+LARGEST = {"f32": float(np.finfo(np.float32).max), "f16": 65504.0, "bf16": 3.3895313892515355e38}
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Values in float64, and the most by which a kernel's may differ; 0 where a value is not finite."""
+
+    value: Float64
+    error: Float64  # absolute, broadcast with ``value``
+    element: str  # type in which a kernel has the values: "f32"
+
+    @classmethod
+    def exact(cls, value: Any, element: str) -> "Bounded":
+        """Returns values without errors, such as inputs and constants."""
+        array = np.asarray(value, dtype=np.float64)
+        return cls(array, np.zeros_like(array), element)
+
+    def reshaped(self, view: Callable[[Float64], Float64]) -> "Bounded":
+        """Returns the values and errors after a change of shape, such as a transpose."""
+        shape = np.broadcast_shapes(self.value.shape, self.error.shape)
+        return Bounded(view(self.value), view(np.broadcast_to(self.error, shape)), self.element)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Results of comparisons, and where errors of the operands may have inverted them."""
+
+    value: npt.NDArray[np.bool_]
+    is_uncertain: npt.NDArray[np.bool_]
+
+
+def rounded(value: Float64, error: Float64, element: str, ulps: float = 1.0) -> Bounded:
+    """Returns a result that a kernel rounds to ``element``: ``ulps`` half units in the last place are added.
+
+    Numbers above the largest of the type become infinite.
+    """
+    with np.errstate(all="ignore"):
+        largest = LARGEST.get(element)
+        if largest is not None:
+            value = np.where(np.abs(value) > largest, np.copysign(np.inf, value), value)
+        unit = number_type(element).epsilon / 2 if element in SUBNORMAL else 0.0
+        total = error + ulps * unit * np.abs(value) + SUBNORMAL.get(element, 0.0)
+        return Bounded(value, np.where(np.isfinite(value) & np.isfinite(total), total, 0.0), element)
+
+
+def add(a: Bounded, b: Bounded) -> Bounded:
+    """Returns a + b."""
+    with np.errstate(all="ignore"):
+        return rounded(a.value + b.value, a.error + b.error, a.element)
+
+
+def subtract(a: Bounded, b: Bounded) -> Bounded:
+    """Returns a - b."""
+    with np.errstate(all="ignore"):
+        return rounded(a.value - b.value, a.error + b.error, a.element)
+
+
+def multiply(a: Bounded, b: Bounded) -> Bounded:
+    """Returns a * b."""
+    with np.errstate(all="ignore"):
+        error = np.abs(a.value) * b.error + np.abs(b.value) * a.error + a.error * b.error
+        return rounded(a.value * b.value, np.nan_to_num(error, nan=0.0, posinf=0.0), a.element)
+
+
+def divide(a: Bounded, b: Bounded) -> Bounded:
+    """Returns a / b."""
+    with np.errstate(all="ignore"):
+        quotient = a.value / b.value
+        least = np.maximum(np.abs(b.value) - b.error, 0.0)  # 0: the divisor's sign is not known
+        error = (a.error + np.abs(quotient) * b.error) / least
+        return rounded(quotient, np.where(np.isnan(error), 0.0, error), a.element)
+
+
+def angle(a: Bounded, b: Bounded) -> Bounded:
+    """Returns the angle of the point (b, a), C's atan2."""
+    with np.errstate(all="ignore"):
+        distance = np.hypot(a.value, b.value)
+        error = np.where(distance > 0, (a.error + b.error) / distance, 0.0)
+        return rounded(np.arctan2(a.value, b.value), error, a.element, FORMULA_ULPS)
+
+
+def chosen(truth: Truth, a: Bounded, b: Bounded) -> Bounded:
+    """Returns ``a`` where a comparison is true, else ``b``; where it is uncertain, either is allowed."""
+    with np.errstate(all="ignore"):
+        value = np.where(truth.value, a.value, b.value)
+        error = np.where(truth.value, a.error, b.error)
+        either = np.abs(a.value - b.value) + np.maximum(a.error, b.error)
+        error = np.where(truth.is_uncertain & np.isfinite(either), either, error)
+        return Bounded(value, error, a.element)
+
+
+def extreme(choose: Callable[[Float64, Float64], Float64]) -> Callable[[Bounded, Bounded], Bounded]:
+    """Returns the maximum or minimum of two arrays, by numpy's function."""
+
+    def of(a: Bounded, b: Bounded) -> Bounded:
+        return Bounded(choose(a.value, b.value), np.maximum(a.error, b.error), a.element)
+
+    return of
+
+
+def function(
+    of: Callable[[Float64], Float64], slope: Callable[[Float64, Float64], Float64], ulps: float = FORMULA_ULPS
+) -> Callable[[Bounded], Bounded]:
+    """Returns an elementary function of an array with its error; ``slope(x, y)`` is its derivative."""
+
+    def apply(x: Bounded) -> Bounded:
+        with np.errstate(all="ignore"):
+            y = of(x.value)
+            steepness = np.abs(slope(x.value, y))
+            error = np.where(x.error > 0, steepness * x.error, 0.0)
+            return rounded(y, np.where(np.isnan(error), 0.0, error), x.element, ulps)
+
+    return apply
+
+
+def step(of: Callable[[Float64], Float64]) -> Callable[[Bounded], Bounded]:
+    """Returns a function with jumps of 1, such as floor; where an error may cross one, 1 more is allowed."""
+
+    def apply(x: Bounded) -> Bounded:
+        with np.errstate(all="ignore"):
+            y = of(x.value)
+            is_near = (of(x.value - x.error) != y) | (of(x.value + x.error) != y)
+            error = np.where(is_near & np.isfinite(y), 1.0, 0.0)
+            return Bounded(y, error, x.element)
+
+    return apply
+
+
+def total(x: Bounded, axes: Axes) -> Bounded:
+    """Returns sums along axes, added up in any order."""
+    count = int(np.prod([x.value.shape[axis] for axis in axes]))
+    with np.errstate(all="ignore"):
+        size = np.sum(np.abs(x.value), axis=axes)
+        shape = np.broadcast_shapes(x.value.shape, x.error.shape)
+        error = np.sum(np.broadcast_to(x.error, shape), axis=axes)
+        unit = number_type(x.element).epsilon / 2
+        error = np.nan_to_num(error + (2 + np.sqrt(count)) * unit * size, nan=0.0, posinf=0.0)
+        return rounded(np.sum(x.value, axis=axes), error, x.element)
+
+
+def product_of_matrices(a: Bounded, b: Bounded, element: str) -> Bounded:
+    """Returns A B of matrices or batches of matrices, with sums in the type ``element``."""
+    unit = number_type(element).epsilon / 2
+    with np.errstate(all="ignore"):
+        size_a, size_b = np.abs(a.value), np.abs(b.value)
+        error = (2 + np.sqrt(a.value.shape[-1])) * unit * (size_a @ size_b)
+        if np.any(a.error):
+            error = error + a.error @ (size_b + b.error)
+        if np.any(b.error):
+            error = error + size_a @ b.error
+        return rounded(a.value @ b.value, np.nan_to_num(error, nan=0.0, posinf=0.0), element)
+
+
+# ------------------------------------------------------------------------------
+# Integer operations in bodies of linalg ops, on arrays: sums and products wrap around in two's complement.
+#
+# Integers are exact but where they come from floats: of a float that may round to either of two integers,
+# both are allowed. Values of i1 are 0 and 1.
+
+
+Int64 = npt.NDArray[np.int64]
+ErrorOf = Callable[[Bounded, Bounded], Float64]
+TO_FLOAT = ("arith.sitofp", "arith.uitofp")
+FROM_FLOAT = ("arith.fptosi", "arith.fptoui")
+OF_UNSIGNED = ("arith.uitofp", "arith.extui")
+INTEGER_CONVERSIONS = (*TO_FLOAT, *FROM_FLOAT, "arith.extsi", "arith.extui", "arith.trunci")
+UNSIGNED_FROM = 6  # predicates of arith.cmpi from here on
+# By the number of the predicate: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge.
+INTEGER_COMPARISONS: tuple[Callable[[Int64, Int64], Any], ...] = (
+    *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
+    *(np.less, np.less_equal, np.greater, np.greater_equal),
 )
-from tuner.mlir.reference.running_error import (
-    Bounded,
-    Float64,
-    Truth,
-    add,
-    angle,
-    chosen,
-    divide,
-    extreme,
-    function,
-    multiply,
-    rounded,
-    step,
-    subtract,
-)
+
+
+def _sum_of_errors(a: Bounded, b: Bounded) -> Float64:
+    return a.error + b.error
+
+
+def _error_of_product(a: Bounded, b: Bounded) -> Float64:
+    return np.abs(a.value) * b.error + np.abs(b.value) * a.error + a.error * b.error
+
+
+def _larger_error(a: Bounded, b: Bounded) -> Float64:
+    return np.maximum(a.error, b.error)
+
+
+def _unknown_unless_exact(a: Bounded, b: Bounded) -> Float64:
+    return np.where(a.error + b.error > 0, np.inf, 0.0)
+
+
+INTEGERS: dict[str, tuple[Callable[[Int64, Int64], Int64], ErrorOf]] = {
+    "arith.addi": (np.add, _sum_of_errors),
+    "arith.subi": (np.subtract, _sum_of_errors),
+    "arith.muli": (np.multiply, _error_of_product),
+    "arith.maxsi": (np.maximum, _larger_error),
+    "arith.minsi": (np.minimum, _larger_error),
+    "arith.andi": (np.bitwise_and, _unknown_unless_exact),
+    "arith.ori": (np.bitwise_or, _unknown_unless_exact),
+    "arith.xori": (np.bitwise_xor, _unknown_unless_exact),
+    "arith.shrsi": (np.right_shift, _unknown_unless_exact),
+}
+
+
+def integer_op(name: str, a: Bounded, b: Bounded, element: str) -> Bounded:
+    """Returns the result of one of INTEGERS, of a type wider than i1."""
+    of, error_of = INTEGERS[name]
+    return _wrapped(of(_integers(a), _integers(b)), error_of(a, b), element)
+
+
+def compared_integers(predicate: int, a: Bounded, b: Bounded, element: str) -> Truth:
+    """Returns the comparison of a predicate of ``arith.cmpi``, and where errors may invert it."""
+    left, right = (_integers(each) for each in (a, b))
+    error = a.error + b.error
+    uncertain = (np.abs(left - right) <= error) & (error > 0)
+    if predicate >= UNSIGNED_FROM:
+        left, right = (_unsigned(each, element) for each in (left, right))
+    return Truth(
+        INTEGER_COMPARISONS[predicate](left, right), np.broadcast_to(uncertain, np.shape(left - right))
+    )
+
+
+def converted_integer(name: str, x: Bounded, source: str, element: str) -> Bounded:
+    """Returns the result of one of INTEGER_CONVERSIONS, of ``source`` to ``element``.
+
+    What a float gives that no integer of the type is near to is undefined: any number is allowed.
+    """
+    if name in FROM_FLOAT:
+        return _rounded_to_zero(x, element, is_signed=name == "arith.fptosi")
+    numbers = _integers(x)
+    if source == "i1":
+        numbers = numbers if name in OF_UNSIGNED else -numbers
+    elif name in OF_UNSIGNED:
+        numbers = _unsigned(numbers, source)
+    if name not in TO_FLOAT:
+        return _wrapped(numbers, x.error, element)
+    wide = numbers.astype(np.float64)
+    exact = 2.0 ** ((number_type(element).fraction_bits or 0) + 1)  # up to here, every integer is a float
+    made = rounded(wide, x.error, element)
+    return Bounded(made.value, np.where(np.abs(wide) <= exact, x.error, made.error), element)
+
+
+def _rounded_to_zero(x: Bounded, element: str, *, is_signed: bool) -> Bounded:
+    bits = number_type(element).bits
+    least, end = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if is_signed else (0.0, 2.0**bits)
+    with np.errstate(all="ignore"):
+        value, low, high = (np.trunc(each) for each in (x.value, x.value - x.error, x.value + x.error))
+        is_known = (low >= least) & (high < end)  # false for NaN
+        error = np.maximum(high - value, value - low)
+    made = _wrapped(np.where(is_known, value, 0.0).astype(np.int64), np.where(is_known, error, 0.0), element)
+    return Bounded(made.value, np.where(is_known, made.error, 2.0**bits), element)
+
+
+def _wrapped(numbers: Int64, error: Float64, element: str) -> Bounded:
+    """Returns integers as those of a type; where an error may lead to one that wraps, any is allowed."""
+    bits = number_type(element).bits
+    if bits == 1:
+        return Bounded((numbers & 1).astype(np.float64), np.where(error > 0, 1.0, 0.0), element)
+    space = 64 - bits
+    value = ((numbers << space) >> space).astype(np.float64)
+    may_wrap = (error > 0) & (np.abs(value) + error >= 2.0 ** (bits - 1))
+    return Bounded(value, np.where(may_wrap, 2.0**bits, error), element)
+
+
+def _integers(x: Bounded) -> Int64:
+    return np.nan_to_num(x.value, nan=0.0, posinf=0.0, neginf=0.0).astype(np.int64)
+
+
+def _unsigned(numbers: Int64, element: str) -> Int64:
+    bits = number_type(element).bits
+    return numbers & ((1 << bits) - 1) if bits < 64 else numbers
+
+
+# ------------------------------------------------------------------------------
+# The operations in bodies of linalg ops, on arrays with error bounds; other operations are refused.
+
 
 Number = Bounded | Truth
 
@@ -95,7 +371,7 @@ POWERS = ("math.powf", "math.fpowi")
 COMPARED = ("arith.cmpf", "arith.cmpi")
 OTHERS = ("math.fma", *COMPARED, "arith.select")
 # arith.cmpf's predicates by number: ordered ones are false for NaN, unordered ones true.
-COMPARISONS: dict[int, Callable[[Float64, Float64], Any]] = {
+FLOAT_COMPARISONS: dict[int, Callable[[Float64, Float64], Any]] = {
     1: np.equal,
     2: np.greater,
     3: np.greater_equal,
@@ -148,7 +424,9 @@ def compared(predicate: int, a: Bounded, b: Bounded) -> Truth:
         if predicate in (NOT_EQUAL, NEVER_EQUAL):
             value = np.not_equal(a.value, b.value) & ~is_nan
         else:
-            value = COMPARISONS[predicate if predicate < ORDERED else predicate - ORDERED](a.value, b.value)
+            value = FLOAT_COMPARISONS[predicate if predicate < ORDERED else predicate - ORDERED](
+                a.value, b.value
+            )
         return Truth(value | is_nan if predicate > ORDERED else value & ~is_nan, uncertain)
 
 

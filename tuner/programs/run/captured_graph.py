@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from tuner.core.device import AbstractDevice
-from tuner.core.device_program import DeviceProgram
 from tuner.core.errors import UsageError
-from tuner.programs.run.marshalling import PassedArgument
-from tuner.programs.run.results import notify_after_call
-from tuner.runtime.arrays.stream_handle import stream_handle
+from tuner.core.gpu import AbstractDevice
+from tuner.core.gpu_code import DeviceProgram
+from tuner.programs.run.marshalling import PassedArgument, notify_after_call
+from tuner.runtime.arrays import stream_handle
 
 
 class ProgramGraph:

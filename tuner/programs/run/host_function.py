@@ -1,19 +1,116 @@
-"""A compiled host program that uses no device, as a Python function; also the reference for comparisons."""
+"""A compiled host program as a Python function: JIT-compiled, checked in a child process, called."""
 
+import contextlib
+import ctypes
+import re
 import sys
 from typing import Any, Never
 
-from tuner.core.device_program import DeviceProgram
-from tuner.core.errors import UsageError
-from tuner.programs.run.host_heap import HostHeap
-from tuner.programs.run.interpreted_kernels import InterpretedKernels
-from tuner.programs.run.jitted_host_code import HostCode
-from tuner.programs.run.libm_symbols import math_symbols
-from tuner.programs.run.marshalling import CallFrame, PassedArgument, pass_arguments
-from tuner.programs.run.results import allocated_for_results, copied
-from tuner.programs.run.runner_functions import RunnerFunctions, Write
+from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.gpu_code import DeviceProgram
+from tuner.mlir.bindings import jit_bindings
+from tuner.programs.run.host_errors import ABORT, HostAssertions, has_assertions, with_checks
+from tuner.programs.run.marshalling import (
+    CallFrame,
+    PassedArgument,
+    allocated_for_results,
+    copied,
+    pass_arguments,
+)
+from tuner.programs.run.mgpu import SIGNATURES
+from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, Write, math_symbols
+from tuner.programs.run.sampled_launches import InterpretedKernels
+from tuner.runtime.cpu.host import request_for
 from tuner.runtime.loaded_code import LoadedCode
 from tuner.runtime.process_locks import thread_lock
+
+
+class HostCode:
+    """The JIT-compiled machine code of a program's host function, as a callable.
+
+    Unless ``is_run`` is False, its constructors have run, which load the kernels' modules.
+    """
+
+    def __init__(
+        self,
+        llvm_text: str,
+        entry: str,
+        symbols: dict[str, int],
+        *,
+        is_run: bool = True,
+        catches_assertions: bool = False,
+    ) -> None:
+        """Compiles with LLVM -O2, and runs the constructors. Raises CandidateError(LOAD).
+
+        All symbols are registered before the constructors run, since the modules that they load would be null
+        otherwise.
+
+        Args:
+            llvm_text: the program in LLVM dialect.
+            entry: the function to call.
+            symbols: name -> address of each function that the code calls.
+            is_run: whether the constructors run; False: the code is compiled only.
+            catches_assertions: whether a failing assertion is an error of the call, see ``host_assertions``.
+        """
+        request_for(llvm_text)
+        jit_ir, execution_engine = jit_bindings()
+        is_caught = catches_assertions and has_assertions(llvm_text)
+        self._assertions = HostAssertions(aborts=f"@{ABORT}(" in llvm_text) if is_caught else None
+        if self._assertions is not None:
+            symbols = symbols | self._assertions.addresses()
+        try:
+            with jit_ir.Context(), jit_ir.Location.unknown():
+                module = jit_ir.Module.parse(llvm_text)
+                self._engine: Any = execution_engine.ExecutionEngine(module, opt_level=2)
+            for name, address in symbols.items():
+                self._engine.raw_register_runtime(name, ctypes.c_void_p(address))
+            if is_run:
+                self._engine.initialize()
+            address = self._engine.raw_lookup(f"_mlir_ciface_{entry}")
+        except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
+            raise CandidateError(Stage.LOAD, " ".join(str(error).split())[:300]) from error
+        if not address:
+            raise CandidateError(Stage.LOAD, f"function {entry!r} is not there with a C interface")
+        self._function: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+
+    def __call__(self, address: int) -> None:
+        """Calls the packed wrapper with the address of the array of pointers to arguments.
+
+        Raises CandidateError(RUN) for a failing assertion, if assertions are caught.
+        """
+        if self._assertions is None:
+            self._function(address)
+        else:
+            self._assertions.call(lambda: self._function(address))
+
+    def close(self) -> None:
+        """Runs the destructors, which unload the kernels' modules, and frees the code."""
+        self._function = None
+        with contextlib.suppress(AttributeError):
+            del self._engine
+
+
+DECLARED = re.compile(r"^ *llvm\.func [^@\n]*@([\w.$]+)\(.*[^{\n]$", re.MULTILINE)  # a definition ends with {
+_nothing = ctypes.CFUNCTYPE(None)(lambda: None)
+
+
+def check_host_code(program: DeviceProgram, *, is_checked: bool) -> None:
+    """Compiles a program's host code to machine code without running it, to see whether that works.
+
+    Raises CandidateError(LOAD) where it does not compile.
+
+    Args:
+        program: the program.
+        is_checked: whether checks of host accesses are added first, as for a simulated device.
+    """
+    llvm = with_checks(program.llvm) if is_checked else program.llvm
+    address = ctypes.cast(_nothing, ctypes.c_void_p).value or 0
+    names = {*DECLARED.findall(llvm), *SIGNATURES}  # launches become calls of these names after this text
+    HostCode(llvm, program.entry, dict.fromkeys(names, address), is_run=False)
+
+
+# ------------------------------------------------------------------------------
+# A compiled host program that uses no device, as a Python function; also the reference for comparisons.
 
 
 class HostFunction(LoadedCode):

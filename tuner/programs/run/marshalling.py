@@ -1,4 +1,8 @@
-"""Converts Python values to the packed calling convention of compiled code, and results back."""
+"""Python values as arguments of compiled code, and its results as Python values.
+
+``pass_arguments`` checks and converts arguments, a ``CallFrame`` lays them out for the call, ``copied``
+or ``viewed`` converts results.
+"""
 
 import ctypes
 import math
@@ -8,12 +12,46 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.device_program import BufferType, DeviceProgram, ScalarType, ValueType
 from tuner.core.errors import UsageError
-from tuner.programs.run.element_types import dtype_of, is_same_bits
-from tuner.runtime.arrays.device_arrays import DeviceArray, device_array, overlap
-from tuner.runtime.arrays.dlpack import dlpack_device, dlpack_view
-from tuner.runtime.arrays.memref import MemRef, array_of, word_count
+from tuner.core.gpu import AbstractHostWatch
+from tuner.core.gpu_code import BufferType, DeviceProgram, ScalarType, ValueType
+from tuner.core.numpy_types import DTYPES
+from tuner.runtime.arrays import (
+    DeviceArray,
+    MemRef,
+    array_of,
+    device_array,
+    dlpack_device,
+    dlpack_view,
+    overlap,
+    word_count,
+)
+
+# ------------------------------------------------------------------------------
+# Element types of compiled code as numpy types.
+
+
+def dtype_of(element: str) -> "np.dtype[np.generic]":
+    """Returns the numpy type of an MLIR element type such as "f32"; raises UsageError for an unknown type."""
+    if element not in DTYPES:
+        raise UsageError(f"element type: found {element}, allowed {', '.join(DTYPES)}")
+    return DTYPES[element]
+
+
+def is_same_bits(found: "np.dtype[np.generic]", expected: "np.dtype[np.generic]") -> bool:
+    """Returns whether an array of type ``found`` can be passed, unconverted, where ``expected`` is needed.
+
+    True for equal types, and for an unsigned integer type where a signed one of the same size is expected,
+    since MLIR's integers are signless.
+    """
+    if found == expected:
+        return True
+    return found.kind == "u" and expected.kind == "i" and found.itemsize == expected.itemsize
+
+
+# ------------------------------------------------------------------------------
+# Converts Python values to the packed calling convention of compiled code, and results back.
+
 
 WORD_BYTES = 8
 NO_NUMBERS = (np.flexible, np.complexfloating, np.datetime64, np.timedelta64, np.object_)
@@ -278,3 +316,62 @@ def host_array(name: str, found: Any) -> npt.NDArray[Any]:
     array = array_of(MemRef(view.address, view.address, 0, view.shape, strides), view.dtype)
     array.flags.writeable = not view.is_read_only
     return array
+
+
+# ------------------------------------------------------------------------------
+# Converts the results of a compiled function to Python values.
+
+
+NOT_ALLOCATED = 0xDEADBEEF  # the allocated pointer that finalize-memref-to-llvm gives a global
+Returned = tuple["MemRef | np.generic", ...]
+
+
+def copied(returned: Returned, program: DeviceProgram, watch: AbstractHostWatch | None) -> tuple[Any, ...]:
+    """Returns the results of a call as Python values: numbers, and copies of buffers as numpy arrays.
+
+    ``returned`` has numbers and memref descriptors. A ``watch``, of a device that checks host accesses, is
+    notified that the host reads the buffers.
+    """
+    for found, type_ in zip(returned, program.results, strict=True):
+        if watch is not None and isinstance(found, MemRef):
+            item_bytes = dtype_of(type_.element).itemsize
+            watch.host_reads(found.address(item_bytes), found.extent_bytes(item_bytes))
+    return tuple(each.copy() if isinstance(each, np.ndarray) else each for each in viewed(returned, program))
+
+
+def viewed(returned: Returned, program: DeviceProgram) -> tuple[Any, ...]:
+    """Returns the results of a call as Python values: numbers, and numpy arrays that view the buffers.
+
+    ``returned`` has numbers and memref descriptors.
+    """
+    values: list[Any] = []
+    for found, type_ in zip(returned, program.results, strict=True):
+        if isinstance(found, MemRef) and isinstance(type_, BufferType):
+            values.append(view_of(found, type_))
+        else:
+            values.append(found)
+    return tuple(values)
+
+
+def allocated_for_results(returned: Returned, passed: tuple[PassedArgument, ...]) -> set[int]:
+    """Returns the addresses of the result buffers that a call allocated and that its caller frees.
+
+    Results that are arguments of the call (``passed``) or constants of the program are left out.
+    """
+    mine = {each.host.ctypes.data for each in passed if each.host is not None}
+    found = {each.allocated for each in returned if isinstance(each, MemRef)}
+    return found - mine - {NOT_ALLOCATED}
+
+
+def notify_after_call(
+    passed: tuple[PassedArgument, ...], program: DeviceProgram, watch: AbstractHostWatch | None
+) -> None:
+    """Notifies a device that checks host accesses that the caller continues after a call of the program.
+
+    The caller may read the arguments that the program writes, and overwrite the other arguments. ``watch``
+    None: does nothing.
+    """
+    for each, is_written in zip(passed, program.written, strict=True):
+        if watch is not None and each.host is not None and each.host.nbytes:
+            note = watch.host_reads if is_written else watch.host_writes
+            note(each.host.ctypes.data, each.host.nbytes)

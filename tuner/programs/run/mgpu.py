@@ -9,9 +9,9 @@ import ctypes
 from ctypes import c_int8, c_int16, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any
 
-from tuner.core.device import AbstractDevice, DeviceError, Extent, KernelLaunch, TensorMapLayout
-from tuner.programs.run.kept_error import KeptError
-from tuner.runtime.arrays.memref import MemRef, element_bytes_of_tensor_map
+from tuner.core.gpu import AbstractDevice, DeviceError, Extent, KernelLaunch, TensorMapLayout
+from tuner.programs.run.host_errors import KeptError
+from tuner.runtime.arrays import MemRef, element_bytes_of_tensor_map
 
 SIZES_3 = (c_int64, c_int64, c_int64)
 LAUNCH_END = (c_int32, c_void_p, c_void_p, c_void_p)  # shared bytes, stream, parameters, extra

@@ -3,8 +3,8 @@
 import ctypes
 from typing import final
 
-from tuner.core.device import AbstractDevice, Extent, KernelLaunch, TensorMapLayout
-from tuner.programs.run.device_work import DeviceWork
+from tuner.core.gpu import AbstractDevice, Extent, KernelLaunch, TensorMapLayout
+from tuner.core.programs import DeviceWork
 
 POINTER_BYTES = 8
 DEVICE = "d"  # first letter of the names of device memory

@@ -1,24 +1,145 @@
-"""MLIR's runner functions for compiled code that calls them; printed text goes to a Python function.
-
-The text is the same as mlir-runner's, see the C++ code of
-``mlir/include/mlir/ExecutionEngine/RunnerUtils.h``.
-"""
+"""C functions that compiled host code calls: MLIR's runner functions, the heap, the C math library."""
 
 import ctypes
+import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from ctypes import c_char_p, c_double, c_float, c_int64, c_uint16, c_uint64, c_void_p
+from ctypes.util import find_library
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.core.device import AbstractHostWatch
+from tuner.core.gpu import AbstractHostWatch
 from tuner.core.numpy_types import DTYPES
-from tuner.mlir.effects.runner_names import C_INTERFACE, CLOCKS, MEMREFS, PRINTED_SCALARS, SHAPES
-from tuner.programs.run.element_types import dtype_of
-from tuner.programs.run.host_faults import HostFaults
-from tuner.runtime.arrays.memref import MemRef, array_of
+from tuner.mlir.effects.op_effects import C_INTERFACE, CLOCKS, MEMREFS, PRINTED_SCALARS, SHAPES
+from tuner.programs.lowering.host_code import MATH_PREFIX
+from tuner.programs.run.host_errors import HostFaults
+from tuner.programs.run.marshalling import dtype_of
+from tuner.runtime.arrays import MemRef, array_of
+
+# ------------------------------------------------------------------------------
+# The heap of compiled host code; freed memory is kept until no device work can use it any more.
+
+
+POISON = 0xFF  # all bits set: NaN in every float type
+STDERR = 2
+
+
+class HostHeap:
+    """The heap of compiled host code: C functions ``malloc``, ``aligned_alloc`` and ``free``.
+
+    Their addresses are valid as long as this object. With a watch (of a device that checks host accesses),
+    each free is reported to the watch, and new memory is filled with NaN.
+    """
+
+    def __init__(self, watch: AbstractHostWatch | None) -> None:
+        self._watch = watch
+        self._libc = _libc()
+        self._sizes: dict[int, int] = {}  # address of each allocation in use -> its size in bytes
+        self._freed: list[int] = []
+        self._functions = {
+            "malloc": ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(self._allocate),
+            "aligned_alloc": ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)(
+                self._allocate_aligned
+            ),
+            "free": ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.free),
+        }
+
+    def addresses(self) -> dict[str, int]:
+        """Returns the address of each C function, by its name."""
+        return {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in self._functions.items()}
+
+    @property
+    def in_use(self) -> int:
+        """Returns how many memory blocks are allocated and not freed."""
+        return len(self._sizes)
+
+    def free(self, address: int | None) -> None:
+        """Marks a memory block of this heap as freed; ignores other addresses.
+
+        The memory is kept until ``give_back``, because device work may still use it.
+        """
+        if address not in self._sizes:
+            return
+        size_bytes = self._sizes.pop(address)
+        if self._watch is not None:
+            self._watch.host_writes(address, size_bytes)
+        self._freed.append(address)
+
+    def free_all(self) -> None:
+        """Marks all memory blocks in use as freed: nothing of a call that has failed uses them any more."""
+        for address in tuple(self._sizes):
+            self.free(address)
+
+    def take_freed(self) -> tuple[int, ...]:
+        """Returns the addresses of freed memory blocks that are still kept, and forgets them.
+
+        The caller passes the addresses to ``give_back``.
+        """
+        freed, self._freed = tuple(self._freed), []
+        return freed
+
+    def give_back(self, addresses: tuple[int, ...]) -> None:
+        """Returns freed memory blocks to the operating system's allocator; no work may use them any more."""
+        for address in addresses:
+            self._libc.free(address)
+
+    def _allocate(self, size_bytes: int) -> int | None:
+        return self._known(self._libc.malloc(max(size_bytes, 1)), size_bytes)
+
+    def _allocate_aligned(self, alignment_bytes: int, size_bytes: int) -> int | None:
+        return self._known(self._libc.aligned_alloc(alignment_bytes, size_bytes), size_bytes)
+
+    def _known(self, address: int | None, size_bytes: int) -> int | None:
+        if not address:  # compiled code does not check for NULL, and crashes when it writes there
+            os.write(STDERR, f"found no {size_bytes} bytes of host memory\n".encode())
+            return None
+        self._sizes[address] = size_bytes
+        if self._watch is not None:
+            ctypes.memset(address, POISON, size_bytes)
+        return address
+
+
+def _libc() -> Any:
+    library = ctypes.CDLL(None)
+    library.malloc.restype, library.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    library.aligned_alloc.restype = ctypes.c_void_p
+    library.aligned_alloc.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
+    library.free.restype, library.free.argtypes = None, [ctypes.c_void_p]
+    return library
+
+
+DECLARED = re.compile(rf"llvm\.func @{MATH_PREFIX}(\w+)\(")
+
+
+def math_symbols(llvm_text: str) -> dict[str, int]:
+    """Returns the addresses of C functions that host code declares as ``math_NAME``; keys are ``math_NAME``.
+
+    ``llvm_text`` is the host code in LLVM dialect after ``with_bundled_math``, which adds the prefix.
+    Functions that neither the C math library nor a library that it needs has are left out.
+    """
+    names = sorted(set(DECLARED.findall(llvm_text)))
+    path = find_library("m") if names else None  # find_library starts a process
+    if path is None:
+        return {}
+    library = ctypes.CDLL(path)
+    found = {name: getattr(library, name, None) for name in names}
+    return {
+        MATH_PREFIX + name: ctypes.cast(function, ctypes.c_void_p).value or 0
+        for name, function in found.items()
+        if function is not None
+    }
+
+
+# ------------------------------------------------------------------------------
+# MLIR's runner functions for compiled code that calls them; printed text goes to a Python function.
+#
+# The text is the same as mlir-runner's, see the C++ code of
+# ``mlir/include/mlir/ExecutionEngine/RunnerUtils.h``.
+
 
 ARGUMENTS: dict[str, Any] = {
     "i64": c_int64,

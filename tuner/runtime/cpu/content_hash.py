@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
-from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 ENTRY = "content_hash"
 

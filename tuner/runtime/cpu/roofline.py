@@ -13,14 +13,12 @@ from typing import Protocol, final
 
 import numpy as np
 
-from tuner.core.element_types import number_type
-from tuner.core.instruction_sets import AMX_BF16, AMX_INT8, AVX512_BF16, VNNI
+from tuner.core.fusions import number_type
 from tuner.core.machine import Machine, Roofline
-from tuner.core.peak_instructions import peak_set, peak_source
-from tuner.mlir.jit import JittedModule, PackedArguments
-from tuner.mlir.tile_permission import may_use_tiles
-from tuner.runtime.cpu.describe_host import processors
-from tuner.runtime.cpu.guarded_arrays import placed_empty
+from tuner.core.processors import AMX_BF16, AMX_INT8, AVX512_BF16, VNNI, peak_set, peak_source
+from tuner.runtime.cpu.host import may_use_tiles, processors
+from tuner.runtime.cpu.jit import JittedModule, PackedArguments
+from tuner.runtime.cpu.memory import placed_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.timing import Clock, sample
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 import numpy as np
 import numpy.typing as npt
 
-from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 from tuner.runtime.cpu.team_threads import TeamThreads
 
 SPIN_LIMIT = 200_000  # pauses, about 2 ms, before a thread sleeps

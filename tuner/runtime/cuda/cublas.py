@@ -8,8 +8,8 @@ from ctypes import POINTER, byref, c_int, c_longlong, c_size_t, c_void_p
 from pathlib import Path
 from typing import Any, Final, final
 
-from tuner.core.device import AbstractDevice
 from tuner.core.errors import TunerError
+from tuner.core.gpu import AbstractDevice
 from tuner.core.problem import Problem
 
 NOT_FOUND: Final = "no cuBLAS found (pip install nvidia-cublas)"

@@ -1,9 +1,20 @@
-"""The interface for calls of the CUDA driver; errors of the driver become DeviceError."""
+"""The CUDA driver: the interface to its functions, its two implementations, properties of a GPU, launches.
+
+``BindingsDriver`` uses NVIDIA's package cuda-bindings, ``CtypesDriver`` needs only libcuda; both call
+the functions of one table. ``CheckedDriver`` turns errors of the driver into DeviceError.
+"""
 
 import abc
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, final
 
-from tuner.core.device import DeviceError
+from tuner.core.gpu import DeviceError, Extent
+
+# ------------------------------------------------------------------------------
+# The interface for calls of the CUDA driver; errors of the driver become DeviceError.
+
 
 SUCCESS = 0
 Called = tuple[int, tuple[Any, ...]]  # CUresult, and the outputs in C's order
@@ -50,3 +61,392 @@ class CheckedDriver:
     def _text(self, name: str, result: int) -> str:
         code, outputs = self._driver.call(name, result)
         return (outputs[0] or b"").decode() if code == SUCCESS else ""
+
+
+# ------------------------------------------------------------------------------
+# The table of the CUDA driver functions that the tuner calls, for both cuda-bindings and ctypes.
+#
+# Names are the names in cuda.h and cuda-bindings; symbols are the names that libcuda exports, of the newest
+# version that every driver since CUDA 12.0 has. See <https://docs.nvidia.com/cuda/cuda-driver-api>.
+
+
+NAME_BYTES = 256
+TENSOR_MAP_BYTES = 128  # CUtensorMap
+
+
+@dataclass(frozen=True)
+class ParameterKind:
+    """The kind of a driver function's parameter: its C type, and whether it is an output or an enum."""
+
+    ctype: Any
+    is_output: bool = False
+    enum: str = ""  # type in cuda-bindings, where a parameter does not accept a plain number
+
+
+@dataclass(frozen=True)
+class DriverCall:
+    """A function of the CUDA driver: the symbol in libcuda, and its parameters in C's order."""
+
+    symbol: str
+    kinds: tuple[ParameterKind, ...]
+
+
+# Inputs
+HANDLE = ParameterKind(ctypes.c_void_p)
+POINTER = ParameterKind(ctypes.c_void_p)  # into host memory
+ADDRESS = ParameterKind(ctypes.c_uint64)  # CUdeviceptr
+DEVICE = ParameterKind(ctypes.c_int)  # CUdevice
+INT = ParameterKind(ctypes.c_int)
+UINT = ParameterKind(ctypes.c_uint)
+ULONG = ParameterKind(ctypes.c_uint64)
+SIZE = ParameterKind(ctypes.c_size_t)
+TEXT = ParameterKind(ctypes.c_char_p)
+BYTE = ParameterKind(ctypes.c_uint8)
+SHORT = ParameterKind(ctypes.c_uint16)
+NUMBERS_64 = ParameterKind(ctypes.POINTER(ctypes.c_uint64))  # a tuple
+NUMBERS_32 = ParameterKind(ctypes.POINTER(ctypes.c_uint32))
+UINT64_BY_POINTER = ParameterKind(
+    ctypes.POINTER(ctypes.c_uint64), enum="cuuint64_t"
+)  # a number, passed by its address
+LAUNCH = ParameterKind(ctypes.c_void_p, enum="CUlaunchConfig")  # a LaunchConfig
+# Outputs
+OUT_HANDLE = ParameterKind(ctypes.c_void_p, True)
+OUT_ADDRESS = ParameterKind(ctypes.c_uint64, True)
+OUT_INT = ParameterKind(ctypes.c_int, True)
+OUT_SIZE = ParameterKind(ctypes.c_size_t, True)
+OUT_FLOAT = ParameterKind(ctypes.c_float, True)
+OUT_TEXT = ParameterKind(ctypes.c_char_p, True)
+OUT_NAME = ParameterKind(ctypes.c_char * NAME_BYTES, True)  # two parameters of C: a buffer and its size
+OUT_MAP = ParameterKind(ctypes.c_uint8 * TENSOR_MAP_BYTES, True)
+
+
+def enum(name: str) -> ParameterKind:
+    """Returns the kind of an input parameter whose C type is the enumeration ``name`` of cuda.h."""
+    return ParameterKind(ctypes.c_int, enum=name)
+
+
+def _call(symbol: str, *kinds: ParameterKind) -> DriverCall:
+    return DriverCall(symbol, kinds)
+
+
+CALLS: dict[str, DriverCall] = {
+    "cuInit": _call("cuInit", UINT),
+    "cuDriverGetVersion": _call("cuDriverGetVersion", OUT_INT),
+    "cuGetErrorName": _call("cuGetErrorName", enum("CUresult"), OUT_TEXT),
+    "cuGetErrorString": _call("cuGetErrorString", enum("CUresult"), OUT_TEXT),
+    # devices and contexts
+    "cuDeviceGetCount": _call("cuDeviceGetCount", OUT_INT),
+    "cuDeviceGet": _call("cuDeviceGet", OUT_INT, INT),
+    "cuDeviceGetName": _call("cuDeviceGetName", OUT_NAME, DEVICE),
+    "cuDeviceTotalMem": _call("cuDeviceTotalMem_v2", OUT_SIZE, DEVICE),
+    "cuDeviceGetAttribute": _call("cuDeviceGetAttribute", OUT_INT, enum("CUdevice_attribute"), DEVICE),
+    "cuDevicePrimaryCtxRetain": _call("cuDevicePrimaryCtxRetain", OUT_HANDLE, DEVICE),
+    "cuDevicePrimaryCtxRelease": _call("cuDevicePrimaryCtxRelease_v2", DEVICE),
+    "cuCtxSetCurrent": _call("cuCtxSetCurrent", HANDLE),
+    # modules and launches
+    "cuModuleLoadData": _call("cuModuleLoadData", OUT_HANDLE, POINTER),
+    "cuModuleUnload": _call("cuModuleUnload", HANDLE),
+    "cuModuleGetFunction": _call("cuModuleGetFunction", OUT_HANDLE, HANDLE, TEXT),
+    "cuFuncSetAttribute": _call("cuFuncSetAttribute", HANDLE, enum("CUfunction_attribute"), INT),
+    "cuLaunchKernel": _call("cuLaunchKernel", HANDLE, *(UINT,) * 7, HANDLE, POINTER, POINTER),
+    "cuLaunchKernelEx": _call("cuLaunchKernelEx", LAUNCH, HANDLE, POINTER, POINTER),
+    # streams and events
+    "cuStreamCreate": _call("cuStreamCreate", OUT_HANDLE, UINT),
+    "cuStreamDestroy": _call("cuStreamDestroy_v2", HANDLE),
+    "cuStreamSynchronize": _call("cuStreamSynchronize", HANDLE),
+    "cuStreamWaitEvent": _call("cuStreamWaitEvent", HANDLE, HANDLE, UINT),
+    "cuEventCreate": _call("cuEventCreate", OUT_HANDLE, UINT),
+    "cuEventDestroy": _call("cuEventDestroy_v2", HANDLE),
+    "cuEventRecord": _call("cuEventRecord", HANDLE, HANDLE),
+    "cuEventSynchronize": _call("cuEventSynchronize", HANDLE),
+    "cuEventElapsedTime": _call("cuEventElapsedTime", OUT_FLOAT, HANDLE, HANDLE),
+    # memory
+    "cuMemAlloc": _call("cuMemAlloc_v2", OUT_ADDRESS, SIZE),
+    "cuMemFree": _call("cuMemFree_v2", ADDRESS),
+    "cuMemAllocAsync": _call("cuMemAllocAsync", OUT_ADDRESS, SIZE, HANDLE),
+    "cuMemFreeAsync": _call("cuMemFreeAsync", ADDRESS, HANDLE),
+    "cuDeviceGetDefaultMemPool": _call("cuDeviceGetDefaultMemPool", OUT_HANDLE, DEVICE),
+    "cuMemPoolSetAttribute": _call(
+        "cuMemPoolSetAttribute", HANDLE, enum("CUmemPool_attribute"), UINT64_BY_POINTER
+    ),
+    "cuMemAllocHost": _call("cuMemAllocHost_v2", OUT_HANDLE, SIZE),
+    "cuMemFreeHost": _call("cuMemFreeHost", POINTER),
+    "cuMemHostRegister": _call("cuMemHostRegister_v2", POINTER, SIZE, UINT),
+    "cuMemHostUnregister": _call("cuMemHostUnregister", POINTER),
+    "cuMemcpyAsync": _call("cuMemcpyAsync", ADDRESS, ADDRESS, SIZE, HANDLE),
+    "cuMemsetD8Async": _call("cuMemsetD8Async", ADDRESS, BYTE, SIZE, HANDLE),
+    "cuMemsetD16Async": _call("cuMemsetD16Async", ADDRESS, SHORT, SIZE, HANDLE),
+    "cuMemsetD32Async": _call("cuMemsetD32Async", ADDRESS, UINT, SIZE, HANDLE),
+    # graphs
+    "cuStreamBeginCapture": _call("cuStreamBeginCapture_v2", HANDLE, enum("CUstreamCaptureMode")),
+    "cuStreamEndCapture": _call("cuStreamEndCapture", HANDLE, OUT_HANDLE),
+    "cuGraphInstantiate": _call("cuGraphInstantiateWithFlags", OUT_HANDLE, HANDLE, ULONG),
+    "cuGraphLaunch": _call("cuGraphLaunch", HANDLE, HANDLE),
+    "cuGraphExecDestroy": _call("cuGraphExecDestroy", HANDLE),
+    "cuGraphDestroy": _call("cuGraphDestroy", HANDLE),
+    # tensor maps
+    "cuTensorMapEncodeTiled": _call(
+        "cuTensorMapEncodeTiled",
+        OUT_MAP,
+        enum("CUtensorMapDataType"),
+        UINT,
+        POINTER,
+        *(NUMBERS_64, NUMBERS_64, NUMBERS_32, NUMBERS_32),
+        enum("CUtensorMapInterleave"),
+        enum("CUtensorMapSwizzle"),
+        enum("CUtensorMapL2promotion"),
+        enum("CUtensorMapFloatOOBfill"),
+    ),
+}
+
+
+# ------------------------------------------------------------------------------
+# Properties of a GPU as the driver reports them.
+
+
+# CUdevice_attribute of cuda.h
+CLOCK_RATE, MULTIPROCESSOR_COUNT, MEMORY_CLOCK_RATE, L2_CACHE_SIZE = 13, 16, 36, 38
+CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76
+MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, MEMORY_POOLS_SUPPORTED = 97, 115
+HZ_PER_KHZ = 1e3
+
+
+@dataclass(frozen=True)
+class CudaFacts:
+    """Properties of a GPU and of its driver, as the driver reports them: chip, memory, clocks, version."""
+
+    name: str  # "NVIDIA H200"
+    chip: str  # "sm_90"
+    multiprocessors: int
+    memory_bytes: int
+    l2_bytes: int
+    max_shared_bytes: int  # of a block, static and dynamic
+    clock_hz: float  # highest clock of the multiprocessors
+    memory_clock_hz: float
+    driver_version: str  # the newest CUDA that the driver supports: "13.0"
+    has_memory_pools: bool  # for stream-ordered allocation
+
+
+def read_facts(driver: CheckedDriver, device: int) -> CudaFacts:
+    """Returns the properties of a GPU, given as CUdevice; creates no context. Raises DeviceError."""
+
+    def attribute(which: int) -> int:
+        return int(driver("cuDeviceGetAttribute", which, device))
+
+    version = driver("cuDriverGetVersion")
+    return CudaFacts(
+        name=driver("cuDeviceGetName", device).decode(errors="replace"),
+        chip=f"sm_{attribute(CAPABILITY_MAJOR)}{attribute(CAPABILITY_MINOR)}",
+        multiprocessors=attribute(MULTIPROCESSOR_COUNT),
+        memory_bytes=driver("cuDeviceTotalMem", device),
+        l2_bytes=attribute(L2_CACHE_SIZE),
+        max_shared_bytes=attribute(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+        clock_hz=attribute(CLOCK_RATE) * HZ_PER_KHZ,
+        memory_clock_hz=attribute(MEMORY_CLOCK_RATE) * HZ_PER_KHZ,
+        driver_version=f"{version // 1000}.{version % 1000 // 10}",
+        has_memory_pools=attribute(MEMORY_POOLS_SUPPORTED) != 0,
+    )
+
+
+# ------------------------------------------------------------------------------
+# The configuration of a launch with clusters, for cuLaunchKernelEx.
+
+
+CLUSTER_DIMENSION = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+
+
+@dataclass(frozen=True)
+class LaunchConfig:
+    """The configuration of a kernel launch: grid, block, cluster, bytes of dynamic shared memory, stream."""
+
+    grid: Extent
+    block: Extent
+    shared_bytes: int
+    stream: int
+    cluster: Extent
+
+
+class CLaunchAttribute(ctypes.Structure):
+    """CUlaunchAttribute of cuda.h as a ctypes struct: an id and 64 bytes; a cluster's size comes first."""
+
+    _fields_ = [
+        ("id", ctypes.c_int),
+        ("padding", ctypes.c_int),
+        ("cluster", ctypes.c_uint * 3),
+        ("rest", ctypes.c_uint8 * 52),
+    ]
+
+
+class CLaunchConfig(ctypes.Structure):
+    """CUlaunchConfig of cuda.h as a ctypes struct: grid, block, shared memory, stream, attributes."""
+
+    _fields_ = [
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared_bytes", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(CLaunchAttribute)),
+        ("attribute_count", ctypes.c_uint),
+    ]
+
+
+def c_config(config: LaunchConfig) -> CLaunchConfig:
+    """Returns the configuration of a launch as CUlaunchConfig, with the cluster's size as its attribute.
+
+    The struct keeps the attribute's memory alive.
+    """
+    attribute = CLaunchAttribute(CLUSTER_DIMENSION, 0, (ctypes.c_uint * 3)(*config.cluster))
+    return CLaunchConfig(
+        (ctypes.c_uint * 3)(*config.grid),
+        (ctypes.c_uint * 3)(*config.block),
+        config.shared_bytes,
+        config.stream,
+        ctypes.pointer(attribute),
+        1,
+    )
+
+
+# ------------------------------------------------------------------------------
+# Calls the CUDA driver through NVIDIA's package cuda-bindings.
+
+
+@final
+class BindingsDriver(AbstractDriver):
+    """Calls the CUDA driver through NVIDIA's package cuda-bindings."""
+
+    def __init__(self) -> None:
+        """Imports cuda-bindings. Raises ImportError; a missing driver fails at the first call."""
+        import cuda.bindings
+        from cuda.bindings import driver
+
+        self._driver: Any = driver
+        self.origin = f"cuda-bindings {cuda.bindings.__version__}"
+
+    def call(self, name: str, *inputs: Any) -> Called:
+        """Calls the driver function ``name`` of the table CALLS; returns (CUresult, tuple of outputs).
+
+        ``inputs`` are the function's inputs in C's order. A CUresult other than 0 comes without outputs.
+        Raises DeviceError where the function or the driver library is missing.
+        """
+        kinds = CALLS[name].kinds
+        given = iter(inputs)
+        # the bindings allocate the buffer for a name; its size is an input
+        arguments = [
+            NAME_BYTES if kind is OUT_NAME else self._input(kind, next(given))
+            for kind in kinds
+            if kind is OUT_NAME or not kind.is_output
+        ]
+        try:
+            result, *outputs = getattr(self._driver, name)(*arguments)
+        except (RuntimeError, AttributeError) as error:  # the function or the library is missing
+            raise DeviceError(f"{name}: {_line(error)}") from error
+        wanted = [kind for kind in kinds if kind.is_output]
+        if int(result) != 0:
+            return int(result), ()
+        return 0, tuple(_bindings_output(kind, each) for kind, each in zip(wanted, outputs, strict=True))
+
+    def _input(self, kind: ParameterKind, value: Any) -> Any:
+        if kind is NUMBERS_64 or kind is NUMBERS_32:
+            number = self._driver.cuuint64_t if kind is NUMBERS_64 else self._driver.cuuint32_t
+            return [number(each) for each in value]
+        if kind is LAUNCH:
+            return self._config(value)
+        return getattr(self._driver, kind.enum)(value) if kind.enum else value
+
+    def _config(self, config: LaunchConfig) -> Any:
+        driver = self._driver
+        attribute = driver.CUlaunchAttribute()
+        attribute.id = driver.CUlaunchAttributeID(CLUSTER_DIMENSION)
+        sizes = attribute.value.clusterDim
+        sizes.x, sizes.y, sizes.z = config.cluster
+        found = driver.CUlaunchConfig()
+        found.gridDimX, found.gridDimY, found.gridDimZ = config.grid
+        found.blockDimX, found.blockDimY, found.blockDimZ = config.block
+        found.sharedMemBytes, found.hStream = config.shared_bytes, config.stream
+        found.attrs, found.numAttrs = [attribute], 1
+        return found
+
+
+def _bindings_output(kind: ParameterKind, found: Any) -> Any:
+    """Returns an output of cuda-bindings as a number or as bytes."""
+    if kind is OUT_MAP:
+        return ctypes.string_at(found.getPtr(), TENSOR_MAP_BYTES)
+    if kind is OUT_NAME or kind is OUT_TEXT:
+        return (found or b"").split(b"\0")[0]
+    return int(found) if kind is OUT_HANDLE or not isinstance(found, int | float) else found
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())
+
+
+# ------------------------------------------------------------------------------
+# Calls the CUDA driver through ctypes, which needs only libcuda.
+
+
+LIBRARY = "libcuda.so.1"
+
+
+@final
+class CtypesDriver(AbstractDriver):
+    """Calls the CUDA driver through ctypes, in the shared library libcuda."""
+
+    def __init__(self, library: str = LIBRARY) -> None:
+        """Loads the library. Raises OSError where it is missing."""
+        self._library = ctypes.CDLL(library)
+        self._functions: dict[str, Any] = {}
+        self.origin = library
+
+    def call(self, name: str, *inputs: Any) -> Called:
+        """Calls the driver function ``name`` of the table CALLS; returns (CUresult, tuple of outputs).
+
+        ``inputs`` are the function's inputs in C's order. Raises DeviceError where the library lacks the
+        function: the driver is too old.
+        """
+        call = CALLS[name]
+        function = self._functions.get(name) or self._function(name, call)
+        given, outputs = iter(inputs), []
+        arguments: list[Any] = []
+        for kind in call.kinds:
+            if kind.is_output:
+                outputs.append(kind.ctype())
+                arguments.append(ctypes.byref(outputs[-1]))
+                arguments += [NAME_BYTES] if kind is OUT_NAME else []
+            else:
+                arguments.append(_input(kind, next(given)))
+        result = function(*arguments)
+        return result, tuple(map(_output, outputs))
+
+    def _function(self, name: str, call: DriverCall) -> Callable[..., int]:
+        function: Any = getattr(self._library, call.symbol, None)
+        if function is None:
+            raise DeviceError(f"{name}: {self.origin} has no {call.symbol}: the CUDA driver is too old")
+        function.restype = ctypes.c_int
+        function.argtypes = [ctype for kind in call.kinds for ctype in _c_types(kind)]
+        self._functions[name] = function
+        found: Callable[..., int] = function
+        return found
+
+
+def _c_types(kind: ParameterKind) -> list[Any]:
+    if kind is OUT_NAME:
+        return [ctypes.c_void_p, ctypes.c_int]
+    return [ctypes.c_void_p if kind.is_output else kind.ctype]
+
+
+def _input(kind: ParameterKind, value: Any) -> Any:
+    """Returns the ctypes argument for an input."""
+    if kind is NUMBERS_64 or kind is NUMBERS_32:
+        return (kind.ctype._type_ * len(value))(*value)
+    if kind is UINT64_BY_POINTER:
+        return ctypes.pointer(ctypes.c_uint64(value))
+    if kind is LAUNCH:
+        return ctypes.byref(c_config(value))
+    return value
+
+
+def _output(found: Any) -> Any:
+    """Returns an output that the driver wrote as a number or as bytes."""
+    if isinstance(found, ctypes.Array):
+        return found.value if found._type_ is ctypes.c_char else bytes(found)
+    return found.value or 0 if isinstance(found, ctypes.c_void_p) else found.value

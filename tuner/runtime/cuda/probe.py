@@ -1,13 +1,160 @@
-"""Describes this machine's GPU by queries that need no context and allocate no GPU memory."""
+"""The GPU of this machine: found, described, opened, its sensors read, and its roofline.
 
+``describe_gpu`` needs no context and no GPU memory; ``open_device`` creates a context, in which
+``gpu_roofline`` measures copies.
+"""
+
+import importlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, final
 
-from tuner.core.chips import Chip
-from tuner.core.device import DeviceError
-from tuner.core.machine import Machine, gpu_machine
-from tuner.runtime.cuda.driver import CheckedDriver
-from tuner.runtime.cuda.facts import CudaFacts, read_facts
-from tuner.runtime.cuda.opening import open_driver
+from tuner.core.errors import TunerError
+from tuner.core.gpu import CLOCK_FLOP, AbstractDevice, Chip, DeviceError
+from tuner.core.machine import GpuState, Machine, Roofline, gpu_machine
+from tuner.runtime.cuda.device import CudaDevice
+from tuner.runtime.cuda.driver import (
+    LIBRARY,
+    AbstractDriver,
+    BindingsDriver,
+    CheckedDriver,
+    CtypesDriver,
+    CudaFacts,
+    read_facts,
+)
+
+# ------------------------------------------------------------------------------
+# Clocks, temperature, power and clock limiters of a GPU, read through NVML (package nvidia-ml-py).
+
+
+MODULE = "pynvml"  # of nvidia-ml-py
+HZ_OF_MHZ = 1e6
+W_OF_MW = 1e-3
+# nvmlClocksEventReason* of nvml.h that make the GPU slower than it could be; not among them: an idle GPU,
+# clocks that the user chose, and clocks synchronised with another GPU
+SLOWDOWNS = (
+    (0x004, "power cap"),
+    (0x008, "hardware slowdown"),
+    (0x020, "thermal (software)"),
+    (0x040, "thermal (hardware)"),
+    (0x080, "power brake"),
+)
+
+
+class SensorsError(TunerError):
+    """The error of a GPU whose sensors cannot be read: NVML is missing or does not know the GPU."""
+
+
+@final
+class GpuSensors:
+    """The sensors of one GPU, read through NVML: clocks, temperature, power, and what limits the clocks."""
+
+    def __init__(self, bus: str) -> None:
+        """Takes the GPU's PCI address, such as "00000000:3b:00.0".
+
+        Raises SensorsError where NVML is missing or does not know the GPU.
+        """
+        try:
+            self._nvml: Any = importlib.import_module(MODULE)
+        except ImportError as error:
+            raise SensorsError("no clocks or temperatures: pip install nvidia-ml-py") from error
+        try:
+            self._nvml.nvmlInit()
+            self._gpu = self._nvml.nvmlDeviceGetHandleByPciBusId(bus.encode())
+        except self._nvml.NVMLError as error:
+            raise SensorsError(f"no clocks or temperatures: NVML: {error}") from error
+
+    def read(self) -> GpuState:
+        """Reads the sensors, in about a millisecond; a number that the GPU does not report is None.
+
+        ``slowdowns`` is () where nothing slows the GPU and where the GPU does not report it.
+        """
+        nvml, gpu = self._nvml, self._gpu
+        reasons = self._value_or_none(lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu))
+        return GpuState(
+            sm_clock_hz=_scaled(
+                self._value_or_none(lambda: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)), HZ_OF_MHZ
+            ),
+            memory_clock_hz=_scaled(
+                self._value_or_none(lambda: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)), HZ_OF_MHZ
+            ),
+            temperature_c=_scaled(
+                self._value_or_none(lambda: nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)),
+                1.0,
+            ),
+            power_w=_scaled(self._value_or_none(lambda: nvml.nvmlDeviceGetPowerUsage(gpu)), W_OF_MW),
+            slowdowns=slowdowns_in(reasons or 0),
+        )
+
+    def _value_or_none(self, ask: Callable[[], int]) -> int | None:
+        """Returns the result of a query; None where GPU or driver does not support the query."""
+        try:
+            return ask()
+        except self._nvml.NVMLError:
+            return None
+
+
+def slowdowns_in(reasons: int) -> tuple[str, ...]:
+    """Returns the names of what lowers a GPU's clocks, such as "power cap".
+
+    ``reasons`` are the bits of nvmlClocksEventReasons; those that do not slow the GPU have no name.
+    """
+    return tuple(name for bit, name in SLOWDOWNS if reasons & bit)
+
+
+def _scaled(number: int | None, unit: float) -> float | None:
+    return None if number is None else number * unit
+
+
+# ------------------------------------------------------------------------------
+# Opens the CUDA driver and a GPU; errors say in one line which part is missing.
+
+
+SEE = "nvidia-smi shows what is there"
+
+
+def open_device(ordinal: int = 0, library: str | None = None) -> CudaDevice:
+    """Opens GPU ``ordinal`` (0: the first), which creates a context in its memory.
+
+    ``library``: path of libcuda; None: see ``open_driver``. Raises DeviceError, which says what is missing.
+    """
+    driver = CheckedDriver(open_driver(library))
+    try:
+        driver("cuInit", 0)
+        count = driver("cuDeviceGetCount")
+    except DeviceError as error:
+        raise DeviceError(f"no CUDA GPU can be used: {error}; {SEE}", error.error_name) from error
+    if not 0 <= ordinal < count:
+        raise DeviceError(f"CUDA GPU {ordinal}: found {count} GPUs, allowed 0 to {count - 1}; {SEE}")
+    return CudaDevice(driver, ordinal)
+
+
+def open_driver(library: str | None = None) -> AbstractDriver:
+    """Returns an interface to the CUDA driver: through cuda-bindings where installed, else through libcuda.
+
+    ``library``: path of the libcuda to use, without cuda-bindings. Raises DeviceError where libcuda cannot be
+    loaded.
+    """
+    if library is not None:
+        return _by_ctypes(library)
+    by_ctypes = _by_ctypes(LIBRARY)  # first: a missing libcuda has a separate message
+    try:
+        return BindingsDriver()
+    except ImportError:
+        return by_ctypes
+
+
+def _by_ctypes(library: str) -> CtypesDriver:
+    try:
+        return CtypesDriver(library)
+    except OSError as error:
+        reason = f"no CUDA driver: {library} cannot be loaded; it comes with the NVIDIA driver; {SEE}"
+        raise DeviceError(reason) from error
+
+
+# ------------------------------------------------------------------------------
+# Describes this machine's GPU by queries that need no context and allocate no GPU memory.
+
 
 # CUdevice_attribute of cuda.h
 PCI_BUS_ID, PCI_DEVICE_ID, PCI_DOMAIN_ID = 33, 34, 50
@@ -68,3 +215,60 @@ def machine_of(chip: Chip, facts: CudaFacts | None) -> Machine:
         l3_bytes=facts.l2_bytes,
         memory_bytes=facts.memory_bytes,
     )
+
+
+# ------------------------------------------------------------------------------
+# The roofline of a GPU: bytes/s measured by copies, flop/s as NVIDIA documents.
+
+
+COPY_BYTES = 1 << 30  # many times any cache
+COPIES = 10
+
+
+def gpu_roofline(device: AbstractDevice, facts: CudaFacts, dtype: str) -> Roofline:
+    """Returns a GPU's roofline: documented peak flop/s in ``dtype``, and measured bytes/s of copies.
+
+    Raises TunerError where NVIDIA documents no peak for the chip or dtype.
+    """
+    flop_per_s = documented_flop_per_s(facts, dtype)
+    source = f"documented, at {facts.clock_hz / 1e6:.0f} MHz"
+    return Roofline(flop_per_s, copied_bytes_per_s(device, facts.memory_bytes), source)
+
+
+def documented_flop_per_s(facts: CudaFacts, dtype: str) -> float:
+    """Returns the documented peak flop/s of a GPU in ``dtype``, at its highest clock.
+
+    Raises TunerError for a chip or dtype without a documented peak.
+    """
+    known = CLOCK_FLOP.get(facts.chip)
+    if known is None:
+        raise TunerError(f"roofline: found {facts.chip}, allowed {', '.join(CLOCK_FLOP)}: no documented peak")
+    if dtype not in known:
+        raise TunerError(f"roofline: found {dtype}, allowed {', '.join(known)}: no documented peak")
+    return known[dtype] * facts.multiprocessors * facts.clock_hz
+
+
+def copied_bytes_per_s(device: AbstractDevice, memory_bytes: int) -> float:
+    """Returns the bytes read plus written per second by the fastest of 10 copies within GPU memory.
+
+    ``memory_bytes``: the memory of the GPU; a copy has an eighth of it, but at most 1 GiB.
+    """
+    size = min(COPY_BYTES, memory_bytes // 8 // 256 * 256)
+    stream = device.create_stream()
+    source, target = (device.allocate(size, stream) for _ in range(2))
+    events = start, stop = tuple(device.create_event(is_timed=True) for _ in range(2))
+    device.fill(source, 0, 4, size // 4, stream)
+    taken_s = []
+    for _ in range(COPIES):
+        device.copy(target, source, size, stream)  # during this copy the next one is launched
+        device.record_event(start, stream)
+        device.copy(target, source, size, stream)
+        device.record_event(stop, stream)
+        device.synchronize_event(stop)
+        taken_s.append(device.elapsed_s(start, stop))
+    for event in events:
+        device.destroy_event(event)
+    for address in (source, target):
+        device.free(address, stream)
+    device.destroy_stream(stream)
+    return 2 * size / min(taken_s)

@@ -1,15 +1,129 @@
-"""Happens-before (Lamport 1978) of a device's work by vector clocks (Fidge, Mattern 1988), and data races.
+"""Happens-before of a device's work by vector clocks, data races, and the log of a host program's defects.
 
-A queue is a sequence that runs in order: a stream, a branch of a launched graph, or the host. The clock of a
-moment holds, for each queue, the time up to which the queue's work is ordered before the moment. Two accesses
-race where neither moment is before the other, in whatever order the work was actually run.
+``AccessHistory`` compares the ``ByteRanges`` and the ``Moment`` of each access with earlier ones; races
+go to the ``DefectLog``, as other misuse of the GPU does.
 """
 
+import enum
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from tuner.simulator.device.byte_ranges import ByteRanges
-from tuner.simulator.device.defects import DefectLog, HostDefect
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.gpu import DeviceError
+
+Addresses: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ByteRanges:
+    """A set of byte addresses: the union of half-open intervals; both ``firsts`` and ``ends`` ascend."""
+
+    firsts: Addresses
+    ends: Addresses
+
+    @classmethod
+    def one(cls, address: int, size_bytes: int) -> "ByteRanges":
+        """Returns the set of ``size_bytes`` bytes from ``address``; the empty set, NO_BYTES, for size 0."""
+        if size_bytes <= 0:
+            return NO_BYTES
+        return cls(np.array([address], np.int64), np.array([address + size_bytes], np.int64))
+
+    @classmethod
+    def of(cls, pairs: Iterable[Addresses]) -> "ByteRanges":
+        """Returns the union of the half-open intervals (first, end) in arrays of shape (intervals, 2).
+
+        The intervals may come in any order and overlap. In the result the ends are sorted too: an end is the
+        largest so far, so intervals may still overlap, but the set of bytes is the union.
+        """
+        kept = [array for array in pairs if len(array)]
+        if not kept:
+            return NO_BYTES
+        table = np.concatenate(kept)
+        table = table[np.argsort(table[:, 0], kind="stable")]
+        return cls(table[:, 0].copy(), np.maximum.accumulate(table[:, 1]))
+
+    def first_common(self, other: "ByteRanges") -> int | None:
+        """Returns an address that is in both sets, by binary search; None where they are disjoint."""
+        if not len(self.firsts) or not len(other.firsts):
+            return None
+        if self.ends[-1] <= other.firsts[0] or other.ends[-1] <= self.firsts[0]:
+            return None
+        # for each interval of self: the first interval of other that ends after its start
+        candidate = np.searchsorted(other.ends, self.firsts, side="right")
+        is_there = candidate < len(other.firsts)
+        starts = other.firsts[np.minimum(candidate, len(other.firsts) - 1)]
+        hits = np.flatnonzero(is_there & (starts < self.ends))
+        if not len(hits):
+            return None
+        return int(max(self.firsts[hits[0]], starts[hits[0]]))
+
+
+NO_BYTES = ByteRanges(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+# ------------------------------------------------------------------------------
+# Kinds of defects of a host program that the simulated GPU finds, and the log that collects them.
+
+
+class HostDefect(enum.Enum):
+    """A kind of defect in a host program's use of a GPU: a race, a leak, a use after free and others."""
+
+    RACE = "race"  # two unordered accesses to the same bytes, at least one a write
+    MISSING_FORK = "missing fork"  # work that may run before the call begins
+    MISSING_JOIN = "missing join"  # work that may run after what follows the call on its stream
+    UNFINISHED = "unfinished"  # work that may run after the call has returned
+    USE_AFTER_FREE = "use after free"
+    DOUBLE_FREE = "double free"
+    LEAK = "leak"
+    UNWRITTEN = "never written"  # a read of memory that was never written
+    OUT_OF_BOUNDS = "out of bounds"
+    NEVER_RECORDED = "event never recorded"  # a wait for the event orders nothing
+    KERNEL = "kernel"  # a race or an undefined read inside of a kernel
+
+
+@dataclass(frozen=True)
+class HostReport:
+    """A defect of a host program: kind, description, and the number of times that it was found."""
+
+    kind: HostDefect
+    text: str  # the operation and the memory, in plain text
+    count: int
+
+    def __str__(self) -> str:
+        times = f" ({self.count} times)" if self.count > 1 else ""
+        return f"{self.kind.value}: {self.text}{times}"
+
+
+class DefectLog:
+    """A log of the defects of a host program; a defect that is found again is counted, not stored again."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[HostDefect, str], int] = {}
+
+    def add(self, kind: HostDefect, text: str) -> None:
+        """Adds a defect, or counts it if one of the same kind and text was added before."""
+        self._found[kind, text] = self._found.get((kind, text), 0) + 1
+
+    def reports(self) -> tuple[HostReport, ...]:
+        """Returns the distinct defects with their counts, in the order in which each was first found."""
+        return tuple(HostReport(kind, text, count) for (kind, text), count in self._found.items())
+
+
+def refused(name: str, reason: str) -> DeviceError:
+    """Returns a DeviceError that a CUDA driver would raise; ``name`` is its CUresult without CUDA_ERROR_."""
+    return DeviceError(f"CUDA_ERROR_{name}: {reason}", f"CUDA_ERROR_{name}")
+
+
+# ------------------------------------------------------------------------------
+# Happens-before (Lamport 1978) of a device's work by vector clocks (Fidge, Mattern 1988), and data races.
+#
+# A queue is a sequence that runs in order: a stream, a branch of a launched graph, or the host. The clock of
+# a moment holds, for each queue, the time up to which the queue's work is ordered before the moment. Two
+# accesses race where neither moment is before the other, in whatever order the work was actually run.
+
 
 HOST_QUEUE = -1
 

@@ -5,20 +5,17 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tuner.core.chips import Chip
-from tuner.core.device import DeviceError, Extent, KernelLaunch
 from tuner.core.errors import UsageError
-from tuner.simulator.device.driver_errors import refused
-from tuner.simulator.device.memory import MemoryRegion
-from tuner.simulator.device.tensor_maps import MAP_BYTES, EncodedMap, is_map
+from tuner.core.gpu import Chip, DeviceError, Extent, KernelLaunch
+from tuner.simulator.device.happens_before import refused
+from tuner.simulator.device.memory import MAP_BYTES, EncodedMap, MemoryRegion, is_map
+from tuner.simulator.launch import PreparedKernel, Simulation, Turns, alone, kernel_of, prepare
+from tuner.simulator.memory.global_memory import Pointer
 from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
 from tuner.simulator.ptx.geometry import Index3
-from tuner.simulator.ptx.instruction import Parameter, PtxKernel, PtxModule
-from tuner.simulator.ptx.launch import PreparedKernel, Turns, alone, kernel_of, prepare
-from tuner.simulator.ptx.memory.global_memory import Pointer
-from tuner.simulator.ptx.parse.parser import parse
-from tuner.simulator.ptx.simulation import Simulation
-from tuner.simulator.ptx.state.arguments import Argument, ModuleVariables, check_sizes, first_content
+from tuner.simulator.ptx.parser import parse
+from tuner.simulator.ptx.syntax_tree import Parameter, PtxKernel, PtxModule
+from tuner.simulator.state.arguments import Argument, ModuleVariables, check_sizes, first_content
 
 POINTER_BYTES = 8
 IMAGES_KEPT = 8  # parsed modules in the cache: a check runs a program on several devices in succession

@@ -1,13 +1,14 @@
-"""Memory of the simulated GPU: host memory filled with NaN, between red zones.
-
-Freed memory stays in a quarantine, where its addresses are not reused, so that a use after free is
-recognised. Red zones and quarantine are those of AddressSanitizer (Serebryany et al., USENIX ATC 2012).
-"""
+"""Memory of the simulated GPU: regions with red zones, addresses for device memory, encoded tensor maps."""
 
 import bisect
 import ctypes
 import enum
+import errno
+import mmap
+import struct
+import weakref
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
@@ -15,10 +16,80 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
-from tuner.simulator.device.device_addresses import device_bytes
-from tuner.simulator.device.driver_errors import refused
-from tuner.simulator.device.happens_before import Moment
-from tuner.simulator.ptx.memory.global_memory import DEVICE_BUFFERS, Pointer, device_address, device_number
+from tuner.core.errors import UsageError
+from tuner.core.gpu import DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG, DeviceError, TensorMapLayout
+from tuner.simulator.device.happens_before import Moment, refused
+from tuner.simulator.memory.async_copies import DTYPES, SWIZZLES_BYTES, TensorMap, extent_bytes, tensor_of
+from tuner.simulator.memory.global_memory import DEVICE_BUFFERS, Pointer, device_address, device_number
+
+# ------------------------------------------------------------------------------
+# Memory at addresses reserved for simulated device memory, so that host code recognises device pointers.
+
+
+FIRST, END = (tag << DEVICE_ADDRESS_BITS for tag in (DEVICE_ADDRESS_TAG, DEVICE_ADDRESS_TAG + 1))
+STEP_BYTES = 1 << 16  # granularity of addresses; each address is tried once per process
+MAP_FIXED_NOREPLACE = 0x100000  # linux/mman.h, since 4.17
+TRIES = 1 << 10
+# Of one allocation, four times a GPU's memory: larger requests fail without using up addresses.
+LARGEST_BYTES = 1 << 38
+FAILED = ctypes.c_void_p(-1).value
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_int64]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_FLAGS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_FIXED_NOREPLACE
+
+
+class _Places:
+    """A bump allocator of addresses; freed addresses are not reused."""
+
+    def __init__(self) -> None:
+        self._next = FIRST
+
+    def take(self, size_bytes: int) -> int:
+        place = self._next
+        self._next += -(-size_bytes // STEP_BYTES) * STEP_BYTES
+        return place
+
+
+_places = _Places()  # one per process, like the address space
+
+
+def device_bytes(size_bytes: int) -> npt.NDArray[np.uint8]:
+    """Returns new zeroed memory at addresses reserved for simulated device memory.
+
+    The memory is unmapped when its last view is deleted; its addresses are not used again in this process.
+    Raises MemoryError where no address range is free, and for more than LARGEST_BYTES (256 GiB).
+    """
+    if size_bytes > LARGEST_BYTES:
+        raise MemoryError(f"{size_bytes} bytes")
+    for _ in range(TRIES):
+        place = _places.take(size_bytes)
+        if place + size_bytes > END:
+            break
+        address = _libc.mmap(place, size_bytes, mmap.PROT_READ | mmap.PROT_WRITE, _FLAGS, -1, 0)
+        if address == place:
+            return _array(address, size_bytes)
+        if address != FAILED:  # a kernel before 4.17 treats the address as a hint
+            _libc.munmap(address, size_bytes)
+        elif ctypes.get_errno() != errno.EEXIST:
+            break
+    raise MemoryError(f"{size_bytes} bytes")
+
+
+def _array(address: int, size_bytes: int) -> npt.NDArray[np.uint8]:
+    memory: Any = (ctypes.c_uint8 * size_bytes).from_address(address)
+    weakref.finalize(memory, _libc.munmap, address, size_bytes).atexit = False
+    return np.frombuffer(memory, np.uint8)
+
+
+# ------------------------------------------------------------------------------
+# Memory of the simulated GPU: host memory filled with NaN, between red zones.
+#
+# Freed memory stays in a quarantine, where its addresses are not reused, so that a use after free is
+# recognised. Red zones and quarantine are those of AddressSanitizer (Serebryany et al., USENIX ATC 2012).
+
 
 Bytes = npt.NDArray[np.uint8]
 ALIGN_BYTES = 256  # as cuMemAlloc does; CUDA programming guide, device memory accesses
@@ -200,3 +271,78 @@ class SimulatedMemory:
 def _slab(size_bytes: int, kind: MemoryKind) -> Bytes:
     """Returns new bytes, at device addresses for device memory. Raises MemoryError, ValueError."""
     return device_bytes(size_bytes) if kind is MemoryKind.DEVICE else np.empty(size_bytes, np.uint8)
+
+
+# ------------------------------------------------------------------------------
+# Tensor maps of the simulated GPU: encodes the map's fields in the 128 bytes of an opaque CUtensorMap.
+
+
+MAP_BYTES = 128  # CUtensorMap, cuda.h
+MAGIC = b"tuner.tm"
+LAYOUT = struct.Struct("<8sQ5Q4Q5H4B")  # magic, address, sizes, strides, box, rank, type, swizzle, padding
+RANK_LIMIT = 5  # cuTensorMapEncodeTiled
+
+
+@dataclass(frozen=True)
+class EncodedMap:
+    """A tensor map of the simulated GPU: the arguments of cuTensorMapEncodeTiled that are simulated.
+
+    Sizes, strides and box are innermost first.
+    """
+
+    address: int
+    sizes: tuple[int, ...]
+    strides_bytes: tuple[int, ...]  # of every dimension except the innermost
+    box: tuple[int, ...]
+    dtype: int
+    swizzle: int
+
+    def encode(self) -> bytes:
+        """Returns the map as 128 bytes, the size of a CUtensorMap, in a format of the simulator.
+
+        Raises DeviceError for a rank, an element type or a swizzle that the simulator does not support.
+        """
+        rank = len(self.sizes)
+        if not 1 <= rank <= RANK_LIMIT or len(self.box) != rank or len(self.strides_bytes) != rank - 1:
+            raise DeviceError(
+                f"tensor map: found {rank} sizes, allowed 1 to {RANK_LIMIT} with strides and box"
+            )
+        if self.dtype not in DTYPES or self.swizzle not in range(len(SWIZZLES_BYTES)):
+            found = f"type {self.dtype} and swizzle {self.swizzle}"
+            raise DeviceError(f"tensor map: found {found}, which are not simulated")
+        fields = (*_padded(self.sizes, 5), *_padded(self.strides_bytes, 4), *_padded(self.box, 5))
+        packed = LAYOUT.pack(MAGIC, self.address, *fields, rank, self.dtype, self.swizzle, 0)
+        return packed.ljust(MAP_BYTES, b"\0")
+
+    @classmethod
+    def decode(cls, content: bytes) -> "EncodedMap":
+        """Returns the map that ``encode`` returned as ``content``."""
+        _, address, *fields, rank, dtype, swizzle, _ = LAYOUT.unpack_from(content)
+        sizes, strides, box = fields[:rank], fields[5 : 5 + rank - 1], fields[9 : 9 + rank]
+        return cls(address, tuple(sizes), tuple(strides), tuple(box), dtype, swizzle)
+
+    def tensor(self, near: Callable[[int], MemoryRegion | None]) -> TensorMap:
+        """Returns the map with the memory of its tensor, as the PTX simulator takes it.
+
+        ``near`` returns the memory region at an address, or None. Raises DeviceError for a tensor that is not
+        inside of one region or not contiguous.
+        """
+        layout = TensorMapLayout(self.sizes, self.strides_bytes, self.box, self.dtype, swizzle=self.swizzle)
+        extent, region = extent_bytes(layout), near(self.address)
+        if region is None or not region.holds(self.address, extent):
+            raise DeviceError(
+                f"tensor map: found {extent} bytes at {self.address:#x}, which are in no buffer"
+            )
+        try:
+            return tensor_of(layout, region.bytes, self.address - region.address)
+        except UsageError as error:
+            raise DeviceError(str(error)) from error
+
+
+def is_map(content: bytes) -> bool:
+    """Returns whether bytes are a tensor map of ``EncodedMap.encode``, by the magic number at their start."""
+    return content[: len(MAGIC)] == MAGIC
+
+
+def _padded(numbers: tuple[int, ...], count: int) -> tuple[int, ...]:
+    return numbers + (0,) * (count - len(numbers))

@@ -3,15 +3,18 @@
 import ctypes
 from collections.abc import Callable, Generator
 
-from tuner.simulator.device.byte_ranges import ByteRanges
-from tuner.simulator.device.defects import DefectLog, HostDefect
-from tuner.simulator.device.driver_errors import refused
-from tuner.simulator.device.happens_before import MemoryAccess, Moment
+from tuner.simulator.device.happens_before import (
+    ByteRanges,
+    DefectLog,
+    HostDefect,
+    MemoryAccess,
+    Moment,
+    refused,
+)
 from tuner.simulator.device.kernels import PreparedLaunch, RunLaunch
-from tuner.simulator.device.lazy_streams import StreamOperation
 from tuner.simulator.device.memory import MemoryKind, MemoryRegion, SimulatedMemory
-from tuner.simulator.ptx.engine import Pause
-from tuner.simulator.ptx.simulation import Simulation
+from tuner.simulator.device.streams import StreamOperation
+from tuner.simulator.launch import Pause, Simulation
 
 FILL_BYTES = (1, 2, 4)  # item sizes of cuMemsetD8, D16, D32
 

@@ -7,18 +7,29 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from tuner.core.chips import chip_of
-from tuner.core.device import AbstractDevice, AbstractHostWatch, DeviceError, KernelLaunch, TensorMapLayout
 from tuner.core.errors import UsageError
-from tuner.simulator.device.byte_ranges import NO_BYTES, ByteRanges
-from tuner.simulator.device.defects import DefectLog, HostDefect, HostReport
-from tuner.simulator.device.driver_errors import refused
-from tuner.simulator.device.happens_before import HOST_QUEUE, Moment
+from tuner.core.gpu import (
+    AbstractDevice,
+    AbstractHostWatch,
+    DeviceError,
+    KernelLaunch,
+    TensorMapLayout,
+    chip_of,
+)
+from tuner.simulator.device.happens_before import (
+    HOST_QUEUE,
+    NO_BYTES,
+    ByteRanges,
+    DefectLog,
+    HostDefect,
+    HostReport,
+    Moment,
+    refused,
+)
 from tuner.simulator.device.kernels import RunLaunch, SimulatedKernels
-from tuner.simulator.device.lazy_streams import ORDERS, Order, StreamOperation
-from tuner.simulator.device.memory import MemoryKind, SimulatedMemory
+from tuner.simulator.device.memory import EncodedMap, MemoryKind, SimulatedMemory
 from tuner.simulator.device.memory_operations import MemoryOperations
-from tuner.simulator.device.tensor_maps import EncodedMap
+from tuner.simulator.device.streams import ORDERS, Order, StreamOperation
 from tuner.simulator.device.timeline import Timeline
 
 Write = Callable[[str], object]  # receives text, like ``write`` of a file

@@ -4,7 +4,7 @@ import enum
 from dataclasses import dataclass
 
 from tuner.core.errors import TunerError
-from tuner.simulator.ptx.instruction import Instruction
+from tuner.simulator.ptx.syntax_tree import Instruction
 
 
 class Defect(enum.Enum):

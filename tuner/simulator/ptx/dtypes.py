@@ -1,11 +1,17 @@
-"""PTX types as numpy types (PTX ISA, "Types"). Registers hold bits; the instruction determines the type."""
+"""PTX types as numpy types, rounding to narrower floats, and fused multiply-add with one rounding."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
+
+# ------------------------------------------------------------------------------
+# PTX types as numpy types (PTX ISA, "Types"). Registers hold bits; the instruction determines the type.
+
 
 Array: TypeAlias = npt.NDArray[Any]  # one value per lane, or one for all lanes
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -112,3 +118,229 @@ def write_bits(values: Array, type_: PtxType, register: "np.dtype[Any]") -> Arra
     if type_.is_signed and type_.elements == 1:
         return values.astype(SIGNED[register.itemsize]).view(register)
     return bits.astype(register)
+
+
+# ------------------------------------------------------------------------------
+# Rounding to narrower floating-point formats. PTX ISA, "Rounding Modifiers".
+
+
+# Low bits of a float64 that a float32 drops, and their pattern halfway between two float32 values.
+DROPPED_BITS = np.uint64((1 << 29) - 1)
+HALFWAY_BITS = np.uint64(1 << 28)
+SMALLEST_NORMAL_F32 = 2.0**-126
+
+
+@dataclass(frozen=True)
+class FloatFormat:
+    """A binary floating-point format as in IEEE 754: its precision and its range of exponents."""
+
+    name: str
+    precision: int  # significant bits, the hidden bit included
+    smallest: int  # exponent of the smallest normal number
+    largest: int  # exponent of the largest binade
+
+
+FORMATS = {
+    "f16": FloatFormat("f16", 11, -14, 15),
+    "bf16": FloatFormat("bf16", 8, -126, 127),
+    "tf32": FloatFormat("tf32", 11, -126, 127),
+    "f32": FloatFormat("f32", 24, -126, 127),
+}
+
+
+def _half_away(values: Array) -> Array:
+    return np.copysign(np.floor(np.abs(values) + 0.5), values)
+
+
+MODES: dict[str, Callable[[Array], Array]] = {
+    "rn": np.rint,
+    "rz": np.trunc,
+    "rm": np.floor,
+    "rp": np.ceil,
+    "rna": _half_away,
+}
+INTEGER_MODES: dict[str, Callable[[Array], Array]] = {
+    "rni": np.rint,
+    "rzi": np.trunc,
+    "rmi": np.floor,
+    "rpi": np.ceil,
+}
+
+
+def round_to(values: Array, target: FloatFormat, mode: str) -> Array:
+    """Returns float64 ``values`` rounded once to the format ``target``, as float64.
+
+    ``mode`` is "rn" (nearest, ties to even), "rna" (ties away from zero), "rz" (towards zero), "rm" (down) or
+    "rp" (up). Subnormals, infinities and NaN are kept; overflow gives infinity or the largest number, as in
+    IEEE 754.
+    """
+    _, exponents = np.frexp(values)
+    unit = np.ldexp(1.0, np.maximum(exponents - 1, target.smallest) - target.precision + 1)
+    rounded = MODES[mode](values / unit) * unit
+    largest = np.ldexp(2.0 - 2.0 ** (1 - target.precision), target.largest)
+    is_over = (np.abs(rounded) > largest) & np.isfinite(values)
+    rounded = np.where(is_over, _overflow(values, largest, mode), rounded)
+    return np.where(np.isfinite(values), np.copysign(rounded, values), values)
+
+
+def _overflow(values: Array, largest: Array, mode: str) -> Array:
+    """Returns infinity, or the largest finite number where the mode rounds towards zero. IEEE 754, 7.4."""
+    to_infinity = {
+        "rn": np.ones_like(values, bool),
+        "rna": np.ones_like(values, bool),
+        "rz": np.zeros_like(values, bool),
+        "rm": values < 0,
+        "rp": values > 0,
+    }[mode]
+    return np.copysign(np.where(to_infinity, np.inf, largest), values)
+
+
+def to_tf32(values: Array, mode: str = "rna") -> Array:
+    """Returns float32 ``values`` rounded to tf32, as the bits (uint32) of float32; the 13 low bits are zero.
+
+    A NaN keeps its low bits. ``mode`` is a rounding of ``round_to``.
+    """
+    rounded = round_to(np.asarray(values, np.float64), FORMATS["tf32"], mode)
+    return rounded.astype(np.float32).view(np.uint32)
+
+
+def read_tf32(bits: Array) -> Array:
+    """Returns tf32 ``bits`` (uint32) as float32, as tensor cores read them: the 13 low bits are ignored."""
+    return (bits & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+def narrow_sum(total: Array, error: Array | None, dtype: "np.dtype[np.generic]") -> Array:
+    """Returns the float64 sum ``total + error`` rounded once to the narrower type ``dtype``, to nearest.
+
+    ``error`` is the rounding error of ``total``, as ``two_sum`` returns it; None: zero.
+    """
+    if error is not None:
+        total = to_odd(total, error)
+    if dtype == BFLOAT16:
+        return round_to(total, FORMATS["bf16"], "rn").astype(np.float32).astype(BFLOAT16)
+    return total.astype(dtype)
+
+
+def to_odd(total: Array, error: Array) -> Array:
+    """Returns the sum ``total + error``, both from ``two_sum``, rounded to odd, as float64.
+
+    An inexact sum gets an odd last bit, so that rounding it again does no harm (Boldo and Melquiond 2008).
+    """
+    bits = total.view(np.int64)
+    is_even = (bits & 1) == 0
+    grows = (error > 0) == (total > 0)
+    nudged = (bits + np.where(grows, 1, -1)).view(np.float64)
+    is_inexact = (error != 0) & np.isfinite(total) & np.isfinite(error)
+    return np.where(is_inexact & is_even, nudged, total)
+
+
+def needs_odd_f32(total: Array) -> Array:
+    """Returns for each float64 sum whether its conversion to float32 may suffer from double rounding.
+
+    Such sums must be rounded with ``to_odd`` first.
+    """
+    bits = total.view(np.uint64)
+    risky: Array = ((bits & DROPPED_BITS) == HALFWAY_BITS) | (np.abs(total) < SMALLEST_NORMAL_F32)
+    return risky
+
+
+# ------------------------------------------------------------------------------
+# Fused multiply-add with one rounding, emulated in float64 by error-free transformations.
+
+
+SPLITTER = float(2**27 + 1)  # Veltkamp's constant: splits a float64 into two halves of 26 bits
+SAFE_LOW, SAFE_HIGH = 2.0**-450, 2.0**450  # products of factors in this range neither overflow nor lose bits
+
+
+def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """Returns (a + b rounded, its exact rounding error), elementwise.
+
+    2Sum: Knuth, TAOCP volume 2, 4.2.2, theorem B.
+    """
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def two_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """Returns (a * b rounded, its exact rounding error), elementwise, for float64.
+
+    TwoProduct: Dekker 1971, with Veltkamp's split. Exact for 0 and for factors with magnitudes from 2**-450
+    to 2**450; the error of others may be inexact or NaN.
+    """
+    product = a * b
+    a_high, a_low = _halves(a)
+    b_high, b_low = _halves(b)
+    error = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+    return product, error
+
+
+def _halves(value: Array) -> tuple[Array, Array]:
+    scaled = SPLITTER * value
+    high = scaled - (scaled - value)
+    return high, value - high
+
+
+def fma(a: Array, b: Array, c: Array) -> Array:
+    """Returns a * b + c, elementwise, rounded once to the type of the operands: f16, bf16, f32 or f64."""
+    dtype = a.dtype
+    if dtype == np.float64:
+        return _fma_f64(a, b, c)
+    product = a.astype(np.float64) * b.astype(np.float64)  # exact: at most 48 bits
+    if dtype == np.float32:
+        return _fma_f32(product, c.astype(np.float64))
+    total, error = two_sum(product, c.astype(np.float64))
+    return narrow_sum(total, error, dtype)
+
+
+def _fma_f32(product: Array, addend: Array) -> Array:
+    total = product + addend
+    risky = needs_odd_f32(total)
+    if not risky.any():
+        return total.astype(np.float32)
+    exact, error = two_sum(product, addend)
+    return np.where(risky, to_odd(exact, error), total).astype(np.float32)
+
+
+def _fma_f64(a: Array, b: Array, c: Array) -> Array:
+    """Returns a * b + c rounded once, emulated without hardware FMA.
+
+    Algorithm: Boldo and Melquiond, "Emulation of a FMA and Correctly Rounded Sums" (2008).
+    """
+    a, b, c = np.broadcast_arrays(a, b, c)
+    high, low = two_product(a, b)
+    sum_high, sum_low = two_sum(c, low)
+    value, rest = two_sum(high, sum_high)
+    result = value + to_odd(*two_sum(sum_low, rest))
+    unsafe = _is_unsafe(a) | _is_unsafe(b) | _is_unsafe(c)
+    return _fma_by_fractions(a, b, c, result, unsafe) if unsafe.any() else result
+
+
+def _is_unsafe(value: Array) -> Array:
+    size = np.abs(value)
+    is_safe: Array = ((size > SAFE_LOW) & (size < SAFE_HIGH)) | (value == 0)
+    return ~is_safe
+
+
+def _fma_by_fractions(a: Array, b: Array, c: Array, result: Array, where: Array) -> Array:
+    """Returns ``result`` with the lanes ``where`` recomputed in rational arithmetic.
+
+    Lanes with an operand that is not finite, or with the exact result 0, are computed as ``a * b + c`` in
+    floats.
+    """
+    result = np.array(result)
+    for lane in np.flatnonzero(where):
+        x, y, z = float(a[lane]), float(b[lane]), float(c[lane])
+        if not np.isfinite([x, y, z]).all():
+            result[lane] = a[lane] * b[lane] + c[lane]
+            continue
+        exact = Fraction(x) * Fraction(y) + Fraction(z)
+        result[lane] = _nearest(exact) if exact else a[lane] * b[lane] + c[lane]
+    return result
+
+
+def _nearest(exact: Fraction) -> float:
+    try:
+        return float(exact)
+    except OverflowError:
+        return float("inf") if exact > 0 else float("-inf")

@@ -23,9 +23,16 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import EPILOGUES, GROUP_OPERATIONS, INPUT_DTYPES, LAYOUTS, OPERATIONS
-from tuner.space.expression import Expression, parse
-from tuner.space.file.derived_names import Derived, DerivedName, written_out, written_out_names
-from tuner.space.file.entries import Divisors, KnobEntry, StrategyEntry
+from tuner.space.expressions import Expression, parse
+from tuner.space.file.entries import (
+    Derived,
+    DerivedName,
+    Divisors,
+    KnobEntry,
+    StrategyEntry,
+    written_out,
+    written_out_names,
+)
 from tuner.space.search_space import CHOICES_LIMIT
 
 PROCESSOR_ISAS = ("avx512", "avx2", "none")

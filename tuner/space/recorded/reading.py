@@ -1,13 +1,206 @@
-"""Reads a recording of any format; the format is recognized by the document's keys."""
+"""Reads a recording as a search space with outcomes: a T4 file or a Kernel Tuner cache, by its keys.
 
+T4 files of this tuner are restored completely, others as far as T4 goes.
+"""
+
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from tuner.core.dataclass_json import quoted
-from tuner.core.errors import UsageError
-from tuner.space.recorded.file import open_recorded
-from tuner.space.recorded.kernel_tuner import is_kernel_tuner, kernel_tuner_space
-from tuner.space.recorded.space import RecordedSpace
-from tuner.space.recorded.t4_reading import is_t4, t4_space
+from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.gpu import chip_of
+from tuner.core.machine import Compiler, Machine, named_in_full
+from tuner.core.records import Measurement, Verdict
+from tuner.core.runs import Baseline
+from tuner.core.serialization import decode, known_part, quoted
+from tuner.space.recorded.recording import (
+    UNTIMED,
+    Points,
+    Raw,
+    RecordedFile,
+    RecordedSpace,
+    RecordedTime,
+    feasible_set_of,
+    foreign_machine,
+    is_kernel_tuner,
+    is_time,
+    kernel_tuner_space,
+    open_recorded,
+    printable,
+    samples_of,
+)
+from tuner.space.recorded.t4 import (
+    CORRECT,
+    FORBIDDEN,
+    OWN,
+    STAGES,
+    STRATEGY,
+    TIME,
+    TUNER_VERSION,
+    UNITS_S,
+    TunerBaseline,
+    TunerMetadata,
+    TunerTime,
+)
+
+# ------------------------------------------------------------------------------
+# T4 files to recorded spaces: this tuner's files are restored completely, others as far as T4 goes.
+
+
+UNKNOWN = "unknown device"
+Result = dict[str, Any]
+
+
+def is_t4(document: dict[str, Any]) -> bool:
+    """Returns whether a JSON document has the form of a T4 file: a list under "results"."""
+    return isinstance(document.get("results"), list)
+
+
+def t4_space(file: RecordedFile) -> RecordedSpace:
+    """Returns the recorded space of a T4 file; files of this tuner are restored completely.
+
+    Raises UsageError for values that are not allowed, and where no configuration was tried. A document of
+    another form raises what reading it gives: KeyError, TypeError, ValueError or AttributeError.
+    """
+    document = file.document
+    metadata = document.get("metadata") or {}
+    own = _own(metadata[OWN]) if metadata.get(OWN) else None
+    results: list[Result] = document["results"]
+    tried = [one for one in results if one["invalidity"] != FORBIDDEN]
+    if not tried:
+        raise UsageError("no point was tried")
+    unit_s = _unit_s(metadata.get("timeunit", ""))
+    feasible, entries = feasible_set_of(_groups(tried, own.knobs if own else {}, file.name))
+    chosen = [tried[entry] for entry in entries]
+    return RecordedSpace(
+        name=file.name,
+        sha256=file.sha256,
+        feasible=feasible,
+        outcomes=tuple(_outcome(one, unit_s) for one in chosen),
+        codes=tuple(_code(one, -1 - row) for row, one in enumerate(chosen)),
+        machine=_machine(own.machine) if own else foreign_machine(str(metadata.get("device") or UNKNOWN)),
+        compiler=_compiler(metadata, own),
+        problem=own.problem if own else None,
+        threads=own.threads if own else 1,
+        baseline=_baseline(own.baseline) if own and own.baseline else None,
+        constraints=own.constraints if own else (),
+        forbidden=len(results) - len(tried),
+    )
+
+
+def _own(found: Any) -> TunerMetadata:
+    """Reads this tuner's part of the metadata."""
+    if found["version"] != TUNER_VERSION:
+        raise UsageError(f"{OWN}.version: found {quoted(found['version'])}, allowed {TUNER_VERSION}")
+    # in four shipped recordings, which are not rewritten: stored replays refer to their hash
+    if "vendor" in found:
+        found = {**found, "baseline": found["vendor"]}
+    return decode(TunerMetadata, known_part(TunerMetadata, found, OWN), OWN)
+
+
+def _groups(tried: list[Result], knobs: dict[str, dict[str, list[Raw]]], name: str) -> tuple[Points, ...]:
+    """Returns the configurations by strategy; a file without strategies has one, named after the file."""
+    entries: dict[str, list[int]] = {}
+    for number, one in enumerate(tried):
+        strategy = str(one["configuration"][STRATEGY]) if knobs else name
+        entries.setdefault(strategy, []).append(number)
+    ordered = [strategy for strategy in (*knobs, *entries) if strategy in entries]
+    return tuple(_points(one, tried, entries[one], knobs.get(one, {})) for one in dict.fromkeys(ordered))
+
+
+def _points(strategy: str, tried: list[Result], entries: list[int], listed: dict[str, list[Raw]]) -> Points:
+    first = tried[entries[0]]["configuration"]
+    names = tuple(listed or first)
+    configurations = [tried[entry]["configuration"] for entry in entries]
+    return Points(
+        strategy=strategy,
+        names=names,
+        listed=tuple(tuple(listed.get(name, ())) for name in names),
+        values=[tuple(configuration[name] for name in names) for configuration in configurations],
+        entries=entries,
+    )
+
+
+def _outcome(one: Result, unit_s: float) -> RecordedTime | Failure:
+    own = one.get(OWN) or {}
+    if one["invalidity"] != CORRECT:
+        if "stage" in own:
+            failure = decode(Failure, known_part(Failure, own, OWN), OWN)
+            return replace(failure, reason=printable(failure.reason))
+        return Failure(_stage(one["invalidity"]), f"recorded as {one['invalidity']!r}")
+    time_s = _time_s(one, unit_s)
+    if time_s is None:
+        return UNTIMED
+    samples_s = samples_of(one["times"].get("runtimes") or [], unit_s)
+    measurement = _measurement(own, time_s, samples_s) if "interval_s" in own and samples_s else None
+    return RecordedTime(time_s, samples_s, measurement, _verdict(own.get("verdict")))
+
+
+def _stage(invalidity: object) -> Stage:
+    if invalidity not in (options := tuple(STAGES)):
+        allowed = ", ".join((CORRECT, FORBIDDEN, *options))
+        raise UsageError(f"invalidity: found {quoted(invalidity)}, allowed {allowed}")
+    return STAGES[str(invalidity)]
+
+
+def _measurement(found: Result, median_s: float, samples_s: tuple[float, ...]) -> Measurement:
+    own = decode(TunerTime, known_part(TunerTime, found, OWN), OWN)
+    return Measurement(
+        samples_s, own.inner_calls, median_s, own.interval_s, own.is_complete, own.cold_median_s
+    )
+
+
+def _time_s(one: Result, unit_s: float) -> float | None:
+    """Returns the measurement named "time", else that of the first objective, in seconds.
+
+    None for no time.
+    """
+    measured = {each["name"]: each for each in one.get("measurements") or ()}
+    name = TIME if TIME in measured else next(iter(one.get("objectives") or ()), TIME)
+    if name not in measured:
+        return None
+    value, unit = measured[name]["value"], measured[name].get("unit") or ""
+    if unit not in UNITS_S or (name != TIME and not unit):
+        allowed = ", ".join(filter(None, UNITS_S))
+        raise UsageError(f"objective {name!r}: found unit {quoted(unit)}, allowed a time: {allowed}")
+    return value * (UNITS_S[unit] if unit else unit_s) if is_time(value) else None
+
+
+def _unit_s(text: str) -> float:
+    if not isinstance(text, str) or text not in UNITS_S:
+        raise UsageError(f"timeunit: found {quoted(text)}, allowed {', '.join(filter(None, UNITS_S))}")
+    return UNITS_S[text]
+
+
+def _code(one: Result, otherwise: int) -> int:
+    return decode(int, (one.get(OWN) or {}).get("code", otherwise), f"{OWN}.code")
+
+
+def _machine(machine: Machine) -> Machine:
+    """Returns a machine with printable names. Raises UsageError for an unknown chip."""
+    if machine.chip:
+        chip_of(machine.chip)  # raises UsageError
+    machine = replace(machine, name=printable(machine.name), processor=printable(machine.processor))
+    return named_in_full(machine)
+
+
+def _compiler(metadata: dict[str, Any], own: TunerMetadata | None) -> Compiler:
+    if own is None:
+        return Compiler(f"not MLIR: {metadata.get('autotuner') or 'another tuner'}", (), "")
+    return replace(own.compiler, mlir=printable(own.compiler.mlir))
+
+
+def _baseline(own: TunerBaseline) -> Baseline:
+    time = Measurement(own.samples_s, own.inner_calls, own.median_s, own.interval_s)
+    return Baseline(printable(own.name), own.threads, time, own.is_interleaved)
+
+
+def _verdict(given: dict[str, Any] | None) -> Verdict | None:
+    if given is None:
+        return None
+    verdict = decode(Verdict, given, f"{OWN}.verdict")
+    return replace(verdict, notes=tuple(map(printable, verdict.notes)))
+
 
 ALLOWED = "allowed T4 or a Kernel Tuner cache"
 

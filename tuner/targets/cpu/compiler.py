@@ -1,18 +1,28 @@
-"""Compiles scripts to LLVM dialect for this processor; code that would crash the JIT is rejected."""
+"""Compilers of scripts for CPUs: this processor and others; object code and assembly of the result."""
 
+import ctypes
 import hashlib
+import re
+import shutil
+import subprocess
+import tempfile
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import final
 
-from tuner.core.errors import Stage, failing_at
-from tuner.core.grouped_program import packings_comment
+from tuner.core.errors import CandidateError, Stage, failing_at
+from tuner.core.fusions import packings_comment
+from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.problem import Problem
-from tuner.core.target import AbstractCompiler, Artifact, Script
-from tuner.mlir import bindings, interpreter
-from tuner.mlir.cpu import jit_guards, lowering
-from tuner.mlir.cpu.batch_loops import with_batch_loops
-from tuner.mlir.cpu.group_code import compile_group
+from tuner.core.processors import missing_on, processor_of, refusal
+from tuner.mlir import bindings, transform
+from tuner.mlir.bindings import jit_bindings
+from tuner.mlir.cpu import lowering
+from tuner.mlir.cpu.llvm_modules import compiled_for, instructions_needed
+from tuner.mlir.cpu.lowering import DECLARATION, RESOLVABLE, compile_group, with_batch_loops
 from tuner.payload.cpu import matrix_bytes, partitions_in, payload_mlir
+from tuner.runtime.cpu.host import describe_machine
 
 
 @final
@@ -35,14 +45,14 @@ class CpuCompiler(AbstractCompiler):
         with failing_at(Stage.BIND):
             partitions = partitions_in(script.text, problem)
         start = time.perf_counter()
-        self._context = self._context or interpreter.new_context()
+        self._context = self._context or transform.new_context()
         with self._context, bindings.ir.Location.unknown():
-            module = interpreter.parse(payload_mlir(problem, partitions), "payload")
-            interpreter.apply_script(module, interpreter.parse(script.text, "script"))
+            module = transform.parse(payload_mlir(problem, partitions), "payload")
+            transform.apply_script(module, transform.parse(script.text, "script"))
             transformed = time.perf_counter()
             code = lowering.lower_to_llvm(module, emulates=self._emulates)
         code = with_batch_loops(code, partitions, matrix_bytes(problem))
-        jit_guards.reject_what_the_jit_cannot_take(code)
+        lowering.reject_what_the_jit_cannot_take(code)
         stages = (("transform", transformed - start), ("lower", time.perf_counter() - transformed))
         placed = repr(partitions).replace("Partition(", "Panel(")  # as in the hashes that are stored
         digest = hashlib.sha256((code + placed).encode()).hexdigest()
@@ -51,10 +61,150 @@ class CpuCompiler(AbstractCompiler):
     def _compile_group(self, problem: Problem, script: Script) -> Artifact:
         """Returns the artifact of a group of operations; its code begins with how weights are packed."""
         start = time.perf_counter()
-        self._context = self._context or interpreter.new_context()
+        self._context = self._context or transform.new_context()
         with self._context, bindings.ir.Location.unknown():
             compiled = compile_group(problem.group, script.text, emulates=self._emulates)
         code = packings_comment(compiled.packings) + compiled.llvm_text
-        jit_guards.reject_what_the_jit_cannot_take(code)
+        lowering.reject_what_the_jit_cannot_take(code)
         digest = hashlib.sha256(code.encode()).hexdigest()
         return Artifact(code, digest, (), (("lower", time.perf_counter() - start),))
+
+
+# ------------------------------------------------------------------------------
+# The object code of CPU kernels, as the JIT makes it, in a file.
+
+
+_ADDRESS_OF_NOTHING = 1  # nothing of the code runs
+
+
+def write_object(
+    llvm_text: str,
+    file: Path,
+    stage: Stage = Stage.LOAD,
+    *,
+    is_position_independent: bool = False,
+    entry: str = "",
+) -> None:
+    """Writes the object code that LLVM compiles from LLVM-dialect text, with -O3; nothing of it runs.
+
+    A function is compiled for the processor that its attribute "target-cpu" names, else for this one.
+    ``is_position_independent``: the code can be linked into executables and shared objects. ``entry``: an
+    exported function; must be given for a module with internal functions, which have no wrappers of the JIT.
+    Raises CandidateError of ``stage`` for text that LLVM does not compile.
+    """
+    jit_ir, execution_engine = jit_bindings()
+    try:
+        with jit_ir.Context(), jit_ir.Location.unknown():
+            module = jit_ir.Module.parse(llvm_text)
+            engine = execution_engine.ExecutionEngine(
+                module, opt_level=3, enable_object_dump=True, enable_pic=is_position_independent
+            )
+            for name in _math_functions(llvm_text) if entry else ():  # the JIT looks them up by a wrong name
+                engine.raw_register_runtime(name, ctypes.c_void_p(_ADDRESS_OF_NOTHING))
+            engine.initialize()
+            if entry and not engine.raw_lookup(entry):  # compiles the module, else each function is looked up
+                raise CandidateError(stage, f"function {entry!r} calls what the JIT cannot resolve")
+            engine.dump_to_object_file(str(file))
+    except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
+        raise CandidateError(stage, " ".join(str(error).split())[:300]) from error
+
+
+def _math_functions(llvm_text: str) -> list[str]:
+    """Returns the functions of the C library that code declares and that the JIT does not resolve."""
+    return sorted(set(DECLARATION.findall(llvm_text)) - RESOLVABLE)
+
+
+# ------------------------------------------------------------------------------
+# The machine code of CPU kernels, as the JIT compiles it, as assembly text; needs objdump.
+
+
+TIMEOUT_S = 60.0
+OPTIONS = ("-d", "--no-show-raw-insn")
+INSTRUCTION = re.compile(r"^\s+[0-9a-f]+:\s+(\S.*?)\s*$", re.MULTILINE)  # after its address
+FUNCTION = re.compile(r"^[0-9a-f]+ (<.*>:)$", re.MULTILINE)
+
+
+def assembly(llvm_text: str) -> str:
+    """Returns the assembly of LLVM-dialect text; "" without objdump.
+
+    Compiled for the processor that the attributes of its functions name, else for this machine's. In the form
+    of ``instructions``. Raises CandidateError(LOAD) for text that LLVM does not compile.
+    """
+    objdump = shutil.which("objdump") or shutil.which("llvm-objdump")
+    if objdump is None:
+        return ""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "code.o"
+        write_object(llvm_text, file)
+        command = [objdump, *OPTIONS, str(file)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    return instructions(done.stdout)
+
+
+def instructions(listing: str) -> str:
+    """Returns objdump's listing reduced to function names and instructions, without addresses, one per line.
+
+    Instructions are indented by two spaces.
+    """
+    lines = (
+        (found.start(), found[1] if found.re is FUNCTION else f"  {found[1]}")
+        for pattern in (FUNCTION, INSTRUCTION)
+        for found in pattern.finditer(listing)
+    )
+    return "".join(f"{line}\n" for _, line in sorted(lines))
+
+
+@final
+class DescribedCompiler(AbstractCompiler):
+    """A compiler of scripts for a processor of ``tuner.core.processors``.
+
+    LLVM makes object code for that processor, so that its errors are failures of the candidate. The artifact
+    has code that this processor can run, with vectors in place of AMX tiles and VNNI dot products that it
+    does not have; or, where even that cannot run, the code for the other processor.
+    """
+
+    def __init__(self, processor: str) -> None:
+        """Takes LLVM's name of the processor: "sapphirerapids". Raises UsageError for an unknown one."""
+        self._processor = processor_of(processor)
+        self._compiler = CpuCompiler()
+        self._emulating = CpuCompiler(emulates=True)
+        self._here = describe_machine()
+
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        """Returns an artifact whose hash is that of the code for the other processor.
+
+        Raises CandidateError where binding, the script or the lowering fails, for instructions that the other
+        processor does not have, and for code of which LLVM makes no object code.
+        """
+        theirs = self._compiler.compile(problem, script)
+        refused = refusal(self._processor.machine, instructions_needed(theirs.host_code))
+        if refused:
+            raise CandidateError(Stage.COMPILE, refused)
+        start = time.perf_counter()
+        code = self.code_of(theirs)
+        with tempfile.TemporaryDirectory() as folder:
+            write_object(code, Path(folder) / "code.o", Stage.COMPILE)
+        stages = (*theirs.stage_s, ("object", time.perf_counter() - start))
+        sha256 = hashlib.sha256((code + theirs.sha256).encode()).hexdigest()
+        runnable = self._runnable(problem, script, theirs)
+        return replace(theirs, host_code=runnable or code, sha256=sha256, stage_s=stages)
+
+    def code_of(self, artifact: Artifact) -> str:
+        """Returns the LLVM-dialect text of an artifact of ``CpuCompiler`` for the other processor."""
+        return compiled_for(artifact.host_code, self._processor.name, self._processor.features)
+
+    def _runnable(self, problem: Problem, script: Script, theirs: Artifact) -> str:
+        """Returns code of a script that this processor can run; "" where there is none.
+
+        A failure to make such code is none of the candidate, whose code is for the other processor.
+        """
+        if self._runs_here(theirs.host_code):
+            return theirs.host_code
+        try:
+            emulated = self._emulating.compile(problem, script).host_code
+        except CandidateError:
+            return ""
+        return emulated if self._runs_here(emulated) else ""
+
+    def _runs_here(self, llvm_text: str) -> bool:
+        return not missing_on(self._here, instructions_needed(llvm_text))

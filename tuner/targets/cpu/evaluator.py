@@ -1,4 +1,4 @@
-"""Verifies and times kernels on this machine's processor, by a thread team."""
+"""Verifies and times kernels on this machine's processor; verifies code for others where possible."""
 
 import os
 import time
@@ -8,12 +8,8 @@ from typing import final
 import numpy as np
 
 from tuner.core.errors import CandidateError, Stage, TunerError
-from tuner.core.grouped_program import GROUP_ENTRY, WeightPacking, packings_in
-from tuner.core.instruction_sets import refusal
-from tuner.core.machine import Machine
-from tuner.core.problem import Problem
-from tuner.core.record import Measurement, OffsetTime, Verdict
-from tuner.core.target import (
+from tuner.core.fusions import GROUP_ENTRY, WeightPacking, packings_in
+from tuner.core.interfaces import (
     AbstractBaselineSource,
     AbstractEvaluator,
     Artifact,
@@ -21,26 +17,36 @@ from tuner.core.target import (
     LoadedLibrary,
     Partition,
 )
-from tuner.mlir.cpu.needed_instructions import instructions_needed
-from tuner.mlir.jit import JittedModule, PackedArguments
+from tuner.core.machine import Machine
+from tuner.core.problem import Problem
+from tuner.core.processors import missing_on, refusal
+from tuner.core.records import Measurement, OffsetTime, Verdict
+from tuner.mlir.cpu.llvm_modules import instructions_needed
 from tuner.payload.cpu import element_offsets
 from tuner.payload.reference import Array
 from tuner.runtime import timing
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.runtime.cpu.guarded_arrays import keep_freed_memory
-from tuner.runtime.cpu.host_watch import HostWatch
+from tuner.runtime.cpu.host import describe_machine
+from tuner.runtime.cpu.jit import JittedModule, PackedArguments
+from tuner.runtime.cpu.memory import keep_freed_memory
 from tuner.runtime.cpu.roofline import flop_per_s
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.targets.cpu import offset_times
+from tuner.runtime.cpu.timing_conditions import HostWatch
+from tuner.targets.arrays import KernelArrays, ProblemArrays
+from tuner.targets.cpu import timing_checks
+from tuner.targets.cpu.baseline import InterleavedBaseline
 from tuner.targets.cpu.baseline_libraries import chosen_libraries
-from tuner.targets.cpu.group_arrays import GroupArrays
-from tuner.targets.cpu.interleaved_baseline import InterleavedBaseline
-from tuner.targets.cpu.left_behind import no_thread_started, same_float_mode
-from tuner.targets.cpu.partition_calls import PartitionCalls
-from tuner.targets.cpu.processor_peak import ProcessorPeak
-from tuner.targets.cpu.watched_samples import WatchedSamples
-from tuner.targets.kernel_arrays import KernelArrays
-from tuner.targets.problem_arrays import ProblemArrays
+from tuner.targets.cpu.fusion_arrays import GroupArrays
+from tuner.targets.cpu.timing_checks import (
+    PartitionCalls,
+    ProcessorPeak,
+    WatchedSamples,
+    no_thread_started,
+    same_float_mode,
+)
+
+# ------------------------------------------------------------------------------
+# Verifies and times kernels on this machine's processor, by a thread team.
+
 
 DRAWS = 8  # inputs that a kernel is verified on, if VERIFY_S allows
 LEAST_DRAWS = 2  # the second has the signs of the first flipped
@@ -224,12 +230,12 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     ) -> dict[int, tuple[OffsetTime, ...]]:
         """Times the fastest kernels at several alignments; returns the times by index into ``loaded``."""
         kernels = {index: one for index, one in enumerate(loaded) if isinstance(one, LoadedKernel)}
-        if not kernels or not offset_times.fits(problem):
+        if not kernels or not timing_checks.fits(problem):
             return {}
-        chosen = offset_times.fastest({index: times[index] for index in kernels})
+        chosen = timing_checks.fastest({index: times[index] for index in kernels})
         arrays, team = self._arrays_of(problem, rng), self._thread_team()
         arrays.fill(rng)
-        placed = offset_times.PlacedOperands(problem, arrays.operands)
+        placed = timing_checks.PlacedOperands(problem, arrays.operands)
         return {
             index: placed.times(
                 team, tuple(kernels[index].calls(problem, each) for each in placed.operands), effort, rng
@@ -345,3 +351,65 @@ def _calls(loaded: LoadedKernel, arrays: KernelArrays) -> PartitionCalls:
     if isinstance(arrays, GroupArrays):
         return loaded.group_calls(arrays)
     return loaded.calls(arrays.problem, arrays.operands)
+
+
+# ------------------------------------------------------------------------------
+# Verifies code for the processor of another machine, where this processor can run it.
+
+
+VERIFIED = (
+    "verified is the code as compiled for this processor, with vectors in place of AMX tiles and VNNI dot "
+    "products that it does not have; the code for the other one did not run"
+)
+NO_CLOCK = "code for another processor is not timed"
+
+
+@dataclass(frozen=True)
+class CompiledOnly:
+    """Code that this processor cannot run, with the reason."""
+
+    reason: str
+
+
+@final
+class DescribedEvaluator(AbstractEvaluator):
+    """An evaluator that verifies code for another processor, where this processor can run it; never times."""
+
+    is_timed = False
+
+    def __init__(self, threads: int, pin_to: tuple[int, ...] = ()) -> None:
+        """Takes the threads that a kernel may use, and the processors to pin the threads to, if any."""
+        self._inner = CpuEvaluator(threads, pin_to)
+
+    def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel | CompiledOnly:
+        """Returns the loaded code of an artifact; ``CompiledOnly`` where this processor cannot run it.
+
+        Raises CandidateError(LOAD) where loading fails, and for more thread partitions than threads.
+        """
+        here = describe_machine()
+        missing = missing_on(here, instructions_needed(artifact.host_code))
+        if missing:
+            return CompiledOnly(f"{here.processor} has no {' and no '.join(missing)}")
+        return self._inner.load(problem, artifact)
+
+    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+        """Returns the verdict of ``CpuEvaluator``, or one of 0 elements for code that was compiled only.
+
+        ``loaded`` is a result of ``load``. Raises CandidateError as ``CpuEvaluator.verify`` does.
+        """
+        if isinstance(loaded, CompiledOnly):
+            return Verdict(0.0, 0, (f"compiled only, nothing was verified: {loaded.reason}",))
+        verdict = self._inner.verify(problem, loaded, rng)
+        return replace(verdict, notes=(*verdict.notes, VERIFIED))
+
+    def measure(
+        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
+    ) -> Measurement:
+        """Always raises CandidateError(MEASURE): code for another processor is not timed."""
+        raise CandidateError(Stage.MEASURE, NO_CLOCK)
+
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        """Always raises CandidateError(MEASURE): code for another processor is not timed."""
+        raise CandidateError(Stage.MEASURE, NO_CLOCK)

@@ -1,21 +1,395 @@
-"""Compiles scripts to GPU programs: transformed, lowered to PTX, assembled where ptxas is installed."""
+"""The compiler of scripts to GPU programs, and ptxas: found, run, its report read, its known defects.
 
+``GpuCompiler`` lowers a script to PTX and calls ``Ptxas``, which ``find_ptxas`` locates; ``read_report``
+reads the resources of kernels from the output. Without ptxas a program stays PTX.
+"""
+
+import functools
+import importlib.metadata
+import math
+import os
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final, final
 
-from tuner.core.chips import Chip
-from tuner.core.errors import CandidateError, Failure, Stage, failing_at
-from tuner.core.kernel_program import KernelProgram, buffers_of, code_sha256
+from tuner.core.errors import CandidateError, Failure, MachineError, Stage, UsageError, failing_at
+from tuner.core.gpu import Chip, chip_of
+from tuner.core.gpu_code import KernelProgram, Resources, buffers_of, code_sha256
+from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.machine import Compiler
 from tuner.core.problem import Problem
-from tuner.core.target import AbstractCompiler, Artifact, Script
-from tuner.cost_model.launch_limits import require_launchable
-from tuner.mlir import bindings, interpreter, wheels
+from tuner.mlir import bindings, transform
+from tuner.mlir import fingerprint as wheels
 from tuner.mlir.fingerprint import Sources, sources_sha256
-from tuner.mlir.gpu import lowering as gpu_lowering
+from tuner.mlir.gpu import lowering
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
-from tuner.targets.gpu.ptxas import Ptxas, find_ptxas
+from tuner.runtime.workers.processes import run_command
+from tuner.search.cost_model.occupancy import (
+    BlockNeeds,
+    block_shared_bytes,
+    blocks_per_multiprocessor,
+    occupancy,
+    require_launchable,
+)
+
+# ------------------------------------------------------------------------------
+# Finds NVIDIA's command-line tools: in their wheels, whose versions are pinned, else on PATH.
+
+
+# Tool -> the distributions that may hold it, the newest CUDA first.
+DISTRIBUTIONS = {
+    "ptxas": ("nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12"),
+    "nvdisasm": ("nvidia-cuda-nvdisasm",),
+    "compute-sanitizer": ("nvidia-cuda-sanitizer-api",),
+}
+
+
+@dataclass(frozen=True)
+class Tool:
+    """An executable of NVIDIA's CUDA toolkit, and where it was found: a wheel with its version, or PATH."""
+
+    path: Path
+    origin: str  # "nvidia-cuda-nvcc 13.5.37", or "PATH"
+
+
+def locate(name: str) -> Tool | None:
+    """Returns an executable of CUDA, from its wheel, else from PATH; None if it is not installed.
+
+    ``name``: "ptxas", "nvdisasm" or "compute-sanitizer".
+    """
+    for distribution in DISTRIBUTIONS[name]:
+        found = _in_wheel(name, distribution)
+        if found is not None:
+            return found
+    path = shutil.which(name)
+    return Tool(Path(path), "PATH") if path else None
+
+
+def _in_wheel(name: str, distribution: str) -> Tool | None:
+    try:
+        wheel = importlib.metadata.distribution(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    # nvidia/cu13/bin since CUDA 13, nvidia/cuda_nvcc/bin before
+    for file in wheel.files or ():
+        path = Path(str(wheel.locate_file(file)))
+        if file.name == name and file.parent.name == "bin" and os.access(path, os.X_OK):
+            return Tool(path, f"{distribution} {wheel.version}")
+    return None
+
+
+# ------------------------------------------------------------------------------
+# Versions of ptxas that are known to miscompile correct PTX, with sources.
+
+
+Version = tuple[int, ...]  # (12, 6, 85)
+
+
+@dataclass(frozen=True)
+class PtxasDefect:
+    """A known miscompilation by ptxas: the affected versions and chips, and the URL of a source."""
+
+    since: Version
+    before: Version  # the first version that is not known to be affected
+    capabilities: tuple[int, int]  # lowest and highest: 90 is sm_90
+    what: str
+    source: str  # URL
+
+
+ANY = (0, 999)
+DEFECTS = (
+    PtxasDefect(
+        (0,),
+        (11, 1),
+        ANY,
+        "wrong results or invalid addresses of code like XLA's, which warns of it",
+        "https://github.com/jax-ml/jax/issues/10083",
+    ),
+    PtxasDefect(
+        (11, 3),
+        (11, 7),
+        ANY,
+        "a stored double-precision complex number loses its imaginary part; seen up to 11.6",
+        "https://github.com/llvm/llvm-project/issues/54633",
+    ),
+    PtxasDefect(
+        (12, 0),
+        (12, 6, 85),
+        (90, 999),
+        "NVIDIA's bug 4826023, of Hopper and later",
+        "https://github.com/openxla/xla/pull/19927",
+    ),
+    PtxasDefect(
+        (12, 3, 103),
+        (12, 3, 104),
+        ANY,
+        "a defect that XLA was to refuse this version for",
+        "https://github.com/openxla/xla/pull/7922",
+    ),
+    PtxasDefect(
+        (12, 8),
+        (13, 1),
+        (120, 120),
+        "NVIDIA's bug 5288270, wrong results at high register pressure; reported for 12.8, 12.9 and 13.0",
+        "https://docs.nvidia.com/cuda/cusolverdx/0.2.1/release_notes.html",
+    ),
+)
+
+
+def defects_of(version: str, chip: Chip | None = None) -> tuple[PtxasDefect, ...]:
+    """Returns the known defects of a ptxas version ("12.6.85") for one chip; None: for any chip."""
+    number = tuple(int(part) for part in version.split(".") if part)
+    return tuple(
+        defect for defect in DEFECTS if defect.since <= number < defect.before and _is_of(defect, chip)
+    )
+
+
+def defect_line(defect: PtxasDefect) -> str:
+    """Returns one line of text that says what a version of ptxas miscompiles, with the URL of the source."""
+    return f"this version is known to miscompile: {defect.what} ({defect.source})"
+
+
+def _is_of(defect: PtxasDefect, chip: Chip | None) -> bool:
+    lowest, highest = defect.capabilities
+    return chip is None or lowest <= chip.capability <= highest
+
+
+# ------------------------------------------------------------------------------
+# Parses the report of ``ptxas -v`` on each kernel.
+
+
+ENTRY = re.compile(r"Compiling entry function '(\S+)' for ")
+STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+USED = re.compile(r"Used (\d+) registers(?:, used (\d+) barriers)?(.*)")
+STATIC_SHARED = re.compile(r"(\d+) bytes smem")
+# "warning : ..." and advice such as "info : (C7519) Potential Performance Loss: ..."
+NOTE = re.compile(r"ptxas\s*(?:warning\s*:\s*|info\s*:\s*(?=\(C\d+\)))(.*)")
+# "ptxas k.ptx, line 4; error   : ..." or "ptxas fatal   : ..."
+FAULT = re.compile(r"ptxas(?:.*, (line \d+);)? *(?:error|fatal) *: (.*)")
+
+
+@dataclass(frozen=True)
+class KernelReport:
+    """The resources of one kernel as ``ptxas -v`` reports them: registers, spills, shared memory, notes."""
+
+    kernel: str
+    registers: int
+    barriers: int
+    stack_bytes: int
+    spill_store_bytes: int
+    spill_load_bytes: int
+    static_shared_bytes: int
+    notes: tuple[str, ...]
+
+
+@dataclass
+class _Section:
+    """The part of a kernel's report that has been parsed so far."""
+
+    kernel: str
+    stack: tuple[int, int, int] = (0, 0, 0)
+    used: tuple[int, int, int] | None = None  # registers, barriers, static shared bytes
+    notes: list[str] = field(default_factory=list)
+
+
+def read_report(text: str) -> tuple[KernelReport, ...]:
+    """Returns the resources of each kernel in the output ``text`` of ``ptxas -v``, in its order.
+
+    A note before the first kernel is given to each kernel. Raises ValueError where the number of registers of
+    a kernel is missing.
+    """
+    sections: list[_Section] = []
+    general: list[str] = []
+    for line in text.splitlines():
+        if entry := ENTRY.search(line):
+            sections.append(_Section(entry[1]))
+        elif note := NOTE.match(line):
+            (sections[-1].notes if sections else general).append(note[1].strip())
+        elif sections:
+            _read_figures(sections[-1], line)
+    return tuple(_finish(section, general) for section in sections)
+
+
+def first_fault(text: str) -> str:
+    """Returns the first error in ptxas's output ``text`` as one line, without the name of the temporary file.
+
+    Without an error, the first line of the text that is not blank; "no message" for a blank text.
+    """
+    for line in text.splitlines():
+        if fault := FAULT.match(line):
+            return f"{fault[1]}: {fault[2]}" if fault[1] else str(fault[2])
+    return text.strip().partition("\n")[0] or "no message"
+
+
+def _read_figures(section: _Section, line: str) -> None:
+    if stack := STACK.search(line):
+        section.stack = (int(stack[1]), int(stack[2]), int(stack[3]))
+    elif used := USED.search(line):
+        shared = STATIC_SHARED.search(used[3])
+        section.used = (int(used[1]), int(used[2] or 0), int(shared[1]) if shared else 0)
+
+
+def _finish(section: _Section, general: list[str]) -> KernelReport:
+    if section.used is None:
+        raise ValueError(f"ptxas -v: found no registers of {section.kernel}, allowed 'Used N registers'")
+    registers, barriers, shared = section.used
+    return KernelReport(
+        section.kernel, registers, barriers, *section.stack, shared, (*general, *section.notes)
+    )
+
+
+# ------------------------------------------------------------------------------
+# Runs ptxas: assembles PTX to machine code (cubin), and reads the resources of each kernel.
+
+
+TIMEOUT_S = 60.0  # of an assembly; the largest matmul kernels take about one second
+ELF_HEADER = struct.Struct("<32xQQIHHHHHH")  # elf(5), from e_phoff
+QUESTION_TIMEOUT_S = 20.0  # for --help and --version, on a busy machine
+
+
+@dataclass(frozen=True)
+class Ptxas:
+    """An installed ptxas, NVIDIA's assembler of PTX: its version and the chips that it assembles for."""
+
+    tool: Tool
+    version: str  # "13.0.88"
+    chips: frozenset[str]  # that it assembles for
+
+    def require(self, chip: Chip) -> None:
+        """Raises UsageError, which lists the known chips, for a chip that this version of ptxas lacks."""
+        if chip.name not in self.chips:
+            known = ", ".join(sorted(self.chips, key=lambda name: (len(name), name)))
+            where = f"ptxas {self.version} ({self.tool.origin})"
+            raise UsageError(f"chip: found {chip.name!r}, allowed by {where}: {known}")
+
+    def assemble(self, program: KernelProgram, timeout_s: float = TIMEOUT_S) -> KernelProgram:
+        """Assembles a program's PTX; returns the program with its cubin and the resources of its kernels.
+
+        Raises CandidateError(COMPILE) with ptxas's first error, or where it takes longer than ``timeout_s``;
+        UsageError for a chip that ptxas does not know, MachineError where the disk has no space for the
+        cubin.
+        """
+        chip = chip_of(program.chip)
+        self.require(chip)
+        cubin, reports = self._run(program.ptx, chip, timeout_s)
+        given = self._notes(chip)
+        resources = tuple(_resources(program, chip, report, given) for report in reports)
+        return replace(program, cubin=cubin, resources=resources)
+
+    def _notes(self, chip: Chip) -> tuple[str, ...]:
+        """Returns notes that are stored with the code: the version of ptxas, and its known defects."""
+        known = map(defect_line, defects_of(self.version, chip))
+        return (f"version {self.version} made this machine code", *known)
+
+    def _run(self, ptx: str, chip: Chip, timeout_s: float) -> tuple[bytes, tuple[KernelReport, ...]]:
+        with tempfile.TemporaryDirectory() as folder:
+            source, result = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+            source.write_text(ptx)
+            result.touch()  # raises on a full disk: ptxas would report it as the candidate's error
+            arguments = ["-v", "-O3", f"-arch={chip.name}", str(source), "-o", str(result)]
+            try:
+                done = _call(self.tool.path, arguments, timeout_s)
+            except subprocess.TimeoutExpired as error:
+                raise CandidateError(Stage.COMPILE, f"ptxas: no result within {timeout_s:g} s") from error
+            if done.returncode < 0:
+                raise CandidateError(Stage.COMPILE, f"ptxas: ended by signal {-done.returncode}")
+            if done.returncode > 0:
+                raise CandidateError(Stage.COMPILE, f"ptxas: {first_fault(done.stderr + done.stdout)}")
+            return _whole(result), read_report(done.stderr + done.stdout)
+
+
+@functools.cache
+def find_ptxas() -> Ptxas | None:
+    """Returns the ptxas of the wheel, else the ptxas on PATH, else None; searched once per process.
+
+    Raises UsageError for a ptxas that is found but cannot run.
+    """
+    tool = locate("ptxas")
+    return None if tool is None else ask_ptxas(tool)
+
+
+def require_ptxas() -> Ptxas:
+    """Returns the installed ptxas.
+
+    Raises UsageError without one, with the command that installs ptxas, or for one that cannot run.
+    """
+    found = find_ptxas()
+    if found is None:
+        wheels = " or ".join(DISTRIBUTIONS["ptxas"])
+        raise UsageError(f"ptxas: missing on PATH and in {wheels}", "pip install nvidia-cuda-nvcc")
+    return found
+
+
+def ask_ptxas(tool: Tool) -> Ptxas:
+    """Runs an executable to find its version and chips; returns it as a Ptxas.
+
+    Raises UsageError if the executable cannot run or is not NVIDIA's ptxas.
+    """
+    try:
+        version = _call(tool.path, ["--version"], QUESTION_TIMEOUT_S).stdout
+        options = _call(tool.path, ["--help"], QUESTION_TIMEOUT_S).stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UsageError(f"ptxas: {tool.path} does not run: {error}") from error
+    number = re.search(r"V(\d+[\d.]*)", version)
+    chips = frozenset(re.findall(r"'(sm_\d+[af]?)'", options))
+    if number is None or not chips:
+        raise UsageError(f"ptxas: {tool.path} prints neither a version nor chips: it is not NVIDIA's ptxas")
+    return Ptxas(tool, number[1], chips)
+
+
+def _whole(file: Path) -> bytes:
+    """Returns a cubin. Raises MachineError for a truncated file: on a full disk ptxas exits with 0."""
+    cubin = file.read_bytes()
+    if len(cubin) < ELF_HEADER.size or len(cubin) < _end_of_headers(cubin):
+        raise MachineError(
+            f"{file.parent}: found {len(cubin)} bytes of a cubin, allowed all: no room is left"
+        )
+    return cubin
+
+
+def _end_of_headers(cubin: bytes) -> int:
+    """Returns the offset at which the last header table of an ELF file ends, which is the file's size."""
+    segments, sections, _, _, segment_bytes, segment_count, section_bytes, section_count, _ = (
+        ELF_HEADER.unpack_from(cubin)
+    )
+    return int(max(segments + segment_bytes * segment_count, sections + section_bytes * section_count))
+
+
+def _call(path: Path, arguments: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
+    return run_command([str(path), *arguments], timeout_s)
+
+
+def _resources(program: KernelProgram, chip: Chip, report: KernelReport, given: tuple[str, ...]) -> Resources:
+    """Returns the resources of a kernel, with those of its largest launch, if the kernel is launched."""
+    launches = [launch for launch in program.launches if launch.kernel == report.kernel]
+    dynamic = max((launch.dynamic_shared_bytes for launch in launches), default=0)
+    threads = max((math.prod(launch.block) for launch in launches), default=1)
+    shared = block_shared_bytes(program.ptx, report.static_shared_bytes, dynamic)
+    needs = BlockNeeds(threads, report.registers, shared, report.barriers)
+    return Resources(
+        kernel=report.kernel,
+        registers=report.registers,
+        spill_store_bytes=report.spill_store_bytes,
+        spill_load_bytes=report.spill_load_bytes,
+        static_shared_bytes=report.static_shared_bytes,
+        dynamic_shared_bytes=dynamic,
+        stack_bytes=report.stack_bytes,
+        occupancy=occupancy(chip, needs),
+        blocks_per_multiprocessor=blocks_per_multiprocessor(chip, needs),
+        notes=(*given, *report.notes),
+    )
+
+
+# ------------------------------------------------------------------------------
+# Compiles scripts to GPU programs: transformed, lowered to PTX, assembled where ptxas is installed.
+
 
 BINDINGS: Final = "numba-cuda-mlir"  # the wheel that makes PTX
 
@@ -52,14 +426,12 @@ class GpuCompiler(AbstractCompiler):
         with failing_at(Stage.BIND):
             scratch = scratch_in(script.text, problem)
         start = time.perf_counter()
-        self._context = self._context or interpreter.new_context()
+        self._context = self._context or transform.new_context()
         with self._context, bindings.ir.Location.unknown():
-            module = interpreter.parse(gpu_payload_mlir(problem, scratch), "payload")
-            interpreter.apply_script(module, interpreter.parse(script.text, "script"))
+            module = transform.parse(gpu_payload_mlir(problem, scratch), "payload")
+            transform.apply_script(module, transform.parse(script.text, "script"))
             transformed = time.perf_counter()
-            program = gpu_lowering.lower_to_program(
-                module, self._chip, buffers_of(problem.one), problem.batch
-            )
+            program = lowering.lower_to_program(module, self._chip, buffers_of(problem.one), problem.batch)
         lowered = time.perf_counter()
         ptxas = self._find()
         if ptxas is not None:

@@ -1,29 +1,83 @@
-"""Verifies and times programs on the GPU of this machine; it needs a driver and no compiler."""
+"""Verifies and times programs, and the baseline cuBLAS, on the GPU of this machine; needs no compiler."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 
-from tuner.core.chips import chip_of
-from tuner.core.device import DeviceError
 from tuner.core.errors import CandidateError, Stage, TunerError
-from tuner.core.gpu_conditions import GpuState
+from tuner.core.gpu import AbstractDevice, DeviceError, chip_of
+from tuner.core.interfaces import AbstractBaselineSource, AbstractEvaluator, Artifact, Effort, LoadedLibrary
+from tuner.core.machine import Conditions, GpuState, Span
 from tuner.core.problem import Problem
-from tuner.core.record import Measurement, Verdict
-from tuner.core.target import AbstractBaselineSource, AbstractEvaluator, Artifact, Effort, LoadedLibrary
+from tuner.core.records import Measurement, Verdict
+from tuner.core.runs import Baseline
 from tuner.payload.reference import compare
 from tuner.runtime.cuda.cublas import Cublas, find_cublas
-from tuner.runtime.cuda.facts import CudaFacts
-from tuner.runtime.cuda.probe import GpuHere, describe_gpu, require_chip
-from tuner.runtime.cuda.roofline import documented_flop_per_s
+from tuner.runtime.cuda.driver import CudaFacts
+from tuner.runtime.cuda.probe import (
+    GpuHere,
+    GpuSensors,
+    SensorsError,
+    describe_gpu,
+    documented_flop_per_s,
+    open_device,
+    require_chip,
+)
+from tuner.targets.arrays import Compare
+from tuner.targets.gpu.arrays import GpuProblemArrays, LoadedKernels, failing_as
 from tuner.targets.gpu.event_timing import MIN_SAMPLES, AbstractSampleWatch, GpuTimer
-from tuner.targets.gpu.failures import failing_as
-from tuner.targets.gpu.loaded_kernels import LoadedKernels
-from tuner.targets.gpu.local_gpu import LocalGpu, open_gpu
-from tuner.targets.gpu.problem_arrays import GpuProblemArrays
-from tuner.targets.problem_arrays import Compare
+
+# ------------------------------------------------------------------------------
+# This machine's GPU: the open device, the size of its cache, its sensors.
+
+
+def no_sensors() -> GpuState | None:
+    """Returns None: the sensor reading of a GPU without sensors."""
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class LocalGpu:
+    """An opened GPU of this machine: the device, its L2 cache's size, a function that reads its sensors."""
+
+    device: AbstractDevice
+    cache_bytes: int  # of the L2; 0: unknown
+    read_sensors: Callable[[], GpuState | None] = no_sensors
+
+    def conditions_since(
+        self, before: GpuState | None, between: Sequence[GpuState] = ()
+    ) -> Conditions | None:
+        """Reads the sensors after a measurement; returns the readings before, between and after.
+
+        Those in between are summarized. ``before`` is a reading taken before the measurement, ``between`` are
+        readings taken during it. Returns None if ``before`` is None or the GPU has no sensors.
+        """
+        after = self.read_sensors()
+        if before is None or after is None:
+            return None
+        return Conditions(before, after, Span.of(between) if between else None)
+
+
+def open_gpu(here: GpuHere) -> LocalGpu:
+    """Opens this machine's first GPU, which creates a context in its memory; ``here`` describes the GPU.
+
+    Raises DeviceError where the GPU cannot be opened.
+    """
+    return LocalGpu(open_device(), here.facts.l2_bytes, _sensors(here.bus))
+
+
+def _sensors(bus: str) -> Callable[[], GpuState | None]:
+    with contextlib.suppress(SensorsError):
+        return GpuSensors(bus).read
+    return no_sensors
+
+
+# ------------------------------------------------------------------------------
+# Verifies and times programs on the GPU of this machine; it needs a driver and no compiler.
+
 
 PEAK_ERROR = 0.1  # relative, of the peak at the highest clock: error of events and of reported clocks
 
@@ -267,3 +321,30 @@ def require_possible(problem: Problem, measurement: Measurement, facts: CudaFact
             f"faster than {facts.name}: found {found / 1e12:.4g} TFLOP/s, allowed {limit / 1e12:.4g}, "
             f"its documented peak and {PEAK_ERROR:.0%}",
         )
+
+
+# ------------------------------------------------------------------------------
+# Times the GPU baseline, cuBLAS, alone: verified and timed like tuned kernels.
+
+
+def evaluator_here() -> GpuEvaluator:
+    """Returns a new evaluator for this machine's first GPU.
+
+    Raises DeviceError on a machine without a GPU, UsageError for a GPU of an unknown chip.
+    """
+    return GpuEvaluator(describe_gpu().facts.chip)
+
+
+def time_cublas(evaluator: GpuEvaluator, problem: Problem, effort: Effort, seed: int) -> Baseline:
+    """Times cuBLAS's matmul of a problem, without an epilogue, alone on this machine's GPU.
+
+    ``seed`` seeds the random inputs. Raises TunerError where cuBLAS is missing, its result is wrong or the
+    GPU fails.
+    """
+    rng = np.random.default_rng(seed)
+    try:
+        (library,) = evaluator.load_baselines(problem, rng)
+        measurement = evaluator.measure(replace(problem, epilogue="none"), library.work, effort, rng)
+    except CandidateError as error:
+        raise TunerError(error.reason) from error
+    return Baseline(library.name, 0, measurement)

@@ -12,9 +12,9 @@ from typing import final
 
 import numpy as np
 
-from tuner.core.device import AbstractDevice, DeviceError
-from tuner.core.record import Measurement
-from tuner.core.target import Effort
+from tuner.core.gpu import AbstractDevice, DeviceError
+from tuner.core.interfaces import Effort
+from tuner.core.records import Measurement
 from tuner.runtime import timing
 
 MIN_SAMPLES = 20  # of a complete measurement; an early-stopped one has fewer

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.core.kernel_program import KernelBuffer
+from tuner.core.gpu_code import KernelBuffer
 
 Array = NDArray[Any]
 FOLDER = Path(__file__).parent

@@ -7,10 +7,10 @@ import pytest
 
 from tests.mlir.gpu.kernels.cases import CASES, Case
 from tests.mlir.kernels import parsed
-from tuner.core.chips import CHIPS, chip_of
-from tuner.core.kernel_program import KernelProgram
-from tuner.cost_model.launch_limits import require_launchable
-from tuner.targets.gpu.ptxas import find_ptxas
+from tuner.core.gpu import CHIPS, chip_of
+from tuner.core.gpu_code import KernelProgram
+from tuner.search.cost_model.occupancy import require_launchable
+from tuner.targets.gpu.compiler import find_ptxas
 
 pytestmark = pytest.mark.mlir
 

@@ -10,7 +10,7 @@ from tests.mlir.gpu.kernels.test_compile import IDS, program_of
 
 pytestmark = pytest.mark.mlir
 
-simulated_run = pytest.importorskip("tuner.targets.gpu.simulated_run")
+simulated_run = pytest.importorskip("tuner.targets.gpu.simulator")
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2])

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tuner.mlir.ops.wgmma.operand_tile import MMA_DEPTH_BYTES, OperandTile
-from tuner.simulator.ptx.matrices.wgmma_layout import operand_addresses
-from tuner.simulator.ptx.memory.tensor_map import TensorMap
+from tuner.mlir.wgmma.plan import MMA_DEPTH_BYTES, OperandTile
+from tuner.simulator.memory.async_copies import TensorMap
+from tuner.simulator.state.fragments import operand_addresses
 
 START = 4096  # of the tile in shared memory
 TILES = (

@@ -2,8 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from tuner.mlir.ops.wgmma.operand_tile import OperandTile
-from tuner.mlir.ops.wgmma.plan import PipelinePlan
+from tuner.mlir.wgmma.plan import OperandTile, PipelinePlan
 
 
 def plan(rows: int = 128, columns: int = 256, stages: int = 4, consumers: int = 2) -> PipelinePlan:

@@ -14,7 +14,7 @@ from tests.simulator.ptx.snippets import rounded
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.interpret.decode.floats")
+pytest.importorskip("tuner.programs.interpreter.scalar_ops")
 
 LANES = 24
 PRECISIONS = {"f32": "f4", "f64": "f8"}

@@ -12,7 +12,7 @@ from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.interpret.decode.integers")
+pytest.importorskip("tuner.programs.interpreter.scalar_ops")
 
 WIDTHS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
 LANES = 24

@@ -4,11 +4,11 @@ import pytest
 
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 
-device_buffers = pytest.importorskip("tuner.programs.lower.device_memory.buffers")
+device_buffers = pytest.importorskip("tuner.programs.device_memory.buffers")
 bindings = pytest.importorskip("tuner.mlir.bindings")
 
 

@@ -8,11 +8,11 @@ from tests.mlir.kernels import parsed
 
 pytestmark = pytest.mark.mlir
 
-coherence = pytest.importorskip("tuner.programs.lower.device_memory.coherence")
-alias_sets = pytest.importorskip("tuner.mlir.effects.alias_sets")
-device_buffers = pytest.importorskip("tuner.programs.lower.device_memory.buffers")
-kernel_effects = pytest.importorskip("tuner.mlir.effects.kernel_effects")
-validity = pytest.importorskip("tuner.programs.lower.device_memory.validity")
+coherence = pytest.importorskip("tuner.programs.device_memory.coherence")
+alias_sets = pytest.importorskip("tuner.mlir.effects.aliases")
+device_buffers = pytest.importorskip("tuner.programs.device_memory.buffers")
+kernel_effects = pytest.importorskip("tuner.mlir.effects.memory_effects")
+validity = pytest.importorskip("tuner.programs.device_memory.buffers")
 
 HOST, DEVICE = validity.Side.HOST, validity.Side.DEVICE
 M = "memref<4xf32>"

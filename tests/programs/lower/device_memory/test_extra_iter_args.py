@@ -6,9 +6,9 @@ from tests.mlir.kernels import parsed
 
 pytestmark = pytest.mark.mlir
 
-extra_iter_args = pytest.importorskip("tuner.programs.lower.device_memory.extra_iter_args")
-alias_sets = pytest.importorskip("tuner.mlir.effects.alias_sets")
-address_flow = pytest.importorskip("tuner.mlir.effects.address_flow")
+extra_iter_args = pytest.importorskip("tuner.programs.device_memory.iter_args")
+alias_sets = pytest.importorskip("tuner.mlir.effects.aliases")
+address_flow = pytest.importorskip("tuner.mlir.effects.aliases")
 
 M = "memref<4xf32>"
 FOR = f"""%r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %k = %c0) -> ({M}, index) {{

@@ -14,15 +14,15 @@ from benchmarks.program_compiler import compiler_of
 from tests.examples import costly
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError, Stage
-from tuner.programs.lower.device_options import DeviceOptions
+from tuner.programs.request import DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.marshalling import PassedArgument
-from tuner.runtime.arrays.memref import MemRef
+from tuner.runtime.arrays import MemRef
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
 
-memory = pytest.importorskip("tuner.programs.lower.device_memory.host_to_device_memory")
+memory = pytest.importorskip("tuner.programs.device_memory.conversion")
 bindings = pytest.importorskip("tuner.mlir.bindings")
 
 OUTLINE = "builtin.module(gpu-launch-sink-index-computations,gpu-kernel-outlining,canonicalize,cse)"

@@ -2,7 +2,7 @@ import pytest
 
 pytestmark = pytest.mark.mlir
 
-validity = pytest.importorskip("tuner.programs.lower.device_memory.validity")
+validity = pytest.importorskip("tuner.programs.device_memory.buffers")
 
 HOST, DEVICE = validity.Side.HOST, validity.Side.DEVICE
 ON_HOST, ON_DEVICE = frozenset({(0, HOST)}), frozenset({(0, DEVICE)})

@@ -8,7 +8,7 @@ from tuner.core.problem import Matmul, Problem
 
 pytestmark = pytest.mark.mlir
 
-find_matmuls = pytest.importorskip("tuner.programs.lower.matmuls.find_matmuls")
+find_matmuls = pytest.importorskip("tuner.programs.lowering.matmul_recognition")
 
 SIZES = {"m": 8, "n": 4, "k": 16}
 
@@ -18,16 +18,16 @@ PAYLOADS: list[Any] = []  # of the test that runs: values do not keep their modu
 
 @pytest.fixture(autouse=True)
 def context() -> Iterator[None]:
-    from tuner.mlir import interpreter
+    from tuner.mlir import transform
     from tuner.mlir.bindings import ir
 
-    with interpreter.new_context(), ir.Location.unknown():
+    with transform.new_context(), ir.Location.unknown():
         yield
         PAYLOADS.clear()
 
 
 def matches(body: str, arguments: str) -> list[Any]:
-    from tuner.programs.lower.read_program import read_program
+    from tuner.programs.lowering.read_program import read_program
 
     text = f"func.func @f({arguments}) {{\n  %zero = arith.constant 0.0 : f32\n  {body}\n  return\n}}"
     PAYLOADS.append(read_program(text))

@@ -8,19 +8,19 @@ import pytest
 from tests.programs.lower.compiled import host_function
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.interfaces import Script
 from tuner.core.machine import variables_of
 from tuner.core.problem import Matmul, Problem
-from tuner.core.target import Script
 from tuner.payload.cpu import partition, partitions_comment
-from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.scripts.strategy import Binder, load_strategy
+from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
-from tuner.space.file.shipped import default_space_file
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.strategy import Binder, load_strategy
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.matmuls.insert_cpu_kernels")
+pytest.importorskip("tuner.programs.lowering.matmul_calls")
 
 PROBLEM, OTHER = Matmul(40, 24, 16), Matmul(40, 24, 8)
 TEXT = text_beside(__file__, "TEXT")

@@ -8,19 +8,18 @@ import pytest
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.gpu_check.gpu_point import GpuPoint
 from benchmarks.program_compiler import compiler_of
-from tuner.core.candidate import Candidate
+from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.interfaces import Script
 from tuner.core.problem import Matmul, Problem
-from tuner.core.target import Script
-from tuner.core.target_name import TargetName
 from tuner.payload.reference import NUMPY_DTYPES
-from tuner.programs.lower.device_options import DeviceOptions, Form
+from tuner.programs.request import DeviceOptions, Form
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.device_lowering")
+pytest.importorskip("tuner.programs.lowering.device")
 
 MMA: dict[str, int | str] = {
     "block_m": 32,

@@ -7,13 +7,13 @@ import pytest
 
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.program_compiler import compiler_of
+from tuner.core.candidate import TargetName
 from tuner.core.problem import Matmul
-from tuner.core.target_name import TargetName
-from tuner.simulator.device.lazy_streams import ORDERS, Order
+from tuner.simulator.device.streams import ORDERS, Order
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.matmuls.packed_views")
+pytest.importorskip("tuner.programs.lowering.matmul_calls")
 
 WHOLE, VIEW = "memref<32x64xf32>", "memref<32x32xf32, strided<[64, 1]>>"
 MOVED = "memref<32x32xf32, strided<[64, 1], offset: 32>>"

@@ -8,7 +8,7 @@ from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.on_host.drop_streams")
+pytest.importorskip("tuner.programs.lowering.host_code")
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 NUMBERS = np.arange(128, dtype=np.float32)

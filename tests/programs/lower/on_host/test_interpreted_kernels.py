@@ -13,7 +13,7 @@ from tuner.programs.execution import copies
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.on_host.interpreted_kernels")
+pytest.importorskip("tuner.programs.lowering.host")
 
 WORKGROUP = "#gpu.address_space<workgroup>"
 
@@ -195,11 +195,11 @@ def listed(results: Any) -> tuple[Any, ...]:
 @hypothesis.given(host_programs())
 @hypothesis.settings(max_examples=15, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
 def test_the_interpretation_of_independent_threads_is_what_loops_give(program: RandomProgram) -> None:
-    from tuner.programs.lower.on_host import launches_as_loops
+    from tuner.programs.lowering import host
 
     loops = host_function(program.text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(launches_as_loops, "has_independent_threads", lambda _kernel: False)
+        patch.setattr(host, "has_independent_threads", lambda _kernel: False)
         threads = host_function(program.text)
     own, other = copies(program.arguments), copies(program.arguments)
     for found, expected in zip((*listed(threads(*own)), *own), (*listed(loops(*other)), *other), strict=True):

@@ -5,7 +5,7 @@ from tests.programs.lower.compiled import host_function
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.on_host.launches_as_loops")
+pytest.importorskip("tuner.programs.lowering.host")
 
 HEAD = """%c1 = arith.constant 1 : index %c2 = arith.constant 2 : index %c3 = arith.constant 3 : index
   %c5 = arith.constant 5 : index %one = arith.constant 1.0 : f32"""

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
-from tuner.core.target_name import TargetName
+from tuner.core.candidate import TargetName
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.on_host.math_lowering")
+pytest.importorskip("tuner.programs.lowering.host_code")
 
 
 @pytest.mark.parametrize("bits", [8, 32, 64])

@@ -13,10 +13,10 @@ from tests.programs.lower.ir_order import BEGIN, END, Order
 
 pytestmark = pytest.mark.mlir
 
-async_streams = pytest.importorskip("tuner.programs.lower.streams.async_streams")
-async_tokens = pytest.importorskip("tuner.programs.lower.streams.async_tokens")
+async_streams = pytest.importorskip("tuner.programs.streams.async_streams")
+async_tokens = pytest.importorskip("tuner.programs.streams.async_streams")
 bindings = pytest.importorskip("tuner.mlir.bindings")
-kernel_effects = pytest.importorskip("tuner.mlir.effects.kernel_effects")
+kernel_effects = pytest.importorskip("tuner.mlir.effects.memory_effects")
 
 HOST_BUFFERS = "ab"
 SOURCES = {"inc": 1, "twice": 1, "add": 2}  # kernel -> buffers that it reads, the last one is written

@@ -18,12 +18,12 @@ from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 
-async_ops = pytest.importorskip("tuner.programs.lower.streams.async_ops")
+async_ops = pytest.importorskip("tuner.programs.streams.async_ops")
 bindings = pytest.importorskip("tuner.mlir.bindings")
-buffer_accesses = pytest.importorskip("tuner.mlir.effects.buffer_accesses")
-synchronous = pytest.importorskip("tuner.programs.lower.streams.synchronous")
-drop_tokens = pytest.importorskip("tuner.programs.lower.streams.drop_tokens")
-stream_calls = pytest.importorskip("tuner.programs.lower.streams.stream_calls")
+buffer_accesses = pytest.importorskip("tuner.mlir.effects.accesses")
+synchronous = pytest.importorskip("tuner.programs.streams.async_ops")
+drop_tokens = pytest.importorskip("tuner.programs.streams.async_ops")
+stream_calls = pytest.importorskip("tuner.programs.streams.async_ops")
 mgpu = pytest.importorskip("tuner.programs.run.mgpu")
 
 

@@ -18,9 +18,9 @@ from tests.programs.lower.device_programs import (
 
 pytestmark = pytest.mark.mlir
 
-async_streams = pytest.importorskip("tuner.programs.lower.streams.async_streams")
-kernel_effects = pytest.importorskip("tuner.mlir.effects.kernel_effects")
-async_tokens = pytest.importorskip("tuner.programs.lower.streams.async_tokens")
+async_streams = pytest.importorskip("tuner.programs.streams.async_streams")
+kernel_effects = pytest.importorskip("tuner.mlir.effects.memory_effects")
+async_tokens = pytest.importorskip("tuner.programs.streams.async_streams")
 
 
 def streams_of(text: str, limit: int = 8) -> tuple[str, int]:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 pytestmark = pytest.mark.mlir
 
-carried_dependences = pytest.importorskip("tuner.programs.lower.streams.carried_dependences")
-buffer_accesses = pytest.importorskip("tuner.mlir.effects.buffer_accesses")
-buffer_regions = pytest.importorskip("tuner.mlir.effects.buffer_regions")
-stream_plan = pytest.importorskip("tuner.programs.lower.streams.stream_plan")
+carried_dependences = pytest.importorskip("tuner.programs.streams.dependency_graph")
+buffer_accesses = pytest.importorskip("tuner.mlir.effects.accesses")
+buffer_regions = pytest.importorskip("tuner.mlir.effects.accesses")
+stream_plan = pytest.importorskip("tuner.programs.streams.stream_plan")
 NodeKind, BEGIN = stream_plan.NodeKind, stream_plan.BEGIN
 
 ITERATIONS = 3

@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.programs.lower.streams.chain_cover import chain_cover
+from tuner.programs.streams.stream_plan import chain_cover
 
 Order = tuple[frozenset[int], ...]
 

@@ -6,11 +6,11 @@ from tests.mlir.kernels import parsed
 
 pytestmark = pytest.mark.mlir
 
-concurrent_launches = pytest.importorskip("tuner.programs.lower.streams.concurrent_launches")
-dependency_graph = pytest.importorskip("tuner.programs.lower.streams.dependency_graph")
-drop_tokens = pytest.importorskip("tuner.programs.lower.streams.drop_tokens")
-kernel_effects = pytest.importorskip("tuner.mlir.effects.kernel_effects")
-walking = pytest.importorskip("tuner.mlir.rewrite.walking")
+concurrent_launches = pytest.importorskip("tuner.programs.streams.dependency_graph")
+dependency_graph = pytest.importorskip("tuner.programs.streams.dependency_graph")
+drop_tokens = pytest.importorskip("tuner.programs.streams.async_ops")
+kernel_effects = pytest.importorskip("tuner.mlir.effects.memory_effects")
+walking = pytest.importorskip("tuner.mlir.ir.reading")
 
 M = "memref<i32>"
 MODULE = """module attributes {{gpu.container_module}} {{

@@ -14,12 +14,12 @@ from tests.programs.lower.device_programs import (
     store,
 )
 from tuner.core.errors import CandidateError
-from tuner.programs.lower.streams.stream_plan import BEGIN, NodeKind
+from tuner.programs.streams.stream_plan import BEGIN, NodeKind
 
 pytestmark = pytest.mark.mlir
 
-dependency_graph = pytest.importorskip("tuner.programs.lower.streams.dependency_graph")
-kernel_effects = pytest.importorskip("tuner.mlir.effects.kernel_effects")
+dependency_graph = pytest.importorskip("tuner.programs.streams.dependency_graph")
+kernel_effects = pytest.importorskip("tuner.mlir.effects.memory_effects")
 
 Found = list[tuple[str, list[int]]]
 

@@ -7,10 +7,10 @@ from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
 
-gpux = pytest.importorskip("tuner.programs.lower.streams.gpux")
-gpux_ops = pytest.importorskip("tuner.programs.lower.streams.gpux_ops")
+gpux = pytest.importorskip("tuner.programs.streams.gpux")
+gpux_ops = pytest.importorskip("tuner.programs.streams.gpux_ops")
 bindings = pytest.importorskip("tuner.mlir.bindings")
-interpreter = pytest.importorskip("tuner.mlir.interpreter")
+interpreter = pytest.importorskip("tuner.mlir.transform")
 
 STREAM, BUFFER = "!gpux.StreamType", "memref<16xf32>"
 CREATE = f'%s = "gpux.create_stream"() : () -> {STREAM}'

@@ -9,8 +9,8 @@ pytestmark = pytest.mark.mlir
 pytest.importorskip("tuner.mlir.bindings")
 
 from tuner.mlir.bindings import ir  # noqa: E402
-from tuner.mlir.interpreter import new_context  # noqa: E402
-from tuner.programs.lower.streams.gpux_syntax import to_generic  # noqa: E402
+from tuner.mlir.transform import new_context  # noqa: E402
+from tuner.programs.streams.gpux_syntax import to_generic  # noqa: E402
 
 S = "!gpux.StreamType"
 T = "!gpu.async.token"

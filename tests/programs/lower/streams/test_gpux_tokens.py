@@ -7,10 +7,10 @@ from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
 
-gpux_ops = pytest.importorskip("tuner.programs.lower.streams.gpux_ops")
-gpux_tokens = pytest.importorskip("tuner.programs.lower.streams.gpux_tokens")
+gpux_ops = pytest.importorskip("tuner.programs.streams.gpux_ops")
+gpux_tokens = pytest.importorskip("tuner.programs.streams.gpux")
 bindings = pytest.importorskip("tuner.mlir.bindings")
-interpreter = pytest.importorskip("tuner.mlir.interpreter")
+interpreter = pytest.importorskip("tuner.mlir.transform")
 
 M = "memref<16xf32>"
 COPY = "%t0 = gpux.memcpy async %s, %d, %a : " + f"{M}, {M}"

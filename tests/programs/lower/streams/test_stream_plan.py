@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import costly
-from tuner.programs.lower.streams.stream_plan import BEGIN, Node, NodeKind, StreamPlan, plan_streams
+from tuner.programs.streams.stream_plan import BEGIN, Node, NodeKind, StreamPlan, plan_streams
 
 WORK, HOST, ALLOCATION, FREE = NodeKind.WORK, NodeKind.HOST, NodeKind.ALLOCATION, NodeKind.FREE
 END = -2

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.target_name import TargetName
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lower.reference_kernels")
+pytest.importorskip("tuner.programs.lowering.kernels")
 
 SIMULATOR = TargetName.parse("simulator:sm_90")
 SIZE = 256
@@ -47,7 +47,7 @@ def ran(
 ) -> tuple[Any, tuple[Any, ...]]:
     """Runs on arrays in place; returns the samples of each launch and the device's reports."""
     from tuner.programs.run.device_function import DeviceFunction
-    from tuner.programs.run.sampled.sampled_launches import SampledLaunches
+    from tuner.programs.run.sampled_launches import SampledLaunches
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
     samples: list[Any] = []

@@ -5,8 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.simulator.ptx.snippets import each_lane, kernel, run
+from tuner.simulator.launch import simulate
 from tuner.simulator.ptx.defects import Defect, SimulationError
-from tuner.simulator.ptx.launch import simulate
 
 Array = NDArray[Any]
 SHARED = ".shared .align 16 .b8 tile[512];\n"

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tests.simulator.ptx.matmuls import DATA
 from tests.simulator.ptx.snippets import run
-from tuner.simulator.ptx.launch import simulate
+from tuner.simulator.launch import simulate
 
 Array = NDArray[Any]
 SHARED = ".shared .align 16 .b8 tile[16];\n"

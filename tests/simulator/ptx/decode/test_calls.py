@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.simulator.ptx.snippets import HEADER
+from tuner.simulator.launch import simulate
 from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
-from tuner.simulator.ptx.launch import simulate
 
 CASES = [
     ("plain\n", b"", "plain\n"),

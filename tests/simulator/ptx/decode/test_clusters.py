@@ -7,9 +7,9 @@ import pytest
 
 from tests.simulator.ptx.snippets import Array, run
 from tuner.core.errors import UsageError
+from tuner.simulator.launch import Simulation
+from tuner.simulator.memory.async_copies import TensorMap
 from tuner.simulator.ptx.defects import Defect, SimulationError
-from tuner.simulator.ptx.memory.tensor_map import TensorMap
-from tuner.simulator.ptx.simulation import Simulation
 
 SEEDS = [None, 1, 2, 3]
 PAIR = (2, 1, 1)

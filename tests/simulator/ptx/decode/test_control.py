@@ -162,8 +162,8 @@ def test_threads_that_wait_for_what_nobody_writes_are_an_error_that_names_the_lo
 def test_a_loop_that_counts_is_stopped_by_limits(
     limit: str, value: float, found: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"tuner.simulator.ptx.engine.{limit}_LIMIT", value)
-    monkeypatch.setattr("tuner.simulator.ptx.engine.LONG_TURN", 1 << 11)
+    monkeypatch.setattr(f"tuner.simulator.launch.{limit}_LIMIT", value)
+    monkeypatch.setattr("tuner.simulator.launch.LONG_TURN", 1 << 11)
     reason = f"kernel snippet: endless: found more than {found}: thread .* repeat line .* of the PTX"
     with pytest.raises(SimulationError, match=reason):
         run("mov.u32 %r1, 0; LOOP: add.u32 %r1, %r1, 1; bra.uni LOOP;")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tests.simulator.ptx.snippets import run
 from tuner.simulator.ptx.defects import Defect, Fault, SimulationError, UnsupportedInstruction
-from tuner.simulator.ptx.matrices.wgmma_layout import accumulator, accumulator_registers, operand_addresses
+from tuner.simulator.state.fragments import accumulator, accumulator_registers, operand_addresses
 
 Array = NDArray[Any]
 UNIT = 8  # elements of 16 bits in 16 bytes

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from tuner.core.device import TensorMapLayout
 from tuner.core.errors import UsageError
-from tuner.simulator.ptx.memory.map_layouts import extent_bytes, tensor_of
+from tuner.core.gpu import TensorMapLayout
+from tuner.simulator.memory.async_copies import extent_bytes, tensor_of
 
 LAYOUT = TensorMapLayout((64, 8), (128,), (32, 4), 6, swizzle=2)
 

@@ -3,8 +3,8 @@ import pytest
 
 from tests.simulator.ptx.snippets import run
 from tuner.core.errors import UsageError
+from tuner.simulator.memory.async_copies import TensorMap, swizzled
 from tuner.simulator.ptx.defects import Defect, SimulationError
-from tuner.simulator.ptx.memory.tensor_map import TensorMap, swizzled
 
 
 def test_a_box_is_read_row_by_row_with_zeros_outside() -> None:

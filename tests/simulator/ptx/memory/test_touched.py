@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests.simulator.ptx.snippets import kernel
+from tuner.simulator.launch import prepare
+from tuner.simulator.memory.global_memory import Pointer, runs
 from tuner.simulator.ptx.defects import SimulationError
-from tuner.simulator.ptx.launch import prepare
-from tuner.simulator.ptx.memory.global_memory import Pointer
-from tuner.simulator.ptx.memory.touched import runs
-from tuner.simulator.ptx.parse.parser import parse
+from tuner.simulator.ptx.parser import parse
 
 # Thread t moves 4 bytes from x + 8 t to y + 4 t.
 GATHER = kernel(

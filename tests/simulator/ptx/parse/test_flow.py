@@ -1,8 +1,8 @@
 import pytest
 
 from tuner.simulator.ptx.defects import SimulationError
-from tuner.simulator.ptx.parse.flow import Flow, flow_of
-from tuner.simulator.ptx.parse.parser import parse
+from tuner.simulator.ptx.layout import Flow, flow_of
+from tuner.simulator.ptx.parser import parse
 
 HEADER = ".version 8.3\n.target sm_90a\n.address_size 64\n"
 

@@ -4,7 +4,8 @@ import pytest
 
 from tests.simulator.ptx.matmuls import DATA
 from tuner.simulator.ptx.defects import Defect, SimulationError
-from tuner.simulator.ptx.instruction import (
+from tuner.simulator.ptx.parser import parse
+from tuner.simulator.ptx.syntax_tree import (
     Address,
     Guard,
     Immediate,
@@ -20,7 +21,6 @@ from tuner.simulator.ptx.instruction import (
     Variable,
     Vector,
 )
-from tuner.simulator.ptx.parse.parser import parse
 
 HEADER = ".version 8.3\n.target sm_90a, debug\n.address_size 64\n"
 REGISTERS = ".reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<9>;"

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.simulator.ptx.launch import kernel_of, prepare
-from tuner.simulator.ptx.parse.parser import parse
-from tuner.simulator.ptx.races.access_sample import SAMPLES, Access
+from tuner.simulator.launch import kernel_of, prepare
+from tuner.simulator.memory.access_log import SAMPLES, Access
+from tuner.simulator.ptx.parser import parse
 
 TURNS = 40
 PTX = f"""

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tuner.simulator.ptx.races.bank_conflicts import wavefronts
+from tuner.simulator.memory.access_log import wavefronts
 
 LANES = np.arange(32)
 

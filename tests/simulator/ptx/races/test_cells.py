@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.simulator.ptx.races.global_races import GlobalRaces
+from tuner.simulator.memory.races import GlobalRaces
 
 
 @pytest.mark.parametrize("cell_bytes", [1, 2, 4])

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tests.simulator.ptx.snippets import run
+from tuner.simulator.launch import Simulation
 from tuner.simulator.ptx.defects import Defect
-from tuner.simulator.ptx.simulation import Simulation
 
 SHARED = ".shared .align 16 .b8 tile[4096];\n"
 SEEDS = [None, 0, 1]

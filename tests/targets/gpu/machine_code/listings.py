@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tuner.targets.gpu.machine_code.listing import NO_BARRIER, Kernel, read_kernels
+from tuner.targets.gpu.sass import NO_BARRIER, Kernel, read_kernels
 
 
 @dataclass(frozen=True)

@@ -7,23 +7,30 @@ import pytest
 from tests.bundle.values import program
 from tests.targets.gpu.machine_code.listings import FFMA, LDS, NESTED, Line, kernel_of, listing, loop
 from tests.texts import text_beside
-from tuner.cost_model.gpu import LATENCY
-from tuner.simulator.ptx.races.access_sample import Access
-from tuner.targets.gpu.cuda_tools import Tool
-from tuner.targets.gpu.machine_code import sass as module
-from tuner.targets.gpu.machine_code.busiest_part import (
+from tuner.search.cost_model.gpu import LATENCY
+from tuner.simulator.memory.access_log import Access
+from tuner.targets.gpu import sass as module
+from tuner.targets.gpu.compiler import Tool
+from tuner.targets.gpu.cycle_model import (
     BARRIER_CYCLES,
     LATENCIES,
     LAUNCH_CYCLES,
     BlockWork,
     KernelCounts,
     critical_path,
+    executions,
+    main_loop,
+    memory_cycles,
+    multiply_adds,
 )
-from tuner.targets.gpu.machine_code.executions import executions, main_loop, multiply_adds
-from tuner.targets.gpu.machine_code.instruction_mix import assembly_mix, instruction_mix
-from tuner.targets.gpu.machine_code.listing import Kernel, MachineInstruction, read_kernels
-from tuner.targets.gpu.machine_code.path_cycles import memory_cycles
-from tuner.targets.gpu.machine_code.sass import sass
+from tuner.targets.gpu.sass import (
+    Kernel,
+    MachineInstruction,
+    assembly_mix,
+    instruction_mix,
+    read_kernels,
+    sass,
+)
 
 
 def test_an_instruction_has_its_name_its_words_and_its_control_code() -> None:

@@ -6,10 +6,8 @@ import pytest
 
 from benchmarks.gpu_points import CUDA_CORES, TENSOR_CORES, Builder, Point, point
 from tuner.core.problem import Matmul, Problem
-from tuner.targets.gpu.cuda_tools import locate
-from tuner.targets.gpu.machine_code.predicted import predicted
-from tuner.targets.gpu.machine_code.prediction import PredictedCycles
-from tuner.targets.gpu.ptxas import find_ptxas
+from tuner.targets.gpu.compiler import find_ptxas, locate
+from tuner.targets.gpu.cycle_model import PredictedCycles, predicted
 
 pytestmark = [
     pytest.mark.mlir,

@@ -8,14 +8,14 @@ from typing import Any
 from benchmarks.gpu_check.gpu_point import GpuPoint, gpu_variables
 from tests.simulator.ptx.mutations import Edit
 from tuner.core.candidate import Candidate
-from tuner.core.kernel_program import KernelProgram
+from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import Matmul, Problem
+from tuner.simulator.launch import Simulation
 from tuner.simulator.ptx.defects import SimulationError
-from tuner.simulator.ptx.simulation import Simulation
 from tuner.space.file.reading import SpaceFile, load_space_file, spaces_for
-from tuner.space.file.shipped import default_space_file
+from tuner.space.file.yaml import default_space_file
 from tuner.space.search_space import SearchSpace
-from tuner.targets.gpu.ptxas import find_ptxas
+from tuner.targets.gpu.compiler import find_ptxas
 
 NAIVE, SIMT, MMA_SYNC, WGMMA = (f"matmul_gpu_{name}" for name in ("naive", "simt", "mma_sync", "wgmma"))
 HOPPER = "sm_90a"

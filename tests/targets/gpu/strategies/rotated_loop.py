@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.gpu_check.gpu_point import GpuPoint
-from tuner.core.chips import chip_of
-from tuner.core.kernel_program import KernelProgram, buffers_of
-from tuner.mlir import interpreter
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import KernelProgram, buffers_of
+from tuner.mlir import transform
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.gpu.lowering import lower_to_program
-from tuner.mlir.rewrite.building import value
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.ir.building import value
+from tuner.mlir.ir.reading import walk
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 
 READS = ("nvgpu.ldmatrix", "vector.load")
@@ -108,9 +108,9 @@ def count_a_stage_too_few(rotated: Rotated) -> None:
 def broken(one: GpuPoint, change: Change) -> KernelProgram:
     """Compiles a point whose loop is changed behind the script."""
     text = one.script()
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(gpu_payload_mlir(one.problem, scratch_in(text, one.problem)), "payload")
-        interpreter.apply_script(module, interpreter.parse(text, "script"))
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(gpu_payload_mlir(one.problem, scratch_in(text, one.problem)), "payload")
+        transform.apply_script(module, transform.parse(text, "script"))
         (loop,) = walk(module, "scf.for")
         change(Rotated(loop))
         assert module.operation.verify()

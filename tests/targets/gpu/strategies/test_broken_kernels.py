@@ -19,7 +19,7 @@ from tests.targets.gpu.strategies.points import (
     wgmma,
 )
 from tuner.core.problem import Matmul, Problem
-from tuner.targets.gpu.simulated_run import simulate_program
+from tuner.targets.gpu.simulator import simulate_program
 
 pytestmark = pytest.mark.mlir
 

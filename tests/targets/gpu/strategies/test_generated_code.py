@@ -21,18 +21,18 @@ from tests.targets.gpu.strategies.points import (
 )
 from tests.targets.gpu.strategies.test_points import OF_F64, OF_NT
 from tuner.core.candidate import Candidate
-from tuner.core.chips import chip_of
-from tuner.core.kernel_program import buffers_of
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import buffers_of
 from tuner.core.problem import Matmul, Problem
-from tuner.cost_model.launch_limits import require_launchable
-from tuner.mlir import interpreter
+from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.gpu.lowering import outline
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.ir.reading import walk
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.payload.reference import draw, draw_base, output_dtype
-from tuner.targets.gpu.ptxas import Ptxas, find_ptxas
-from tuner.targets.gpu.simulated_run import simulate_program
+from tuner.search.cost_model.occupancy import require_launchable
+from tuner.targets.gpu.compiler import Ptxas, find_ptxas
+from tuner.targets.gpu.simulator import simulate_program
 
 pytestmark = pytest.mark.mlir
 
@@ -138,9 +138,9 @@ def test_blocks_of_a_large_grid_are_right_where_they_are_sampled() -> None:
 def host_text(one: GpuPoint) -> str:
     """Returns the host function after outlining."""
     text = one.script()
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(gpu_payload_mlir(one.problem, scratch_in(text, one.problem)), "payload")
-        interpreter.apply_script(module, interpreter.parse(text, "script"))
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(gpu_payload_mlir(one.problem, scratch_in(text, one.problem)), "payload")
+        transform.apply_script(module, transform.parse(text, "script"))
         outline(module, chip_of(one.chip), buffers_of(one.problem))
         return "".join(str(function) for function in walk(module, "func.func"))
 

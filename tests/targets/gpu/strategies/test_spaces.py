@@ -22,12 +22,12 @@ from tests.targets.gpu.strategies.points import (
     wgmma,
 )
 from tuner.core.candidate import Candidate
-from tuner.core.chips import chip_of
 from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.gpu import chip_of
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Matmul, Problem
-from tuner.scripts.default import default_script
 from tuner.space.enumeration import is_possible
+from tuner.space.scripts.choice import default_script
 
 pytestmark = pytest.mark.mlir
 

@@ -1,0 +1,177 @@
+"""Maintenance of a database: a backup while it is in use, and the deletion of trials that no result needs."""
+
+import contextlib
+import datetime
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.engine import Connection
+from sqlalchemy.orm import aliased
+
+from tuner.core.errors import UsageError
+from tuner.core.runs import Pruned
+from tuner.db.address import FileAddress, parse_address, require_path
+from tuner.db.database import Database
+from tuner.db.engine import copy_pages, plain_errors
+from tuner.db.merge import Merge
+from tuner.db.models import FINAL, ArtifactRow, MeasurementRow, ResourcesRow, RunRow, ScriptRow, TrialRow
+from tuner.db.queries import in_parts, is_ranked
+
+# ------------------------------------------------------------------------------
+# A backup of a database that is in use: one consistent state, as a SQLite file.
+
+
+PAGES = 2000  # copied in one step: other processes may write between two steps
+SIDE_FILES = ("", "-wal", "-shm", "-journal")
+
+
+def backup(database: Database, url: str, file: Path) -> None:
+    """Writes a copy of an open results database to a new SQLite file, whole or not at all.
+
+    ``url`` is the address of ``database``, a SQLite file or a PostgreSQL server. Of a server, runs and trials
+    are copied as ``Merge`` does, but not the tables of a fleet. Raises UsageError where ``file`` exists
+    already, cannot be written or looks like a mistyped URL, and where its folder is missing.
+    """
+    require_path(str(file))
+    if file.exists():
+        raise UsageError(f"{file}: exists already")
+    if not file.absolute().parent.is_dir():
+        raise UsageError(f"{file}: no such directory")
+    address = parse_address(url)
+    with _temporary_next_to(file) as temporary:
+        if isinstance(address, FileAddress):
+            with _plain_sqlite_errors(file), plain_errors(database.shown), database.connected() as connection:
+                copy_pages(connection, temporary, PAGES)
+        else:
+            _copy_rows(database, temporary)
+        _sync(temporary)
+        try:
+            os.link(temporary, file)  # fails where the file exists
+        except OSError as error:
+            raise UsageError(f"{file}: cannot be written: {error.strerror}") from error
+
+
+def _copy_rows(database: Database, file: Path) -> None:
+    copy = Database.open(str(file))
+    try:
+        with database.reading() as theirs, copy.writing() as ours:
+            Merge(ours, theirs).do()
+    finally:
+        copy.close()  # the last connection writes the log into the file
+
+
+@contextlib.contextmanager
+def _plain_sqlite_errors(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:  # of the copy: no place to write to, a full disk
+        raise UsageError(f"{file}: cannot be written: {error}") from error
+
+
+@contextlib.contextmanager
+def _temporary_next_to(file: Path) -> Iterator[Path]:
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        yield temporary
+    finally:
+        for suffix in SIDE_FILES:
+            Path(f"{temporary}{suffix}").unlink(missing_ok=True)
+
+
+def _sync(file: Path) -> None:
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# ------------------------------------------------------------------------------
+# Deletes trials of finished runs, except the trials that decide the run's result.
+
+
+def prune(database: Database, before: datetime.datetime | None) -> Pruned:
+    """Deletes trials of finished runs that no result needs; returns how many rows were deleted.
+
+    A run is finished if its status is "done"; only runs that began before ``before`` (a moment with a time
+    zone; None: all) lose trials. Kept are re-measured trials, the fastest trial of each run, verified trials,
+    and every trial whose outcome a kept trial reuses. Scripts and programs that no trial uses are deleted
+    as well. One transaction per run, the latest run first: later runs reuse outcomes of earlier runs.
+    """
+    with database.connected() as connection:
+        runs = connection.scalars(_done_before(before)).all()
+    trials = 0
+    for run in runs:
+        with database.transaction() as connection:
+            trials += _prune_run(connection, run)
+    with database.transaction() as connection:
+        return Pruned(trials, *_delete_unused(connection))
+
+
+def _done_before(before: datetime.datetime | None) -> "sa.Select[int]":
+    done = select(RunRow.id).where(RunRow.status == "done").order_by(RunRow.id.desc())
+    return done if before is None else done.where(RunRow.created < before)
+
+
+def _prune_run(connection: Connection, run: int) -> int:
+    """Deletes trials of a run; returns how many."""
+    doomed = set(connection.scalars(select(TrialRow.id).where(TrialRow.run_id == run, _is_not_needed(run))))
+    while reused := _reused(connection, doomed):
+        doomed -= reused
+    parts = tuple(in_parts(sorted(doomed)))
+    for ids in parts:
+        connection.execute(sa.delete(MeasurementRow).where(MeasurementRow.trial_id.in_(ids)))
+    for ids in parts:  # trials that reuse one another are deleted together
+        reusing = TrialRow.reused_from_id
+        connection.execute(sa.update(TrialRow).where(TrialRow.id.in_(ids)).values({reusing: None}))
+    for ids in parts:
+        connection.execute(sa.delete(TrialRow).where(TrialRow.id.in_(ids)))
+    return len(doomed)
+
+
+def _is_not_needed(run: int) -> ColumnElement[bool]:
+    fastest = (
+        select(TrialRow.id)
+        .where(TrialRow.run_id == run, is_ranked())
+        .order_by(TrialRow.ranked_s, TrialRow.id)
+        .limit(1)
+        .scalar_subquery()
+    )
+    final = select(MeasurementRow.id).where(
+        MeasurementRow.trial_id == TrialRow.id, MeasurementRow.kind == FINAL
+    )
+    is_needed = sa.or_(
+        final.exists(), TrialRow.id == sa.func.coalesce(fastest, -1), TrialRow.status == "verified"
+    )
+    return sa.not_(sa.func.coalesce(is_needed, sa.false()))
+
+
+def _reused(connection: Connection, doomed: set[int]) -> set[int]:
+    """Returns the ids among ``doomed`` whose outcome a kept trial reuses."""
+    found: set[int] = set()
+    for ids in in_parts(sorted(doomed)):
+        asked = select(TrialRow.id, TrialRow.reused_from_id).where(TrialRow.reused_from_id.in_(ids))
+        found |= {
+            int(source) for reusing, source in connection.execute(asked) if source and reusing not in doomed
+        }
+    return found
+
+
+def _delete_unused(connection: Connection) -> tuple[int, int]:
+    """Deletes scripts and programs that no trial refers to; returns how many of each."""
+    if (
+        connection.dialect.name == "postgresql"
+    ):  # another process that stores a script waits: its trial is stored after the script
+        connection.execute(sa.text("LOCK TABLE script, artifact, resources IN SHARE ROW EXCLUSIVE MODE"))
+    trial = aliased(TrialRow)
+    names_script = select(trial.id).where(trial.script_sha256 == ScriptRow.sha256).exists()
+    names_code = select(trial.id).where(trial.artifact_sha256 == ArtifactRow.sha256).exists()
+    unused = select(ArtifactRow.sha256).where(~names_code)
+    connection.execute(sa.delete(ResourcesRow).where(ResourcesRow.artifact_sha256.in_(unused)))
+    programs = connection.execute(sa.delete(ArtifactRow).where(~names_code))
+    scripts = connection.execute(sa.delete(ScriptRow).where(~names_script))
+    return scripts.rowcount, programs.rowcount

@@ -1,0 +1,319 @@
+"""What a run writes: proposals and outcomes of trials, later times of its timing rounds, its campaign."""
+
+import datetime
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import func, select
+from sqlalchemy.engine import Connection
+from sqlalchemy.orm import Session, selectinload
+
+from tuner.core.candidate import Candidate, candidate_document
+from tuner.core.machine import HostConditions
+from tuner.core.programs import ProgramResult, ProgramSource
+from tuner.core.records import Measurement, Record
+from tuner.core.requests import GroupProposal, GroupSettings, RunGroup
+from tuner.core.round_quality import RoundQuality, StoredRound, TimedRound
+from tuner.core.runs import Baseline, Proposal, StoredTrial
+from tuner.core.serialization import encode
+from tuner.db import rows
+from tuner.db.columns import stored_candidate, value_of
+from tuner.db.models import (
+    BASELINE,
+    FINAL,
+    FIRST,
+    Base,
+    MeasurementRow,
+    RunGroupRow,
+    RunRow,
+    TimingRoundRow,
+    TrialRow,
+)
+from tuner.db.queries import rank, ranked_s, run_select
+from tuner.db.rows import measurement_columns, outcome_columns
+from tuner.db.run_process import RUNNING, present_status, this_process
+
+# ------------------------------------------------------------------------------
+# Reads and writes groups of runs: many problems under one budget, each a run.
+
+
+GROUP = Base.metadata.tables["run_group"]
+
+
+def group_row(settings: GroupSettings, now: datetime.datetime) -> RunGroupRow:
+    """Returns a new row of the table ``run_group``, with status "running"."""
+    return RunGroupRow(
+        uuid=str(uuid.uuid4()),
+        created=now,
+        source=settings.source,
+        trials=settings.trials,
+        budget_s=settings.budget_s,
+        seed=settings.seed,
+        columns=[candidate_document(column) for column in settings.columns],
+        floors_s=list(settings.floors_s) or None,
+        program=None if settings.program is None else encode(settings.program),
+        status=RUNNING,
+        process=encode(this_process()),
+        seconds=0.0,
+        search_s=0.0,
+    )
+
+
+def stored_group(session: Session, row: RunGroupRow) -> RunGroup:
+    """Returns the group of a row, with its runs in the order of the problems."""
+    found = session.scalars(run_select().where(RunRow.group_id == row.id).order_by(RunRow.group_place))
+    columns = tuple(stored_candidate(each["strategy"], each["knobs"]) for each in row.columns)
+    floors_s = tuple(row.floors_s or ())
+    program = value_of(ProgramSource, row.program)
+    settings = GroupSettings(row.source, row.trials, row.budget_s, row.seed, columns, floors_s, program)
+    runs = tuple(rows.run_of(run) for run in found)
+    result = value_of(ProgramResult, row.program_result)
+    state = (present_status(row.status, row.process), row.seconds, row.search_s, runs, result)
+    return RunGroup(row.id, row.uuid, row.created, settings, *state)
+
+
+def group_proposals(
+    session: Session, group_id: int, trials: dict[int, StoredTrial]
+) -> tuple[GroupProposal, ...]:
+    """Returns all candidates that a group has proposed, by their number in the group.
+
+    ``trials`` are the group's trials with an outcome, by id.
+    """
+    columns = (
+        *(TrialRow.id, TrialRow.run_id, TrialRow.number, TrialRow.row, TrialRow.strategy, TrialRow.knobs),
+        *(TrialRow.group_number, TrialRow.unprojected),
+    )
+    of_group = (RunRow.group_id == group_id, TrialRow.group_number.is_not(None))
+    found = session.execute(
+        select(*columns).join(TrialRow.run).where(*of_group).order_by(TrialRow.group_number)
+    )
+    return tuple(
+        GroupProposal(
+            each.group_number,
+            each.run_id,
+            stored_candidate(each.strategy, each.unprojected or each.knobs),
+            Proposal(
+                each.id,
+                each.number,
+                each.row,
+                stored_candidate(each.strategy, each.knobs),
+                trials.get(each.id),
+            ),
+        )
+        for each in found
+    )
+
+
+def put_in_group(
+    connection: Connection, trial_id: int, number: int, column: Candidate, candidate: Candidate
+) -> None:
+    """Stores the number of a trial in its group, and the configuration before its projection.
+
+    Nothing is stored for a configuration that is its own projection.
+    """
+    unprojected = None if column == candidate else dict(column.choices)
+    trial = sa.update(TrialRow).where(TrialRow.id == trial_id)
+    connection.execute(trial.values(group_number=number, unprojected=unprojected))
+
+
+def set_group_seconds(connection: Connection, group_id: int, seconds: float, search_s: float) -> None:
+    """Stores the seconds of all sessions of a group, and the part that counts for its budget."""
+    connection.execute(
+        sa.update(GROUP).where(GROUP.c.id == group_id), {"seconds": seconds, "search_s": search_s}
+    )
+
+
+# ------------------------------------------------------------------------------
+# What every trial writes, as SQL statements: ORM objects for each row would take several times as long.
+
+
+Owner = dict[str, int | str]  # columns: the trial or run of a measurement, its kind and round
+
+RUN, TRIAL, SCRIPT, MEASUREMENT = (
+    Base.metadata.tables[name] for name in ("run", "trial", "script", "measurement")
+)
+# SQLAlchemy has this clause per dialect only; SQLite and PostgreSQL spell it alike
+ADD_SCRIPT = sa.text(
+    "INSERT INTO script (sha256, text) VALUES (:sha256, :text) ON CONFLICT DO NOTHING"
+).bindparams(sa.bindparam("text", type_=SCRIPT.c.text.type))
+
+
+def latest_moment(connection: Connection, run_id: int) -> datetime.datetime | None:
+    """Returns when a run's latest trial was proposed, or when the run began; None for an unknown run."""
+    last = (
+        sa.select(TRIAL.c.proposed).where(TRIAL.c.run_id == run_id).order_by(TRIAL.c.number.desc()).limit(1)
+    )
+    found = connection.execute(sa.select(RUN.c.created, last.scalar_subquery()).where(RUN.c.id == run_id))
+    return max((moment for row in found for moment in row if moment is not None), default=None)
+
+
+def add_proposal(
+    connection: Connection, run_id: int, number: int, row: int, candidate: Candidate, now: datetime.datetime
+) -> int:
+    """Stores a proposed candidate as a new trial without an outcome; returns the trial's id.
+
+    ``row`` is the index of the candidate in the run's feasible set. Raises IntegrityError of SQLAlchemy for a
+    ``number`` that the run has already.
+    """
+    columns = {
+        "run_id": run_id,
+        "number": number,
+        "row": row,
+        "proposed": now,
+        "strategy": candidate.strategy,
+        "knobs": dict(candidate.choices),
+    }
+    trial_id: int = connection.scalars(sa.insert(TRIAL).returning(TRIAL.c.id), columns).one()
+    return trial_id
+
+
+def proposal(connection: Connection, trial_id: int) -> tuple[int, Candidate, bool] | None:
+    """Returns (run id, candidate, whether the outcome is stored) of a trial; None for an unknown trial."""
+    columns = (TRIAL.c.run_id, TRIAL.c.strategy, TRIAL.c.knobs, TRIAL.c.status)
+    found = connection.execute(sa.select(*columns).where(TRIAL.c.id == trial_id)).one_or_none()
+    if found is None:
+        return None
+    return found.run_id, stored_candidate(found.strategy, found.knobs), found.status is not None
+
+
+def add_script(connection: Connection, sha256: str, text: str) -> None:
+    """Stores the text of a script under its SHA-256 unless it is stored already."""
+    connection.execute(ADD_SCRIPT, {"sha256": sha256, "text": text})
+
+
+def add_outcome(connection: Connection, trial_id: int, record: Record, now: datetime.datetime) -> None:
+    """Stores the outcome of a proposed trial, and its time if any; ``now`` is when it was complete.
+
+    The script has to be stored already.
+    """
+    timed = record.outcome if isinstance(record.outcome, Measurement) else None
+    rank = {"ranked_s": None if timed is None else ranked_s(FIRST, timed)}
+    connection.execute(sa.update(TRIAL).where(TRIAL.c.id == trial_id), outcome_columns(record, now) | rank)
+    if timed is not None:
+        _add_measurement(connection, {"trial_id": trial_id, "kind": FIRST}, timed)
+
+
+def put_measurement(
+    connection: Connection, owner: Owner, measurement: Measurement, of_baseline: dict[str, Any] | None = None
+) -> None:
+    """Stores a measurement in place of an earlier one of the same owner, kind and round.
+
+    ``owner`` maps columns to values: trial_id or run_id, kind, round. ``of_baseline``: the columns that only
+    baselines have, is_interleaved and libraries.
+    """
+    connection.execute(sa.delete(MEASUREMENT).filter_by(**owner))
+    _add_measurement(connection, {**owner, **(of_baseline or {"is_interleaved": False})}, measurement)
+
+
+def _add_measurement(connection: Connection, columns: Mapping[str, Any], measurement: Measurement) -> None:
+    connection.execute(sa.insert(MEASUREMENT), {**columns, **measurement_columns(measurement)})
+
+
+def set_seconds(connection: Connection, run_id: int, seconds: float) -> None:
+    """Stores how many seconds a run has taken over all sessions, in place of the earlier number."""
+    connection.execute(sa.update(RUN).where(RUN.c.id == run_id), {"seconds": seconds})
+
+
+# ------------------------------------------------------------------------------
+# Times measured after the search: rounds of the final re-measurement, and the baseline.
+
+
+def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.datetime) -> None:
+    """Stores a timing round of a run, selects the round whose times count, and ranks the trials anew.
+
+    A timing round is one final re-measurement of the run's top trials, interleaved; only trials with a final
+    time are ranked anew. ``run`` is a row that ``run_select`` has loaded; ``now`` is stored as its start.
+    """
+    number = 1 + max((each.number for each in run.rounds), default=0)
+    trials = session.scalar(select(func.count()).where(TrialRow.run_id == run.id)) or 0
+    of_trials = max(trials, *(each.of_trials for each in run.rounds), 0)  # trials may have been pruned since
+    quality, baseline = timed.quality, timed.baseline
+    run.rounds.append(
+        TimingRoundRow(
+            number=number,
+            started=now,
+            of_trials=of_trials,
+            noise=quality.noise,
+            disturbance=quality.disturbance,
+            unreliable=quality.unreliable,
+            is_lost=quality.is_lost,
+            host=encode(quality.host),
+            baseline_name=None if baseline is None else baseline.name,
+            baseline_threads=None if baseline is None else baseline.threads,
+        )
+    )
+    for trial_id, measurement in timed.times:
+        _put_final(session, trial_id, measurement, number)
+    if baseline is not None:
+        _put_baseline(session, run, baseline, number)
+    select_round(run)
+    session.flush()
+    is_final = TrialRow.measurements.any(MeasurementRow.kind == FINAL)
+    top_trials = select(TrialRow).where(TrialRow.run_id == run.id, is_final)
+    for trial in session.scalars(top_trials.options(selectinload(TrialRow.measurements))):
+        rank(trial, trial.measurements, run.round)
+
+
+def select_round(run: RunRow) -> None:
+    """Selects the timing round of a run whose times count: the least disturbed; of equal ones the earliest.
+
+    Sets the run's round, noise floor, badge and baseline; its ``rounds`` have to be loaded. A reliable round
+    precedes unreliable ones. A round that was timed before the run was extended counts only until a later
+    round gives times. Where no round gave times, round 0 is selected: the first times count, the baseline
+    stays. A run without rounds stays as it is.
+    """
+    if not run.rounds:
+        return
+    quietest = min(run.rounds, key=_preference)
+    if quietest.is_lost:  # the first times count, with a badge
+        run.round, run.noise, run.unreliable = 0, None, quietest.unreliable
+        return
+    run.round, run.noise, run.unreliable = quietest.number, quietest.noise, quietest.unreliable
+    if quietest.number:  # round 0, of older databases: the run has the baseline's name
+        run.baseline_name, run.baseline_threads = quietest.baseline_name, quietest.baseline_threads
+
+
+def _preference(row: TimingRoundRow) -> tuple[Any, ...]:
+    quality = quality_of(row)
+    return quality.is_lost, -row.of_trials, *quality.rank, row.started, row.number
+
+
+def quality_of(row: TimingRoundRow) -> RoundQuality:
+    """Returns how disturbed a stored timing round was: noise floor, disturbance, why it is unreliable."""
+    host = value_of(HostConditions, row.host)
+    return RoundQuality(row.noise, row.disturbance, row.unreliable, host, row.is_lost)
+
+
+def stored_round(row: TimingRoundRow, answering: int) -> StoredRound:
+    """Returns a timing round from its row; ``answering`` is the number of the round whose times count."""
+    return StoredRound(row.number, row.started, quality_of(row), row.number == answering, row.of_trials)
+
+
+def put_final(session: Session, trial_id: int, measurement: Measurement) -> None:
+    """Stores the final time of a trial that was measured on another machine, and ranks the trial by it.
+
+    Replaces an earlier such time. A trial that is marked stale gets no rank.
+    """
+    _put_final(session, trial_id, measurement, 0)
+    trial = session.get_one(TrialRow, trial_id)
+    if trial.stale is None:
+        trial.ranked_s = ranked_s(FINAL, measurement)
+
+
+def put_baseline(session: Session, run: RunRow, baseline: Baseline) -> None:
+    """Stores the time of the baseline library for a run without timing rounds; replaces an earlier time."""
+    run.baseline_name, run.baseline_threads = baseline.name, baseline.threads
+    _put_baseline(session, run, baseline, 0)
+
+
+def _put_baseline(session: Session, run: RunRow, baseline: Baseline, number: int) -> None:
+    owner: Owner = {"run_id": run.id, "kind": BASELINE, "round": number}
+    columns = {"is_interleaved": baseline.is_interleaved, "libraries": encode(baseline.libraries) or None}
+    put_measurement(session.connection(), owner, baseline.measurement, columns)
+
+
+def _put_final(session: Session, trial_id: int, measurement: Measurement, number: int) -> None:
+    owner: Owner = {"trial_id": trial_id, "kind": FINAL, "round": number}
+    put_measurement(session.connection(), owner, measurement)

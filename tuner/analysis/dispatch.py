@@ -1,0 +1,163 @@
+"""The configuration for a problem that is asked for, and what it would be for tuned problems held out."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tuner.analysis.portfolio import NOISE, without
+from tuner.analysis.time_matrix import KnownTimes, Numbers, TimeMatrix, completed_times, corrected_scores
+from tuner.core.problem import Problem
+
+# ------------------------------------------------------------------------------
+# The configuration for a problem that is asked for: tuned, of the same weights, or never tuned at all.
+#
+# Sizes are compared as they are: nothing is rounded to buckets, and a range is closed at both ends. In order:
+# the problem itself was tuned; the same n and k were, with fewer and with more rows; else the cost model
+# decides, corrected by what was measured on problems of similar sizes.
+
+
+TUNED, SAME_WEIGHTS, MODEL = SOURCES = ("tuned", "same n and k", "cost model")
+WIDTH = 2.0  # of ``corrected_scores``: narrow, as every problem has its times; 8 reads 4 % less, held out
+ONE_SIDE_OCTAVES = 2.0  # how far m may lie outside of all tuned m of its weights: what was studied
+
+
+@dataclass(frozen=True)
+class AskedProblem:
+    """A problem that a configuration is wanted for, and what is known of each column before it is timed."""
+
+    problem: Problem
+    applies: tuple[bool, ...]  # per column of the matrix
+    costs: tuple[float, ...]  # per column, of the cost model; inf where there is none
+
+
+@dataclass(frozen=True)
+class RankedColumns:
+    """Columns of a matrix for a problem, the one to use first, and where the order comes from."""
+
+    columns: tuple[int, ...]  # (): none applies
+    source: str  # one of SOURCES
+
+
+def ranked_columns(
+    matrix: TimeMatrix, asked: AskedProblem, columns: Iterable[int] | None = None
+) -> RankedColumns:
+    """Returns the columns that apply to a problem, best first, without a measurement of the problem.
+
+    ``columns``: those to choose among; None: all. Columns within noise of the first are ordered by the number
+    of problems that they are fastest on.
+    """
+    among = range(len(matrix.columns)) if columns is None else columns
+    usable = [column for column in among if asked.applies[column]]
+    tuned = _tuned(matrix, asked.problem, usable)
+    if tuned is not None:
+        return RankedColumns(tuned, TUNED)
+    neighbours = _of_same_weights(matrix, asked.problem, usable)
+    if neighbours:
+        loss = _mean_loss(matrix, neighbours)
+        return RankedColumns(_ordered(matrix, usable, loss), SAME_WEIGHTS)
+    return RankedColumns(by_model(matrix, asked, usable), MODEL)
+
+
+def by_model(matrix: TimeMatrix, asked: AskedProblem, columns: Iterable[int]) -> tuple[int, ...]:
+    """Returns columns ordered by model cost, corrected by the residuals of similar problems; best first.
+
+    Problems of another operation, type, layout or epilogue do not count.
+    """
+    like = [_kind(problem) == _kind(asked.problem) for problem in matrix.problems]
+    known = KnownTimes(matrix.model_costs()[like], matrix.times()[like], matrix.log_sizes()[like])
+    at: Numbers = np.log2(np.array(asked.problem.sizes, np.float64))
+    expected = corrected_scores(known, np.array(asked.costs, np.float64), at, WIDTH)
+    return _ordered(matrix, list(columns), expected)
+
+
+def _tuned(matrix: TimeMatrix, problem: Problem, usable: list[int]) -> tuple[int, ...] | None:
+    """Returns the usable columns by their time on the problem; None where none was timed on it."""
+    if problem not in matrix.problems:
+        return None
+    times = matrix.times()[matrix.problems.index(problem)]
+    timed = [column for column in usable if np.isfinite(times[column])]
+    return _ordered(matrix, timed, np.log(times)) if timed else None
+
+
+def _of_same_weights(matrix: TimeMatrix, problem: Problem, usable: list[int]) -> tuple[int, ...]:
+    """Returns the tuned problems with the nearest m below and above, all else equal to ``problem``.
+
+    Where all tuned m lie on one side, it is the nearest alone, or none if that is over ONE_SIDE_OCTAVES away.
+    """
+    m = problem.sizes[0]
+    timed = [any(row[column] is not None for column in usable) for row in matrix.times_s]
+    found = {
+        other.sizes[0]: row
+        for row, other in enumerate(matrix.problems)
+        if timed[row] and replace(other, sizes=(m, *other.sizes[1:])) == problem
+    }
+    below = max((rows for rows in found if rows < m), default=None)
+    above = min((rows for rows in found if rows > m), default=None)
+    nearest = [rows for rows in (below, above) if rows is not None]
+    if len(nearest) == 1 and abs(math.log2(nearest[0] / m)) > ONE_SIDE_OCTAVES:
+        return ()
+    return tuple(found[rows] for rows in nearest)
+
+
+def _mean_loss(matrix: TimeMatrix, rows: tuple[int, ...]) -> Numbers:
+    """Returns the mean over problems of log(time / best time) per column; missing times are predicted."""
+    logs = np.where(matrix.is_applicable(), completed_times(matrix).logs, np.inf)[list(rows)]
+    mean: Numbers = (logs - logs.min(axis=1, keepdims=True)).mean(axis=0)
+    return mean
+
+
+def _ordered(matrix: TimeMatrix, columns: list[int], logs: Numbers) -> tuple[int, ...]:
+    """Returns columns by ascending log time; those within noise of the first by how often each is fastest."""
+    order = sorted(columns, key=lambda column: (logs[column], column))
+    if not order or not np.isfinite(logs[order[0]]):
+        return tuple(order)
+    uses = fastest_counts(matrix)
+    near = [column for column in order if logs[column] <= logs[order[0]] + math.log1p(NOISE)]
+    near.sort(key=lambda column: (-uses[column], logs[column], column))
+    return (*near, *order[len(near) :])
+
+
+def fastest_counts(matrix: TimeMatrix) -> tuple[int, ...]:
+    """Returns per column on how many problems it has the least measured time."""
+    times = np.where(matrix.is_timed(), matrix.times(), np.inf)
+    rows = np.isfinite(times).any(axis=1)
+    counts = np.bincount(times[rows].argmin(axis=1), minlength=len(matrix.columns))
+    return tuple(int(count) for count in counts)
+
+
+def _kind(problem: Problem) -> Problem:
+    """Returns the problem with all sizes 1: equal for problems that differ in sizes alone."""
+    return replace(problem, sizes=(1, 1, 1), batch=1)
+
+
+# ------------------------------------------------------------------------------
+# What dispatch would choose for each problem of a matrix if the problem had never been tuned.
+
+
+@dataclass(frozen=True)
+class HeldOutChoice:
+    """The configuration that is chosen for a problem from the times of all other problems."""
+
+    problem: Problem
+    column: int  # of the matrix
+    source: str  # one of ``choice.SOURCES``
+    efficiency: float | None  # best time of the problem / time with the choice; None: not timed
+
+
+def held_out_choices(matrix: TimeMatrix) -> tuple[HeldOutChoice, ...]:
+    """Returns the choice for each problem, held out once, without a measurement of the problem.
+
+    Problems that no column applies to are left out.
+    """
+    efficiency, found = matrix.efficiency(), []
+    for row, problem in enumerate(matrix.problems):
+        asked = AskedProblem(problem, matrix.applies[row], matrix.costs[row])
+        ranked = ranked_columns(without(matrix, row), asked)
+        if ranked.columns:
+            column = ranked.columns[0]
+            is_timed = matrix.times_s[row][column] is not None
+            share = float(efficiency[row, column]) if is_timed else None
+            found.append(HeldOutChoice(problem, column, ranked.source, share))
+    return tuple(found)

@@ -1,0 +1,246 @@
+"""The importance of knobs in a run: by ablation, and by the distribution among the fastest (PED-ANOVA)."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import exp
+
+from tuner.analysis.constraint_mining import log_chance_of_one_kind
+from tuner.core.candidate import Value
+from tuner.core.records import Measurement, Record
+from tuner.core.runs import StoredTrial
+
+# ------------------------------------------------------------------------------
+# PED-ANOVA: how much the distribution of each knob among the fastest points differs from that among all.
+#
+# Watanabe et al., 2023, https://arxiv.org/abs/2304.10255, for knobs of few values: the Pearson divergence
+# between the values of the fastest points and of all points, per knob, as a share of the sum over knobs.
+
+
+TOP_SHARE = 0.1  # share of the fastest points, as in the paper
+TOP_MIN = 5
+PRIOR = 1.0  # pseudo-observations, spread over the values: a value seen by accident is no certainty
+
+
+def importances(points: Sequence[dict[str, Value]], times_s: Sequence[float]) -> dict[str, float]:
+    """Returns knob -> PED-ANOVA importance: its share of the divergence of the fastest points from all.
+
+    ``points`` are dicts knob -> value with equal knobs, ``times_s`` their times in seconds. Shares sum to 1,
+    or are all 0 where nothing differs; {} without points. Points of equal times keep their order.
+    """
+    if not points:
+        return {}
+    order = sorted(range(len(points)), key=lambda place: times_s[place])
+    top = order[: max(TOP_MIN, math.ceil(TOP_SHARE * len(order)))]
+    raw = {
+        name: _divergence([points[place][name] for place in top], [point[name] for point in points])
+        for name in points[0]
+    }
+    total = sum(raw.values())
+    return {name: value / total if total > 0 else 0.0 for name, value in raw.items()}
+
+
+def _divergence(top: list[Value], every: list[Value]) -> float:
+    """Returns the Pearson divergence of the values in ``top`` from those in ``every``."""
+    levels = set(every)
+    among_top, among_all = Counter(top), Counter(every)
+    divergence = 0.0
+    for level in levels:
+        share_top = (among_top[level] + PRIOR / len(levels)) / (len(top) + PRIOR)
+        share_all = (among_all[level] + PRIOR / len(levels)) / (len(every) + PRIOR)
+        divergence += share_all * (share_top / share_all - 1) ** 2
+    return divergence
+
+
+# ------------------------------------------------------------------------------
+# Ablation of a run: how much slower its best time is with one knob held, or with one strategy only.
+#
+# Two ablations per knob: the knob is held at its value in the first measured trial of the strategy, where the
+# search began; and its best value is excluded. The best of few trials is slower than the best of many:
+# ``chance`` is the probability that a knob without any effect shows as large a slowdown.
+
+
+MEASURED_MIN = 20  # trials of a strategy: with fewer, nearly any knob looks important
+HELD_MIN = 3  # trials with the value held, for a figure
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much slower the best trial of a subset is than the best of all compared trials.
+
+    ``chance`` is the p-value: the probability that as many trials, drawn at random, are as slow or slower.
+    """
+
+    slower: float  # 0.2: 20 % more time
+    interval: tuple[float, float]  # from the 95 % intervals of both times
+    trials: int  # number of these trials, measured
+    chance: float  # probability that as many trials, drawn from all, are as slow or slower
+
+
+@dataclass(frozen=True)
+class KnobAblation:
+    """The ablation of one knob: how much slower the best trial is without the knob's best value.
+
+    ``gain`` is for the trials with the knob at its start value, ``without_best`` for all other values than
+    the best trial's; ``importance`` is the knob's PED-ANOVA share.
+    """
+
+    knob: str
+    is_structural: bool  # its values are texts: they select other code, not other numbers
+    best: Value
+    held: Value
+    gain: Gain | None  # slowdown with the knob held; None: too few trials have the held value
+    without_best: Gain | None  # slowdown without the best value; None: too few trials have another value
+    importance: float  # PED-ANOVA importance, as a share of the sum over the knobs
+
+
+@dataclass(frozen=True)
+class StrategyAblation:
+    """The trials, failures and best time of one strategy, and its slowdown against the fastest strategy."""
+
+    strategy: str
+    trials: int
+    failed: int
+    best_s: float | None  # None: no trial was timed
+    gain: Gain | None  # slowdown against the best strategy; None: too few trials were timed
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """How much each knob of the best trial's strategy and each strategy contributes to a run's best time."""
+
+    strategy: str  # of the best trial
+    measured: int  # measured trials of ``strategy``
+    knobs: tuple[KnobAblation, ...]  # knobs with more than one value tried, the largest gain first
+    strategies: tuple[StrategyAblation, ...]  # fastest first
+
+
+@dataclass(frozen=True)
+class TooFew:
+    """The result of ``ablate`` if the best trial's strategy has fewer than MEASURED_MIN (20) measured trials.
+
+    The knobs are then not ablated; ``strategies`` still compares the strategies, if any trial was measured.
+    """
+
+    strategy: str  # of the best trial; "" where no trial was measured
+    measured: int
+    strategies: tuple[StrategyAblation, ...] = ()  # fastest first
+
+    @property
+    def reason(self) -> str:
+        """Returns the message: how many measured trials were found, and how many an ablation needs."""
+        of = f" of {self.strategy}" if self.strategy else ""
+        return f"ablation: found {self.measured} measured trials{of}, it needs {MEASURED_MIN} or more"
+
+
+@dataclass(frozen=True)
+class _Timed:
+    number: int
+    record: Record
+    time: Measurement
+
+    @property
+    def strategy(self) -> str:
+        return self.record.candidate.strategy
+
+    @property
+    def knobs(self) -> dict[str, Value]:
+        return dict(self.record.candidate.choices)
+
+
+def ablate(trials: tuple[StoredTrial, ...]) -> Ablation | TooFew:
+    """Returns the ablation of one run's trials by their times during the search.
+
+    ``TooFew`` where the best trial's strategy has fewer than MEASURED_MIN (20) measured trials, and where no
+    trial was measured. Early-stopped trials count as measured, stale ones do not. Times of the final
+    re-measurement are not used: they were taken in other minutes.
+    """
+    timed = sorted(_timed(trials), key=lambda each: each.time.median_s)
+    if not timed:
+        return TooFew("", 0)
+    best = timed[0]
+    own = [each for each in timed if each.strategy == best.strategy]
+    if len(own) < MEASURED_MIN:
+        return TooFew(best.strategy, len(own), _strategies(trials, timed))
+    return Ablation(best.strategy, len(own), _knobs(own), _strategies(trials, timed))
+
+
+def _timed(trials: Iterable[StoredTrial]) -> Iterable[_Timed]:
+    for trial in trials:
+        if isinstance(trial.record.outcome, Measurement) and not trial.stale:
+            yield _Timed(trial.number, trial.record, trial.record.outcome)
+
+
+def _knobs(own: list[_Timed]) -> tuple[KnobAblation, ...]:
+    """Returns the ablation of each knob; ``own`` are the timed trials of one strategy, fastest first."""
+    importance = importances([each.knobs for each in own], [each.time.median_s for each in own])
+    names = [name for name in own[0].knobs if len({each.knobs[name] for each in own}) > 1]
+    found = [_knob(name, own, importance[name]) for name in names]
+    return tuple(sorted(found, key=_rank))
+
+
+def _rank(knob: KnobAblation) -> tuple[float, float]:
+    """Returns the sort key of a knob: the larger of its two gains, the largest first; then importance."""
+    gains = [gain.slower for gain in (knob.gain, knob.without_best) if gain is not None]
+    return -max(gains, default=0.0), -knob.importance
+
+
+def _knob(name: str, own: list[_Timed], importance: float) -> KnobAblation:
+    held = min(own, key=lambda each: each.number).knobs[name]
+    best = own[0].knobs[name]
+    return KnobAblation(
+        knob=name,
+        is_structural=isinstance(best, str),
+        best=best,
+        held=held,
+        gain=_gain(own, [place for place, each in enumerate(own) if each.knobs[name] == held]),
+        without_best=_gain(own, [place for place, each in enumerate(own) if each.knobs[name] != best], 1),
+        importance=importance,
+    )
+
+
+def _strategies(trials: tuple[StoredTrial, ...], timed: list[_Timed]) -> tuple[StrategyAblation, ...]:
+    """Returns the ablation of each strategy; ``timed`` has all timed trials, fastest first."""
+    records = [trial.record for trial in trials]
+    every = (*(each.record for each in timed), *records)
+    names = dict.fromkeys(record.candidate.strategy for record in every)
+    return tuple(_strategy(name, records, timed) for name in names)
+
+
+def _strategy(name: str, records: list[Record], timed: list[_Timed]) -> StrategyAblation:
+    statuses = [record.status for record in records if record.candidate.strategy == name]
+    places = [place for place, each in enumerate(timed) if each.strategy == name]
+    return StrategyAblation(
+        strategy=name,
+        trials=len(statuses),
+        failed=statuses.count("failed"),
+        best_s=timed[places[0]].time.median_s if places else None,
+        gain=_gain(timed, places),
+    )
+
+
+def _gain(every: list[_Timed], places: list[int], never: int = 0) -> Gain | None:
+    """Compares the best of the trials at ``places`` with the best of ``every`` (sorted, fastest first).
+
+    ``never`` of the fastest cannot be among the chosen trials, by how these were chosen.
+    """
+    if len(places) < HELD_MIN:
+        return None
+    some, best = every[places[0]].time, every[0].time
+    faster = sum(
+        each.time.median_s < some.median_s for each in every
+    )  # trials of equal code have equal times
+    chance = _chance(faster=max(0, faster - never), held=len(places), every=len(every) - never)
+    if places[0] == 0:
+        return Gain(0.0, (0.0, 0.0), len(places), chance)
+    low = some.interval_s[0] / best.interval_s[1] - 1
+    high = some.interval_s[1] / best.interval_s[0] - 1
+    return Gain(some.median_s / best.median_s - 1, (low, high), len(places), chance)
+
+
+def _chance(faster: int, held: int, every: int) -> float:
+    """Returns the probability that ``held`` trials, drawn from ``every``, miss the ``faster`` fastest."""
+    if held + faster > every:
+        return 0.0
+    return exp(log_chance_of_one_kind(held, every - faster, every))

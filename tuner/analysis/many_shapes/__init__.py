@@ -1,1 +1,0 @@
-"""Pure functions over one set of configurations tried on many problems: order, schedule, matrix of times."""

@@ -1,0 +1,304 @@
+"""Portfolios: few configurations that together serve many problems, and how much speed these lose.
+
+``choose_portfolio`` selects columns of a time matrix; ``regret_in_sample`` and ``regret_held_out``
+compare what a portfolio reaches with the best time of each problem.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.analysis.time_matrix import CompletedTimes, Flags, Numbers, TimeMatrix, completed_times
+from tuner.core.errors import UsageError
+from tuner.core.problem import Problem
+
+# ------------------------------------------------------------------------------
+# Portfolios: the few configurations that together serve many problems with the least loss of speed.
+#
+# Greedy choice, then swaps until none helps (PAM: Kaufman and Rousseeuw 1987), on the mean of log(best time
+# of a problem / its time with the best chosen configuration). Where all subsets can be compared, they are.
+
+
+UNSERVED = 1e-9  # efficiency that counts where no chosen configuration applies
+SUBSETS_LIMIT = 2_000  # up to so many, all subsets are compared: 2 of 57, 3 of 23
+DIGITS = 9  # of scores: a smaller difference is rounding
+NOISE = 0.01  # of two medians, each the least of two rounds: within it times are equal
+
+Score = tuple[float, float, int]  # mean log efficiency, log efficiency of the worst problem, uses
+
+
+@dataclass(frozen=True)
+class Portfolio:
+    """Chosen columns of a matrix of times, and the one of them that serves each problem."""
+
+    columns: tuple[int, ...]  # of the matrix, the one that serves most problems first
+    serving: tuple[int | None, ...]  # per problem one of ``columns``; None: none of them applies
+    predicted: tuple[tuple[int, int], ...]  # (problem, column) of chosen columns whose time is a prediction
+
+
+def choose_portfolio(
+    matrix: TimeMatrix,
+    size: int,
+    allowed: Iterable[int] | None = None,
+    universal: Iterable[int] | None = None,
+) -> Portfolio:
+    """Returns the ``size`` columns that serve the problems of a matrix best, on the mean of log efficiency.
+
+    A missing time is completed by the cost model, corrected by what was measured on similar problems. Ties of
+    the mean go to the better worst problem, then to columns that are best for more problems. One of the
+    columns can do every problem, where there is such a column: a problem that comes later has one to run.
+
+    Args:
+        matrix: times of the columns on the problems.
+        size: number of columns to choose.
+        allowed: columns to choose among; None: all that apply to a problem.
+        universal: columns that can do any problem, of which one is chosen; None: all that can do every
+            problem of the matrix.
+
+    Raises UsageError for a size below 1 or above the number of columns to choose among.
+    """
+    applies = matrix.is_applicable()
+    choices = np.array(usable_columns(matrix, allowed), np.int64)
+    _require_size(size, len(choices), len(matrix.problems))
+    completed = completed_times(matrix)
+    logs = _log_efficiency(completed, applies)[:, choices]
+    everywhere = np.flatnonzero(applies.all(axis=0)) if universal is None else [*universal]
+    is_universal = np.isin(choices, everywhere)
+    chosen = _Search(logs, is_universal).chosen(size)
+    return served(matrix, tuple(int(choices[place]) for place in chosen), completed)
+
+
+def usable_columns(matrix: TimeMatrix, allowed: Iterable[int] | None = None) -> tuple[int, ...]:
+    """Returns the columns of ``allowed`` that apply to a problem of the matrix; None: of all columns."""
+    usable = np.flatnonzero(matrix.is_applicable().any(axis=0))
+    wanted = None if allowed is None else {*allowed}
+    return tuple(int(column) for column in usable if wanted is None or column in wanted)
+
+
+def served(matrix: TimeMatrix, columns: Sequence[int], completed: CompletedTimes | None = None) -> Portfolio:
+    """Returns the portfolio of given columns, with the one of them that serves each problem.
+
+    Of columns whose times on a problem are equal within noise, it is the one that is fastest on more
+    problems, so that results do not change where a measurement does.
+    """
+    completed = completed_times(matrix) if completed is None else completed
+    logs = np.where(matrix.is_applicable(), completed.logs, np.inf)[:, list(columns)]
+    uses = np.bincount(logs.argmin(axis=1), minlength=len(columns))
+    places = [_steady(row, uses) for row in logs]
+    serving = [None if place is None else columns[place] for place in places]
+    counts = {column: serving.count(column) for column in columns}
+    order = tuple(sorted(columns, key=lambda column: (-counts[column], column)))
+    missing = [
+        (row, column)
+        for row, column in itertools.product(range(len(serving)), order)
+        if completed.is_predicted[row, column] and matrix.applies[row][column]
+    ]
+    return Portfolio(order, tuple(serving), tuple(missing))
+
+
+def _steady(logs: Numbers, uses: npt.NDArray[np.integer]) -> int | None:
+    """Returns the position of the least log time; of those within noise, the one with most ``uses``."""
+    if not np.isfinite(logs).any():
+        return None
+    near = np.flatnonzero(logs <= logs.min() + math.log1p(NOISE))
+    return int(max(near, key=lambda place: (uses[place], -logs[place])))
+
+
+def _require_size(size: int, choices: int, problems: int) -> None:
+    if not 1 <= size <= choices:
+        raise UsageError(
+            f"configs: found {size}, allowed 1..{choices}: so many configurations apply to the "
+            f"{problems} problems"
+        )
+
+
+def _log_efficiency(completed: CompletedTimes, applies: Flags) -> Numbers:
+    """Returns log(best time / time) [problem, column], at most 0; log(UNSERVED) where nothing applies.
+
+    The best time is the least that was measured, of a problem without a time the least prediction.
+    """
+    logs = np.where(applies, completed.logs, np.inf)
+    measured = np.where(completed.is_predicted, np.inf, logs).min(axis=1)
+    best = np.where(np.isfinite(measured), measured, logs.min(axis=1))
+    with np.errstate(invalid="ignore"):  # inf - inf: a problem that no column can do
+        efficiency = np.minimum(best[:, None] - logs, 0.0)
+    found: Numbers = np.where(applies, efficiency, math.log(UNSERVED))
+    return found
+
+
+class _Search:
+    """Searches columns of an array of log efficiencies [problem, column] for the best subset of a size."""
+
+    def __init__(self, logs: Numbers, is_universal: Flags) -> None:
+        self._logs = logs
+        self._is_universal = is_universal
+        self._must = bool(is_universal.any())  # one of the chosen columns has to be universal
+        self._uses = (logs >= logs.max(axis=1, keepdims=True) - math.log1p(NOISE)).sum(axis=0)
+
+    def chosen(self, size: int) -> tuple[int, ...]:
+        """Returns the columns: of all subsets the best where they are few, else by greedy and swaps."""
+        if math.comb(self._logs.shape[1], size) <= SUBSETS_LIMIT:
+            return self._best_subset(size)
+        return self._after_swaps(self._greedy(size))
+
+    def _best_subset(self, size: int) -> tuple[int, ...]:
+        subsets = itertools.combinations(range(self._logs.shape[1]), size)
+        fitting = (each for each in subsets if self._fits(each))
+        return max(fitting, key=lambda each: self._score(self._logs[:, each].max(axis=1), each))
+
+    def _greedy(self, size: int) -> tuple[int, ...]:
+        chosen: tuple[int, ...] = ()
+        while len(chosen) < size:
+            is_last = len(chosen) == size - 1
+            chosen = self._extended(chosen, must_fit=is_last)[1]
+        return chosen
+
+    def _after_swaps(self, chosen: tuple[int, ...]) -> tuple[int, ...]:
+        score = self._score(self._logs[:, chosen].max(axis=1), chosen)
+        while True:
+            others = (chosen[:place] + chosen[place + 1 :] for place in range(len(chosen)))
+            best_score, best = max((self._extended(each) for each in others), key=lambda pair: pair[0])
+            if best_score <= score:
+                return chosen
+            score, chosen = best_score, best
+
+    def _extended(self, chosen: tuple[int, ...], *, must_fit: bool = True) -> tuple[Score, tuple[int, ...]]:
+        """Returns a subset with the one more column that makes it best, after its score."""
+        current = self._logs[:, chosen].max(axis=1, initial=math.log(UNSERVED))
+        reached = np.maximum(current[:, None], self._logs)
+        means, worst = reached.mean(axis=0).round(DIGITS), reached.min(axis=0).round(DIGITS)
+        is_free = np.isin(np.arange(len(means)), chosen, invert=True)
+        if must_fit and self._must and not self._is_universal[list(chosen)].any():
+            is_free &= self._is_universal
+        first = -np.arange(len(means))
+        order = np.lexsort((first, self._uses, worst, means, is_free))  # the last key counts first
+        found = (*chosen, int(order[-1]))
+        return self._score(reached[:, order[-1]], found), found
+
+    def _fits(self, columns: tuple[int, ...]) -> bool:
+        return not self._must or bool(self._is_universal[list(columns)].any())
+
+    def _score(self, reached: Numbers, columns: tuple[int, ...]) -> Score:
+        mean, worst = float(reached.mean()), float(reached.min())
+        return round(mean, DIGITS), round(worst, DIGITS), int(self._uses[list(columns)].sum())
+
+
+# ------------------------------------------------------------------------------
+# How much speed a portfolio loses: on the problems that it was chosen on, and on problems held out.
+
+
+@dataclass(frozen=True)
+class ProblemLoss:
+    """What one problem loses with the configuration that serves it."""
+
+    problem: Problem
+    column: int | None  # of the matrix; None: no configuration with a time serves the problem
+    efficiency: float | None  # best time / time, 0 to 1; None: not known
+
+
+@dataclass(frozen=True)
+class Regret:
+    """The loss of each problem. Problems without a known efficiency count in no figure."""
+
+    losses: tuple[ProblemLoss, ...]
+    counts: tuple[int, ...]  # how often each problem occurs
+    best_s: tuple[float | None, ...]  # least measured time of each problem
+    is_held_out: bool  # True: each problem was held out while its portfolio was chosen
+
+    @property
+    def known(self) -> tuple[float, ...]:
+        """Returns the known efficiencies, in the order of the problems."""
+        return tuple(each.efficiency for each in self.losses if each.efficiency is not None)
+
+    @property
+    def unknown(self) -> int:
+        """Returns how many problems have no known efficiency."""
+        return len(self.losses) - len(self.known)
+
+    @property
+    def geomean(self) -> float | None:
+        """Returns the geometric mean of the known efficiencies; None where there are none."""
+        return geometric_mean(self.known)
+
+    @property
+    def worst(self) -> float | None:
+        """Returns the least of the known efficiencies; None where there are none."""
+        return min(self.known, default=None)
+
+    @property
+    def total(self) -> float | None:
+        """Returns the share of speed for all problems together, each as often as it occurs; None: unknown."""
+        rows = [
+            (best_s * count, best_s * count / loss.efficiency)
+            for loss, count, best_s in zip(self.losses, self.counts, self.best_s, strict=True)
+            if loss.efficiency is not None and best_s is not None
+        ]
+        return sum(best for best, _ in rows) / sum(spent for _, spent in rows) if rows else None
+
+
+def geometric_mean(values: tuple[float, ...]) -> float | None:
+    """Returns the geometric mean of positive numbers; None of no number."""
+    return math.exp(math.fsum(map(math.log, values)) / len(values)) if values else None
+
+
+def regret_in_sample(matrix: TimeMatrix, portfolio: Portfolio) -> Regret:
+    """Returns what each problem loses with the column that serves it, where that has a time."""
+    pairs = enumerate(portfolio.serving)
+    return _regret(matrix, tuple(_loss(matrix, row, column) for row, column in pairs), is_held_out=False)
+
+
+def regret_held_out(
+    matrix: TimeMatrix,
+    size: int,
+    allowed: tuple[int, ...] | None = None,
+    universal: tuple[int, ...] | None = None,
+) -> Regret:
+    """Returns what each problem loses with a portfolio of ``size`` columns chosen without the problem.
+
+    All columns of that portfolio count as measured on the problem. A column without a time there is left out,
+    so that the loss is an upper bound. Where fewer columns apply to the other problems, all are in it.
+    ``allowed`` and ``universal``: as of ``choose_portfolio``.
+    """
+    losses = []
+    for row in range(len(matrix.problems)):
+        others = without(matrix, row)
+        possible = min(size, len(usable_columns(others, allowed)))
+        chosen = choose_portfolio(others, possible, allowed, universal).columns if possible else ()
+        losses.append(_loss(matrix, row, fastest(matrix, row, chosen)))
+    return _regret(matrix, tuple(losses), is_held_out=True)
+
+
+def fastest(matrix: TimeMatrix, row: int, columns: tuple[int, ...]) -> int | None:
+    """Returns the one of some columns with the least time on the problem ``row``; None without any time."""
+    timed = {column: time for column in columns if (time := matrix.times_s[row][column]) is not None}
+    return min(timed, key=lambda column: timed[column], default=None)
+
+
+def without(matrix: TimeMatrix, *rows: int) -> TimeMatrix:
+    """Returns the matrix without some of its problems."""
+    kept = [row for row in range(len(matrix.problems)) if row not in rows]
+    return replace(
+        matrix,
+        problems=tuple(matrix.problems[row] for row in kept),
+        counts=tuple(matrix.counts[row] for row in kept),
+        times_s=tuple(matrix.times_s[row] for row in kept),
+        applies=tuple(matrix.applies[row] for row in kept),
+        costs=tuple(matrix.costs[row] for row in kept),
+    )
+
+
+def _loss(matrix: TimeMatrix, row: int, column: int | None) -> ProblemLoss:
+    time_s = None if column is None else matrix.times_s[row][column]
+    if column is None or time_s is None:
+        return ProblemLoss(matrix.problems[row], column, None)
+    best_s = min(time for time in matrix.times_s[row] if time is not None)
+    return ProblemLoss(matrix.problems[row], column, best_s / time_s)
+
+
+def _regret(matrix: TimeMatrix, losses: tuple[ProblemLoss, ...], *, is_held_out: bool) -> Regret:
+    best_s = tuple(None if np.isnan(each) else float(each) for each in matrix.best_s())
+    return Regret(losses, matrix.counts, best_s, is_held_out)

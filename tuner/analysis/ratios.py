@@ -1,0 +1,334 @@
+"""Ratios of measured times: intervals, what may be said of two times, of many machines, of alignments.
+
+A ratio of times becomes a ``Comparable`` or, where the times are not reliable, a ``NotComparable`` with
+the reason; ``against_baseline`` and ``between_trials`` ask this of stored times.
+"""
+
+import itertools
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tuner.analysis.selected_result import timed, top_trials_of
+from tuner.analysis.slowdown import PairedSlowdown, slowdown
+from tuner.core.candidate import Candidate
+from tuner.core.problem import Problem
+from tuner.core.records import Measurement, MedianInterval
+from tuner.core.round_quality import DRIFT_LIMIT, Evidence, objection
+from tuner.core.runs import Run, StoredTrial
+
+LIMIT = 1.05  # times its own time; less is not reported
+
+
+def sensitivity_text(
+    measurement: Measurement | None, problem: Problem, noise: float | None, distrusted: str
+) -> str:
+    """Returns where a kernel is slower than at the alignment of its problem, and by how much; "" if nowhere.
+
+    It is slower where it takes more than LIMIT (1.05) times as long as at the alignment of its problem, with
+    an interval that lies above the other one, and by more than the noise: of the run (``noise``), and that of
+    the two timings at the own alignment, by offset and by round. "" also where its offsets were not timed,
+    where the noise is not known, for times that are ``distrusted`` for a reason, and for None.
+    """
+    if measurement is None or noise is None or distrusted:
+        return ""
+    by_offset = {each.offset: each for each in measurement.offsets}
+    own = by_offset.get(problem.offset_bytes)
+    if own is None:
+        return ""
+    slowest = max(by_offset.values(), key=lambda each: each.median_s)
+    pair_s = (own.median_s, measurement.median_s)  # of the same code at the same alignment
+    limit = max(LIMIT, (1 + noise) * max(pair_s) / min(pair_s))
+    if slowest.median_s <= limit * own.median_s or slowest.interval_s[0] <= own.interval_s[1]:
+        return ""
+    place = f"{slowest.offset} bytes past" if slowest.offset else "on"
+    ratio = slowest.median_s / own.median_s
+    return f"{ratio:.2f} times as long with operands {place} a cache line of 64 bytes"
+
+
+# ------------------------------------------------------------------------------
+# One candidate for several machines: the one with the least worst-case slowdown.
+
+
+@dataclass(frozen=True)
+class Compromise:
+    """A candidate that was timed on each of several machines, with its slowdown on each."""
+
+    trials: tuple[StoredTrial, ...]  # of the same candidate, one per machine
+    slowdowns: tuple[float, ...]  # against the machine's fastest trial: 0.1 is 10 % slower
+    fastest: tuple[StoredTrial, ...]  # one per machine
+
+    @property
+    def worst(self) -> float:
+        """Returns the candidate's largest slowdown over the machines: 0.1 is 10 % slower than the fastest."""
+        return max(self.slowdowns)
+
+
+def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise | None:
+    """Returns the candidate whose largest slowdown over the machines is least.
+
+    ``machines`` has, for each of one or more machines, all trials of one run. None where no candidate has a
+    time on each machine. A time of the final re-measurement takes precedence over a time of the search. Stale
+    and early-stopped trials are left out.
+    """
+    by_candidate = [_by_candidate(trials) for trials in machines]
+    if not all(by_candidate):
+        return None
+    fastest = tuple(
+        min(top_trials_of(trials), key=lambda trial: timed(trial).median_s) for trials in machines
+    )
+    shared = [candidate for candidate in by_candidate[0] if all(candidate in each for each in by_candidate)]
+    choices = []
+    for candidate in shared:
+        trials = tuple(each[candidate] for each in by_candidate)
+        pairs = zip(trials, fastest, strict=True)
+        slowdowns = tuple(max(0.0, timed(ours).median_s / timed(best).median_s - 1) for ours, best in pairs)
+        choices.append(Compromise(trials, slowdowns, fastest))
+    return min(choices, key=lambda choice: choice.worst, default=None)
+
+
+def _by_candidate(trials: tuple[StoredTrial, ...]) -> dict[Candidate, StoredTrial]:
+    is_result = (
+        trial.best_s is not None and not trial.stale and trial.early_stopped is None for trial in trials
+    )
+    found = itertools.compress(trials, is_result)
+    return {trial.record.candidate: trial for trial in found}
+
+
+# ------------------------------------------------------------------------------
+# Medians and ratios of times of interleaved rounds, with intervals from order statistics.
+
+
+NORMAL_95 = 1.96  # quantile of the normal distribution for an interval of 95 percent
+
+
+def median_interval(values: Sequence[float]) -> MedianInterval:
+    """Returns the median of the values with the interval of the sign test, from order statistics.
+
+    It assumes no distribution, but independent values: neighbouring rounds of a busy machine are not, so that
+    the interval is rather too narrow.
+    """
+    ordered = sorted(values)
+    count = len(ordered)
+    rank = max(0, math.floor(count / 2 - NORMAL_95 * math.sqrt(count) / 2))
+    return MedianInterval(statistics.median(ordered), ordered[rank], ordered[count - 1 - rank])
+
+
+def measurement_of(values: Sequence[float]) -> Measurement:
+    """Returns seconds of calls, one per round, as a measurement with the interval of ``median_interval``."""
+    found = median_interval(values)
+    return Measurement(tuple(values), 1, found.median, (found.low, found.high))
+
+
+def paired_ratio(theirs: Sequence[float], ours: Sequence[float]) -> MedianInterval:
+    """Returns the ratio of times of the same rounds: above 1, ``ours`` are shorter."""
+    return median_interval([slow / fast for slow, fast in zip(theirs, ours, strict=True)])
+
+
+# ------------------------------------------------------------------------------
+# What may be said of two times: their ratio with its confidence interval, or the reason why there is none.
+#
+# Whatever prints or returns a ratio of measured times asks ``comparison``, ``paired_comparison`` or, for
+# times of several sessions, ``session_comparison``, and writes it by the properties of ``Comparable``.
+
+
+WIDTH_LIMIT = DRIFT_LIMIT  # relative, half of the interval: what quiet machines show between parts of a round
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Comparable:
+    """The ratio of two times that were taken interleaved while the machine was quiet, and that differ."""
+
+    ratio: float  # of the medians, measured over reference: 1.02 takes 2 % longer
+    interval: Interval  # of ``level`` percent, by the bootstrap; does not contain 1
+    noise: float  # A/A noise floor, below the difference
+    level: int = 95  # percent
+
+    @property
+    def speed(self) -> float:
+        """Returns the speed relative to the reference: 0.98 is 98 % of the reference's speed."""
+        return 1 / self.ratio
+
+    @property
+    def speed_interval(self) -> Interval:
+        """Returns the confidence interval of ``speed`` as (low, high)."""
+        return 1 / self.interval[1], 1 / self.interval[0]
+
+    @property
+    def longer(self) -> float:
+        """Returns the relative difference of the times: 0.02 takes 2 % longer, -0.02 takes 2 % less."""
+        return self.ratio - 1
+
+    @property
+    def longer_interval(self) -> Interval:
+        """Returns the confidence interval of ``longer`` as (low, high)."""
+        return self.interval[0] - 1, self.interval[1] - 1
+
+    @property
+    def percent_text(self) -> str:
+        """Returns the speed in percent of the reference's: '98.0%'."""
+        return f"{self.speed:.1%}"
+
+    @property
+    def times_text(self) -> str:
+        """Returns the speed relative to the reference's with its interval: '1.09x (1.05 .. 1.13)'."""
+        low, high = self.speed_interval
+        return f"{self.speed:.2f}x ({low:.2f} .. {high:.2f})"
+
+    @property
+    def faster_text(self) -> str:
+        """Returns the speed as a clause: '1.31 times as fast (95 % interval 1.25 .. 1.36)'."""
+        return faster_text(MedianInterval(self.speed, *self.speed_interval))
+
+    @property
+    def longer_percent_text(self) -> str:
+        """Returns the relative difference without its interval: '+3.0%'."""
+        return f"{self.longer:+.1%}"
+
+    @property
+    def longer_text(self) -> str:
+        """Returns the relative difference with its interval: '+3.0% time (95 % interval +2.0% .. +4.0%)'."""
+        low, high = self.longer_interval
+        return f"{self.longer:+.1%} time ({self.level} % interval {low:+.1%} .. {high:+.1%})"
+
+    @property
+    def ratio_text(self) -> str:
+        """Returns the ratio of the times with its interval: '1.030 (95 % interval 1.020 .. 1.040)'."""
+        low, high = self.interval
+        return f"{self.ratio:.3f} ({self.level} % interval {low:.3f} .. {high:.3f})"
+
+
+def faster_text(speed: MedianInterval) -> str:
+    """Returns a stored ratio of speeds: '1.31 times as fast (95 % interval 1.25 .. 1.36)'."""
+    return f"{speed.median:.2f} times as fast (95 % interval {speed.low:.2f} .. {speed.high:.2f})"
+
+
+@dataclass(frozen=True)
+class NotComparable:
+    """The reason why no ratio of two measured times may be printed, such as too few samples."""
+
+    reason: str  # one clause, to print
+    interval: Interval | None = None  # of measured over reference; None: the times are no evidence of one
+    is_equal: bool = False  # the times are precise enough, and not distinguishable
+
+    @property
+    def speed_interval(self) -> Interval | None:
+        """Returns the interval of the speed relative to the reference; None where there is none."""
+        return None if self.interval is None else (1 / self.interval[1], 1 / self.interval[0])
+
+
+def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) -> Comparable | NotComparable:
+    """Returns the ratio ``ours`` / ``reference`` of the median times with its interval, or why there is none.
+
+    There is none if ``objection`` has a reason (unreliable, early-stopped, not interleaved, too few samples,
+    noise floor unknown or too high), if half the interval is more than WIDTH_LIMIT (0.1) times the ratio, and
+    if the times are not distinguishable: the interval contains 1, or the difference is within the noise.
+    """
+    reason = objection((ours, reference), evidence)
+    if reason:
+        return NotComparable(reason)
+    found = slowdown(ours, reference)
+    interval = (1 + found.interval[0], 1 + found.interval[1])
+    return _ratio_or_reason(1 + found.median, interval, evidence.noise or 0.0)
+
+
+def session_comparison(found: PairedSlowdown, objection: str = "") -> Comparable | NotComparable:
+    """Returns what ``comparison`` does, of codes that were timed interleaved in several sessions.
+
+    The interval is that of 99 %. ``objection``: why the sessions are no evidence of a ratio; "" where they
+    are.
+    """
+    interval = (1 + found.interval[0], 1 + found.interval[1])
+    if objection:
+        return NotComparable(objection, interval)
+    return _ratio_or_reason(1 + found.median, interval, found.noise, 99)
+
+
+def paired_comparison(
+    ours_s: Sequence[float], reference_s: Sequence[float], evidence: Evidence
+) -> Comparable | NotComparable:
+    """Returns what ``comparison`` does, of times whose n-th ones are of the same round: of a pair of slices.
+
+    The ratio is the median of the rounds' ratios. Where the ratio of the medians is not in its interval, the
+    rounds disagree with one another, and there is no ratio.
+    """
+    times = tuple(measurement_of(each) for each in (ours_s, reference_s))
+    reason = objection(times, evidence)
+    if reason:
+        return NotComparable(reason)
+    found, whole = paired_ratio(ours_s, reference_s), times[0].median_s / times[1].median_s
+    interval = (min(found.low, whole), max(found.high, whole))
+    return _ratio_or_reason(found.median, interval, evidence.noise or 0.0)
+
+
+def ratio_document(compared: Comparable | NotComparable) -> dict[str, Any]:
+    """Returns the JSON fields of a speed relative to a reference: above 1, the reference takes longer.
+
+    ``ratio`` is null where no ratio may be printed, and ``ratio_unknown`` is then the reason;
+    ``ratio_interval`` is there also for times that are not distinguishable.
+    """
+    interval = compared.speed_interval
+    return {
+        "ratio": compared.speed if isinstance(compared, Comparable) else None,
+        "ratio_interval": None if interval is None else list(interval),
+        "ratio_unknown": compared.reason if isinstance(compared, NotComparable) else None,
+    }
+
+
+def _ratio_or_reason(
+    ratio: float, interval: Interval, noise: float, level: int = 95
+) -> Comparable | NotComparable:
+    """Returns the ratio, or why it is none: a wide interval, or times not distinguishable."""
+    low, high = interval
+    text = f"the {level} % interval of the ratio of times is {low:.2f} .. {high:.2f}"
+    if (high - low) / 2 > WIDTH_LIMIT * ratio:
+        return NotComparable(f"unknown, {text}", interval)
+    if low <= 1 <= high:
+        text = f"the {level} % interval of the ratio of times is {low:.3f} .. {high:.3f}"
+        return NotComparable(f"not distinguishable, {text}", interval, is_equal=True)
+    if abs(ratio - 1) <= noise:
+        text = f"the ratio of times is within {low:.3f} .. {high:.3f}, the noise floor is {noise:.1%}"
+        return NotComparable(f"not distinguishable, {text}", interval, is_equal=True)
+    return Comparable(ratio, interval, noise, level)
+
+
+# ------------------------------------------------------------------------------
+# Which ratios of a run's stored times may be printed, by the stored quality of its timing round.
+
+
+def against_baseline(run: Run, trial: StoredTrial) -> Comparable | NotComparable | None:
+    """Returns the ratio of a trial's time to the time of its run's baseline, or why no ratio may be printed.
+
+    None where the run has no baseline. Raises ValueError for a trial that was not timed.
+    """
+    if run.baseline is None:
+        return None
+    is_interleaved = trial.final is not None and run.baseline.is_interleaved
+    evidence = Evidence(is_interleaved, run.noise, run.unreliable)
+    return comparison(timed(trial), run.baseline.measurement, evidence)
+
+
+def between_trials(run: Run, ours: StoredTrial, reference: StoredTrial) -> Comparable | NotComparable:
+    """Returns the ratio ``ours`` / ``reference`` of two trials' times, or why no ratio may be printed.
+
+    ``run`` is the run of ``ours``. There is a ratio only if its final re-measurement timed both trials.
+    Raises ValueError for a trial that was not timed.
+    """
+    return comparison(timed(ours), timed(reference), _evidence(run, ours, reference))
+
+
+def distrust(run: Run, trial: StoredTrial) -> str:
+    """Returns why no ratio of this trial's time to any other may be printed; '' if a ratio may be printed.
+
+    ``run`` is the run of the trial. Raises ValueError for a trial that was not timed.
+    """
+    return objection((timed(trial),), _evidence(run, trial))
+
+
+def _evidence(run: Run, *trials: StoredTrial) -> Evidence:
+    """Returns how trials were timed: final times of one run are all of the same timing round."""
+    is_interleaved = all(trial.final is not None and trial.run == run.id for trial in trials)
+    return Evidence(is_interleaved, run.noise, run.unreliable)

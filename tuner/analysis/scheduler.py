@@ -1,0 +1,179 @@
+"""One budget for many problems: the pool of configurations, which problem is next, what is tried on it."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.analysis.time_matrix import KnownTimes, corrected_scores
+from tuner.core.candidate import Candidate
+from tuner.core.problem import Problem
+
+
+@dataclass(frozen=True)
+class ColumnPool:
+    """One set of configurations, and what each becomes on every problem of a group."""
+
+    problems: tuple[Problem, ...]
+    counts: tuple[int, ...]  # how often each problem occurs in what is tuned, at least 1
+    columns: tuple[Candidate, ...]  # unprojected, each once
+    # [problem][column]: the projection; None: it does not apply
+    candidates: tuple[tuple[Candidate | None, ...], ...]
+    costs: tuple[tuple[float, ...], ...]  # [problem][column], of the cost model; inf where there is none
+    is_demoted: tuple[tuple[bool, ...], ...]  # [problem][column]: it breaks a preference, so it comes last
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for tables of other sizes, a count below 1, and a cost that is not positive."""
+        if len(self.counts) != len(self.problems) or any(count < 1 for count in self.counts):
+            raise ValueError(f"counts: found {self.counts}, allowed one of at least 1 for each problem")
+        for name, table in (
+            ("candidates", self.candidates),
+            ("costs", self.costs),
+            ("is_demoted", self.is_demoted),
+        ):
+            if len(table) != len(self.problems) or any(len(row) != len(self.columns) for row in table):
+                raise ValueError(
+                    f"{name}: found another size, allowed a row per problem, an entry per column"
+                )
+        if any(cost <= 0 or math.isnan(cost) for row in self.costs for cost in row):
+            raise ValueError("costs: found a cost that is not positive")
+
+    def equal_columns(self, problem: int, candidate: Candidate) -> list[int]:
+        """Returns the columns whose projection onto ``problem``, an index, is ``candidate``."""
+        return [column for column, each in enumerate(self.candidates[problem]) if each == candidate]
+
+    def octaves(self) -> npt.NDArray[np.float64]:
+        """Returns log2 of (m, n, k) per problem [problem, 3]."""
+        sizes = np.array([problem.sizes for problem in self.problems], np.float64)
+        octaves: npt.NDArray[np.float64] = np.log2(sizes.reshape(len(self.problems), 3))
+        return octaves
+
+
+# ------------------------------------------------------------------------------
+# One budget of trials for many problems: which problem comes next, and what is tried on it.
+#
+# Every problem gets ROUNDS trials. Then the next trial goes where it promises to save most time, as in TVM's
+# task scheduler (https://doi.org/10.48550/arXiv.1805.08166 and Ansor, https://arxiv.org/abs/2006.06762,
+# section 6), weighted by how often a problem occurs, and by how far its time is from the least that a
+# roofline allows. Within a problem, configurations of the pool are tried in the order of the corrected cost
+# model; where the pool ends, the run's own sampler proposes.
+
+
+# 3, 4, 5 in the replay of benchmarks/results/many_shapes_replay.json at 15 %: worst .88, .92, .92
+ROUNDS = 4  # trials of every problem before times decide
+POOL_TRIALS = 16  # of a problem: from then on the sampler proposes every second one
+EXPLORED = 0.05  # share of trials that go to any problem
+WINDOW = 3  # trials over which the latest gain is counted
+LEAST_LEFT = 0.05  # share of a time that a trial may save, also where the roofline allows no shorter time
+LATEST = 0.2  # weight of the latest gain; the rest is the time left divided by the number of trials
+
+
+@dataclass(frozen=True)
+class NextTrial:
+    """The problem of the next trial, and the configuration of the pool to try on it."""
+
+    problem: int  # index of the problem
+    column: int | None  # of the pool; None: the run's sampler proposes
+
+
+class Scheduler:
+    """Decides trial after trial; what it suggests depends on the pool, the seed and the calls before.
+
+    In the life of a group: ``suggest``, then ``take`` with what was tried, which may be something else; later
+    ``tell`` with its time. A resumed group calls ``take`` and ``tell`` for what is stored, and goes on.
+    """
+
+    def __init__(self, pool: ColumnPool, seed: int, floors_s: tuple[float, ...] = ()) -> None:
+        """Takes the pool, the seed of the exploration, and the least time that each problem can have.
+
+        ``floors_s``: seconds, of a roofline; (): unknown, as if all of the time could be saved.
+        """
+        if floors_s and len(floors_s) != len(pool.problems):
+            raise ValueError(f"floors_s: found {len(floors_s)}, allowed {len(pool.problems)}")
+        self._floors_s = floors_s or (0.0,) * len(pool.problems)
+        self._pool = pool
+        self._seed = seed
+        size = (len(pool.problems), len(pool.columns))
+        self._costs = np.array(pool.costs, np.float64).reshape(size)
+        self._octaves = pool.octaves()
+        self._times_s = np.full(size, np.nan)
+        applies = [[each is not None for each in row] for row in pool.candidates]
+        self._is_open = np.array(applies, np.bool_).reshape(size)
+        self._is_demoted = np.array(pool.is_demoted, np.bool_).reshape(size)
+        self._is_exhausted = [False] * len(pool.problems)  # the sampler has nothing more to propose
+        self._taken = [0] * len(pool.problems)
+        self._least_s: list[list[float]] = [[] for _ in pool.problems]  # least time after each outcome
+
+    def suggest(self, number: int) -> NextTrial | None:
+        """Returns what trial ``number`` of the group should be; None where nothing is left to try."""
+        problem = self._next_problem(np.random.default_rng((self._seed, number)))
+        return None if problem is None else NextTrial(problem, self._next_column(problem))
+
+    def take(self, problem: int, candidate: Candidate) -> None:
+        """Marks ``candidate`` as proposed on a problem: columns with this projection are not tried again."""
+        self._taken[problem] += 1
+        self._is_open[problem, self._pool.equal_columns(problem, candidate)] = False
+
+    def tell(self, problem: int, candidate: Candidate, time_s: float | None) -> None:
+        """Takes the time of a proposed candidate in seconds per call; None for a failed or untimed one."""
+        least_s = self._least_s[problem]
+        best_s = least_s[-1] if least_s else np.inf
+        least_s.append(best_s if time_s is None else min(best_s, time_s))
+        if time_s is not None:
+            self._times_s[problem, self._pool.equal_columns(problem, candidate)] = time_s
+
+    def end_sampler(self, problem: int) -> None:
+        """Marks that the sampler of a problem has nothing more to propose."""
+        self._is_exhausted[problem] = True
+
+    def _next_problem(self, rng: np.random.Generator) -> int | None:
+        left = [problem for problem in range(len(self._taken)) if self._has_more(problem)]
+        if not left:
+            return None
+        fewest = min(left, key=lambda problem: self._taken[problem])
+        if self._taken[fewest] < ROUNDS:
+            return fewest
+        if rng.random() < EXPLORED:
+            return int(rng.choice(left))
+        gains = self._gains()
+        return max(left, key=lambda problem: gains[problem])
+
+    def _has_more(self, problem: int) -> bool:
+        return bool(self._is_open[problem].any()) or not self._is_exhausted[problem]
+
+    def _gains(self) -> npt.NDArray[np.float64]:
+        """Returns per problem the seconds that a trial promises to save, times the problem's count.
+
+        A problem without a time promises as much as the best of the others, spread over its trials.
+        """
+        gains = np.array([self._gain_s(problem) for problem in range(len(self._taken))])
+        gains *= np.array(self._pool.counts, np.float64)
+        known = gains[np.isfinite(gains)]
+        most = float(known.max()) if len(known) else 1.0
+        return np.where(np.isfinite(gains), gains, ROUNDS * most / np.maximum(1, self._taken))
+
+    def _gain_s(self, problem: int) -> float:
+        """Returns the seconds that a trial of the problem promises to save; inf where it has no time yet."""
+        least_s = self._least_s[problem]
+        if not least_s or not np.isfinite(least_s[-1]):
+            return np.inf
+        before = least_s[max(0, len(least_s) - 1 - WINDOW)]
+        latest = (before - least_s[-1]) / WINDOW if np.isfinite(before) else 0.0
+        left = max(least_s[-1] - self._floors_s[problem], LEAST_LEFT * least_s[-1])
+        return LATEST * latest + (1 - LATEST) * left / max(1, self._taken[problem])
+
+    def _next_column(self, problem: int) -> int | None:
+        """Returns the column of the pool to try on a problem; None: the sampler proposes."""
+        is_open = self._is_open[problem]
+        preferred = is_open & ~self._is_demoted[problem]
+        is_late = self._taken[problem] >= POOL_TRIALS and self._taken[problem] % 2 == 1
+        if not self._is_exhausted[problem] and (is_late or not preferred.any()):
+            return None
+        scores = self._scores(problem)
+        among = np.flatnonzero(preferred if preferred.any() else is_open)
+        return int(among[np.argmin(scores[among])])
+
+    def _scores(self, problem: int) -> npt.NDArray[np.float64]:
+        known = KnownTimes(self._costs, self._times_s, self._octaves)
+        return corrected_scores(known, self._costs[problem], self._octaves[problem])

@@ -1,0 +1,206 @@
+"""Times of one set of configurations on many problems, and predictions for those not measured.
+
+A ``TimeMatrix`` has what was measured; ``corrected_scores`` predicts by the cost model and similar
+problems; ``completed_times`` marks predictions, which are never stored.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.candidate import Candidate
+from tuner.core.problem import Problem
+
+# ------------------------------------------------------------------------------
+# Scores of configurations on a problem: the cost model, corrected by times on problems of similar sizes.
+
+
+Numbers = npt.NDArray[np.float64]
+
+# benchmarks/results/many_shapes_replay.json: these values on 34 problems x 57 configurations
+WIDTH = 8.0  # a problem at a distance of d octaves counts exp(-d * d / WIDTH)
+SHRINKAGE = 0.5  # weight of the assumption that a configuration is as good as the cost model says
+LEAST_TIMES = (
+    2  # of a problem: with one time its mean cannot be separated from what the configuration is worth
+)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownTimes:
+    """What was measured so far: times of configurations on problems, with the costs of the cost model."""
+
+    costs: Numbers  # [problem, column], of the cost model; inf where there is none
+    times_s: Numbers  # [problem, column]; nan: no time
+    octaves: Numbers  # [problem, 3]: log2 of (m, n, k)
+
+
+def corrected_scores(known: KnownTimes, costs: Numbers, octaves: Numbers, width: float = WIDTH) -> Numbers:
+    """Returns a score for each configuration on one problem: the lower, the faster it is expected to be.
+
+    The score is log(cost) plus a weighted mean of the residuals of the same configuration on the problems of
+    ``known``. A residual is log(time / cost), less the mean over the problem. Problems near by count more
+    (WIDTH), and the mean is drawn to 0 (SHRINKAGE).
+
+    Args:
+        known: The times so far, on any number of problems.
+        costs: Costs of the cost model on the problem that is asked for [column].
+        octaves: log2 of its (m, n, k) [3].
+        width: A problem at a distance of d octaves counts exp(-d * d / width).
+    """
+    centred = residuals(known)
+    is_known = np.isfinite(centred)
+    times = is_known.sum(axis=1, keepdims=True)
+    squares: Numbers = ((known.octaves - octaves) ** 2).sum(axis=1, keepdims=True)
+    weights = np.where(is_known & (times >= LEAST_TIMES), np.exp(-squares / width), 0.0)
+    total = (weights * np.where(is_known, centred, 0.0)).sum(axis=0)
+    scores: Numbers = np.log(filled_costs(costs)) + total / (SHRINKAGE + weights.sum(axis=0))
+    return scores
+
+
+def residuals(known: KnownTimes) -> Numbers:
+    """Returns log(time / cost) [problem, column], less the mean over the problem; nan without a time."""
+    logs = log_ratios(known)
+    centred: Numbers = logs - row_means(logs)[:, None]
+    return centred
+
+
+def log_ratios(known: KnownTimes) -> Numbers:
+    """Returns log(time / cost) [problem, column]; nan without a time."""
+    ratios: Numbers = np.log(known.times_s) - np.log(filled_costs(known.costs))
+    return ratios
+
+
+def row_means(table: Numbers) -> Numbers:
+    """Returns the mean of the numbers of each row; 0 for a row of nan alone."""
+    is_known = np.isfinite(table)
+    means: Numbers = np.where(is_known, table, 0.0).sum(axis=1) / np.maximum(is_known.sum(axis=1), 1)
+    return means
+
+
+def filled_costs(costs: Numbers) -> Numbers:
+    """Returns the costs with the least cost of the problem (the last axis) where the model knows none.
+
+    What has no model is a strategy for instructions of its own, whose first points are listed by hand:
+    its configurations come early. Where the model knows none of the problem's costs, all are 1.
+    """
+    least = np.where(np.isfinite(costs), costs, np.inf).min(axis=-1, keepdims=True, initial=np.inf)
+    least = np.where(np.isfinite(least), least, 1.0)
+    filled: Numbers = np.where(np.isfinite(costs), costs, least)
+    return filled
+
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class TimeMatrix:
+    """The median times of one set of configurations on many problems, where they were measured.
+
+    A row is a problem. A column is an unprojected configuration: the knob values as they were chosen for one
+    problem, which ``tuner.space.projection.projected`` turns into what is compiled for another one.
+    """
+
+    problems: tuple[Problem, ...]
+    counts: tuple[int, ...]  # how often each problem occurs in what is tuned, at least 1
+    columns: tuple[Candidate, ...]  # unprojected, each once
+    times_s: tuple[tuple[float | None, ...], ...]  # [problem][column]; None: no time
+    applies: tuple[tuple[bool, ...], ...]  # [problem][column]; False: the strategy cannot do the problem
+    costs: tuple[tuple[float, ...], ...]  # [problem][column], of the cost model; inf where there is none
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for tables of other sizes, repeated problems or columns, and bad numbers."""
+        if len(set(self.problems)) != len(self.problems) or len(set(self.columns)) != len(self.columns):
+            raise ValueError("found a problem or a column twice")
+        if len(self.counts) != len(self.problems) or any(count < 1 for count in self.counts):
+            raise ValueError(f"counts: found {self.counts}, allowed one of at least 1 for each problem")
+        for name, table in (("times_s", self.times_s), ("applies", self.applies), ("costs", self.costs)):
+            self._require_size(name, table)
+        times = [time for row in self.times_s for time in row if time is not None]
+        if not all(math.isfinite(time) and time > 0 for time in times):
+            raise ValueError("times_s: found a time that is not a positive number of seconds")
+        if not all(cost > 0 for row in self.costs for cost in row):
+            raise ValueError("costs: found a cost that is not positive")
+        if bool((self.is_timed() & ~self.is_applicable()).any()):
+            raise ValueError("times_s: found a time of a configuration that does not apply")
+
+    def _require_size(self, name: str, table: Sequence[Sequence[object]]) -> None:
+        if len(table) != len(self.problems) or any(len(row) != len(self.columns) for row in table):
+            rows, columns = len(self.problems), len(self.columns)
+            raise ValueError(f"{name}: found another size, allowed {rows} rows of {columns}")
+
+    def times(self) -> Numbers:
+        """Returns the median times in seconds [problem, column]; nan where there is none."""
+        filled = [[np.nan if time is None else time for time in row] for row in self.times_s]
+        return np.array(filled, np.float64).reshape(self._shape)
+
+    def is_timed(self) -> Flags:
+        """Returns whether there is a time [problem, column]."""
+        found: Flags = np.isfinite(self.times())
+        return found
+
+    def is_applicable(self) -> Flags:
+        """Returns whether the strategy of the column can do the problem [problem, column]."""
+        return np.array(self.applies, np.bool_).reshape(self._shape)
+
+    def model_costs(self) -> Numbers:
+        """Returns what the cost model expects [problem, column]; inf where it says nothing."""
+        return np.array(self.costs, np.float64).reshape(self._shape)
+
+    def log_sizes(self) -> Numbers:
+        """Returns log2 of (m, n, k) per problem [problem, 3], for distances in octaves."""
+        sizes = [problem.sizes for problem in self.problems]
+        octaves: Numbers = np.log2(np.array(sizes, np.float64).reshape(len(sizes), 3))
+        return octaves
+
+    def best_s(self) -> Numbers:
+        """Returns the least time of each problem in seconds; nan where it has none."""
+        times = np.where(self.is_timed(), self.times(), np.inf)
+        least = times.min(axis=1, initial=np.inf)
+        best: Numbers = np.where(np.isfinite(least), least, np.nan)
+        return best
+
+    def efficiency(self) -> Numbers:
+        """Returns best time of the problem / time [problem, column]: at most 1; nan without a time."""
+        shares: Numbers = self.best_s()[:, None] / self.times()
+        return shares
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return len(self.problems), len(self.columns)
+
+
+# ------------------------------------------------------------------------------
+# Times of a matrix, the missing ones completed by predictions, which are marked and never stored.
+
+
+@dataclass(frozen=True, eq=False)
+class CompletedTimes:
+    """Logarithms of times: measured where there is a measurement, else predicted by the corrected model."""
+
+    logs: Numbers  # [problem, column], of seconds
+    is_predicted: Flags  # [problem, column]; True: no measurement
+
+
+def completed_times(matrix: TimeMatrix) -> CompletedTimes:
+    """Returns the log times of a matrix, with missing ones predicted.
+
+    A prediction is the score of the corrected model, at the level of the problem's measured times; of a
+    problem without any, at the mean level of the others.
+    """
+    known, is_timed = known_times(matrix), matrix.is_timed()
+    levels, has_times = row_means(log_ratios(known)), is_timed.any(axis=1)
+    usual = float(levels[has_times].mean()) if has_times.any() else 0.0
+    scores = [
+        corrected_scores(known, costs, octaves)
+        for costs, octaves in zip(known.costs, known.octaves, strict=True)
+    ]
+    predicted = np.array(scores).reshape(is_timed.shape) + np.where(has_times, levels, usual)[:, None]
+    return CompletedTimes(np.where(is_timed, np.log(matrix.times()), predicted), ~is_timed)
+
+
+def known_times(matrix: TimeMatrix) -> KnownTimes:
+    """Returns the matrix as the corrected model takes it."""
+    return KnownTimes(matrix.model_costs(), matrix.times(), matrix.log_sizes())

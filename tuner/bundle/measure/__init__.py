@@ -1,1 +1,0 @@
-"""Times candidates of a bundle with Python, numpy and a CUDA driver; imports no compiler or database."""

@@ -1,0 +1,278 @@
+"""``tuner check`` and ``tuner apply``: verify and time a script, or apply a script or a library."""
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.analysis.ratios import Comparable
+from tuner.cli.main import DONE, FAILED, UNDECIDED, screen_columns
+from tuner.cli.options import composition_of, json_option, parse_share, print_found, seed_option
+from tuner.core.errors import TunerError, UsageError, error_lines
+from tuner.core.processors import processor_of, require_instructions
+from tuner.core.serialization import read_text_or_stdin, seconds_text
+from tuner.results.output.formatting import wrapped
+from tuner.runtime.workers.worker import call_in_child
+
+if TYPE_CHECKING:
+    from tuner.core.machine import Machine
+    from tuner.core.reliability import Reliability
+    from tuner.library.contraction_report import ContractionReport
+    from tuner.results.regression.script_check import ScriptCheck
+    from tuner.targets.backends import Composition
+
+
+# ------------------------------------------------------------------------------
+# ``tuner check`` and ``tuner apply``: check a transform script, or apply it to a payload.
+
+
+@click.command()
+@click.argument("script", type=click.Path(path_type=Path))
+@click.option(
+    "--max-slowdown",
+    default="5%",
+    show_default=True,
+    metavar="SHARE",
+    help="A slowdown of this size is found; see above.",
+)
+@seed_option("Of the random inputs.")
+@json_option
+@click.pass_context
+def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as_json: bool) -> None:
+    """Verifies an exported script and times it again; one without a recorded time is verified only.
+
+    The code is timed in several sessions, interleaved with the baseline library and a reference kernel. The
+    script's header has their times from when it was recorded; the slowdown is relative to them, so the speed
+    of the machine today cancels.
+
+    A slowdown is tolerated up to --max-slowdown minus 3 percentage points, but at least up to 2 %. Exits with
+    0 where the script is correct and the confidence interval ends below the middle between the tolerated
+    slowdown and --max-slowdown (below --max-slowdown itself if that is less), or there is no time to compare;
+    with 1 where it is wrong, fails, or is slower: the whole interval lies above the tolerated slowdown and
+    above the noise; with 3 where it is correct and neither is shown: on a busy or another machine, or for
+    want of a reliable recorded time; also where it is for another processor and cannot run here.
+
+    Example: tuner check best.mlir --max-slowdown 10%
+    """
+    # JOINED
+    from tuner.results.regression.script_check import CheckFinding, checked, limits_of
+    from tuner.space.scripts.header import read_provenance, without_header
+
+    limits = limits_of(parse_share(max_slowdown))
+    text = read_text_or_stdin(script, "MLIR text")
+    provenance = read_provenance(text, script.name)
+    found = checked(composition_of(context), provenance, without_header(text), limits, seed)
+    lines = wrapped(check_lines(found, provenance.median_s), screen_columns())
+    document = check_document(found, provenance.median_s, provenance.time_reliability)
+    print_found(as_json, document, *lines)
+    if found.hint:
+        print(error_lines("", found.hint), file=sys.stderr)
+    is_undecided = found.finding in (CheckFinding.CANNOT_TELL, CheckFinding.COMPILED)
+    context.exit(DONE if found.finding.passes else UNDECIDED if is_undecided else FAILED)
+
+
+@click.command()
+@click.argument("script", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("payload", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--allow-effects", is_flag=True, help="Also passes that write files or start programs.")
+@click.option(
+    "--cpu", default="", metavar="NAME", help="The result is for this processor: sapphirerapids, znver4, ..."
+)
+@click.option("--strict", is_flag=True, help="Of a library: exit with 1 where it left a contraction alone.")
+@json_option
+@click.pass_context
+def apply(
+    context: click.Context,
+    script: Path,
+    payload: Path,
+    allow_effects: bool,
+    cpu: str,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Applies a transform script of any origin to a payload and prints the result; - is stdin.
+
+    A script runs passes by name. Those that write files, start programs or print are refused unless
+    --allow-effects says that the script is trusted. A script whose result needs instructions that this
+    machine does not have is refused, unless --cpu or the script's header names another processor.
+
+    Of a library of several schedules it lists each contraction of the payload on stderr: the entry that
+    took it, or why none did.
+
+    Example: tuner apply best.mlir best.source.mlir
+    """
+    # JOINED
+    from tuner.library.library import is_library
+    from tuner.space.scripts.requirements import instructions_needed
+
+    if cpu:
+        processor_of(cpu)
+    if str(script) == str(payload) == "-":
+        raise UsageError("apply: only one of SCRIPT and PAYLOAD can be '-' (stdin)")
+    script_text, payload_text = (read_text_or_stdin(path, "MLIR text") for path in (script, payload))
+    composition = composition_of(context)
+    needs = instructions_needed(script_text, "bf16" if "bf16" in payload_text else "i8")
+    if needs:
+        require_instructions(_result_machine(composition, cpu, script_text), needs, script.name)
+    if is_library(script_text):
+        reports = applied_library(composition, script_text, payload_text, script.name, as_json=as_json)
+        context.exit(FAILED if strict and not all(report.entry for report in reports) else DONE)
+    if strict:
+        raise UsageError(f"--strict: {script} is not a library", "tuner export --format library -o DIR")
+    text = applied(composition, script_text, payload_text, script.name, allows_effects=allow_effects)
+    print_found(as_json, {"payload": text}, text.rstrip("\n"))
+
+
+def _result_machine(composition: "Composition", cpu: str, script_text: str) -> "Machine":
+    """Returns the machine that a script's result is for: ``cpu``, else that of its header, else this one."""
+    from tuner.space.scripts.header import MARK, read_provenance
+
+    if cpu:
+        return processor_of(cpu).machine
+    if MARK in script_text:
+        target = read_provenance(script_text, "script").target
+        if target.is_on_cpu and target.detail:
+            return processor_of(target.detail).machine
+    return composition.machine()
+
+
+# ------------------------------------------------------------------------------
+# ``tuner apply`` of scripts and libraries that tuner exported: what fits the payload, and what does not.
+
+
+TIMEOUT_S = 60.0
+SHOWN = 3  # contractions of a payload in a message, which is one line
+
+
+def applied(composition: "Composition", script: str, payload: str, name: str, *, allows_effects: bool) -> str:
+    """Returns a payload after a script; both are MLIR text, ``name`` is the script's name for messages.
+
+    Raises TunerError where the script fails; of an exported script that is for another contraction than the
+    payload has, the error names both.
+    """
+    try:
+        return composition.apply(script, payload, allows_effects)
+    except TunerError as error:
+        misfit = _misfit(script, payload, name)
+        if misfit:
+            raise TunerError(
+                misfit, "tuner export --format library fits any number of contractions"
+            ) from error
+        raise
+
+
+def applied_library(
+    composition: "Composition", library: str, payload: str, name: str, *, as_json: bool
+) -> "tuple[ContractionReport, ...]":
+    """Applies a library to a payload, prints the result and what each contraction got; returns the latter.
+
+    Both are MLIR text, ``name`` is the library's name for messages. Raises TunerError where one fails.
+    """
+    from tuner.core.serialization import encode
+    from tuner.library.contraction_report import contraction_reports
+    from tuner.library.library import read_document
+
+    problems = tuple(entry.problem for entry in read_document(library, name).entries)
+    reports = call_in_child("apply", partial(contraction_reports, library, payload, problems), TIMEOUT_S)
+    text = composition.apply(library, payload)
+    for report in reports:
+        print(report.text, file=sys.stderr)
+    taken = sum(bool(report.entry) for report in reports)
+    print(f"{name}: took {taken} of {len(reports)} contractions", file=sys.stderr)
+    print_found(
+        as_json,
+        {"payload": text, "taken": taken, "contractions": [encode(report) for report in reports]},
+        text.rstrip("\n"),
+    )
+    return reports
+
+
+def _misfit(script: str, payload: str, name: str) -> str:
+    """Returns one line that names the problem of an exported CPU script and what a payload has instead.
+
+    "" for a script without a header, and where a contraction of the payload fits.
+    """
+    from tuner.library.contraction_report import payload_contractions
+    from tuner.space.scripts.header import MARK, read_provenance
+
+    if MARK not in script:
+        return ""
+    provenance = read_provenance(script, name)
+    problem = provenance.problem.one
+    if not provenance.target.is_on_cpu or provenance.threads > 1:
+        return ""
+    wanted = f"linalg.matmul {problem.shape} {problem.stored_dtype} {problem.layout}"
+    found = call_in_child("apply", partial(payload_contractions, payload), TIMEOUT_S)
+    if any(report.op == wanted and not report.reason for report in found):
+        return ""
+    listed = ", ".join(f"{report.op} in @{report.function}" for report in found[:SHOWN])
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return f"{name}: is for {wanted}, the payload has {listed or 'no contraction'}{more}"
+
+
+# ------------------------------------------------------------------------------
+# The result of ``tuner check``: as lines for people, and as JSON.
+
+
+def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
+    """Returns the finding of ``tuner check`` as lines, with the times and the ratio that the finding is from.
+
+    ``recorded_s`` is the time in the script's header, seconds per call; None: the script was not timed.
+    """
+    from tuner.results.regression.script_check import CheckFinding
+
+    match check.finding:
+        case CheckFinding.FAILED | CheckFinding.COMPILED:
+            return [check.reason]
+        case CheckFinding.VERIFIED:
+            if check.median_s is None:
+                return [f"correct; {check.reason}"]
+            time = f"{seconds_text(check.median_s)} ({check.reliability.text})"
+            return [f"correct; {time}, {check.reason}"]
+        case CheckFinding.CANNOT_TELL:
+            return [f"correct; cannot tell if slower: {check.reason}", *_time_lines(check, recorded_s)]
+        case CheckFinding.NOT_SLOWER | CheckFinding.SLOWER:
+            return [f"correct; {check.finding.value} {check.reason}", *_time_lines(check, recorded_s)]
+
+
+def check_document(check: "ScriptCheck", recorded_s: float | None, recorded: "Reliability") -> dict[str, Any]:
+    """Returns the JSON document of ``tuner check --json``.
+
+    ``ratio`` is 1 + the slowdown since the recording, relative to reference kernels; null where none may be
+    printed, and ``ratio_unknown`` is then the reason. ``recorded_s`` is the time in the script's header,
+    seconds per call, and ``recorded`` how reliable it is.
+    """
+    from tuner.results.regression.script_check import CheckFinding
+
+    compared = check.compared
+    return {
+        "correct": check.finding not in (CheckFinding.FAILED, CheckFinding.COMPILED),
+        "median_s": check.median_s,
+        "reliability": check.reliability.text,
+        "recorded_s": recorded_s,
+        "recorded_reliability": None if recorded_s is None else recorded.text,
+        "ratio": compared.ratio if isinstance(compared, Comparable) else None,
+        "ratio_unknown": None if isinstance(compared, Comparable) else compared.reason,
+        "interval": None if compared.interval is None else list(compared.interval),
+        "finding": check.finding.value,
+        "reason": check.reason,
+        "sessions": check.sessions,
+        "passed": check.finding.passes,
+    }
+
+
+def _time_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
+    assert check.median_s is not None
+    assert recorded_s is not None
+    lines = [
+        f"time      {seconds_text(check.median_s)}, recorded {seconds_text(recorded_s)}",
+        f"reliable  {check.reliability.answer}",
+    ]
+    compared = check.compared
+    if isinstance(compared, Comparable):
+        lines.append(f"ratio     {compared.ratio_text}, {check.sessions} sessions")
+    elif compared.is_equal:
+        lines.append(f"ratio     {compared.reason}, {check.sessions} sessions")
+    return lines

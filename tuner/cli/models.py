@@ -1,0 +1,148 @@
+"""Payloads that the command line takes: MLIR files, stdin, PyTorch models; and the baselines of a model.
+
+A file of Python is the user's own code, so it runs in a child process (``model_text_in_child``).
+"""
+
+import re
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tuner.core.errors import Stage, TunerError, UsageError, failing_at
+from tuner.core.programs import ProgramBaseline
+from tuner.core.serialization import read_text_or_stdin
+from tuner.programs.request import ProgramRequest
+from tuner.runtime.workers.worker import call_in_child
+
+if TYPE_CHECKING:
+    import torch
+
+
+# ------------------------------------------------------------------------------
+# Baselines of a model that a command names: the model and its tuned program in one child process.
+
+
+BASELINES_TIMEOUT_S = 900.0  # compiling a large model by inductor three times takes minutes
+
+
+def model_baselines_in_child(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
+    """Returns the baselines of ``request.baselines``, timed next to the program of ``request.model``.
+
+    A failure or a hang is the reason of each of them.
+    """
+    try:
+        return call_in_child("baselines", partial(model_baselines, request), BASELINES_TIMEOUT_S)
+    except TunerError as error:
+        return tuple(ProgramBaseline(name, reason=error.message) for name in request.baselines)
+
+
+def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
+    """Returns the baselines of a model, timed in this process, with the schedules of the database."""
+    from tuner.programs.compile import compile_program
+
+    # JOINED
+    from tuner.torch.baselines import example_of, timed_baselines
+    from tuner.torch.export import export_module
+    from tuner.torch.program import TensorProgram
+
+    with failing_at(Stage.BIND):
+        module, arguments = read_model(request.model)
+        exported = export_module(module, arguments)
+        threads = request.options.threads
+        function: Any = compile_program(exported.text, target="cpu", db=request.database, threads=threads)
+    program = TensorProgram(function, exported)
+    return timed_baselines(program, example_of(module, arguments, {}), request.baselines, threads)
+
+
+# ------------------------------------------------------------------------------
+# Models that the command line takes: ``model.py:function`` and ``model.pt2``, as text of a payload.
+#
+# The function returns a module and its example inputs: ``return module, (x,)``. A file of Python is the
+# user's own code, which runs in a child process.
+
+
+FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")  # of a file of Python
+EXPORTED = ".pt2"  # ends the name of a file that torch.export.save has written
+EXPORT_TIMEOUT_S = 600.0
+NO_TORCH = "pip install 'mlir-tuner[torch]'"
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """What a child process does: a value, so that it can be sent there."""
+
+    name: str
+
+    def __call__(self) -> str:
+        with failing_at(Stage.BIND):
+            return model_text(self.name)
+
+
+def is_model(name: str) -> bool:
+    """Returns whether a payload's name is that of a model: ``model.py:function`` or ``model.pt2``."""
+    return FUNCTION.fullmatch(name) is not None or name.endswith(EXPORTED)
+
+
+def model_text_in_child(name: str) -> str:
+    """Returns the payload of a model, which a child process reads.
+
+    Raises UsageError for a model that cannot be read or that torch-mlir refuses, and without PyTorch.
+    """
+    return call_in_child("model", _Reader(name), EXPORT_TIMEOUT_S)
+
+
+def model_text(name: str) -> str:
+    """Returns the payload of a model, made in this process. Raises UsageError as ``model_text_in_child``."""
+    from tuner.torch.export import export_module
+    from tuner.torch.lowering import lower_in_process
+
+    return export_module(*read_model(name), lower=lower_in_process).text
+
+
+def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgram, tuple[Any, ...]]":
+    """Returns the module of a model and its example inputs; an exported program has its own: ().
+
+    Raises UsageError for a model that cannot be read, and without PyTorch.
+    """
+    found = FUNCTION.fullmatch(name)
+    path = Path(found[1] if found else name)
+    if not path.is_file():
+        raise UsageError(f"{path}: there is no such file")
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{path}: PyTorch is not installed", NO_TORCH) from error
+    from tuner.torch.lowering import first_line
+
+    try:
+        return (torch.export.load(path), ()) if found is None else _called(path, found[2])
+    except UsageError:
+        raise
+    except Exception as error:  # of the user's code, or of a file that is no exported program
+        raise UsageError(f"{name}: {type(error).__name__}: {first_line(error)}") from error
+
+
+def _called(path: Path, function: str) -> tuple[Any, tuple[Any, ...]]:
+    """Returns the module and the example inputs that a function of a file of Python returns."""
+    import runpy
+    import sys
+
+    sys.path.insert(0, str(path.parent.resolve()))  # as ``python model.py`` does
+    names = runpy.run_path(str(path))
+    if function not in names:
+        raise UsageError(f"{path}: has no function {function!r}")
+    made = names[function]()
+    if not isinstance(made, tuple) or len(made) != 2:
+        raise UsageError(f"{path}:{function}: must return (module, example inputs)")
+    module, inputs = made
+    return module, inputs if isinstance(inputs, tuple) else (inputs,)
+
+
+def read_payload_text(payload: Path) -> str:
+    """Returns MLIR text of a file, of stdin ("-"), or of a model: ``model.py:function``, ``model.pt2``.
+
+    Raises UsageError for what cannot be read, and for a model that torch-mlir refuses.
+    """
+    name = str(payload)
+    return model_text_in_child(name) if is_model(name) else read_text_or_stdin(payload, "MLIR text")

@@ -1,0 +1,337 @@
+"""A program of static sizes as a list of groups of operations that run one after the other.
+
+A group is a contraction with its elementwise consumers, rows (reductions and elementwise operations over the
+same rows), an attention (rows between two contractions), a convolution, an elementwise operation, a
+transpose. Each is a function of memrefs, of one kind, which a transform script schedules:
+
+    func.func @group(%0: memref<128x512xf32>, %1: memref<512x1024xf32> {tuner.weight}, %2: memref<1024xf32>,
+                     %3: memref<128x1024xf32>) {
+      %a = bufferization.to_tensor %0 restrict : memref<128x512xf32> to tensor<128x512xf32>
+      ...
+      %r = linalg.generic {...} ins(%product, %bias : ...) outs(%c : ...) attrs = {root} {...}
+      bufferization.materialize_in_destination %r in restrict writable %3 : (...) -> ()
+      return
+    }
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from types import MappingProxyType
+
+# ------------------------------------------------------------------------------
+# Element types: the table of their widths and names; only PTX has a table of its own.
+#
+# A problem's dtype is an MLIR type, or a shorter name: tf32 is f32 of which the last 13 bits of the mantissa
+# are 0, e4m3 and e5m2 are 8-bit floats.
+
+
+FLOAT8S = ("e4m3", "e5m2")
+STORED = {"tf32": "f32", "e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}  # dtype -> MLIR type in memory
+
+
+@dataclass(frozen=True)
+class NumberType:
+    """How an element type is stored: its bits and its numpy type. Integers are signless, as in MLIR."""
+
+    bits: int
+    numpy_name: str  # name in numpy, or in ml_dtypes
+    fraction_bits: int | None = None  # of a float: of its mantissa, without the leading 1
+
+    @property
+    def bytes(self) -> int:
+        """Returns the bytes of one element in memory, rounded up: 1 for i1."""
+        return -(-self.bits // 8)
+
+    @property
+    def epsilon(self) -> float:
+        """Returns the machine epsilon, the distance from 1 to the next larger number; 0 for integers."""
+        return 0.0 if self.fraction_bits is None else 2.0**-self.fraction_bits
+
+
+# MLIR type -> its properties
+NUMBER_TYPES: Mapping[str, NumberType] = MappingProxyType(
+    {
+        "f16": NumberType(16, "float16", 10),
+        "bf16": NumberType(16, "bfloat16", 7),
+        "f32": NumberType(32, "float32", 23),
+        "f64": NumberType(64, "float64", 52),
+        "i1": NumberType(1, "bool_"),
+        "i8": NumberType(8, "int8"),
+        "i16": NumberType(16, "int16"),
+        "i32": NumberType(32, "int32"),
+        "i64": NumberType(64, "int64"),
+        "index": NumberType(64, "int64"),
+        "f8E4M3FN": NumberType(8, "float8_e4m3fn", 3),
+        "f8E5M2": NumberType(8, "float8_e5m2", 2),
+    }
+)
+
+
+def number_type(dtype: str) -> NumberType:
+    """Returns how a dtype (an MLIR type, tf32, e4m3 or e5m2) is stored. Raises KeyError for another dtype."""
+    return NUMBER_TYPES[STORED.get(dtype, dtype)]
+
+
+# ------------------------------------------------------------------------------
+# What schedules need to know of a group of operations, as attributes of its function, read from the text.
+#
+# ``tuner.mlir.fusions`` writes the attributes when it makes a group's canonical text. Here they are read
+# without MLIR, so that constraints of the search space and templates can use them:
+#
+#   func.func @group(...) attributes {tuner.bytes = 790528 : i64, tuner.contractions = 1 : i64,
+#                                     tuner.copy = 0 : i64, tuner.loops = array<i64: 128, 1024>,
+#                                     tuner.transposed = 0 : i64, tuner.weights = 1 : i64}
+#
+# A convolution also has ``tuner.dimensions = "nfHW"``, what the loops of its last operation go through, and
+# ``tuner.channels = 64 : i64``, over which it sums; its step along a row is read from the convolution itself.
+
+
+CHANNELS, DIMENSIONS = OF_CONVOLUTIONS = ("tuner.channels", "tuner.dimensions")
+HASH_DIGITS = 12  # of a text's SHA-256 in the key of a problem
+BYTES, CONTRACTIONS, COPY, LOOPS_ATTRIBUTE, TRANSPOSED, WEIGHTS = ATTRIBUTES = (
+    *("tuner.bytes", "tuner.contractions", "tuner.copy"),
+    *("tuner.loops", "tuner.transposed", "tuner.weights"),
+)
+
+
+@dataclass(frozen=True)
+class GroupFacts:
+    """Sizes and kinds of what a group of operations computes, as far as schedules depend on them."""
+
+    loops: tuple[int, ...]  # extents of the iteration space of the last operation, the root
+    contractions: int  # matrix products: 0, 1, or 2: of one A, or of an attention
+    weights: int  # contractions whose B is a weight
+    transposed: (
+        int  # 1 + the loop along which elements of an operand are adjacent, if it is not the last; else 0
+    )
+    copy: int  # 1 where nothing is computed, elements are only copied; else 0
+    bytes: int  # of all arguments
+    # Of a convolution: a letter for each loop: n images, g groups, f filters (c channels of a depthwise one),
+    # H W rows and columns of pixels.
+    dimensions: str = ""
+    channels: int = 0  # of a convolution: that are summed up; 1 of a depthwise one
+    stride: int = 0  # of a convolution: pixels of the input from one pixel of a row of the output to the next
+
+    def variables(self) -> tuple[tuple[str, int | str], ...]:
+        """Returns the (name, value) pairs that constraints and templates may use.
+
+        ``loops``: the number of loops of the root; ``inner_rows``: the extent of the loop before the last, 1
+        for a single loop. ``dimensions``, ``channels``, ``stride``: of a convolution, else "" and 0.
+        """
+        return (
+            ("loops", len(self.loops)),
+            ("inner_rows", self.loops[-2] if len(self.loops) > 1 else 1),
+            ("contractions", self.contractions),
+            ("weights", self.weights),
+            ("transposed", self.transposed),
+            ("copy", self.copy),
+            ("dimensions", self.dimensions),
+            ("channels", self.channels),
+            ("stride", self.stride),
+        )
+
+
+@lru_cache(maxsize=256)
+def facts_of(text: str) -> GroupFacts:
+    """Returns what the attributes of a group's function say; without attributes, no loops and zeros."""
+    found = re.search(rf"{re.escape(LOOPS_ATTRIBUTE)} = array<i64(?:: ([0-9, ]+))?>", text)
+    loops = tuple(int(each) for each in (found[1] or "").split(",") if each) if found else ()
+    letters = re.search(rf'{re.escape(DIMENSIONS)} = "(\w*)"', text)
+    return GroupFacts(
+        loops=loops,
+        contractions=_number(text, CONTRACTIONS),
+        weights=_number(text, WEIGHTS),
+        transposed=_number(text, TRANSPOSED),
+        copy=_number(text, COPY),
+        bytes=_number(text, BYTES),
+        dimensions=letters[1] if letters else "",
+        channels=_number(text, CHANNELS),
+        stride=_stride(text) if letters else 0,
+    )
+
+
+@lru_cache(maxsize=256)
+def text_hash(text: str) -> str:
+    """Returns the first digits of the SHA-256 of a text, by which a group is named."""
+    return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
+
+
+def _stride(text: str) -> int:
+    """Returns the last of the strides of the convolution in a text: ``strides = dense<[2, 1]>``."""
+    found = re.search(r"strides = dense<\[?([0-9, ]+)\]?>", text)
+    return int(found[1].split(",")[-1]) if found else 1
+
+
+def _number(text: str, name: str) -> int:
+    found = re.search(rf"{re.escape(name)} = (\d+)", text)
+    return int(found[1]) if found else 0
+
+
+CONTRACTION, CONVOLUTION, ATTENTION, ROWS, ELEMENTWISE, LOOPS = KINDS = (
+    "contraction",  # matmul or batch_matmul, or two of one A, with the elementwise consumers
+    "convolution",  # with the elementwise consumers
+    "attention",  # a contraction, rows of its result, a contraction whose A they are, elementwise consumers
+    "rows",  # reductions over the last dimension, and elementwise operations over the same rows
+    "elementwise",  # one or more elementwise operations of one shape; transposes, paddings, copies
+    "loops",  # what no schedule is for: scalar loops
+)
+ARGUMENT, WEIGHT, RESULT, TEMPORARY = OWNERS = ("argument", "weight", "result", "temporary")
+GROUP_ENTRY = "group"  # name of a group's function
+WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a group's function: the same numbers at each call
+PACKINGS_COMMENT = "// packings: "
+UNSIGNED_SUFFIX = "u"  # of the sizes of a packing of unsigned bytes: 64x4x64u
+RUN_MARK = "/"  # before the rows of a run: 32x2x2/3
+ROOT_ATTRIBUTE = "root"  # of the last operation of a group, whose tiles the schedule fuses the others into
+CONTRACTION_ATTRIBUTE = "contraction"  # of a contraction or a convolution of a group
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """Shape and MLIR element type of a tensor: ``TensorType((128, 512), "f32")``."""
+
+    shape: tuple[int, ...]
+    element: str
+
+    @property
+    def bytes(self) -> int:
+        """Returns the bytes of a dense tensor of this type."""
+        return prod(self.shape) * number_type(self.element).bytes
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Contiguous memory of a program that groups read and write.
+
+    ``number`` counts the buffers of one owner: the second argument, the third weight.
+    """
+
+    owner: str  # one of OWNERS
+    number: int
+    type: TensorType
+    padding: float | None = None  # of a temporary: its elements before the first call, written by no group
+
+
+@dataclass(frozen=True)
+class View:
+    """How a value lies in a buffer of the program: strided elements from an offset on."""
+
+    buffer: int  # index into ``GroupedProgram.buffers``
+    offset: int  # elements of the buffer
+    type: TensorType
+    strides: tuple[int, ...]  # elements, one for each dimension
+
+
+@dataclass(frozen=True)
+class OpGroup:
+    """Operations that become one function: its text, what it reads and what it writes."""
+
+    kind: str  # one of KINDS
+    text: str  # a module with the function ``group``; arguments are the inputs, then the outputs
+    inputs: tuple[View, ...]
+    outputs: tuple[View, ...]
+    ops: tuple[str, ...]  # names of the payload's operations, in order: ("linalg.matmul", "arith.addf")
+    reason: str = ""  # of a group of kind LOOPS: why no schedule is for it
+
+
+@dataclass(frozen=True)
+class GroupedProgram:
+    """A program as groups in the order in which they run."""
+
+    groups: tuple[OpGroup, ...]
+    buffers: tuple[Buffer, ...]
+    arguments: tuple[TensorType, ...]  # of the program, without weights
+    results: tuple[TensorType, ...]
+    # A module whose function ``init`` computes the weights of WEIGHT buffers from those of the payload;
+    # "": they are the same.
+    init: str = ""
+
+
+@dataclass(frozen=True)
+class WeightPacking:
+    """How a script reads a weight of k x n elements: as panels of ``columns`` columns, one after the other.
+
+    A panel has k x columns elements, row by row; the last one is padded with zeros. With ``interleave`` 2,
+    two rows of k lie next to each other for each column, as the dot products of bf16 take them. With
+    ``depth`` 32, k is padded with zeros to a multiple of 32. With ``unsigned``, of i8, 128 is added to each
+    element, by which the sign bit is flipped, as dot products of bytes take one of their factors.
+
+    With ``run`` 3, rows come in runs of 3, each of which is padded to a multiple of ``depth``: the channels
+    of a convolution for each element of its window. k must be a multiple of it.
+
+    A weight of other than two dimensions, or a transposed one, is a matrix by ``order``: its dimensions in
+    the order in which rows go through all but the last, and columns through the last. ``(2, 3, 1, 0)`` of
+    filters x channels x height x width: a row for each element of the window and channel, a column for each
+    filter.
+    """
+
+    columns: int
+    interleave: int = 1
+    order: tuple[int, ...] = ()  # (): rows and columns of a matrix as they are
+    depth: int = 1
+    unsigned: bool = False
+    run: int = 0  # 0: all of k
+
+    def matrix_shape(self, shape: tuple[int, ...]) -> tuple[int, int]:
+        """Returns k and n of a weight of this shape."""
+        *rows, columns = [shape[each] for each in self.order or range(len(shape))]
+        return prod(rows), columns
+
+    def padded_rows(self, rows: int) -> int:
+        """Returns the rows of a panel of a weight that has ``rows`` rows."""
+        run = self.run or rows
+        return rows // run * (-(-run // self.depth) * self.depth) if run else 0
+
+
+@dataclass(frozen=True)
+class GroupCode:
+    """A group, compiled: LLVM dialect, and how it takes its weights."""
+
+    llvm_text: str  # its function takes bare pointers: one for each input, then one for each output
+    packings: tuple[WeightPacking | None, ...]  # one for each input; None: as it lies in the view
+    # its function takes two integers more, a thread's number and the number of threads, and computes that
+    # thread's share
+    is_divided: bool = False
+    asserts: bool = False  # its function returns the address of the text of an assertion that failed, or 0
+
+
+def packings_comment(packings: tuple[WeightPacking | None, ...]) -> str:
+    """Returns the comment line in front of a group's code that says how its inputs are packed: - 48x1 -."""
+    return PACKINGS_COMMENT + " ".join(map(_packing_text, packings)) + "\n"
+
+
+def packings_in(code: str) -> tuple[WeightPacking | None, ...]:
+    """Returns the packings that the first line of a group's code lists; () without such a line."""
+    line = code.partition("\n")[0]
+    if not line.startswith(PACKINGS_COMMENT):
+        return ()
+    return tuple(_packing(text) for text in line.removeprefix(PACKINGS_COMMENT).split())
+
+
+def _packing_text(packing: WeightPacking | None) -> str:
+    if packing is None:
+        return "-"
+    order = "".join(f":{dimension}" for dimension in packing.order)
+    depth = f"x{packing.depth}" if packing.depth > 1 else ""
+    unsigned = UNSIGNED_SUFFIX * packing.unsigned
+    run = f"{RUN_MARK}{packing.run}" if packing.run else ""
+    return f"{packing.columns}x{packing.interleave}{depth}{unsigned}{run}{order}"
+
+
+def _packing(text: str) -> WeightPacking | None:
+    if text == "-":
+        return None
+    sizes, *order = text.split(":")
+    sizes, _, run = sizes.partition(RUN_MARK)
+    columns, interleave, *depth = (int(number) for number in sizes.removesuffix(UNSIGNED_SUFFIX).split("x"))
+    return WeightPacking(
+        columns,
+        interleave,
+        tuple(int(each) for each in order),
+        depth=depth[0] if depth else 1,
+        unsigned=sizes.endswith(UNSIGNED_SUFFIX),
+        run=int(run) if run else 0,
+    )

@@ -1,0 +1,205 @@
+"""Compiled GPU code as values: the kernels that compute a problem, and whole programs with host code."""
+
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tuner.core.gpu import TensorMapLayout
+from tuner.core.problem import Problem
+
+# ------------------------------------------------------------------------------
+# A host program as compiled code: LLVM-dialect text that allocates, copies, launches by ``mgpu*`` calls.
+
+
+Assemble = Callable[[str, tuple[str, ...]], bytes]  # PTX, names of its kernels -> cubin
+
+
+@dataclass(frozen=True)
+class BufferType:
+    """The type of a buffer that a compiled host function takes or returns: a ranked memref."""
+
+    element: str  # "f32", "f16", "bf16", "f64", "i32", ...
+    shape: tuple[int | None, ...]  # None: dynamic, known at the call
+
+
+@dataclass(frozen=True)
+class ScalarType:
+    """The type of a number that a compiled host function takes or returns by value."""
+
+    element: str  # "index", "f32", "i64", ...
+
+
+ValueType = BufferType | ScalarType
+
+
+@dataclass(frozen=True)
+class MatmulKernel:
+    """A GPU kernel that computes a whole matmul in one launch: its name, its problem, its parameters."""
+
+    name: str
+    problem: Problem
+    buffers: tuple[str, ...]  # "a", "b", "c", in the order of its parameters
+
+
+@dataclass(frozen=True)
+class ResidentBuffer:
+    """Device memory that a program takes after its arguments, and keeps from call to call: a weight.
+
+    One that is written is a buffer with padding, which calls leave as it is.
+    """
+
+    type: BufferType
+    content: bytes = field(repr=False)  # before the first call
+    is_written: bool
+
+
+@dataclass(frozen=True)
+class DeviceGroup:
+    """A group of operations of a program for a GPU."""
+
+    kind: str  # one of tuner.core.fusions.KINDS
+    ops: tuple[str, ...]  # names of the payload's operations, in order
+    reason: str = ""  # why it is not one kernel; "": it is
+
+
+@dataclass(frozen=True)
+class DeviceProgram:
+    """A compiled host program that runs work on a GPU: its code, and how to call its entry function."""
+
+    llvm: str  # LLVM-dialect text; contains the kernels as binaries
+    entry: str  # function with llvm.emit_c_interface
+    arguments: tuple[ValueType, ...]
+    results: tuple[ValueType, ...]  # buffers are host memory that the caller frees
+    written: tuple[bool, ...]  # per argument: the function may change it
+    device_arguments: bool = False  # True: buffers of the arguments are device memory, nothing is copied
+    stream_slots: int = 0  # trailing !llvm.ptr arguments; slot 0 is the caller's stream. 0: token form
+    interpreted: str = (
+        ""  # MLIR of kernels that host code calls and nobody compiles: see tuner.programs.interpreter
+    )
+    # Where launches may be sampled: what their results are compared with.
+    reference: str = ""  # MLIR of the kernels that can be interpreted
+    matmuls: tuple[MatmulKernel, ...] = ()
+    resident: tuple[ResidentBuffer, ...] = ()  # arguments after those of the caller
+    groups: tuple[DeviceGroup, ...] = ()  # of a program that is computed as groups of operations
+
+
+# ------------------------------------------------------------------------------
+# Compiled GPU code as values: the launches that compute a problem, their buffers, and ptxas's report.
+
+
+# Notes of ptxas 13 that mean a pipeline of wgmma with a wait in every step: "Potential Performance Loss: ..."
+SERIALIZED = ("C7510", "C7511", "C7514", "C7517", "C7519")
+
+
+@dataclass(frozen=True)
+class KernelBuffer:
+    """A buffer in GPU memory to which the launches of a program take pointers: name, size and role."""
+
+    name: str  # "a", "b", "bias", "c" of the problem; "workspace", "packed_a", ... of the program
+    bytes: int
+    role: str  # "input", "output" or "scratch"
+    is_zeroed: bool = False  # must be zero before the first launch (atomic split-K)
+
+
+@dataclass(frozen=True)
+class BufferMap:
+    """A tensor map (CUtensorMap) of a whole buffer, which a kernel takes by value as one of its arguments."""
+
+    name: str  # among the launch's arguments
+    buffer: str
+    layout: TensorMapLayout
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel launch of a program: kernel, grid, block, shared memory, and arguments by name."""
+
+    kernel: str  # entry of the PTX
+    grid: tuple[int, int, int]  # blocks
+    block: tuple[int, int, int]  # threads
+    dynamic_shared_bytes: int
+    arguments: tuple[str, ...]  # names of buffers or tensor maps, in the order of the kernel's parameters
+    tensor_maps: tuple[BufferMap, ...] = field(default=(), repr=False)
+    # tiles of C along x and y, where a block computes several; None: each computes one
+    tile_grid: tuple[int, int] | None = field(default=None, repr=False)
+
+    def tensor_map(self, argument: str) -> BufferMap | None:
+        """Returns the tensor map that is passed as the argument named ``argument``; None for a pointer."""
+        return next((each for each in self.tensor_maps if each.name == argument), None)
+
+    def tiles_of(self, block: tuple[int, int, int]) -> int:
+        """Returns how many tiles of C one thread block computes; ``block`` is its (x, y, z) in the grid.
+
+        1 where ``tile_grid`` is None. Otherwise the kernel has fewer blocks than tiles, and its grid is one
+        row of clusters. Clusters of tiles are numbered along x, then along y; cluster c of the grid computes
+        numbers c, c + n, c + 2 n, ..., where n is how many clusters the grid has: each of its blocks one tile
+        of each.
+        """
+        if self.tile_grid is None:
+            return 1
+        columns, rows, _ = self.grid
+        return -(-(math.prod(self.tile_grid) // rows - block[0]) // columns)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """ptxas's report on one kernel (registers, spills, shared memory), and the kernel's occupancy."""
+
+    kernel: str
+    registers: int  # of one thread
+    spill_store_bytes: int
+    spill_load_bytes: int
+    static_shared_bytes: int
+    dynamic_shared_bytes: int
+    stack_bytes: int
+    occupancy: float  # theoretical: resident warps over the most that a multiprocessor holds
+    blocks_per_multiprocessor: int
+    notes: tuple[str, ...] = ()  # warnings and advice of ptxas, one line each
+
+    @property
+    def is_serialized(self) -> bool:
+        """Returns whether ptxas noted that it serialized wgmma: each wgmma then waits for the one before."""
+        return any(f"({code})" in note for note in self.notes for code in SERIALIZED)
+
+    @property
+    def spilled_bytes(self) -> int:
+        """Returns the bytes of spill stores plus the bytes of spill loads in the code of one thread."""
+        return self.spill_store_bytes + self.spill_load_bytes
+
+
+@dataclass(frozen=True)
+class KernelProgram:
+    """A compiled GPU program: PTX and cubin, kernel launches in order, buffers, and ptxas's reports."""
+
+    chip: str  # "sm_90"
+    ptx: str
+    cubin: bytes  # b"" where ptxas is not installed
+    launches: tuple[Launch, ...]
+    buffers: tuple[KernelBuffer, ...]
+    resources: tuple[Resources, ...] = ()  # one per kernel; () where ptxas is not installed
+
+
+def code_sha256(program: KernelProgram) -> str:
+    """Returns the SHA-256 (hex) of what a program runs: cubin (without one: PTX), launches and buffers."""
+    launches = repr((program.launches, program.buffers))
+    maps = [launch.tensor_maps for launch in program.launches if launch.tensor_maps]
+    options = launches + (repr(maps) if maps else "")  # programs without tensor maps hash as they always did
+    return hashlib.sha256((program.cubin or program.ptx.encode()) + options.encode()).hexdigest()
+
+
+def buffers_of(problem: Problem) -> tuple[KernelBuffer, ...]:
+    """Returns the buffers of a problem, "a", "b", "bias" (if its epilogue has one) and "c", with their sizes.
+
+    The order is that of the payload function's arguments.
+    """
+    m, n, k = problem.sizes
+    bias = (
+        (KernelBuffer("bias", n * problem.output_bytes, "input"),) if problem.epilogue == "bias_relu" else ()
+    )
+    return (
+        KernelBuffer("a", problem.batch * m * k * problem.input_bytes, "input"),
+        KernelBuffer("b", problem.batch * k * n * problem.input_bytes, "input"),
+        *bias,
+        KernelBuffer("c", problem.batch * m * n * problem.output_bytes, "output"),
+    )

@@ -1,0 +1,351 @@
+"""The abstract interfaces of a run: compiler, evaluator, baseline libraries, candidate runner, and sampler.
+
+The sampler proposes configurations. The candidate runner has the compiler turn each one's script into an
+artifact, and has the evaluator verify and time the artifact.
+"""
+
+import abc
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.problem import Problem
+from tuner.core.records import Measurement, Record, Verdict
+from tuner.core.runs import Baseline, LibraryTime
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+# ------------------------------------------------------------------------------
+# Chooses the fastest of the libraries that a kernel may be compared with.
+
+
+def fastest_baseline(
+    timed: Sequence[tuple[str, Baseline]], failed: Sequence[LibraryTime] = ()
+) -> Baseline | None:
+    """Returns the baseline of the least median time; None where no library was timed.
+
+    Its ``libraries`` lists all of ``timed``, the fastest first, then ``failed``; () where there is one
+    library in all. ``timed`` has pairs of a library's name ("mkl") and its time.
+    """
+    if not timed:
+        return None
+    ranked = sorted(timed, key=lambda each: each[1].measurement.median_s)
+    fastest = ranked[0][1]
+    if len(timed) + len(failed) == 1:
+        return fastest
+    return replace(fastest, libraries=(*(_time(*each) for each in ranked), *failed))
+
+
+def _time(library: str, baseline: Baseline) -> LibraryTime:
+    measurement = baseline.measurement
+    return LibraryTime(library, baseline.name, measurement.median_s, measurement.interval_s)
+
+
+# ------------------------------------------------------------------------------
+# The port of a search method (ask/tell): proposes configurations of a feasible set, receives their times.
+#
+# A row is the index of a configuration in the feasible set.
+
+
+class AbstractSampler(abc.ABC):
+    """Proposes configurations of a feasible set; ``row`` is a configuration's index, ``0 .. rows - 1``.
+
+    Each session of a run builds a sampler in the tuner's process; the session's loop,
+    ``tuner.tuning.session``, makes all calls from one thread. In the life of a trial::
+
+        row = ask(number)      # before the proposal is stored and started
+        ...                    # asks of the next numbers, while at most workers + 1 rows are pending
+        tell(row, seconds)     # once for each ask and in their order: of the row that is pending longest
+
+    A session that resumes a run calls ``replay(number, row)`` in place of ``ask(number)`` while there are
+    stored trials, and ``tell`` with their outcomes in the same places. A failed trial is reported by ``tell``
+    with None: no candidate makes a call raise. What a sampler raises ends the session; stored trials stay.
+
+    Contract, checked by one conformance suite over all samplers: a row is never proposed twice; ``ask``
+    returns None only when every row was proposed, and the session still calls it after each remaining
+    ``tell``; equal seeds and equal histories of asks and tells give equal proposals: randomness comes from
+    ``np.random.default_rng((seed, number))`` alone, so a resumed run proposes what an uninterrupted run
+    would. A pending row counts as slow (constant liar: Ginsbourger et al., 2010,
+    https://doi.org/10.1007/978-3-642-10701-6_6).
+    """
+
+    @abc.abstractmethod
+    def ask(self, number: int) -> int | None:
+        """Returns the configuration to try as trial ``number``, by its index in the feasible set.
+
+        ``number`` is 0, 1, ... in the order of calls. None when every configuration was proposed.
+        """
+
+    @abc.abstractmethod
+    def tell(self, row: int, value: float | None) -> None:
+        """Takes the outcome of a pending configuration: ``value`` in seconds per call, None for no time.
+
+        ``row`` is its index in the feasible set. Raises ValueError for a row that is not pending: a defect of
+        the caller.
+        """
+
+    @abc.abstractmethod
+    def replay(self, number: int, row: int) -> None:
+        """Repeats a proposal of an earlier session of the run, as if ``ask(number)`` had returned ``row``.
+
+        ``row`` is the index of a configuration in the feasible set. Raises ValueError for a row outside of
+        the set, or one proposed before: a defect of the caller.
+        """
+
+
+# ------------------------------------------------------------------------------
+# The two ports of a target kind: a compiler (script -> artifact), and an evaluator (verifies and times).
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The part of C that one thread computes: a rectangle, its function, and the matrices of a batch."""
+
+    entry: str  # function that computes the rectangle of one matrix
+    row: int  # first row of C
+    column: int  # first column of C
+    m: int  # rows
+    n: int  # columns
+    first: int = 0  # first matrix of the batch
+    matrices: int = 1  # number of matrices
+
+    @property
+    def called(self) -> str:
+        """Returns the name of the function that computes this part of C, for all of its matrices."""
+        return self.entry if self.matrices == 1 else f"{self.entry}_x{self.matrices}"
+
+
+@dataclass(frozen=True)
+class Script:
+    """A transform script with all knob values filled in: plain MLIR text, and its hash.
+
+    A script for several threads lists its partitions in a comment, see ``tuner.payload.cpu.partitions_in``.
+    """
+
+    text: str
+    sha256: str  # of ``text``
+
+    @classmethod
+    def of(cls, text: str) -> "Script":
+        """Returns the script of a text; computes the text's SHA-256."""
+        return cls(text, hashlib.sha256(text.encode()).hexdigest())
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """The compiled code of a script, ready to load. Different scripts may give equal code."""
+
+    host_code: str  # CPU: LLVM-dialect text; "" for a GPU, where ``program`` has the PTX
+    sha256: str  # of what runs: ``host_code`` and ``panels``, or machine code and launches
+    partitions: tuple[
+        Partition, ...
+    ] = ()  # CPU: thread partitions of C; their calls compute the whole problem
+    stage_s: tuple[tuple[str, float], ...] = ()  # (stage, seconds) of the compilation
+    program: KernelProgram | None = None  # GPU only
+    refusal: Failure | None = None  # why the code is not loaded, known from its resources alone
+
+    @property
+    def code(self) -> str:
+        """Returns the code as text: LLVM dialect for a CPU, PTX for a GPU."""
+        return self.host_code if self.program is None else self.program.ptx
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long a candidate is timed: seconds, samples, and the time above which it is early-stopped."""
+
+    budget_s: float = 0.08  # seconds of timed calls
+    min_samples: int = 5
+    max_samples: int = 60
+    stop_above_s: float | None = None  # a candidate whose first samples are all slower is early-stopped
+    has_offsets: bool = False  # CPU: the fastest kernels are timed at other alignments as well
+
+
+class AbstractCompiler(abc.ABC):
+    """Turns scripts into artifacts for one target kind. Final subclasses only; reads no environment.
+
+    Each compile worker builds a compiler and calls it for one script after another; workers share no state.
+    An exception other than CandidateError, a crash and a hang are failures of the candidate, at stage
+    COMPILE; other child processes compile the other scripts meanwhile. ``tuner.targets.interface`` says
+    which compiler a target kind has.
+    """
+
+    @abc.abstractmethod
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        """Returns the compiled code: the payload of ``problem``, transformed by the script, then lowered.
+
+        Raises CandidateError of stage BIND, COMPILE or RESOURCES.
+        """
+
+
+class AbstractEvaluator(abc.ABC):
+    """Verifies and times artifacts on one target kind. Final subclasses only; needs no compiler.
+
+    The one child process that owns the machine builds an evaluator (``tuner.runtime.workers.services``, for a
+    bundle ``tuner.library.bundle.gpu_child``) and calls it from one thread. In the life of a trial::
+
+        loaded = load(problem, artifact)            # not of an artifact that is refused, or known
+        verify(problem, loaded, rng)
+        measure(problem, loaded, effort, rng)       # once the compile workers stand still; if ``is_timed``
+
+    and at the end of a run, with the top trials, each loaded anew::
+
+        measure_together(problem, works, effort, rng)   # again with fewer where it fails
+
+    A child process serves one problem, so its arrays may be kept. Each method raises CandidateError when the
+    candidate fails; any other exception, a crash and a hang become failures of stage RUN as well. After a
+    failure of stage RUN, VERIFY or MEASURE the process is ended, and a new process builds another evaluator.
+    Results of ``load`` are opaque to callers: only the evaluator that returned one looks into it.
+    """
+
+    is_timed: bool = True  # False: candidates are only verified; nothing is timed or ranked
+
+    @abc.abstractmethod
+    def load(self, problem: Problem, artifact: Artifact) -> object:
+        """Loads compiled code into this process; returns what ``verify`` and ``measure`` take as ``loaded``.
+
+        Raises CandidateError of stage LOAD.
+        """
+
+    @abc.abstractmethod
+    def verify(self, problem: Problem, loaded: object, rng: "np.random.Generator") -> Verdict:
+        """Runs a loaded artifact on inputs drawn from ``rng``; compares C with the float64 reference.
+
+        Compares every element of C; a simulator may run and compare only a sample of the thread blocks, a
+        replay returns the recorded verdict. Raises CandidateError of stage VERIFY for a wrong result, RUN
+        where the artifact cannot run.
+        """
+
+    @abc.abstractmethod
+    def measure(
+        self, problem: Problem, loaded: object, effort: Effort, rng: "np.random.Generator"
+    ) -> Measurement:
+        """Times a loaded artifact on this machine, while tuner runs nothing else here.
+
+        Raises CandidateError of stage MEASURE where timing fails, VERIFY where a timed call computes a wrong
+        result or is faster than the hardware can be, RUN where the candidate leaves threads running or makes
+        the device unusable. Like ``measure_together``, never called where ``is_timed`` is False.
+        """
+
+    @abc.abstractmethod
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: "np.random.Generator"
+    ) -> tuple[Measurement, ...]:
+        """Times several loaded artifacts interleaved, sample by sample, in shuffled order.
+
+        Returns one measurement for each of ``loaded``, in the same order; some of them may be works of
+        ``load_baselines``. Raises CandidateError as ``measure`` does, and of stage RUN where a library
+        fails.
+        """
+
+
+def never() -> bool:
+    """Returns False: the default of ``LoadedLibrary.has_ended``, of a library in the evaluator's process."""
+    return False
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedLibrary:
+    """A baseline library with its verified matmul of a problem, or the reason why it has none."""
+
+    library: str  # "openblas", "mkl", "cublas"
+    name: str  # with version and kernel; "" where it failed before they were known
+    work: object = None  # as ``AbstractEvaluator.measure_together`` takes it; None: it failed
+    failure: str = ""  # one line; "": it can be timed
+    has_ended: Callable[[], bool] = never  # True: its own process has ended, and the candidates are unharmed
+
+
+class AbstractBaselineSource(abc.ABC):
+    """An evaluator that can time baseline libraries, such as cuBLAS, interleaved with candidates.
+
+    ``load_baselines`` is called in the evaluator's process, after the top trials are loaded and before they
+    are timed.
+    """
+
+    baseline_threads: int = 0  # threads of the library; 0: on a GPU
+
+    @abc.abstractmethod
+    def load_baselines(self, problem: Problem, rng: "np.random.Generator") -> tuple[LoadedLibrary, ...]:
+        """Returns the libraries to compare with: one, or several of which the fastest is the baseline.
+
+        Raises TunerError where there is no library or its result is wrong, unless the result says so;
+        CandidateError of stage RUN where its failure also made the candidates unusable.
+        """
+
+
+# ------------------------------------------------------------------------------
+# The port (abstract interface) that compiles, verifies and times candidates.
+
+
+@dataclass(frozen=True)
+class BoundRecord:
+    """The result of one candidate: its record, its bound script, and its compiled artifact where kept."""
+
+    record: Record
+    script: Script  # empty where binding failed
+    artifact: Artifact | None = None  # of the script, where kept: final re-measurement need not compile it
+
+
+@dataclass(frozen=True)
+class FinalTimes:
+    """Times of the final re-measurement of a run: of its top trials, and of the baseline if it was timed.
+
+    All were timed interleaved; ``times`` is in the order of the trials that were given.
+    """
+
+    times: tuple[Measurement | None, ...]  # one per trial; None: the trial no longer works
+    baseline: Baseline | None = None  # timed interleaved with the trials; None: not timed
+    reason: str = ""  # why a trial or the baseline has no time; "" where all were timed
+
+
+class AbstractBench(abc.ABC):
+    """Compiles, verifies and times candidates; returns records in the order in which candidates were started.
+
+    Each session of a run builds a bench in the tuner's process, and ``tuner check`` builds one for its
+    script. The thread that built the bench makes all calls: child processes die with that thread. In the life
+    of a session::
+
+        start(number, candidate, effort)   # each trial without a stored outcome, once its proposal is stored
+        finish()                      # once for each start; up to workers + 1 are started and not finished
+        remeasure(top_trials, effort) # when every start is finished; by a run once, by a gate repeatedly
+        close()                       # once, whatever happened before
+
+    A candidate that crashes, hangs, is wrong or does not compile gives a record with a Failure; no exception
+    is raised for it. ``start``, ``finish`` and ``remeasure`` raise TunerError where a child process cannot
+    start, ``finish`` and ``remeasure`` raise KeyboardInterrupt while they wait; after such an exception only
+    ``close`` is called.
+    """
+
+    @abc.abstractmethod
+    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
+        """Starts trial ``number``: binds its candidate to a script and queues the script for compilation.
+
+        Does not wait; ``finish`` returns the result. The random inputs of the evaluation follow from
+        ``number`` and the run's seed, whichever process evaluates. ``effort`` limits the timing; its
+        ``stop_above_s`` follows from what was known when the trial was proposed.
+        """
+
+    @abc.abstractmethod
+    def finish(self) -> BoundRecord:
+        """Waits for the earliest started candidate that no ``finish`` has returned; returns its result."""
+
+    @abc.abstractmethod
+    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        """Final re-measurement: times the top trials again, interleaved, with the baseline where possible.
+
+        Compiles a trial's script again where its artifact was not kept. In the result, a trial that no longer
+        works has None in place of its time.
+        """
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Ends every child process that the bench started. Work that is queued in a fleet continues."""
+
+
+FINAL_EFFORT = Effort(budget_s=0.3, min_samples=15, max_samples=200, has_offsets=True)  # per candidate

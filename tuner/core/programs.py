@@ -1,0 +1,236 @@
+"""Values of tuned programs: schedules of their fusions, times, baselines, and work asked of a device."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+
+from tuner.core.candidate import Candidate
+from tuner.core.errors import UsageError
+from tuner.core.problem import Problem
+from tuner.core.records import MedianInterval
+from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
+
+# ------------------------------------------------------------------------------
+# A group of operations of a compiled program: what it computes, by which schedule, what it takes.
+
+
+@dataclass(frozen=True)
+class CompiledGroup:
+    """One group of a program: what it computes, and by which schedule."""
+
+    kind: str  # one of tuner.core.fusions.KINDS
+    ops: tuple[str, ...]  # names of the payload's operations
+    strategy: str  # "" of loops
+    knobs: tuple[tuple[str, int | str], ...]
+    origin: str  # one of tuner.core.programs.ORIGINS
+    reason: str  # of loops: why no schedule was used
+    element: str  # element type of its result; of a scheduled product, of what it multiplies
+    flop: int
+    moved_bytes: int  # read and written, each byte once
+    is_divided: bool = False  # among all threads of the program; else one thread runs it
+
+
+@dataclass(frozen=True)
+class ExplainedGroup:
+    """A group of a program with its time, alone and with warm caches."""
+
+    group: CompiledGroup
+    time_s: float | None = None  # None: it was not timed
+    share: float | None = None  # of the sum of all groups' times
+    roofline: float | None = None  # the least possible time over its time
+    before_s: float | None = None  # its time with its first configuration, of a program that was tuned
+    reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of its times
+
+
+# ------------------------------------------------------------------------------
+# A schedule for a group of operations that earlier trials suggest, and where it comes from.
+
+
+@dataclass(frozen=True)
+class GroupSchedule:
+    """A configuration and its script for one group."""
+
+    candidate: Candidate
+    script: str
+    origin: str  # TUNED, SAME_CONTRACTION or NEAREST
+    trial: int  # id of the stored trial that suggests it
+
+
+Schedules = Callable[[Problem], Iterator[GroupSchedule]]  # the best first; a script may fail to compile
+
+
+def no_schedules(_problem: Problem) -> Iterator[GroupSchedule]:
+    """Returns no schedule for any group: each gets its first configuration."""
+    return iter(())
+
+
+# ------------------------------------------------------------------------------
+# A tuned program as it is stored: where it comes from, what its groups take, how fast others run it.
+
+
+@dataclass(frozen=True)
+class ProgramSource:
+    """Where a program comes from and how it is called: what a resumed tuning compiles and times again."""
+
+    payload: str  # absolute: FILE.mlir, MODEL.py:FUNCTION or MODEL.pt2
+    entry: str | None
+    arguments: tuple[str, ...]  # as typed: "0=[8,4]zeros"
+    cache: str  # what the caches hold when a group is timed
+    baselines: tuple[str, ...]  # names of those that are timed next to the program
+
+
+@dataclass(frozen=True)
+class ProgramBaseline:
+    """A program run by something else, timed interleaved with the tuned program in one process.
+
+    Both numbers are None where it was not timed, for a reason; the ratio alone where none may be printed.
+    """
+
+    name: str  # "eager", "torch.compile freezing"
+    call_s: MedianInterval | None = None  # seconds of a call
+    speed: MedianInterval | None = None  # its time over that of the tuned program: above 1, tuner is faster
+    reason: str = ""  # why it was not timed, or has no ratio; "" where it has one
+    # of the times, and so of the ratio, which an older tuner stored without
+    reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)
+
+
+@dataclass(frozen=True)
+class ProgramResult:
+    """What came of tuning a program: times of a call, its groups, and its baselines."""
+
+    call_s: float | None  # of the tuned program; None: not timed
+    before_s: float | None  # of the program with first configurations
+    speed: MedianInterval | None  # of the two, above 1: tuning has gained; None: not comparable
+    groups: tuple[ExplainedGroup, ...]
+    left_out: tuple[str, ...] = ()  # a line for each group that is not tuned
+    baselines: tuple[ProgramBaseline, ...] = ()
+    reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of the times of a call
+    gain_unknown: str = ""  # why ``speed`` is None; "" where it is there
+
+
+# ------------------------------------------------------------------------------
+# Where the schedule of a group of operations comes from, as results and reports name it.
+
+
+TUNED, SAME_CONTRACTION, NEAREST, FIRST, LOOPS = ORIGINS = (
+    "tuned",  # the best trial of this group
+    "same contraction",  # that of a contraction of the same sizes with another epilogue
+    "nearest",  # that of the group of the same kind whose sizes are nearest
+    "first",  # the first configuration of the search space
+    "loops",  # no schedule: scalar loops
+)
+
+
+@dataclass(frozen=True)
+class DeviceWork:
+    """Kernel launches and copied bytes of one call of a program; graph launches are not counted."""
+
+    launches: int = 0
+    copies_in: int = 0  # from host to device memory
+    copied_in_bytes: int = 0
+    copies_out: int = 0  # from device to host memory
+    copied_out_bytes: int = 0
+    copied_inside_bytes: int = 0  # from device to device memory
+
+    def with_launch(self) -> "DeviceWork":
+        """Returns this work and one launch."""
+        return replace(self, launches=self.launches + 1)
+
+    def since(self, earlier: "DeviceWork") -> "DeviceWork":
+        """Returns what was added to ``earlier``."""
+        names = [field.name for field in fields(self)]
+        return DeviceWork(**{name: getattr(self, name) - getattr(earlier, name) for name in names})
+
+    def with_copy(self, size_bytes: int, *, to_device: bool, from_device: bool) -> "DeviceWork":
+        """Returns this work and a copy of ``size_bytes`` bytes; a copy from host to host changes nothing."""
+        if to_device and from_device:
+            return replace(self, copied_inside_bytes=self.copied_inside_bytes + size_bytes)
+        if to_device:
+            total = self.copied_in_bytes + size_bytes
+            return replace(self, copies_in=self.copies_in + 1, copied_in_bytes=total)
+        if from_device:
+            total = self.copied_out_bytes + size_bytes
+            return replace(self, copies_out=self.copies_out + 1, copied_out_bytes=total)
+        return self
+
+
+# ------------------------------------------------------------------------------
+# The times of a program's calls and kernels, and how much kernels overlap.
+
+
+SERIAL_OVERLAP = 1.05  # sum of kernel times over busy time; up to this ratio streams have no benefit
+
+
+@dataclass(frozen=True)
+class KernelTime:
+    """The start and the end of one kernel launch on the device's clock, in seconds."""
+
+    kernel: str
+    start_s: float  # since the program began
+    stop_s: float
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a kernel that stops before it starts."""
+        if self.stop_s < self.start_s:
+            raise ValueError(f"{self.kernel}: found stop {self.stop_s} s before start {self.start_s} s")
+
+
+@dataclass(frozen=True)
+class ProgramTimes:
+    """Measured times of a program: the median of whole calls, and the kernels of one call."""
+
+    call_s: float  # median of whole calls, host to host
+    kernels: tuple[KernelTime, ...] = ()  # of one call; () without a device
+    streams: int = 0  # number of streams that the program uses
+    interval_s: tuple[float, float] | None = None  # 95 %, of the median; None: not known
+    reliability: Reliability = NOT_RECORDED  # of ``call_s``
+
+    @property
+    def kernel_s(self) -> float:
+        """Returns the sum of all kernel times in seconds, as if no kernels overlapped."""
+        return sum(kernel.stop_s - kernel.start_s for kernel in self.kernels)
+
+    @property
+    def overlap(self) -> float | None:
+        """Returns how many kernels run at a time, averaged over the time in which any kernel runs.
+
+        1 means no overlap; None where no kernel was timed.
+        """
+        busy_s = busy(self.kernels)
+        return self.kernel_s / busy_s if busy_s > 0 else None
+
+    @property
+    def is_serialized(self) -> bool:
+        """Returns whether kernels hardly overlap (5 % at most) although the program uses several streams."""
+        return self.streams > 1 and len(self.kernels) > 1 and (self.overlap or 0.0) <= SERIAL_OVERLAP
+
+
+def busy(kernels: tuple[KernelTime, ...]) -> float:
+    """Returns the seconds in which at least one kernel runs; overlapping intervals count once."""
+    total_s, until_s = 0.0, float("-inf")
+    for kernel in sorted(kernels, key=lambda each: each.start_s):
+        total_s += max(0.0, kernel.stop_s - max(kernel.start_s, until_s))
+        until_s = max(until_s, kernel.stop_s)
+    return total_s
+
+
+EAGER = "eager"
+COMPILE = "torch.compile"
+FREEZING, MAX_AUTOTUNE = f"{COMPILE} freezing", f"{COMPILE} max_autotune"
+ONNXRUNTIME, OPENVINO = "onnxruntime", "openvino"
+ALL, NONE = "all", "none"
+CHOICES = {
+    ALL: (EAGER, COMPILE, FREEZING, MAX_AUTOTUNE, ONNXRUNTIME, OPENVINO),
+    EAGER: (EAGER,),
+    COMPILE: (EAGER, COMPILE, FREEZING, MAX_AUTOTUNE),
+    NONE: (),
+}
+
+
+def chosen_baselines(choice: str) -> tuple[str, ...]:
+    """Returns the names of the baselines of a choice: "all", "eager", "torch.compile" (with eager), "none".
+
+    Raises UsageError for another choice.
+    """
+    if choice not in CHOICES:
+        raise UsageError(f"baseline: found {choice!r}, allowed {', '.join(CHOICES)}")
+    return CHOICES[choice]

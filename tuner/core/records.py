@@ -1,0 +1,149 @@
+"""Outcomes of candidates as values: measurements, verdicts, failures, and the seconds of compiler passes."""
+
+import itertools
+import statistics
+from dataclasses import dataclass
+
+from tuner.core.candidate import Candidate, TargetName
+from tuner.core.errors import Failure
+from tuner.core.gpu_code import KernelProgram, Resources
+from tuner.core.machine import Conditions, HostConditions
+from tuner.core.problem import Problem
+
+PARTS = 4  # of one measurement, whose medians are compared
+LEAST_OF_PART = 3  # samples: a median of fewer says no more than a sample
+
+
+def drift(samples_s: tuple[float, ...]) -> float:
+    """Returns by how much timings of the same work drifted, as a relative difference of medians.
+
+    ``samples_s`` are seconds in the order of time. The samples are split into two to four parts, whose
+    medians are compared: 0.1 means that the slowest part is 10 % above the fastest. Fewer than six samples
+    give 0.
+    """
+    parts = min(PARTS, len(samples_s) // LEAST_OF_PART)
+    if parts < 2:
+        return 0.0
+    bounds = [len(samples_s) * part // parts for part in range(parts + 1)]
+    medians = [statistics.median(samples_s[low:high]) for low, high in itertools.pairwise(bounds)]
+    return max(medians) / min(medians) - 1
+
+
+@dataclass(frozen=True)
+class MedianInterval:
+    """The median of some numbers, and an interval of 95 percent of it."""
+
+    median: float
+    low: float
+    high: float
+
+
+# ------------------------------------------------------------------------------
+# Seconds of the compiler's passes.
+
+
+@dataclass(frozen=True)
+class PassSeconds:
+    """The seconds of one compiler pass, summed over all its runs in the compilation of one candidate."""
+
+    name: str
+    seconds: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class CompileSeconds:
+    """Seconds of each compiler pass in the compilation of one candidate, with compiler and machine."""
+
+    compiler: str  # Compiler.fingerprint
+    machine: str  # Machine.name of the compiling machine
+    passes: tuple[PassSeconds, ...]  # the longest first
+
+
+# ------------------------------------------------------------------------------
+# The outcome of a candidate: a measurement, a verdict, or the stage at which it failed and why.
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of verifying a kernel: its output is compared with a float64 reference by element."""
+
+    max_error: float  # largest |result - reference| / tolerance of that element; correct when <= 1
+    elements: int  # number of compared elements; 0: nothing was verified, the notes say why
+    notes: tuple[str, ...] = ()  # further observations, one line each: blocks left out, bank conflicts
+
+
+@dataclass(frozen=True)
+class OffsetTime:
+    """The time of a CPU kernel while all its operands lay ``offset`` bytes past a cache line of 64 bytes."""
+
+    offset: int
+    median_s: float  # seconds per call
+    interval_s: tuple[float, float]  # 95 % bootstrap interval of the median
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Times of repeated runs of one compiled kernel on hardware; warm-up runs are not included."""
+
+    samples_s: tuple[float, ...]  # seconds per call, one per repeat
+    inner_calls: int  # calls per sample
+    median_s: float
+    interval_s: tuple[float, float]  # 95 % bootstrap interval of the median
+    is_complete: bool = True  # False: early-stopped, far slower than the incumbent
+    cold_median_s: float | None = None  # GPU: of single calls, the cache flushed before each
+    conditions: Conditions | None = None  # GPU: where its sensors can be read
+    host: HostConditions | None = None  # CPU: the same for all that were timed interleaved
+    offsets: tuple[OffsetTime, ...] = ()  # CPU: of the fastest of a final re-measurement, interleaved
+
+    @property
+    def least_s(self) -> float:
+        """Returns the fastest sample in seconds per call; the median where no samples are stored."""
+        return min(self.samples_s, default=self.median_s)
+
+
+@dataclass(frozen=True)
+class Record:
+    """The outcome of one candidate: a measurement, a verdict without a time, or a failure; with its code."""
+
+    problem: Problem
+    candidate: Candidate
+    target: TargetName
+    outcome: Measurement | Verdict | Failure
+    script_sha256: str = ""  # of the bound script; "" when binding failed
+    artifact_sha256: str = ""  # of the lowered code; "" when it was not compiled
+    stage_s: tuple[tuple[str, float], ...] = ()  # (stage, seconds), in order
+    reused_from: int | None = None  # trial whose outcome this is: same script or same code
+    verdict: Verdict | None = None  # in addition to a Measurement
+    resources: tuple[Resources, ...] = ()  # of GPU kernels, as ptxas reported; of failed trials as well
+    program: KernelProgram | None = None  # GPU: until it is stored; then ``Store.program`` returns it
+
+    @property
+    def status(self) -> str:
+        """Returns 'measured' (correct and timed), 'verified' (correct, not timed) or 'failed'."""
+        if isinstance(self.outcome, Measurement):
+            return "measured"
+        return "verified" if isinstance(self.outcome, Verdict) else "failed"
+
+    @property
+    def is_compiled_only(self) -> bool:
+        """Returns whether the candidate was compiled for another processor and nothing of it was verified."""
+        return isinstance(self.outcome, Verdict) and self.outcome.elements == 0
+
+    @property
+    def median_s(self) -> float | None:
+        """Returns the median seconds per call; None for a candidate that failed or was not timed."""
+        return self.outcome.median_s if isinstance(self.outcome, Measurement) else None
+
+    @property
+    def correct_verdict(self) -> Verdict | None:
+        """Returns the verdict of a correct candidate, timed or not; None where no verdict is stored."""
+        return self.outcome if isinstance(self.outcome, Verdict) else self.verdict
+
+    @property
+    def code(self) -> str:
+        """Returns a key for equal code: the hash of the lowered code, else of the script, else the candidate.
+
+        The script's hash is used where the code was not compiled, the candidate's text where binding failed.
+        """
+        return self.artifact_sha256 or self.script_sha256 or self.candidate.text

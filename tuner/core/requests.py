@@ -1,0 +1,217 @@
+"""What a user asks for: a run, a campaign of runs, the use of a fleet; and commands that messages suggest."""
+
+import datetime
+import math
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from tuner.core.candidate import Candidate
+from tuner.core.errors import UsageError
+from tuner.core.machine import Machine
+from tuner.core.problem import BATCH_MATMUL, NUMPY_ALIGNMENT, WARM, Problem
+from tuner.core.programs import ProgramResult, ProgramSource
+from tuner.core.runs import DatabaseInfo, Proposal, Run, RunSettings, TaskQuery
+
+# ------------------------------------------------------------------------------
+# Groups of runs as values: many problems tuned under one budget, each as a run of its own.
+
+
+@dataclass(frozen=True)
+class GroupSettings:
+    """What runs of a group share: one budget, one seed, and the configurations to try on every problem."""
+
+    source: str  # name of the file with the problems; "" for a call from Python
+    trials: int | None  # budget of all runs together; None: no limit
+    budget_s: float | None  # budget in seconds of all runs together; None: no limit
+    seed: int
+    columns: tuple[Candidate, ...]  # unprojected configurations, tried on every problem that they suit
+    # for each problem the seconds that the machine's roofline allows at best; (): unknown
+    floors_s: tuple[float, ...] = ()
+    program: ProgramSource | None = None  # whose groups of operations the problems are, if it is a file
+
+
+@dataclass(frozen=True)
+class GroupMember:
+    """One problem of a new group: the settings of its run, and what the user calls it."""
+
+    settings: RunSettings
+    name: str  # of a layer or a function; "": none
+    count: int  # how often the problem occurs in what is tuned, at least 1
+
+
+@dataclass(frozen=True)
+class RunGroup:
+    """A stored group: its settings, its progress, and its runs, one per problem."""
+
+    id: int
+    uuid: str  # the same in every database that the group is merged into
+    created: datetime.datetime  # UTC
+    settings: GroupSettings
+    status: str  # "running", "done", "interrupted"; as it was when the group was read
+    seconds: float  # wall time of all sessions
+    search_s: float  # part of it that counts for the budget: without the final re-measurements
+    runs: tuple[Run, ...]  # in the order of the problems
+    result: ProgramResult | None = None  # of a program that was run after the tuning
+
+
+@dataclass(frozen=True)
+class GroupProposal:
+    """A candidate that a group has proposed for one of its problems."""
+
+    number: int  # within the group, in the order of proposals
+    run: int  # id of the run
+    column: Candidate  # the configuration before its projection onto the problem
+    proposal: Proposal  # with the projected candidate, and its outcome if there is one
+
+
+# ------------------------------------------------------------------------------
+# Commands that a message suggests where the database has no matching trial or run.
+
+
+ASKING = {"trial": "tuner history", "run": "tuner runs"}  # the command that lists them
+FLAGS = {"output": "--output-dtype"}  # options that are not named as the field
+PLAIN = {
+    "dtype": "f32",
+    "layout": "nn",
+    "epilogue": "none",
+    "output": "",
+    "align": NUMPY_ALIGNMENT,
+    "cache": WARM,
+    "threads": 1,
+    "target": None,
+}
+
+
+def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
+    """Returns the command that tunes a task's problem: ``tuner tune matmul 64x64x64 --dtype f64``.
+
+    It has an option for each value that is not the default; an example replaces a missing shape.
+    ``strategy``: name or file for ``--strategy``. For a group of operations it tunes a whole program.
+    """
+    if task.group:
+        return "tuner tune PROGRAM.mlir"  # a group is tuned with the program that it is a part of
+    operation = task.operation or "matmul"
+    example = "8x512x512x512" if operation == BATCH_MATMUL else "512x512x512"
+    options = ["tuner", "tune", operation, task.shape or example]
+    for name, plain in PLAIN.items():
+        value = getattr(task, name)
+        if value is not None and value != plain:
+            options += [FLAGS.get(name, f"--{name}"), str(value)]
+    if strategy is not None:
+        options += ["--strategy", strategy]
+    return shlex.join(options)
+
+
+def nothing_matches(command: str, noun: str, database: DatabaseInfo) -> str:
+    """Returns the message for a query that matches no trial or run, with a hint on the next line.
+
+    ``noun`` is "trial" or "run". The hint is ``command`` if the database has none at all, else the command
+    that lists them.
+    """
+    stored = {"trial": database.trials, "run": database.runs}[noun]
+    if not stored:
+        return f"no history yet in {database.url}\nhint: {command}"
+    count = f"{stored} {noun}" + "s" * (stored > 1)
+    return f"no {noun} matches; {count} without conditions\nhint: {ASKING[noun]}"
+
+
+# ------------------------------------------------------------------------------
+# A user's request for a run, with defaults; both command line and Python API create this value.
+
+
+NUMBER_MAX = 2**63 - 1  # largest integer of a database
+DEFAULT_TRIALS = 100  # when neither trials nor a budget is given
+TIMED_SAMPLER = "tpe"  # the default where candidates are timed
+WORKERS_LIMIT = 4  # more workers would wait for the measurement worker
+LEAST = {"threads": 1, "seed": 0, "trials": 1, "workers": 1}
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """All options of a new run, as a user gives them; ``run_settings`` adds what depends on the machine."""
+
+    problem: Problem
+    target: str = "auto"  # "auto", "cpu", "cuda:sm_90", "replay:FILE"
+    chip: str = ""  # for a target without ":chip"
+    threads: int = 1
+    strategies: tuple[
+        Path | str, ...
+    ] = ()  # names of the space file, or paths of scripts; (): the whole file
+    space: Path | str | None = None  # None: the shipped file
+    sampler: str | None = None  # None: the default of the target
+    seed: int = 0
+    trials: int | None = None
+    budget_s: float | None = None
+    workers: int | None = None  # None: as many as cores, at most WORKERS_LIMIT
+    fresh: bool = False  # run again what earlier runs measured
+    warm_start: bool = True  # begin with the best candidates of the nearest problems; not when ``fresh``
+    warm_files: tuple[Path | str, ...] = ()  # recordings to learn from as well
+    baseline: str = ""  # "best", or a library by name, such as "mkl"; "": the default of the target
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a number of a wrong type or outside of its range."""
+        for name, low in LEAST.items():
+            require_number(name, getattr(self, name), low)
+        require_budget(self.budget_s)
+
+    @property
+    def trials_limit(self) -> int | None:
+        """Returns the limit of trials, DEFAULT_TRIALS (100) without any limit; None: only time is limited."""
+        return DEFAULT_TRIALS if self.trials is None and self.budget_s is None else self.trials
+
+    @property
+    def strategy_text(self) -> tuple[str, ...]:
+        """Returns the names or files of the chosen strategies as text; () for all of the space file."""
+        return tuple(str(strategy) for strategy in self.strategies)
+
+    @property
+    def warm_paths(self) -> tuple[str, ...]:
+        """Returns the absolute paths of the recordings that warm-start points are taken from."""
+        return tuple(str(Path(file).absolute()) for file in self.warm_files)
+
+    def workers_on(self, machine: Machine) -> int:
+        """Returns the number of compile workers: as given, else one per physical core of ``machine``.
+
+        Without a given number at most WORKERS_LIMIT (4).
+        """
+        return min(WORKERS_LIMIT, machine.physical_cores) if self.workers is None else self.workers
+
+
+def require_number(name: str, number: int | None, low: int) -> None:
+    """Raises UsageError unless ``number`` is None or an integer from ``low`` to NUMBER_MAX.
+
+    NUMBER_MAX is 2**63 - 1; True and False are no integers here. ``name`` is the option's, for the message.
+    """
+    if number is not None and type(number) is not int:
+        raise UsageError(f"{name}: found {number!r}, allowed an integer of {low} or more")
+    if number is not None and number < low:
+        raise UsageError(f"{name}: found {number}, allowed {low} or more")
+    if number is not None and number > NUMBER_MAX:
+        raise UsageError(f"{name}: found {number}, allowed {low} to {NUMBER_MAX}")
+
+
+def require_budget(budget_s: float | None) -> None:
+    """Raises UsageError unless ``budget_s`` is None or a positive, finite number of seconds."""
+    if budget_s is None or (isinstance(budget_s, int | float) and 0 < budget_s < math.inf):
+        return
+    raise UsageError(f"budget: found {budget_s!r}, allowed seconds, more than 0")
+
+
+@dataclass(frozen=True)
+class FleetRequest:
+    """What a run asks of a fleet: database URL, number of devices, priority, and class of machine.
+
+    These are the values of ``--fleet`` and of the options that go with it.
+    """
+
+    url: str
+    devices: int = 1  # that a run measures on at once
+    priority: int = 0  # larger goes first
+    on: tuple[str, ...] = ()  # classes of machines, on each of which a run measures; (): one class
+    machine: str = ""  # class of machine to measure on, or part of its name; "": the only class there is
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for fewer than 1 device."""
+        if self.devices < 1:
+            raise UsageError(f"devices: found {self.devices}, allowed 1 or more")

@@ -1,0 +1,483 @@
+"""Values to text and back: dataclasses as JSON, files, moments and durations, printable and masked text.
+
+JSON follows the annotations of frozen dataclasses; a wrong value is refused with its place in the JSON.
+"""
+
+import datetime
+import enum
+import json
+import re
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from urllib.parse import unquote
+
+from tuner.core.errors import UsageError
+
+# ------------------------------------------------------------------------------
+# Passwords in a database's URL or connection string: found, and masked before anything is printed.
+
+
+MASK: Final = "***"
+# of parameters; passfile and sslkey name files
+SECRET_NAME: Final = re.compile(r"(?i)pass(?!file)|pwd|\bpw\b|secret|token|credential")
+# name=value, in a URL's query or in a connection string, which may have spaces and quotes
+PARAMETER: Final = re.compile(r"([^=?&;#\s]+)\s*=\s*('[^']*'|[^?&;#\s]+)")
+ENCODED_TIMES: Final = 3  # how often a text may be percent-encoded
+LEAST_CHARACTERS: Final = 3  # of a part that is looked for in other texts: shorter parts are in any text
+
+
+def masked(address: str) -> str:
+    """Returns a database URL or connection string for printing, with *** in place of possible passwords.
+
+    A mistyped URL is masked too.
+    """
+    shown, place = [], 0
+    for start, end in _spans(address):
+        shown += [address[place:start], MASK]
+        place = end
+    return "".join((*shown, address[place:]))
+
+
+def has_secret(address: str) -> bool:
+    """Returns whether a database's address may hold a password: ``user:password@`` or ``password=...``."""
+    return bool(_spans(address))
+
+
+def without_secrets(text: str, *addresses: str) -> str:
+    """Returns ``text`` with *** in place of the passwords that occur in the database addresses ``addresses``.
+
+    ``text`` is, for example, a driver's error message. A password is masked as it is in the address,
+    percent-decoded, and escaped, and so are its parts: a driver may take half of a password for a host name.
+    What has fewer than three characters stays, be it a part or a whole password.
+    """
+    found = {form for address in addresses for form in _forms(address)}
+    for form in sorted(found, key=len, reverse=True):
+        text = text.replace(form, MASK)
+    return text
+
+
+def _spans(address: str) -> list[tuple[int, int]]:
+    """Returns (start, end) of each secret in an address, in order."""
+    scheme, is_url, _ = address.partition("://")
+    first = len(scheme) + len(is_url) if is_url and ":" not in scheme else 0
+    colon, at = address.find(":", first), address.rfind("@")
+    user_info = [(colon + 1, at)] if -1 < colon < at - 1 else []
+    rest = at + 1 if user_info else 0
+    return user_info + _parameter_spans(address, rest)
+
+
+def _parameter_spans(address: str, place: int) -> list[tuple[int, int]]:
+    found = []
+    for parameter in PARAMETER.finditer(address, place):
+        name, value = map(_decoded, parameter.groups())
+        if SECRET_NAME.search(name) or ("=" in value and SECRET_NAME.search(value)):
+            found.append(parameter.span(2))
+    return found
+
+
+def _forms(address: str) -> set[str]:
+    """Returns the texts in which the secrets of an address may appear: whole, decoded, in parts, escaped."""
+    secrets = {address[start:end] for start, end in _spans(address)}
+    whole = secrets | {_decoded(secret) for secret in secrets}
+    parts = {part for secret in whole for part in re.split(r"[@:/?#&=\s]", secret)}
+    return {
+        form for form in whole | parts | {repr(each)[1:-1] for each in whole} if len(form) >= LEAST_CHARACTERS
+    }
+
+
+def _decoded(text: str) -> str:
+    for _ in range(ENCODED_TIMES):
+        text = unquote(text)
+    return text
+
+
+# ------------------------------------------------------------------------------
+# Frozen dataclasses <-> JSON, by their annotations; a wrong value is refused with its place in the JSON.
+
+
+Kind = TypeVar("Kind")
+QUOTED = 60  # characters of what was found
+LARGEST = sys.float_info.max  # NaN and infinities are not below this limit
+LARGEST_INTEGER = 2**63 - 1  # that a database stores
+WORDS: Final = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+FORM: Final = "form"  # key of a field's metadata
+IF_CHANGED: Final = "if_changed"  # key of a field's metadata
+
+
+@dataclass(frozen=True)
+class Only:
+    """The JSON values that a dataclass field accepts, as an annotation: ``Annotated[float, SECONDS]``.
+
+    ``takes`` says whether a value is accepted, ``words`` describes accepted values in error messages.
+    """
+
+    words: str  # for messages: "seconds, more than 0"
+    takes: Callable[[Any], bool]  # of any JSON value
+
+
+def whole(least: int, most: int = LARGEST_INTEGER) -> Only:
+    """Returns the annotation of a field that accepts whole numbers from ``least`` to ``most``, both included.
+
+    Booleans and floats are refused.
+    """
+    words = f"{least} or more" if most == LARGEST_INTEGER else f"a whole number from {least} to {most}"
+    return Only(words, lambda found: type(found) is int and least <= found <= most)
+
+
+def number(words: str, takes: Callable[[float], bool]) -> Only:
+    """Returns the annotation of a field that accepts the integers and floats for which ``takes`` is True.
+
+    ``words`` describes these numbers in error messages: "seconds, more than 0". Booleans are refused.
+    """
+    return Only(words, lambda found: type(found) in (int, float) and takes(found))
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a dataclass field is stored in JSON as another type, with the conversion in both directions."""
+
+    kind: Any
+    written: Callable[[Any], Any]  # value of the field -> value of ``kind``
+    read: Callable[[Any], Any]  # value of ``kind`` -> value of the field; may raise UsageError
+    is_flat: bool  # a dataclass, whose keys are in the same JSON object as the other fields
+
+
+def form(
+    kind: Any, written: Callable[[Any], Any], read: Callable[[Any], Any], *, is_flat: bool = False
+) -> dict[str, Form]:
+    """Returns the ``metadata`` of a ``dataclasses.field`` that JSON stores as the type ``kind``.
+
+    ``written`` converts the field's value to ``kind``, ``read`` converts it back. With ``is_flat``, ``kind``
+    is a dataclass whose keys are in the same JSON object as the other fields.
+    """
+    return {FORM: Form(kind, written, read, is_flat)}
+
+
+def if_changed() -> dict[str, bool]:
+    """Returns the ``metadata`` of a ``dataclasses.field`` that JSON leaves out where it has its default."""
+    return {IF_CHANGED: True}
+
+
+def encode(value: Any) -> Any:
+    """Converts a value, mostly a dataclass, to objects that ``json.dumps`` accepts.
+
+    A dataclass becomes a dict, a tuple a list; a datetime (ISO 8601) and bytes (ASCII) a string, an enum its
+    value. Other values are returned unchanged.
+    """
+    match value:
+        case enum.Enum():
+            return value.value
+        case datetime.datetime():
+            return value.isoformat()
+        case bytes():
+            return value.decode("ascii")
+        case tuple():
+            return [encode(item) for item in value]
+    if not is_dataclass(value):
+        return value
+    document: dict[str, Any] = {}
+    for field in fields(value):
+        inner, other = getattr(value, field.name), field.metadata.get(FORM)
+        if field.metadata.get(IF_CHANGED) and inner == field.default:
+            continue
+        written = encode(inner if other is None else other.written(inner))
+        document |= written if other is not None and other.is_flat else {field.name: written}
+    return document
+
+
+def decode(kind: type[Kind], found: Any, place: str) -> Kind:
+    """Converts ``found``, a parsed JSON value, to the type ``kind``, such as a dataclass.
+
+    Raises UsageError for the first value that does not fit; the message begins with the place of that value,
+    which is a path below ``place``.
+    """
+    return cast(Kind, _decode(kind, found, place))
+
+
+def known_part(kind: type, found: Any, place: str) -> dict[str, Any]:
+    """Returns the JSON object ``found`` with only the keys that the dataclass ``kind`` has.
+
+    Other versions of tuner may write more keys. Raises UsageError, naming ``place``, if ``found`` is no
+    object.
+    """
+    document: dict[str, Any] = _object(found, place)
+    return {key: document[key] for key in _hints(kind) if key in document}
+
+
+def parsed(text: str | bytes, place: str) -> Any:
+    """Returns the value of a JSON text. Raises UsageError, naming ``place``, for text that is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{place}: is not JSON: {error}") from error
+
+
+def require_format(head: Any, name: str, version: int, place: str) -> None:
+    """Raises UsageError unless ``head``, a file's first JSON object, has this format name and version.
+
+    ``head`` must have ``name`` under "format" and ``version`` under "version"; the message begins with
+    ``place``.
+    """
+    found = head.get("format") if isinstance(head, dict) else None
+    if found != name:
+        raise UsageError(f"{place}: found format {found!r}, allowed {name!r}")
+    if head.get("version") != version:
+        raise UsageError(f"{place}: found version {head.get('version')!r} of {name}, allowed {version}")
+
+
+def _decode(kind: Any, found: Any, place: str) -> Any:
+    origin = get_origin(kind)
+    if origin is Annotated:
+        kind, only = get_args(kind)
+        return _decode(kind, found, place) if only.takes(found) else _refuse(place, found, only.words)
+    if origin in (Union, types.UnionType):
+        return _union(get_args(kind), found, place)
+    if origin is tuple:
+        return _tuple(get_args(kind), found, place)
+    if origin is dict:
+        inner = get_args(kind)[1]
+        return {key: _decode(inner, item, _at(place, key)) for key, item in _object(found, place).items()}
+    if is_dataclass(kind):
+        return _dataclass(cast(type, kind), found, place)
+    if kind is Any:
+        return found
+    if kind is float and type(found) in (int, float):
+        return float(found) if abs(found) <= LARGEST else _refuse(place, found, "a finite number")
+    if kind is int and type(found) is int and abs(found) > LARGEST_INTEGER:
+        return _refuse(place, found, f"{-LARGEST_INTEGER} to {LARGEST_INTEGER}")
+    if kind in WORDS:
+        return found if type(found) is kind else _refuse(place, found, WORDS[kind])
+    return _from_text(kind, found, place)
+
+
+def _from_text(kind: Any, found: Any, place: str) -> Any:
+    """Converts a string to an enum, a datetime with a time zone, or ASCII bytes."""
+    try:
+        if kind is bytes:
+            return found.encode("ascii")
+        if kind is not datetime.datetime:
+            return kind(found)
+        moment = datetime.datetime.fromisoformat(found)
+    except (AttributeError, TypeError, ValueError):
+        return _refuse(place, found, f"a {kind.__name__}")
+    return moment if moment.tzinfo else _refuse(place, found, "a moment with its zone")
+
+
+def _union(kinds: tuple[Any, ...], found: Any, place: str) -> Any:
+    """Converts to the type of a union that fits: dataclasses are distinguished by their fields."""
+    others = [kind for kind in kinds if kind is not types.NoneType]
+    if found is None and len(others) < len(kinds):
+        return None
+    if len(others) == 1:
+        return _decode(others[0], found, place)
+    for kind in others:
+        if is_dataclass(kind) and isinstance(found, dict):
+            if found.keys() <= {field.name for field in fields(kind)}:
+                return _decode(kind, found, place)
+        elif type(found) is kind or (kind is float and type(found) is int):
+            return _decode(kind, found, place)
+    return _refuse(place, found, " or ".join(WORDS.get(kind, kind.__name__) for kind in others))
+
+
+def _tuple(kinds: tuple[Any, ...], found: Any, place: str) -> Any:
+    if not isinstance(found, list):
+        return _refuse(place, found, "a list")
+    each = (kinds[0],) * len(found) if kinds[-1] is ... else kinds
+    if len(each) != len(found):
+        return _refuse(place, found, f"a list of {len(each)}")
+    pairs = enumerate(zip(each, found, strict=True))
+    return tuple(_decode(kind, item, f"{place}[{number}]") for number, (kind, item) in pairs)
+
+
+def _dataclass(kind: type, found: Any, place: str) -> Any:
+    document, hints = _object(found, place), _hints(kind)
+    for key in document:
+        if key not in hints:
+            raise UsageError(f"{_at(place, quoted(key))}: unknown, allowed {', '.join(sorted(hints))}")
+    values = {}
+    for field in fields(kind):
+        other: Form | None = field.metadata.get(FORM)
+        if other is not None and other.is_flat:
+            values[field.name] = _formed(other, known_part(other.kind, document, place), place)
+        elif field.name in document:
+            inner, value = _at(place, field.name), document[field.name]
+            values[field.name] = (
+                _formed(other, value, inner) if other else _decode(hints[field.name], value, inner)
+            )
+        elif field.default is MISSING:  # a field added by a later version has a default
+            raise UsageError(f"{_at(place, field.name)}: missing")
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise UsageError(f"{place.rstrip(': ')}: {error}") from error
+
+
+def _formed(other: Form, found: Any, place: str) -> Any:
+    value = _decode(other.kind, found, place)
+    try:
+        return other.read(value)
+    except UsageError as error:
+        raise UsageError(f"{place.rstrip(': ')}: {error}") from error
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    """Returns the types of a dataclass's JSON keys, by key."""
+    hints = get_type_hints(kind, include_extras=True)
+    of_keys: dict[str, Any] = {}
+    for field in fields(kind):
+        other: Form | None = field.metadata.get(FORM)
+        of_keys |= (
+            _hints(other.kind) if other is not None and other.is_flat else {field.name: hints[field.name]}
+        )
+    return of_keys
+
+
+def _object(found: Any, place: str) -> Any:
+    return found if isinstance(found, dict) else _refuse(place, found, "an object")
+
+
+def _at(place: str, name: str) -> str:
+    """Returns the place of a field, ``place.name``; without the dot where ``place`` ends with a space."""
+    return f"{place}{name}" if place.endswith(" ") else f"{place}.{name}"
+
+
+def _refuse(place: str, found: Any, allowed: str) -> Any:
+    raise UsageError(f"{place.rstrip(': ')}: found {quoted(found)}, allowed {allowed}")
+
+
+def quoted(found: object) -> str:
+    """Returns ``repr(found)`` for an error message, cut after 60 characters (QUOTED)."""
+    text = repr(found)
+    return text if len(text) <= QUOTED else f"{text[:QUOTED]}..."
+
+
+# ------------------------------------------------------------------------------
+# Dates and durations as users write them.
+
+
+UNIT_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def parse_moment(text: str, name: str = "since") -> datetime.datetime:
+    """Returns the moment of an ISO 8601 date or time, in UTC unless the text has a zone.
+
+    Raises UsageError for other text; its message begins with ``name``.
+    """
+    try:
+        return with_zone(datetime.datetime.fromisoformat(text))
+    except ValueError as error:
+        raise UsageError(f"{name}: found {text!r}, allowed such as 2026-01-31 or 2026-01-31T12:00") from error
+
+
+def with_zone(moment: datetime.datetime) -> datetime.datetime:
+    """Returns ``moment`` with a time zone: unchanged where it has one, else taken as UTC."""
+    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+
+
+def utc_text(moment: datetime.datetime) -> str:
+    """Returns a moment as ISO 8601 in UTC, in whole seconds: 2026-01-31T12:00:00Z."""
+    return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_seconds(text: str) -> float:
+    """Returns the seconds of a duration such as ``60s``, ``5m``, ``1.5h`` or ``90`` (seconds).
+
+    Raises UsageError for other text and for 0.
+    """
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", text)
+    seconds = float(match[1]) * UNIT_S[match[2]] if match else 0.0
+    if not seconds > 0:
+        raise UsageError(f"budget: found {text!r}, allowed a time such as 60s, 5m or 1h")
+    return seconds
+
+
+# ------------------------------------------------------------------------------
+# Untrusted texts, such as names in a merged database, without control characters that act on a terminal.
+
+
+# Control characters but newline and tab, Unicode line separators, and marks that change the writing direction
+CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def printable_lines(text: str) -> str:
+    r"""Returns a text of several lines in which control characters are escaped: \u001b, as in JSON.
+
+    Newlines and tabs stay. So the text cannot act on a terminal.
+    """
+    return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def printable(text: str) -> str:
+    r"""Returns a text fit for one line: unprintable characters become escapes such as \n and \x1b."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+# ------------------------------------------------------------------------------
+# Text files of users, read with checks: readable, UTF-8, limited in size.
+
+
+LIMIT_BYTES = 64 << 20  # of a script or payload
+
+
+def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
+    """Returns the text of a UTF-8 file.
+
+    Raises UsageError for a file that cannot be read, is larger than ``limit_bytes`` or is not UTF-8. Unless
+    the file is too large, the message names what is expected: ``allowed``, such as "MLIR text".
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(limit_bytes + 1)  # /dev/zero has no end
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror}), expected {allowed}") from error
+    return _decoded_text(str(path), content, allowed, limit_bytes)
+
+
+def read_text_or_stdin(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
+    """Returns the text of a UTF-8 file, or of standard input where ``path`` is ``-``.
+
+    Raises UsageError as ``read_text`` does.
+    """
+    if str(path) != "-":
+        return read_text(path, allowed, limit_bytes)
+    try:
+        content = sys.stdin.buffer.read(limit_bytes + 1)
+    except (OSError, AttributeError) as error:  # a folder; None where standard input is closed
+        reason = getattr(error, "strerror", None) or "it is closed"
+        raise UsageError(f"standard input: cannot be read ({reason}), expected {allowed}") from error
+    return _decoded_text("standard input", content, allowed, limit_bytes)
+
+
+def _decoded_text(name: str, content: bytes, allowed: str, limit_bytes: int) -> str:
+    if len(content) > limit_bytes:
+        raise UsageError(f"{name}: found more than {limit_bytes} bytes, allowed {limit_bytes}")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name}: not {allowed}: byte {error.start} is not UTF-8") from error
+
+
+# ------------------------------------------------------------------------------
+# Times as text, with a unit that keeps their digits: 1.2 ms, 13.45 us, 8.25 ns.
+
+
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
+
+
+def seconds_text(seconds: float) -> str:
+    """Returns a time, given in seconds, with up to four significant digits and its unit: s, ms, us or ns."""
+    scale, unit = next((pair for pair in UNITS if seconds >= pair[0]), (1e-9, "ns"))
+    return f"{seconds / scale:.4g} {unit}"
+
+
+def interval_text(interval_s: tuple[float, float]) -> str:
+    """Returns both ends of an interval of times: '1.2 ms .. 1.3 ms'."""
+    return f"{seconds_text(interval_s[0])} .. {seconds_text(interval_s[1])}"

@@ -1,0 +1,1 @@
+"""The commands of a fleet: nodes, status, scripts that start nodes."""

@@ -1,0 +1,277 @@
+"""Scripts that start nodes: the command and its environment, for SSH, SLURM and Kubernetes."""
+
+import shlex
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import SplitResult, parse_qs, urlsplit
+
+from tuner.core.candidate import TargetName
+from tuner.core.errors import UsageError
+from tuner.core.serialization import has_secret
+from tuner.fleet.server import server_of
+from tuner.results.database_name import VARIABLE
+
+# ------------------------------------------------------------------------------
+# The command that starts a node, and its environment.
+
+
+DRAIN_S: Final = 120  # from the first signal until a node is killed: time to finish its current work
+LOCAL_HOSTS: Final = ("", "localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True)
+class NodeCommand:
+    """The command that starts a node on another machine, with the environment variables that it needs.
+
+    Raises UsageError for options that no node accepts, and for a database URL with a password.
+    """
+
+    url: str  # of the fleet's database, without a password: others read scripts
+    target: str = "cpu"
+    slots: int = 0  # candidates compiled at once
+    has_device: bool = False  # it measures, as the only node of its device
+    certificates: str = ""  # folder on the node, of ca.crt, tls.crt and tls.key
+    program: str = "tuner"
+
+    def __post_init__(self) -> None:
+        """Raises here the errors that a node would report on another machine."""
+        server_of(self.url)
+        if has_secret(self.url):
+            raise UsageError(
+                "fleet: the database's URL holds a password, and others can read scripts: use "
+                "certificates, or ~/.pgpass on the nodes"
+            )
+        if self.slots < 0:
+            raise UsageError(f"compile: found {self.slots}, allowed 1 or more")
+        if not self.slots and not self.has_device:
+            raise UsageError("fleet: a node has nothing to do", "--compile N, --measure or both")
+        one_line("target", self.target)
+        one_line("program", self.program)
+        if self.certificates:
+            one_line("certificates", self.certificates)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Returns the program and its arguments, such as tuner fleet worker --target cpu --measure.
+
+        The database is not among them: other users of a machine see arguments.
+        """
+        compile_options = ("--compile", str(self.slots)) if self.slots else ()
+        measure_options = ("--measure",) if self.has_device else ()
+        return (self.program, "fleet", "worker", "--target", self.target, *compile_options, *measure_options)
+
+    @property
+    def environment(self) -> tuple[tuple[str, str], ...]:
+        """Returns (name, value) of the environment variables of the node: database and certificates.
+
+        Those that begin with PG are read by PostgreSQL's library.
+        """
+        if not self.certificates:
+            return ((VARIABLE, self.url),)
+        return (
+            (VARIABLE, self.url),
+            ("PGSSLMODE", "verify-full"),
+            ("PGSSLROOTCERT", f"{self.certificates}/ca.crt"),
+            ("PGSSLCERT", f"{self.certificates}/tls.crt"),
+            ("PGSSLKEY", f"{self.certificates}/tls.key"),
+        )
+
+    @property
+    def assignments(self) -> tuple[str, ...]:
+        """Returns the environment variables of the node as shell assignments, ``NAME=value``.
+
+        A value is quoted where a shell needs it.
+        """
+        return tuple(f"{name}={shlex.quote(value)}" for name, value in self.environment)
+
+    @property
+    def needs_gpu(self) -> bool:
+        """True if the node measures on a GPU."""
+        return self.has_device and TargetName.parse(self.target).is_on_gpu
+
+    @property
+    def has_address_of_this_machine(self) -> bool:
+        """True if the database's URL names a server of this machine only: localhost or a socket's path.
+
+        On another machine such a URL means another server.
+        """
+        hosts = self._options.get("host", [self._parts.hostname or ""])
+        return all(host in LOCAL_HOSTS or host.startswith("/") for host in hosts)
+
+    @property
+    def _parts(self) -> SplitResult:
+        return urlsplit(self.url)
+
+    @property
+    def _options(self) -> dict[str, list[str]]:
+        return parse_qs(self._parts.query)
+
+
+def one_line(name: str, text: str) -> str:
+    """Returns ``text``. Raises UsageError for an empty text, and for line breaks or other control characters.
+
+    The message begins with ``name``.
+    """
+    if not text or not text.isprintable():
+        raise UsageError(f"{name}: found {text!r}, allowed a text of one line")
+    return text
+
+
+def at_least_one(name: str, number: int) -> int:
+    """Returns ``number``. Raises UsageError for less than 1; the message begins with ``name``."""
+    if number < 1:
+        raise UsageError(f"{name}: found {number}, allowed 1 or more")
+    return number
+
+
+# ------------------------------------------------------------------------------
+# A Kubernetes Deployment, each of whose pods is a node.
+
+
+MOUNTED: Final = "/etc/tuner-fleet"  # where a pod finds the certificates of a Secret
+SCRATCH: Final = "/tmp"  # noqa: S108 - a folder of the pod, shared with no other pod
+READABLE: Final = 0o440  # PostgreSQL's library refuses a key that others may read
+NOBODY: Final = 65534  # user and group: a node needs no rights
+
+
+def kubernetes_manifest(
+    command: NodeCommand, name: str, nodes: int, cores: int, image: str, secret: str
+) -> str:
+    """Returns the YAML manifest of a Deployment whose pods are nodes, for ``kubectl apply``.
+
+    Args:
+        command: The command of each node.
+        name: Name of the Deployment.
+        nodes: Number of pods; UsageError is raised for less than 1.
+        cores: Processors of each pod; UsageError is raised for less than 1.
+        image: Container image that has the tuner.
+        secret: Name of a Secret with certificates for the database; "": the pods have no certificates. It is
+            mounted at /etc/tuner-fleet (MOUNTED), which ``command.certificates`` has to name.
+    """
+    import yaml
+
+    labels = {"app.kubernetes.io/name": name}
+    document = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "labels": dict(labels)},
+        "spec": {
+            "replicas": at_least_one("nodes", nodes),
+            "strategy": {"type": "Recreate"},  # never two nodes for one device
+            "selector": {"matchLabels": dict(labels)},
+            "template": {"metadata": {"labels": labels}, "spec": _pod(command, cores, image, secret)},
+        },
+    }
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+def _pod(command: NodeCommand, cores: int, image: str, secret: str) -> dict[str, Any]:
+    volumes: list[dict[str, Any]] = [{"name": "scratch", "emptyDir": {}}]
+    mounts: list[dict[str, Any]] = [{"name": "scratch", "mountPath": SCRATCH}]
+    if secret:
+        volumes.append({"name": "certificates", "secret": {"secretName": secret, "defaultMode": READABLE}})
+        mounts.append({"name": "certificates", "mountPath": MOUNTED, "readOnly": True})
+    return {
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": DRAIN_S,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": NOBODY,
+            "runAsGroup": NOBODY,
+            "fsGroup": NOBODY,
+        },
+        "containers": [
+            {
+                "name": "node",
+                "image": image,
+                "command": list(command.words),
+                "env": [{"name": key, "value": value} for key, value in _environment(command)],
+                "resources": _resources(command, cores),
+                "securityContext": {
+                    "allowPrivilegeEscalation": False,
+                    "readOnlyRootFilesystem": True,
+                    "capabilities": {"drop": ["ALL"]},
+                },
+                "volumeMounts": mounts,
+            }
+        ],
+        "volumes": volumes,
+    }
+
+
+def _environment(command: NodeCommand) -> tuple[tuple[str, str], ...]:
+    """Returns the node's variables, with a home folder: the user nobody has none."""
+    return (*command.environment, ("HOME", SCRATCH))
+
+
+def _resources(command: NodeCommand, cores: int) -> dict[str, dict[str, str]]:
+    """Returns equal requests and limits: whole processors, where the kubelet's CPU policy is static."""
+    gpu = {"nvidia.com/gpu": "1"} if command.needs_gpu else {}
+    amounts = dict(gpu, cpu=str(at_least_one("cores", cores)))
+    return {"requests": amounts, "limits": dict(amounts)}
+
+
+# ------------------------------------------------------------------------------
+# A SLURM job array, each of whose jobs is a node.
+
+
+def slurm_job(command: NodeCommand, nodes: int, cores: int, time: str, options: tuple[str, ...] = ()) -> str:
+    """Returns a script for ``sbatch``: a job array, each of whose ``nodes`` jobs is a node of the fleet.
+
+    ``cores`` are the processors of each node, ``time`` is the time limit as SLURM writes it ("02:00:00"),
+    ``options`` are further options of sbatch, such as "--partition=gpu". A node is signalled to end 120 s
+    (DRAIN_S) before its time limit. Raises UsageError for fewer than 1 node or core, and for a time or an
+    option of several lines.
+    """
+    directives = (
+        "--job-name=tuner-fleet",
+        "--output=tuner-fleet-%A_%a.log",
+        f"--array=0-{at_least_one('nodes', nodes) - 1}",
+        "--ntasks=1",
+        f"--cpus-per-task={at_least_one('cores', cores)}",
+        *_device(command),
+        f"--time={time}",
+        f"--signal=TERM@{DRAIN_S}",
+        *options,
+    )
+    lines = (
+        "#!/bin/bash",
+        *(f"#SBATCH {one_line('sbatch', directive)}" for directive in directives),
+        "set -euo pipefail",
+        *(f"export {assignment}" for assignment in command.assignments),
+        # srun does not inherit it from sbatch
+        f"exec srun --cpus-per-task={cores} {shlex.join(command.words)}",
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _device(command: NodeCommand) -> tuple[str, ...]:
+    """Returns the directives that give a measuring node exclusive use of its GPU or machine."""
+    if command.needs_gpu:
+        return ("--gres=gpu:1",)
+    return ("--exclusive",) if command.has_device else ()
+
+
+# ------------------------------------------------------------------------------
+# Command lines that start nodes over SSH.
+
+
+LOG = "tuner-fleet.log"  # in the folder where SSH begins
+
+
+def ssh_lines(command: NodeCommand, hosts: tuple[str, ...]) -> str:
+    """Returns a shell script with one line per host that starts a node there over ssh.
+
+    The node keeps running when the connection ends. ``-n`` keeps ssh from reading the script's remaining
+    lines as its input. Raises UsageError for a host's name that ssh would read as an option, and for one that
+    is empty or has control characters.
+    """
+    remote = f"{' '.join(command.assignments)} nohup {shlex.join(command.words)} >>{LOG} 2>&1 </dev/null &"
+    return "".join(f"ssh -n {_host(host)} {shlex.quote(remote)}\n" for host in hosts)
+
+
+def _host(text: str) -> str:
+    """Returns a host's name, quoted for a shell. Raises UsageError for a name that ssh reads as an option."""
+    if text.startswith("-"):
+        raise UsageError(f"host: found {text!r}, allowed a name or an address, such as me@build1")
+    return shlex.quote(one_line("host", text))

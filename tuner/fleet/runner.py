@@ -1,0 +1,449 @@
+"""A fleet as the source of a run's outcomes: targets, candidate runner, baseline and status.
+
+``fleet_composition`` replaces the targets of a run; their candidates go through ``FleetBench`` to nodes,
+and records come back in the order of trials.
+"""
+
+import shlex
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+from tuner.core.candidate import Candidate, TargetName
+from tuner.core.errors import Failure, TunerError, UsageError
+from tuner.core.interfaces import AbstractBench, Artifact, BoundRecord, Effort, FinalTimes, Script
+from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.problem import Problem
+from tuner.core.remote_results import most_flop_per_s
+from tuner.core.requests import FleetRequest
+from tuner.core.runs import Baseline
+from tuner.fleet.driver import Driver, DriverConnection, alive_nodes, busy_devices
+from tuner.fleet.tables import FleetNode
+from tuner.fleet.work import (
+    BASELINE,
+    COMPILE,
+    EVALUATE,
+    REMEASURE,
+    ROOFLINE,
+    Compiled,
+    FleetWork,
+    Outcome,
+    compiler_build_of,
+    hash_of,
+    packed,
+)
+from tuner.runtime.workers.runner import BenchOrder, Ticket
+from tuner.runtime.workers.services import Evaluation, Group, RemeasurementRounds, work_seed
+from tuner.targets.backends import AUTO, Composition
+from tuner.targets.interface import BenchSettings, OutcomeSource, TargetKind, TargetStatus, no_choice
+
+# ------------------------------------------------------------------------------
+# The bench of a fleet: nodes compile and evaluate in any order; records come in the order of trials.
+
+
+@dataclass
+class _Flight:
+    number: int
+    ticket: Ticket
+    effort: Effort
+    code: str = ""  # hash of its artifact, once that is known
+    is_evaluated_early: bool = False
+
+
+class FleetBench(AbstractBench):
+    """A bench (compiles, verifies and times a run's candidates) whose work is done by the nodes of a fleet.
+
+    Queues each script when its trial starts, and each artifact as soon as it is compiled. A trial gets the
+    outcome that it would get on one machine: earlier trials of equal code are looked up in the order of
+    trials. Work that an earlier process of the run has queued is not queued again.
+    """
+
+    def __init__(self, order: BenchOrder, driver: Driver, plain: FleetWork) -> None:
+        """Takes in ``plain`` the work of the run, without the number, stage, blobs and effort of a trial."""
+        self._order = order
+        self._driver = driver
+        self._plain = plain
+        self._finals = RemeasurementRounds(plain.seed, self._recompiled, self._timed)
+        self._flights: deque[_Flight] = deque()
+        driver.on_outcomes = self._begin_evaluations
+
+    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
+        """Binds a candidate to its script and queues the script for compilation; does not wait.
+
+        ``number`` is that of the trial. Nothing is queued where the outcome is known already, or an equal
+        script of an unfinished trial is queued.
+        """
+        flight = _Flight(number, Ticket(self._order, candidate), effort)
+        is_repeated = any(other.ticket.script == flight.ticket.script for other in self._flights)
+        if flight.ticket.record is None and not is_repeated:
+            self._begin_compile(number, flight.ticket.script)
+        self._flights.append(flight)
+
+    def finish(self) -> BoundRecord:
+        """Waits for the earliest started candidate that is not finished; returns its record and script.
+
+        Nodes continue with later candidates meanwhile.
+        """
+        flight = self._flights[0]
+        ticket = flight.ticket
+        if (flight.number, COMPILE) not in self._driver.known:
+            ticket.recall_script()  # the one of equal script may be finished and stored by now
+        if ticket.record is None:
+            compiled, seconds = self._compiled(flight.number, ticket.script)
+            ticket.take_compiled(compiled, seconds)
+        if ticket.record is None:
+            evaluated = self._evaluated(flight)
+            assert isinstance(evaluated.value, Evaluation | Failure)
+            ticket.take_evaluation(evaluated.value, evaluated.seconds)
+        elif flight.is_evaluated_early:  # its code became known since
+            self._driver.drop(flight.number, EVALUATE)
+        self._driver.artifacts.pop(flight.number, None)
+        self._flights.popleft()
+        return ticket.finished
+
+    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        """Times the top trials again, interleaved, on one device of the run; returns their final times.
+
+        Scripts without an artifact are compiled first. The time of a trial that fails is None.
+        """
+        return self._finals.times(top_trials, effort)
+
+    def close(self) -> None:
+        """Closes the connection to the fleet; queued work continues, for a process that resumes the run."""
+        self._driver.close()
+        self._flights.clear()
+
+    def _begin_compile(self, number: int, script: Script) -> None:
+        work = replace(self._plain, number=number, stage=COMPILE, blobs=(script.sha256,))
+        self._driver.begin(work, (script.text.encode(),))
+
+    def _begin_evaluation(self, flight: _Flight, compiled: Compiled) -> None:
+        work = replace(
+            self._plain,
+            number=flight.number,
+            stage=EVALUATE,
+            seed=work_seed(self._plain.seed, flight.number),
+            blobs=(compiled.blob,),
+            effort=flight.effort,
+            slowest_s=flight.effort.stop_above_s,
+        )
+        self._driver.begin(work)
+
+    def _compiled(self, number: int, script: Script) -> tuple[Artifact | Failure, float]:
+        """Waits for the artifact of a script."""
+        self._begin_compile(number, script)
+        found = self._outcome(number, COMPILE)
+        if isinstance(found.value, Failure):
+            return found.value, found.seconds
+        return self._driver.artifacts[number], found.seconds
+
+    def _evaluated(self, flight: _Flight) -> Outcome:
+        compiled = self._driver.known[(flight.number, COMPILE)].value
+        assert isinstance(compiled, Compiled)
+        self._begin_evaluation(flight, compiled)
+        return self._outcome(flight.number, EVALUATE)
+
+    def _outcome(self, number: int, stage: str) -> Outcome:
+        while (found := self._driver.known.get((number, stage))) is None:
+            self._driver.wait()
+        return found
+
+    def _recompiled(self, scripts: tuple[Script, ...]) -> list[Artifact | None]:
+        """Compiles scripts outside of trials; None for a script that no longer compiles."""
+        works = [replace(self._plain, stage=COMPILE, blobs=(script.sha256,)) for script in scripts]
+        pairs = zip(works, scripts, strict=True)
+        asked = [self._driver.ask(work, (script.text.encode(),)) for work, script in pairs]
+        for work in asked:
+            self._driver.selected(work)
+        return [self._driver.artifacts.pop(work.number, None) for work in asked]
+
+    def _timed(
+        self, group: Group, effort: Effort, seed: int, slowest_s: float | None
+    ) -> FinalTimes | Failure:
+        blobs = tuple(packed(artifact) for artifact in group.artifacts)
+        work = replace(
+            self._plain,
+            stage=REMEASURE,
+            seed=seed,
+            blobs=tuple(map(hash_of, blobs)),
+            effort=effort,
+            slowest_s=slowest_s,
+            has_baseline=group.has_baseline,
+        )
+        found = self._driver.outcome(work, blobs).value
+        assert isinstance(found, FinalTimes | Failure)
+        return found
+
+    def _begin_evaluations(self) -> None:
+        """Queues the evaluation of artifacts that were compiled meanwhile."""
+        for flight in self._flights:
+            found = self._driver.known.get((flight.number, COMPILE))
+            if flight.code or found is None or not isinstance(found.value, Compiled):
+                continue
+            code = found.value.artifact_sha256
+            is_repeated = any(other.code == code for other in self._flights)
+            flight.code = code
+            if not is_repeated and not found.value.is_refused and self._order.recall("", code) is None:
+                flight.is_evaluated_early = True
+                self._begin_evaluation(flight, found.value)
+
+
+# ------------------------------------------------------------------------------
+# The parts of a run, or of a group of runs, that nodes of a fleet provide.
+
+
+Named = TypeVar("Named")
+
+
+def named(machines: Mapping[str, Named], phrase: str) -> dict[str, Named]:
+    """Returns the entry whose name is ``phrase``, else all entries whose name contains ``phrase``.
+
+    The second search ignores upper and lower case; every name contains an empty phrase.
+    """
+    if phrase in machines:
+        return {phrase: machines[phrase]}
+    return {name: each for name, each in machines.items() if phrase.lower() in name.lower()}
+
+
+class FleetRun:
+    """The parts of a run, or of a group of runs, that a fleet provides: machine, compiler, benches, baseline.
+
+    One process drives the runs, from one thread.
+    """
+
+    def __init__(self, own: OutcomeSource, fleet: FleetRequest) -> None:
+        self._own = own
+        self._fleet = fleet
+        self._driven: dict[Problem, tuple[Driver, FleetWork]] = {}  # by the problem of the run
+
+    def machine(self, target: TargetName) -> Machine:
+        """Returns the class of machine on which the run measures, from the nodes that measure ``target``.
+
+        Raises UsageError where no node measures the target, where several classes match, and for too few
+        devices.
+        """
+        wanted = self._fleet.machine
+        found = named({node.machine.name: node.machine for node in self._measuring(target)}, wanted)
+        if not found:
+            phrase = f" on {wanted!r}" if wanted else ""
+            raise UsageError(
+                f"fleet: no node measures {target.text}{phrase}",
+                f"tuner fleet worker --target {shlex.quote(target.text)} --measure",
+            )
+        if len(found) > 1:
+            raise UsageError(f"fleet: nodes measure on {', '.join(sorted(found))}", "choose with --machine")
+        (machine,) = found.values()
+        self._require_devices(target, machine)
+        return machine
+
+    def compiler(self, target: TargetName) -> Compiler:
+        """Returns the compiler of this installation, if a node compiles for ``target`` with an equal one.
+
+        Raises UsageError unless such a node has the same compiler build, which generates the same code.
+        """
+        compiler = self._own.compiler(target)
+        compiler_build = compiler_build_of(compiler)
+        compiler_builds = [
+            node.compiler_build for node in self._alive() if node.slots and node.target == target.text
+        ]
+        if compiler_build not in compiler_builds:
+            found = "; ".join(sorted(set(compiler_builds))) or "none"
+            raise UsageError(
+                f"fleet: no node compiles {target.text} as {compiler_build}; "
+                f"compiler builds of the nodes: {found}",
+                f"tuner fleet worker --target {shlex.quote(target.text)} --compile 4",
+            )
+        return compiler
+
+    def bench(self, order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
+        """Returns a bench whose candidates are compiled and timed by nodes, for one run.
+
+        Raises UsageError while another process drives the run, and where ``machine`` does.
+        """
+        (bench,) = self.benches((order,), (how,))
+        return bench
+
+    def benches(
+        self, orders: "tuple[BenchOrder, ...]", how: tuple[BenchSettings, ...]
+    ) -> "tuple[AbstractBench, ...]":
+        """Returns a bench for each run of a group, which has one target; all share one connection.
+
+        ``how``: settings of each run, with its uuid. Raises UsageError while another process drives one of
+        the runs, and where ``machine`` does.
+        """
+        # JOINED
+
+        target = orders[0].target
+        machine = self.machine(target)
+        compiler_build = compiler_build_of(self._own.compiler(target))
+        devices = self._devices(target, machine)
+        shared = DriverConnection(self._fleet.url)
+        benches: list[AbstractBench] = []
+        for place, (order, of_run) in enumerate(zip(orders, how, strict=True)):
+            limit = most_flop_per_s(order.problem, machine, of_run.threads)
+            # consecutive trials are of different runs, and go to different devices
+            first = place % len(devices)
+            rotated = devices[first:] + devices[:first]
+            driver = Driver(self._fleet, of_run.run, rotated, of_run.report_fleet, limit, shared)
+            plain = FleetWork(
+                run=of_run.run,
+                number=0,
+                stage=COMPILE,
+                compiler_build=compiler_build,
+                machine=machine.name,
+                problem=order.problem,
+                target=target,
+                threads=of_run.threads,
+                seed=of_run.seed,
+            )
+            self._driven[order.problem] = (driver, plain)
+            benches.append(FleetBench(order, driver, plain))
+        return tuple(benches)
+
+    def baseline(self, problem: Problem, _threads: int, _seed: int) -> Baseline:
+        """Times the baseline library on a device of a run, with the threads and the seed of its bench.
+
+        The bench of ``problem`` has to exist. Raises TunerError where timing fails.
+        """
+        found = self._asked(problem, BASELINE)
+        assert isinstance(found, Baseline)
+        return found
+
+    def roofline(self, problem: Problem, _threads: int) -> Roofline:
+        """Measures the roofline (peak arithmetic rate and bandwidth) of a run's machine.
+
+        The bench of ``problem`` has to exist. Raises TunerError where measuring fails.
+        """
+        found = self._asked(problem, ROOFLINE)
+        assert isinstance(found, Roofline)
+        return found
+
+    def _asked(self, problem: Problem, stage: str) -> object:
+        driver, plain = self._driven[problem]
+        found = driver.outcome(replace(plain, stage=stage)).value
+        if isinstance(found, Failure):
+            raise TunerError(found.reason)
+        return found
+
+    def _alive(self) -> tuple[FleetNode, ...]:
+        return alive_nodes(self._fleet)
+
+    def _measuring(self, target: TargetName) -> tuple[FleetNode, ...]:
+        return tuple(node for node in self._alive() if node.device and node.target == target.text)
+
+    def _require_devices(self, target: TargetName, machine: Machine) -> tuple[str, ...]:
+        """Returns all devices of a class of machines. Raises UsageError where the run asks for more."""
+        nodes = [node for node in self._measuring(target) if node.machine.name == machine.name]
+        devices = tuple(sorted({node.device for node in nodes}))
+        if len(devices) < self._fleet.devices:
+            allowed = f"1 to {len(devices)}" if len(devices) > 1 else len(devices)
+            raise UsageError(
+                f"devices: found {self._fleet.devices}, allowed {allowed}: nodes measure on "
+                f"so many of {machine.name!r}"
+            )
+        return devices
+
+    def _devices(self, target: TargetName, machine: Machine) -> tuple[str, ...]:
+        """Returns the devices of the run: those with the fewest jobs."""
+        busy = busy_devices(self._fleet, machine.name, self._require_devices(target, machine))
+        return tuple(sorted(busy, key=lambda device: (busy[device], device))[: self._fleet.devices])
+
+
+# ------------------------------------------------------------------------------
+# Outcomes from a fleet: nodes compile and measure; everything else of a run stays as without a fleet.
+
+
+PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/guides/fleet.md
+NO_NODE: Final = "no node of the fleet measures for it; start one: tuner fleet worker --measure"
+PENDING_PER_DEVICE: Final = 2  # and as many more for every device where there are several
+
+
+def pending_limit(devices: int) -> int:
+    """Returns how many candidates of a run may be proposed without an outcome yet, for a number of devices.
+
+    With more of them, each proposal is based on fewer outcomes; with fewer, devices are idle.
+    """
+    return PENDING_OF_ONE if devices == 1 else PENDING_PER_DEVICE * (devices + 1)
+
+
+def fleet_composition(composition: Composition, fleet: FleetRequest) -> Composition:
+    """Returns the parts of a run with target kinds and recordings for which nodes of a fleet do the work.
+
+    The size of this machine's memory becomes 0, unknown: nodes check whether a problem fits.
+    """
+    here = composition.recordings
+    return replace(
+        composition,
+        kinds={name: fleet_kind(kind, fleet) for name, kind in composition.kinds.items()},
+        recordings=replace(here, of_run=lambda settings: fleet_outcomes(here.of_run(settings), fleet)),
+        # whether a problem fits in memory is checked by nodes: 0 bytes are an unknown size
+        machine=lambda: replace(composition.machine(), memory_bytes=0),
+    )
+
+
+def fleet_kind(kind: TargetKind, fleet: FleetRequest) -> TargetKind:
+    """Returns a target kind whose candidates are compiled and timed by the nodes of a fleet."""
+    outcomes = replace(
+        fleet_outcomes(kind.outcomes, fleet), is_timed=lambda: fleet_status(kind, fleet).is_timed
+    )
+    described = None if kind.described is None else fleet_kind(kind.described, fleet)
+    return replace(
+        kind,
+        status=lambda: fleet_status(kind, fleet),
+        outcomes=outcomes,
+        described=described,
+        baselines=no_choice("--fleet: nodes compare with their default library"),
+    )
+
+
+def fleet_outcomes(own: OutcomeSource, fleet: FleetRequest) -> OutcomeSource:
+    """Returns an outcome source whose machine, bench, baseline and roofline are those of fleet nodes.
+
+    The compiler is that of ``own``, but UsageError is raised unless a node has an equal one. Everything else,
+    such as the plan of the search, is taken from ``own``.
+    """
+    run = FleetRun(own, fleet)
+    return replace(
+        own,
+        machine=run.machine,
+        compiler=run.compiler,
+        bench=run.bench,
+        benches=run.benches,
+        baseline=run.baseline,
+        roofline=run.roofline,
+    )
+
+
+def fleet_status(kind: TargetKind, fleet: FleetRequest) -> TargetStatus:
+    """Returns whether nodes of a fleet measure for a target kind, and on which chip ("": none or several).
+
+    Whether this machine can compile for the kind stays as it is.
+    """
+    own = kind.status()
+    nodes = [node for node in alive_nodes(fleet) if TargetName.parse(node.target).is_of(kind.name)]
+    chips = {node.machine.chip for node in nodes if node.device}
+    return replace(
+        own,
+        is_available=bool(chips),
+        is_timed=own.is_timed or not own.is_available,
+        chip=chips.pop() if len(chips) == 1 else "",
+        reason="on the fleet" if chips else NO_NODE,
+        missing="",
+    )
+
+
+def target_on(fleet: FleetRequest, given: str, kind: str) -> TargetName:
+    """Returns the target of the class of machines that ``given`` names, among those that fleet nodes measure.
+
+    ``given`` is a part of "CLASS (TARGET)"; ``kind`` is a target kind, or "auto" for every kind. Raises
+    UsageError where no class, or more than one, matches.
+    """
+    measuring = [node for node in alive_nodes(fleet) if node.device]
+    targets = [(node.machine.name, TargetName.parse(node.target)) for node in measuring]
+    classes = {f"{name} ({target.text})": target for name, target in targets if kind in (AUTO, target.kind)}
+    found = named(classes, given)
+    if len(found) != 1:
+        listed = ", ".join(sorted(found or classes)) or "none"
+        raise UsageError(f"--on: found {given!r}, allowed a part of the name of one of {listed}")
+    return next(iter(found.values()))

@@ -1,1 +1,0 @@
-"""Scripts that start nodes on other machines. Only text is made: no process is started."""

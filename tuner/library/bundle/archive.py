@@ -1,0 +1,421 @@
+"""The files of a remote measurement: bundles, files of results, and the static order of the candidates."""
+
+import datetime
+import hashlib
+import io
+import json
+import math
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, final
+
+from tuner.core.errors import UsageError
+from tuner.core.fusions import FLOAT8S
+from tuner.core.gpu import USUAL_MULTIPROCESSORS
+from tuner.core.gpu_code import KernelProgram, Launch
+from tuner.core.machine import Machine
+from tuner.core.problem import Problem
+from tuner.core.records import Measurement
+from tuner.core.remote_results import (
+    BaselineTime,
+    FinalTime,
+    MeasuredTrial,
+    MeasuringProvenance,
+    NoiseFloor,
+    PendingTrial,
+    RemoteResults,
+    most_flop_per_s,
+    why_impossible,
+    why_no_baseline,
+    why_no_verdict,
+)
+from tuner.core.serialization import decode, encode, parsed, require_format
+
+# ------------------------------------------------------------------------------
+# Reads and writes a bundle: a zip file with a manifest, and texts and machine code named by their hash.
+#
+# See docs/reference/json-documents.md.
+
+
+BUNDLE_FORMAT: Final = "tuner-bundle"
+BUNDLE_VERSION: Final = 1
+MANIFEST: Final = "manifest.json"
+MANIFEST_HASH: Final = "manifest.sha256"  # SHA-256 of the manifest's bytes, in hexadecimal
+MANIFEST_LIMIT_BYTES: Final = 64 << 20  # unpacked; contains hashes in place of texts and machine code
+BLOBS: Final = "blobs/"
+LIMIT_BYTES: Final = 64 << 20  # of one part, unpacked: a file that claims more was not written by the tuner
+BUNDLE_LIMIT_BYTES: Final = 4 << 30  # of all parts, unpacked
+COMPRESSIONS: Final = (
+    zipfile.ZIP_STORED,
+    zipfile.ZIP_DEFLATED,
+)  # written by the tuner; other methods are not read
+CHECK: Final = {  # for readers; the numbers are in tuner/payload/reference.py
+    "inputs": "numpy default_rng(seed + place in trials): standard normal, rounded to the dtype; for every "
+    "check, rows of A and columns of B times fresh signed powers of two",
+    "reference": "float64 product; rows of problems above 2**40 flop",
+    "tolerance": "16 roundings of the type of the sums times |row of A| |column of B|, plus that of the "
+    "epilogue and of a narrow C",
+}
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """The content of a bundle file: compiled candidates that still have to be timed on a GPU.
+
+    An export lists the candidates of each problem together, the most promising first. ``seed`` is that of the
+    inputs on which they are verified.
+    """
+
+    sha256: str  # of the manifest, which contains the hash of every other part
+    created: datetime.datetime  # UTC
+    tuner: str  # version
+    seed: int  # of the inputs that candidates are verified on
+    trials: tuple[PendingTrial, ...]
+
+
+def pack(trials: tuple[PendingTrial, ...], seed: int, tuner: str, created: datetime.datetime) -> bytes:
+    """Returns a bundle of compiled trials, as the bytes of a zip file.
+
+    ``seed`` is that of the inputs on which the candidates will be verified, ``tuner`` the version that
+    exports. The trials keep their order.
+    """
+    blobs: dict[str, bytes] = {}
+    entries = [_entry(trial, blobs) for trial in trials]
+    head = {"format": BUNDLE_FORMAT, "version": BUNDLE_VERSION, "created": encode(created), "tuner": tuner}
+    manifest = {**head, "seed": seed, "check": CHECK, "trials": entries}
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        text = json.dumps(manifest, indent=1)
+        archive.writestr(zipfile.ZipInfo(MANIFEST), text, zipfile.ZIP_DEFLATED)
+        archive.writestr(zipfile.ZipInfo(MANIFEST_HASH), hashlib.sha256(text.encode()).hexdigest())
+        for name, content in sorted(blobs.items()):
+            archive.writestr(zipfile.ZipInfo(BLOBS + name), content, zipfile.ZIP_DEFLATED)
+    return file.getvalue()
+
+
+def read_bundle(path: Path) -> Bundle:
+    """Reads a bundle file and checks the hashes of its manifest and of each part that its trials need.
+
+    Raises UsageError for a file that cannot be read, is truncated, altered, no bundle, or of another version.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _read(path, archive)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise UsageError(f"{path}: is not a whole bundle of {BUNDLE_FORMAT} ({error})") from error
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror or error}), expected a bundle") from error
+
+
+def _read(path: Path, archive: zipfile.ZipFile) -> Bundle:
+    _require_size(path, archive)
+    content = _part(path, archive, MANIFEST, MANIFEST_LIMIT_BYTES)
+    manifest = parsed(content, f"{path}: {MANIFEST}")
+    require_format(manifest, BUNDLE_FORMAT, BUNDLE_VERSION, f"{path}")
+    digest = hashlib.sha256(content).hexdigest()
+    if _part(path, archive, MANIFEST_HASH, len(digest)) != digest.encode():
+        raise UsageError(f"{path}: {MANIFEST}: was altered after the export")
+    entries = manifest.get("trials")
+    if not isinstance(entries, list):
+        raise UsageError(f"{path}: {MANIFEST}: trials: is empty")
+    seed = decode(int, manifest.get("seed"), f"{path}: seed")
+    if seed < 0:
+        raise UsageError(f"{path}: seed: found {seed}, allowed 0 or more")
+    blobs = _Blobs(path, archive)
+    trials = tuple(_trial(blobs, entry, f"{path}: trials[{number}]") for number, entry in enumerate(entries))
+    return Bundle(
+        digest,
+        decode(datetime.datetime, manifest.get("created"), f"{path}: created"),
+        decode(str, manifest.get("tuner"), f"{path}: tuner"),
+        seed,
+        trials,
+    )
+
+
+def _entry(trial: PendingTrial, blobs: dict[str, bytes]) -> Any:
+    """Returns a trial as JSON, with hashes in place of texts and machine code, which go to ``blobs``."""
+
+    def kept(content: bytes) -> str:
+        name = hashlib.sha256(content).hexdigest() if content else ""
+        if name:
+            blobs[name] = content
+        return name
+
+    program = trial.program
+    named = replace(program, ptx=kept(program.ptx.encode()), cubin=kept(program.cubin).encode())
+    return encode(replace(trial, script_text=kept(trial.script_text.encode()), program=named))
+
+
+def _trial(blobs: "_Blobs", entry: Any, place: str) -> PendingTrial:
+    """Returns a trial with texts and machine code in place of their hashes. Raises UsageError."""
+    trial = decode(PendingTrial, entry, place)
+    named = trial.program
+    try:
+        ptx, script = blobs.text(named.ptx, place), blobs.text(trial.script_text, place)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{place}: found PTX or a script that is no text: {error}") from error
+    if hashlib.sha256(script.encode()).hexdigest() != trial.script_sha256:
+        raise UsageError(f"{place}: found a script of another hash than {trial.script_sha256[:12]}")
+    program = replace(named, ptx=ptx, cubin=blobs.content(named.cubin.decode(), place))
+    return replace(trial, script_text=script, program=program)
+
+
+@final
+class _Blobs:
+    """The parts that trials refer to by hash; a part that several trials share is in memory once."""
+
+    def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
+        self._path = path
+        self._archive = archive
+        self._contents: dict[str, bytes] = {"": b""}
+        self._texts: dict[str, str] = {}
+
+    def content(self, name: str, place: str) -> bytes:
+        """Returns the part with hash ``name``. Raises UsageError for content with another hash."""
+        if name not in self._contents:
+            content = _part(self._path, self._archive, BLOBS + name, LIMIT_BYTES)
+            if hashlib.sha256(content).hexdigest() != name:
+                raise UsageError(f"{place}: {BLOBS}{name[:12]}... was altered after the export")
+            self._contents[name] = content
+        return self._contents[name]
+
+    def text(self, name: str, place: str) -> str:
+        """Returns the part with hash ``name`` as text. Raises UnicodeDecodeError for other bytes."""
+        if name not in self._texts:
+            self._texts[name] = self.content(name, place).decode()
+        return self._texts[name]
+
+
+def _require_size(path: Path, archive: zipfile.ZipFile) -> None:
+    """Raises UsageError if the parts' claimed sizes exceed the limit; no part is read beyond its claim."""
+    claimed = sum(part.file_size for part in archive.infolist())
+    if claimed > BUNDLE_LIMIT_BYTES:
+        raise UsageError(f"{path}: found {claimed} bytes once unpacked, allowed {BUNDLE_LIMIT_BYTES}")
+
+
+def _part(path: Path, archive: zipfile.ZipFile, name: str, limit_bytes: int) -> bytes:
+    try:
+        part = archive.getinfo(name)
+    except KeyError as error:
+        raise UsageError(f"{path}: {name[:40]} is missing: not a file of {BUNDLE_FORMAT}") from error
+    if part.file_size > limit_bytes:
+        raise UsageError(f"{path}: {name[:40]}: found {part.file_size} bytes, allowed {limit_bytes}")
+    if part.compress_type not in COMPRESSIONS:
+        raise UsageError(f"{path}: {name[:40]}: found compression {part.compress_type}, allowed 0 and 8")
+    with archive.open(part) as unpacking:
+        return unpacking.read(part.file_size + 1)  # without a limit it unpacks all, whatever the claimed size
+
+
+# ------------------------------------------------------------------------------
+# Reads and writes a results file: JSON lines, one for the provenance, then one for each result.
+#
+# See docs/reference/json-documents.md.
+
+
+RESULTS_FORMAT: Final = "tuner-results"
+RESULTS_VERSION: Final = 3  # 3: the library that is compared with is named baseline
+KINDS: Final[dict[str, type[Any]]] = {
+    "trial": MeasuredTrial,
+    "final": FinalTime,
+    "noise": NoiseFloor,
+    "baseline": BaselineTime,
+}
+Line = MeasuredTrial | FinalTime | NoiseFloor | BaselineTime
+
+
+@final
+class ResultsFile:
+    """A results file that is open for appending; a result is on disk when the call returns."""
+
+    def __init__(self, path: Path, provenance: MeasuringProvenance) -> None:
+        """Creates the file, or continues one, of which it removes a truncated last line.
+
+        The caller ensures that a file that exists is of the same bundle and machine. Raises UsageError where
+        the file cannot be written.
+        """
+        try:
+            is_new = not path.exists() or path.stat().st_size == 0
+            if not is_new:
+                _forget_cut_line(path)
+            self._file = path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
+        if is_new:
+            self._write(
+                {"format": RESULTS_FORMAT, "version": RESULTS_VERSION, "provenance": encode(provenance)},
+            )
+
+    def append(self, line: Line) -> None:
+        """Writes one result (trial, final time, noise floor or baseline) as a line of JSON."""
+        kind = next(name for name, class_ in KINDS.items() if isinstance(line, class_))
+        self._write({kind: encode(line)})
+
+    def close(self) -> None:
+        """Closes the results file."""
+        self._file.close()
+
+    def _write(self, document: Any) -> None:
+        self._file.write(json.dumps(document, allow_nan=False) + "\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+def read_results(path: Path) -> RemoteResults:
+    """Reads a results file, with the provenance and all results; a truncated last line is ignored.
+
+    Raises UsageError for a file that cannot be read or has other defects, such as impossible times.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: is not text; it must be a file of {RESULTS_FORMAT}") from error
+    except OSError as error:
+        raise UsageError(
+            f"{path}: cannot be read ({error.strerror or error}), expected results of tuner measure"
+        ) from error
+    whole = text[: text.rfind("\n") + 1]  # a rest was being written when its process ended
+    results: RemoteResults | None = None
+    for number, line in enumerate(whole.splitlines(), 1):
+        place = f"{path}: line {number}"
+        results = _with_line(results, parsed(line, place), place)
+    if results is None:
+        raise UsageError(f"{path}: is empty; it must be a file of {RESULTS_FORMAT}")
+    return results
+
+
+def _with_line(results: RemoteResults | None, document: Any, place: str) -> RemoteResults:
+    if results is None:
+        require_format(document, RESULTS_FORMAT, RESULTS_VERSION, place)
+        return RemoteResults(decode(MeasuringProvenance, document.get("provenance"), place), ())
+    kind = next(iter(document)) if isinstance(document, dict) and len(document) == 1 else None
+    if kind not in KINDS:
+        raise UsageError(f"{place}: found {kind!r}, allowed {', '.join(KINDS)}")
+    line: Line = decode(KINDS[kind], document[kind], f"{place}: {kind}")
+    why = _why_impossible(line, results.provenance.machine)
+    if why:
+        raise UsageError(f"{place}: {why}")
+    match line:
+        case MeasuredTrial():
+            return replace(results, trials=(*results.trials, line))
+        case FinalTime():
+            return replace(results, final_times=(*results.final_times, line))
+        case NoiseFloor():
+            return replace(results, noises=(*results.noises, line))
+        case BaselineTime():
+            return replace(results, baselines=(*results.baselines, line))
+
+
+def _why_impossible(line: Line, machine: Machine) -> str:
+    """Returns why a line cannot be a measured result, such as a time above the GPU's peak; "": it can."""
+    limit = most_flop_per_s(line.problem, machine, 0)
+    match line:
+        case MeasuredTrial():
+            why = "" if line.verdict is None else why_no_verdict(line.verdict, line.problem)
+            if why or not isinstance(line.outcome, Measurement):
+                return why
+            return why_impossible(line.outcome, line.problem, limit)
+        case FinalTime():
+            return why_impossible(line.measurement, line.problem, limit)
+        case NoiseFloor():
+            return "" if line.noise >= 0 else f"found a noise of {line.noise:g}, allowed 0 or more"
+        case BaselineTime():
+            return why_no_baseline(line.baseline, line.problem, limit)
+
+
+def _forget_cut_line(path: Path) -> None:
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        os.truncate(path, whole)
+
+
+# ------------------------------------------------------------------------------
+# Orders compiled programs for timing by static facts; no estimate of a time.
+
+
+TENSOR_CORES = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync)")  # in PTX
+TENSOR_DTYPES = ("f16", "bf16", "tf32", "i8", *FLOAT8S)
+
+Promise = tuple[bool, bool, int, float]  # see ``promise``; smaller is better
+
+
+def best_first(
+    trials: Iterable[PendingTrial], multiprocessors: int | None = None
+) -> tuple[PendingTrial, ...]:
+    """Returns trials grouped by problem, in each group the most promising first; ties by trial number.
+
+    The order is that of ``promise``, with a trial's predicted cycles, if known, in place of relative reads.
+    ``multiprocessors`` is their number on the GPU; None: that of the chip's largest product.
+    """
+    by_problem: dict[Problem, list[PendingTrial]] = {}
+    for trial in trials:
+        by_problem.setdefault(trial.problem, []).append(trial)
+    ordered: list[PendingTrial] = []
+    for group in by_problem.values():
+        ordered += sorted(group, key=lambda trial: (_promise(trial, multiprocessors), trial.origin.number))
+    return tuple(ordered)
+
+
+def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> Promise:
+    """Returns a sort key of a compiled program: smaller is more promising, within one problem only.
+
+    In order: whether tensor cores stay unused though the dtype has them, whether any kernel's tensor-core
+    instructions are serialized, bytes of spilled registers, relative reads. Relative reads: proportional to
+    the operands read per element of C if each block computed a square tile of C, divided by the mean
+    occupancy of the multiprocessors' block slots over all waves.
+    """
+    launch, resident = _main(program)
+    elements = problem.rows * problem.sizes[1]
+    blocks = math.prod(launch.grid)
+    places = max(multiprocessors * resident, 1)
+    filled = blocks / (-(-blocks // places) * places)
+    is_idle = problem.dtype in TENSOR_DTYPES and TENSOR_CORES.search(program.ptx) is None
+    spilled_bytes = sum(each.spilled_bytes for each in program.resources)
+    is_serialized = any(each.is_serialized for each in program.resources)
+    return is_idle, is_serialized, spilled_bytes, math.sqrt(blocks / elements) / filled
+
+
+def deciding_facts(trial: PendingTrial, multiprocessors: int | None = None) -> str:
+    """Returns in words what ``best_first`` compares of a trial, and the occupancy of its main kernel."""
+    known = multiprocessors or USUAL_MULTIPROCESSORS.get(trial.program.chip, 1)
+    idle, serialized, spilled, reads = promise(trial.problem, trial.program, known)
+    launch, resident = _main(trial.program)
+    kernel = next((each for each in trial.program.resources if each.kernel == launch.kernel), None)
+    facts = [
+        *["tensor cores idle"] * idle,
+        *["wgmma serialized"] * serialized,
+        f"{spilled} bytes spilled",
+        f"{math.prod(launch.grid)} blocks for {known * resident} places",
+        f"relative reads {reads:.3g}",
+        *([] if kernel is None else [f"occupancy {kernel.occupancy:.0%}"]),
+    ]
+    return ", ".join(facts)
+
+
+def _promise(trial: PendingTrial, multiprocessors: int | None) -> tuple[bool, bool, int, bool, float]:
+    """Returns the sort key of a trial; predicted cycles replace reads and sort before unpredicted trials."""
+    known = multiprocessors or USUAL_MULTIPROCESSORS.get(trial.program.chip, 1)
+    idle, serialized, spilled, reads = promise(trial.problem, trial.program, known)
+    cycles = trial.predicted_cycles
+    return (idle, serialized, spilled, cycles is None, reads if cycles is None else cycles)
+
+
+def _main(program: KernelProgram) -> tuple[Launch, int]:
+    """Returns the launch that multiplies, and how many of its blocks a multiprocessor holds (1: unknown).
+
+    The launch is the one whose kernel needs most registers: kernels that pack or add up parts need few.
+    """
+    by_name = {each.kernel: each for each in program.resources}
+
+    def needs(launch: Launch) -> tuple[int, int]:
+        known = by_name.get(launch.kernel)
+        return (known.registers if known else 0, len(launch.arguments))
+
+    launch = max(program.launches, key=needs)
+    known = by_name.get(launch.kernel)
+    return launch, max(known.blocks_per_multiprocessor if known else 1, 1)

@@ -1,0 +1,199 @@
+"""``python -m tuner measure --bundle FILE`` times a bundle; needs only numpy and a CUDA driver."""
+
+import argparse
+import datetime
+import json
+import shlex
+import sys
+import time
+import traceback
+import uuid
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tuner.core.errors import TunerError, UsageError, error_lines
+from tuner.core.gpu import Chip, chip_of
+from tuner.core.interfaces import Effort
+from tuner.core.problem import Problem
+from tuner.core.remote_results import MeasuringProvenance, RemoteResults
+from tuner.core.runs import Baseline
+from tuner.library.bundle.archive import Bundle, ResultsFile, read_bundle, read_results
+from tuner.library.bundle.gpu_child import gpu_evaluator_factory
+from tuner.library.bundle.session import (
+    Gpu,
+    MeasuringCounts,
+    MeasuringOrder,
+    MeasuringSession,
+    best_lines,
+    runnable,
+    summary_document,
+)
+from tuner.runtime.cuda.probe import describe_gpu, machine_of
+from tuner.runtime.workers.processes import TimingLock, holder_text
+from tuner.version import __version__
+
+DEFAULT_SECONDS = 300.0
+DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+EXAMPLE = "Example: tuner measure --bundle pending.bundle --seconds 300"
+NO_BUNDLE = "measure: --bundle FILE is missing; only where the whole of tuner is installed it may be"
+
+
+@dataclass(frozen=True)
+class MeasuringRequest:
+    """The options of ``tuner measure``: bundle, time limit in seconds, results file, and output as JSON."""
+
+    bundle: Path
+    seconds: float = DEFAULT_SECONDS
+    results: Path | None = None  # None: next to the bundle
+    as_json: bool = False
+    is_local: bool = False  # the results are imported into a database afterwards
+
+    def __post_init__(self) -> None:
+        """Raises UsageError unless ``seconds`` is positive and below 1e9."""
+        if not 0 < self.seconds < 1e9:
+            raise UsageError(f"seconds: found {self.seconds:g}, allowed more than 0")
+
+    @property
+    def results_file(self) -> Path:
+        """Returns the path of the results file: by default the bundle's with ``.results.jsonl`` appended."""
+        return self.results or self.bundle.with_name(f"{self.bundle.name}.results.jsonl")
+
+
+def main(options: list[str]) -> int:
+    """Runs ``tuner measure`` with ``options``, the words that follow ``measure``; returns the exit code.
+
+    0: done, 1: failed, 2: wrong usage, 130: interrupted. Prints an error as one line, its hint, if there is
+    one, as a second, with --debug its traceback as well. For --help it prints the help and raises SystemExit.
+    """
+    try:
+        return measure(_request(options), gpu_here)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last frame: users get a line, --debug the rest
+        if "--debug" in options:
+            traceback.print_exc()
+        return _reported(error)
+
+
+def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
+    """Times the candidates of a bundle, writes a results file, and prints a summary; returns the exit code.
+
+    The exit code is 1 where candidates failed and none was measured, else 0. Raises UsageError for a broken
+    bundle or results file, for results of another bundle or machine, and where no candidate is for this GPU;
+    DeviceError without a GPU. The bundle is read before ``find_gpu`` is called: a broken bundle is reported
+    on any machine.
+    """
+    began_s = time.monotonic()
+    bundle = read_bundle(request.bundle)
+    gpu = find_gpu()
+    runnable(bundle.trials, gpu.facts)  # raises before a results file is created
+    path = request.results_file
+    known = _known(path, bundle, gpu)
+    order = MeasuringOrder(bundle, request.seconds, known)
+    with closing(ResultsFile(path, known.provenance)) as file:
+        counts = MeasuringSession(order, gpu, file.append, _report).run()
+    results = read_results(path)
+    _print_end(request, counts, results, time.monotonic() - began_s)
+    return FAILED if counts.failed and not counts.measured else DONE
+
+
+def gpu_here() -> Gpu:
+    """Returns the first GPU of this machine, with the functions that lock it, evaluate and time a baseline.
+
+    Raises DeviceError without a GPU.
+    """
+    here = describe_gpu()
+
+    def turn(problem: Problem, report: Callable[[str], None]) -> TimingLock:
+        return TimingLock(here.bus, holder_text(problem), report)
+
+    return Gpu(here.facts, turn, gpu_evaluator_factory, _baseline)
+
+
+def _baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
+    from tuner.targets.gpu.cuda import gpu_baseline
+
+    return gpu_baseline(problem, effort, seed)
+
+
+def _known(path: Path, bundle: Bundle, gpu: Gpu) -> RemoteResults:
+    """Returns the results that the file already contains, of the same bundle and machine.
+
+    Raises UsageError where the file has results of another bundle or machine.
+    """
+    provenance = MeasuringProvenance(
+        session=str(uuid.uuid4()),
+        bundle=bundle.sha256,
+        tuner=__version__,
+        started=datetime.datetime.now(datetime.UTC),
+        machine=machine_of(_chip(gpu), gpu.facts),
+        driver=gpu.facts.driver_version,
+    )
+    if not path.exists() or path.stat().st_size == 0:
+        return RemoteResults(provenance, ())
+    known = read_results(path)
+    theirs = known.provenance
+    if replace(theirs, session=provenance.session, started=provenance.started) != provenance:
+        what = f"of bundle {theirs.bundle[:12]} on {theirs.machine.name}, tuner {theirs.tuner}"
+        raise UsageError(f"{path}: has results {what}", "name another file: --results FILE")
+    return known
+
+
+def _chip(gpu: Gpu) -> Chip:
+    return chip_of(gpu.facts.chip)
+
+
+def _print_end(
+    request: MeasuringRequest, counts: MeasuringCounts, results: RemoteResults, seconds: float
+) -> None:
+    path = request.results_file
+    if request.as_json:
+        print(json.dumps(summary_document(str(path), counts, results, seconds), indent=2, allow_nan=False))
+        return
+    for line in best_lines(results):
+        print(line)
+    print(f"{counts.measured} measured, {counts.failed} failed, {counts.left} left for want of time", end="")
+    print(f", {counts.other_chips} for other chips" if counts.other_chips else "")
+    if not request.is_local:
+        print(f"next, where the bundle was made: tuner bundle import {shlex.quote(str(path))}")
+
+
+def _report(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _request(options: list[str]) -> MeasuringRequest:
+    parser = _Parser(prog="tuner measure", description=__doc__, epilog=EXAMPLE, allow_abbrev=False)
+    parser.add_argument("--pending", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--bundle", type=Path, metavar="FILE", help="made by: tuner bundle export")
+    parser.add_argument("--seconds", type=float, default=DEFAULT_SECONDS, help="begin nothing after so long")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="default: next to the bundle")
+    parser.add_argument("--json", action="store_true", help="print one JSON document on stdout")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    found: Any = parser.parse_args(options)
+    if found.bundle is None:
+        raise UsageError(NO_BUNDLE)
+    return MeasuringRequest(found.bundle, found.seconds, found.results, found.json)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises UsageError in place of printing the usage and exiting."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raises UsageError with argparse's message."""
+        raise UsageError(f"measure: {message}")
+
+
+def _reported(error: Exception) -> int:
+    """Prints an error on stderr, with a hint where there is one; returns the exit code."""
+    if isinstance(error, TunerError):
+        line, hint = error.message, error.hint
+    elif isinstance(error, OSError):
+        line, hint = str(error), ""
+    else:
+        line, hint = f"defect: {type(error).__name__}: {error}", "--debug shows where"
+    _report(error_lines(line, hint))
+    return MISUSED if isinstance(error, UsageError) else FAILED

@@ -1,0 +1,106 @@
+"""Packs compiled trials without a time into a bundle, in their predicted order, and imports the results."""
+
+import datetime
+import itertools
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tuner.core.errors import TunerError
+from tuner.core.remote_results import PendingTrial
+from tuner.core.requests import tune_command
+from tuner.core.runs import Imported, TaskQuery, TrialQuery
+from tuner.library.bundle.archive import best_first, pack, read_results
+from tuner.targets.gpu.cycle_model import predicted
+from tuner.version import __version__
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+# ------------------------------------------------------------------------------
+# Orders compiled trials for measuring: of each problem the most promising first, by predicted cycles.
+
+
+LOOKED_AT = 64  # trials per problem whose cycles are predicted, in half a second each
+
+
+def predicted_first(trials: Iterable[PendingTrial], looked_at: int = LOOKED_AT) -> tuple[PendingTrial, ...]:
+    """Returns all trials grouped by problem, in each group the most promising first.
+
+    Trials are ordered as by ``best_first``. Then cycles are predicted for the first ``looked_at`` of each
+    problem, where nvdisasm is there, and trials are ordered again: predicted cycles decide between trials
+    that are equal in use of tensor cores and in spilled bytes. Returned trials have the prediction in
+    ``predicted_cycles``.
+    """
+    by_problem = itertools.groupby(best_first(trials), key=lambda trial: trial.problem)
+    return best_first(trial for _, group in by_problem for trial in _predicted(group, looked_at))
+
+
+def _predicted(trials: Iterable[PendingTrial], looked_at: int) -> Iterator[PendingTrial]:
+    for number, trial in enumerate(trials):
+        found = predicted(trial.problem, trial.program) if number < looked_at else None
+        yield trial if found is None else replace(trial, predicted_cycles=found.cycles)
+
+
+# ------------------------------------------------------------------------------
+# Packs compiled trials without a time into a bundle, and imports the results of measuring them.
+
+
+EXAMPLE = TaskQuery(operation="matmul", shape="4096x4096x4096", dtype="f16")  # for hints without a task
+
+
+def choose_pending(
+    store: "Store", query: TrialQuery, chip: str = "", limit: int | None = None
+) -> tuple[PendingTrial, ...]:
+    """Returns a query's compiled trials without a time on a GPU, grouped by problem, most promising first.
+
+    These are trials that no GPU of their chip has timed or found wrong; of equal code only one. Of each
+    problem at most ``limit`` trials (None: all); ``chip`` such as "sm_90" restricts to code for that chip
+    ("": any). Raises TunerError where no trial is pending.
+    """
+    found = (trial for trial in store.pending(query) if chip in ("", trial.program.chip))
+    by_problem = itertools.groupby(predicted_first(found), key=lambda trial: trial.problem)
+    chosen = tuple(trial for _, group in by_problem for trial in itertools.islice(group, limit))
+    if not chosen:
+        target = f"simulator:{chip}" if chip else "simulator"
+        advice = tune_command(replace(EXAMPLE if query.task.shape is None else query.task, target=target))
+        raise TunerError("no compiled trial waits for a time", advice)
+    return chosen
+
+
+def packed(trials: tuple[PendingTrial, ...], seed: int) -> bytes:
+    """Returns a bundle of compiled trials as the bytes of a zip file; ``seed`` is that of the test inputs."""
+    return pack(trials, seed, __version__, datetime.datetime.now(datetime.UTC))
+
+
+def import_file(store: "Store", path: Path) -> Imported:
+    """Stores the results of a results file; returns how many runs and trials were added or known.
+
+    Raises UsageError for an invalid file, and for results of a trial that is not in this database.
+    """
+    return store.import_results(read_results(path))
+
+
+@contextmanager
+def passing_bundle(
+    store: "Store", trials: tuple[PendingTrial, ...], seed: int, done: Callable[[Imported], None]
+) -> Iterator[Path]:
+    """Writes a temporary bundle for a ``with`` block, which gets its path; imports the results afterwards.
+
+    The results file is expected next to the bundle, with ``.results.jsonl`` appended to its name. If it
+    exists, also after an exception, its results are stored and ``done`` is called with the numbers of the
+    import.
+    """
+    with tempfile.TemporaryDirectory(prefix="tuner-") as folder:
+        path = Path(folder) / "pending.bundle"
+        path.write_bytes(packed(trials, seed))
+        try:
+            yield path
+        finally:
+            results = path.with_name(f"{path.name}.results.jsonl")
+            if results.exists():
+                done(import_file(store, results))

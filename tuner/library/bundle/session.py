@@ -1,0 +1,376 @@
+"""One measuring session: problem by problem, each result stored at once; and its summary."""
+
+import contextlib
+import datetime
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tuner.analysis.ratios import Comparable, comparison
+from tuner.core.candidate import candidate_document
+from tuner.core.errors import Failure, TunerError, UsageError
+from tuner.core.gpu import DeviceError, chip_of
+from tuner.core.interfaces import FINAL_EFFORT, Effort
+from tuner.core.problem import Problem
+from tuner.core.records import Measurement
+from tuner.core.reliability import Reliability
+from tuner.core.remote_results import (
+    CUBIN,
+    PTX,
+    BaselineTime,
+    FinalTime,
+    MeasuredTrial,
+    NoiseFloor,
+    PendingTrial,
+    RemoteResults,
+)
+from tuner.core.round_quality import Evidence, reliability_in_round
+from tuner.core.runs import Baseline
+from tuner.core.serialization import encode, seconds_text
+from tuner.library.bundle.archive import Bundle, Line, best_first
+from tuner.library.bundle.gpu_child import EvaluatedCode, GpuChild, artifact_of
+from tuner.runtime.cuda.driver import CudaFacts
+from tuner.runtime.cuda.probe import require_chip
+from tuner.runtime.workers.processes import TimingLock
+from tuner.runtime.workers.protocol import Factory
+from tuner.tuning.run_steps import TOP_TRIALS, noise_of
+from tuner.tuning.session import EARLY_STOPPED
+
+# ------------------------------------------------------------------------------
+# One measuring session: problem by problem, most promising candidates first; stores each result at once.
+
+
+REMEASUREMENT_SHARE = 0.1  # of a problem's time, reserved for re-measuring the best candidates
+LEAST_S = 1.0  # no candidate is started with less time left
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU as a measuring session uses it: its facts, and functions that lock it, evaluate, time a baseline.
+
+    Tests replace these functions.
+    """
+
+    facts: CudaFacts
+    turn: Callable[[Problem, Callable[[str], None]], TimingLock]  # (problem, report of who holds the lock)
+    evaluate: Callable[[str], Factory]  # (chip) -> factory of an evaluator
+    baseline: Callable[[Problem, Effort, int], Baseline]  # (problem, effort, seed); raises TunerError
+
+
+@dataclass(frozen=True)
+class MeasuringOrder:
+    """The work of a measuring session: a bundle, the seconds for all of it, and earlier results.
+
+    The earlier results are those of sessions on the same bundle and machine; their candidates are not tried
+    again, but the fastest of them are timed again with the best new ones of the same problem.
+    """
+
+    bundle: Bundle
+    seconds: float
+    known: RemoteResults  # of an earlier session on the same bundle and machine
+
+
+@dataclass(frozen=True)
+class MeasuringCounts:
+    """Numbers of a bundle's candidates after a measuring session: measured, failed, left, for other chips.
+
+    Left are candidates that were not measured for lack of time. Candidates that an earlier session measured
+    or found to fail are not counted.
+    """
+
+    measured: int = 0
+    failed: int = 0
+    left: int = 0  # not measured for lack of time
+    other_chips: int = 0  # with code for another chip
+
+
+class MeasuringSession:
+    """A session that verifies and times the candidates of a bundle on one GPU, problem by problem.
+
+    ``keep`` is called with each result as soon as it is known, ``report`` with lines of progress.
+    """
+
+    def __init__(
+        self,
+        order: MeasuringOrder,
+        gpu: Gpu,
+        keep: Callable[[Line], None],
+        report: Callable[[str], None],
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._order = order
+        self._gpu = gpu
+        self._keep = keep
+        self._tell = report
+        self._clock = clock
+        self._end_s = clock() + order.seconds
+        self._counts = MeasuringCounts()
+        self._seeds = {trial.origin: place for place, trial in enumerate(order.bundle.trials)}
+
+    def run(self) -> MeasuringCounts:
+        """Times candidates until none is left or the session's seconds are over; returns the counts.
+
+        Candidates of earlier results are skipped, and so are problems that have no other candidates. After
+        the candidates of a problem, its fastest two to eight (TOP_TRIALS), those of earlier results among
+        them, are timed again, interleaved, and the baseline is timed, if time is left. Raises UsageError for
+        a bundle with candidates of which none is for this GPU.
+        """
+        groups = self._groups()
+        for number, group in enumerate(groups):
+            left_s = self._end_s - self._clock()
+            self._measure(group, self._clock() + left_s / (len(groups) - number))
+        return self._counts
+
+    def _groups(self) -> list[tuple[PendingTrial, ...]]:
+        """Returns the candidates to measure, grouped by problem, in the order of measuring."""
+        trials = self._order.bundle.trials
+        here = runnable(trials, self._gpu.facts)
+        known = {trial.origin for trial in self._order.known.trials}
+        todo = [trial for trial in here if trial.origin not in known]
+        self._counts = MeasuringCounts(left=len(todo), other_chips=len(trials) - len(here))
+        groups: dict[Problem, list[PendingTrial]] = {}
+        for trial in best_first(todo, self._gpu.facts.multiprocessors):
+            groups.setdefault(trial.problem, []).append(trial)
+        return [tuple(group) for group in groups.values()]
+
+    def _measure(self, group: tuple[PendingTrial, ...], end_s: float) -> None:
+        """Measures the candidates of one problem, re-measures the best, and times the baseline."""
+        problem = group[0].problem
+        self._tell(f"{problem.key}: {len(group)} candidates, {end_s - self._clock():.0f} s")
+        child = GpuChild(problem, self._gpu.evaluate(group[0].program.chip))
+        stop_s = end_s - REMEASUREMENT_SHARE * (end_s - self._clock())
+        timed = self._timed_before(problem)
+        with contextlib.closing(child):
+            for trial in group:
+                best_s = min((median_s for median_s, _, _ in timed), default=None)
+                found = self._candidate(child, trial, best_s, stop_s)
+                if found is None:
+                    break
+                if isinstance(found.outcome, Measurement) and found.outcome.is_complete:
+                    timed.append((found.outcome.median_s, trial, found.code))
+            best = sorted(timed, key=lambda each: each[0])[:TOP_TRIALS]
+            baseline = self._finals(child, problem, best, end_s)
+        if baseline is not None:
+            self._keep_baseline(problem, baseline)
+        elif timed:
+            self._baseline(problem, end_s)
+
+    def _timed_before(self, problem: Problem) -> list[tuple[float, PendingTrial, str]]:
+        """Returns (median in seconds, trial, code) of the candidates that an earlier session timed."""
+        by_origin = {trial.origin: trial for trial in self._order.bundle.trials}
+        return [
+            (known.outcome.median_s, by_origin[known.origin], known.code)
+            for known in self._order.known.trials
+            if isinstance(known.outcome, Measurement) and known.outcome.is_complete
+            if known.problem == problem and known.origin in by_origin
+        ]
+
+    def _candidate(
+        self, child: GpuChild, trial: PendingTrial, best_s: float | None, stop_s: float
+    ) -> MeasuredTrial | None:
+        """Evaluates one candidate and stores the result; None where the time is over."""
+        effort = Effort(stop_above_s=None if best_s is None else EARLY_STOPPED * best_s)
+        with self._turn(trial.problem):
+            left_s = stop_s - self._clock()
+            if left_s < LEAST_S:
+                return None
+            evaluated = child.evaluate(trial, effort, self._seed(trial), left_s)
+        if evaluated is None:
+            return None
+        found = measured_trial(trial, evaluated)
+        self._keep(found)
+        self._count(found)
+        return found
+
+    def _count(self, found: MeasuredTrial) -> None:
+        counts = self._counts
+        is_measured = isinstance(found.outcome, Measurement)
+        self._counts = replace(
+            counts,
+            measured=counts.measured + is_measured,
+            failed=counts.failed + (not is_measured),
+            left=counts.left - 1,
+        )
+        self._tell(f"  trial {found.id}: {outcome_text(found)}")
+
+    def _finals(
+        self, child: GpuChild, problem: Problem, best: list[tuple[float, PendingTrial, str]], end_s: float
+    ) -> Baseline | None:
+        """Times a problem's best candidates again, interleaved; returns the baseline if interleaved too."""
+        if len(best) < 2 or end_s - self._clock() < LEAST_S:
+            return None
+        artifacts = tuple(artifact_of(trial, code) for _, trial, code in (*best, best[0]))  # A/A: noise
+        with self._turn(problem):
+            found = child.remeasure(artifacts, FINAL_EFFORT, self._seed(best[0][1]), end_s - self._clock())
+        times = found.times
+        for (_, trial, _), measurement in zip(best, times, strict=False):
+            if measurement is not None:
+                self._keep(FinalTime(trial.origin, problem, measurement))
+        if times and times[0] is not None and times[-1] is not None:
+            self._keep(NoiseFloor(problem, noise_of(times[0], times[-1])))
+        return found.baseline
+
+    def _baseline(self, problem: Problem, end_s: float) -> None:
+        """Times the baseline alone, unless an earlier session did."""
+        known = {each.problem for each in self._order.known.baselines}
+        if problem in known or end_s - self._clock() < LEAST_S:
+            return
+        try:
+            with self._turn(problem):
+                baseline = self._gpu.baseline(problem, Effort(), self._order.bundle.seed)
+        except TunerError as error:
+            self._tell(f"  no baseline: {error}")
+            return
+        self._keep_baseline(problem, baseline)
+
+    def _keep_baseline(self, problem: Problem, baseline: Baseline) -> None:
+        self._keep(BaselineTime(problem, baseline))
+        self._tell(f"  {baseline.name}: {seconds_text(baseline.measurement.median_s)}")
+
+    def _turn(self, problem: Problem) -> AbstractContextManager[None]:
+        """Returns a context that waits for the timing lock of the GPU and holds it."""
+        return self._gpu.turn(problem, lambda who: self._tell(f"  waits for {who}")).held()
+
+    def _seed(self, trial: PendingTrial) -> int:
+        return self._order.bundle.seed + self._seeds[trial.origin]
+
+
+def runnable(trials: tuple[PendingTrial, ...], facts: CudaFacts) -> tuple[PendingTrial, ...]:
+    """Returns the trials whose code is for the chip of this GPU.
+
+    Raises UsageError if there are trials but none of them is for this GPU.
+    """
+    here = tuple(trial for trial in trials if _runs(trial, facts))
+    if not here and trials:
+        chips = ", ".join(sorted({trial.program.chip for trial in trials}))
+        raise UsageError(f"bundle: has code for {chips}, but this GPU is {facts.name}, {facts.chip}")
+    return here
+
+
+def _runs(trial: PendingTrial, facts: CudaFacts) -> bool:
+    try:
+        require_chip(chip_of(trial.program.chip), facts)
+    except DeviceError:
+        return False
+    return True
+
+
+def measured_trial(trial: PendingTrial, evaluated: EvaluatedCode | Failure) -> MeasuredTrial:
+    """Returns the result of one candidate (its time, or why it failed) as a results file stores it."""
+    code = CUBIN if trial.program.cubin else PTX
+    evaluation = None if isinstance(evaluated, Failure) else evaluated.evaluation
+    outcome = evaluated if isinstance(evaluated, Failure) else evaluated.evaluation.measurement
+    assert outcome is not None  # GPUs have a clock
+    return MeasuredTrial(
+        origin=trial.origin,
+        id=trial.id,
+        problem=trial.problem,
+        candidate=trial.candidate,
+        chip=trial.program.chip,
+        script_sha256=trial.script_sha256,
+        artifact_sha256=trial.artifact_sha256,
+        code=code if isinstance(evaluated, Failure) else evaluated.code,
+        finished=datetime.datetime.now(datetime.UTC),
+        outcome=outcome,
+        verdict=None if evaluation is None else evaluation.verdict,
+        stage_s=() if evaluation is None else evaluation.stage_s,
+    )
+
+
+def outcome_text(found: MeasuredTrial) -> str:
+    """Returns a trial's median time, or the stage and reason of its failure, as text."""
+    if isinstance(found.outcome, Failure):
+        return f"{found.outcome.stage.value}: {found.outcome.reason}"
+    return seconds_text(found.outcome.median_s)
+
+
+# ------------------------------------------------------------------------------
+# Summaries of a measuring session: lines of text, and a JSON document.
+
+
+def best_of(results: RemoteResults) -> dict[Problem, tuple[MeasuredTrial, Measurement]]:
+    """Returns, for each problem, its fastest trial and that trial's time.
+
+    Where trials of a problem were re-measured, only re-measured trials count, with their new times.
+    Early-stopped and failed trials never count; a problem without others is left out.
+    """
+    final_times = {final.origin: final.measurement for final in results.final_times}
+    with_remeasurement = {final.problem for final in results.final_times}
+    best: dict[Problem, tuple[MeasuredTrial, Measurement]] = {}
+    for trial in results.trials:
+        is_out = trial.problem in with_remeasurement and trial.origin not in final_times
+        if is_out or not isinstance(trial.outcome, Measurement) or not trial.outcome.is_complete:
+            continue
+        time = final_times.get(trial.origin, trial.outcome)
+        if trial.problem not in best or time.median_s < best[trial.problem][1].median_s:
+            best[trial.problem] = (trial, time)
+    return best
+
+
+def best_lines(results: RemoteResults) -> Iterator[str]:
+    """Yields a line of text per problem that has a time: time, GFLOP/s, comparison, and the fastest trial.
+
+    The comparison is the ratio to the baseline or why there is none; it is left out without a baseline.
+    """
+    for problem, (trial, measured) in best_of(results).items():
+        speed = problem.flop / measured.median_s / 1e9
+        time_text = f"{seconds_text(measured.median_s)} ({_reliability(results, trial, measured).text})"
+        line = f"{problem.key}: {time_text}, {speed:.0f} GFLOP/s"
+        yield f"{line}{_baseline_text(results, trial, measured)}; trial {trial.id}: {trial.candidate.text}"
+
+
+def _baseline_text(results: RemoteResults, trial: MeasuredTrial, time: Measurement) -> str:
+    """Returns the text that compares a time with the baseline's on the same problem; '' without baseline."""
+    baselines = {each.problem: each.baseline for each in results.baselines}
+    baseline = baselines.get(trial.problem)
+    if baseline is None:
+        return ""
+    evidence = _evidence(results, trial)
+    evidence = replace(evidence, is_interleaved=evidence.is_interleaved and baseline.is_interleaved)
+    compared = comparison(time, baseline.measurement, evidence)
+    if isinstance(compared, Comparable):
+        return f", {compared.times_text} {baseline.name}"
+    return f", no ratio to {baseline.name}: {compared.reason}"
+
+
+def _evidence(results: RemoteResults, trial: MeasuredTrial) -> Evidence:
+    noises = {each.problem: each.noise for each in results.noises}
+    is_final = any(final.origin == trial.origin for final in results.final_times)
+    return Evidence(is_final, noises.get(trial.problem))
+
+
+def _reliability(results: RemoteResults, trial: MeasuredTrial, time: Measurement) -> Reliability:
+    return reliability_in_round(time, _evidence(results, trial))
+
+
+def summary_document(path: str, counts: MeasuringCounts, results: RemoteResults, seconds: float) -> Any:
+    """Returns the JSON document of ``tuner measure --json``: machine, counts, and best trial per problem.
+
+    ``path`` is the results file, ``seconds`` the duration of the session.
+    """
+    baselines = {each.problem: each.baseline for each in results.baselines}
+    return {
+        "results": path,
+        "bundle": results.provenance.bundle,
+        "machine": results.provenance.machine.name,
+        "driver": results.provenance.driver,
+        "counts": encode(counts),
+        "best": [
+            {
+                "problem": problem.key,
+                "trial": trial.id,
+                **candidate_document(trial.candidate),
+                "median_s": time.median_s,
+                "interval_s": list(time.interval_s),
+                "reliability": _reliability(results, trial, time).text,
+                "gflop_per_s": problem.flop / time.median_s / 1e9,
+                "baseline_s": baselines[problem].measurement.median_s if problem in baselines else None,
+            }
+            for problem, (trial, time) in best_of(results).items()
+        ],
+        "seconds": seconds,
+    }

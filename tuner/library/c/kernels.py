@@ -1,0 +1,267 @@
+"""The kernels of a C library: of CPUs as LLVM dialect, of GPUs as C initializers; their symbols hidden."""
+
+import math
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tuner.core.errors import CandidateError, TunerError
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch
+from tuner.core.interfaces import Partition, Script
+from tuner.core.problem import Problem
+from tuner.library.c.functions import CFunction, CodeTarget, code_target, function_of
+from tuner.library.entries import LibraryEntry
+from tuner.mlir.cpu.llvm_modules import ModulePart, instructions_needed
+from tuner.payload.cpu import element_offsets
+from tuner.targets.cpu.compiler import CpuCompiler
+
+# ------------------------------------------------------------------------------
+# The kernels of a C library for CPUs: entries compiled, their functions named, where each thread begins.
+
+
+@dataclass(frozen=True)
+class KernelShare:
+    """The share of one thread of a kernel: its function, and the bytes from each operand's start."""
+
+    symbol: str
+    a: int
+    b: int
+    bias: int
+    c: int
+
+
+@dataclass(frozen=True)
+class CpuKernel:
+    """A compiled entry: what runs it, where, and the module that its functions are in."""
+
+    entry: LibraryEntry
+    function: CFunction
+    target: CodeTarget
+    shares: tuple[KernelShare, ...]  # one per thread
+    module: ModulePart
+
+
+def compile_kernels(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[CpuKernel, ...]:
+    """Returns the kernels of entries of CPUs, in their order. Nothing of them runs here.
+
+    Of entries that C code could not tell apart (equal sizes, instruction sets, threads), the fastest stays.
+    Raises TunerError for an entry that does not compile.
+    """
+    compiler = CpuCompiler()
+    found: dict[tuple[object, ...], CpuKernel] = {}
+    for number, entry in enumerate(sorted(entries, key=_rank)):
+        kernel = _compiled(compiler, entry, f"{prefix}_{number}_", function_of(entry.problem, prefix))
+        key = (kernel.function, entry.problem.extents, kernel.target.needs, len(kernel.shares))
+        found.setdefault(key, kernel)
+    return tuple(found.values())
+
+
+def _rank(entry: LibraryEntry) -> tuple[object, ...]:
+    """Returns what entries are sorted by: sizes, then the time, which is of one machine or of several."""
+    time_s = math.inf if entry.median_s is None else entry.median_s
+    return (replace(entry.problem, sizes=(1, 1, 1), batch=1).key, entry.problem.extents, time_s)
+
+
+def _compiled(compiler: CpuCompiler, entry: LibraryEntry, number: str, function: CFunction) -> CpuKernel:
+    problem = entry.problem
+    try:
+        artifact = compiler.compile(problem, Script.of(entry.script))
+    except CandidateError as error:
+        raise TunerError(f"trial {entry.trial}: {problem.key}: {error}") from error
+    target = code_target(problem, entry.machine, instructions_needed(artifact.host_code))
+    prefix = f"{number}{problem.dtype}_{problem.layout}_{problem.shape}_"
+    shares = tuple(_share(problem, partition, prefix) for partition in artifact.partitions)
+    module = ModulePart(artifact.host_code, prefix, target.processor, target.features)
+    return CpuKernel(entry, function, target, shares, module)
+
+
+def _share(problem: Problem, partition: Partition, prefix: str) -> KernelShare:
+    a, b, *bias, c = element_offsets(problem, partition)
+    of_input, of_output = problem.input_bytes, problem.output_bytes
+    return KernelShare(
+        symbol=prefix + partition.called,
+        a=a * of_input,
+        b=b * of_input,
+        bias=sum(bias) * of_output,
+        c=c * of_output,
+    )
+
+
+# ------------------------------------------------------------------------------
+# The kernels of a C library for GPUs: machine code or PTX, buffers, launches, for C initializers.
+
+
+LINE_BYTES = 24  # of an image, in one line of C
+OPERANDS = {"a": "A", "b": "B", "bias": "BIAS", "c": "C"}  # name of a buffer -> its kind in C
+MAX_RANK = 5  # of a tensor map
+
+
+@dataclass(frozen=True)
+class GpuImage:
+    """Code that the driver loads: a cubin, else PTX, which the driver compiles."""
+
+    chip: str
+    content: bytes
+    is_ptx: bool
+
+    @property
+    def kind(self) -> str:
+        """Returns "PTX" or "cubin"."""
+        return "PTX" if self.is_ptx else "cubin"
+
+    @property
+    def capability(self) -> int:
+        """Returns ten times the compute capability that the code is for."""
+        return chip_of(self.chip).capability
+
+    @property
+    def is_exact(self) -> bool:
+        """Returns whether the code runs on its own capability alone, as that for sm_90a."""
+        return chip_of(self.chip).is_specific
+
+    @property
+    def hexadecimal(self) -> str:
+        """Returns the bytes as lines of a C initializer; PTX gets the zero byte that the driver asks for."""
+        content = self.content + b"\0" * self.is_ptx
+        lines = (content[at : at + LINE_BYTES] for at in range(0, len(content), LINE_BYTES))
+        return "\n".join("".join(f"{byte:#04x}," for byte in line) for line in lines)
+
+
+@dataclass(frozen=True)
+class GpuBuffer:
+    """A buffer of a kernel: an operand of the call, or scratch memory."""
+
+    kind: str  # the name in C: "A", "SCRATCH"
+    bytes: int
+    is_zeroed: bool
+
+
+@dataclass(frozen=True)
+class GpuArgument:
+    """An argument of a launch: the address of a buffer, or a tensor map of it."""
+
+    buffer: int  # its number
+    map: int | None  # number of the kernel's tensor map; None: the address
+
+
+@dataclass(frozen=True)
+class GpuLaunch:
+    """A launch: kernel, geometry, dynamic shared memory, arguments."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    arguments: tuple[GpuArgument, ...]
+
+
+@dataclass(frozen=True)
+class GpuKernel:
+    """An entry as C code launches it."""
+
+    entry: LibraryEntry
+    function: CFunction
+    image: int  # its number among the images of the library
+    buffers: tuple[GpuBuffer, ...]
+    launches: tuple[GpuLaunch, ...]
+    maps: tuple[str, ...]  # tensor maps as C initializers
+
+    @property
+    def problem(self) -> Problem:
+        """Returns the problem that the kernel computes."""
+        return self.entry.problem
+
+
+def image_of(program: KernelProgram) -> GpuImage:
+    """Returns the code of a program: its cubin, without one its PTX."""
+    return GpuImage(program.chip, program.cubin or program.ptx.encode(), is_ptx=not program.cubin)
+
+
+def gpu_kernel(entry: LibraryEntry, program: KernelProgram, prefix: str, image: int) -> GpuKernel:
+    """Returns an entry with its compiled program for C; ``image``: the number of its code."""
+    maps = tuple(dict.fromkeys(each for launch in program.launches for each in launch.tensor_maps))
+    numbers = {buffer.name: number for number, buffer in enumerate(program.buffers)}
+    return GpuKernel(
+        entry,
+        function_of(entry.problem, f"{prefix}_gpu"),
+        image,
+        tuple(map(_buffer, program.buffers)),
+        tuple(_launch(launch, maps, numbers) for launch in program.launches),
+        tuple(map(_initializer, maps)),
+    )
+
+
+def _buffer(buffer: KernelBuffer) -> GpuBuffer:
+    kind = "SCRATCH" if buffer.role == "scratch" else OPERANDS[buffer.name]
+    return GpuBuffer(kind, buffer.bytes, buffer.is_zeroed)
+
+
+def _launch(launch: Launch, maps: tuple[BufferMap, ...], numbers: dict[str, int]) -> GpuLaunch:
+    arguments = []
+    for name in launch.arguments:
+        tensor_map = launch.tensor_map(name)
+        if tensor_map is None:
+            arguments.append(GpuArgument(numbers[name], None))
+        else:
+            arguments.append(GpuArgument(numbers[tensor_map.buffer], maps.index(tensor_map)))
+    shared_bytes = launch.dynamic_shared_bytes
+    return GpuLaunch(launch.kernel, launch.grid, launch.block, shared_bytes, tuple(arguments))
+
+
+def _initializer(tensor_map: BufferMap) -> str:
+    layout = tensor_map.layout
+    lists = (layout.sizes, layout.strides_bytes, layout.box)
+    rows = ", ".join(f"{{{', '.join(map(str, each or (0,)))}}}" for each in lists)
+    modes = (layout.interleave, layout.swizzle, layout.l2_promotion, layout.out_of_bounds)
+    return f"{{{layout.dtype}, {len(layout.sizes)}, {rows}, {', '.join(map(str, modes))}}}"
+
+
+# ------------------------------------------------------------------------------
+# Hides the symbols of an object file from programs that load a shared object made of it.
+#
+# The JIT adds a wrapper ``_mlir_<name>`` to each function. Hidden, neither the wrappers nor the kernels are
+# part of the interface of a shared object; code that is linked with them still finds them. Format: System V
+# ABI, ELF-64.
+
+
+ELF_64_LITTLE = b"\x7fELF\x02\x01"
+SECTION_TABLE_AT, SECTION_COUNT_AT = 0x28, 0x3C  # e_shoff, e_shnum
+SECTION = struct.Struct("<IIQQQQIIQQ")  # Elf64_Shdr
+SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym
+SYMBOL_TABLE = 2  # SHT_SYMTAB
+OTHER_AT = 5  # offset of st_other in a symbol
+LOCAL, UNDEFINED, HIDDEN = 0, 0, 2  # STB_LOCAL, SHN_UNDEF, STV_HIDDEN
+
+
+@dataclass(frozen=True)
+class _SymbolTable:
+    """Where the symbols of an object file are, in bytes from its start."""
+
+    start: int
+    size: int
+
+
+def with_hidden_symbols(code: bytes) -> bytes:
+    """Returns an object file in which all global symbols that it defines have the visibility "hidden".
+
+    ``code`` is an ELF-64 object file, little-endian. Raises ValueError for another file.
+    """
+    if not code.startswith(ELF_64_LITTLE):
+        raise ValueError("no ELF-64 object file in little-endian order")
+    changed = bytearray(code)
+    for table in _symbol_tables(code):
+        for at in range(table.start, table.start + table.size, SYMBOL.size):
+            _, kind, _, section, _, _ = SYMBOL.unpack_from(code, at)
+            if kind >> 4 != LOCAL and section != UNDEFINED:
+                changed[at + OTHER_AT] = HIDDEN
+    return bytes(changed)
+
+
+def _symbol_tables(code: bytes) -> Iterator[_SymbolTable]:
+    (first,) = struct.unpack_from("<Q", code, SECTION_TABLE_AT)
+    (count,) = struct.unpack_from("<H", code, SECTION_COUNT_AT)
+    for number in range(count):
+        _, kind, _, _, start, size, *_ = SECTION.unpack_from(code, first + number * SECTION.size)
+        if kind == SYMBOL_TABLE:
+            yield _SymbolTable(start, size)

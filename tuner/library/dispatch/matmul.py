@@ -1,0 +1,237 @@
+"""``tuner.matmul``: the product of two arrays by what is fastest for their shape."""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, final
+
+import numpy as np
+
+from tuner.core.errors import UsageError, unknown_value
+from tuner.core.problem import NUMPY_ALIGNMENT
+from tuner.core.typed_arguments import typed
+from tuner.library.dispatch.first_use import (
+    NO_ARRAYS,
+    OUT,
+    FirstUseCache,
+    MatmulCall,
+    numpy_product,
+    problem_of,
+)
+from tuner.library.dispatch.resolver import BASELINE, Chosen, Misses, Resolver
+from tuner.payload.reference import Array
+from tuner.runtime.process_locks import between_forks, reentrant_lock, thread_lock
+from tuner.targets.backends import Composition
+
+FIRST_USE, NEVER = MEASURES = ("first-use", "never")
+UNALIGNED: Final = "any"  # Problem.align of arrays at addresses that are no multiples of numpy's alignment
+Key = tuple[Any, ...]  # types, shapes and strides of two arrays, then the options
+
+
+@final
+class DispatchedMatmul:
+    """Multiplies two arrays with the kernel that is best for their shape; ``chosen`` says with which.
+
+    The same shape is looked up once and found in a dictionary afterwards: sizes are compared as they are.
+    Safe among threads; what was timed at first use is shared among processes by files.
+    """
+
+    def __init__(self, composition: Callable[[], Composition], cache_folder: Callable[[], Path]) -> None:
+        """Takes functions that are called when a shape comes first: for the parts, and for the files."""
+        self._composition = composition
+        self._cache_folder = cache_folder
+        self._entries: dict[Key, _Entry] = {}
+        self._resolvers: dict[Key, Resolver] = {}
+        self._missed: Counter[str] = Counter()
+        self._resolving = reentrant_lock()
+        self._counting = thread_lock()
+
+    def __call__(
+        self,
+        a: Array,
+        b: Array,
+        *,
+        rule: str | Path | None = None,
+        db: str | Path | None = None,
+        threads: int = 1,
+        measure: str = FIRST_USE,
+        out: Array | None = None,
+    ) -> Array:
+        """Returns the product of two matrices, computed by the fastest known kernel or by ``np.matmul``.
+
+        In this order: a kernel that was tuned for exactly this problem; the configuration that is best for
+        the nearest tuned numbers of rows of the same n and k; what the cost model ranks first, corrected by
+        the times of similar problems. With ``measure="first-use"`` a new shape is compiled, verified and
+        timed against ``np.matmul`` once, in a second or so, and the result is kept on disk; ``np.matmul`` is
+        used where it is faster, and for all that is no product of two matrices of float32 or float64.
+
+        Args:
+            a: matrix of m x k, C-contiguous or the transposed view of a C-contiguous matrix.
+            b: matrix of k x n, likewise.
+            rule: path of a file of ``tuner distill``; None: the best trials of the database alone.
+            db: path or URL of the results database; None: as for ``tune``. Not read where ``rule`` is given.
+            threads: threads of a kernel. ``np.matmul`` runs with as many as its library is set to.
+            measure: "first-use", or "never": nothing is timed, and what was stored decides.
+            out: array for the result; None: a new array.
+
+        Returns:
+            ``out``, or a new array.
+
+        Raises:
+            UsageError: a rule file that is damaged, of another machine or of another search space; an unknown
+                value of ``measure``; a database that cannot be opened; what is no array of numbers.
+            ValueError: of numpy, for shapes that do not fit.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> a, b = np.ones((64, 64), np.float32), np.ones((64, 64), np.float32)
+            >>> float(tuner.matmul(a, b)[0, 0])
+            64.0
+        """
+        try:
+            key = type(a), a.shape, a.strides, a.dtype, type(b), b.shape, b.strides, b.dtype
+            entry = self._entries[(*key, rule, db, threads, measure)]
+        except (KeyError, AttributeError, TypeError):
+            entry = self._entry(a, b, (rule, db, threads, measure))
+        entry.count()
+        return entry.call(a, b, out)
+
+    def chosen(
+        self,
+        a: Array,
+        b: Array,
+        *,
+        rule: str | Path | None = None,
+        db: str | Path | None = None,
+        threads: int = 1,
+        measure: str = FIRST_USE,
+    ) -> Chosen:
+        """Returns what computes the product of such arrays, and where the choice comes from.
+
+        A shape that was not called before is looked up, and measured, as by a call.
+
+        Args:
+            a: an array as for a call.
+            b: likewise.
+            rule: as for a call.
+            db: as for a call.
+            threads: as for a call.
+            measure: as for a call.
+
+        Returns:
+            The source, the configuration or the reason for ``np.matmul``, and what was timed at first use.
+
+        Raises:
+            UsageError: as for a call.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> a, b = np.ones((64, 64), np.int64), np.ones((64, 64), np.int64)
+            >>> tuner.matmul.chosen(a, b).reason
+            'types int64 and int64'
+        """
+        return self._entry(a, b, (rule, db, threads, measure)).chosen
+
+    def misses(self) -> tuple[Misses, ...]:
+        """Returns how many calls had no kernel that was tuned for exactly their problem, by reason.
+
+        Returns:
+            The reasons with their calls since the process began, the most frequent first.
+
+        Raises:
+            Nothing: calls are counted, whatever they were.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> product = tuner.matmul(np.ones((2, 2), np.int64), np.ones((2, 2), np.int64))
+            >>> [miss.reason for miss in tuner.matmul.misses() if "int64" in miss.reason]
+            ['baseline: types int64 and int64']
+        """
+        with self._counting:
+            counted = Counter(self._missed)
+            for entry in tuple(self._entries.values()):
+                counted[entry.chosen.miss] += entry.calls()
+        del counted[""]  # hits
+        return tuple(Misses(reason, calls) for reason, calls in counted.most_common() if calls)
+
+    def _count(self, reason: str) -> None:
+        with self._counting:
+            self._missed[reason] += 1
+
+    def _entry(self, a: Array, b: Array, options: Key) -> "_Entry":
+        """Returns the entry of arrays like these, made at the first call."""
+        _require_options(*options)
+        if type(a) is not np.ndarray or type(b) is not np.ndarray:
+            chosen = Chosen(BASELINE, None, reason=NO_ARRAYS)
+            return _Entry(chosen, numpy_product, lambda: self._count(chosen.miss))
+        key = (type(a), a.shape, a.strides, a.dtype, type(b), b.shape, b.strides, b.dtype, *options)
+        return self._kept(key, a, b, options, NUMPY_ALIGNMENT)
+
+    def _kept(self, key: Key, a: Array, b: Array, options: Key, align: str) -> "_Entry":
+        """Returns the entry of a key, made under a lock where there is none."""
+        with self._resolving:
+            if key not in self._entries:
+                self._entries[key] = self._made(key, a, b, options, align)
+            return self._entries[key]
+
+    def _made(self, key: Key, a: Array, b: Array, options: Key, align: str) -> "_Entry":
+        problem = problem_of(a, b, align)
+        if isinstance(problem, str):
+            return _Entry(Chosen(BASELINE, None, reason=problem), numpy_product)
+
+        def otherwise(a: Array, b: Array, out: Array | None, reason: str) -> Array:
+            if reason == OUT:
+                self._count(f"{BASELINE}: {reason}")
+                return numpy_product(a, b, out)
+            other = (*key, UNALIGNED)
+            entry = self._entries.get(other) or self._kept(other, a, b, options, UNALIGNED)
+            return entry.call(a, b, out)
+
+        *sources, measure = options
+        chosen, call = self._resolver(*sources).resolved(problem, otherwise, measures=measure == FIRST_USE)
+        return _Entry(chosen, call)
+
+    def _resolver(self, rule: str | Path | None, db: str | Path | None, threads: int) -> Resolver:
+        key = (rule, db, threads)
+        if key not in self._resolvers:
+            file = None if rule is None else Path(rule)
+            with between_forks():
+                cache = FirstUseCache(self._cache_folder())
+                self._resolvers[key] = Resolver(self._composition(), file, db, threads, cache)
+        return self._resolvers[key]
+
+
+@final
+class _Entry:
+    """What computes the product of arrays of one kind, and how often it was called."""
+
+    __slots__ = ("_looked", "call", "chosen", "count")
+
+    def __init__(self, chosen: Chosen, call: MatmulCall, count: Callable[[], object] | None = None) -> None:
+        """Takes a function that counts a call elsewhere; None: calls are counted here."""
+        self.chosen = chosen
+        self.call = call
+        # a counter's step is atomic, and ten times as fast as a lock
+        self.count: Callable[[], object] = itertools.count().__next__ if count is None else count
+        self._looked = 0
+
+    def calls(self) -> int:
+        """Returns how many calls were counted here; callers hold a lock."""
+        steps = self.count()
+        assert isinstance(steps, int)
+        self._looked += 1
+        return steps - self._looked + 1
+
+
+def _require_options(rule: Any, db: Any, threads: Any, measure: Any) -> None:
+    """Raises UsageError for options of a type or a value that are not allowed."""
+    for name, given in (("rule", rule), ("db", db)):
+        typed(name, given, str | Path | None)
+    if typed("threads", threads, int) < 1:
+        raise UsageError(f"threads: found {threads}, allowed 1 or more")
+    if typed("measure", measure, str) not in MEASURES:
+        raise unknown_value("measure", measure, MEASURES)

@@ -1,0 +1,239 @@
+"""The portfolio of a stored campaign: times by timing round, chosen columns, and what is not measured."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tuner.analysis.portfolio import (
+    Portfolio,
+    Regret,
+    choose_portfolio,
+    regret_held_out,
+    regret_in_sample,
+    served,
+    usable_columns,
+)
+from tuner.analysis.time_matrix import TimeMatrix
+from tuner.core.candidate import Candidate
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.machine import Compiler, Machine
+from tuner.core.reliability import Reliability
+from tuner.core.requests import RunGroup
+from tuner.core.runs import Run, StoredTrial
+from tuner.results.campaign_matrix import FAILED, GroupMatrix, MatrixCell, group_matrix
+from tuner.space.scripts.requirements import custom_ops
+from tuner.targets.backends import Composition
+from tuner.tuning.campaign import MissingCell, measure_cells
+from tuner.tuning.campaign_session import PoolProblem, projected_pool
+from tuner.tuning.events import Interruption
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+# ------------------------------------------------------------------------------
+# Times of a group of runs by timing round, as portfolios and rule files take them.
+
+
+RoundsOfCell = tuple[float, ...]  # median seconds of each timing round; (): not timed
+
+
+@dataclass(frozen=True)
+class MeasuredGroup:
+    """Times of configurations on the problems of a group, by round, and where they were measured."""
+
+    matrix: TimeMatrix
+    rounds_s: tuple[tuple[RoundsOfCell, ...], ...]  # [problem][column]; each cell's least is in ``matrix``
+    baselines_s: tuple[float | None, ...]  # per problem; None: not timed
+    reliability: tuple[Reliability, ...]  # per problem, of the times of its run
+    machine: Machine
+    threads: int
+    compiler: Compiler
+
+
+def measured_group(found: GroupMatrix, group: RunGroup) -> MeasuredGroup:
+    """Returns the times of a group of runs: of each cell the search's and the final re-measurement's median.
+
+    The least median counts, since what disturbs a timing adds time. A configuration that failed on a problem
+    counts as one that does not apply to it.
+    """
+    rounds_s = tuple(tuple(_rounds(cell) for cell in row) for row in found.cells)
+    matrix = replace(
+        found.times,
+        times_s=tuple(tuple(min(rounds, default=None) for rounds in row) for row in rounds_s),
+        applies=tuple(
+            tuple(cell.candidate is not None and cell.state != FAILED for cell in row) for row in found.cells
+        ),
+    )
+    first = group.runs[0]
+    return MeasuredGroup(
+        matrix,
+        rounds_s,
+        tuple(map(_baseline_s, group.runs)),
+        tuple(run.reliability for run in group.runs),
+        first.machine,
+        first.settings.threads,
+        first.compiler,
+    )
+
+
+def _rounds(cell: MatrixCell) -> RoundsOfCell:
+    return () if cell.trial is None else _medians(cell.trial)
+
+
+def _medians(trial: StoredTrial) -> RoundsOfCell:
+    medians = (trial.record.median_s, None if trial.final is None else trial.final.median_s)
+    return tuple(median for median in medians if median is not None)
+
+
+def _baseline_s(run: Run) -> float | None:
+    return None if run.baseline is None else run.baseline.measurement.median_s
+
+
+# ------------------------------------------------------------------------------
+# The portfolio of a stored group of runs: its columns, what they lose, and what of them was not measured.
+
+
+@dataclass(frozen=True)
+class GroupPortfolio:
+    """Columns chosen for the problems of a group, with the times that they were chosen by."""
+
+    group: int
+    names: tuple[str, ...]  # of the problems, "" where they have none
+    measured: MeasuredGroup
+    portfolio: Portfolio
+    allowed: tuple[int, ...]  # columns of the matrix that were chosen among
+    universal: tuple[int, ...]  # columns that can do any problem
+    missing: tuple[MissingCell, ...]  # chosen columns on problems where they were not tried
+
+    @property
+    def columns(self) -> tuple[Candidate, ...]:
+        """Returns the chosen configurations, unprojected; the one that serves most problems first."""
+        return tuple(self.measured.matrix.columns[column] for column in self.portfolio.columns)
+
+    def regret(self, *, held_out: bool = False) -> Regret:
+        """Returns what each problem loses with these configurations instead of its best known one.
+
+        Args:
+            held_out: whether each problem is held out while the configurations are chosen, as a problem that
+                comes later would be; all configurations count as measured on it.
+
+        Returns:
+            The efficiency (best known time / time) of each problem; their geometric mean and the worst.
+
+        Raises:
+            Nothing: the times are those that the portfolio was chosen by.
+
+        Example:
+            >>> import tuner
+            >>> regret = tuner.portfolio(1, configs=1).regret(held_out=True)
+            >>> regret.worst <= regret.geomean <= 1
+            True
+        """
+        if not held_out:
+            return regret_in_sample(self.measured.matrix, self.portfolio)
+        size = len(self.portfolio.columns)
+        return regret_held_out(self.measured.matrix, size, self.allowed, self.universal)
+
+
+def group_portfolio(
+    group_id: int, size: int, composition: Composition, store: "Store", *, is_stock: bool = False
+) -> GroupPortfolio:
+    """Returns the portfolio of ``size`` configurations of a stored group.
+
+    With ``is_stock`` only configurations count whose scripts stock ``mlir-opt`` runs. Raises UsageError for
+    an unknown group, one without a time, and a size above the number of configurations.
+    """
+    found, group = group_matrix(group_id, composition, store), store.group(group_id)
+    measured = measured_group(found, group)
+    if not measured.matrix.is_timed().any():
+        raise UsageError(f"group {group_id}: has no time")
+    allowed = usable_columns(measured.matrix, _stock(found, composition, group.runs) if is_stock else None)
+    universal = tuple(column for column in _universal(found, composition, group.runs) if column in allowed)
+    portfolio = choose_portfolio(measured.matrix, size, allowed, universal)
+    return _with_missing(
+        GroupPortfolio(group_id, found.names, measured, portfolio, allowed, universal, ()), found
+    )
+
+
+def measured_portfolio(
+    group_id: int,
+    size: int,
+    composition: Composition,
+    store: "Store",
+    interruption: Interruption,
+    *,
+    is_stock: bool = False,
+    report_missing: Callable[[int], None] = lambda _count: None,
+) -> GroupPortfolio:
+    """Returns the portfolio of a group after the times that its columns lacked were measured and stored.
+
+    ``report_missing`` is called with their number before. Raises KeyboardInterrupt where interrupted; what
+    was measured is stored. Raises UsageError as ``group_portfolio`` and ``measure_cells`` do.
+    """
+    found = group_portfolio(group_id, size, composition, store, is_stock=is_stock)
+    if not found.missing:
+        return found
+    report_missing(len(found.missing))
+    measure_cells(group_id, found.missing, composition, store, interruption)
+    if interruption.is_asked:
+        raise KeyboardInterrupt
+    return measured_again(found, composition, store)
+
+
+def measured_again(known: GroupPortfolio, composition: Composition, store: "Store") -> GroupPortfolio:
+    """Returns the same columns with the times that the group has by now."""
+    found, group = group_matrix(known.group, composition, store), store.group(known.group)
+    measured = measured_group(found, group)
+    places = tuple(measured.matrix.columns.index(column) for column in known.columns)
+    again = replace(known, measured=measured, portfolio=served(measured.matrix, places))
+    return _with_missing(again, found)
+
+
+def _with_missing(chosen: GroupPortfolio, found: GroupMatrix) -> GroupPortfolio:
+    return replace(chosen, missing=tuple(_missing(chosen.portfolio, found)))
+
+
+def _missing(portfolio: Portfolio, found: GroupMatrix) -> Iterator[MissingCell]:
+    """Yields the cells of chosen columns without a time, each projection of a problem once."""
+    seen = set()
+    for row, column in portfolio.predicted:
+        candidate = found.cells[row][column].candidate
+        if candidate is not None and (row, candidate) not in seen:
+            seen.add((row, candidate))
+            yield MissingCell(row, found.columns[column], candidate)
+
+
+def _universal(found: GroupMatrix, composition: Composition, runs: tuple[Run, ...]) -> tuple[int, ...]:
+    """Returns the columns that can do a problem of any size, of every kind of problem in the group."""
+    kinds = {replace(run.settings.problem, sizes=(1, 1, 1)): run for run in runs}
+    source = composition.outcomes_of_run(runs[0].settings)
+    able = set(range(len(found.columns)))
+    for smallest, run in kinds.items():
+        try:
+            plan = source.plan(replace(run.settings, problem=smallest, first=()), run.machine)
+        except UsageError:
+            return ()  # nothing can do the smallest problem
+        of = PoolProblem(smallest, 1, plan.feasible.spaces)
+        (row,) = projected_pool((of,), found.columns, run.machine, run.settings.threads).candidates
+        able &= {column for column, candidate in enumerate(row) if candidate is not None}
+    return tuple(sorted(able))
+
+
+def _stock(found: GroupMatrix, composition: Composition, runs: tuple[Run, ...]) -> tuple[int, ...]:
+    """Returns the columns whose scripts call none of tuner's transform ops, on any problem of the group."""
+    custom = set()
+    source = composition.outcomes_of_run(runs[0].settings)
+    for run, row in zip(runs, found.cells, strict=True):
+        settings = run.settings
+        bind = source.bind(settings.strategies, settings.problem, settings.threads, run.machine)
+        for column, cell in enumerate(row):
+            if column in custom or cell.candidate is None:
+                continue
+            try:
+                script = bind(cell.candidate)
+            except CandidateError:
+                continue  # a configuration that cannot be bound has no time either
+            if custom_ops(script.text):
+                custom.add(column)
+    return tuple(column for column in range(len(found.columns)) if column not in custom)

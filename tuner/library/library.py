@@ -1,0 +1,485 @@
+"""Libraries of exported schedules: the formats, the header, the module of schedules, and merging.
+
+``write_library`` writes a header (``header``) and a transform module; ``read_entries`` reads them back;
+``merged`` keeps the faster of two schedules for one contraction; ``for_version`` adapts the text to an
+MLIR version.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import yaml
+
+from tuner.analysis.ratios import Comparable, session_comparison
+from tuner.analysis.slowdown import PairedSlowdown
+from tuner.core.candidate import PROBLEM, Candidate, Value
+from tuner.core.errors import UsageError
+from tuner.core.machine import Machine
+from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
+from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
+from tuner.core.serialization import decode, encode, form, known_part, parsed, printable, seconds_text
+from tuner.library.entries import LibraryEntries, LibraryEntry, LibraryFile
+from tuner.library.script_comparison import OutliningCost, outlining_cost, slower_by
+from tuner.library.transform_module import EntrySchedule, transform_module
+from tuner.space.scripts.matchers import AMBIGUOUS, BODIES, ScriptHalves, contractions_of, halves_of
+from tuner.space.scripts.requirements import custom_ops
+from tuner.version import __version__
+
+# ------------------------------------------------------------------------------
+# The formats that several entries can be exported in.
+
+
+# A function from entries to files; raises UsageError and TunerError.
+Writer = Callable[[tuple["LibraryEntry", ...]], tuple["LibraryFile", ...]]
+
+
+def _library() -> Writer:
+    # JOINED
+
+    return write_library
+
+
+def _c() -> Writer:
+    from tuner.library.c.writer import c_files
+
+    return c_files
+
+
+def _iree() -> Writer:
+    from tuner.library.iree.writer import iree_files
+
+    return iree_files
+
+
+def _lighthouse() -> Writer:
+    # JOINED
+
+    return lighthouse_files
+
+
+# Name of a format -> a function that returns its writer, so that only the chosen one is imported.
+FORMATS: Mapping[str, Callable[[], Writer]] = {
+    "library": _library,
+    "c": _c,
+    "iree": _iree,
+    "lighthouse": _lighthouse,
+}
+# Formats whose files other compilers read: entries have scripts without tuner's own transform ops.
+STOCK_FORMATS = ("library", "lighthouse")
+
+
+# ------------------------------------------------------------------------------
+# The header of a library: what its entries are, for people and, in one line, for programs.
+
+
+MARK = "// tuner library: "  # the one line of the header that programs read
+VERSION = 1
+KNOBS = form(dict[str, Value], dict, lambda knobs: tuple(knobs.items()))
+HALF = (
+    r"  transform\.named_sequence @{half}_{name}\((?P<handle>%\w+): .*\n"
+    r"(?P<lines>(?:.*\n)*?)    transform\.yield\n"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryDocument:
+    """An entry as the header has it; its script is in the module, as two sequences."""
+
+    name: str
+    problem: Problem = field(metadata=PROBLEM)
+    strategy: str
+    knobs: tuple[tuple[str, Value], ...] = field(metadata=KNOBS)
+    median_s: float | None
+    baseline: str
+    baseline_s: float | None
+    trial: int
+    reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of the time
+    cost: OutliningCost | None = None  # None: not measured, since another machine exported the library
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryDocument:
+    """Everything of a library but its schedules."""
+
+    version: int = VERSION
+    tuner: str = __version__
+    machine: Machine
+    entries: tuple[EntryDocument, ...]
+
+
+def entry_name(problem: Problem) -> str:
+    """Returns the identifier of a problem's entry: ``matmul_64x96x33_f32_nn``."""
+    return f"{problem.operation}_{problem.shape}_{problem.dtype}_{problem.layout}"
+
+
+def document_of(
+    entries: tuple[LibraryEntry, ...], costs: tuple[OutliningCost | None, ...]
+) -> LibraryDocument:
+    """Returns the document of entries, which are of one machine, with the cost of each."""
+    listed = tuple(
+        EntryDocument(
+            name=entry_name(entry.problem),
+            problem=entry.problem,
+            strategy=entry.candidate.strategy,
+            knobs=entry.candidate.choices,
+            median_s=entry.timed_s,
+            baseline=entry.baseline,
+            baseline_s=entry.baseline_s,
+            trial=entry.trial,
+            reliability=entry.reliability,
+            cost=cost,
+        )
+        for entry, cost in zip(entries, costs, strict=True)
+    )
+    return LibraryDocument(machine=entries[0].machine, entries=listed)
+
+
+def header(document: LibraryDocument, file: str, versions: str) -> str:
+    """Returns the header of a library's file as comment lines; ``versions``: of MLIR, that read it."""
+    preload = f"--transform-preload-library=transform-library-paths={file}"
+    lines = [
+        f"Schedules of {len(document.entries)} problems, in one transform module",
+        f"made by   tuner {document.tuner}, for {versions}",
+        f"machine   {document.machine.name}",
+        f"apply     mlir-opt PAYLOAD {preload} --transform-interpreter",
+        f"          tuner apply {file} PAYLOAD --strict   # lists each contraction: its entry, or why none",
+        "leaves    buffers: the whole module is bufferized; what no entry takes stays a linalg op",
+    ]
+    for entry in document.entries:
+        lines += [
+            f"entry     {entry.problem.key}: {_time_text(entry)}",
+            f"          {_cost_text(entry.cost)}",
+        ]
+    text = json.dumps(encode(document))
+    return "".join(f"// {printable(line)}\n" for line in lines) + f"{MARK}{text}\n"
+
+
+def is_library(text: str) -> bool:
+    """Returns whether an MLIR text has the header of a library."""
+    return any(line.startswith(MARK) for line in text.splitlines())
+
+
+def read_document(text: str, name: str) -> LibraryDocument:
+    """Returns the document of a library's text; ``name`` is its name for messages. Raises UsageError."""
+    lines = [line for line in text.splitlines() if line.startswith(MARK)]
+    if len(lines) != 1:
+        raise UsageError(f"{name}: is not a library that 'tuner export --format library' wrote")
+    place = f"{name}: its line {MARK.strip()!r} is damaged"
+    found = parsed(lines[0].removeprefix(MARK), place)
+    return decode(LibraryDocument, known_part(LibraryDocument, found, place), f"{place}: ")
+
+
+def read_entries(text: str, name: str) -> tuple[LibraryEntry, ...]:
+    """Returns the entries of a library with their scripts, put together again from its sequences.
+
+    Raises UsageError for a text that is no library, and where the schedule of an entry is missing.
+    """
+    document = read_document(text, name)
+    return tuple(
+        LibraryEntry(
+            problem=entry.problem,
+            candidate=Candidate(entry.strategy, entry.knobs),
+            script=_script(text, entry.name, name),
+            machine=document.machine,
+            threads=1,
+            median_s=entry.median_s,
+            baseline=entry.baseline,
+            baseline_s=entry.baseline_s,
+            trial=entry.trial,
+            reliability=entry.reliability,
+        )
+        for entry in document.entries
+    )
+
+
+def _script(text: str, entry: str, name: str) -> str:
+    found = [
+        re.search(HALF.format(half=half, name=re.escape(entry)), text) for half in ("tensors", "buffers")
+    ]
+    if found[0] is None or found[1] is None:
+        raise UsageError(f"{name}: the schedule of {entry} is missing")
+    tensors, buffers = found[0], found[1]
+    halves = ScriptHalves(tensors["handle"], tensors["lines"], buffers["handle"], buffers["lines"])
+    return halves.script
+
+
+def _time_text(entry: EntryDocument) -> str:
+    text = f"trial {entry.trial}"
+    if entry.median_s is not None:
+        text += f", {seconds_text(entry.median_s)} ({entry.reliability.text})"
+    if entry.baseline_s is not None:
+        text += f"; {entry.baseline}: {seconds_text(entry.baseline_s)}"
+    return text
+
+
+def _cost_text(cost: OutliningCost | None) -> str:
+    """Returns how much longer the entry takes in the library than by its script alone."""
+    if cost is None:
+        return "in the library: not timed, for want of the machine that it was tuned on"
+    named = (("tensors", cost.tensors), ("batch", cost.batch))
+    found = ", ".join(f"{name} {slowdown_text(each)}" for name, each in named if each is not None)
+    return f"in the library, against its script alone: {found}"
+
+
+def slowdown_text(found: PairedSlowdown) -> str:
+    """Returns how much longer a code takes: "+2.0% time (99 % interval +1.0% .. +3.0%)", or why unknown."""
+    compared = session_comparison(found)
+    return compared.longer_text if isinstance(compared, Comparable) else compared.reason
+
+
+# ------------------------------------------------------------------------------
+# MLIR versions that a library is written for: dialects that were renamed between them.
+
+
+MLIR_22, MLIR_23 = VERSIONS = ("mlir-22", "mlir-23")
+# x86vector of MLIR 22 is x86 since MLIR 23. Scripts are bound with the names of MLIR 23.
+NEWER, OLDER = "transform.apply_patterns.x86.", "transform.apply_patterns.x86vector."
+MADE_FOR = re.compile(r"^(// made by   .*, for )\S.*$", re.MULTILINE)  # in the header of a library
+
+
+def for_version(version: str, file: LibraryFile) -> LibraryFile:
+    """Returns an MLIR file with the dialect names of one of VERSIONS; another file as it is."""
+    if not file.name.endswith(".mlir"):
+        return file
+    text = file.content.decode()
+    text = text.replace(NEWER, OLDER) if version == MLIR_22 else text.replace(OLDER, NEWER)
+    text = MADE_FOR.sub(lambda found: found[1] + versions_text(text), text)
+    return replace(file, content=text.encode())
+
+
+def versions_text(text: str) -> str:
+    """Returns which versions of MLIR read a module: both, unless it names a dialect that was renamed."""
+    if OLDER in text:
+        return MLIR_22
+    return MLIR_23 if NEWER in text else f"{MLIR_22} and {MLIR_23}"
+
+
+# ------------------------------------------------------------------------------
+# ``--format library``: one transform module that gives each contraction of a program its schedule.
+
+
+FILE = "library.mlir"
+
+
+def write_library(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
+    """Returns the file of a library, with the measured cost of each entry in its header.
+
+    The cost is measured where this is the machine that the entries were tuned on, which takes some seconds
+    for each. Raises UsageError for an entry that no library can have, and TunerError where one fails.
+    """
+    schedules = tuple(map(schedule_of, entries))
+    costs = tuple(_cost(entry, schedule) for entry, schedule in zip(entries, schedules, strict=True))
+    return (LibraryFile(FILE, library_text(entries, costs).encode()),)
+
+
+def suitable(found: LibraryEntries) -> LibraryEntries:
+    """Returns the entries that a library can have, with a note for each of the others.
+
+    Raises UsageError, with the first reason, where none is left.
+    """
+    kept: list[LibraryEntry] = []
+    notes = list(found.notes)
+    for entry in found.entries:
+        try:
+            schedule_of(entry)
+        except UsageError as error:
+            notes.append(f"left out: {error.message}")
+        else:
+            kept.append(entry)
+    if not kept:
+        raise UsageError(notes[len(found.notes)].removeprefix("left out: "))
+    return LibraryEntries(tuple(kept), tuple(notes))
+
+
+def library_text(entries: tuple[LibraryEntry, ...], costs: tuple[OutliningCost | None, ...] = ()) -> str:
+    """Returns the text of a library: its header, and the transform module of all entries."""
+    module = transform_module(tuple(map(schedule_of, entries)))
+    document = document_of(entries, costs or (None,) * len(entries))
+    return header(document, FILE, versions_text(module)) + module
+
+
+def schedule_of(entry: LibraryEntry) -> EntrySchedule:
+    """Returns an entry's schedule. Raises UsageError, with the reason, where no library can have it."""
+    halves = _why_not(entry) or halves_of(entry.script)
+    if not isinstance(halves, ScriptHalves):
+        raise UsageError(f"{entry.problem.key}: trial {entry.trial}: {halves}")
+    return EntrySchedule(entry_name(entry.problem), contractions_of(entry.problem), halves)
+
+
+def _why_not(entry: LibraryEntry) -> str:
+    """Returns why an entry's problem or script cannot be in a library; "" where it can."""
+    problem, ops = entry.problem, custom_ops(entry.script)
+    if ops:
+        return f"its script calls tuner's transform ops ({', '.join(ops)}), which other compilers lack"
+    if problem.epilogue != "none":
+        return f"no matcher sees what an epilogue computes ({problem.epilogue})"
+    if problem.dtype not in BODIES or problem.dtype in AMBIGUOUS:
+        return f"no matcher tells {problem.dtype} from other types of as many bits"
+    if not contractions_of(problem):
+        return f"batches are recognized in layout nn only, not {problem.layout}"
+    return ""
+
+
+def _cost(entry: LibraryEntry, schedule: EntrySchedule) -> OutliningCost | None:
+    from tuner.runtime.cpu.host import describe_machine
+
+    if describe_machine().name != entry.machine.name:
+        return None
+    return outlining_cost(entry.problem, entry.script, transform_module((schedule,)))
+
+
+# ------------------------------------------------------------------------------
+# The format "lighthouse": a library, and descriptors by which the project lighthouse finds and applies it.
+#
+# Conventions, of lighthouse/pipeline in https://github.com/llvm/lighthouse: a descriptor is a YAML file
+# ``<arch>/<operation>/<dtype>.yaml`` below the ``base_path`` of ``find_pipeline_file``. Its key ``Pipeline``
+# lists stages. The path of a stage ``transform`` begins at the descriptor's folder, and the first op of that
+# module is applied to the module of the payload.
+
+
+ARCH = "x86_64"
+TO_LIBRARY = f"../../{FILE}"  # from a descriptor
+PARAMETERS = "schedule_parameters.json"
+
+
+def lighthouse_files(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
+    """Returns the files of a library, a descriptor per operation and type, and the tiles of each entry.
+
+    Raises UsageError for an entry that no library can have, and TunerError where one fails.
+    """
+    kinds = sorted({(entry.problem.operation, entry.problem.dtype) for entry in entries})
+    descriptor = yaml.safe_dump({"Pipeline": [{"transform": TO_LIBRARY}]}).encode()
+    return (
+        *write_library(entries),
+        *(LibraryFile(f"{ARCH}/{operation}/{dtype}.yaml", descriptor) for operation, dtype in kinds),
+        LibraryFile(PARAMETERS, (json.dumps(list(map(_parameters, entries)), indent=2) + "\n").encode()),
+    )
+
+
+def _parameters(entry: LibraryEntry) -> dict[str, Value | list[int]]:
+    """Returns an entry's tiles by lighthouse's names, a flat object; without knobs that the strategy lacks.
+
+    A block is a whole extent where the strategy does not divide one. No reader on x86 takes the file yet.
+    """
+    m, n, k = entry.problem.sizes
+    knobs = dict(entry.candidate.choices)
+    blocks = [_number(knobs, f"block_{name}") or size for name, size in zip("mnk", (m, n, k), strict=True)]
+    tiles = {"reg_tile_m": "tile_m", "reg_tile_n": "tile_n", "reg_tile_k": "unroll_k"}
+    of_registers = {name: _number(knobs, knob) for name, knob in tiles.items() if _number(knobs, knob)}
+    batch = {"batch": entry.problem.batch} if entry.problem.lead else {}
+    return {
+        "layer_kind": entry.problem.operation,
+        **batch,
+        "m": m,
+        "n": n,
+        "k": k,
+        "dtype": entry.problem.dtype,
+        "layout": entry.problem.layout,
+        "block_factors": blocks,
+        **of_registers,
+    }
+
+
+def _number(knobs: dict[str, Value], name: str) -> int:
+    """Returns a knob that is a number; 0 where the strategy has no such knob."""
+    value = knobs.get(name, 0)
+    return value if isinstance(value, int) else 0
+
+
+# ------------------------------------------------------------------------------
+# Libraries of one machine merged: of two schedules for the same contraction the faster one stays.
+
+
+@dataclass(frozen=True)
+class LibraryText:
+    """A library's text, and its name for messages."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Two schedules of one contraction that were timed interleaved, and which one stays."""
+
+    problem: Problem
+    kept: str  # name of the library
+    left: str
+    slowdown: PairedSlowdown  # of what is left out, against what stays
+
+    @property
+    def line(self) -> str:
+        """Returns one line: what stays, and how much longer the other schedule takes."""
+        return f"{self.problem.key}: from {self.kept}; that of {self.left}: {slowdown_text(self.slowdown)}"
+
+
+@dataclass(frozen=True)
+class MergedLibrary:
+    """The text of a merged library, the number of its entries, and what was timed to make it."""
+
+    text: str
+    entries: int
+    duels: tuple[Duel, ...]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """An entry with its cost, and the library that it is from."""
+
+    entry: LibraryEntry
+    cost: OutliningCost | None
+    library: str
+
+
+def merged(libraries: tuple[LibraryText, ...]) -> MergedLibrary:
+    """Returns the library that has the entries of several libraries of one machine.
+
+    Where several have a schedule for the same contraction, these are timed interleaved on this machine, and
+    the one with the shorter median stays. Equal scripts are not timed. Raises UsageError for a text that is
+    no library, for libraries of several machines, and where a timing is needed on another machine than this
+    one; TunerError where a schedule fails.
+    """
+    found: dict[Problem, _Known] = {}
+    duels: list[Duel] = []
+    for known in (one for library in libraries for one in _entries(library)):
+        _require_machine(known, next(iter(found.values()), known))
+        key = replace(known.entry.problem, align=NUMPY_ALIGNMENT, cache=WARM)
+        before = found.setdefault(key, known)
+        if before.entry.script != known.entry.script:
+            found[key], duel = _faster(before, known)
+            duels.append(duel)
+    kept = sorted(found.values(), key=lambda one: one.entry.problem.key)
+    text = library_text(tuple(one.entry for one in kept), tuple(one.cost for one in kept))
+    return MergedLibrary(text, len(kept), tuple(duels))
+
+
+def _entries(library: LibraryText) -> tuple[_Known, ...]:
+    document = read_document(library.text, library.name)
+    entries = read_entries(library.text, library.name)
+    costs = (entry.cost for entry in document.entries)
+    return tuple(_Known(entry, cost, library.name) for entry, cost in zip(entries, costs, strict=True))
+
+
+def _require_machine(known: _Known, first: _Known) -> None:
+    if known.entry.machine.name != first.entry.machine.name:
+        names = f"{first.entry.machine.name!r} and {known.library} of {known.entry.machine.name!r}"
+        raise UsageError(f"{first.library} is of {names}: a library is of one machine")
+
+
+def _faster(first: _Known, second: _Known) -> tuple[_Known, Duel]:
+    """Returns the faster of two schedules of one contraction, and how much longer the other one takes."""
+    from tuner.runtime.cpu.host import describe_machine
+
+    problem = first.entry.problem
+    if describe_machine().name != first.entry.machine.name:
+        where = f"only {first.entry.machine.name!r} can compare them"
+        raise UsageError(f"{problem.key}: several libraries have a schedule; {where}")
+    longer = slower_by(problem, second.entry.script, first.entry.script)
+    if longer.median < 0:
+        low, high = longer.interval
+        turned = (1 / (1 + high) - 1, 1 / (1 + low) - 1)
+        inverse = PairedSlowdown(1 / (1 + longer.median) - 1, turned, longer.noise)
+        return second, Duel(problem, second.library, first.library, inverse)
+    return first, Duel(problem, first.library, second.library, longer)

@@ -1,0 +1,190 @@
+"""Scripts and libraries timed interleaved on this machine: against each other, and per entry of a library.
+
+``slower_by`` compares two scripts; ``outlining_cost`` measures what it costs that a library moves each
+contraction to a function of its own.
+"""
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import partial
+
+from tuner.analysis.slowdown import InterleavedSession, PairedSlowdown, paired_slowdown
+from tuner.core.interfaces import Artifact, Effort, Script
+from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem
+from tuner.mlir import bindings, transform
+from tuner.mlir.cpu.lowering import lower_to_llvm, reject_what_the_jit_cannot_take
+from tuner.mlir.ir.memrefs import copy_by_loops
+from tuner.mlir.passes import run_passes
+from tuner.payload.cpu import zero
+from tuner.runtime.workers.processes import TimingLock, holder_text
+from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
+from tuner.space.scripts.matchers import LINALG, contractions_of, maps_attribute
+
+# ------------------------------------------------------------------------------
+# A program on tensors, a library applied to it, lowered to LLVM dialect for this processor.
+#
+#   func.func @f(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) -> tensor<4x16xf32>
+# becomes
+#   llvm.func @f(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr)
+
+
+# With bare pointers a function cannot return a buffer: malloc's address is returned, not the aligned one.
+RESULTS_TO_ARGUMENTS = (
+    "builtin.module(buffer-results-to-out-params{modify-public-functions=true hoist-static-allocs=true})"
+)
+
+
+def lower_applied(library: str, program: str) -> str:
+    """Returns the LLVM dialect, as text for the JIT, of a program to which a library was applied.
+
+    Both are MLIR text. Results of functions become arguments. Raises CandidateError where the library or a
+    pass fails, and for code that the JIT cannot take.
+    """
+    with transform.new_context(), bindings.ir.Location.unknown():
+        module = transform.parse(program, "payload")
+        transform.apply_script(module, transform.parse(library, "library"))
+        return lowered(module)
+
+
+def lowered(module: bindings.ir.Module) -> str:
+    """Returns the LLVM dialect of a bufferized module, changed in place; results become arguments."""
+    run_passes(module, RESULTS_TO_ARGUMENTS)
+    copy_by_loops(module)
+    code = lower_to_llvm(module)
+    reject_what_the_jit_cannot_take(code)
+    return code
+
+
+def tensor_program(problem: Problem, name: str) -> str:
+    """Returns a module of a function ``name`` from the tensors A and B to their product."""
+    a, b, c = (
+        f"tensor<{'x'.join(map(str, shape))}x{kind}>"
+        for shape, kind in (
+            (problem.a_shape, problem.stored_dtype),
+            (problem.b_shape, problem.stored_dtype),
+            (problem.c_shape, problem.result_dtype),
+        )
+    )
+    element = problem.result_dtype
+    op = LINALG[problem.operation]
+    return f"""func.func @{name}(%a: {a}, %b: {b}) -> {c} {{
+  %zero = arith.constant {zero(element)}
+  %empty = tensor.empty() : {c}
+  %cleared = linalg.fill ins(%zero : {element}) outs(%empty : {c}) -> {c}
+  %product = {op} {maps_attribute(problem.operation, problem.layout)}
+    ins(%a, %b : {a}, {b}) outs(%cleared : {c}) -> {c}
+  return %product : {c}
+}}
+"""
+
+
+# ------------------------------------------------------------------------------
+# Two scripts of one problem, and a script against a library, timed interleaved on this machine.
+
+
+SESSIONS = 3
+EFFORT = Effort(budget_s=0.05, min_samples=12, max_samples=60)  # of each code in a session
+TIMEOUT_S = 240.0
+
+
+def slower_by(problem: Problem, script: str, reference: str) -> PairedSlowdown:
+    """Returns how much longer a script's code takes than a reference script's, both for one thread.
+
+    Both are compiled now, verified, and timed in a child process on the same arrays. Raises TunerError
+    where one of them fails or is wrong.
+    """
+    (found,) = _in_child(problem, partial(script_slowdowns, (problem,), script, reference))
+    return found
+
+
+def slower_in_library(problems: tuple[Problem, ...], library: str, script: str) -> tuple[PairedSlowdown, ...]:
+    """Returns, per problem, how much longer a library's code takes than the code of its entry's script.
+
+    The library is applied to a function from tensors to a tensor, the script to the payload that it was tuned
+    on. Otherwise as ``slower_by``.
+    """
+    return _in_child(problems[0], partial(library_slowdowns, problems, library, script))
+
+
+def script_slowdowns(
+    problems: tuple[Problem, ...], script: str, reference: str
+) -> tuple[PairedSlowdown, ...]:
+    """Does the work of ``slower_by`` in this process."""
+    return tuple(
+        _timed(problem, _compiled(problem, script), _compiled(problem, reference)) for problem in problems
+    )
+
+
+def library_slowdowns(problems: tuple[Problem, ...], library: str, script: str) -> tuple[PairedSlowdown, ...]:
+    """Does the work of ``slower_in_library`` in this process."""
+    return tuple(_timed(problem, *_library_and_script(problem, library, script)) for problem in problems)
+
+
+def _in_child(problem: Problem, work: partial[tuple[PairedSlowdown, ...]]) -> tuple[PairedSlowdown, ...]:
+    with TimingLock("cpu", holder_text(problem)).held():
+        return call_in_child("library", work, TIMEOUT_S, child_memory_bytes(problem))
+
+
+def _compiled(problem: Problem, script: str) -> Artifact:
+    from tuner.targets.cpu.compiler import CpuCompiler
+
+    return CpuCompiler().compile(problem, Script.of(script))
+
+
+def _library_and_script(problem: Problem, library: str, script: str) -> tuple[Artifact, Artifact]:
+    # JOINED
+
+    own = _compiled(problem, script)
+    (partition,) = own.partitions
+    code = lower_applied(library, tensor_program(problem, partition.called))
+    return Artifact(code, hashlib.sha256(code.encode()).hexdigest(), own.partitions), own
+
+
+def _timed(problem: Problem, code: Artifact, reference: Artifact) -> PairedSlowdown:
+    """Times two codes in sessions, each of which loads both at new addresses, the reference twice."""
+    import numpy as np
+
+    from tuner.targets.cpu.evaluator import CpuEvaluator
+
+    sessions = []
+    for seed in range(SESSIONS):
+        rng, evaluator = np.random.default_rng(seed), CpuEvaluator(threads=1)
+        loaded = tuple(evaluator.load(problem, artifact) for artifact in (reference, reference, code))
+        for kernel in loaded[1:] if seed == 0 else ():
+            evaluator.verify(problem, kernel, rng)
+        then, again, current = evaluator.measure_together(problem, loaded, EFFORT, rng)
+        sessions.append(InterleavedSession(then.samples_s, again.samples_s, current.samples_s))
+    return paired_slowdown(tuple(sessions))
+
+
+# ------------------------------------------------------------------------------
+# What it costs that a library moves each contraction to a function of its own, measured per entry.
+
+
+BATCH = 4  # matrices of the batch that a matmul's schedule is timed on
+
+
+@dataclass(frozen=True)
+class OutliningCost:
+    """How much longer a library's code takes than the code that its entry's script was timed as."""
+
+    tensors: PairedSlowdown | None  # of one contraction on tensors; None for the entry of a batch
+    batch: PairedSlowdown | None  # of a batch on tensors; None for a layout of which no batch is recognized
+
+
+def outlining_cost(problem: Problem, script: str, library: str) -> OutliningCost:
+    """Returns the slowdown of a library against the script of its entry, on tensors and on a batch of them.
+
+    Both codes are compiled and timed now, on this machine. Raises TunerError where one fails or is wrong.
+    """
+    problems = tuple(
+        replace(
+            problem,
+            operation=one.operation,
+            batch=one.batch or (BATCH if one.operation == BATCH_MATMUL else 1),
+        )
+        for one in contractions_of(problem)
+    )
+    found = slower_in_library(problems, library, script)
+    costs = {each.operation: cost for each, cost in zip(problems, found, strict=True)}
+    return OutliningCost(costs.get(MATMUL), costs.get(BATCH_MATMUL))

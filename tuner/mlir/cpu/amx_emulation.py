@@ -1,0 +1,203 @@
+"""Replaces AMX tiles by vectors, so that code with tiles runs on a processor that has none.
+
+Takes functions on buffers with tiles of up to 16 rows of 64 bytes, as scripts leave them. Gives the same
+functions with a tile as a 2-D vector, and a product of tiles as loops over rows: slow, meant to verify. Sums
+are made in the order of the processor's manual, of bf16 even and odd elements of K apart. Unlike AMX,
+subnormal numbers are kept. Source: Intel 64 and IA-32 architectures software developer's manual, volume 2,
+TDPBF16PS and TDPBSSD.
+
+    %a = x86.amx.tile_load %m[%i, %j] : memref<64x32xbf16> into !x86.amx.tile<16x32xbf16>
+  becomes, with one load and one insertion for each of the 16 rows
+    %row = vector.load %m[%i, %j] : memref<64x32xbf16>, vector<32xbf16>
+    %a = vector.insert %row, %empty [0] : vector<32xbf16> into vector<16x32xbf16>
+"""
+
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.ir.building import (
+    create,
+    deinterleaved,
+    index,
+    line_of,
+    loop,
+    plus,
+    times,
+    value,
+    with_line,
+    zero,
+)
+from tuner.mlir.ir.reading import walk, walk_where
+
+TILE = "!x86.amx.tile<"
+ZERO, LOAD, STORE = "x86.amx.tile_zero", "x86.amx.tile_load", "x86.amx.tile_store"
+MULTIPLY_FLOATS, MULTIPLY_INTEGERS = "x86.amx.tile_mulf", "x86.amx.tile_muli"
+WORD_BITS = 32
+
+
+def tiles_as_vectors(module: ir.Module) -> None:
+    """Replaces the AMX tiles in the functions of a module by vectors, in place.
+
+    Products of tiles of bf16 into f32 and of signed i8 into i32 are supported.
+    """
+    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+    for function in functions:
+        if walk(function, MULTIPLY_FLOATS, MULTIPLY_INTEGERS, ZERO, LOAD, STORE):
+            _replace(function)
+
+
+def _replace(function: Op) -> None:
+    """Replaces the tiles of one function."""
+    for op in walk_where(function, _has_tile_values):
+        for each in (
+            *op.results,
+            *(argument for region in op.regions for block in region for argument in block.arguments),
+        ):
+            if str(each.type).startswith(TILE):
+                each.set_type(_vector_of(each.type))
+    scratch: dict[str, Value] = {}
+    for op in walk(function, ZERO, LOAD, STORE, MULTIPLY_FLOATS, MULTIPLY_INTEGERS):
+        with ir.InsertionPoint(op), op.location:
+            if op.name == ZERO:
+                op.results[0].replace_all_uses_with(zero(op.results[0].type))
+            elif op.name == LOAD:
+                op.results[0].replace_all_uses_with(_load(op))
+            elif op.name == STORE:
+                _store(op)
+            else:
+                op.results[0].replace_all_uses_with(_product(op, _Scratch(function, scratch)))
+        op.erase()
+
+
+def _has_tile_values(op: Op) -> bool:
+    inner = (argument for region in op.regions for block in region for argument in block.arguments)
+    return any(str(each.type).startswith(TILE) for each in (*op.results, *inner))
+
+
+def _vector_of(tile: Type) -> Type:
+    return ir.Type.parse(str(tile).replace(TILE, "vector<"))
+
+
+def _load(op: Op) -> Value:
+    """Creates the reads of the rows of a tile from a 2-D memref."""
+    buffer, row, column = op.operands[:3]
+    return _read(op.results[0].type, buffer, row, column)
+
+
+def _read(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
+    tile, line = zero(kind), _line_kind(kind)
+    for number in range(ir.VectorType(kind).shape[0]):
+        words = value("vector.load", _in_memory(line, buffer), buffer, plus(row, number), column)
+        words = words if words.type == line else value("vector.bitcast", line, words)
+        tile = with_line(tile, number, words)
+    return tile
+
+
+def _in_memory(line: Type, buffer: Value) -> Type:
+    """Returns the type of a line as a memref has it: pairs of bf16 may lie there as words."""
+    element = ir.MemRefType(buffer.type).element_type
+    bits = line.shape[0] * _bits(line.element_type)
+    return ir.VectorType.get([bits // _bits(element)], element)
+
+
+def _bits(element: Type) -> int:
+    return int(element.width)
+
+
+def _store(op: Op) -> None:
+    """Creates the writes of the rows of a tile to a 2-D memref."""
+    buffer, row, column, tile = op.operands[:4]
+    _write(tile, buffer, row, column)
+
+
+def _write(tile: Value, buffer: Value, row: Value, column: Value) -> None:
+    for number in range(ir.VectorType(tile.type).shape[0]):
+        create("vector.store", [], [line_of(tile, number), buffer, plus(row, number), column])
+
+
+@dataclass(frozen=True)
+class _Scratch:
+    """Memory of a function for one tile of each role and type, on its stack."""
+
+    function: Op
+    made: dict[str, Value]  # role and type -> memref
+
+    def filled(self, role: str, tile: Value) -> Value:
+        """Creates the store of a tile to its memory; returns the memref."""
+        kind = ir.VectorType(tile.type)
+        name = f"{role} {kind}"
+        if name not in self.made:
+            memory = ir.MemRefType.get(list(kind.shape), kind.element_type)
+            with ir.InsertionPoint.at_block_begin(self.function.regions[0].blocks[0]):
+                segments = ir.DenseI32ArrayAttr.get([0, 0])
+                self.made[name] = value("memref.alloca", memory, operandSegmentSizes=segments)
+        _write(tile, self.made[name], index(0), index(0))
+        return self.made[name]
+
+
+def _product(op: Op, scratch: _Scratch) -> Value:
+    """Creates the sums C + A B of three tiles, by a loop over the rows of C and one over the words of K."""
+    a, b, c = (scratch.filled(role, tile) for role, tile in zip("abc", op.operands, strict=True))
+    sums = ir.VectorType(op.operands[2].type)
+    line = _line_kind(sums)
+    left = ir.VectorType(op.operands[0].type)
+    per_word = WORD_BITS // _bits(left.element_type)
+    is_float = op.name == MULTIPLY_FLOATS
+    parts = per_word if is_float else 1  # sums that are kept apart until the last word
+
+    def one_row(row: Value) -> tuple[()]:
+        def one_word(word: Value, *totals: Value) -> list[Value]:
+            of_b = _split(value("vector.load", _line_kind(b.type), b, word, index(0)), line)
+            totals_now = list(totals)
+            for place, each in enumerate(of_b):
+                number = value(
+                    "memref.load",
+                    ir.MemRefType(a.type).element_type,
+                    a,
+                    row,
+                    plus(times(word, per_word), place),
+                )
+                of_a = value("vector.broadcast", line, _widened(number, line.element_type))
+                totals_now[place % parts] = _added(of_a, each, totals_now[place % parts])
+            return totals_now
+
+        totals = loop(0, left.shape[1] // per_word, one_word, [zero(line)] * parts)
+        while len(totals) > 1:
+            totals = [_sum(totals[0], totals[1]), *totals[2:]]
+        before = value("vector.load", line, c, row, index(0))
+        create("vector.store", [], [_sum(before, totals[0]), c, row, index(0)])
+        return ()
+
+    loop(0, sums.shape[0], one_row)
+    return _read(sums, c, index(0), index(0))
+
+
+def _line_kind(kind: Type) -> Type:
+    """Returns the type of one line of a 2-D vector or memref, a 1-D vector."""
+    shaped = ir.ShapedType(kind)
+    return ir.VectorType.get(shaped.shape[1:], shaped.element_type)
+
+
+def _split(words: Value, line: Type) -> list[Value]:
+    """Creates, from a vector of words, one vector per element of a word, widened to the sums' type."""
+    kind = ir.VectorType(line)
+    return deinterleaved(_widened(words, kind.element_type), kind.shape[0])
+
+
+def _widened(number: Value, element: Type) -> Value:
+    kind = number.type
+    is_vector = isinstance(kind, ir.VectorType)
+    wide = ir.VectorType.get(kind.shape, element) if is_vector else element
+    return value("arith.extsi" if isinstance(element, ir.IntegerType) else "arith.extf", wide, number)
+
+
+def _added(left: Value, right: Value, total: Value) -> Value:
+    """Creates ``total + left * right``, of floats with one rounding."""
+    if isinstance(ir.VectorType(total.type).element_type, ir.IntegerType):
+        return _sum(total, value("arith.muli", total.type, left, right))
+    return value("vector.fma", total.type, left, right, total)
+
+
+def _sum(left: Value, right: Value) -> Value:
+    is_integer = isinstance(ir.VectorType(left.type).element_type, ir.IntegerType)
+    return value("arith.addi" if is_integer else "arith.addf", left.type, left, right)

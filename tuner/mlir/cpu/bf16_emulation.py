@@ -1,0 +1,163 @@
+"""Stores bf16 numbers of host code as 16-bit integers, and computes on them in f32.
+
+On a processor without AVX512-BF16, LLVM of the JIT's wheel crashes where it has to round to bf16, or to
+pass or collect single bf16 numbers: the library function for rounding has no name there. Takes functions in
+LLVM dialect; gives functions in which only constants are bf16, the same on every processor. Rounding is to
+nearest even, as in hardware, but subnormal numbers are kept; a NaN stays a NaN. Not handled: dot products of
+AVX512-BF16, whose operands are bf16 and which need a processor with AVX512-BF16 anyway.
+
+    llvm.func @f(%x: bf16) -> f32 {
+      %wide = llvm.fpext %x : bf16 to f32
+  becomes
+    llvm.func @f(%x: i16) -> f32 {
+      %word = llvm.zext %x : i16 to i32
+      %high = llvm.shl %word, %c16 : i32
+      %wide = llvm.bitcast %high : i32 to f32
+"""
+
+import struct
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.ir.building import value
+from tuner.mlir.ir.reading import attributes_of, walk_where
+
+BF16, STORED, WIDE, WORD = "bf16", "i16", "f32", "i32"
+CONSTANT, EXTEND, ROUND = "llvm.mlir.constant", "llvm.fpext", "llvm.fptrunc"
+ARITHMETIC = tuple(f"llvm.{name}" for name in ("fadd", "fsub", "fmul", "fdiv", "frem", "fneg", "fcmp"))
+COMPUTING = (EXTEND, ROUND, *ARITHMETIC, "llvm.fptosi", "llvm.fptoui", "llvm.sitofp", "llvm.uitofp")
+ARRAY = "!llvm.array<"
+INTRINSIC = "llvm.intr."
+MOVING = (
+    "masked.",
+    "vector.insert",
+    "vector.extract",
+    "vector.interleave",
+    "vector.deinterleave",
+)  # intrinsics
+DOT_PRODUCT = "dpbf16"  # in the name of the intrinsic, as an operation or as an argument of a call
+MANTISSA_BITS = 16  # by which f32 has more than bf16
+HALF = 0x7FFF  # just below half a unit in the last place of bf16; plus 1 for an odd number: nearest even
+QUIET = 0x40  # bit of a bf16 number that makes a NaN a quiet one
+UNORDERED = 14  # predicate "uno" of llvm.fcmp: true where one operand is NaN
+
+
+def store_bf16_as_integers(module: ir.Module) -> None:
+    """Changes bf16 values of host functions to 16-bit integers and computes on them in f32, in place.
+
+    ``module`` holds ``llvm.func`` ops in LLVM dialect. Results are rounded to nearest even; only constants
+    keep the type bf16. Dot products of AVX512-BF16 are not handled.
+    """
+    functions = [op.operation for op in module.body.operations if op.operation.name == "llvm.func"]
+    for op in [op for function in functions for op in walk_where(function, _touches)]:
+        if op.name == CONSTANT:
+            _reinterpret(op)
+        elif op.name in COMPUTING or _is_computing_intrinsic(op):
+            _compute_in_f32(op)
+    for op in [op for function in functions for op in walk_where(function, _is_not_constant)]:
+        _retype(op)
+
+
+def _touches(op: Op) -> bool:
+    return any(BF16 in str(each.type) for each in (*op.operands, *op.results))
+
+
+def _is_not_constant(op: Op) -> bool:
+    return bool(op.name != CONSTANT)
+
+
+def _is_computing_intrinsic(op: Op) -> bool:
+    name: str = op.name
+    return name.startswith(INTRINSIC) and not name.removeprefix(INTRINSIC).startswith(MOVING)
+
+
+def _reinterpret(constant: Op) -> None:
+    """Replaces uses of a constant by its bits; the constant itself keeps its type, unless it is an array."""
+    number = constant.results[0]
+    if str(number.type).startswith(ARRAY):
+        number.replace_all_uses_with(_integer_array(constant))
+        return
+    uses = [(use.owner, use.operand_number) for use in number.uses]
+    with ir.InsertionPoint.after(constant), constant.location:
+        bits = value("llvm.bitcast", _with(number.type, STORED), number)
+        again = value("llvm.bitcast", number.type, bits)
+    for owner, position in uses:
+        owner.operation.operands[position] = again
+
+
+def _integer_array(constant: Op) -> Value:
+    """Creates the i16 array with the bits of a constant array of vectors, all elements of which are equal."""
+    numbers = ir.DenseElementsAttr(constant.attributes["value"])
+    (word,) = struct.unpack("<i", struct.pack("<f", numbers.get_splat_value().value))
+    bits = word >> MANTISSA_BITS
+    kind = ir.IntegerType.get_signless(16)
+    shape = ir.VectorType.get(ir.ShapedType(numbers.type).shape, kind)
+    splat = ir.DenseElementsAttr.get_splat(shape, ir.IntegerAttr.get(kind, bits))
+    with ir.InsertionPoint(constant), constant.location:
+        return value(CONSTANT, _with(constant.results[0].type, STORED), value=splat)
+
+
+def _compute_in_f32(op: Op) -> None:
+    """Replaces an operation on bf16 by the same operation on f32; a conversion between both is removed."""
+    with ir.InsertionPoint(op), op.location:
+        operands = [_widened(each) if BF16 in str(each.type) else each for each in op.operands]
+        kinds = [_with(each.type, WIDE) for each in op.results]
+        if op.name in (EXTEND, ROUND) and operands[0].type == kinds[0]:
+            results = operands
+        else:
+            attributes = attributes_of(op)
+            made = ir.Operation.create(op.name, results=kinds, operands=operands, attributes=attributes)
+            results = list(made.results)
+        for old, new in zip(op.results, results, strict=True):
+            old.replace_all_uses_with(_rounded(new, old.type) if BF16 in str(old.type) else new)
+    op.erase()
+
+
+def _widened(number: Value) -> Value:
+    """Creates the f32 number with the value of a bf16 number."""
+    bits = value("llvm.bitcast", _with(number.type, STORED), number)
+    word = value("llvm.zext", _with(number.type, WORD), bits)
+    high = value("llvm.shl", word.type, word, _number(word.type, MANTISSA_BITS))
+    return value("llvm.bitcast", _with(number.type, WIDE), high)
+
+
+def _rounded(number: Value, result: Type) -> Value:
+    """Creates the bf16 number nearest to an f32 number."""
+    word = value("llvm.bitcast", _with(result, WORD), number)
+    kind = word.type
+    high = value("llvm.lshr", kind, word, _number(kind, MANTISSA_BITS))
+    is_odd = value("llvm.and", kind, high, _number(kind, 1))
+    above = value("llvm.add", kind, value("llvm.add", kind, word, _number(kind, HALF)), is_odd)
+    nearest = value("llvm.lshr", kind, above, _number(kind, MANTISSA_BITS))
+    quiet = value("llvm.or", kind, high, _number(kind, QUIET))
+    unordered = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), UNORDERED)
+    is_nan = value("llvm.fcmp", _with(result, "i1"), number, number, predicate=unordered)
+    chosen = value("llvm.select", kind, is_nan, quiet, nearest)
+    return value("llvm.bitcast", result, value("llvm.trunc", _with(result, STORED), chosen))
+
+
+def _retype(op: Op) -> None:
+    """Replaces bf16 by i16 in the types of results, of block arguments and in attributes."""
+    inner = (each for region in op.regions for block in region.blocks for each in block.arguments)
+    for each in (*op.results, *inner):
+        if BF16 in str(each.type):
+            each.set_type(_with(each.type, STORED))
+    for name in tuple(op.attributes):
+        attribute = op.attributes[name]
+        if isinstance(attribute, ir.TypeAttr) and BF16 in str(attribute):
+            op.attributes[name] = ir.TypeAttr.get(_with(attribute.value, STORED))
+    if op.name == "llvm.bitcast" and op.operands[0].type == op.results[0].type:
+        op.results[0].replace_all_uses_with(op.operands[0])
+        op.erase()
+
+
+def _with(kind: Type, element: str) -> Type:
+    """Returns a type with ``element`` in place of bf16."""
+    return ir.Type.parse(str(kind).replace(BF16, element))
+
+
+def _number(kind: Type, number: int) -> Value:
+    """Creates an integer constant of type ``kind``, a splat if that is a vector type."""
+    is_vector = isinstance(kind, ir.VectorType)
+    one = ir.IntegerAttr.get(kind.element_type if is_vector else kind, number)
+    number_or_splat = ir.DenseElementsAttr.get_splat(kind, one) if is_vector else one
+    return value(CONSTANT, kind, value=number_or_splat)

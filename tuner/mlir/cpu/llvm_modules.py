@@ -1,0 +1,144 @@
+"""Modules of LLVM dialect for the CPU: joined, marked with a processor; what instructions they need."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tuner.mlir import transform
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.cpu.pipeline import EXPORTED, NO_BUILTINS
+from tuner.mlir.ir.reading import walk_where
+
+FUNCTION, GLOBAL = "llvm.func", "llvm.mlir.global"
+PASSTHROUGH = "passthrough"
+
+
+@dataclass(frozen=True)
+class ModulePart:
+    """Joins modules of LLVM dialect into one, so that a single object file holds the kernels of several
+    problems.
+
+    Functions and private data of different modules have the same names: in the joined module each name
+    begins with the prefix of its module. Declarations of the C library's functions keep their names.
+
+        llvm.func @matmul(%a: !llvm.ptr) attributes {llvm.emit_c_interface, passthrough = ["no-builtins"]} {
+      of a module with prefix "k7_", for the processors "x86-64-v3", becomes
+        llvm.func @k7_matmul(%a: !llvm.ptr) attributes {passthrough = ["no-builtins",
+          ["target-cpu", "x86-64-v3"], ["target-features", ""]]} {
+
+    A module that is joined with others: its text, its prefix, the processors that it is compiled for.
+    """
+
+    llvm_text: str  # of LLVM dialect
+    prefix: str  # of the names of its functions and data in the joined module
+    processor: str  # LLVM's name, as of -mcpu: "x86-64-v4"
+    features: str = ""  # LLVM's features beyond those of the processor: "+avx512vnni"
+
+
+def joined(parts: Iterable[ModulePart]) -> str:
+    """Returns the text of one module with the functions and data of all parts.
+
+    Raises CandidateError(BIND) for a part that cannot be parsed.
+    """
+    with transform.new_context(), ir.Location.unknown():
+        whole = ir.Module.create()
+        declared: set[str] = set()
+        for part in parts:
+            module = transform.parse(part.llvm_text, part.prefix)
+            _rename(module, part.prefix)
+            for op in [each.operation for each in module.body.operations]:
+                if _is_declaration(op):
+                    name = op.attributes["sym_name"].value
+                    if name in declared:
+                        continue
+                    declared.add(name)
+                elif op.name == FUNCTION:
+                    _compile_for(op, part)
+                op.detach_from_parent()
+                whole.body.append(op)
+        return str(whole)
+
+
+def _is_declaration(op: Op) -> bool:
+    return op.name == FUNCTION and not op.regions[0].blocks
+
+
+def _rename(module: ir.Module, prefix: str) -> None:
+    """Puts the prefix before the names of what a module defines, and before the uses of these names."""
+    defined = [
+        op.operation
+        for op in module.body.operations
+        if op.operation.name in (FUNCTION, GLOBAL) and not _is_declaration(op.operation)
+    ]
+    names = {op.attributes["sym_name"].value for op in defined}
+    for op in defined:
+        op.attributes["sym_name"] = ir.StringAttr.get(prefix + op.attributes["sym_name"].value)
+    for op in walk_where(
+        module, lambda each: any(_is_of(each.attributes[name], names) for name in each.attributes)
+    ):
+        for name in [each for each in op.attributes if _is_of(op.attributes[each], names)]:
+            op.attributes[name] = ir.FlatSymbolRefAttr.get(prefix + op.attributes[name].value)
+
+
+def _is_of(attribute: ir.Attribute, names: set[str]) -> bool:
+    return isinstance(attribute, ir.FlatSymbolRefAttr) and attribute.value in names
+
+
+def _compile_for(function: Op, part: ModulePart) -> None:
+    """Makes LLVM compile a function for the part's processors; no wrapper is made for callers in MLIR."""
+    if EXPORTED in function.attributes:
+        del function.attributes[EXPORTED]
+    function.attributes[PASSTHROUGH] = ir.Attribute.parse(
+        f'["no-builtins", ["target-cpu", "{part.processor}"], ["target-features", "{part.features}"]]'
+    )
+
+
+# ------------------------------------------------------------------------------
+# Which instruction sets code in LLVM dialect needs: those of the intrinsics that it calls.
+#
+# All else in the code, such as vectors of any width, LLVM compiles for every processor.
+
+
+# Part of an intrinsic's name -> instruction set, as in tuner.core.processors
+SETS = {
+    r"avx512bf16\.": "avx512-bf16",
+    r"avx512\.vpdp(?:busd|wssd)": "vnni",  # of 256 bits: AVX-VNNI has it as well
+    r"avx512\.(?!vpdp)|avx512\.vpdp\w+\.512": "avx512",
+    r"avx2\.": "avx2",
+    r"tdpbf16ps": "amx-bf16",
+    r"tdpb[su][su]d": "amx-int8",
+}
+
+
+def instructions_needed(llvm_text: str) -> tuple[str, ...]:
+    """Returns the names of the instruction sets without which code in LLVM dialect cannot run.
+
+    ``llvm_text`` is a module. Example: ("amx-bf16",). Intrinsics of sets that tuner does not know do not
+    count.
+    """
+    called = set(re.findall(r'"llvm\.x86\.([\w.]+)"', llvm_text))
+    return tuple(name for part, name in SETS.items() if any(re.match(part, each) for each in called))
+
+
+ATTRIBUTES = re.compile(rf"attributes {{{re.escape(EXPORTED)}(?:, {re.escape(NO_BUILTINS)})?}}")
+
+
+def compiled_for(llvm_text: str, processor: str, features: str) -> str:
+    """Returns code in LLVM dialect whose exported functions LLVM compiles for ``processor``.
+
+    Args:
+        llvm_text: a module, as ``lower_to_llvm`` and ``with_batch_loops`` return it.
+        processor: LLVM's name, as of -mcpu: "znver4".
+        features: LLVM's features: "+avx2,+fma". They replace those of the processor that compiles.
+
+    Marks the functions of code in LLVM dialect with the processor that LLVM compiles them for.
+
+    Without the marks, the JIT compiles for the processor that it runs on.
+
+        llvm.func @f(%c: !llvm.ptr) attributes {llvm.emit_c_interface, passthrough = ["no-builtins"]} {
+      becomes
+        llvm.func @f(%c: !llvm.ptr) attributes {llvm.emit_c_interface, passthrough = ["no-builtins",
+          ["target-cpu", "znver4"], ["target-features", "+avx2,..."]]} {
+    """
+    words = f'"no-builtins", ["target-cpu", "{processor}"], ["target-features", "{features}"]'
+    return ATTRIBUTES.sub(f"attributes {{{EXPORTED}, passthrough = [{words}]}}", llvm_text)

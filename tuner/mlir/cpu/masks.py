@@ -1,0 +1,180 @@
+"""Masks on the CPU: masks that a fusion takes as bytes, masked vectors of i1, and masked reductions.
+
+``read_masks_as_bytes`` runs before the script of a fusion; the other two passes run before LLVM dialect.
+"""
+
+import math
+from collections.abc import Sequence
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.reading import walk, walk_where
+
+NEUTRAL = {
+    f"#vector.kind<{name}>": number
+    for names, number in ((("maximumf", "maxnumf"), -math.inf), (("minimumf", "minnumf"), math.inf))
+    for name in names
+}
+
+
+def fill_masked_lanes(module: ir.Module) -> None:
+    """Gives masked reductions to the greatest or least float infinity for what is masked, in place.
+
+    Reduces masked vectors to their greatest or least element from infinities on, before LLVM dialect.
+
+    Upstream's ``convert-vector-to-llvm`` puts a number of the least magnitude, -1.4e-45 for a maximum of
+    f32, where the mask is false: a row of negative numbers that is shorter than a vector has a wrong maximum
+    then. Sums and products are left unchanged.
+
+        %r = vector.mask %m { vector.reduction <maximumf>, %v, %a : vector<4xf32> into f32 } : vector<4xi1> -> f32
+      becomes
+        %neutral = arith.constant dense<0xFF800000> : vector<4xf32>
+        %s = arith.select %m, %v, %neutral : vector<4xi1>, vector<4xf32>
+        %r = vector.reduction <maximumf>, %s, %a : vector<4xf32> into f32
+    """
+    for mask in walk(module, "vector.mask"):
+        inner = next(iter(mask.regions[0].blocks[0].operations)).operation
+        if inner.name == "vector.reduction" and str(inner.attributes["kind"]) in NEUTRAL:
+            _fill(mask, inner, NEUTRAL[str(inner.attributes["kind"])])
+
+
+def _fill(mask: Op, reduction: Op, number: float) -> None:
+    vector = reduction.operands[0]
+    with mask.location, ir.InsertionPoint(mask):
+        splat = ir.DenseElementsAttr.get_splat(
+            vector.type, ir.FloatAttr.get(vector.type.element_type, number)
+        )
+        neutral = value("arith.constant", vector.type, value=splat)
+        chosen = value("arith.select", vector.type, mask.operands[0], vector, neutral)
+        plain = reduction.clone()
+        plain.operands[0] = chosen
+    mask.results[0].replace_all_uses_with(plain.results[0])
+    mask.erase()
+
+
+READ, WRITE = "vector.transfer_read", "vector.transfer_write"
+
+
+def unmask_truths(module: ir.Module) -> None:
+    """Replaces masked reads and writes of vectors of i1 by plain ones, in place.
+
+    Reads and writes masked vectors of i1 as whole vectors, before LLVM dialect.
+
+    LLVM stores a vector of i1 as bits, but masked ones as a byte for each element: what a plain vector has
+    written, a masked one reads wrongly. The buffers are those of a group, on whole cache lines of the stack.
+
+        %r = vector.transfer_read %b[%i], %p, %m : memref<32xi1>, vector<16xi1>
+        vector.transfer_write %v, %b[%i], %m : vector<16xi1>, memref<32xi1>
+      becomes
+        %all = vector.transfer_read %b[%i], %p : memref<32xi1>, vector<16xi1>
+        %r = arith.select %m, %all, %pads
+        %old = vector.transfer_read %b[%i], %p : memref<32xi1>, vector<16xi1>
+        %new = arith.select %m, %v, %old
+        vector.transfer_write %new, %b[%i] : vector<16xi1>, memref<32xi1>
+    """
+    for op in walk_where(module, _is_masked):
+        with ir.InsertionPoint(op), op.location:
+            (_unmask_read if op.name == READ else _unmask_write)(op)
+        op.erase()
+
+
+def _is_masked(op: Op) -> bool:
+    if op.name not in (READ, WRITE) or not list(op.attributes["operandSegmentSizes"])[-1]:
+        return False
+    vector = op.results[0] if op.name == READ else op.operands[0]
+    return str(ir.VectorType(vector.type).element_type) == "i1"
+
+
+def _unmask_read(op: Op) -> None:
+    memory, *places, padding, mask = op.operands
+    kind = op.results[0].type
+    found = _read(op, kind, memory, places, padding)
+    pads = value("vector.broadcast", kind, padding)
+    op.results[0].replace_all_uses_with(value("arith.select", kind, mask, found, pads))
+
+
+def _unmask_write(op: Op) -> None:
+    vector, memory, *places, mask = op.operands
+    truth = ir.IntegerType.get_signless(1)
+    padding = value("arith.constant", truth, value=ir.IntegerAttr.get(truth, 0))
+    before = _read(op, vector.type, memory, places, padding)
+    chosen = value("arith.select", vector.type, mask, vector, before)
+    segments = ir.DenseI32ArrayAttr.get([1, 1, len(places), 0])
+    create(WRITE, [], [chosen, memory, *places], operandSegmentSizes=segments, **_kept(op))
+
+
+def _read(op: Op, kind: Type, memory: Value, places: Sequence[Value], padding: Value) -> Value:
+    """Creates the read of a whole vector where a masked operation reads or writes."""
+    segments = ir.DenseI32ArrayAttr.get([1, len(places), 1, 0])
+    return value(READ, kind, memory, *places, padding, operandSegmentSizes=segments, **_kept(op))
+
+
+def _kept(op: Op) -> dict[str, ir.Attribute]:
+    return {name: op.attributes[name] for name in ("in_bounds", "permutation_map")}
+
+
+UNEQUAL, PREDICATE_BITS = 1, 64  # arith's ne, and the bits of the attribute
+
+
+def read_masks_as_bytes(function: Op) -> None:
+    """Changes arguments of i1 of a group's function to i8, in place.
+
+    Raises CandidateError(COMPILE) where another operation than a ``linalg.generic`` reads one, and for a
+    result of i1.
+
+    Reads the masks that a group takes as bytes: LLVM packs a vector of i1 into bits, memory has bytes.
+
+    Takes a group before its script runs. Arguments of i1 that operations read become arguments of i8, and
+    the bodies of their readers compare with zero. Scalar loops need none of this: a single i1 is read as a
+    byte.
+
+        %m = bufferization.to_tensor %0 restrict : memref<64xi1> to tensor<64xi1>
+        %r = linalg.generic {...} ins(%m, %x : tensor<64xi1>, tensor<4x64xf32>) outs(...) {
+        ^bb0(%in: i1, ...):
+          %s = arith.select %in, %a, %b : f32
+      becomes
+        %m = bufferization.to_tensor %0 restrict : memref<64xi8> to tensor<64xi8>
+        %r = linalg.generic {...} ins(%m, %x : tensor<64xi8>, tensor<4x64xf32>) outs(...) {
+        ^bb0(%in: i8, ...):
+          %c0 = arith.constant 0 : i8
+          %k = arith.cmpi ne, %in, %c0 : i8
+          %s = arith.select %k, %a, %b : f32
+    """
+    arguments = function.regions[0].blocks[0].arguments
+    masks = [each for each in arguments if str(each.type.element_type) == "i1"]
+    for mask in masks:
+        kind = ir.MemRefType(mask.type)
+        tensors = [use.owner for use in mask.uses]
+        if any(op.name != "bufferization.to_tensor" for op in tensors):
+            raise _unsupported("is written")
+        byte = ir.IntegerType.get_signless(8, function.context)
+        mask.set_type(ir.MemRefType.get(kind.shape, byte, kind.layout, kind.memory_space))
+        for op in tensors:
+            _retype(op.results[0], byte)
+    if masks:
+        types = ir.FunctionType.get([each.type for each in arguments], [], function.context)
+        function.attributes["function_type"] = ir.TypeAttr.get(types)
+
+
+def _retype(tensor: Value, byte: ir.Type) -> None:
+    users = [(use.owner, use.operand_number) for use in tensor.uses]
+    tensor.set_type(ir.RankedTensorType.get(tensor.type.shape, byte))
+    for op, number in users:
+        if op.name != "linalg.generic" or number >= len(op.operands) - len(op.results):
+            raise _unsupported(f"is read by {op.name}")
+        body = op.regions[0].blocks[0]
+        argument = body.arguments[number]
+        reads = [(use.owner, use.operand_number) for use in argument.uses]
+        argument.set_type(byte)
+        with ir.InsertionPoint.at_block_begin(body), op.location:
+            zero = value("arith.constant", byte, value=ir.IntegerAttr.get(byte, 0))
+            bit = ir.IntegerType.get_signless(1)
+            predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(PREDICATE_BITS), UNEQUAL)
+            is_set = value("arith.cmpi", bit, argument, zero, predicate=predicate)
+        for owner, operand in reads:
+            owner.operands[operand] = is_set
+
+
+def _unsupported(what: str) -> CandidateError:
+    return CandidateError(Stage.COMPILE, f"group: an argument of i1 {what}")

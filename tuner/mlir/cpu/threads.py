@@ -1,0 +1,395 @@
+"""Gives a function two more arguments, a thread and the number of threads, and divides its loops among them.
+
+    func.func @group(%a: memref<128x64xf32>, %c: memref<128x64xf32>) {
+      scf.for %i = %c0 to %c128 step %c1 {...}
+      <stores>
+  becomes
+    func.func @group(%a: memref<128x64xf32>, %c: memref<128x64xf32>, %thread: index, %threads: index) {
+      %first = 128 * %thread / %threads
+      %end = 128 * (%thread + 1) / %threads
+      scf.for %i = %first to %end step %c1 {...}
+      scf.if %thread == 0 { <stores> }
+
+Taken are loops of scf on memrefs and vectors, before they become LLVM dialect. The loops that are divided are
+the outermost ones, or those inside of them where that shares the work more evenly. A function of which that
+cannot be shown to be right (``shared_loops``), or that would gain little, stays as it is.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import combinations
+
+from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.cpu.memory_accesses import (
+    ALLOCATIONS,
+    LOOP,
+    NO_ACCESS,
+    READS,
+    WHOLE_READS,
+    WHOLE_WRITES,
+    WRITES,
+    LoopBounds,
+    PlacedAccess,
+    accesses_in,
+    bounds_of,
+    is_computing,
+    is_local,
+    range_of,
+)
+from tuner.mlir.ir.building import index, times, total, value
+from tuner.mlir.ir.reading import walk
+
+# ------------------------------------------------------------------------------
+# Shows which parts of a function may run on several threads: loops whose iterations touch separate memory.
+#
+# A part is a loop whose iterations are shared out, or code between loops, which one thread runs alone, or all
+# threads. All threads run the same function, each with buffers of its own for what the function allocates,
+# and nothing makes one wait for another. So what a part writes, no other thread may touch:
+#
+# - iterations of a shared loop access separate slabs: rows or columns that follow the loop's variable;
+# - a buffer of the function that each iteration writes before it reads may be used again by the next one;
+# - two parts touch separate places, or separate slabs of equal loops, or are run by the same thread.
+
+
+class ThreadShare(Enum):
+    """Which threads run a part."""
+
+    SHARED = "each thread some iterations"
+    ALONE = "the first thread"
+    ALL = "each thread everything"
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A loop, or operations between loops, with what they access."""
+
+    share: ThreadShare
+    ops: tuple[Op, ...]
+    accesses: tuple[PlacedAccess, ...]
+    bounds: LoopBounds | None = None  # of a shared loop
+
+    @property
+    def variable(self) -> Value:
+        """Returns the variable of a shared loop."""
+        return self.ops[0].regions[0].blocks[0].arguments[0]
+
+    def of(self, buffer: Value) -> tuple[PlacedAccess, ...]:
+        """Returns the accesses of a buffer."""
+        return tuple(each for each in self.accesses if each.buffer == buffer)
+
+    def writes(self, buffer: Value) -> bool:
+        """Returns whether the part writes a buffer."""
+        return any(each.is_write for each in self.of(buffer))
+
+
+@dataclass(frozen=True)
+class Slab:
+    """What an iteration accesses of a dimension: ``factor`` times its variable plus ``low`` to ``high``."""
+
+    dimension: int
+    factor: int
+    low: int
+    high: int
+
+
+def may_run_together(parts: Sequence[Part]) -> bool:
+    """Returns whether several threads may run the parts, each with its share, and none waits for another."""
+    return all(_has_separate_iterations(part) for part in parts if part.share is ThreadShare.SHARED) and all(
+        _are_separate(one, other, buffer)
+        for one, other in combinations(parts, 2)
+        for buffer in _touched_by_both(one, other)
+    )
+
+
+def _has_separate_iterations(part: Part) -> bool:
+    written = _distinct(each.buffer for each in part.accesses if each.is_write)
+    return all(
+        _slabs([part], buffer) or (is_local(buffer) and part.of(buffer)[0].is_write) for buffer in written
+    )
+
+
+def _are_separate(one: Part, other: Part, buffer: Value) -> bool:
+    """Returns whether no thread touches what another thread writes into a buffer in another part."""
+    shares = {one.share, other.share}
+    if (
+        not (one.writes(buffer) or other.writes(buffer))
+        or len(shares - {ThreadShare.SHARED}) == len(shares) == 1
+    ):
+        return True  # read only, or both by the same thread
+    writer_is_all = all(part.share is ThreadShare.ALL for part in (one, other) if part.writes(buffer))
+    if writer_is_all and is_local(buffer):
+        return True  # each thread has written all of its own buffer
+    if shares == {ThreadShare.SHARED} and one.bounds == other.bounds and _slabs([one, other], buffer):
+        return True
+    places = zip(_places(one, buffer), _places(other, buffer), strict=False)
+    return any(left[1] < right[0] or right[1] < left[0] for left, right in places if left and right)
+
+
+def _slabs(parts: Sequence[Part], buffer: Value) -> list[Slab]:
+    """Returns the dimensions along which iterations of the loops access separate slabs of a buffer."""
+    found = []
+    accesses = [(part.variable, each) for part in parts for each in part.of(buffer)]
+    if any(not each.starts for _, each in accesses):
+        return []
+    for dimension in range(len(accesses[0][1].starts)):
+        ranges = [(range_of(each.starts[dimension], variable), each) for variable, each in accesses]
+        known = [(found_range, each) for found_range, each in ranges if found_range is not None]
+        factors = {found_range.factor for found_range, _ in known}
+        if len(known) < len(ranges) or len(factors) != 1:
+            continue
+        low = min(found_range.low for found_range, _ in known)
+        high = max(found_range.high + each.extents[dimension] - 1 for found_range, each in known)
+        (factor,) = factors
+        bounds = parts[0].bounds
+        if bounds is not None and abs(factor) * bounds.step > high - low:
+            found.append(Slab(dimension, factor, low, high))
+    return found
+
+
+def _places(part: Part, buffer: Value) -> list[tuple[int, int] | None]:
+    """Returns the first and the last index of each dimension of a buffer that a part touches; None: any."""
+    accesses = part.of(buffer)
+    if any(not each.starts for each in accesses):
+        return []
+    places: list[tuple[int, int] | None] = []
+    for dimension in range(len(accesses[0].starts)):
+        ranges = [(range_of(each.starts[dimension], None), each.extents[dimension]) for each in accesses]
+        known = [(found, extent) for found, extent in ranges if found is not None]
+        lows = [found.low for found, _ in known]
+        highs = [found.high + extent - 1 for found, extent in known]
+        places.append((min(lows), max(highs)) if len(known) == len(ranges) else None)
+    return places
+
+
+def _touched_by_both(one: Part, other: Part) -> list[Value]:
+    theirs = [each.buffer for each in other.accesses]
+    return _distinct(each.buffer for each in one.accesses if each.buffer in theirs)
+
+
+def _distinct(buffers: Iterator[Value]) -> list[Value]:
+    return list(dict.fromkeys(buffers))
+
+
+DEPTHS = (0, 1, 2, 3)  # of the loops that are divided
+DEEPER_GAIN = 0.97  # inner loops are divided where that takes so much of the time of outer ones
+LEAST_GAIN = 0.8  # of the time of one thread, by the numbers of operations
+LANES = 16  # elements of a vector operation that counts as one
+SLOW_WEIGHT = 16  # of an elementary function: operations
+UNKNOWN_TRIPS = 8
+MEMORY = (*READS, *WRITES, *WHOLE_READS, *WHOLE_WRITES)
+
+
+@dataclass(frozen=True, eq=False)
+class _Placed:
+    """A part, and how often it is run."""
+
+    part: Part
+    times: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Division:
+    parts: tuple[_Placed, ...]
+    time: float  # of the slowest thread, in operations
+
+
+def divide_among_threads(function: Op, threads: int) -> bool:
+    """Divides the loops of a function, in place; returns whether that was possible and worth it.
+
+    ``threads``: for how many the loops are chosen. The function then runs on any number of threads, from 1
+    on; each has to be called with its number, from 0 on.
+    """
+    block = function.regions[0].blocks[0]
+    if walk(function, "cf.assert", "func.call") or len(function.regions[0].blocks) > 1:
+        return False
+    alone = sum(map(_work, _body(block)))
+    best: _Division | None = None
+    for depth in DEPTHS:
+        found = _division(block, depth, threads)
+        if found is None or not any(each.part.share is ThreadShare.SHARED for each in found.parts):
+            continue
+        if best is None or found.time < best.time * DEEPER_GAIN:
+            best = found
+        if best.time * DEEPER_GAIN < alone / threads:
+            break
+    if best is None or best.time > alone * LEAST_GAIN:
+        return False
+    _rewrite(function, [each.part for each in best.parts])
+    return True
+
+
+def _division(block: Block, depth: int, threads: int) -> _Division | None:
+    """Returns the parts of a function whose loops at a depth are shared; None where that may be wrong."""
+    placed: list[_Placed] = []
+    for ops, runs in _pieces(block, depth, 1):
+        part = _part(ops)
+        if part is None:
+            return None
+        placed.append(_Placed(part, runs))
+    if not may_run_together([each.part for each in placed]):
+        placed = [_Placed(_by_all_where_own(each.part), each.times) for each in placed]
+        if not may_run_together([each.part for each in placed]):
+            return None
+    loads = [sum(_load(each, thread, threads) for each in placed) for thread in range(threads)]
+    return _Division(tuple(placed), max(loads))
+
+
+def _pieces(block: Block, depth: int, runs: int) -> Iterator[tuple[tuple[Op, ...], int]]:
+    """Yields the loops at a depth, and the operations between loops, with how often each is run."""
+    between: list[Op] = []
+    for op in _body(block):
+        if op.name != LOOP or op.results:
+            between.append(op)
+            continue
+        if between:
+            yield tuple(between), runs
+            between = []
+        body = op.regions[0].blocks[0]
+        if depth and any(each.name == LOOP and not each.results for each in _body(body)):
+            yield from _pieces(body, depth - 1, runs * _trips(op))
+        else:
+            yield (op,), runs
+    if between:
+        yield tuple(between), runs
+
+
+def _part(ops: tuple[Op, ...]) -> Part | None:
+    """Returns a part with who may run it, by what it alone accesses; None for what cannot be divided."""
+    own = {result for op in ops for name in ALLOCATIONS for each in walk(op, name) for result in each.results}
+    accesses = []
+    for op in ops:
+        found = accesses_in(op)
+        if found is None:
+            return None
+        accesses += [each for each in found if op.name != LOOP or each.buffer not in own]
+    if ops[0].name == LOOP and not ops[0].results:
+        bounds = bounds_of(ops[0])
+        shared = Part(ThreadShare.SHARED, ops, tuple(accesses), bounds)
+        if bounds is not None and bounds.trips > 1 and may_run_together([shared]):
+            return shared
+    moved = _moved(ops)
+    writes_out = any(each.is_write and not is_local(each.buffer) for each in accesses)
+    if not writes_out:
+        return Part(ThreadShare.ALL, ops, tuple(accesses))
+    if any(_is_used_outside(op, moved) for op in moved):
+        return None
+    return Part(ThreadShare.ALONE, tuple(moved), tuple(accesses))
+
+
+def _by_all_where_own(part: Part) -> Part:
+    """Returns a part that only writes a thread's own buffers as one that each thread runs as a whole."""
+    is_own = all(is_local(each.buffer) for each in part.accesses if each.is_write)
+    return replace(part, share=ThreadShare.ALL, bounds=None) if is_own else part
+
+
+def _moved(ops: Sequence[Op]) -> list[Op]:
+    """Returns the operations that access memory or depend on those that do: what one thread runs alone."""
+    moved: list[Op] = []
+    made: set[Value] = set()
+    for op in ops:
+        is_free = op.name in NO_ACCESS or (is_computing(op) and op.name not in MEMORY)
+        if not is_free or any(each in made for each in op.operands):
+            moved.append(op)
+            made |= set(op.results)
+    return moved
+
+
+def _is_used_outside(op: Op, moved: Sequence[Op]) -> bool:
+    block = op.block
+    for result in op.results:
+        for use in result.uses:
+            user = use.owner.operation
+            while user.block != block:
+                user = user.parent.operation
+            if user not in moved:
+                return True
+    return False
+
+
+def _load(placed: _Placed, thread: int, threads: int) -> float:
+    """Returns the operations of a part that a thread runs."""
+    part = placed.part
+    work = sum(map(_work, part.ops)) * placed.times
+    if part.share is ThreadShare.ALL:
+        return work
+    if part.share is ThreadShare.ALONE:
+        return work if thread == 0 else 0.0
+    assert part.bounds is not None
+    trips = part.bounds.trips
+    return work * ((thread + 1) * trips // threads - thread * trips // threads) / trips
+
+
+def _work(op: Op) -> float:
+    """Returns the operations of an op and all in it, counted by the vectors that they compute."""
+    if op.regions:
+        inside = sum(_work(each) for region in op.regions for block in region.blocks for each in _body(block))
+        return inside * (_trips(op) if op.name == LOOP else 1)
+    if op.name in NO_ACCESS or op.name == "arith.constant":
+        return 0.0
+    kinds = [each.type for each in op.results] or [each.type for each in list(op.operands)[:1]]
+    elements = max((_elements(each) for each in kinds), default=1)
+    return max(elements / LANES, 1) * (SLOW_WEIGHT if op.name.startswith("math.") else 1)
+
+
+def _elements(kind: ir.Type) -> int:
+    count = 1
+    for size in ir.VectorType(kind).shape if isinstance(kind, ir.VectorType) else ():
+        count *= size
+    return count
+
+
+def _trips(loop: Op) -> int:
+    bounds = bounds_of(loop)
+    return UNKNOWN_TRIPS if bounds is None else bounds.trips
+
+
+def _body(block: Block) -> list[Op]:
+    """Returns the operations of a block without its terminator."""
+    return [each.operation for each in block.operations][:-1]
+
+
+def _rewrite(function: Op, parts: Sequence[Part]) -> None:
+    kind = ir.IndexType.get()
+    block = function.regions[0].blocks[0]
+    location = ir.Location.unknown()
+    thread, threads = (block.add_argument(kind, location) for _ in range(2))
+    inputs = [each.type for each in block.arguments]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))
+    with ir.InsertionPoint.at_block_begin(block), location:
+        equal = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
+        is_first = value("arith.cmpi", ir.IntegerType.get_signless(1), thread, index(0), predicate=equal)
+        after = total(thread, index(1))
+        for part in parts:
+            if part.share is ThreadShare.SHARED:
+                _set_bounds(part, thread, after, threads)
+    for part in parts:
+        if part.share is ThreadShare.ALONE:
+            _run_alone(part.ops, is_first)
+
+
+def _set_bounds(part: Part, thread: Value, after: Value, threads: Value) -> None:
+    """Lets a loop run over a thread's share of its iterations."""
+    assert part.bounds is not None
+    loop = part.ops[0]
+    for place, number in ((0, thread), (1, after)):
+        share = value("arith.divui", ir.IndexType.get(), times(number, part.bounds.trips), threads)
+        loop.operands[place] = total(times(share, part.bounds.step), index(part.bounds.first))
+
+
+def _run_alone(ops: Sequence[Op], is_first: Value) -> None:
+    """Moves operations into a branch that the first thread takes; what they need is computed before."""
+    block = ops[0].block
+    free = [each for each in _body(block) if each not in ops]
+    place = _body(block).index(ops[0])
+    with ir.InsertionPoint(ops[0]), ir.Location.unknown():
+        branch = ir.Operation.create("scf.if", operands=[is_first], regions=2)
+        then = branch.regions[0].blocks.append()
+        with ir.InsertionPoint(then):
+            end = ir.Operation.create("scf.yield")
+    last = _body(block).index(ops[-1])
+    for op in _body(block)[place + 1 : last]:
+        if op in free and op.name != "memref.dealloc":
+            op.move_before(branch)
+    for op in ops:
+        op.move_before(end)

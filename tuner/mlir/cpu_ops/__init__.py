@@ -1,0 +1,1 @@
+"""Transform ops for processors: packing and register kernels."""

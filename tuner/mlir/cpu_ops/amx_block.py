@@ -1,0 +1,287 @@
+"""The transform op ``tuner.amx_block``."""
+
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.cpu_ops.amx_packing import (
+    PackedTiles,
+    WeightTiles,
+    pack_a_to_tiles,
+    pack_b_to_tiles,
+    tile_load,
+    tile_store,
+)
+from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul, buffer_matmuls
+from tuner.mlir.cpu_ops.vnni_operands import WeightWords, drop_views, take_weight_words
+from tuner.mlir.cpu_ops.vnni_packing import WORDS, BlockExtent, WordSource, allocated, constant_mask, in_steps
+from tuner.mlir.dialect import InPlaceOp, attribute
+from tuner.mlir.ir.building import (
+    branch,
+    create,
+    for_each,
+    index,
+    is_less,
+    loop,
+    plus,
+    rolled_loop,
+    times,
+    total,
+    value,
+    zero,
+)
+
+SUMS = {"bf16": "f32", "i8": "i32"}  # type of A and B -> type of C
+MULTIPLY = {"bf16": "x86.amx.tile_mulf", "i8": "x86.amx.tile_muli"}
+ADD = {"f32": "arith.addf", "i32": "arith.addi"}
+REGISTERS = 8  # tiles of a processor with AMX
+
+
+class AmxBlockOp(InPlaceOp, name="amx_block"):
+    """``tuner.amx_block``: matmuls of buffers become AMX tiles: bf16 into f32, or i8 into i32.
+
+    Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes, each one block of the
+    schedule: ``block_n`` columns and ``block_k`` of K. Each is replaced by loops: B is packed to panels,
+    then each strip of rows of A is packed and multiplied by one panel after the other, 16 * ``tiles_m`` rows
+    by 16 * ``tiles_n`` columns at a time, with the sums in tile registers. A ``linalg.fill`` of zero of the
+    same C goes with it: sums start at zero instead. Any size: K is padded by zeros in packed tiles; rows and
+    columns after the last are computed and not stored. A B that is an argument ``tuner.weight`` comes packed
+    (``tuner.mlir.cpu_ops.vnni_operands``).
+
+        linalg.fill ins(%zero : f32) outs(%c : memref<32x32xf32>)
+        linalg.matmul ins(%a, %b : memref<32x64xbf16>, memref<64x32xbf16>) outs(%c : memref<32x32xf32>)
+      becomes, after the loops that pack %a and %b, with tiles_m = tiles_n = 1, for each tile of C
+        %sums = x86.amx.tile_zero : !x86.amx.tile<16x16xf32>
+        %total = scf.for %kt = %c0 to %c2 step %c1 iter_args(%acc = %sums) -> (!x86.amx.tile<16x16xf32>) {
+          %ta = x86.amx.tile_load %packed_a[%ra, %c0] : memref<32x32xbf16> into !x86.amx.tile<16x32xbf16>
+          %tb = x86.amx.tile_load %packed_b[%rb, %c0] : memref<64x32xbf16> into !x86.amx.tile<16x32xbf16>
+          %next = x86.amx.tile_mulf %ta, %tb, %acc : ...
+          scf.yield %next : !x86.amx.tile<16x16xf32>
+        }
+        x86.amx.tile_store %c[%i, %j], %total : memref<32x32xf32>, !x86.amx.tile<16x16xf32>
+
+    Sources: Intel 64 and IA-32 architectures optimization manual, chapter 20 (blocking of tiles, layout of
+    B).
+
+    The transform op ``tuner.amx_block``: each ``linalg.matmul`` of buffers becomes packing and AMX tiles.
+
+    Attributes, i64: ``tiles_m`` and ``tiles_n``, the sums in tile registers (default 2 and 2), and
+    ``pack_a`` (default 1; 0: tiles of A are loaded from where A lies, which needs rows by 16, whole tiles of
+    K and A stored by rows); ``columns`` and ``last_columns``, the sizes of a whole block and of the last
+    one, where B and C have a dynamic number of columns (default: it is static); ``ahead``, 1 to fetch the
+    next panel of a weight to the second level of cache (default 0). The handle (a func.func) stays valid.
+    Silenceable failure: a matmul that is not of memrefs of static sizes of bf16 into f32 or of i8 into i32,
+    too many tiles, or an A that has to be packed.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Replaces each ``linalg.matmul`` of one function by packing and AMX tiles, in place.
+
+        Returns None, or a message about what is not allowed; then the function is unchanged.
+        """
+        tiles = (attribute(self, "tiles_m", 2), attribute(self, "tiles_n", 2))
+        packs_a = bool(attribute(self, "pack_a", 1))
+        needed = tiles[0] * tiles[1] + tiles[0] + 1  # the sums, a column of A, one tile of B
+        if min(tiles) < 1 or needed > REGISTERS:
+            return f"found {tiles[0]} x {tiles[1]} tiles, which need {needed} registers, allowed {REGISTERS}"
+        found = buffer_matmuls(function, (attribute(self, "columns", 0), attribute(self, "last_columns", 0)))
+        if isinstance(found, str):
+            return f"found {found}, allowed memrefs of static sizes with adjacent elements"
+        for matmul in found:
+            why_not = _why_not(matmul, packs_a)
+            if why_not:
+                return why_not
+        weights = take_weight_words(function, found, WORDS * tiles[1])
+        for matmul, words in zip(found, weights, strict=True):
+            b = matmul.b
+            with ir.InsertionPoint(matmul.op), matmul.op.location:
+                _AmxMatmul.of(matmul, *tiles, packs_a, words, bool(attribute(self, "ahead", 0))).build()
+            matmul.erase()
+            drop_views(words, b)
+        return None
+
+
+def _why_not(matmul: BufferMatmul, packs_a: bool) -> str:
+    """Returns why a matmul cannot be computed by tiles; "" where it can."""
+    if SUMS.get(matmul.element) != matmul.sum_element:
+        pairs = " or ".join(f"{element} into {total}" for element, total in SUMS.items())
+        return f"found a matmul of {matmul.element} into {matmul.sum_element}, allowed {pairs}"
+    depth = WORDS * WordSource(matmul.a, is_along_k=True).per_word
+    if packs_a or (matmul.layout != "tn" and matmul.m % WORDS == 0 and matmul.k % depth == 0):
+        return ""
+    return (
+        f"found pack_a = 0 for {matmul.m} rows and {matmul.k} of K, layout {matmul.layout}; "
+        f"allowed multiples of {WORDS} and {depth}, layout nn or nt"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _AmxMatmul:
+    """One matmul with its packed buffers; its methods create its code at the current insertion point."""
+
+    matmul: BufferMatmul
+    columns: BlockExtent  # of C
+    tiles_m: int
+    tiles_n: int
+    a: WordSource
+    packed_a: PackedTiles | None  # None: A is read where it lies
+    packed_b: PackedTiles | WeightTiles
+    scratch: Value | None  # tiles at the edge of C are stored here first; None: C has whole tiles only
+    fetches: bool  # the next panel of a weight
+
+    @classmethod
+    def of(
+        cls,
+        matmul: BufferMatmul,
+        tiles_m: int,
+        tiles_n: int,
+        packs_a: bool,
+        weight: WeightWords | None,
+        fetches: bool,
+    ) -> "_AmxMatmul":
+        """Creates the buffers of a matmul, and the code that packs a B that is no ``weight``."""
+        a = WordSource(matmul.a, matmul.layout != "tn")
+        b = WordSource(matmul.b, matmul.layout == "nt")
+        columns = matmul.columns()
+        k_steps, panels = -(-matmul.k // a.depth), columns.steps(WORDS * tiles_n)
+        tiles = None if weight else PackedTiles.of(b, panels, k_steps, tiles_n)
+        packed_a = PackedTiles.of(a, 1, k_steps, tiles_m) if packs_a else None
+        has_edge = matmul.m % WORDS or columns.rests(WORDS)
+        element = ir.MemRefType(matmul.c.type).element_type
+        scratch = allocated((WORDS * tiles_m, WORDS * tiles_n), element) if has_edge else None
+        if tiles is not None:
+            pack_b_to_tiles(b, columns, matmul.k, tiles_n, tiles.store_b)
+        packed_b = WeightTiles(weight, a.depth) if weight else tiles
+        assert packed_b is not None
+        return cls(matmul, columns, tiles_m, tiles_n, a, packed_a, packed_b, scratch, fetches)
+
+    def build(self) -> None:
+        """Creates the loops over strips of rows of A, and over panels of B.
+
+        Where the last of several strips is narrower, both kinds share the code that packs A.
+        """
+        height, m = self.tiles_m * WORDS, self.matmul.m
+        if m <= height or m % height == 0:
+            in_steps(BlockExtent(m), height, lambda number, rows: self._strip(number, BlockExtent(rows)))
+            return
+
+        def one(number: Value) -> None:
+            self._strip(number, BlockExtent(height, m % height, BlockExtent(m).left(height, number)))
+
+        for_each(0, BlockExtent(m).covering(height), one)
+
+    def _strip(self, number: Value, rows: BlockExtent) -> None:
+        first = times(number, self.tiles_m * WORDS)
+        if self.packed_a is not None:
+            pack_a_to_tiles(self.a, first, rows, self.matmul.k, self.packed_a.store_a)
+        if rows.size is None:
+            self._panels(number, first, rows.whole)
+            return
+        is_last = is_less(rows.size, index(rows.whole))
+        branch(
+            is_last,
+            lambda: self._panels(number, first, rows.last),
+            lambda: self._panels(number, first, rows.whole),
+        )
+
+    def _panels(self, number: Value, first: Value, rows: int) -> None:
+        in_steps(
+            self.columns,
+            self.tiles_n * WORDS,
+            lambda panel, columns: self._tiles(number, first, rows, panel, columns),
+        )
+
+    def _tiles(self, strip: Value, first: Value, rows: int, panel: Value, columns: int) -> None:
+        """Creates the sums of ``rows`` x ``columns`` of C: at most tiles_m x tiles_n tiles."""
+        column = times(panel, self.tiles_n * WORDS)
+        places = [
+            _Place(
+                plus(first, WORDS * i),
+                plus(column, WORDS * j),
+                min(rows - WORDS * i, WORDS),
+                min(columns - WORDS * j, WORDS),
+            )
+            for i in range(-(-rows // WORDS))
+            for j in range(-(-columns // WORDS))
+        ]
+        across = -(-columns // WORDS)
+
+        def multiply(step: Value, *sums: Value) -> list[Value]:
+            of_a = [self._load_a(first, i, step) for i in range(len(sums) // across)]
+            row = self.packed_b.row(panel, step)
+            if self.fetches and isinstance(self.packed_b, WeightTiles):
+                strips = BlockExtent(self.matmul.m).steps(self.tiles_m * WORDS)
+                self.packed_b.fetch(total(panel, index(1)), step, strip, -(-WORDS // strips), self.tiles_n)
+            name, totals = MULTIPLY[self.matmul.element], list(sums)
+            for j in range(across):  # a tile of B is used up before the next is loaded
+                of_b = self.packed_b.load(self._kind, row, j)
+                for number in range(j, len(sums), across):
+                    totals[number] = value(name, self._sum_kind, of_a[number // across], of_b, sums[number])
+            return totals
+
+        totals = loop(0, self.packed_b.steps, multiply, [self._start(place) for place in places])
+        for number, (place, tile) in enumerate(zip(places, totals, strict=True)):
+            if place.is_whole:
+                tile_store(tile, self.matmul.c, place.row, place.column)
+            else:
+                assert self.scratch is not None
+                down, right = (index(WORDS * each) for each in divmod(number, across))
+                tile_store(tile, self.scratch, down, right)
+        for begin in range(0, len(places), across):  # rows of tiles
+            edge = [(j, each) for j, each in enumerate(places[begin : begin + across]) if not each.is_whole]
+            self._copy_edge(WORDS * (begin // across), edge)
+
+    @property
+    def _kind(self) -> Type:
+        return ir.Type.parse(f"!x86.amx.tile<{WORDS}x{self.a.depth}x{self.matmul.element}>")
+
+    @property
+    def _sum_kind(self) -> Type:
+        return ir.Type.parse(f"!x86.amx.tile<{WORDS}x{WORDS}x{self.matmul.sum_element}>")
+
+    def _load_a(self, first: Value, tile: int, step: Value) -> Value:
+        if self.packed_a is None:
+            row, column = plus(first, WORDS * tile), times(step, self.a.depth)
+            return tile_load(self._kind, self.a.buffer, row, column)
+        row = plus(self.packed_a.row(index(0), step), WORDS * tile)
+        return tile_load(self._kind, self.packed_a.memory, row, index(0))
+
+    def _start(self, place: "_Place") -> Value:
+        """Creates the tile that sums start from: C, or zero for the first block of K and at the edge."""
+        if self.matmul.fill is None and place.is_whole:
+            return tile_load(self._sum_kind, self.matmul.c, place.row, place.column)
+        return value("x86.amx.tile_zero", self._sum_kind)
+
+    def _copy_edge(self, down: int, edge: list[tuple[int, "_Place"]]) -> None:
+        """Creates the copies of the parts of tiles that lie in C, added to C after the first block of K.
+
+        ``edge``: tiles of one row of tiles, each with its number in the row; they lie in ``scratch`` from row
+        ``down`` on.
+        """
+
+        def copy(row: Value) -> None:
+            for number, place in edge:
+                kind = ir.VectorType.get([WORDS], ir.MemRefType(self.matmul.c.type).element_type)
+                mask = constant_mask(place.columns, WORDS)
+                sums = value("vector.load", kind, self.scratch, plus(row, down), index(WORDS * number))
+                target = (self.matmul.c, total(place.row, row), place.column)
+                if self.matmul.fill is None:
+                    before = value("vector.maskedload", kind, *target, mask, zero(kind))
+                    sums = value(ADD[self.matmul.sum_element], kind, sums, before)
+                create("vector.maskedstore", [], [*target, mask, sums])
+
+        if edge:
+            rolled_loop(0, edge[0][1].rows, copy)
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """Where a tile of C lies, and how much of it is in C."""
+
+    row: Value
+    column: Value
+    rows: int
+    columns: int
+
+    @property
+    def is_whole(self) -> bool:
+        return self.rows == self.columns == WORDS

@@ -1,0 +1,300 @@
+"""AMX tiles of A and B: where they lie in memory, and the code that packs matrices of any size to them.
+
+``PackedTiles`` and ``WeightTiles`` give the place of a tile, packed by the kernel or by the caller;
+``pack_a_to_tiles`` and ``pack_b_to_tiles`` create the code that packs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tuner.mlir.bindings import Type, Value, ir
+from tuner.mlir.cpu_ops.vnni_operands import WeightWords
+from tuner.mlir.cpu_ops.vnni_packing import (
+    WORDS,
+    BlockExtent,
+    OfTile,
+    StoreOfA,
+    StoreOfB,
+    WordSource,
+    allocated,
+    interleave_b,
+    mask_of,
+    over_tiles,
+    pack_a,
+    pack_b,
+    prefix_bits,
+    store_columns,
+    transposed,
+)
+from tuner.mlir.ir.building import (
+    as_index,
+    branch,
+    create,
+    fetch,
+    for_each,
+    index,
+    is_less,
+    plus,
+    rolled_loop,
+    times,
+    total,
+    value,
+)
+
+# ------------------------------------------------------------------------------
+# Where the AMX tiles of A and B lie: packed by a kernel, or in a weight that comes packed.
+#
+# Each method creates its ops at the current insertion point.
+
+
+@dataclass(frozen=True, eq=False)
+class PackedTiles:
+    """Packed tiles: for each panel and step of K, ``across`` tiles of 16 rows of 16 words."""
+
+    memory: Value  # memref<rows x elements of 16 words>
+    steps: int  # of K
+    across: int  # tiles of a panel
+
+    @classmethod
+    def of(cls, source: WordSource, panels: int, k_steps: int, across: int) -> "PackedTiles":
+        """Creates the allocation of tiles of one matrix."""
+        shape = (panels * k_steps * across * WORDS, source.depth)
+        return cls(allocated(shape, source.element), k_steps, across)
+
+    def row(self, panel: Value, step: Value) -> Value:
+        """Creates the number of the first row of the tiles of a panel and a step of K."""
+        return times(total(times(panel, self.steps), step), self.across * WORDS)
+
+    def load(self, kind: Type, row: Value, tile: int) -> Value:
+        """Creates the load of one tile of a panel, whose first tile begins at ``row``."""
+        return tile_load(kind, self.memory, plus(row, WORDS * tile), index(0))
+
+    def store_a(self, row: Value, step: Value, words: Value) -> None:
+        """Creates the store of words of a row of A, which has a single panel."""
+        at = total(self.row(index(0), step), row)
+        create("vector.store", [], [words, self.memory, at, index(0)])
+
+    def store_b(self, panel: Value, step: Value, word: Value, tile: Value, words: Value) -> None:
+        """Creates the store of one word of 16 columns of B: a row of a tile."""
+        at = total(total(self.row(panel, step), times(tile, WORDS)), word)
+        create("vector.store", [], [words, self.memory, at, index(0)])
+
+
+@dataclass(frozen=True, eq=False)
+class WeightTiles:
+    """Tiles of a B that comes packed: of 16 rows of words of K, those of 16 columns."""
+
+    words: WeightWords
+    depth: int  # elements of K of a tile
+
+    @property
+    def steps(self) -> int:
+        """Returns the steps of K."""
+        return self.words.words // WORDS
+
+    def row(self, panel: Value, step: Value) -> Value:
+        """Creates the number of the first row of the tiles of a panel and a step of K."""
+        return self.words.row(panel, times(step, WORDS))
+
+    def load(self, kind: Type, row: Value, tile: int) -> Value:
+        """Creates the load of one tile of a panel, which begins at ``row``."""
+        return tile_load(kind, self.words.memory, row, index(self.depth * tile))
+
+    def fetch(self, panel: Value, step: Value, part: Value, rows: int, across: int) -> None:
+        """Creates prefetches of one part of the rows of ``across`` tiles to the second level of cache.
+
+        Each part has ``rows`` rows. Addresses after the last panel are fetched too, which has no effect.
+        """
+        begin = total(self.row(panel, step), times(part, rows))
+        for row in range(rows):
+            for tile in range(across):
+                fetch(self.words.memory, plus(begin, row), index(self.depth * tile))
+
+
+def tile_load(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
+    """Creates the load of a tile from a place of a memref."""
+    segments = ir.DenseI32ArrayAttr.get([1, 2, 0])
+    return value("x86.amx.tile_load", kind, buffer, row, column, operandSegmentSizes=segments)
+
+
+def tile_store(tile: Value, buffer: Value, row: Value, column: Value) -> None:
+    """Creates the store of a tile to a place of a memref."""
+    segments = ir.DenseI32ArrayAttr.get([1, 2, 1, 0])
+    create("x86.amx.tile_store", [], [buffer, row, column, tile], operandSegmentSizes=segments)
+
+
+Steps: TypeAlias = tuple[BlockExtent, Value, int]  # a dimension, the number of a step, elements of a step
+
+
+def pack_b_to_tiles(source: WordSource, n: BlockExtent, k: int, vectors: int, store: StoreOfB) -> None:
+    """Creates the code that packs B, ``k`` x ``n``, to panels of ``vectors`` vectors of words each.
+
+    What is packed after the last column is unspecified.
+
+    Packs matrices of any size to AMX tiles: one code for whole tiles, and one for partial tiles of every
+    size.
+
+    Code of its own for each combination of rests, of K and of rows or columns, would be most of a kernel. So
+    partial tiles are read by bounds and masks that are computed, in loops that LLVM does not unroll. Where
+    words are transposed, such a loop copies 16 of its vectors to a square of memory, another loop copies
+    those of whole tiles, and one transpose reads the square. A matrix without rests is packed by
+    ``tuner.mlir.cpu_ops.vnni_packing``.
+
+        scf.for %word = %c0 to %c16 step %c1 {
+          %row = arith.addi %k, %word2 : index                      // of an A of bf16, stored by columns
+          %is_there = arith.cmpi slt, %row, %c901 : index
+          %bits = arith.select %is_there, %bits_of_rows, %c0_i16 : i16
+          %place = arith.minui %row, %c900 : index
+          %even = vector.maskedload %a[%place, %first], %mask_of_bits, %zeros : ...
+          ...
+          vector.store %words, %square[%word, %c0] : memref<16x32xbf16>, vector<32xbf16>
+        } {llvm.loop_annotation = #llvm.loop_annotation<unroll = <disable = true>>}
+
+    Masks of 8-bit and 16-bit elements need AVX512, which every processor with AMX has.
+    """
+    steps, width = BlockExtent(k), source.words if source.is_along_k else vectors * source.words
+    if not steps.rests(source.depth) and not n.rests(width):
+        pack_b(source, n, k, vectors, store)
+    elif source.is_along_k:
+        _turn_b(source, n, steps, vectors, store)
+    else:
+        over_tiles(
+            steps,
+            source.depth,
+            n,
+            width,
+            lambda step, panel: interleave_b(source, vectors, panel, width, step, source.depth, store),
+            lambda step, panel: _interleave_part_of_b(source, vectors, n, panel, k, step, store),
+        )
+
+
+def pack_a_to_tiles(source: WordSource, first: Value, rows: BlockExtent, k: int, store: StoreOfA) -> None:
+    """Creates the code that packs rows of A, from row ``first`` on.
+
+    Of an A that is stored by columns, rows are filled up by zeros to a multiple of 16 where ``rows`` is none.
+    """
+    steps = BlockExtent(k)
+    if source.is_along_k or not (steps.rests(source.depth) or rows.rests(source.words)):
+        pack_a(source, first, rows, k, store)
+    else:
+        _turn_a(source, first, rows, steps, store)
+
+
+def _interleave_part_of_b(
+    source: WordSource, vectors: int, n: BlockExtent, panel: Value, k: int, step: Value, store: StoreOfB
+) -> None:
+    """Packs a step of K of one panel of a B that is stored by rows of K; either may be a rest."""
+    width = vectors * source.words
+    across, begin = times(panel, width), times(step, source.depth)
+    bits = prefix_bits(n.left(width, panel), width)
+
+    def pack(word: Value) -> None:
+        first = total(begin, times(word, source.per_word))
+        for place, words in enumerate(source.side_by_side_within(k, first, across, bits)):
+            store(panel, step, word, index(place), words)
+
+    rolled_loop(0, source.words, pack)
+
+
+def _turn_b(source: WordSource, n: BlockExtent, steps: BlockExtent, vectors: int, store: StoreOfB) -> None:
+    """Packs a B that is stored by columns. Instead of columns after the last one, the last one is packed."""
+    square, last = _square(source), plus(n.elements(), -1)
+
+    def of_tile(vector: Value, step: Value) -> None:
+        begin, across = times(step, source.depth), times(vector, source.words)
+
+        def copy(column: Value) -> None:
+            _to_square(source.along_k(total(across, column), begin, source.depth), square, column)
+
+        def copy_part() -> None:
+            mask = mask_of(prefix_bits(steps.left(source.depth, step), source.depth))
+
+            def copy_there(column: Value) -> None:
+                place = value("arith.minui", last.type, total(across, column), last)
+                _to_square(source.along_k_where(mask, place, begin), square, column)
+
+            rolled_loop(0, source.words, copy_there)
+
+        _if_whole(
+            (n, vector, source.words),
+            (steps, step, source.depth),
+            lambda: rolled_loop(0, source.words, copy),
+            copy_part,
+        )
+        store_columns(_lines(source, square), vectors, vector, step, store)
+
+    _over(n.covering(source.words), steps.covering(source.depth), of_tile)
+
+
+def _turn_a(source: WordSource, first: Value, rows: BlockExtent, steps: BlockExtent, store: StoreOfA) -> None:
+    """Packs rows of an A that is stored by columns."""
+    square = _square(source)
+
+    def of_tile(part: Value, step: Value) -> None:
+        down = times(part, source.words)
+        begin, across = times(step, source.depth), total(first, down)
+
+        def copy(word: Value) -> None:
+            k, size = total(begin, times(word, source.per_word)), source.words
+            (words,) = source.side_by_side(k, across, source.per_word, size, size)
+            _to_square(words, square, word)
+
+        def copy_part() -> None:
+            bits = prefix_bits(rows.left(source.words, part), source.words)
+
+            def copy_there(word: Value) -> None:
+                k = total(begin, times(word, source.per_word))
+                (words,) = source.side_by_side_within(steps.whole, k, across, bits)
+                _to_square(words, square, word)
+
+            rolled_loop(0, source.words, copy_there)
+
+        _if_whole(
+            (rows, part, source.words),
+            (steps, step, source.depth),
+            lambda: rolled_loop(0, source.words, copy),
+            copy_part,
+        )
+        for number, line in enumerate(transposed(_lines(source, square))):
+            store(plus(down, number), step, line)
+
+    _over(rows.covering(source.words), steps.covering(source.depth), of_tile)
+
+
+def _over(rows: Value, columns: Value, of_tile: OfTile) -> None:
+    """Creates the loops over tiles, along rows of tiles."""
+    for_each(0, rows, lambda row: _row_of(row, columns, of_tile))
+
+
+def _row_of(row: Value, columns: Value, of_tile: OfTile) -> None:
+    for_each(0, columns, lambda column: of_tile(row, column))
+
+
+def _if_whole(rows: Steps, columns: Steps, whole: Callable[[], None], part: Callable[[], None]) -> None:
+    """Creates a branch: the code of a whole tile, or of a part of one where one of two steps is a rest."""
+    if any(extent.whole < size for extent, _, size in (rows, columns)):
+        part()  # there is no whole tile
+        return
+    are_whole = [
+        is_less(number, as_index(extent.whole_steps(size)))
+        for extent, number, size in (rows, columns)
+        if extent.rests(size)
+    ]
+    is_whole = are_whole[0] if len(are_whole) == 1 else value("arith.andi", are_whole[0].type, *are_whole)
+    branch(is_whole, whole, part)
+
+
+def _square(source: WordSource) -> Value:
+    """Creates the memory of as many vectors of words as a vector has words."""
+    return allocated((source.words, source.depth), source.element)
+
+
+def _to_square(words: Value, square: Value, line: Value) -> None:
+    create("vector.store", [], [words, square, line, index(0)])
+
+
+def _lines(source: WordSource, square: Value) -> list[Value]:
+    return [
+        value("vector.load", source.vector, square, index(line), index(0)) for line in range(source.words)
+    ]

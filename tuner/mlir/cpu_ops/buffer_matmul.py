@@ -1,0 +1,232 @@
+"""One ``linalg.matmul`` of buffers, and the loads, stores and multiply-adds of vectors that replace it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.cpu_ops.vnni_packing import BlockExtent, constant_mask
+from tuner.mlir.ir.building import create, deinterleaved, line_of, size_of, value, with_line, zero
+from tuner.mlir.ir.linalg import is_unsigned
+from tuner.mlir.ir.reading import is_zero, walk
+
+# ------------------------------------------------------------------------------
+# One ``linalg.matmul`` of buffers: its sizes, how its operands are stored, and the fill before it.
+#
+# Columns of C may be dynamic where they are one of two sizes, as in a loop over blocks of columns.
+
+
+MATMUL, FILL = "linalg.matmul", "linalg.fill"
+OVER_MNK = {"nn": ("(d0, d2)", "(d2, d1)"), "nt": ("(d0, d2)", "(d1, d2)"), "tn": ("(d2, d0)", "(d2, d1)")}
+
+
+@dataclass(frozen=True, eq=False)
+class BufferMatmul:
+    """A ``linalg.matmul`` of memrefs, m and k static: C += A B, or C = A B after a ``linalg.fill`` of C."""
+
+    op: Op
+    m: int
+    n: int  # columns of C; where they are dynamic, those of a whole block
+    last_n: int  # columns of the last block; ``n`` where they are static
+    k: int
+    layout: str  # "nn", "nt" (B is stored as n x k) or "tn" (A is stored as k x m)
+    fill: Op | None  # the linalg.fill of C just before it; None: C is added to
+
+    @property
+    def a(self) -> Value:
+        """Returns the memref A."""
+        return self.op.operands[0]
+
+    @property
+    def b(self) -> Value:
+        """Returns the memref B."""
+        return self.op.operands[1]
+
+    @property
+    def c(self) -> Value:
+        """Returns the memref C."""
+        return self.op.operands[2]
+
+    @property
+    def has_dynamic_columns(self) -> bool:
+        """Returns whether the columns of C are dynamic: ``n`` or ``last_n``."""
+        return bool(ir.MemRefType(self.c.type).is_dynamic_dim(1))
+
+    def columns(self) -> BlockExtent:
+        """Returns the extent of the columns of C; creates its dynamic size at the insertion point."""
+        return (
+            BlockExtent(self.n, self.last_n, size_of(self.c, 1))
+            if self.has_dynamic_columns
+            else BlockExtent(self.n)
+        )
+
+    @property
+    def element(self) -> str:
+        """Returns the element type of A and B as MLIR text: "bf16"."""
+        return str(ir.MemRefType(self.a.type).element_type)
+
+    @property
+    def sum_element(self) -> str:
+        """Returns the element type of C as MLIR text: "f32"."""
+        return str(ir.MemRefType(self.c.type).element_type)
+
+    def erase(self) -> None:
+        """Removes the matmul, and the fill before it, from the module."""
+        self.op.erase()
+        if self.fill is not None:
+            self.fill.erase()
+
+
+def buffer_matmuls(function: Op, columns: tuple[int, int] = (0, 0)) -> list[BufferMatmul] | str:
+    """Returns the matmuls of buffers in a function; or the first thing found that is no such matmul, as text.
+
+    Allowed are ``linalg.matmul`` of three memrefs with static sizes, rows of adjacent elements, in layout nn,
+    nt or tn, whose integers are signed. Columns of B and C may be dynamic where ``columns`` has the two sizes
+    that they may have: of whole blocks, and of the last one. A fill belongs to the first matmul after it in
+    its block, if that adds to the same memref.
+    """
+    found: list[BufferMatmul] = []
+    for op in walk(function, MATMUL):
+        kinds = [each.type for each in op.operands]
+        layout = _layout_of(op)
+        if (
+            not all(_is_of_rows(kind) for kind in kinds)
+            or not layout
+            or not _is_static(kinds, layout, columns)
+        ):
+            return f"a matmul of {' x '.join(map(str, kinds))}"
+        if is_unsigned(op):
+            return "a matmul of unsigned integers"
+        m, n = kinds[2].shape
+        k = kinds[0].shape[0 if layout == "tn" else 1]
+        whole, last = columns if kinds[2].is_dynamic_dim(1) else (n, n)
+        found.append(BufferMatmul(op, m, whole, last, k, layout, fill_before(op)))
+    return found
+
+
+def _is_of_rows(kind: ir.Type) -> bool:
+    """Returns whether a type is a 2-D memref whose rows have adjacent elements."""
+    if not isinstance(kind, ir.MemRefType) or kind.rank != 2:
+        return False
+    strides, _ = kind.get_strides_and_offset()
+    return bool(strides[-1] == 1)
+
+
+def _is_static(kinds: list[ir.MemRefType], layout: str, columns: tuple[int, int]) -> bool:
+    """Returns whether the sizes of A, B and C are static, but for columns of C where they are known."""
+    along_n = ((1, 0 if layout == "nt" else 1), (2, 1))  # (operand, dimension)
+    dynamic = {
+        (place, side) for place, kind in enumerate(kinds) for side in (0, 1) if kind.is_dynamic_dim(side)
+    }
+    return not dynamic or (min(columns) > 0 and dynamic == set(along_n))
+
+
+def _layout_of(op: Op) -> str:
+    """Returns the layout that the indexing maps of a matmul stand for; "" for other maps."""
+    if "indexing_maps" not in op.attributes:
+        return "nn"
+    texts = [
+        str(each).rstrip(">").rpartition("-> ")[2] for each in ir.ArrayAttr(op.attributes["indexing_maps"])
+    ]
+    pairs = [layout for layout, maps in OVER_MNK.items() if tuple(texts[:2]) == maps]
+    return pairs[0] if pairs and texts[2] == "(d0, d1)" else ""
+
+
+def fill_before(matmul: Op) -> Op | None:
+    """Returns the fill of C before a matmul in its block, with no other op between them that uses C."""
+    total = matmul.operands[2]
+    users = [use.owner.operation for use in total.uses]
+    last: Op | None = None
+    for op in matmul.block:
+        each = op.operation
+        if each == matmul:
+            break
+        if each in users or any(user != matmul and _is_inside(user, each) for user in users):
+            last = each
+    if last is None or last.name != FILL or last.operands[1] != total:
+        return None
+    return last if is_zero(last.operands[0]) else None
+
+
+def _is_inside(op: Op, outer: Op) -> bool:
+    parent = op.parent
+    while parent is not None:
+        if parent.operation == outer:
+            return True
+        parent = parent.operation.parent
+    return False
+
+
+# ------------------------------------------------------------------------------
+# Loads and stores of registers of elements of a buffer: masked at the end, strided, transposed.
+#
+# Each function creates its ops at the current insertion point.
+
+
+def load_lanes(buffer: Value, place: Sequence[Value], kind: Type, count: int, step: int = 1) -> Value:
+    """Creates the load of the first ``count`` lanes of a vector type from a place of a memref.
+
+    ``step``: elements from one lane to the next; 0: one element for all lanes. Other lanes are 0. Elements
+    after the last lane are not read.
+    """
+    lanes, element = ir.VectorType(kind).shape[0], ir.VectorType(kind).element_type
+    if step == 0:
+        return value("vector.broadcast", kind, value("memref.load", element, buffer, *place))
+    if step == 1:
+        return _adjacent(buffer, place, kind, count)
+    if step & (step - 1):
+        return _gathered(buffer, place, kind, count, step)
+    wide = ir.VectorType.get([lanes * step], element)
+    return deinterleaved(_adjacent(buffer, place, wide, (count - 1) * step + 1), lanes)[0]
+
+
+def _adjacent(buffer: Value, place: Sequence[Value], kind: Type, count: int) -> Value:
+    lanes = ir.VectorType(kind).shape[0]
+    if count == lanes:
+        return value("vector.load", kind, buffer, *place)
+    return value("vector.maskedload", kind, buffer, *place, constant_mask(count, lanes), zero(kind))
+
+
+def _gathered(buffer: Value, place: Sequence[Value], kind: Type, count: int, step: int) -> Value:
+    lanes = ir.VectorType(kind).shape[0]
+    number = ir.IntegerType.get_signless(32)
+    numbers = [ir.IntegerAttr.get(number, lane * step) for lane in range(lanes)]
+    offsets = ir.DenseElementsAttr.get(numbers, ir.VectorType.get([lanes], number))
+    at = value("arith.constant", ir.VectorType.get([lanes], number), value=offsets)
+    return value("vector.gather", kind, buffer, *place, at, constant_mask(count, lanes), zero(kind))
+
+
+def store_lanes(
+    vector: Value, buffer: Value, place: Sequence[Value], count: int, *, adds: bool = False
+) -> None:
+    """Creates the store of the first ``count`` lanes of a vector to adjacent elements of a memref.
+
+    ``adds``: they are added to what is there.
+    """
+    kind = vector.type
+    lanes, element = ir.VectorType(kind).shape[0], ir.VectorType(kind).element_type
+    if adds:
+        name = "arith.addf" if isinstance(element, ir.FloatType) else "arith.addi"
+        vector = value(name, kind, _adjacent(buffer, place, kind, count), vector)
+    if count == lanes:
+        create("vector.store", [], [vector, buffer, *place])
+    else:
+        create("vector.maskedstore", [], [buffer, *place, constant_mask(count, lanes), vector])
+
+
+def multiply_add(left: Value, right: Value, before: Value) -> Value:
+    """Creates ``left * right + before`` of vectors; of floats it is rounded once."""
+    if isinstance(ir.VectorType(before.type).element_type, ir.FloatType):
+        return value("vector.fma", before.type, left, right, before)
+    return value("arith.addi", before.type, before, value("arith.muli", before.type, left, right))
+
+
+def transposed_square(rows: Sequence[Value]) -> list[Value]:
+    """Creates the transpose of vectors, at most as many as each has lanes; missing rows are 0."""
+    line = ir.VectorType(rows[0].type)
+    lanes = line.shape[0]
+    square = ir.VectorType.get([lanes, lanes], line.element_type)
+    whole = zero(square)
+    for number, row in enumerate(rows):
+        whole = with_line(whole, number, row)
+    turned = value("vector.transpose", square, whole, permutation=ir.DenseI64ArrayAttr.get([1, 0]))
+    return [line_of(turned, number) for number in range(lanes)]

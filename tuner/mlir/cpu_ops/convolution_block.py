@@ -1,0 +1,269 @@
+"""The transform op ``tuner.convolution_block``."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.cpu_ops.buffer_matmul import (
+    fill_before,
+    load_lanes,
+    multiply_add,
+    store_lanes,
+    transposed_square,
+)
+from tuner.mlir.cpu_ops.convolution_operands import (
+    FILTERS,
+    INPUT,
+    LANES_ALONG,
+    SUMS,
+    WEIGHTS,
+    ConvolutionTile,
+    Place,
+    dot_product,
+)
+from tuner.mlir.cpu_ops.reorder_weights import CONTRACTION, panels_of
+from tuner.mlir.dialect import InPlaceOp, attribute, text
+from tuner.mlir.ir.building import fetch, index, loop, plus, reinterpreted, times, total, zero
+from tuner.mlir.ir.reading import op_of, walk
+
+LANES = 16  # elements of f32 of a register
+At = dict[int, Value]  # dimension that is summed up -> its index in the loops
+
+
+class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
+    """``tuner.convolution_block``: a tile of a convolution on buffers becomes sums in vector registers.
+
+    Takes a function whose ``linalg.generic`` ops with the attribute ``contraction`` are convolutions on
+    memrefs, as ``tuner.reorder_weights`` makes them, each one tile of the schedule. The lanes of a register
+    are filters: each step of the window and the channels loads the weights of the tile's filters, and
+    multiplies them by one element of the input for each pixel, wherever that lies. All sums stay in
+    registers over the whole window. Where the filters are not the last dimension of the output, squares of
+    sums are transposed when they are stored. With ``along = "last"``, which depthwise convolutions need, the
+    lanes are the last dimension of the output. A ``linalg.fill`` of zero of the same tile goes with it.
+
+    Words, which are pairs of bf16 as ``tuner.reorder_weights`` makes them, are multiplied by dot products of
+    AVX512-BF16 (vdpbf16ps), which takes subnormal numbers as 0.
+
+    Weights that are an argument ``tuner.weight``, and are read by tiles of filters, are taken as panels: one
+    tile of filters after the other, with the window and the channels inside; ``tuner.packing`` has their
+    width.
+
+        func.func @f(%x: memref<1x3x6x6xf32>, %w: memref<3x3x3x32xf32> {tuner.weight}, ...) {
+          %weights = memref.subview %w[0, 0, 0, %i] [3, 3, 3, 16] [1, 1, 1, 1] : ...
+          linalg.fill ins(%zero : f32) outs(%sums : memref<1x16x1x4xf32>)
+          linalg.generic {...} ins(%input, %weights : ...) outs(%sums : ...) attrs = {contraction} {
+      becomes, with the sums of 4 pixels in 4 registers of 16 filters
+        func.func @f(%x: ..., %w: memref<2x3x3x3x16xf32> {..., tuner.packing = 16 : i64, tuner.weight}, ...) {
+          %in_channel:4 = scf.for %c = ... -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+            %weights = vector.load %w[%panel, %row, %column, %c, %c0] : memref<2x3x3x3x16xf32>, vector<16xf32>
+            %element = memref.load %input[%c0, %c, %row, %column] : ...
+            %every = vector.broadcast %element : f32 to vector<16xf32>
+            %sum = vector.fma %every, %weights, %before : vector<16xf32>
+
+    Source: E. Georganas et al., Anatomy of high-performance deep learning convolutions on SIMD
+    architectures, https://arxiv.org/abs/1808.05567, whose register blocking this is, without its blocked
+    layouts.
+
+    The transform op ``tuner.convolution_block``: tiles of convolutions become sums in registers.
+
+    Attributes: ``along``, the dimension of a register's lanes: "filters" (default), or "last" for the last
+    dimension of the output; i64: ``lanes``, elements of a register (default 16); ``channels``, channels of a
+    block that the whole window is walked for (default 0: all); ``unroll``, channels in one iteration of the
+    innermost loop (default 1); ``prefetch``, 1 to fetch what the next tile of a row reads (default 0).
+    ``channels`` and ``unroll`` have no effect where they do not divide, ``prefetch`` where pixels are not
+    the last dimension of the input. Channels of bf16 count as words, in pairs. The handle (a func.func)
+    stays valid. Silenceable failure: a convolution that is not of memrefs of static sizes, an unknown
+    ``along``, and words with other than 16 ``lanes``.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Replaces the convolutions of one function, in place; returns None, or why one cannot be."""
+        along = text(self, "along", FILTERS)
+        if along not in LANES_ALONG:
+            return f"along: found {along}, allowed {' or '.join(LANES_ALONG)}"
+        ops = [op for op in walk(function, "linalg.generic") if CONTRACTION in op.attributes]
+        tiles = [ConvolutionTile.of(op, along) for op in ops]
+        lanes = attribute(self, "lanes", LANES)
+        for tile in tiles:
+            if isinstance(tile, str):
+                return f"found {tile}, allowed memrefs of static sizes"
+            if tile.has_words and lanes != LANES:
+                return f"found words with {lanes} lanes, allowed {LANES}"
+            with ir.InsertionPoint(tile.op), tile.op.location:
+                _Block.of(
+                    tile,
+                    function,
+                    lanes,
+                    attribute(self, "channels", 0),
+                    attribute(self, "unroll", 1),
+                    bool(attribute(self, "prefetch", 0)),
+                ).build()
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """A tile and its points; its methods create its code at the current insertion point."""
+
+    tile: ConvolutionTile
+    points: tuple[Place, ...]
+    weights: Value
+    panel: tuple[Value, ...]  # the index of the weights' panel, if they are panels
+    lanes: int
+    channels: int
+    unroll: int
+    prefetches: bool
+
+    @classmethod
+    def of(
+        cls, tile: ConvolutionTile, function: Op, lanes: int, channels: int, unroll: int, prefetches: bool
+    ) -> "_Block":
+        weights, panel = panels_of(tile, function)
+        return cls(tile, tuple(tile.points()), weights, panel, lanes, channels, unroll, prefetches)
+
+    @property
+    def _vector(self) -> Type:
+        return ir.VectorType.get([self.lanes], self.tile.element)
+
+    @property
+    def _counts(self) -> list[int]:
+        """Returns the used lanes of each register of a point."""
+        size = self.tile.sizes[self.tile.lane]
+        return [min(self.lanes, size - start) for start in range(0, size, self.lanes)]
+
+    def build(self) -> None:
+        """Creates the code; erases the generic, the fill before it and the view of the weights."""
+        op = self.tile.op
+        fill, view = fill_before(op), op_of(self.tile.buffer(WEIGHTS), "memref.subview")
+        start = [zero(self._vector)] * (len(self.points) * len(self._counts))
+        self._store(self._over(self._loops(), {}, start), adds=fill is None)
+        for each in (op, fill, view if self.panel else None):
+            if each is not None:
+                each.erase()
+
+    def _loops(self) -> list[tuple[int, int, int]]:
+        """Returns the loops over what is summed up, the outermost first: (dimension, iterations, step)."""
+        sizes, reduced = self.tile.sizes, self.tile.reduced
+        last = reduced[-1]
+        is_blocked = 0 < self.channels < sizes[last] and sizes[last] % self.channels == 0
+        inner = self.channels if is_blocked else sizes[last]
+        outer = [(last, sizes[last] // inner, inner)] if is_blocked else []
+        return [*outer, *((each, sizes[each], 1) for each in reduced[:-1]), (last, inner, 1)]
+
+    def _over(self, loops: list[tuple[int, int, int]], at: At, sums: Sequence[Value]) -> Sequence[Value]:
+        """Creates the loops and the steps in them; returns the sums after them."""
+        if not loops:
+            return self._step(at, sums)
+        (dimension, count, step), *inner = loops
+        unroll = self.unroll if not inner and count % self.unroll == 0 else 1
+
+        def body(number: Value, *before: Value) -> Sequence[Value]:
+            after: Sequence[Value] = before
+            for each in range(unroll):
+                place = plus(times(number, step * unroll), each * step)
+                place = total(at[dimension], place) if dimension in at else place
+                after = self._over(inner, at | {dimension: place}, after)
+            return after
+
+        return body(index(0), *sums) if count == unroll else loop(0, count // unroll, body, sums)
+
+    def _step(self, at: At, sums: Sequence[Value]) -> list[Value]:
+        """Creates the products of one element of the window and one channel, added to the sums."""
+        known: dict[tuple[object, ...], Value] = {}
+        if self.prefetches:
+            self._prefetch(at, known)
+        after = []
+        for number, point in enumerate(self.points):
+            for part, count in enumerate(self._counts):
+                before = sums[number * len(self._counts) + part]
+                place = point | {self.tile.lane: part * self.lanes}
+                left, right = (self._operand(each, at, place, count, known) for each in (INPUT, WEIGHTS))
+                multiply = dot_product if self.tile.has_words else multiply_add
+                after.append(multiply(left, right, before))
+        return after
+
+    def _operand(
+        self, number: int, at: At, place: Place, count: int, known: dict[tuple[object, ...], Value]
+    ) -> Value:
+        """Returns a register of the input or the weights; creates its load where it is not ``known`` yet."""
+        maps = self.tile.maps[number]
+        constants = [
+            sum(place.get(dimension, 0) * factor for dimension, factor in terms.items()) for terms in maps
+        ]
+        key = (number, *constants)
+        if key not in known:
+            indices = [
+                plus(self._base(number, each, at, known), constant) for each, constant in enumerate(constants)
+            ]
+            is_input = number == INPUT
+            buffer = self.tile.buffer(INPUT) if is_input else self.weights
+            indices = indices if is_input else [*self.panel, *indices]
+            kind = ir.VectorType.get([self.lanes], buffer.type.element_type)
+            known[key] = load_lanes(buffer, indices, kind, count, self.tile.steps(number))
+        return known[key]
+
+    def _prefetch(self, at: At, known: dict[tuple[object, ...], Value]) -> None:
+        """Creates prefetches of the first and last element that the next tile of a row reads at this step."""
+        last = self.tile.maps[INPUT][-1]
+        pixel = next((dimension for dimension in last if dimension not in self.tile.reduced), None)
+        if pixel is None or pixel not in {each for terms in self.tile.maps[SUMS] for each in terms}:
+            return
+        width, rank = self.tile.sizes[pixel], len(self.tile.maps[INPUT])
+        for place in dict.fromkeys((width, 2 * width - 1)):
+            indices = [self._base(INPUT, side, at, known) for side in range(rank)]
+            indices[-1] = plus(indices[-1], place * last[pixel])
+            fetch(self.tile.buffer(INPUT), *indices, locality=3)
+
+    def _base(self, number: int, side: int, at: At, known: dict[tuple[object, ...], Value]) -> Value:
+        """Returns the part of an index that the loops give; creates it where it is not ``known`` yet."""
+        key = ("base", number, side)
+        if key not in known:
+            terms = self.tile.maps[number][side].items()
+            parts = [times(at[dimension], factor) for dimension, factor in terms if dimension in at]
+            base = parts[0] if parts else index(0)
+            for each in parts[1:]:
+                base = total(base, each)
+            known[key] = base
+        return known[key]
+
+    def _store(self, sums: Sequence[Value], *, adds: bool) -> None:
+        """Creates the stores of the sums; ``adds``: to what the buffer has."""
+        parts = len(self._counts)
+        for part, count in enumerate(self._counts):
+            of_part, first = sums[part::parts], part * self.lanes
+            if not self.tile.is_stored_along_lanes:
+                self._store_turned(of_part, first, count, adds=adds)
+                continue
+            for vector, point in zip(of_part, self.points, strict=True):
+                place = self._place(point | {self.tile.lane: first})
+                store_lanes(vector, self.tile.buffer(SUMS), place, count, adds=adds)
+
+    def _place(self, place: Place) -> list[Value]:
+        return [index(place[dimension]) for terms in self.tile.maps[SUMS] for dimension in terms]
+
+    def _store_turned(self, sums: Sequence[Value], first: int, count: int, *, adds: bool) -> None:
+        """Creates the stores of sums whose points are adjacent in the buffer, not their lanes."""
+        buffer, row = self._rows_of_points()
+        is_flat = row == len(self.points) and ir.MemRefType(buffer.type).rank == 2
+        starts = [(line, each) for line in range(0, len(sums), row) for each in range(0, row, self.lanes)]
+        for line, each in starts:
+            start, width = line + each, min(self.lanes, row - each)
+            for lane, vector in enumerate(transposed_square(sums[start : start + width])[:count]):
+                place = self._place(self.points[start] | {self.tile.lane: first + lane})
+                place = [index(first + lane), index(start)] if is_flat else place
+                store_lanes(vector, buffer, place, width, adds=adds)
+
+    def _rows_of_points(self) -> tuple[Value, int]:
+        """Returns the buffer of the sums and how many points are adjacent in it.
+
+        A buffer whose first dimension other than of size 1 is the lanes', without gaps, is viewed as lanes x
+        points.
+        """
+        sums = self.tile.buffer(SUMS)
+        kind = ir.MemRefType(sums.type)
+        dimensions = [dimension for terms in self.tile.maps[SUMS] for dimension in terms]
+        lead = kind.shape[: dimensions.index(self.tile.lane)]
+        if kind != ir.MemRefType.get(kind.shape, kind.element_type) or any(size != 1 for size in lead):
+            return sums, kind.shape[-1]
+        flat = ir.MemRefType.get([self.tile.sizes[self.tile.lane], len(self.points)], kind.element_type)
+        return reinterpreted(sums, flat), len(self.points)

@@ -1,0 +1,328 @@
+"""Operands of a convolution on buffers: the dimensions of a tile, and pairs of bf16 channels as words.
+
+``ConvolutionTile`` reads which dimension each operand has where. ``channel_words`` copies pairs of bf16
+channels to words of 32 bits, which a dot product takes one per lane.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.cpu_ops.buffer_matmul import load_lanes, store_lanes
+from tuner.mlir.cpu_ops.vnni_packing import (
+    DOT,
+    HALF_BITS,
+    WORDS,
+    allocated,
+    first_half,
+    second_half,
+    splat,
+    word_type,
+    words_type,
+)
+from tuner.mlir.ir.building import create, for_each, index, plus, times, value, zero
+from tuner.mlir.ir.reading import constant_of
+
+PAIR = 2  # channels of a word
+
+At = dict[int, Value]  # dimension of the buffer -> index; of the channels: the number of the pair
+
+
+def paired(size: int) -> int:
+    """Returns how many words pairs of ``size`` channels are."""
+    return -(-size // PAIR)
+
+
+def is_narrow(tensor: Value) -> bool:
+    """Returns whether the elements of a tensor or memref are bf16."""
+    return bool(str(tensor.type.element_type) == "bf16")
+
+
+def is_word(tensor: Value) -> bool:
+    """Returns whether the elements of a tensor or memref are words.
+
+    Pairs of channels of a buffer of bf16 as words of 32 bits: what one lane of a dot product of bf16 takes.
+
+    The dimension of channels has half as many elements, rounded up; the first channel of a pair is the lower
+    half of its word, and an odd last channel is paired with zeros. Words are made once at each call::
+
+        %x: memref<1x3x4x20xbf16>, dimension 1
+      becomes, for each pair and row of pixels, 16 pixels at a time
+        %words = memref.alloc() : memref<1x2x4x20xi32>
+        %even = vector.load %x[%n, %channel, %row, %first] : ..., vector<16xbf16>
+        %odd = vector.load %x[%n, %next, %row, %first] : ..., vector<16xbf16>
+        %pairs = arith.ori %low, %high : vector<16xi32>     // of their bits
+        vector.store %pairs, %words[%n, %pair, %row, %first] : memref<1x2x4x20xi32>, vector<16xi32>
+
+    Channels that are adjacent in memory are copied as they lie. Where neither they nor the elements of a row
+    of words are adjacent, words are made one by one.
+    """
+    return bool(tensor.type.element_type == word_type())
+
+
+def as_tensor(memory: Value) -> Value:
+    """Creates the tensor that is a memref, which nothing writes to any more."""
+    kind = ir.RankedTensorType.get(memory.type.shape, memory.type.element_type)
+    return value("bufferization.to_tensor", kind, memory, restrict=ir.UnitAttr.get())
+
+
+def add_products(left: Value, right: Value, before: Value) -> Value:
+    """Creates ``before`` plus the products of the lower and of the upper halves of two words, in f32."""
+    for half in (first_half, second_half):
+        numbers = [value("arith.bitcast", ir.F32Type.get(), half(each)) for each in (left, right)]
+        product = value("arith.mulf", before.type, *numbers)
+        before = value("arith.addf", before.type, before, product)
+    return before
+
+
+def dot_product(left: Value, right: Value, before: Value) -> Value:
+    """Creates ``before`` plus the products of both halves of registers of words, by vdpbf16ps."""
+    kind = ir.VectorType.get([PAIR * WORDS], ir.BF16Type.get())
+    return value(DOT, before.type, before, *(value("vector.bitcast", kind, each) for each in (left, right)))
+
+
+def words_in_steps(size: int) -> int:
+    """Returns the words of ``size`` channels in equal steps of at most 16 words; the last may be zeros."""
+    steps = -(-paired(size) // WORDS)
+    return steps * -(-paired(size) // steps)
+
+
+def channel_words(source: Value, channels: int, order: Sequence[int] = (), count: int = 0) -> Value:
+    """Creates the words of a memref of bf16 of static sizes, in memory of their own; returns that memref.
+
+    Args:
+        source: the memref.
+        channels: the dimension whose elements are paired.
+        order: the dimension of ``source`` for each dimension of the result; (): as they are.
+        count: the words of the channels, those after the last pair zeros; 0: as many as there are pairs.
+    """
+    every = tuple(order or range(ir.MemRefType(source.type).rank))
+    shape = [source.type.shape[each] for each in every]
+    shape[every.index(channels)] = count or paired(source.type.shape[channels])
+    words = _Words(source, channels, every, allocated(shape, word_type()))
+    words.build()
+    words.clear()
+    return words.memory
+
+
+@dataclass(frozen=True, eq=False)
+class _Words:
+    """A buffer and the memory of its words; its methods create their code at the current insertion point."""
+
+    source: Value
+    channels: int
+    order: tuple[int, ...]
+    memory: Value
+
+    def build(self) -> None:
+        """Creates the loops over all dimensions, the last one in steps of a register where that can be."""
+        if self._last == self.channels and self._is_adjacent:
+            self._over(self.order[:-1], {}, self._copy_row)
+        elif self._is_adjacent:
+            self._over(self.order[:-1], {}, self._pair_row)
+        else:
+            self._over(self.order, {}, lambda at: self._pair(at, WORDS, is_scalar=True))
+
+    def clear(self) -> None:
+        """Creates the stores of zeros to the words after the last pair."""
+        end = self.memory.type.shape[self.order.index(self.channels)]
+        for number in range(paired(self._size(self.channels)), end):
+            at = {self.channels: index(number)}
+            if self._last == self.channels:
+                others = [each for each in self.order if each != self.channels]
+                self._over(others, at, lambda here: self._store(zero(word_type()), here, 1))
+                continue
+            rows = [each for each in self.order[:-1] if each != self.channels]
+            self._over(rows, at, self._clear_row)
+
+    def _clear_row(self, at: At) -> None:
+        self._in_registers(
+            self._size(self._last),
+            lambda first, count: self._store(zero(words_type()), at | {self._last: first}, count),
+        )
+
+    @property
+    def _last(self) -> int:
+        return self.order[-1]
+
+    @property
+    def _is_adjacent(self) -> bool:
+        """Returns whether the elements of a row of words are adjacent in the buffer too."""
+        kind = ir.MemRefType(self.source.type)
+        return bool(self._last == kind.rank - 1 and kind.get_strides_and_offset()[0][-1] == 1)
+
+    def _size(self, dimension: int) -> int:
+        return int(self.source.type.shape[dimension])
+
+    def _over(self, dimensions: Sequence[int], at: At, body: Callable[[At], None]) -> None:
+        """Creates loops over dimensions, in which ``body`` creates the code of one place.
+
+        An odd last channel is a place of its own, after the loop over pairs.
+        """
+        if not dimensions:
+            body(at)
+            return
+        dimension, *inner = dimensions
+        pairs, rest = divmod(self._size(dimension), PAIR if dimension == self.channels else 1)
+        if pairs:
+            for_each(0, pairs, lambda number: self._over(inner, at | {dimension: number}, body))
+        if rest:
+            self._over(inner, at | {dimension: index(pairs)}, body)
+
+    def _in_registers(self, size: int, body: Callable[[Value, int], None]) -> None:
+        """Creates a loop over ``size`` words, and what is left; ``body(first, words)``."""
+        whole, rest = divmod(size, WORDS)
+        if whole:
+            for_each(0, whole, lambda number: body(times(number, WORDS), WORDS))
+        if rest:
+            body(index(whole * WORDS), rest)
+
+    def _copy_row(self, at: At) -> None:
+        """Creates the copy of one row of adjacent channels."""
+        size = self._size(self.channels)
+
+        def copy(first: Value, count: int) -> None:
+            kind = ir.VectorType.get([PAIR * WORDS], ir.BF16Type.get())
+            here = at | {self.channels: times(first, PAIR)}
+            is_last = count < WORDS
+            elements = size % (PAIR * WORDS) if is_last else PAIR * WORDS
+            pairs = load_lanes(self.source, self._place(here), kind, elements)
+            self._store(value("vector.bitcast", words_type(), pairs), at | {self.channels: first}, count)
+
+        self._in_registers(paired(size), copy)
+
+    def _pair_row(self, at: At) -> None:
+        """Creates the words of one row, each of two rows of the buffer."""
+        self._in_registers(
+            self._size(self._last), lambda first, count: self._pair(at | {self._last: first}, count)
+        )
+
+    def _pair(self, at: At, count: int, *, is_scalar: bool = False) -> None:
+        """Creates the words of one pair of channels: ``count`` adjacent ones, or one."""
+        first = times(at[self.channels], PAIR)
+        low = self._bits(at | {self.channels: first}, count, is_scalar=is_scalar)
+        if constant_of(at[self.channels]) is not None:  # an odd last channel
+            self._store(low, at, count)
+            return
+        high = self._bits(at | {self.channels: plus(first, 1)}, count, is_scalar=is_scalar)
+        shift = splat(high.type, HALF_BITS)
+        self._store(value("arith.ori", low.type, low, value("arith.shli", high.type, high, shift)), at, count)
+
+    def _bits(self, here: At, count: int, *, is_scalar: bool) -> Value:
+        """Creates the load of elements, and their bits as words whose upper halves are 0."""
+        half = ir.IntegerType.get_signless(HALF_BITS)
+        place = self._place(here)
+        if is_scalar:
+            number = value("memref.load", ir.BF16Type.get(), self.source, *place)
+            return value("arith.extui", word_type(), value("arith.bitcast", half, number))
+        numbers = load_lanes(self.source, place, ir.VectorType.get([WORDS], ir.BF16Type.get()), count)
+        bits = value("arith.bitcast", ir.VectorType.get([WORDS], half), numbers)
+        return value("arith.extui", words_type(), bits)
+
+    def _place(self, here: At) -> list[Value]:
+        """Returns the indices of a place in the buffer, by its dimensions."""
+        return [here.get(dimension, index(0)) for dimension in range(len(self.order))]
+
+    def _store(self, words: Value, at: At, count: int) -> None:
+        place = [at[dimension] for dimension in self.order]
+        if isinstance(words.type, ir.VectorType):
+            store_lanes(words, self.memory, place, count)
+        else:
+            create("memref.store", [], [words, self.memory, *place])
+
+
+# ------------------------------------------------------------------------------
+# What a tile of a convolution on buffers is: its dimensions, and where each operand has them.
+#
+# A tile is a ``linalg.generic`` on memrefs with an input, weights and sums. One of its dimensions is that of
+# the lanes of a register: the filters, the last dimension of the weights; or the last dimension of the sums.
+
+
+INPUT, WEIGHTS, SUMS = range(3)  # operands of a tile
+FILTERS, LAST = LANES_ALONG = ("filters", "last")  # the dimension of the lanes: of the weights, of the sums
+
+Terms = dict[int, int]  # dimension -> factor: an index as a sum of multiples of dimensions
+Place = dict[int, int]  # dimension -> element
+
+
+@dataclass(frozen=True, eq=False)
+class ConvolutionTile:
+    """A ``linalg.generic`` that is one tile of a convolution, and the dimension that registers hold."""
+
+    op: Op
+    along: str  # one of LANES_ALONG
+    maps: tuple[tuple[Terms, ...], ...]  # of each operand: the index along each of its dimensions
+    sizes: Place  # of each dimension of the tile: its extent
+
+    @classmethod
+    def of(cls, op: Op, along: str) -> "ConvolutionTile | str":
+        """Returns the tile that a generic is; or what it is, as text, where it is none."""
+        kinds = [each.type for each in op.operands]
+        if len(kinds) != 3 or not all(
+            isinstance(kind, ir.MemRefType) and kind.has_static_shape for kind in kinds
+        ):
+            return f"a convolution of {' x '.join(map(str, kinds))}"
+        found = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
+        maps = tuple(tuple(_terms(each) for each in mapping.results) for mapping in found)
+        sizes: Place = {}
+        for number in (WEIGHTS, SUMS):
+            for terms, size in zip(maps[number], kinds[number].shape, strict=True):
+                sizes |= dict.fromkeys(terms, size)
+        return cls(op, along, maps, sizes)
+
+    def buffer(self, number: int) -> Value:
+        """Returns operand INPUT, WEIGHTS or SUMS, a memref."""
+        return self.op.operands[number]
+
+    @property
+    def element(self) -> Type:
+        """Returns the element type of the sums."""
+        return ir.MemRefType(self.buffer(SUMS).type).element_type
+
+    @property
+    def has_words(self) -> bool:
+        """Returns whether elements of the input and the weights are words, which pairs of bf16 are."""
+        return is_word(self.buffer(INPUT)) and isinstance(self.element, ir.FloatType)
+
+    @property
+    def lane(self) -> int:
+        """Returns the dimension whose elements are the lanes of a register."""
+        return next(iter(self.maps[WEIGHTS if self.along == FILTERS else SUMS][-1]))
+
+    @property
+    def is_stored_along_lanes(self) -> bool:
+        """Returns whether the lanes of a register are adjacent in the sums."""
+        return self.lane in self.maps[SUMS][-1]
+
+    @property
+    def reduced(self) -> tuple[int, ...]:
+        """Returns the dimensions that are summed up, in the order of the weights: the channels come last."""
+        parallel = {dimension for terms in self.maps[SUMS] for dimension in terms}
+        inside = [dimension for terms in self.maps[WEIGHTS] for dimension in terms]
+        return tuple(dimension for dimension in inside if dimension not in parallel)
+
+    def points(self) -> Iterator[Place]:
+        """Yields the elements of the sums' dimensions but the lanes', the last dimension fastest."""
+        dimensions = [dimension for terms in self.maps[SUMS] for dimension in terms]
+        ranges = [[0] if each == self.lane else range(self.sizes[each]) for each in dimensions]
+        for place in product(*ranges):
+            yield dict(zip(dimensions, place, strict=True))
+
+    def steps(self, number: int) -> int:
+        """Returns how many elements of an operand lie between two lanes; 0: all lanes have one element.
+
+        The lanes must be the last dimension of the operand, or none.
+        """
+        return self.maps[number][-1].get(self.lane, 0)
+
+
+def _terms(expression: ir.AffineExpr) -> Terms:
+    """Returns a linear expression without constants as the factors of its dimensions."""
+    if isinstance(expression, ir.AffineAddExpr):
+        left, right = _terms(expression.lhs), _terms(expression.rhs)
+        return {each: left.get(each, 0) + right.get(each, 0) for each in left | right}
+    if isinstance(expression, ir.AffineMulExpr):
+        factor = ir.AffineConstantExpr(expression.rhs).value
+        return {each: number * factor for each, number in _terms(expression.lhs).items()}
+    return {ir.AffineDimExpr(expression).position: 1}

@@ -1,0 +1,230 @@
+"""The transform op ``tuner.convolution_tiles``."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.cpu_ops.amx_packing import tile_load, tile_store
+from tuner.mlir.cpu_ops.buffer_matmul import fill_before
+from tuner.mlir.cpu_ops.convolution_operands import (
+    FILTERS,
+    INPUT,
+    PAIR,
+    SUMS,
+    WEIGHTS,
+    ConvolutionTile,
+    Terms,
+)
+from tuner.mlir.cpu_ops.reorder_weights import CONTRACTION
+from tuner.mlir.cpu_ops.vnni_packing import WORDS
+from tuner.mlir.dialect import InPlaceOp
+from tuner.mlir.ir.building import DYNAMIC, index, loop, times, total, value
+from tuner.mlir.ir.reading import walk
+
+REGISTERS = 8  # tiles of a processor with AMX
+At = dict[int, Value]  # dimension -> index
+
+
+class ConvolutionTilesOp(InPlaceOp, name="convolution_tiles"):
+    """``tuner.convolution_tiles``: a tile of a convolution on buffers becomes sums in AMX tiles.
+
+    Takes a function whose ``linalg.generic`` ops with the attribute ``contraction`` are convolutions on
+    memrefs of words, pairs of channels of bf16, as ``tuner.reorder_weights`` makes them for tiles; each is
+    one tile of the schedule. A tile of A is 16 filters x 16 words of channels, one of B is 16 words x 16
+    adjacent pixels of a row of the input, loaded from where they lie; the sums of all filters and pixels
+    stay in tile registers over the whole window. What is left of filters and of a row of pixels has smaller
+    tiles. A ``linalg.fill`` of zero of the same tile goes with it.
+
+        linalg.fill ins(%zero : f32) outs(%sums : memref<1x16x1x14xf32>)
+        linalg.generic {...} ins(%input, %weights : ...) outs(%sums : ...) attrs = {contraction} {
+      becomes, inside of the loops over the window and over steps of 12 words
+        %a = memref.subview %weights[%h, %w, %filter, %first] [1, 1, 16, 12] [1, 1, 1, 1] : ...
+        %ta = x86.amx.tile_load %a[%c0, %c0] : ... into !x86.amx.tile<16x24xbf16>
+        %b = memref.subview %input[%image, %first, %row, %column] [1, 12, 1, 14] [1, 1, 1, 1] : ...
+        %tb = x86.amx.tile_load %b[%c0, %c0] : ... into !x86.amx.tile<12x28xbf16>
+        %next = x86.amx.tile_mulf %ta, %tb, %before : ...
+
+    The transform op ``tuner.convolution_tiles``: tiles of convolutions become sums in AMX tiles.
+
+    Changes each ``linalg.generic`` of words with the attribute ``contraction``: see the module. The handle
+    (a func.func) stays valid. Silenceable failure: a convolution that is not of memrefs of words of static
+    sizes with adjacent pixels, and more sums than tile registers hold.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Replaces the convolutions of one function, in place; returns None, or why one cannot be."""
+        ops = [op for op in walk(function, "linalg.generic") if CONTRACTION in op.attributes]
+        for op in ops:
+            tile = ConvolutionTile.of(op, FILTERS)
+            if isinstance(tile, str):
+                return f"found {tile}, allowed memrefs of static sizes"
+            block = _Block.of(tile)
+            if isinstance(block, str):
+                return block
+            with ir.InsertionPoint(op), op.location:
+                block.build()
+        return None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Sums of one tile register: filters x adjacent pixels of a row."""
+
+    filter: int
+    filters: int
+    place: tuple[tuple[int, int], ...]  # (dimension, first element) of the pixels
+    pixels: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """A tile of a convolution; its methods create its code at the current insertion point."""
+
+    tile: ConvolutionTile
+    filters: int  # the dimension of the filters
+    pixels: int  # the dimension of the pixels of a row
+    channels: int  # the dimension of the words of channels
+    parts: tuple[_Part, ...]
+
+    @classmethod
+    def of(cls, tile: ConvolutionTile) -> "_Block | str":
+        """Returns the block of a tile; or why it cannot be computed by AMX tiles."""
+        maps = tile.maps
+        filters, channels = (next(iter(maps[WEIGHTS][place])) for place in (-2, -1))
+        pixels = next(iter(maps[SUMS][-1]))
+        if not tile.has_words or pixels == filters or maps[INPUT][-1].get(pixels) != 1:
+            return "found a convolution of other operands, allowed words of channels and adjacent pixels"
+        parts = tuple(_parts(tile, filters, pixels))
+        of_a = {(part.filter, part.filters) for part in parts}
+        needed = len(parts) + len(of_a) + len({part.pixels for part in parts})
+        if needed > REGISTERS:
+            return f"found {len(parts)} sums, which need {needed} tile registers, allowed {REGISTERS}"
+        return cls(tile, filters, pixels, channels, parts)
+
+    @property
+    def _depth(self) -> int:
+        """Returns the words of one step."""
+        words = self.tile.sizes[self.channels]
+        return words // -(-words // WORDS)
+
+    def build(self) -> None:
+        """Creates the code; erases the generic and the fill before it."""
+        op = self.tile.op
+        fill = fill_before(op)
+        sums = self._over(self._loops(), {}, [self._start(each, adds=fill is None) for each in self.parts])
+        for part, tile in zip(self.parts, sums, strict=True):
+            tile_store(tile, self._sums(part), index(0), index(0))
+        for each in (op, fill):
+            if each is not None:
+                each.erase()
+
+    def _loops(self) -> list[tuple[int, int, int]]:
+        """Returns the loops over what is summed up, the outermost first: (dimension, iterations, step)."""
+        sizes = self.tile.sizes
+        window = [each for each in self.tile.reduced if each != self.channels]
+        steps = sizes[self.channels] // self._depth
+        return [*((each, sizes[each], 1) for each in window), (self.channels, steps, self._depth)]
+
+    def _over(self, loops: Sequence[tuple[int, int, int]], at: At, sums: Sequence[Value]) -> Sequence[Value]:
+        """Creates the loops and the products in them; returns the sums after them."""
+        if not loops:
+            return self._products(at, sums)
+        (dimension, count, step), *inner = loops
+
+        def body(number: Value, *before: Value) -> Sequence[Value]:
+            return self._over(inner, at | {dimension: times(number, step)}, before)
+
+        return body(index(0), *sums) if count == 1 else loop(0, count, body, sums)
+
+    def _products(self, at: At, sums: Sequence[Value]) -> list[Value]:
+        """Creates the products of one element of the window and one step of channels, added to the sums."""
+        of_a: dict[int, Value] = {}
+        of_b: dict[tuple[tuple[int, int], ...], Value] = {}
+        after = list(sums)
+        order = sorted(range(len(self.parts)), key=lambda number: self.parts[number].place)
+        for number in order:  # a tile of B is used up before the next is loaded
+            part = self.parts[number]
+            if part.filter not in of_a:
+                of_a[part.filter] = self._load_a(part, at)
+            if part.place not in of_b:
+                of_b[part.place] = self._load_b(part, at)
+            operands = (of_a[part.filter], of_b[part.place], after[number])
+            after[number] = value("x86.amx.tile_mulf", _sum_kind(part), *operands)
+        return after
+
+    def _load_a(self, part: _Part, at: At) -> Value:
+        place = at | {self.filters: index(part.filter)}
+        sizes = {self.filters: part.filters, self.channels: self._depth}
+        buffer = self._view(WEIGHTS, place, sizes)
+        return tile_load(_kind(part.filters, self._depth * PAIR, "bf16"), buffer, index(0), index(0))
+
+    def _load_b(self, part: _Part, at: At) -> Value:
+        place = at | {dimension: index(first) for dimension, first in part.place}
+        buffer = self._view(INPUT, place, {self.channels: self._depth, self.pixels: part.pixels})
+        return tile_load(_kind(self._depth, part.pixels * PAIR, "bf16"), buffer, index(0), index(0))
+
+    def _sums(self, part: _Part) -> Value:
+        """Creates the view of the sums of one tile register."""
+        place = {dimension: index(first) for dimension, first in part.place}
+        place |= {self.filters: index(part.filter)}
+        return self._view(SUMS, place, {self.filters: part.filters, self.pixels: part.pixels})
+
+    def _start(self, part: _Part, *, adds: bool) -> Value:
+        kind = _sum_kind(part)
+        if not adds:
+            return value("x86.amx.tile_zero", kind)
+        return tile_load(kind, self._sums(part), index(0), index(0))
+
+    def _view(self, number: int, place: At, sizes: dict[int, int]) -> Value:
+        """Creates the 2-D view of an operand with ``sizes`` elements of two dimensions from a place on."""
+        buffer, maps = self.tile.buffer(number), self.tile.maps[number]
+        kind = ir.MemRefType(buffer.type)
+        strides = kind.get_strides_and_offset()[0]
+        lines = [next((each for each in terms if each in sizes), None) for terms in maps]
+        every = [1 if each is None else sizes[each] for each in lines]
+        kept = [side for side, each in enumerate(lines) if each is not None]
+        layout = ir.StridedLayoutAttr.get(DYNAMIC, [strides[side] for side in kept])
+        result = ir.MemRefType.get([every[side] for side in kept], kind.element_type, layout)
+        offsets = [_at(terms, place) for terms in maps]
+        return value(
+            "memref.subview",
+            result,
+            buffer,
+            *offsets,
+            static_offsets=ir.DenseI64ArrayAttr.get([DYNAMIC] * len(maps)),
+            static_sizes=ir.DenseI64ArrayAttr.get(every),
+            static_strides=ir.DenseI64ArrayAttr.get([1] * len(maps)),
+            operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, len(maps), 0, 0]),
+        )
+
+
+def _parts(tile: ConvolutionTile, filters: int, pixels: int) -> list[_Part]:
+    """Returns the tiles of sums: of each 16 filters, row of pixels and 16 pixels of a row."""
+    dimensions = [each for terms in tile.maps[SUMS] for each in terms if each not in (filters, pixels)]
+    places: list[tuple[tuple[int, int], ...]] = [()]
+    for each in dimensions:
+        places = [(*before, (each, place)) for before in places for place in range(tile.sizes[each])]
+    return [
+        _Part(first, min(WORDS, tile.sizes[filters] - first), (*place, (pixels, pixel)), count)
+        for first in range(0, tile.sizes[filters], WORDS)
+        for place in places
+        for pixel in range(0, tile.sizes[pixels], WORDS)
+        for count in [min(WORDS, tile.sizes[pixels] - pixel)]
+    ]
+
+
+def _at(terms: Terms, place: At) -> Value:
+    """Creates an index: the sum of the multiples of the dimensions that have a place, others being 0."""
+    found = index(0)
+    for dimension, factor in terms.items():
+        if dimension in place:
+            found = total(found, times(place[dimension], factor))
+    return found
+
+
+def _kind(rows: int, columns: int, element: str) -> Type:
+    return ir.Type.parse(f"!x86.amx.tile<{rows}x{columns}x{element}>")
+
+
+def _sum_kind(part: _Part) -> Type:
+    return _kind(part.filters, part.pixels, "f32")

@@ -1,0 +1,300 @@
+"""The transform ops ``tuner.pack_weights`` and ``tuner.pack_by_rows``: the packed panels of B.
+
+A weight comes packed by the caller, once; ``pack_by_rows`` is for any other B, which is packed at each
+call.
+"""
+
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.dialect import InPlaceOp, attribute
+from tuner.mlir.ir.building import DYNAMIC, create, index, value
+from tuner.mlir.ir.reading import op_of, walk, walk_where
+from tuner.mlir.ir.vnni import begins_panel, packed_type, set_packed, weights_of
+
+READ, WRITE = "vector.transfer_read", "vector.transfer_write"
+# Ops of a copy: besides reads and writes of memory only what has no effect, or may be executed in any order.
+OF_A_COPY = {
+    *(READ, WRITE, "memref.prefetch", "memref.subview", "scf.for", "scf.yield", "affine.apply", "affine.min"),
+    *("arith.constant", "arith.addi", "arith.subi", "arith.muli", "vector.create_mask", "ub.poison"),
+    *("vector.constant_mask", "vector.mask", "vector.yield", "vector.maskedload", "vector.maskedstore"),
+}
+STORES = (WRITE, "vector.maskedstore")
+BOUNDS = 3  # operands of an scf.for: lower bound, upper bound, step; then the initial values of its results
+VIEW = "memref.subview"
+
+
+class PackByRowsOp(InPlaceOp, name="pack_by_rows"):
+    """``tuner.pack_by_rows``: packing reads whole rows of B, not one panel of columns after the other.
+
+    Takes a function on buffers. Exchanges a loop over panels with the loop over rows that is its body, where
+    both only copy to one buffer. Reads of B are then contiguous, which the hardware prefetches, and stay on
+    one page; each panel is still written in order. Other loops stay as they are.
+
+        scf.for %j = %c0 to %c200 step %c64 {
+          %view = memref.subview %packed[%panel, 0, 0] [1, 32, 64] [1, 1, 1] : ...
+          scf.for %i = %c0 to %c32 step %c1 {
+            %x = vector.transfer_read %b[%i, %j], %zero : memref<32x200xf32>, vector<64xf32>
+            vector.transfer_write %x, %view[%i, %c0] {in_bounds = [true]} : ...
+          }
+        }
+      becomes
+        scf.for %i = %c0 to %c32 step %c1 {
+          scf.for %j = %c0 to %c200 step %c64 {
+            %view = memref.subview %packed[%panel, 0, 0] [1, 32, 64] [1, 1, 1] : ...
+            %x = vector.transfer_read %b[%i, %j], %zero : memref<32x200xf32>, vector<64xf32>
+            vector.transfer_write %x, %view[%i, %c0] {in_bounds = [true]} : ...
+          }
+        }
+
+    The transform op ``tuner.pack_by_rows``, which packs panels of columns row by row.
+
+    Exchanges each loop over panels with the loop over rows in it, where these loops only copy to one buffer,
+    which they do not read. Changes nothing where no such pair of loops is. The handle (a func.func) stays
+    valid. Never fails.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Exchanges the loops over panels and rows of packing copies in one function, in place.
+
+        Always returns None.
+        """
+        for panels in walk(function, "scf.for"):
+            rows = _rows_of(panels)
+            if rows is not None and _only_copies(panels):
+                _exchange(panels, rows)
+        return None
+
+
+def _rows_of(panels: Op) -> Op | None:
+    """Returns the one loop over single rows in a loop over panels; None where the two cannot be exchanged."""
+    body = [op.operation for op in panels.regions[0].blocks[0].operations]
+    loops = [op for op in body if op.name == "scf.for"]
+    if len(loops) != 1 or len(panels.operands) > BOUNDS or len(loops[0].operands) > BOUNDS:
+        return None
+    (rows,) = loops
+    is_last = body[-2] == rows  # before scf.yield
+    is_rectangular = all(_is_outside(bound, panels) for bound in rows.operands)
+    is_of_rows = _constant(rows.operands[2]) == 1 and _constant(panels.operands[2]) != 1
+    return rows if is_last and is_rectangular and is_of_rows else None
+
+
+def _only_copies(loop: Op) -> bool:
+    """Returns whether a loop only copies to one buffer, which is allocated outside and not read in it."""
+    ops = walk_where(loop, lambda _: True)
+    written = {_root(op.operands[_written_operand(op)]) for op in ops if op.name in STORES}
+    read = {_root(op.operands[0]) for op in ops if op.name in (READ, "vector.maskedload")}
+    is_copy = all(op.name in OF_A_COPY for op in ops)
+    return is_copy and len(written) == 1 and not written & read and _is_allocated(next(iter(written)))
+
+
+def _written_operand(store: Op) -> int:
+    """Returns the number of the operand that is the memref: a transfer_write has the vector before it."""
+    return 1 if store.name == WRITE else 0
+
+
+def _is_allocated(buffer: Value) -> bool:
+    return isinstance(buffer, ir.OpResult) and buffer.owner.name == "memref.alloc"
+
+
+def _root(value: Value) -> Value:
+    """Returns the buffer that subviews start from."""
+    while isinstance(value, ir.OpResult) and value.owner.name == VIEW:
+        value = value.owner.operands[0]
+    return value
+
+
+def _is_outside(value: Value, loop: Op) -> bool:
+    """Returns whether a value is defined before a loop, not in its body."""
+    block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
+    return bool(block != loop.regions[0].blocks[0])
+
+
+def _constant(value: Value) -> int | None:
+    """Returns the number of an ``arith.constant`` of type index; None for another value."""
+    if not isinstance(value, ir.OpResult) or value.owner.name != "arith.constant":
+        return None
+    return int(ir.IntegerAttr(value.owner.attributes["value"]).value)
+
+
+def _exchange(panels: Op, rows: Op) -> None:
+    """Exchanges bounds and induction variables of two loops; moves what is before the inner one into it."""
+    inside = rows.regions[0].blocks[0]
+    first = inside.operations[0]
+    for op in [op.operation for op in panels.regions[0].blocks[0].operations][:-2]:
+        op.move_before(first.operation)
+    outer, inner = panels.regions[0].blocks[0].arguments[0], inside.arguments[0]
+    uses = [[(use.owner, use.operand_number) for use in each.uses] for each in (outer, inner)]
+    for places, other in zip(uses, (inner, outer), strict=True):
+        for owner, number in places:
+            owner.operands[number] = other
+    for number in range(BOUNDS):
+        bounds = panels.operands[number], rows.operands[number]
+        panels.operands[number], rows.operands[number] = reversed(bounds)
+
+
+COLUMNS = 64  # default of the attribute
+B_OPERAND = 1  # of a matmul
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """Columns of a weight that a matmul reads as B, of one panel."""
+
+    op: Op | None  # tensor.extract_slice; None: the matmul reads the whole weight
+    pad: Op | None  # tensor.pad of the slice
+    panel: Value | int  # the panel, or the first column, a value that a panel's columns divide
+    row: Value | int
+    rows: int
+    columns: int  # with padding
+    users: tuple[tuple[Op, int], ...]  # whose operand the slice is
+
+
+class PackWeightsOp(InPlaceOp, name="pack_weights"):
+    """``tuner.pack_weights``: slices of columns of a weight become slices of a weight that comes packed.
+
+    Takes a function on tensors, tiled by panels of columns; changes the type of arguments marked
+    ``tuner.weight`` to ``(ceil(n / columns), k, columns)``, whose last panel is padded with zeros. The
+    caller packs the weight once; nothing is packed when the function runs. A weight stays as it is where
+    something other than B of a ``linalg.matmul`` reads it, and where a slice crosses panels.
+
+        func.func @f(%a: tensor<8x64xf32>, %w: memref<64x100xf32> {tuner.weight}, ...
+        %b = tensor.extract_slice %weight[0, %j] [64, 48] [1, 1] : tensor<64x100xf32> to tensor<64x48xf32>
+        %rest = tensor.extract_slice %weight[0, 96] [64, 4] [1, 1] : tensor<64x100xf32> to tensor<64x4xf32>
+        %last = tensor.pad %rest low[0, 0] high[0, 12] {
+      becomes
+        func.func @f(%a: tensor<8x64xf32>, %w: memref<3x64x48xf32> {tuner.packing = 48 : i64, tuner.weight}, ...
+        %panel = arith.divui %j, %c48 : index
+        %b = tensor.extract_slice %weight[%panel, 0, 0] [1, 64, 48] [1, 1, 1] : ...
+        %last = tensor.extract_slice %weight[2, 0, 0] [1, 64, 16] [1, 1, 1] : ...
+
+    The transform op ``tuner.pack_weights``: B of matmuls is read from weights that come packed.
+
+    Attribute ``columns`` (i64, default 64): the columns of a panel. Arguments marked ``tuner.weight`` that
+    only ``linalg.matmul`` ops read as B, by slices within a panel, get the type of their panels and the
+    attribute ``tuner.packing``; others stay as they are. The handle (a func.func) stays valid. Silenceable
+    failure: an op that is no func.func with a body, or ``columns`` below 1.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Packs the weights of one function, in place; returns None, or why it is refused."""
+        columns = attribute(self, "columns", COLUMNS)
+        if columns < 1:
+            return f"columns: found {columns}, allowed 1 and more"
+        if function.name != "func.func" or not function.regions[0].blocks:
+            return f"target: found {function.name}, allowed func.func with a body"
+        for number, weight in weights_of(function):
+            slices = _slices(weight, columns)
+            if slices:
+                _pack(function, number, columns, slices)
+        return None
+
+
+def _slices(weight: Value, columns: int) -> list[_Slice]:
+    """Returns all reads of a weight by matmuls; [] where something else reads it, or across panels."""
+    found: list[_Slice] = []
+    for use in weight.uses:
+        if use.owner.name != "bufferization.to_tensor":
+            return []
+        for each in use.owner.results[0].uses:
+            read = _read(each.owner.operation, each.operand_number, use.owner.results[0], columns)
+            if read is None:
+                return []
+            found.append(read)
+    return found
+
+
+def _read(user: Op, number: int, tensor: Value, columns: int) -> _Slice | None:
+    k, n = tensor.type.shape
+    if user.name != "tensor.extract_slice":
+        return _padded(None, (0, 0), (k, n), [(user, number)]) if n <= columns else None
+    sizes = list(user.attributes["static_sizes"])
+    strides = list(user.attributes["static_strides"])
+    offsets = _offsets(user)
+    if user.results[0].type.rank != 2 or strides != [1, 1] or DYNAMIC in sizes or sizes[1] > columns:
+        return None
+    row, column = offsets
+    if not begins_panel(column, columns):
+        return None
+    uses = [(use.owner.operation, use.operand_number) for use in user.results[0].uses]
+    return _padded(user, (row, column), (sizes[0], sizes[1]), uses)
+
+
+def _padded(
+    op: Op | None, place: tuple[Value | int, Value | int], sizes: tuple[int, int], uses: list[tuple[Op, int]]
+) -> _Slice | None:
+    """Returns the slice that matmuls read as B, directly or after it was padded with zeros; else None."""
+    (row, column), (rows, columns) = place, sizes
+    if len(uses) == 1 and uses[0][0].name == "tensor.pad":
+        pad = uses[0][0]
+        uses = [(use.owner.operation, use.operand_number) for use in pad.results[0].uses]
+        if not _pads_columns_with_zeros(pad) or not _are_matmuls(uses):
+            return None
+        return _Slice(op, pad, column, row, rows, pad.results[0].type.shape[1], tuple(uses))
+    if not _are_matmuls(uses):
+        return None
+    return _Slice(op, None, column, row, rows, columns, tuple(uses))
+
+
+def _are_matmuls(uses: list[tuple[Op, int]]) -> bool:
+    return bool(uses) and all(op.name == "linalg.matmul" and number == B_OPERAND for op, number in uses)
+
+
+def _pads_columns_with_zeros(pad: Op) -> bool:
+    low, high = list(pad.attributes["static_low"]), list(pad.attributes["static_high"])
+    body = list(pad.regions[0].blocks[0].operations)
+    number = op_of(body[-1].operands[0], "arith.constant")
+    is_zero = number is not None and number.attributes["value"].value == 0
+    return is_zero and low == [0, 0] and high[0] == 0 and high[1] != DYNAMIC
+
+
+def _offsets(op: Op) -> tuple[Value | int, Value | int]:
+    operands = iter(list(op.operands)[1:])
+    row, column = (next(operands) if each == DYNAMIC else each for each in op.attributes["static_offsets"])
+    return row, column
+
+
+def _pack(function: Op, number: int, columns: int, slices: list[_Slice]) -> None:
+    if any(each.columns > columns for each in slices):
+        return  # padded to more than a panel has
+    weight = function.regions[0].blocks[0].arguments[number]
+    old = [use.owner.operation for use in weight.uses]
+    shape = ir.RankedTensorType(old[0].results[0].type)
+    kind = packed_type(ir.MemRefType(weight.type), columns)
+    set_packed(function, number, columns)
+    with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]), function.location:
+        tensor = ir.RankedTensorType.get(kind.shape, kind.element_type)
+        packed = create("bufferization.to_tensor", [tensor], [weight], restrict=ir.UnitAttr.get())
+        unused = create("tensor.empty", [shape])
+    for each in slices:
+        first = each.pad or each.op or each.users[0][0]
+        with ir.InsertionPoint(first), first.location:
+            made = _packed_slice(packed.results[0], each, columns)
+        for user, operand in each.users:
+            user.operands[operand] = made
+    for op in old:  # slices that a handle may refer to are left behind: nothing uses their results
+        op.results[0].replace_all_uses_with(unused.results[0])
+        op.erase()
+
+
+def _packed_slice(source: Value, each: _Slice, columns: int) -> Value:
+    """Creates the slice of one panel, a matrix of ``each.rows`` x ``each.columns``."""
+    panel: Value | int
+    if isinstance(each.panel, int):
+        panel = each.panel // columns
+    else:
+        panel = value("arith.divui", ir.IndexType.get(), each.panel, index(columns))
+    places = (panel, each.row, 0)
+    dynamic = [place for place in places if not isinstance(place, int)]
+    return value(
+        "tensor.extract_slice",
+        ir.RankedTensorType.get([each.rows, each.columns], source.type.element_type),
+        source,
+        *dynamic,
+        static_offsets=ir.DenseI64ArrayAttr.get(
+            [place if isinstance(place, int) else DYNAMIC for place in places]
+        ),
+        static_sizes=ir.DenseI64ArrayAttr.get([1, each.rows, each.columns]),
+        static_strides=ir.DenseI64ArrayAttr.get([1, 1, 1]),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, len(dynamic), 0, 0]),
+    )

@@ -1,0 +1,95 @@
+"""The transform op ``tuner.prefetch_reads``."""
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.dialect import InPlaceOp, attribute
+from tuner.mlir.ir.building import fetch, plus
+from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.vnni import packing_of
+
+VIEWS = ("memref.subview", "memref.cast")
+LOCALITY = 3  # keep in every cache level; 2: from the second level on
+
+
+class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
+    """``tuner.prefetch_reads``: software prefetching of the cache lines that later iterations read.
+
+    Takes a function on buffers, tiled and vectorized; inserts a ``memref.prefetch`` per cache line before
+    each read of one argument, a given number of rows and columns ahead (Mowry, Lam and Gupta, "Design and
+    Evaluation of a Compiler Algorithm for Prefetching", 1992, with the distance as a knob). Reads outside of
+    ``scf.for``, of memrefs of one dimension, or through views other than subviews and casts stay without a
+    prefetch.
+
+        %x = vector.transfer_read %b[%i, %c4], %zero {in_bounds = [true]} : memref<32x64xf32>, vector<40xf32>
+      becomes
+        memref.prefetch %b[%i, %c4], read, locality<3>, data : memref<32x64xf32>
+        %j16 = arith.addi %c4, %c16 : index
+        memref.prefetch %b[%i, %j16], read, locality<3>, data : memref<32x64xf32>
+        %x = vector.transfer_read %b[%i, %c4], %zero {in_bounds = [true]} : memref<32x64xf32>, vector<40xf32>
+
+    The transform op ``tuner.prefetch_reads``, which prefetches cache lines of one function argument.
+
+    Inserts a ``memref.prefetch`` per cache line before each ``vector.transfer_read`` of the argument, or of
+    a view of it, from a 2-D memref and directly in an ``scf.for``; for a read of several rows only the lines
+    of its first row. Attributes, all i64: ``argument`` (its number, default 1), ``rows`` and ``columns``
+    (prefetch distance in elements along the last two dimensions, default 0), ``line`` (elements per cache
+    line, default 16), ``locality`` (3: into every cache level, the default; 2: from the second level on).
+    With the unit attribute ``packed``, instead of one argument, all that ``tuner.pack_weights`` packed. The
+    handle (a func.func) stays valid. Silenceable failure: an op that is no func.func with a body, or without
+    such an argument.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Inserts ``memref.prefetch`` before the reads of one argument in loops of one function, in place.
+
+        Returns None, or a message if ``function`` is no func.func with such an argument.
+        """
+        number = attribute(self, "argument", 1)
+        if "packed" in self.operation.attributes:
+            arguments = _packed(function)
+        else:
+            argument = _argument(function, number)
+            if argument is None:
+                return f"target: found {function.name}, allowed func.func with argument {number}"
+            arguments = [argument]
+        ahead = (attribute(self, "rows", 0), attribute(self, "columns", 0))
+        for read in walk(function, "vector.transfer_read"):
+            if _is_matrix_read_in_loop(read) and _root(read.operands[0]) in arguments:
+                _prefetch(read, ahead, attribute(self, "line", 16), attribute(self, "locality", LOCALITY))
+        return None
+
+
+def _packed(function: Op) -> list[Value]:
+    """Returns the arguments of a func.func that are packed weights."""
+    arguments = function.regions[0].blocks[0].arguments
+    return [each for number, each in enumerate(arguments) if packing_of(function, number) is not None]
+
+
+def _argument(function: Op, number: int) -> Value | None:
+    is_function = function.name == "func.func" and len(function.regions[0].blocks) > 0
+    arguments = function.regions[0].blocks[0].arguments if is_function else []
+    return arguments[number] if number < len(arguments) else None
+
+
+def _is_matrix_read_in_loop(read: Op) -> bool:
+    return bool(read.parent.name == "scf.for" and ir.MemRefType(read.operands[0].type).rank >= 2)
+
+
+def _root(value: Value) -> Value:
+    """Returns the buffer that subviews and casts start from."""
+    while isinstance(value, ir.OpResult) and value.owner.name in VIEWS:
+        value = value.owner.operands[0]
+    return value
+
+
+def _prefetch(read: Op, ahead: tuple[int, int], line: int, locality: int) -> None:
+    """Creates a prefetch per cache line of the vector, ``ahead`` (rows, columns) of the read.
+
+    The cache line of the vector's last element is included.
+    """
+    width = ir.VectorType(read.results[0].type).shape[-1]
+    rank = ir.MemRefType(read.operands[0].type).rank
+    buffer, *lead, row, column = list(read.operands)[: rank + 1]
+    with ir.InsertionPoint(read), read.location:
+        later_row = plus(row, ahead[0])
+        for offset in dict.fromkeys((*range(0, width, line), width - 1)):
+            fetch(buffer, *lead, later_row, plus(column, ahead[1] + offset), locality=locality)

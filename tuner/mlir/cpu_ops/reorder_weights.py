@@ -1,0 +1,262 @@
+"""``tuner.reorder_weights``: a convolution reads its weights by window, channel and filter, in panels.
+
+The op makes each named convolution a ``linalg.generic`` whose weights have the filters as last
+dimension, and changes the type of weights that are arguments. ``panels_of`` then gives such an argument
+the type of panels, of which each tile of the convolution reads one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.cpu_ops.convolution_operands import (
+    PAIR,
+    WEIGHTS,
+    ConvolutionTile,
+    add_products,
+    as_tensor,
+    channel_words,
+    is_narrow,
+    is_word,
+    paired,
+    words_in_steps,
+)
+from tuner.mlir.cpu_ops.vnni_packing import word_type
+from tuner.mlir.dialect import InPlaceOp, attribute
+from tuner.mlir.ir.building import PARALLEL, REDUCTION, dimensions, generic, index, value
+from tuner.mlir.ir.linalg import LAYOUTS, ConvolutionForm, convolution_form
+from tuner.mlir.ir.memrefs import argument_attributes
+from tuner.mlir.ir.reading import op_of, walk
+from tuner.mlir.ir.vnni import ORDER, WEIGHT, set_packed_as
+
+CONTRACTION, ROOT = "contraction", "root"  # attributes of ops of a group
+TO_TENSOR = "bufferization.to_tensor"
+SECOND_USE = "found weights with a second use, allowed one"
+
+
+class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
+    """``tuner.reorder_weights``: a convolution of a group reads its weights by window, channel and filter.
+
+    Takes the function of a group (``tuner/core/fusions.py``). Each named convolution that has the attribute
+    ``contraction`` becomes a ``linalg.generic`` that computes the same, of weights whose last dimension is
+    the filters: ``tuner.convolution_block`` multiplies vectors of filters by single elements of the input,
+    and so takes any stride, dilation and layout.
+
+    An argument ``tuner.weight`` takes its weights in that order: it gets another type, ``tuner.order``, the
+    dimension of the original weights for each of its dimensions, and ``tuner.packing``, the number of
+    filters. Weights that are no such argument are transposed in the function, at each call.
+
+    A convolution of bf16 into f32 reads words, pairs of channels next to each other: its input is copied to
+    words before anything else (``tuner.mlir.cpu_ops.convolution_operands``), and weights are packed so, with
+    an odd last channel paired with zeros. Of bf16, %input above is 1x2x6x6xi32, and %w 3x3x2x8xi32 with
+    ``tuner.interleave`` and ``tuner.depth`` 2 and ``tuner.run`` 3, the channels. The generic multiplies both
+    halves of words.
+
+        func.func @f(%x: memref<1x3x6x6xf32>, %w: memref<8x3x3x3xf32> {tuner.weight}, %y: memref<1x8x4x4xf32>) {
+          %weights = bufferization.to_tensor %w restrict : memref<8x3x3x3xf32> to tensor<8x3x3x3xf32>
+          %sums = linalg.conv_2d_nchw_fchw {contraction, ...} ins(%input, %weights : ...) outs(%start : ...) ...
+      becomes
+        func.func @f(%x: ..., %w: memref<3x3x3x8xf32> {tuner.order = array<i64: 2, 3, 1, 0>, tuner.packing = 8 ...
+          %weights = bufferization.to_tensor %w restrict : memref<3x3x3x8xf32> to tensor<3x3x3x8xf32>
+          %sums = linalg.generic {...} ins(%input, %weights : ...) outs(%start : ...) attrs = {contraction} {
+
+    The transform op ``tuner.reorder_weights``: convolutions read weights by window, channel and filter.
+
+    Changes each convolution of a group that has the attribute ``contraction``: see the module. Attribute
+    ``tiles``, i64: 1 for AMX tiles of bf16, whose weights are by window, filter and channel, the channels of
+    both operands padded with zeros to equal steps of at most 16 words (default 0). The handle (a func.func)
+    stays valid. Silenceable failure: a function without such a convolution, sizes that are not
+    static, an argument of weights that has a second use; of bf16, sums other than of f32, a depthwise
+    convolution, and operands that are no arguments.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Rewrites the convolutions of one function, in place; returns None, or why one cannot be."""
+        found = [op for op in walk(function, *LAYOUTS) if CONTRACTION in op.attributes]
+        if not found:
+            names = ", ".join(each.removeprefix("linalg.") for each in LAYOUTS)
+            return f"found no convolution marked {CONTRACTION}, allowed {names}"
+        for op in found:
+            if not all(each.type.has_static_shape for each in op.operands):
+                return f"found {op.name} of dynamic sizes, allowed static sizes"
+            with ir.InsertionPoint(op), op.location:
+                tiles = bool(attribute(self, "tiles", 0))
+                reason = _Convolution(op, convolution_form(op), tiles).rewrite(function)
+            if reason is not None:
+                return reason
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Convolution:
+    """A named convolution; its methods create what replaces it at the current insertion point."""
+
+    op: Op
+    form: ConvolutionForm
+    tiles: bool  # of AMX
+
+    @property
+    def order(self) -> str:
+        """Returns the dimensions of the reordered weights: groups, window, channels, filters.
+
+        Those of a depthwise convolution stay in their order; for tiles the channels come last.
+        """
+        form = self.form
+        if form.is_depthwise:
+            return form.weights
+        inner = f"{form.window}fc" if self.tiles else f"{form.reduced}f"
+        return "g" * form.weights.count("g") + inner
+
+    @property
+    def words(self) -> int:
+        """Returns how many words the channels are."""
+        channels = self.op.operands[1].type.shape[self.form.weights.index("c")]
+        return words_in_steps(channels) if self.tiles else paired(channels)
+
+    def rewrite(self, function: Op) -> str | None:
+        """Replaces the named op by a generic; returns None, or why the weights do not allow it."""
+        given = self.op.operands[0]
+        if is_narrow(given) or self.tiles:
+            reason = self._refuses_words()
+            if reason is not None:
+                return reason
+            given, weights = self._input_words(), self._weight_words(function)
+        else:
+            weights = self._reordered(function)
+        if isinstance(weights, str):
+            return weights
+        parallel, reduced = self.form.output, self.form.reduced
+        dims = dict(zip(parallel + reduced, dimensions(len(parallel + reduced)), strict=True))
+        maps = (
+            [self._read(name, dims) for name in self.form.input],
+            [dims[name] for name in self.order],
+            [dims[name] for name in parallel],
+        )
+        iterators = [PARALLEL] * len(parallel) + [REDUCTION] * len(reduced)
+        body = add_products if is_word(given) else _multiply_add
+        sums = generic([given, weights], self.op.operands[2], maps, iterators, body)
+        for name in (CONTRACTION, ROOT):
+            if name in self.op.attributes:
+                sums.attributes[name] = ir.UnitAttr.get()
+        self.op.results[0].replace_all_uses_with(sums.results[0])
+        self.op.erase()
+        return None
+
+    def _read(self, name: str, dims: dict[str, ir.AffineExpr]) -> ir.AffineExpr:
+        """Returns the index of the input along a dimension; of rows: row * stride + window row * dilation."""
+        if name not in "HW":
+            return dims[name]
+        place = self.form.window.index(name.lower())
+        return dims[name] * self.form.strides[place] + dims[name.lower()] * self.form.dilations[place]
+
+    def _refuses_words(self) -> str | None:
+        """Returns why the convolution cannot read words; None where it can."""
+        kinds = [str(each.type.element_type) for each in self.op.operands]
+        if kinds != ["bf16", "bf16", "f32"] or self.form.is_depthwise:
+            found = " x ".join([*kinds, self.op.name.removeprefix("linalg.")])
+            return f"found {found}, allowed bf16 x bf16 x f32 that sums over channels"
+        if any(op_of(each, TO_TENSOR) is None for each in list(self.op.operands)[:2]):
+            return "found bf16 that is computed in the group, allowed arguments"
+        return None
+
+    def _input_words(self) -> Value:
+        source = self.op.operands[0].owner.operation.operands[0]
+        return as_tensor(channel_words(source, self.form.input.index("c"), count=self.words))
+
+    def _weight_words(self, function: Op) -> Value | str:
+        """Returns the weights as words: those of a retyped argument, or copied at each call; else why not."""
+        weights = self.op.operands[1]
+        argument = weights.owner.operation.operands[0]
+        places = [self.form.weights.index(each) for each in self.order]
+        if not is_weight(function, argument):
+            return as_tensor(channel_words(argument, self.form.weights.index("c"), places, self.words))
+        if len(list(argument.uses)) != 1 or len(list(weights.uses)) != 1:
+            return SECOND_USE
+        shape = [weights.type.shape[place] for place in places]
+        words, place = self.words, self.order.index("c")
+        channels, shape[place] = shape[place], words
+        weights.set_type(ir.RankedTensorType.get(shape, word_type()))
+        kind, number = ir.MemRefType.get(shape, word_type()), argument.arg_number
+        if self.tiles:  # a row of channels of each filter, padded with zeros
+            set_packed_as(function, number, kind, PAIR * words, places)
+        else:
+            set_packed_as(
+                function, number, kind, shape[-1], places, interleave=PAIR, depth=PAIR, run=channels
+            )
+        return weights
+
+    def _reordered(self, function: Op) -> Value | str:
+        """Returns the reordered weights: those of a retyped argument, or a transpose; else why not."""
+        weights = self.op.operands[1]
+        places = [self.form.weights.index(each) for each in self.order]
+        shape, element = [weights.type.shape[place] for place in places], weights.type.element_type
+        if places == sorted(places):
+            return weights
+        source = op_of(weights, TO_TENSOR)
+        argument = None if source is None else source.operands[0]
+        if argument is None or not is_weight(function, argument):
+            return _transposed(weights, ir.RankedTensorType.get(shape, element), places)
+        if len(list(argument.uses)) != 1 or len(list(weights.uses)) != 1:
+            return SECOND_USE
+        weights.set_type(ir.RankedTensorType.get(shape, element))
+        set_packed_as(function, argument.arg_number, ir.MemRefType.get(shape, element), shape[-1], places)
+        return weights
+
+
+def is_weight(function: Op, buffer: Value) -> bool:
+    """Returns whether a buffer is an argument of a function that has the same numbers at each call."""
+    if not isinstance(buffer.owner, ir.Block) or buffer.owner.owner.operation != function:
+        return False
+    return WEIGHT in argument_attributes(function, ir.BlockArgument(buffer).arg_number)
+
+
+def _transposed(weights: Value, kind: ir.RankedTensorType, places: Sequence[int]) -> Value:
+    """Creates the transpose whose dimension i is dimension ``places[i]`` of the weights."""
+    dims = dimensions(len(places))
+    read = [dims[places.index(number)] for number in range(len(places))]
+    start = value("tensor.empty", kind)
+    turned = generic([weights], start, (read, dims), [PARALLEL] * len(dims), lambda given, _before: given)
+    return turned.results[0]
+
+
+def _multiply_add(left: Value, right: Value, before: Value) -> Value:
+    kind, letter = left.type, "f" if isinstance(left.type, ir.FloatType) else "i"
+    return value(f"arith.add{letter}", kind, before, value(f"arith.mul{letter}", kind, left, right))
+
+
+def panels_of(tile: ConvolutionTile, function: Op) -> tuple[Value, tuple[Value, ...]]:
+    """Returns (buffer, indices): where a tile's weights lie; the indices come before those of a tile.
+
+    Weights that are a part of the columns of an argument, read by this tile alone, become panels: the
+    argument is changed in place, and the index of the panel is created. Other weights stay as they are.
+
+    Weights of a convolution as panels of filters: the type of the argument that holds them.
+
+    A tile that reads a part of the filters of an argument ``tuner.weight`` takes that part as a panel::
+
+        %w: memref<3x3x64x128xf32> {tuner.weight}, read as [3, 3, 64, 32]
+      becomes
+        %w: memref<4x3x3x64x32xf32> {tuner.packing = 32 : i64, tuner.weight}
+    """
+    weights = tile.buffer(WEIGHTS)
+    view = op_of(weights, "memref.subview")
+    if view is None or not _is_of_columns(view, function):
+        return weights, ()
+    argument, width = view.operands[0], weights.type.shape[-1]
+    *rows, columns = ir.MemRefType(argument.type).shape
+    panel = value("arith.divui", ir.IndexType.get(), view.operands[1], index(width))
+    kind = ir.MemRefType.get([columns // width, *rows, width], argument.type.element_type)
+    number = ir.BlockArgument(argument).arg_number
+    order = () if ORDER in argument_attributes(function, number) else range(len(kind.shape) - 1)
+    set_packed_as(function, number, kind, width, order)
+    return argument, (panel,)
+
+
+def _is_of_columns(view: Op, function: Op) -> bool:
+    """Returns whether a view is whole columns of an argument of weights that has no other use."""
+    source, part = view.operands[0], view.results[0]
+    if not is_weight(function, source) or len(list(source.uses)) != 1 or len(list(part.uses)) != 1:
+        return False
+    of_source, of_part = source.type.shape, part.type.shape
+    has_all_rows = len(of_source) == len(of_part) and of_source[:-1] == of_part[:-1]
+    return has_all_rows and len(view.operands) == 2 and of_source[-1] % of_part[-1] == 0

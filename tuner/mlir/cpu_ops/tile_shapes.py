@@ -1,0 +1,167 @@
+"""The transform ops ``tuner.drop_unit_batch`` and ``tuner.overlap_tiles``, which give tiles simpler shapes.
+
+The first makes a batch_matmul of one pair of matrices a matmul; the second makes the last tile of a loop
+whole by beginning it earlier, so that no tile has a dynamic size.
+"""
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.dialect import InPlaceOp
+from tuner.mlir.ir.building import create, index, integers, value
+from tuner.mlir.ir.reading import constant_of, op_of, walk
+
+INHERENT = ("operandSegmentSizes", "indexing_maps")  # attributes that belong to the op itself
+MATMUL = """func.func @f(%a: {a}, %b: {b}, %c: {c}) -> {c} {{
+  %0 = linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c}) -> {c}
+  return %0 : {c}
+}}"""
+
+
+class DropUnitBatchOp(InPlaceOp, name="drop_unit_batch"):
+    """``tuner.drop_unit_batch``: a ``linalg.batch_matmul`` of one pair of matrices becomes a ``linalg.matmul``.
+
+    Takes a function on tensors of static sizes, tiled so that each batch_matmul has one pair of matrices.
+    Upstream folds all unit dimensions alike, so that a matrix of one row would become a vector. Attributes
+    of the op are kept.
+
+        %empty = tensor.empty() : tensor<1x8x32xf32>
+        %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<1x8x32xf32>) -> tensor<1x8x32xf32>
+        %c = linalg.batch_matmul ins(%a, %b : ...) outs(%zeros : tensor<1x8x32xf32>) -> tensor<1x8x32xf32>
+      becomes
+        %a2 = tensor.extract_slice %a[0, 0, 0] [1, 8, 64] [1, 1, 1] : tensor<1x8x64xf32> to tensor<8x64xf32>
+        %b2 = tensor.extract_slice %b[0, 0, 0] [1, 64, 32] [1, 1, 1] : tensor<1x64x32xf32> to tensor<64x32xf32>
+        %empty2 = tensor.empty() : tensor<8x32xf32>
+        %zeros2 = linalg.fill ins(%zero : f32) outs(%empty2 : tensor<8x32xf32>) -> tensor<8x32xf32>
+        %c2 = linalg.matmul ins(%a2, %b2 : ...) outs(%zeros2 : tensor<8x32xf32>) -> tensor<8x32xf32>
+        %c = tensor.expand_shape %c2 [[0, 1], [2]] output_shape [1, 8, 32] : ...
+
+    The transform op ``tuner.drop_unit_batch``: each batch_matmul of one pair of matrices becomes a matmul.
+
+    The handle (a func.func) stays valid. Silenceable failure: a batch_matmul of more pairs, or of dynamic
+    sizes.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Changes the batch_matmuls of one function, in place; returns None, or why one is refused."""
+        for op in walk(function, "linalg.batch_matmul"):
+            kinds = [ir.RankedTensorType(operand.type) for operand in op.operands]
+            if not all(kind.has_static_shape and kind.shape[0] == 1 for kind in kinds):
+                return f"found linalg.batch_matmul into {kinds[-1]}, allowed a batch of 1 and static sizes"
+            _replace(op)
+        return None
+
+
+def _replace(op: Op) -> None:
+    with ir.InsertionPoint(op), op.location:
+        a, b, start = _matrix(op.operands[0]), _matrix(op.operands[1]), _start(op.operands[2])
+        holder = ir.Module.parse(MATMUL.format(a=a.type, b=b.type, c=start.type))
+        made = holder.body.operations[0].regions[0].blocks[0].operations[0].operation.clone()
+        for number, operand in enumerate((a, b, start)):
+            made.operands[number] = operand
+        for name in op.attributes:
+            if name not in INHERENT:
+                made.attributes[name] = op.attributes[name]
+        kind = op.results[0].type
+        whole = value(
+            "tensor.expand_shape",
+            kind,
+            made.results[0],
+            reassociation=ir.ArrayAttr.get([integers([0, 1]), integers([2])]),
+            static_output_shape=ir.DenseI64ArrayAttr.get(list(kind.shape)),
+        )
+    op.results[0].replace_all_uses_with(whole)
+
+
+def _matrix(batch: Value) -> Value:
+    """Creates the slice of the only matrix of a batch."""
+    shape = list(batch.type.shape)
+    return value(
+        "tensor.extract_slice",
+        ir.RankedTensorType.get(shape[1:], batch.type.element_type),
+        batch,
+        static_offsets=ir.DenseI64ArrayAttr.get([0, 0, 0]),
+        static_sizes=ir.DenseI64ArrayAttr.get(shape),
+        static_strides=ir.DenseI64ArrayAttr.get([1, 1, 1]),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+    )
+
+
+def _start(sums: Value) -> Value:
+    """Creates the initial value of the sums: a matrix filled alike, or the slice of another value."""
+    fill = op_of(sums, "linalg.fill")
+    if fill is None:
+        return _matrix(sums)
+    kind = ir.RankedTensorType.get(list(sums.type.shape)[1:], sums.type.element_type)
+    empty = create("tensor.empty", [kind]).results[0]
+    made = fill.clone()
+    made.operands[1] = empty
+    made.results[0].set_type(kind)
+    return made.results[0]
+
+
+MINIMUM = "affine.min"
+
+
+class OverlapTilesOp(InPlaceOp, name="overlap_tiles"):
+    """``tuner.overlap_tiles``: the last tile of a loop begins earlier, so that all tiles have one size.
+
+    Takes a function on tensors, tiled by sizes that do not divide the extents. Where the last tile of a loop
+    would be smaller, it begins so far before its place that it is whole: it computes some elements of the
+    tile before it once more, to the same numbers. No tile has a dynamic size then, nothing is peeled, and
+    the code is there once. Only for loops whose iterations do not read what others have written: tiles of
+    parallel dimensions whose results are written as a whole. Not changed: loops that are shorter than one
+    tile, and loops with bounds that are not constant.
+
+        %all = scf.for %i = %c0 to %c55 step %c14 ... {
+          %size = affine.min affine_map<(d0) -> (-d0 + 55, 14)>(%i)
+          %tile = tensor.extract_slice %x[%i] [%size] [1] : tensor<55xf32> to tensor<?xf32>
+      becomes, after canonicalization
+        %all = scf.for %i = %c0 to %c55 step %c14 ... {
+          %first = affine.min affine_map<(d0) -> (41, d0)>(%i)
+          %tile = tensor.extract_slice %x[%first] [14] [1] : tensor<55xf32> to tensor<14xf32>
+
+    The transform op ``tuner.overlap_tiles``: the last tile of each loop overlaps the one before it.
+
+    Changes each ``scf.for`` of constant bounds whose last tile would be smaller. The iterations must be
+    independent, and each must write its whole tile: see the module. The handle (a func.func) stays valid.
+    Never fails.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Lets the last tiles of the loops of one function overlap, in place; always returns None."""
+        for loop in walk(function, "scf.for"):
+            first, end, step = (constant_of(each) for each in list(loop.operands)[:3])
+            if first != 0 or end is None or step is None or end < step or end % step == 0:
+                continue
+            _overlap(loop, end, step)
+        return None
+
+
+def _overlap(loop: Op, end: int, step: int) -> None:
+    block = loop.regions[0].blocks[0]
+    number = block.arguments[0]
+    uses = [(use.owner.operation, use.operand_number) for use in number.uses]
+    sizes = [op for op, _ in uses if op.name == MINIMUM and _is_rest(op, end, step)]
+    if not sizes:  # the loop is not tiled by its step
+        return
+    d0 = ir.AffineDimExpr.get(0)
+    with ir.InsertionPoint.at_block_begin(block), loop.location:
+        first = _least([ir.AffineConstantExpr.get(end - step), d0], number)
+        whole = index(step)
+    for op, place in uses:
+        op.operands[place] = first
+    for op in sizes:
+        op.results[0].replace_all_uses_with(whole)
+        op.erase()
+
+
+def _least(expressions: list[ir.AffineExpr], number: Value) -> Value:
+    mapping = ir.AffineMapAttr.get(ir.AffineMap.get(1, 0, expressions))
+    return value(MINIMUM, ir.IndexType.get(), number, map=mapping)
+
+
+def _is_rest(op: Op, end: int, step: int) -> bool:
+    """Returns whether an ``affine.min`` is the size of a tile: what is left of ``end``, at most ``step``."""
+    d0 = ir.AffineDimExpr.get(0)
+    rest, whole = end - d0, ir.AffineConstantExpr.get(step)
+    mapping = ir.AffineMapAttr(op.attributes["map"]).value
+    return len(op.operands) == 1 and set(map(str, mapping.results)) == {str(rest), str(whole)}

@@ -1,0 +1,428 @@
+"""``tuner.vnni_block`` and ``tuner.pair_block``: matmuls of i8 or bf16 buffers as products of 32-bit words.
+
+A word is four i8 or two bf16, adjacent along K. Both ops check the matmuls and prepare their operands;
+``multiply_words`` creates the loops over strips of A and panels of B, with sums in vector registers, and
+``ByteProducts`` or ``PairProducts`` the products of words.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul, buffer_matmuls, multiply_add, store_lanes
+from tuner.mlir.cpu_ops.vnni_operands import (
+    WeightWords,
+    WordRows,
+    WordStrip,
+    drop_views,
+    packed_words,
+    take_weight_words,
+)
+from tuner.mlir.cpu_ops.vnni_packing import (
+    DOT,
+    WORDS,
+    BlockExtent,
+    WordSource,
+    allocated,
+    first_half,
+    in_steps,
+    second_half,
+    splat,
+    word_type,
+    words_type,
+)
+from tuner.mlir.dialect import InPlaceOp, attribute
+from tuner.mlir.ir.building import create, fetch, index, loop, plus, times, total, value, zero
+from tuner.mlir.ir.vnni import byte_dot, declare_byte_dot
+
+# ------------------------------------------------------------------------------
+# The product of a word of A, for all lanes, and a vector of words of B, added to a vector of sums.
+#
+# Each method creates its ops at the current insertion point. A word has 32 bits: two bf16, or four i8.
+
+
+SIGN = -128  # of a signed byte: the bit that is flipped
+
+
+class WordProducts(Protocol):
+    """How words of A and B are multiplied, and what the sums of a row of C start from."""
+
+    def prepare(self, strip: WordStrip) -> None:
+        """Creates what the starts of the rows of a strip need, before its first tile."""
+        ...
+
+    def start(self, strip: WordStrip, row: int) -> Value:
+        """Creates the vector that sums of a row of a strip start from."""
+        ...
+
+    def of_b(self, elements: Value) -> Value:
+        """Creates what is packed in place of a vector of words of B."""
+        ...
+
+    def after(self, before: Value, words_of_a: Value, words_of_b: Value) -> Value:
+        """Creates the sums after the products of words of A (vector<16xi32>) and B (vector<32xbf16>)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ByteProducts:
+    """Dot products of four signed bytes of A and four of B with 128 added (vpdpbusd).
+
+    Sums start from -128 times the sum of their row of A, which makes up for what was added.
+    """
+
+    lanes: int
+    starts: Value  # memref<rows of A x i32>
+
+    @classmethod
+    def of(cls, rows: int, lanes: int) -> "ByteProducts":
+        """Creates the buffer of the starts of ``rows`` rows."""
+        return cls(lanes, allocated((rows,), word_type()))
+
+    def prepare(self, strip: WordStrip) -> None:
+        """Creates the starts of the rows of a strip."""
+        for row, each in enumerate(strip.byte_sums()):
+            start = value("arith.muli", each.type, each, splat(each.type, SIGN))
+            create("memref.store", [], [start, self.starts, plus(strip.first, row)])
+
+    def start(self, strip: WordStrip, row: int) -> Value:
+        """Creates the vector that sums of a row of a strip start from."""
+        number = value("memref.load", word_type(), self.starts, plus(strip.first, row))
+        return value("vector.broadcast", words_type(self.lanes), number)
+
+    def of_b(self, elements: Value) -> Value:
+        """Creates bytes with their sign bits flipped."""
+        return value("arith.xori", elements.type, elements, splat(elements.type, SIGN))
+
+    def after(self, before: Value, words_of_a: Value, words_of_b: Value) -> Value:
+        """Creates the sums after the products of words of A and B."""
+        return byte_dot(before, words_of_b, value("vector.bitcast", words_of_b.type, words_of_a))
+
+
+@dataclass(frozen=True)
+class PairProducts:
+    """Products of pairs of bf16, sums in f32.
+
+    With ``dots`` by an instruction of AVX512-BF16, vdpbf16ps; without, first elements are multiplied and
+    added in f32, then second ones.
+    """
+
+    lanes: int
+    dots: bool
+
+    def prepare(self, strip: WordStrip) -> None:
+        """Creates nothing: sums start from 0."""
+
+    def start(self, _strip: WordStrip, _row: int) -> Value:
+        """Creates the vector of zeros."""
+        return zero(self._sums)
+
+    def of_b(self, elements: Value) -> Value:
+        """Returns the elements as they are."""
+        return elements
+
+    def after(self, before: Value, words_of_a: Value, words_of_b: Value) -> Value:
+        """Creates the sums after the products of words of A and B."""
+        if self.dots:
+            pairs = value("vector.bitcast", words_of_b.type, words_of_a)
+            return value(DOT, self._sums, before, pairs, words_of_b)
+        words_of_b = value("vector.bitcast", words_of_a.type, words_of_b)
+        for half in (first_half, second_half):
+            left, right = (self._as_floats(half(each)) for each in (words_of_a, words_of_b))
+            before = multiply_add(left, right, before)
+        return before
+
+    @property
+    def _sums(self) -> Type:
+        return ir.VectorType.get([self.lanes], ir.F32Type.get())
+
+    def _as_floats(self, bits: Value) -> Value:
+        return value("vector.bitcast", self._sums, bits)
+
+
+# ------------------------------------------------------------------------------
+# Loops of a matmul over words of K: strips of rows of A, panels of columns of B, sums in registers.
+
+
+@dataclass(frozen=True)
+class WordTile:
+    """The sums that registers hold, and the order of the loops over such tiles of C."""
+
+    rows: int
+    columns: int  # also of a panel of B
+    lanes: int  # sums of a register
+    panels_first: bool = False  # the loop over panels is the outer one, so that a panel stays in L1
+    fetches_a: bool = False  # rows of A of the next strip are prefetched to the second level of cache
+    fetches_b: bool = False  # and the rows of B that follow its last one
+
+    @classmethod
+    def of(cls, op: InPlaceOp) -> "WordTile | str":
+        """Returns the tile of an op's attributes, or what is not allowed of them, as text."""
+        tile = cls(
+            attribute(op, "tile_m", 6),
+            attribute(op, "tile_n", 64),
+            attribute(op, "lanes", WORDS),
+            bool(attribute(op, "panels_first", 0)),
+            bool(attribute(op, "fetches_a", 0)),
+            bool(attribute(op, "fetches_b", 0)),
+        )
+        if tile.rows < 1 or tile.lanes < 1 or tile.columns < 1 or tile.columns % tile.lanes:
+            found = f"{tile.rows} x {tile.columns} sums in registers of {tile.lanes}"
+            return f"found {found}, allowed whole registers"
+        return tile
+
+    @property
+    def vectors(self) -> int:
+        """Returns the registers of a row of a tile."""
+        return self.columns // self.lanes
+
+
+def multiply_words(
+    matmul: BufferMatmul, tile: WordTile, products: WordProducts, weight: WeightWords | None
+) -> None:
+    """Creates the code of a matmul before it, then erases it; its B may be a ``weight`` that comes packed."""
+    b = matmul.b
+    with ir.InsertionPoint(matmul.op), matmul.op.location:
+        _WordMatmul.of(matmul, tile, products, weight).build()
+    matmul.erase()
+    drop_views(weight, b)
+
+
+@dataclass(frozen=True, eq=False)
+class _WordMatmul:
+    """One matmul with its operands as words of K; code is created at the current insertion point."""
+
+    matmul: BufferMatmul
+    columns: BlockExtent  # of C
+    tile: WordTile
+    a: WordRows
+    b: WeightWords
+    source_of_b: WordSource | None  # None: B is a weight, which comes packed
+    products: WordProducts
+
+    @classmethod
+    def of(
+        cls, matmul: BufferMatmul, tile: WordTile, products: WordProducts, weight: WeightWords | None
+    ) -> "_WordMatmul":
+        """Creates the buffers of a matmul, and the packing of a B that is no weight."""
+        columns, k = matmul.columns(), matmul.k
+        rows = matmul.m if tile.panels_first else tile.rows
+        of_a = WordSource(matmul.a, matmul.layout != "tn", tile.lanes)
+        a = WordRows.of(of_a, k, rows, has_all=tile.panels_first)
+        of_b = WordSource(matmul.b, matmul.layout == "nt", tile.lanes)
+        b = weight or packed_words(of_b, columns, k, tile.vectors, products.of_b)
+        return cls(matmul, columns, tile, a, b, None if weight else of_b, products)
+
+    def build(self) -> None:
+        """Creates the loops over strips of rows, and over panels of B."""
+        if self.tile.panels_first:
+            self._over_strips(self._prepare)
+            self._over_panels(lambda panel, n: self._over_strips(lambda strip: self._tile(strip, panel, n)))
+        else:
+            self._over_strips(self._strip)
+
+    def _over_strips(self, body: Callable[[WordStrip], None]) -> None:
+        def of_number(number: Value, rows: int) -> None:
+            body(WordStrip(self.a, number, times(number, self.tile.rows), rows))
+
+        in_steps(BlockExtent(self.matmul.m), self.tile.rows, of_number)
+
+    def _over_panels(self, body: Callable[[Value, int], None]) -> None:
+        in_steps(self.columns, self.tile.columns, body)
+
+    def _prepare(self, strip: WordStrip) -> None:
+        strip.pack()
+        self.products.prepare(strip)
+
+    def _strip(self, strip: WordStrip) -> None:
+        self._prepare(strip)
+        self._over_panels(lambda panel, columns: self._tile(strip, panel, columns))
+
+    def _tile(self, strip: WordStrip, panel: Value, columns: int) -> None:
+        """Creates the sums of a strip and of ``columns`` columns of C in registers, and their stores."""
+        lanes = self.tile.lanes
+        vectors = -(-columns // lanes)
+
+        def step(word: Value, *sums: Value, of_row: Callable[[int], Value] | None = None) -> list[Value]:
+            of_b = self._load_b(panel, word, vectors)
+            if self.tile.fetches_a and not of_row:
+                self._fetch_a(strip, panel, word)
+            if self.tile.fetches_b and not of_row:
+                self._fetch_b(strip, panel, word)
+            after: list[Value] = []
+            for row in range(strip.rows):
+                words = of_row(row) if of_row else strip.broadcast(row, word)
+                for number, each in enumerate(of_b):
+                    after.append(self.products.after(sums[row * vectors + number], words, each))
+            return after
+
+        sums = [self.products.start(strip, row) for row in range(strip.rows) for _ in range(vectors)]
+        if strip.whole_words:
+            sums = list(loop(0, strip.whole_words, step, sums))
+        if strip.has_rest:
+            sums = step(index(strip.whole_words), *sums, of_row=strip.broadcast_rest)
+        column = times(panel, self.tile.columns)
+        for number, each in enumerate(sums):
+            row, vector = divmod(number, vectors)
+            place = (plus(strip.first, row), plus(column, vector * lanes))
+            width = min(columns - vector * lanes, lanes)
+            store_lanes(each, self.matmul.c, place, width, adds=self.matmul.fill is None)
+
+    def _fetch_a(self, strip: WordStrip, panel: Value, word: Value) -> None:
+        """Creates prefetches of a word of K in those rows of the next strip that fall to a panel.
+
+        Rows after the last one are fetched too, which has no effect. Nothing where A is packed.
+        """
+        if self.a.packed is not None:
+            return
+        panels = 1 if self.tile.panels_first else self.columns.steps(self.tile.columns)
+        share = -(-strip.rows // panels)
+        first = strip.first if panels == 1 else total(strip.first, times(panel, share))
+        for row in range(strip.rows, strip.rows + share):
+            fetch(self.a.source.buffer, plus(first, row), times(word, self.a.source.per_word))
+
+    def _fetch_b(self, strip: WordStrip, panel: Value, word: Value) -> None:
+        """Creates prefetches of rows of B that follow this block of K, in a panel's columns.
+
+        A word's rows are divided among the strips. Nothing where B is stored along K, or comes packed.
+        """
+        source = self.source_of_b
+        if source is None or source.is_along_k:
+            return
+        share = -(-source.per_word // BlockExtent(self.matmul.m).steps(self.tile.rows))
+        part = value("arith.remui", ir.IndexType.get(), strip.number, index(source.per_word // share))
+        row = total(times(word, source.per_word), times(part, share))
+        source.fetch_rows(plus(row, self.matmul.k), times(panel, self.tile.columns), share, self.tile.columns)
+
+    def _load_b(self, panel: Value, word: Value, vectors: int) -> list[Value]:
+        """Creates the loads of a word of K of the first vectors of a panel."""
+        row, depth = self.b.row(panel, word), self.a.source.depth
+        kind = ir.VectorType.get([depth], self.a.source.element)
+        places = [index(depth * each) for each in range(vectors)]
+        return [value("vector.load", kind, self.b.memory, row, place) for place in places]
+
+
+class PairBlockOp(InPlaceOp, name="pair_block"):
+    """``tuner.pair_block``: matmuls of buffers of bf16 into f32 become products of pairs, with sums in
+    registers.
+
+    Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes, each one block of the
+    schedule. Each is replaced by loops over strips of ``tile_m`` rows and panels of ``tile_n`` columns, with
+    all sums of a tile in vector registers. B is read as pairs of rows of K: a weight comes packed so
+    (``tuner.mlir.cpu_ops.vnni_operands``), another B is packed first. A is read where it lies, but for
+    layout tn, where strips are packed. A ``linalg.fill`` of zero of the same C goes with it. Any size.
+
+    With ``dots`` a pair is one instruction of AVX512-BF16, vdpbf16ps, which takes subnormal numbers as 0.
+    Without, both elements of a word are extended to f32 and multiplied one after the other.
+
+        linalg.fill ins(%zero : f32) outs(%c : memref<1x16xf32>)
+        linalg.matmul ins(%a, %b : memref<1x64xbf16>, memref<64x16xbf16>) outs(%c : memref<1x16xf32>)
+      becomes, after the loops that pack %b, with tile_m = 1, tile_n = 16 and dots = 1
+        %total = scf.for %word = %c0 to %c32 step %c1 iter_args(%sums = %start) -> (vector<16xf32>) {
+          %words = vector.load %packed_b[%row, %c0] : memref<32x32xbf16>, vector<32xbf16>
+          %pair = vector.load %a[%c0, %k] : memref<1x64xbf16>, vector<2xbf16>
+          %pairs = vector.bitcast %broadcast : vector<16xi32> to vector<32xbf16>
+          %next = x86.avx512.dot %sums, %pairs, %words : vector<32xbf16> -> vector<16xf32>
+          scf.yield %next : vector<16xf32>
+        }
+        vector.store %total, %c[%i, %j] : memref<1x16xf32>, vector<16xf32>
+
+    The transform op ``tuner.pair_block``: each ``linalg.matmul`` of buffers becomes products of pairs.
+
+    Attributes, i64: ``tile_m`` and ``tile_n``, rows and columns of the sums in registers (default 6 and 64),
+    ``lanes``, sums of a register (default 16; 8 for registers of 256 bits), ``panels_first``, 1 for the loop
+    over panels outside of that over strips (default 0), ``fetches_a``, 1 for prefetches of the rows of A of
+    the next strip (default 0), ``fetches_b``, 1 for prefetches of the rows of B that follow the block of K
+    (default 0), ``dots``, 1 for the instruction of AVX512-BF16 (default 0: f32 arithmetic), and ``columns``
+    and ``last_columns``, the sizes of a whole block and of the last one, where B and C have a dynamic number
+    of columns (default: it is static). The handle (a func.func) stays valid. Silenceable failure: a matmul
+    that is not of memrefs of static sizes of bf16 into f32, a tile_n that is no multiple of ``lanes``, and
+    ``dots`` with other than 16 lanes.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Replaces each ``linalg.matmul`` of one function by products of pairs, in place.
+
+        Returns None, or a message about what is not allowed; then the function is unchanged.
+        """
+        tile, dots = WordTile.of(self), bool(attribute(self, "dots", 0))
+        if isinstance(tile, str):
+            return tile
+        if dots and tile.lanes != WORDS:
+            return f"found dots with {tile.lanes} lanes, allowed {WORDS}"
+        found = buffer_matmuls(function, (attribute(self, "columns", 0), attribute(self, "last_columns", 0)))
+        if isinstance(found, str):
+            return f"found {found}, allowed memrefs of static sizes with adjacent elements"
+        for matmul in found:
+            if (matmul.element, matmul.sum_element) != ("bf16", "f32"):
+                return f"found a matmul of {matmul.element} into {matmul.sum_element}, allowed bf16 into f32"
+        weights = take_weight_words(function, found, tile.columns, tile.lanes)
+        for matmul, weight in zip(found, weights, strict=True):
+            multiply_words(matmul, tile, PairProducts(tile.lanes, dots), weight)
+        return None
+
+
+class VnniBlockOp(InPlaceOp, name="vnni_block"):
+    """``tuner.vnni_block``: matmuls of buffers of i8 into i32 become dot products of four bytes (vpdpbusd).
+
+    Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes, each one block of the
+    schedule. Each is replaced by loops: B is packed to panels of ``tile_n`` columns, then each strip of
+    ``tile_m`` rows of A is multiplied by one panel after the other, with the sums in vector registers. A is
+    read where it lies, but for layout tn, where strips are packed. A ``linalg.fill`` of zero of the same C
+    goes with it: C is then stored and not added to. Any size.
+
+    The instruction multiplies unsigned by signed bytes. So B is packed with its sign bits flipped, which
+    adds 128 to each element, and sums start from -128 times the sum of their row of A: the result is exact,
+    and sums wrap around like those of i32. A B that is an argument ``tuner.weight`` comes packed and flipped
+    (``tuner.mlir.cpu_ops.vnni_operands``). The dot product is a call that the lowering replaces by the
+    instruction, since deallocation of buffers takes no op of unknown effects.
+
+        linalg.fill ins(%zero : i32) outs(%c : memref<1x16xi32>)
+        linalg.matmul ins(%a, %b : memref<1x64xi8>, memref<64x16xi8>) outs(%c : memref<1x16xi32>)
+      becomes, after the loops that pack %b and add up the row of %a, with tile_m = 1 and tile_n = 16
+        %total = scf.for %word = %c0 to %c16 step %c1 iter_args(%sums = %start) -> (vector<16xi32>) {
+          %words = vector.load %packed_b[%row, %c0] : memref<16x64xi8>, vector<64xi8>
+          %word_of_a = vector.load %a[%c0, %k] : memref<1x64xi8>, vector<4xi8>
+          %bytes = vector.bitcast %broadcast_of_a : vector<16xi32> to vector<64xi8>
+          %next = func.call @vpdpbusd_512(%sums, %words, %bytes) : ...
+          scf.yield %next : vector<16xi32>
+        }
+        vector.store %total, %c[%i, %j] : memref<1x16xi32>, vector<16xi32>
+
+    Source: Intel 64 and IA-32 architectures optimization manual, chapter on AVX-512 VNNI.
+
+    The transform op ``tuner.vnni_block``: each ``linalg.matmul`` of buffers becomes dot products of bytes.
+
+    Attributes, i64: ``tile_m`` and ``tile_n``, rows and columns of the sums in registers (default 6 and 64),
+    ``lanes``, sums of a register (default 16; 8 for registers of 256 bits), ``panels_first``, 1 for the loop
+    over panels outside of that over strips (default 0), ``fetches_a``, 1 for prefetches of the rows of A of
+    the next strip (default 0), ``fetches_b``, 1 for prefetches of the rows of B that follow the block of K
+    (default 0), and ``columns`` and ``last_columns``, the sizes of a whole block and of the last one, where
+    B and C have a dynamic number of columns (default: it is static). The handle (a func.func) stays valid.
+    Silenceable failure: a matmul that is not of memrefs of static sizes of i8 into i32, and a tile_n that is
+    no multiple of ``lanes``.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Replaces each ``linalg.matmul`` of one function by packing and dot products, in place.
+
+        Returns None, or a message about what is not allowed; then the function is unchanged.
+        """
+        tile = WordTile.of(self)
+        if isinstance(tile, str):
+            return tile
+        found = buffer_matmuls(function, (attribute(self, "columns", 0), attribute(self, "last_columns", 0)))
+        if isinstance(found, str):
+            return f"found {found}, allowed memrefs of static sizes with adjacent elements"
+        for matmul in found:
+            if (matmul.element, matmul.sum_element) != ("i8", "i32"):
+                return f"found a matmul of {matmul.element} into {matmul.sum_element}, allowed i8 into i32"
+        if found:
+            declare_byte_dot(function.parent, tile.lanes)
+        weights = take_weight_words(function, found, tile.columns, tile.lanes, unsigned=True)
+        for matmul, weight in zip(found, weights, strict=True):
+            with ir.InsertionPoint(matmul.op), matmul.op.location:
+                products = ByteProducts.of(matmul.m, tile.lanes)
+            multiply_words(matmul, tile, products, weight)
+        return None

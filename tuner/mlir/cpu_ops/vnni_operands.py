@@ -1,0 +1,269 @@
+"""Operands of a matmul as words of K: weights that come packed, another B packed first, rows of A.
+
+A word has 32 bits: two bf16 or four i8 that follow each other along K.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul
+from tuner.mlir.cpu_ops.vnni_packing import (
+    WORDS,
+    BlockExtent,
+    WordSource,
+    allocated,
+    pack_a,
+    pack_b,
+    splat,
+    word_type,
+    words_type,
+)
+from tuner.mlir.ir.building import DYNAMIC, create, index, loop, plus, times, total, value, zero
+from tuner.mlir.ir.reading import op_of
+from tuner.mlir.ir.vnni import begins_panel, byte_dot, set_packed_as, weights_of
+
+B_OPERAND = 1  # of a matmul
+
+
+@dataclass(frozen=True, eq=False)
+class WeightWords:
+    """Weights of matmuls on buffers as panels of words of K: pairs of bf16 or fours of i8 of each column.
+
+    A weight that only matmuls read as B, by columns that begin a panel, is taken packed: the caller packs it
+    once. Rows are words of K, padded with zeros to whole tiles::
+
+        %w: memref<100x96xbf16> {tuner.weight}, read by columns 0 to 31, 32 to 63, 64 to 95
+      becomes, with 64 words for 100 rows
+        %w: memref<192x64xbf16> {tuner.depth = 32 : i64, tuner.interleave = 2 : i64, tuner.packing = 32 : i64, ...
+
+    Bytes may come with their sign bits flipped (``WeightPacking.unsigned``).
+
+    B of one matmul: the panels of a weight, of which the matmul reads some, one after the other.
+    """
+
+    memory: Value  # memref<words of K of all panels x elements of a row of words>
+    words: int  # of K, of one panel
+    columns: int  # of a panel
+    column: Value | int  # of the weight, the first that the matmul reads
+
+    def row(self, panel: Value, word: Value) -> Value:
+        """Creates the row of ``memory`` that has a word of K of one of the matmul's panels."""
+        first = index(self.column) if isinstance(self.column, int) else self.column
+        kind = ir.IndexType.get()
+        panels = total(value("arith.divui", kind, first, index(self.columns)), panel)
+        return total(value("arith.muli", kind, panels, index(self.words)), word)
+
+
+def take_weight_words(
+    function: Op,
+    matmuls: Sequence[BufferMatmul],
+    columns: int,
+    lanes: int = WORDS,
+    *,
+    unsigned: bool = False,
+) -> list[WeightWords | None]:
+    """Gives weights of a function the type of their panels, in place: K is padded to words of ``lanes``.
+
+    ``unsigned``: sign bits of bytes are flipped. Returns, for each matmul, the panels of its B; None for a B
+    that is no weight, or that is not read by whole panels or by matmuls alone.
+    """
+    found: dict[Op, WeightWords] = {}
+    for number, weight in weights_of(function):
+        reads = _reads(weight, {matmul.op for matmul in matmuls}, columns)
+        if reads:
+            words = _pack(function, number, weight, columns, lanes, unsigned=unsigned)
+            for matmul, column in reads:
+                found[matmul] = WeightWords(weight, words, columns, column)
+    return [found.get(matmul.op) for matmul in matmuls]
+
+
+def drop_views(words: WeightWords | None, b: Value) -> None:
+    """Erases the view that a matmul, itself erased, read of a weight that is packed now."""
+    view = op_of(b, "memref.subview")
+    if words is not None and view is not None and not list(view.results[0].uses):
+        view.erase()
+
+
+def _pack(function: Op, number: int, weight: Value, columns: int, lanes: int, *, unsigned: bool) -> int:
+    """Changes the type of a weight to that of its panels; returns the words of K of one."""
+    k, n = ir.MemRefType(weight.type).shape
+    source = WordSource(weight, is_along_k=False, words=lanes)
+    words: int = -(-k // source.depth) * source.words
+    panels = -(-n // columns)
+    rows = panels * words
+    kind = ir.MemRefType.get([rows, columns * source.per_word], source.element)
+    per_word, depth = source.per_word, source.depth
+    set_packed_as(function, number, kind, columns, interleave=per_word, depth=depth, unsigned=unsigned)
+    return words
+
+
+def _reads(weight: Value, matmuls: set[Op], columns: int) -> list[tuple[Op, Value | int]]:
+    """Returns the matmuls that read a weight, with their first columns; [] where something else reads it."""
+    found: list[tuple[Op, Value | int]] = []
+    for use in weight.uses:
+        op = use.owner.operation
+        if op.name == "memref.subview":
+            column = _first_column(op)
+            uses = [(each.owner.operation, each.operand_number) for each in op.results[0].uses]
+        else:
+            column, uses = 0, [(op, use.operand_number)]
+        if column is None or not begins_panel(column, columns):
+            return []
+        if not all(user in matmuls and place == B_OPERAND for user, place in uses):
+            return []
+        found += [(user, column) for user, _ in uses]
+    return found
+
+
+def _first_column(view: Op) -> Value | int | None:
+    """Returns the first of the columns that a view has of a matrix; None where it is another part of it."""
+    rows = view.operands[0].type.shape[0]
+    sizes, strides = (list(view.attributes[f"static_{name}"]) for name in ("sizes", "strides"))
+    if view.results[0].type.rank != 2 or strides != [1, 1] or sizes[0] != rows or DYNAMIC in sizes:
+        return None
+    operands = iter(list(view.operands)[1:])
+    row, column = (next(operands) if each == DYNAMIC else each for each in view.attributes["static_offsets"])
+    return column if isinstance(row, int) and row == 0 else None
+
+
+def packed_words(
+    source: WordSource, columns: BlockExtent, k: int, vectors: int, changed: Callable[[Value], Value]
+) -> WeightWords:
+    """Creates the code that packs B, ``k`` rows of ``columns``, to panels of ``vectors`` vectors.
+
+    ``changed`` creates what is stored in place of a vector of words. Words after the last of K, up to whole
+    vectors, are zeros, changed as all others.
+    """
+    words = -(-k // source.depth) * source.words
+    panels = columns.steps(vectors * source.words)
+    memory = allocated((panels * words, vectors * source.depth), source.element)
+    made = WeightWords(memory, words, vectors * source.words, 0)
+
+    def store(panel: Value, step: Value, word: Value, vector: Value, elements: Value) -> None:
+        row = made.row(panel, total(times(step, source.words), word))
+        create("vector.store", [], [changed(elements), memory, row, times(vector, source.depth)])
+
+    pack_b(source, columns, k, vectors, store, fetches=True)
+    return made
+
+
+# ------------------------------------------------------------------------------
+# Rows of A as words of K, which are broadcast one by one: where A lies, or packed where K is not adjacent.
+#
+# Each method creates its ops at the current insertion point.
+
+
+@dataclass(frozen=True, eq=False)
+class WordRows:
+    """The rows of A of a matmul, ``k`` elements each."""
+
+    source: WordSource
+    k: int
+    packed: Value | None  # memref<rows x words of K, and one vector of space, x i32>; None: in place
+    has_all: bool  # all rows of A are packed, not those of one strip at a time
+
+    @classmethod
+    def of(cls, source: WordSource, k: int, rows: int, *, has_all: bool) -> "WordRows":
+        """Creates the buffer of ``rows`` rows, all of A or those of a strip, if A is not stored along K."""
+        if source.is_along_k:
+            return cls(source, k, None, has_all)
+        words = -(-k // source.depth) * source.words
+        # rows a power of two apart would lie in the same sets of the cache
+        return cls(source, k, allocated((rows, words + source.words), word_type()), has_all)
+
+
+@dataclass(frozen=True, eq=False)
+class WordStrip:
+    """Some rows of A, from row ``first`` on."""
+
+    of: WordRows
+    number: Value  # of the strip, from 0 on
+    first: Value
+    rows: int
+
+    @property
+    def whole_words(self) -> int:
+        """Returns the words of a row that can be loaded: all but a part of one at the end of A in place."""
+        source = self.of.source
+        return self.of.k // source.per_word if self.of.packed is None else -(-self.of.k // source.per_word)
+
+    @property
+    def has_rest(self) -> bool:
+        """Returns whether a part of a word follows the whole words."""
+        return self.of.packed is None and bool(self.of.k % self.of.source.per_word)
+
+    def pack(self) -> None:
+        """Creates the packing of the rows, if they are packed."""
+        source, packed = self.of.source, self.of.packed
+        if packed is None:
+            return
+
+        def store(row: Value, step: Value, elements: Value) -> None:
+            words = value("vector.bitcast", words_type(source.words), elements)
+            place = (total(self._begin, row), times(step, source.words))
+            create("vector.store", [], [words, packed, *place])
+
+        pack_a(source, self.first, BlockExtent(self.rows), self.of.k, store)
+
+    def broadcast(self, row: int, word: Value) -> Value:
+        """Creates the vector whose words are all one whole word of a row of the strip."""
+        source, lanes = self.of.source, self.of.source.words
+        if self.of.packed is not None:
+            loaded = value("memref.load", word_type(), self.of.packed, plus(self._begin, row), word)
+            return value("vector.broadcast", words_type(lanes), loaded)
+        kind = ir.VectorType.get([source.per_word], source.element)
+        place = (plus(self.first, row), times(word, source.per_word))
+        return _spread(value("vector.load", kind, source.buffer, *place), lanes)
+
+    def broadcast_rest(self, row: int) -> Value:
+        """Creates the vector whose words are all the last word of a row, with zeros after the last of K."""
+        source = self.of.source
+        begin, at = self.whole_words * source.per_word, plus(self.first, row)
+        elements = [
+            value("memref.load", source.element, source.buffer, at, index(k))
+            if k < self.of.k
+            else zero(source.element)
+            for k in range(begin, begin + source.per_word)
+        ]
+        kind = ir.VectorType.get([source.per_word], source.element)
+        return _spread(value("vector.from_elements", kind, *elements), source.words)
+
+    def byte_sums(self) -> list[Value]:
+        """Creates the sum of the bytes of each row, an i32 each."""
+        source, kind = self.of.source, words_type(self.of.source.words)
+        whole, rest = divmod(self.of.k, source.depth)
+        if self.of.packed is not None:  # zeros follow the last of K
+            whole, rest = whole + bool(rest), 0
+        ones = splat(source.vector, 1)
+
+        def add(step: Value, *sums: Value, depth: int = source.depth) -> list[Value]:
+            return [byte_dot(before, ones, self._vector(row, step, depth)) for row, before in enumerate(sums)]
+
+        sums = [zero(kind)] * self.rows
+        if whole:
+            sums = list(loop(0, whole, add, sums))
+        if rest:
+            sums = add(index(whole), *sums, depth=rest)
+        add_all = ir.Attribute.parse("#vector.kind<add>")
+        return [value("vector.reduction", word_type(), each, kind=add_all) for each in sums]
+
+    @property
+    def _begin(self) -> Value:
+        """Returns the number of the strip's first row among the packed ones; creates it where it is 0."""
+        return self.first if self.of.has_all else index(0)
+
+    def _vector(self, row: int, step: Value, depth: int) -> Value:
+        """Creates the vector of a step of K of a row; elements from ``depth`` on are 0."""
+        source = self.of.source
+        if self.of.packed is None:
+            return source.along_k(plus(self.first, row), times(step, source.depth), depth)
+        place = (plus(self._begin, row), times(step, source.words))
+        words = value("vector.load", words_type(source.words), self.of.packed, *place)
+        return value("vector.bitcast", source.vector, words)
+
+
+def _spread(elements: Value, lanes: int) -> Value:
+    """Creates the vector whose words are all the one word that has these elements."""
+    word = value("vector.bitcast", words_type(1), elements)
+    return value("vector.broadcast", words_type(lanes), word)

@@ -1,0 +1,459 @@
+"""Reads matrices as words of K, two bf16 or four i8, and packs these as AMX and VNNI multiply them.
+
+``WordSource`` reads words of a matrix; ``pack_a`` and ``pack_b`` create the loops over it, of sizes that
+a ``BlockExtent`` gives.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Type, Value, ir
+from tuner.mlir.ir.building import (
+    as_index,
+    fetch,
+    for_each,
+    index,
+    is_less,
+    line_of,
+    loop,
+    piece,
+    plus,
+    times,
+    total,
+    value,
+    with_line,
+    zero,
+)
+
+# ------------------------------------------------------------------------------
+# The size of one dimension of a block: static, or one of two sizes that a loop over blocks gives.
+
+
+OfTile = Callable[[Value, Value], None]  # creates the ops of a tile from its numbers in two dimensions
+
+
+@dataclass(frozen=True, eq=False)
+class BlockExtent:
+    """The size of a dimension: ``whole``; with a ``size``, that of the last block may be ``last`` instead.
+
+    Code for an extent is made once for both sizes: loops over whole steps have a dynamic bound, and what is
+    left of a static number of elements is guarded.
+    """
+
+    whole: int  # elements of every block, or of every block but the last
+    last: int = 0  # elements of the last block; only with ``size``
+    size: Value | None = None  # of type index: ``whole`` or ``last``; None: ``whole``
+
+    def steps(self, step: int) -> int:
+        """Returns the largest number of steps of ``step`` elements that cover the extent."""
+        return -(-self.whole // step)
+
+    def covering(self, step: int) -> Value:
+        """Creates the number of steps that cover the extent, as an index."""
+        if self.size is None:
+            return index(self.steps(step))
+        return _divided(plus(self.size, step - 1), step)
+
+    def elements(self) -> Value:
+        """Creates the number of elements, as an index."""
+        return index(self.whole) if self.size is None else self.size
+
+    def whole_steps(self, step: int) -> int | Value:
+        """Returns the number of whole steps of ``step`` elements; creates it where the size is dynamic."""
+        return self.whole // step if self.size is None else _divided(self.size, step)
+
+    def left(self, step: int, number: Value) -> Value:
+        """Creates the number of elements of a step, as an index: ``step``, or less at the end."""
+        rest = value("arith.subi", number.type, self.elements(), times(number, step))
+        return value("arith.minui", number.type, rest, index(step))
+
+    def rests(self, step: int) -> tuple[int, ...]:
+        """Returns the numbers of elements, not 0, that whole steps may leave."""
+        sizes = (self.whole,) if self.size is None else (self.whole, self.last)
+        return tuple(dict.fromkeys(size % step for size in sizes if size % step))
+
+
+def in_steps(extent: BlockExtent, step: int, body: Callable[[Value, int], None]) -> None:
+    """Creates the loop over the whole steps of an extent, and one over each rest of it as one step, if any.
+
+    ``body`` creates the ops of a step, from its number and its size.
+    """
+
+    def over(first: Value | int, end: Value | int, size: int) -> None:
+        def one(number: Value) -> tuple[()]:
+            body(number, size)
+            return ()
+
+        loop(first, end, one)
+
+    whole = extent.whole_steps(step)
+    if extent.whole >= step:
+        over(0, whole, step)
+    for rest in extent.rests(step):
+        over(whole, _end(extent, step, whole, rest), rest)
+
+
+def over_tiles(
+    rows: BlockExtent, height: int, columns: BlockExtent, width: int, whole: OfTile, partial: OfTile
+) -> None:
+    """Creates the loops over tiles of ``height`` x ``width``: in each row of tiles the whole ones come first.
+
+    ``whole`` and ``partial`` create the ops of a tile, each once.
+    """
+    whole_rows, across = rows.whole_steps(height), columns.whole_steps(width)
+    has_whole = rows.whole >= height and columns.whole >= width
+
+    def one_row(row: Value) -> None:
+        end = across if has_whole else 0
+        if has_whole and rows.rests(height):
+            is_whole = is_less(row, as_index(whole_rows))
+            end = value("arith.select", row.type, is_whole, as_index(across), index(0))
+        if has_whole:
+            for_each(0, end, lambda column: whole(row, column))
+        for_each(end, columns.covering(width), lambda column: partial(row, column))
+
+    for_each(0, rows.covering(height), one_row)
+
+
+def _end(extent: BlockExtent, step: int, whole: Value | int, rest: int) -> Value | int:
+    """Creates the end of the loop over a rest: one iteration where the extent has this rest, else none."""
+    if extent.size is None or isinstance(whole, int):
+        return int(whole) + 1 if isinstance(whole, int) else plus(whole, 1)
+    kind = ir.IndexType.get()
+    left = value("arith.remui", kind, extent.size, index(step))
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)  # arith's eq
+    has_rest = value("arith.cmpi", ir.IntegerType.get_signless(1), left, index(rest), predicate=predicate)
+    return total(whole, value("arith.index_castui", kind, has_rest))
+
+
+def _divided(number: Value, by: int) -> Value:
+    return value("arith.divui", ir.IndexType.get(), number, index(by))
+
+
+# ------------------------------------------------------------------------------
+# Reads words of K from a matrix: pairs of bf16, or fours of i8, as AMX and VNNI multiply them.
+#
+# A word has 32 bits and holds elements of one row of A, or of one column of B, that follow each other along
+# K. Where K is not the dimension that is adjacent in memory, words are made by interleaving rows.
+
+
+WORD_BITS, HALF_BITS = 32, 16
+HIGH = -(1 << HALF_BITS)  # mask of the upper half of a word
+DOT = "x86.avx512.dot"  # of pairs of bf16, added to f32: vdpbf16ps
+LINE_BYTES = 64  # of a cache
+WORDS = 16  # of a vector of 64 bytes, and of a tile row
+
+
+@dataclass(frozen=True, eq=False)
+class WordSource:
+    """A matrix A or B as words of K: ``across`` counts rows of A or columns of B."""
+
+    buffer: Value  # 2-D memref, rows of adjacent elements
+    is_along_k: bool  # K is the dimension of adjacent elements: A of layout nn and nt, B of nt
+    words: int = WORDS  # of one vector
+
+    @property
+    def element(self) -> Type:
+        """Returns the element type."""
+        return ir.MemRefType(self.buffer.type).element_type
+
+    @property
+    def per_word(self) -> int:
+        """Returns the number of elements of a word: 2 of bf16, 4 of i8."""
+        return {"bf16": 2, "i8": 4}[str(self.element)]
+
+    @property
+    def depth(self) -> int:
+        """Returns the number of elements of a vector of words: of 16 words 32 bf16, or 64 i8."""
+        return self.words * self.per_word
+
+    @property
+    def vector(self) -> Type:
+        """Returns the type of a vector of words: of 16 words vector<32xbf16> or vector<64xi8>."""
+        return ir.VectorType.get([self.depth], self.element)
+
+    def along_k(self, across: Value, k: Value, depth: int) -> Value:
+        """Creates the vector of words from ``k`` on, of one row of A or column of B.
+
+        Elements from ``depth`` on are 0. Only for a matrix stored along K.
+        """
+        return self._read(across, k, depth, self.depth)
+
+    def side_by_side(self, k: Value, across: Value, depth: int, width: int, total: int) -> list[Value]:
+        """Creates the words that begin at ``k`` of ``total`` rows or columns, as vectors of words.
+
+        Elements from ``depth`` on and words from ``width`` on are 0. Only for a matrix not stored along K.
+        """
+        kind = ir.VectorType.get([total], self.element)
+        rows = [
+            self._read(plus(k, row), across, width, total) if row < depth else zero(kind)
+            for row in range(self.per_word)
+        ]
+        return self._words_of(rows, total)
+
+    def fetch_rows(self, k: Value, across: Value, count: int, total: int) -> None:
+        """Creates prefetches of ``total`` elements of ``count`` rows to the second level of cache.
+
+        Only for a matrix not stored along K. Rows after the last one are fetched too, which has no effect.
+        """
+        elements = LINE_BYTES * self.per_word * 8 // WORD_BITS
+        for row in range(count):
+            for column in range(0, total, elements):
+                fetch(self.buffer, plus(k, row), plus(across, column))
+
+    def along_k_where(self, mask: Value, across: Value, k: Value) -> Value:
+        """Creates the vector of words from ``k`` on, of one row of A or column of B, 0 outside a mask.
+
+        Only for a matrix stored along K.
+        """
+        return self._read_where(mask, across, k, self.depth)
+
+    def side_by_side_within(self, end: int, k: Value, across: Value, bits: Value) -> list[Value]:
+        """Creates the words that begin at ``k``, as vectors of words; elements from ``end`` of K on are 0.
+
+        ``bits``: an integer with a bit for each row or column from ``across`` on; words without their bit are
+        0. Only for a matrix not stored along K.
+        """
+        total, rows = bits.type.width, []
+        for number in range(self.per_word):
+            row, none = plus(k, number), zero(bits.type)
+            taken = value("arith.select", bits.type, is_less(row, index(end)), bits, none)
+            place = value("arith.minui", row.type, row, index(end - 1))  # one that is there
+            rows.append(self._read_where(mask_of(taken), place, across, total))
+        return self._words_of(rows, total)
+
+    def _words_of(self, rows: list[Value], total: int) -> list[Value]:
+        """Creates vectors of words from as many rows as a word has elements, ``total`` elements of each."""
+        while len(rows) > 1:  # of four rows, 0 with 2 and 1 with 3 first
+            half = len(rows) // 2
+            rows = [_interleaved(rows[each], rows[each + half]) for each in range(half)]
+        return [piece(rows[0], self.depth * part, self.depth) for part in range(total // self.words)]
+
+    def _read(self, row: Value, column: Value, count: int, total: int) -> Value:
+        """Creates the read of ``count`` adjacent elements as a vector of ``total``; the others are 0."""
+        kind = ir.VectorType.get([total], self.element)
+        if count >= total:
+            return value("vector.load", kind, self.buffer, row, column)
+        return self._read_where(constant_mask(count, total), row, column, total)
+
+    def _read_where(self, mask: Value, row: Value, column: Value, total: int) -> Value:
+        """Creates the read of those of ``total`` adjacent elements that a mask has; the others are 0."""
+        kind = ir.VectorType.get([total], self.element)
+        return value("vector.maskedload", kind, self.buffer, row, column, mask, zero(kind))
+
+
+def prefix_bits(count: Value, total: int) -> Value:
+    """Creates the integer of ``total`` bits whose lowest ``count`` are 1; ``count``: an index from 1 on."""
+    kind = ir.IntegerType.get_signless(total)
+    every = value("arith.constant", kind, value=ir.IntegerAttr.get(kind, -1))
+    others = value("arith.subi", count.type, index(total), count)
+    return value("arith.shrui", kind, every, value("arith.index_castui", kind, others))
+
+
+def mask_of(bits: Value) -> Value:
+    """Creates the mask vector whose elements are the bits of an integer, the lowest bit first."""
+    one = value("vector.broadcast", ir.VectorType.get([1], bits.type), bits)
+    kind = ir.VectorType.get([bits.type.width], ir.IntegerType.get_signless(1))
+    return value("vector.bitcast", kind, one)
+
+
+def constant_mask(count: int, total: int) -> Value:
+    """Creates the mask vector<``total`` x i1> whose first ``count`` elements are true."""
+    kind = ir.VectorType.get([total], ir.IntegerType.get_signless(1))
+    return value("vector.constant_mask", kind, mask_dim_sizes=ir.DenseI64ArrayAttr.get([min(count, total)]))
+
+
+def transposed(rows: list[Value]) -> list[Value]:
+    """Creates the transpose of a square of words: vector p of the result has word p of each vector."""
+    count, kind = len(rows), rows[0].type
+    line, square = (ir.VectorType.get(shape, word_type()) for shape in ([count], [count, count]))
+    words = zero(square)
+    for number, row in enumerate(rows):
+        words = with_line(words, number, value("vector.bitcast", line, row))
+    turned = value("vector.transpose", square, words, permutation=ir.DenseI64ArrayAttr.get([1, 0]))
+    lines = [line_of(turned, number) for number in range(count)]
+    return [value("vector.bitcast", kind, each) for each in lines]
+
+
+def _interleaved(even: Value, odd: Value) -> Value:
+    kind = ir.VectorType(even.type)
+    return value("vector.interleave", ir.VectorType.get([2 * kind.shape[0]], kind.element_type), even, odd)
+
+
+def word_type() -> Type:
+    """Returns the type of a word: i32."""
+    return ir.IntegerType.get_signless(WORD_BITS)
+
+
+def words_type(lanes: int = WORDS) -> Type:
+    """Returns the type of a vector of words: vector<16xi32>."""
+    return ir.VectorType.get([lanes], word_type())
+
+
+def splat(kind: Type, number: int) -> Value:
+    """Creates the integer ``number``, or the vector of integers that are all ``number``, of type ``kind``."""
+    if not isinstance(kind, ir.VectorType):
+        return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
+    one = ir.IntegerAttr.get(kind.element_type, number)
+    return value("arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, one))
+
+
+def first_half(words: Value) -> Value:
+    """Creates the first bf16 of a word, or of each word of a vector: the bits of the f32 that it is."""
+    return value("arith.shli", words.type, words, splat(words.type, HALF_BITS))
+
+
+def second_half(words: Value) -> Value:
+    """Creates the second bf16 of a word, or of each word of a vector: the bits of the f32 that it is."""
+    return value("arith.andi", words.type, words, splat(words.type, HIGH))
+
+
+# ------------------------------------------------------------------------------
+# Packs the words of a matrix: creates the loops that read it, and hands each vector of words to be stored.
+#
+# B is packed to panels of columns, with a vector for each word of K; A is packed by strips of rows, with a
+# vector for each row and 16 words of K. Elements after the last of K are 0. So are columns after the last of
+# B; rows after the last of A are left out.
+
+
+# Creates the store of a vector of words of B: panel, step of K, word in the step, vector of the panel, words
+StoreOfB = Callable[[Value, Value, Value, Value, Value], None]
+# Creates the store of words of a row of A: row in the strip, step of K, words
+StoreOfA = Callable[[Value, Value, Value], None]
+
+
+def allocated(shape: Sequence[int], element: Type) -> Value:
+    """Creates the allocation of a memref at a multiple of 64 bytes; bufferization's passes free it."""
+    align = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64)
+    segments = ir.DenseI32ArrayAttr.get([0, 0])
+    kind = ir.MemRefType.get(list(shape), element)
+    return value("memref.alloc", kind, alignment=align, operandSegmentSizes=segments)
+
+
+def pack_b(
+    source: WordSource, n: BlockExtent, k: int, vectors: int, store: StoreOfB, *, fetches: bool = False
+) -> None:
+    """Creates the code that packs B, ``k`` x ``n``, to panels of ``vectors`` vectors of words each.
+
+    B is read in the order in which it is stored. With ``fetches``, rows of K that are interleaved are
+    prefetched a step of K before, since a processor does not foresee reads that lie a row apart.
+    """
+    width = vectors * source.words
+
+    def of_vector(vector: Value, columns: int) -> None:
+        in_steps(
+            BlockExtent(k),
+            source.depth,
+            lambda step, depth: _turn_b(source, vectors, vector, columns, step, depth, store),
+        )
+
+    def of_step(step: Value, depth: int) -> None:
+        in_steps(
+            n,
+            width,
+            lambda panel, columns: interleave_b(source, vectors, panel, columns, step, depth, store, fetches),
+        )
+
+    if source.is_along_k:
+        in_steps(n, source.words, of_vector)
+    else:
+        in_steps(BlockExtent(k), source.depth, of_step)
+
+
+def pack_a(source: WordSource, first: Value, rows: BlockExtent, k: int, store: StoreOfA) -> None:
+    """Creates the code that packs ``rows`` rows of A, from row ``first`` on."""
+
+    def of_row(row: Value, _size: int) -> None:
+        def copy(step: Value, depth: int) -> None:
+            store(row, step, source.along_k(total(first, row), times(step, source.depth), depth))
+
+        in_steps(BlockExtent(k), source.depth, copy)
+
+    def of_part(part: Value, count: int) -> None:
+        in_steps(
+            BlockExtent(k),
+            source.depth,
+            lambda step, depth: _turn_a(source, first, part, count, step, depth, store),
+        )
+
+    if source.is_along_k:
+        in_steps(rows, 1, of_row)
+    else:
+        in_steps(rows, source.words, of_part)
+
+
+def interleave_b(
+    source: WordSource,
+    vectors: int,
+    panel: Value,
+    columns: int,
+    step: Value,
+    depth: int,
+    store: StoreOfB,
+    fetches: bool = False,
+) -> None:
+    """Packs a step of K of one panel of a B that is stored by rows of K, each word by interleaving rows."""
+    width = vectors * source.words
+    across, k = times(panel, width), times(step, source.depth)
+
+    def pack(word: Value, count: int) -> tuple[()]:
+        first = total(k, times(word, source.per_word))
+        if fetches:
+            source.fetch_rows(plus(first, source.depth), across, count, width)
+        for place, words in enumerate(source.side_by_side(first, across, count, columns, width)):
+            store(panel, step, word, index(place), words)
+        return ()
+
+    def clear(word: Value) -> tuple[()]:
+        for place in range(vectors):
+            store(panel, step, word, index(place), zero(source.vector))
+        return ()
+
+    whole, rest = divmod(depth, source.per_word)
+    if whole:
+        loop(0, whole, lambda word: pack(word, source.per_word))
+    if rest:
+        pack(index(whole), rest)
+    if whole + bool(rest) < source.words:
+        loop(whole + bool(rest), source.words, clear)
+
+
+def _turn_b(
+    source: WordSource, vectors: int, vector: Value, columns: int, step: Value, depth: int, store: StoreOfB
+) -> None:
+    """Packs a step of K of one vector of columns of a B that is stored by columns: a transpose of words."""
+    k, across = times(step, source.depth), times(vector, source.words)
+    lines = [
+        source.along_k(plus(across, column), k, depth) if column < columns else zero(source.vector)
+        for column in range(source.words)
+    ]
+    store_columns(lines, vectors, vector, step, store)
+
+
+def store_columns(lines: list[Value], vectors: int, vector: Value, step: Value, store: StoreOfB) -> None:
+    """Creates the transpose of the words of one vector of columns of B, and the stores to its panel.
+
+    ``lines``: for each column, the words of a step of K.
+    """
+    kind = ir.IndexType.get()
+    panel, place = (value(f"arith.{name}", kind, vector, index(vectors)) for name in ("divui", "remui"))
+    for number, line in enumerate(transposed(lines)):
+        store(panel, step, index(number), place, line)
+
+
+def _turn_a(
+    source: WordSource, first: Value, part: Value, rows: int, step: Value, depth: int, store: StoreOfA
+) -> None:
+    """Packs a step of K of some rows of an A that is stored by columns: interleaving, then a transpose."""
+    k, begin = times(step, source.depth), times(part, source.words)
+    across = total(first, begin)
+    lines = []
+    for word in range(source.words):
+        left = min(depth - word * source.per_word, source.per_word)
+        if left > 0:
+            place = plus(k, word * source.per_word)
+            lines += source.side_by_side(place, across, left, rows, source.words)
+        else:
+            lines.append(zero(source.vector))
+    for number, line in enumerate(transposed(lines)[:rows]):
+        store(plus(begin, number), step, line)

@@ -1,0 +1,309 @@
+"""Which elements of buffers an op of a host function reads and writes: on the device, and on the host.
+
+Takes a host function whose copies and device memory are explicit (``gpu.memcpy``, ``gpu.alloc``). Decides
+whether two ops are dependent (read after write, write after read, write after write); independent ops may
+run at the same time. Pointers other than descriptors of memrefs may point to any memory.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.effects.aliases import (
+    SOURCES,
+    VIEWS,
+    buffers_behind,
+    is_buffer,
+    is_carried,
+    is_from_elsewhere,
+    roots_of,
+)
+from tuner.mlir.effects.memory_effects import KernelEffects, effect_of_use
+from tuner.mlir.effects.op_effects import ANYTHING, READS, WRITES, Effect
+from tuner.mlir.ir.reading import op_of, source_of
+
+# ------------------------------------------------------------------------------
+# Which elements of its buffer a memref spans, read from its type, so that halves of a buffer are distinct.
+#
+# A memref type with static offset, sizes and strides is a regular section of its buffer (Callahan and
+# Kennedy, "Analysis of Interprocedural Side Effects in a Parallel Programming Environment", 1988). All views
+# but ``memref.view`` keep the base address: their offset counts elements from the start of the buffer,
+# however many views there are in between. Where an offset or a stride is dynamic, the section is that of the
+# closest enclosing view whose type is static.
+
+
+KEEP_THE_BASE = VIEWS - {"memref.view"}  # memref.view moves the base address by bytes
+LEAVES_ITS_SOURCE = "memref.reinterpret_cast"  # may span elements that its source does not span
+MAX_TERMS = 1000  # partial sums of one overlap test; row-major arrays need only a few
+
+
+@dataclass(frozen=True)
+class StridedRegion:
+    """The elements of a buffer that a memref type of static offset, sizes and strides spans.
+
+    Their positions, in elements from the start of the buffer, are ``offset + sum(index[d] * strides[d])`` for
+    all ``0 <= index[d] < sizes[d]``.
+    """
+
+    offset: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]  # in elements; may be negative
+
+    def overlaps(self, other: "StridedRegion") -> bool:
+        """Returns whether two regions of one buffer share an element; True also where the search is cut off.
+
+        A dependence test: ``offset + sum(i[d] * strides[d])`` of both must be equal for some indices within
+        their sizes. That is a linear Diophantine equation in bounded variables, solved by search with
+        Banerjee's bounds (Banerjee, "Dependence Analysis for Supercomputing", 1988). The search is cut off
+        where one stride gives more than ``MAX_TERMS`` (1000) partial sums.
+        """
+        if 0 in self.sizes or 0 in other.sizes:
+            return False
+        counts: Counter[int] = Counter()  # |stride| -> how often both regions together may add it
+        for region in (self, other):
+            for stride, size in zip(region.strides, region.sizes, strict=True):
+                counts[abs(stride)] += size - 1
+        del counts[0]
+        return _may_be_sum(other.last - self.first, sorted(counts.items(), reverse=True))
+
+    @property
+    def first(self) -> int:
+        """Returns the lowest position of an element, counted from the buffer's start; no size may be 0."""
+        return self.offset + sum(min(0, each) for each in self._spans())
+
+    @property
+    def last(self) -> int:
+        """Returns the highest position of an element, counted from the buffer's start; no size may be 0."""
+        return self.offset + sum(max(0, each) for each in self._spans())
+
+    def _spans(self) -> list[int]:
+        return [(size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True)]
+
+
+@dataclass(frozen=True)
+class BufferPart:
+    """The elements of the buffer ``root`` that an op reads or writes; ``region`` None: up to all elements."""
+
+    root: Value
+    region: StridedRegion | None = None  # None: unknown, up to the whole buffer
+
+    def overlaps(self, other: "BufferPart") -> bool:
+        """Returns whether two parts may share an element; False only where they are proved to be disjoint.
+
+        Parts of different buffers are disjoint.
+        """
+        if self.root != other.root:
+            return False
+        return self.region is None or other.region is None or self.region.overlaps(other.region)
+
+
+def region_of(buffer: Value) -> StridedRegion | None:
+    """Returns a region that contains all elements of a memref, in the buffer that the memref is a view of.
+
+    The region is that of the memref's type or, where its offset, sizes or strides are dynamic, of the closest
+    enclosing view of static type. None where it is not known: without such a view, for a
+    ``memref.reinterpret_cast`` of dynamic type and its views, and for a memref that control flow, a select,
+    ``memref.view`` or an unknown op gives, and for views of it.
+    """
+    found = _of_type(buffer.type)
+    while (op := _op_of(buffer)) is not None and op.name in KEEP_THE_BASE:
+        if op.name == LEAVES_ITS_SOURCE and found is None:
+            return None
+        buffer = op.operands[0]
+        found = found or _of_type(buffer.type)
+    is_root = not is_carried(buffer) if op is None else op.name in SOURCES
+    return found if is_root else None
+
+
+def _may_be_sum(target: int, steps: list[tuple[int, int]]) -> bool:
+    """Returns whether ``target`` is a sum of the steps: (step, maximum count), steps in descending order.
+
+    A bounded subset sum, solved one step at a time; a partial sum from which the remaining steps cannot reach
+    ``target`` is pruned.
+    """
+    targets = {target}
+    for number, (step, count) in enumerate(steps):
+        rest = sum(each * times for each, times in steps[number + 1 :])
+        choices = [(t, range(max(0, -((rest - t) // step)), min(count, t // step) + 1)) for t in targets]
+        if sum(len(times) for _, times in choices) > MAX_TERMS:
+            return True
+        targets = {t - step * times for t, choice in choices for times in choice}
+    return 0 in targets
+
+
+def _op_of(value: Value) -> Op | None:
+    """Returns the operation that defines a value; None for a block argument."""
+    return None if isinstance(value.owner, ir.Block) else value.owner.operation
+
+
+def _of_type(kind: Type) -> StridedRegion | None:
+    """Returns the region of a memref type with static sizes, strides and offset; None for any other type."""
+    if not isinstance(kind, ir.MemRefType) or not kind.has_static_shape:
+        return None
+    try:
+        strides, offset = kind.get_strides_and_offset()
+    except RuntimeError:  # a layout without strides
+        return None
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    if unknown in (offset, *strides):
+        return None
+    return StridedRegion(offset, tuple(kind.shape), tuple(strides))
+
+
+DEVICE_OPS = frozenset({"gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset", "gpu.launch_func"})
+SHARED = "hostShared"  # attribute of gpu.alloc: pinned memory
+THROUGH_POINTERS = ("llvm.load", "llvm.store", "llvm.atomicrmw", "llvm.cmpxchg", "llvm.call", "llvm.intr.mem")
+DESCRIPTOR = "nvgpu.tma.create.descriptor"  # a kernel's view of the memref that is its first operand
+# Ops that forward memrefs or make views of memrefs, and access no memory.
+FORWARDING = frozenset(
+    {
+        *VIEWS,
+        *SOURCES,
+        *("scf.for", "scf.while", "scf.if", "scf.yield", "scf.condition", "arith.select"),
+        *("func.return", "memref.extract_aligned_pointer_as_index", DESCRIPTOR),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Accesses:
+    """The parts of buffers that an op, or a sequence of ops, reads and writes.
+
+    With ``is_unknown``, any buffer may be accessed in addition. As a bool, False where nothing is accessed.
+    """
+
+    reads: frozenset[BufferPart] = frozenset()
+    writes: frozenset[BufferPart] = frozenset()
+    is_unknown: bool = False  # any buffer may be accessed
+
+    def __bool__(self) -> bool:
+        """Returns whether any memory is accessed."""
+        return bool(self.reads or self.writes or self.is_unknown)
+
+    def conflicts_with(self, other: "Accesses") -> bool:
+        """Returns whether one of the two may write what the other reads or writes (Bernstein 1966).
+
+        Two conflicting ops must run in order. An unknown access conflicts with every access that is not
+        empty.
+        """
+        if self.is_unknown or other.is_unknown:
+            return bool(self) and bool(other)
+        return (
+            _overlap(self.writes, other.writes)
+            or _overlap(self.writes, other.reads)
+            or _overlap(self.reads, other.writes)
+        )
+
+
+NONE = Accesses()
+WRITES_WHOLE = Effect(reads=False, writes=True, is_bounded=False)
+
+
+def union(parts: Iterable[Accesses]) -> Accesses:
+    """Returns all reads and writes of ``parts`` as one ``Accesses``; unknown where one part is unknown."""
+    reads: set[BufferPart] = set()
+    writes: set[BufferPart] = set()
+    is_unknown = False
+    for part in parts:
+        reads |= part.reads
+        writes |= part.writes
+        is_unknown = is_unknown or part.is_unknown
+    return Accesses(frozenset(reads), frozenset(writes), is_unknown)
+
+
+def is_device_work(op: Op) -> bool:
+    """Returns whether the GPU executes ``op``: a kernel launch, a copy, a fill, an allocation or a free.
+
+    False for any other op, and for a ``gpu.alloc`` of pinned memory (``host_shared``), which the host
+    executes.
+    """
+    return op.name in DEVICE_OPS and SHARED not in op.attributes
+
+
+def has_device_work(op: Op) -> bool:
+    """Returns whether the GPU executes ``op`` or an op nested in its regions (see ``is_device_work``)."""
+    return any(map(is_device_work, inside(op)))
+
+
+def device_accesses(op: Op, effects: KernelEffects) -> Accesses:
+    """Returns what the GPU reads and writes when it executes ``op`` and the ops nested in its regions.
+
+    ``effects`` describes the kernels of the module, for launches. An allocation or a free counts as a write.
+    Raises CandidateError(COMPILE) for a memref of unknown origin.
+    """
+    return union(_of_device_op(inner, effects) for inner in inside(op) if is_device_work(inner))
+
+
+def accesses_without_atomics(launch: Op, effects: KernelEffects) -> Accesses:
+    """Returns a launch's ``device_accesses``, but for memory that its kernel only uses atomically."""
+    if effects.goes_anywhere(launch):
+        return Accesses(is_unknown=True)
+    return union(_access(value, effect) for value, effect in effects.of_launch_without_atomics(launch))
+
+
+def host_accesses(op: Op) -> Accesses:
+    """Returns what the host reads and writes when it executes ``op`` and the ops nested in its regions.
+
+    Ops that the GPU executes are left out. Raises CandidateError(COMPILE) for a memref of unknown origin.
+    """
+    hosts = (inner for inner in inside(op) if inner.name not in DEVICE_OPS | FORWARDING)
+    return union(_of_host_op(inner) for inner in hosts)
+
+
+def inside(op: Op) -> Iterator[Op]:
+    """Yields the op, then all ops nested in its regions, in pre-order."""
+    yield op
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from inside(inner.operation)
+
+
+def _overlap(some: frozenset[BufferPart], others: frozenset[BufferPart]) -> bool:
+    return any(one.overlaps(other) for one in some for other in others)
+
+
+def _of_device_op(op: Op, effects: KernelEffects) -> Accesses:
+    if op.name == "gpu.alloc":
+        return _access(op.results[0], WRITES_WHOLE)
+    buffers = [operand for operand in op.operands if is_buffer(operand.type)]
+    if op.name == "gpu.memcpy":
+        return union((_access(buffers[0], WRITES), _access(buffers[1], READS)))
+    if op.name in ("gpu.dealloc", "gpu.memset"):
+        return _access(buffers[0], WRITES if op.name == "gpu.memset" else WRITES_WHOLE)
+    if effects.goes_anywhere(op):
+        return Accesses(is_unknown=True)
+    return union(_access(value, effect) for value, effect in effects.of_launch(op))
+
+
+def _of_host_op(op: Op) -> Accesses:
+    pairs = ((operand, effect_of_use(op, number)) for number, operand in enumerate(op.operands))
+    through_pointers = map(_through_host_pointer, op.operands) if op.name.startswith(THROUGH_POINTERS) else ()
+    accesses = (_access(operand, effect) for operand, effect in pairs if is_buffer(operand.type))
+    return union((*accesses, *through_pointers))
+
+
+def _through_host_pointer(value: Value) -> Accesses:
+    """Returns the accesses of an op that reads and writes through ``value``, if that is a pointer."""
+    if not str(value.type).startswith("!llvm.ptr"):
+        return NONE
+    if is_from_elsewhere(value):
+        return Accesses(is_unknown=True)
+    return union(_access(each, ANYTHING) for each in buffers_behind(value))
+
+
+def _access(value: Value, effect: Effect) -> Accesses:
+    if not (effect.reads or effect.writes):
+        return NONE
+    if not is_buffer(value.type):
+        return _through_pointer(value, effect)
+    region = region_of(value) if effect.is_bounded else None
+    parts = frozenset(BufferPart(root, region) for root in roots_of(value))
+    return Accesses(parts if effect.reads else frozenset(), parts if effect.writes else frozenset())
+
+
+def _through_pointer(value: Value, effect: Effect) -> Accesses:
+    """Returns the accesses through a memref's descriptor; any other pointer may point to any memory."""
+    descriptor = op_of(source_of(value, ("builtin.unrealized_conversion_cast",)), DESCRIPTOR)
+    return Accesses(is_unknown=True) if descriptor is None else _access(descriptor.operands[0], effect)

@@ -1,0 +1,413 @@
+"""Memory effects of kernels and host ops on buffers, and proofs that a launch overwrites a whole buffer.
+
+Takes outlined kernels and host functions before these are lowered. Effects of single ops are in
+``tuner.mlir.effects.op_effects``.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.effects.aliases import VIEWS, described, is_buffer, is_from_elsewhere
+from tuner.mlir.effects.op_effects import (
+    ANYTHING,
+    NO_MEMORY_EFFECT,
+    NOTHING,
+    UNBOUNDED,
+    Effect,
+    effect_on_operand,
+)
+from tuner.mlir.ir.reading import (
+    ARGUMENTS,
+    BLOCK,
+    GRID,
+    axis_of,
+    constant_of,
+    function_type,
+    name_of,
+    op_of,
+    operands,
+    walk,
+    walk_where,
+)
+
+LESS = (2, 6)  # predicates of arith.cmpi: slt, ult
+Linear = dict[str, int]  # a linear form: block or thread id, or "" for the constant term -> its coefficient
+
+
+def overwrites(launch: Op, kernel: Op, number: int) -> bool:
+    """Returns whether a launch is proved to store every element of its memref argument ``number``.
+
+    ``launch`` is a ``gpu.launch_func``, ``kernel`` its ``gpu.func``; arguments count from 0. False: not
+    proved, as for a memref of dynamic shape or a kernel of several blocks. Loads are not looked at.
+
+    Proves that a launch stores every element of a buffer, so that none of the buffer's old contents remain.
+
+    Takes an outlined kernel and its launch of constant sizes. Two forms are proved: stores that every thread
+    executes once, at indices that are linear in its ids and cover the whole buffer (a mixed radix), and the
+    form that ``launch_parallel_loops`` gives a loop: a guarded linear index, delinearized by remainders and
+    quotients. Any other form counts as not proved.
+
+        %i = gpu.block_id x        // of 4
+        %j = gpu.thread_id x       // of 8
+        memref.store %v, %a[%i, %j] : memref<4x8xf32>
+    """
+    reading = _Reading(launch, kernel)
+    blocks = list(kernel.regions[0].blocks)
+    target = blocks[0].arguments[number]
+    kind = target.type
+    if len(blocks) != 1 or not isinstance(kind, ir.MemRefType) or not kind.has_static_shape:
+        return False
+    stores = [op for op in walk(kernel, "memref.store") if op.operands[1] == target]
+    return any(reading.covers(store, list(kind.shape)) for store in stores)
+
+
+class _Reading:
+    """Values of a kernel's body, evaluated for one of its launches."""
+
+    def __init__(self, launch: Op, kernel: Op) -> None:
+        self._body = kernel.regions[0].blocks[0]
+        given = operands(launch, ARGUMENTS)
+        self._given = dict(zip(self._body.arguments, given, strict=False))
+        self._sizes = {
+            name: [constant_of(operands(launch, place)[0]) for place in range(part.start, part.stop)]
+            for name, part in (("block_id", GRID), ("thread_id", BLOCK))
+        }
+
+    def covers(self, store: Op, shape: list[int]) -> bool:
+        """Returns whether all threads together execute a store at every index of a shape."""
+        indices = list(store.operands)[2:]
+        if store.block == self._body:
+            return self._cover_all([self._linear(each) for each in indices], shape)
+        guard = store.parent.operation
+        if guard.name != "scf.if" or guard.block != self._body or store.block != guard.regions[0].blocks[0]:
+            return False
+        return self._covers_guarded(guard.operands[0], indices, shape)
+
+    def _covers_guarded(self, condition: Value, indices: list[Value], shape: list[int]) -> bool:
+        compare = op_of(condition, "arith.cmpi")
+        if compare is None or ir.IntegerAttr(compare.attributes["predicate"]).value not in LESS:
+            return False
+        number, total = compare.operands
+        count = self._number(total)
+        run = self._run(self._linear(number))
+        if count is None or run is None or run < count or count != math.prod(shape):
+            return False
+        return all(
+            self._is_digit(each, number, size, math.prod(shape[axis + 1 :]), is_first=axis == 0)
+            for axis, (each, size) in enumerate(zip(indices, shape, strict=True))
+        )
+
+    def _is_digit(self, each: Value, number: Value, size: int, below: int, *, is_first: bool) -> bool:
+        """Returns whether an index is ``number / below % size``; the first index needs no remainder."""
+        if size == 1 and self._number(each) == 0:
+            return True
+        remainder = op_of(each, "arith.remui")
+        if remainder is not None and self._number(remainder.operands[1]) == size:
+            each = remainder.operands[0]
+        elif not is_first:
+            return False
+        divisor = 1
+        while each != number:
+            quotient = op_of(each, "arith.divui")
+            by = None if quotient is None else self._number(quotient.operands[1])
+            if quotient is None or by is None:
+                return False
+            each, divisor = quotient.operands[0], divisor * by
+        return divisor == below
+
+    def _cover_all(self, indices: Sequence[Linear | None], shape: list[int]) -> bool:
+        """Returns whether the indices cover their sizes, each linear in ids that no other index uses."""
+        known = [each for each in indices if each is not None]
+        ids = [name for each in known for name in each if name]
+        runs = [self._run(each) for each in known]
+        return len(known) == len(shape) and len(set(ids)) == len(ids) and runs == shape
+
+    def _run(self, linear: Linear | None) -> int | None:
+        """Returns n if a linear form takes every value from 0 to n - 1, else None."""
+        if linear is None or linear.get("", 0):
+            return None
+        run = 1
+        for name, factor in sorted(linear.items(), key=lambda term: term[1]):
+            size = self._size(name) if name else 1
+            if size is None or (name and factor != run):
+                return None
+            run *= size
+        return run
+
+    def _size(self, name: str) -> int | None:
+        kind, axis = name.split(".")
+        return self._sizes[kind][int(axis)]
+
+    def _number(self, each: Value) -> int | None:
+        """Returns the integer of a constant, or of an argument that is constant in the launch, else None."""
+        return constant_of(self._given.get(each, each))
+
+    def _linear(self, each: Value) -> Linear | None:
+        """Returns a value as a linear form of block and thread ids; None for a value that is not linear."""
+        number = self._number(each)
+        if number is not None:
+            return {"": number}
+        if isinstance(each.owner, ir.Block):
+            return None
+        op = each.owner.operation
+        if op.name in ("gpu.block_id", "gpu.thread_id"):
+            return {f"{op.name.removeprefix('gpu.')}.{axis_of(op)}": 1}
+        if op.name in ("gpu.block_dim", "gpu.grid_dim"):
+            kind = "thread_id" if op.name == "gpu.block_dim" else "block_id"
+            size = self._sizes[kind][axis_of(op)]
+            return None if size is None else {"": size}
+        if op.name not in ("arith.addi", "arith.muli"):
+            return None
+        left, right = (self._linear(operand) for operand in op.operands)
+        if left is None or right is None:
+            return None
+        return _sum(left, right) if op.name == "arith.addi" else _product(left, right)
+
+
+def _sum(left: Linear, right: Linear) -> Linear:
+    return {name: left.get(name, 0) + right.get(name, 0) for name in {**left, **right}}
+
+
+def _product(left: Linear, right: Linear) -> Linear | None:
+    if set(left) != {""}:
+        left, right = right, left
+    if set(left) != {""}:
+        return None
+    return {name: factor * left[""] for name, factor in right.items()}
+
+
+# ------------------------------------------------------------------------------
+# Which buffers a kernel reads and writes: side-effect (mod/ref) summaries of outlined kernels.
+#
+# There is one summary per ``gpu.func``: for each argument, the union of the effects of its uses and of the
+# uses of its views (interprocedural side-effect analysis, Cooper and Kennedy 1988, for calls that nest no
+# deeper than one). Takes outlined kernels that are not lowered yet. Effects of single ops are in
+# ``op_effects.py``.
+
+
+ATOMIC = ("memref.atomic_rmw", "memref.generic_atomic_rmw")
+POINTERS = ("!llvm.ptr", "!llvm.ptr<1>")  # to memory that kernels share
+CAST = "builtin.unrealized_conversion_cast"  # of a tensor map to its address
+
+
+class EffectInstance(NamedTuple):
+    """A memref and what an op may do to the memref's elements: MLIR's ``MemoryEffects::EffectInstance``."""
+
+    value: Value
+    effect: Effect
+
+
+class KernelEffects:
+    """What each kernel (``gpu.func``) of a module reads and writes through each of its arguments.
+
+    Computed at construction; only ``overwrites`` reads the kernels again, so they must still exist.
+    """
+
+    def __init__(self, module: ir.Module) -> None:
+        """Summarizes every ``gpu.func`` of the module."""
+        self._kernels = {
+            f"@{name_of(holder)}::@{name_of(function)}": function
+            for holder in walk(module, "gpu.module")
+            for function in walk(holder, "gpu.func")
+        }
+        self._effects = {name: _effects_of_arguments(function) for name, function in self._kernels.items()}
+        self._atomic = {name: _atomic_arguments(function) for name, function in self._kernels.items()}
+        self._go_anywhere = {name for name, function in self._kernels.items() if _goes_anywhere(function)}
+
+    def overwrites(self, launch: Op, value: Value) -> bool:
+        """Returns whether a launch is proved to store every element of memref ``value`` and to read none.
+
+        False where that is not proved, where the kernel is not in the module, and where ``value`` is not
+        exactly one argument of the launch.
+        """
+        kernel = self._kernels.get(str(launch.attributes["kernel"]))
+        numbers = [number for number, each in enumerate(operands(launch, ARGUMENTS)) if each == value]
+        if kernel is None or len(numbers) != 1:
+            return False
+        effect = self._effects[str(launch.attributes["kernel"])][numbers[0]]
+        return not effect.reads and overwrites(launch, kernel, numbers[0])
+
+    def of_launch(self, launch: Op) -> tuple[EffectInstance, ...]:
+        """Returns what a ``gpu.launch_func`` may do to each argument, in order, without scalars and vectors.
+
+        A kernel that is not in the module may read and write every argument.
+        """
+        values = operands(launch, ARGUMENTS)
+        effects = self._effects.get(str(launch.attributes["kernel"]), (ANYTHING,) * len(values))
+        pairs = zip(values, effects, strict=True)
+        return tuple(EffectInstance(value, effect) for value, effect in pairs if not is_number(value.type))
+
+    def of_launch_without_atomics(self, launch: Op) -> tuple[EffectInstance, ...]:
+        """Returns ``of_launch`` without the arguments whose elements a kernel only uses atomically."""
+        values = operands(launch, ARGUMENTS)
+        atomic = self._atomic.get(str(launch.attributes["kernel"]), (False,) * len(values))
+        left_out = {value for value, is_atomic in zip(values, atomic, strict=True) if is_atomic}
+        return tuple(each for each in self.of_launch(launch) if each.value not in left_out)
+
+    def goes_anywhere(self, launch: Op) -> bool:
+        """Returns whether a launch may access any buffer, not only its arguments.
+
+        It may where its kernel makes a pointer of a number that it was given or has loaded.
+        """
+        return str(launch.attributes["kernel"]) in self._go_anywhere
+
+
+def effect_of(buffer: Value) -> Effect:
+    """Returns the union of the effects of all uses of a memref and of its views, or of a TMA descriptor."""
+    effects = [effect_of_use(use.owner.operation, use.operand_number) for use in buffer.uses]
+    return Effect(
+        any(effect.reads for effect in effects),
+        any(effect.writes for effect in effects),
+        all(effect.is_bounded for effect in effects),
+    )
+
+
+def is_number(kind: Type) -> bool:
+    """Returns whether a launch passes values of a type by value: scalars (also complex) and vectors."""
+    return isinstance(kind, ir.IntegerType | ir.IndexType | ir.FloatType | ir.VectorType | ir.ComplexType)
+
+
+def _effects_of_arguments(function: Op) -> tuple[Effect, ...]:
+    inputs = function_type(function).inputs
+    arguments = list(function.regions[0].blocks[0].arguments)[: len(inputs)]  # attributions follow them
+    return tuple(NOTHING if is_number(argument.type) else effect_of(argument) for argument in arguments)
+
+
+def _atomic_arguments(function: Op) -> tuple[bool, ...]:
+    inputs = function_type(function).inputs
+    return tuple(map(_is_atomic, list(function.regions[0].blocks[0].arguments)[: len(inputs)]))
+
+
+def _is_atomic(buffer: Value) -> bool:
+    """Returns whether all uses of a memref and of its views are atomic, and there is one."""
+    uses = [use.owner.operation for use in buffer.uses]
+    return bool(uses) and all(
+        op.name in ATOMIC or (op.name in VIEWS and _is_atomic(op.results[0])) for op in uses
+    )
+
+
+def _goes_anywhere(function: Op) -> bool:
+    pointers = [op.results[0] for op in walk(function, "llvm.inttoptr", "llvm.load")]
+    return any(str(each.type) in POINTERS and is_from_elsewhere(each) for each in pointers)
+
+
+def effect_of_use(op: Op, number: int) -> Effect:
+    """Returns what ``op`` may do to its memref operand ``number``, counted from 0.
+
+    Where ``op`` creates a view of the operand, the result is the union of the effects of all uses of the
+    view.
+    """
+    if op.name not in VIEWS and op.name != CAST:
+        return effect_on_operand(op, number)
+    effect = effect_of(op.results[0])
+    return effect._replace(is_bounded=effect.is_bounded and op.name not in UNBOUNDED)
+
+
+# ------------------------------------------------------------------------------
+# Memory effects of an op on the host, including its regions, on buffers that are defined outside of the op.
+#
+# Takes ops of a host function before they are lowered. An op that is not listed may read and write each of
+# its memref operands. Not handled: ops through which a buffer's address escapes, and asynchronous device
+# code; both are errors.
+
+
+# Ops that allocate, forward or free memory, and neither read nor write it.
+NO_READ_OR_WRITE = (
+    VIEWS
+    | NO_MEMORY_EFFECT
+    | {"arith.select", "memref.alloc", "memref.alloca", "memref.get_global", "memref.dealloc", "gpu.dealloc"}
+)
+SHARED_MEMORY = frozenset({"gpu.alloc", "gpu.dealloc"})
+# Ops after which this analysis cannot follow the address of a buffer.
+ESCAPES = frozenset(
+    {
+        *("memref.extract_aligned_pointer_as_index", "builtin.unrealized_conversion_cast"),
+        *("memref.realloc", "bufferization.to_tensor"),
+    }
+)
+
+
+def host_effects(op: Op) -> tuple[EffectInstance, ...]:
+    """Returns what an op on the host may do to each memref that it uses and that is defined outside of it.
+
+    Every memref that is used inside of regions of the op counts as read and written, but for the operands of
+    an op of linalg, whose effects are known. Memrefs that are neither read nor written are left out. Raises
+    CandidateError(COMPILE) for an op through which the address of a memref escapes.
+    """
+    effects = [(value, ANYTHING) for value in _used_inside(op)]
+    if not list(op.regions) or op.name.startswith("linalg."):
+        own = set(op.operands)
+        effects = [*_effects_of_operands(op), *(pair for pair in effects if pair[0] not in own)]
+    return tuple(EffectInstance(value, effect) for value, effect in effects if effect != NOTHING)
+
+
+def is_overwritten(op: Op, buffer: Value) -> bool:
+    """Returns whether ``op`` is known to overwrite all of memref ``buffer`` without reading it.
+
+    True only for a ``linalg.fill`` of the memref; False means that nothing is known.
+    """
+    return bool(op.name == "linalg.fill" and len(op.operands) == 2 and op.operands[1] == buffer)
+
+
+def _effects_of_operands(op: Op) -> list[tuple[Value, Effect]]:
+    found = [(number, value) for number, value in enumerate(op.operands) if is_buffer(value.type)]
+    if op.name in ESCAPES and found:
+        raise CandidateError(
+            Stage.COMPILE,
+            f"{described(found[0][1])}: found {op.name}, allowed operations that do not keep its address",
+        )
+    return [(value, _effect(op, number)) for number, value in found]
+
+
+def _effect(op: Op, number: int) -> Effect:
+    return NOTHING if op.name in NO_READ_OR_WRITE else effect_on_operand(op, number)
+
+
+def _used_inside(op: Op) -> list[Value]:
+    """Returns the memrefs that an op and its nested ops use and do not define.
+
+    Raises CandidateError(COMPILE) for an op through which the address of a buffer escapes.
+    """
+    used: dict[Value, None] = {}
+    made: set[Value] = set()
+    for each in _with_nested(op):
+        _effects_of_operands(each)  # for its error
+        used.update(dict.fromkeys(value for value in each.operands if is_buffer(value.type)))
+        made.update(() if each == op else each.results)
+        made.update(value for region in each.regions for block in region.blocks for value in block.arguments)
+    return [value for value in used if value not in made]
+
+
+def reject_device_code(function: Op, structured: set[Op]) -> None:
+    """Raises CandidateError(COMPILE) for GPU ops of a host function that the memory analysis cannot follow.
+
+    Allowed are ``gpu.launch_func`` ops without async tokens that are among the ops ``structured``, and
+    ``gpu.alloc`` and ``gpu.dealloc``: those that remain at this stage are of memory that the host can access
+    too.
+    """
+    for op in _with_nested(function):
+        if op.name.startswith("gpu.") and op.name not in SHARED_MEMORY and not _is_plain_launch(op):
+            raise CandidateError(Stage.COMPILE, f"found {op.name}, allowed gpu.launch_func without tokens")
+    for launch in walk(function, "gpu.launch_func"):
+        if launch not in structured:
+            parent = launch.parent.operation.name
+            raise CandidateError(
+                Stage.COMPILE, f"found a launch in {parent}, allowed func.func, scf.for, scf.while, scf.if"
+            )
+
+
+def _with_nested(op: Op) -> list[Op]:
+    """Returns the op and all nested ops."""
+    return walk_where(op, lambda _: True)
+
+
+def _is_plain_launch(op: Op) -> bool:
+    """Returns whether an op is a launch that neither takes nor returns async tokens."""
+    return (
+        op.name == "gpu.launch_func"
+        and not list(op.results)
+        and ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[0] == 0
+    )

@@ -1,0 +1,236 @@
+"""Matches of a script that find nothing are errors, where MLIR would continue without effect.
+
+MLIR applies an op to an empty handle by doing nothing. A misspelled op name thus leaves a matmul untiled, to
+be vectorized as a whole, which takes a compiler minutes. While a script is applied, ops that check handles
+are inserted:
+
+    %product = transform.structured.match ops{["linalg.matmull"]} in %function
+    "tuner.note_match"(%product, %function)      // fails here: MLIR has no such op
+    "tuner.require_match"(%product)              // fails for any name where no match has found anything
+    %tile, %loops:2 = transform.structured.fuse %product tile_sizes [8, 32, 0]
+
+A script may match ops that only some payloads have. So a match for registered op names fails only until some
+match has found an op other than a function or module, only where a structured op is applied to its handle,
+and never in ``transform.foreach`` or ``transform.alternatives``.
+"""
+
+import contextlib
+import difflib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tuner.mlir.bindings import Attribute, Op, ext, ir, transform
+from tuner.mlir.dialect import InPlaceEffects, TunerDialect, silenceable_failure
+from tuner.mlir.ir.reading import walk, walk_where
+
+MATCH = "transform.structured.match"
+OTHER_MATCHES = ("transform.foreach_match", "transform.collect_matching")  # find ops by a matcher sequence
+NEEDING = ("transform.structured.", "transform.get_")  # the main ops of a schedule, not cleanups
+LENIENT = ("transform.foreach", "transform.alternatives")  # in their regions a match may find nothing
+CONTAINERS = ("builtin.module", "func.func", "func.return", "gpu.module", "gpu.func")  # compute nothing
+NAMES_SHOWN = 6  # op names of the payload in a message, which is one line
+ATTRIBUTE_SHOWN = 60  # characters of an attribute in a message: a mapping may be long
+SEGMENTS = "operandSegmentSizes"  # of ops with several operand groups; never matched
+SIMILAR = 0.8  # ratio of difflib from which a name is suggested ("did you mean")
+
+FOUND_NOTHING = "tuner.found_nothing"  # attribute of a match while the script runs: why it found nothing
+HAS_FOUND = "tuner.has_found"  # attribute of the script while it runs: a match found more than containers
+
+
+class NoteMatchOp(TunerDialect.Operation, name="note_match"):  # type: ignore[misc,name-defined,call-arg] # untyped
+    """The transform op ``tuner.note_match``, which records whether a match op found payload ops.
+
+    Inserted after each match op of a script. Silenceable failure: the match found nothing, and MLIR knows
+    none of the op names that it looks for.
+    """
+
+    target: ext.Operand[Any]
+    scope: ext.Operand[Any]  # operand of the match: where it searched
+
+
+class RequireMatchOp(TunerDialect.Operation, name="require_match"):  # type: ignore[misc,name-defined,call-arg] # untyped
+    """The transform op ``tuner.require_match``, inserted before an op that needs the payload ops of a match.
+
+    Silenceable failure: the match found nothing, and no match so far has found an op other than modules,
+    functions and their returns. Never fails in a script with ``transform.foreach_match`` or
+    ``transform.collect_matching``.
+    """
+
+    target: ext.Operand[Any]
+
+
+class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
+    """The implementation of the transform op ``tuner.note_match`` for MLIR's transform interpreter."""
+
+    @staticmethod
+    def apply(
+        op: NoteMatchOp,
+        rewriter: transform.TransformRewriter,
+        results: transform.TransformResults,
+        state: transform.TransformState,
+    ) -> transform.DiagnosedSilenceableFailure:
+        """Records in attributes of the script whether a match op found payload ops.
+
+        MLIR's transform interpreter calls this method. Returns success, or a silenceable failure if nothing
+        was found and MLIR knows none of the match's op names.
+        """
+        match = op.target.owner
+        found = [each.operation for each in state.get_payload_ops(op.target)]
+        if not found:
+            reason = _reason(match, [each.operation for each in state.get_payload_ops(op.scope)])
+            match.attributes[FOUND_NOTHING] = ir.StringAttr.get(reason)
+            return silenceable_failure(op, reason) if _is_unknown(match) else _SUCCESS
+        if any(each.name not in CONTAINERS for each in found):
+            _root(match).attributes[HAS_FOUND] = ir.UnitAttr.get()
+        return _SUCCESS
+
+    @staticmethod
+    def allow_repeated_handle_operands(op: NoteMatchOp) -> bool:
+        """Returns True: MLIR may accept one handle as both operands, since the op only reads its handles."""
+        return True
+
+
+class RequireMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
+    """The implementation of the transform op ``tuner.require_match`` for MLIR's transform interpreter."""
+
+    @staticmethod
+    def apply(
+        op: RequireMatchOp,
+        rewriter: transform.TransformRewriter,
+        results: transform.TransformResults,
+        state: transform.TransformState,
+    ) -> transform.DiagnosedSilenceableFailure:
+        """Returns a silenceable failure if this match, and every match before it, found nothing.
+
+        Else returns success. MLIR's transform interpreter calls this method. Modules and functions that were
+        found do not count. The failure's message names the op that needs the match and what the match looked
+        for.
+        """
+        match = op.target.owner
+        if FOUND_NOTHING not in match.attributes or HAS_FOUND in _root(match).attributes:
+            return _SUCCESS
+        reason = ir.StringAttr(match.attributes[FOUND_NOTHING]).value
+        return silenceable_failure(op, f"for {_next(op.operation).location}, {reason}")
+
+    @staticmethod
+    def allow_repeated_handle_operands(op: RequireMatchOp) -> bool:
+        """Returns True: one handle may be given for several operands, but this op has only one."""
+        return True
+
+
+_SUCCESS = transform.DiagnosedSilenceableFailure.Success
+
+
+def attach_to_context() -> None:
+    """Registers the ops ``tuner.note_match`` and ``tuner.require_match`` in the current MLIR context."""
+    for op, interface in ((NoteMatchOp, NoteMatch), (RequireMatchOp, RequireMatch)):
+        interface.attach(op.OPERATION_NAME)
+        InPlaceEffects.attach(op.OPERATION_NAME)
+
+
+@contextlib.contextmanager
+def empty_matches_refused(script: ir.Module) -> Iterator[None]:
+    """Makes matches of ``script`` that find nothing fail while the script is applied in the ``with`` block.
+
+    Such a match fails if MLIR knows none of its op names; else only where a structured or ``transform.get_``
+    op needs its result and no match before has found more than modules and functions. Inserts checking ops
+    (``tuner.note_match``, ``tuner.require_match``) into the script; removes them after the block.
+    """
+    matches = walk(script, MATCH)
+    inserted = [op for match in matches for op in _inserted(match)]
+    if walk(script, *OTHER_MATCHES):
+        script.operation.attributes[HAS_FOUND] = ir.UnitAttr.get()
+    try:
+        yield
+    finally:
+        for op in inserted:
+            op.erase()
+        for op, name in [(script.operation, HAS_FOUND), *((match, FOUND_NOTHING) for match in matches)]:
+            if name in op.attributes:
+                del op.attributes[name]
+
+
+def _inserted(match: Op) -> Iterator[Op]:
+    target = match.results[0]
+    users = [use.owner.operation for use in target.uses]
+    with match.location:
+        note = ir.Operation.create(
+            NoteMatchOp.OPERATION_NAME, [], [target, match.operands[0]], ip=ir.InsertionPoint(match)
+        )
+        note.move_after(match)
+        yield note
+        for user in users:
+            if user.name.startswith(NEEDING) and not _is_lenient(match) and not _is_lenient(user):
+                name = RequireMatchOp.OPERATION_NAME
+                yield ir.Operation.create(name, [], [target], ip=ir.InsertionPoint(user))
+
+
+def _is_lenient(op: Op) -> bool:
+    return any(each.name in LENIENT for each in _parents(op))
+
+
+def _parents(op: Op) -> Iterator[Op]:
+    each = op.operation.parent
+    while each is not None:
+        yield each.operation
+        each = each.operation.parent
+
+
+def _root(op: Op) -> Op:
+    return [op, *_parents(op)][-1]
+
+
+def _next(op: Op) -> Op:
+    ops = list(op.block.operations)
+    return ops[[each.operation for each in ops].index(op) + 1].operation
+
+
+def _names(match: Op) -> list[str]:
+    """Returns the op names of a match; [] for a match by interface or attributes."""
+    if "ops" not in match.attributes:
+        return []
+    return [ir.StringAttr(each).value for each in ir.ArrayAttr(match.attributes["ops"])]
+
+
+def _is_unknown(match: Op) -> bool:
+    names = _names(match)
+    return bool(names) and not any(match.context.is_registered_operation(name) for name in names)
+
+
+def _reason(match: Op, scopes: list[Op]) -> str:
+    """Returns a message with what a match looked for, and similar names in the payload."""
+    names = _names(match)
+    payload = [op for scope in scopes for op in walk_where(scope, _is_no_part)]
+    named = [op for op in payload if op.name in names]
+    if named and "op_attrs" in match.attributes:
+        wanted = [_text(each.name, each.attr) for each in ir.DictAttr(match.attributes["op_attrs"])]
+        there = [
+            _text(name, op.attributes[name]) for op in named for name in op.attributes if name != SEGMENTS
+        ]
+        asked, whose = f"{named[0].name} with {', '.join(wanted)}", "which has it with"
+    else:
+        wanted, there = names, [op.name for op in payload if op.name not in CONTAINERS]
+        asked, whose = " or ".join(names) or "such op", "which has"  # a match by interface has no op name
+    return f"found no {asked} in the payload{_similar(wanted, there, whose)}"
+
+
+def _is_no_part(op: Op) -> bool:
+    """Returns whether a script may match an op: ops in the region of a linalg op are excluded."""
+    return op.parent is None or not op.parent.name.startswith("linalg.")
+
+
+def _text(name: str, attribute: Attribute) -> str:
+    text = str(attribute)
+    return name if text == "unit" else f"{name} = {text}"[:ATTRIBUTE_SHOWN]
+
+
+def _similar(wanted: list[str], there: Iterable[str], whose: str) -> str:
+    def likeness(name: str) -> float:
+        return max((difflib.SequenceMatcher(None, name, each).ratio() for each in wanted), default=0.0)
+
+    ranked = sorted(sorted(set(there) - set(wanted)), key=likeness, reverse=True)
+    if not ranked:
+        return ""
+    more = ", ..." if len(ranked) > NAMES_SHOWN else ""
+    meant = f"; did you mean {ranked[0]}?" if likeness(ranked[0]) >= SIMILAR else ""
+    return f", {whose} {', '.join(ranked[:NAMES_SHOWN])}{more}{meant}"

@@ -1,0 +1,439 @@
+"""Fusions as functions in MLIR: their canonical text, their arguments, and the problem that is tuned.
+
+``prepare`` brings a function into the form that schedules take; ``annotate_facts`` adds the attributes
+that ``tuner.core.fusions`` reads without MLIR; ``group_problem`` makes the problem of the canonical
+text.
+"""
+
+from dataclasses import dataclass
+from math import prod
+
+from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.fusions import (
+    ATTENTION,
+    BYTES,
+    CHANNELS,
+    CONTRACTION,
+    CONTRACTION_ATTRIBUTE,
+    CONTRACTIONS,
+    CONVOLUTION,
+    COPY,
+    DIMENSIONS,
+    ELEMENTWISE,
+    GROUP_ENTRY,
+    LOOPS,
+    LOOPS_ATTRIBUTE,
+    NUMBER_TYPES,
+    ROOT_ATTRIBUTE,
+    ROWS,
+    TRANSPOSED,
+    WEIGHT_ATTRIBUTE,
+    WEIGHTS,
+    OpGroup,
+    facts_of,
+    number_type,
+)
+from tuner.core.problem import Problem
+from tuner.mlir.bindings import Attribute, Op, Value, ir
+from tuner.mlir.ir.building import create
+from tuner.mlir.ir.linalg import LAYOUTS, convolution_form, is_unsigned, round_late
+from tuner.mlir.ir.memrefs import argument_attributes
+from tuner.mlir.ir.reading import op_of, walk, walk_where
+from tuner.mlir.passes import run_passes
+from tuner.mlir.transform import parse
+
+MATMULS = ("linalg.matmul", "linalg.batch_matmul")
+# Producers become part of their consumer; reshapes, of which a group has none, would be fused badly.
+FUSE = "builtin.module(func.func(linalg-fuse-elementwise-ops,canonicalize,cse))"
+STORE = "bufferization.materialize_in_destination"
+
+
+def parse_group(text: str) -> ir.Module:
+    """Returns the module of a group's text, in the current context.
+
+    Raises CandidateError(BIND) for text that MLIR does not parse, and without a function ``group``.
+
+    The form of a group of operations that is hashed, and the form that schedules take.
+
+    Takes the text of an ``OpGroup`` (``tuner.core.fusions``). The canonical text has values renumbered by
+    MLIR's printer, and facts that schedules depend on as attributes of the function
+    (``tuner.core.fusions``). The form for schedules, which scripts find when they run:
+
+    - chains of elementwise operations are one ``linalg.generic``;
+    - the root is elementwise, also after a contraction without an epilogue, and has the attribute ``root``;
+    - the root starts from the memory of the output, so that nothing is copied there.
+
+        %p = linalg.matmul {contraction, root} ins(%a, %b : ...) outs(%zeros : tensor<8x4xf32>) -> tensor<8x4xf32>
+        bufferization.materialize_in_destination %p in restrict writable %out : ...
+      becomes
+        %c = bufferization.to_tensor %out restrict writable : memref<8x4xf32> to tensor<8x4xf32>
+        %p = linalg.matmul {contraction} ins(%a, %b : ...) outs(%zeros : tensor<8x4xf32>) -> tensor<8x4xf32>
+        %r = linalg.generic {...} ins(%p : tensor<8x4xf32>) outs(%c : tensor<8x4xf32>) attrs = {root} {
+        ^bb0(%x: f32, %before: f32):
+          linalg.yield %x : f32
+        } -> tensor<8x4xf32>
+        bufferization.materialize_in_destination %r in restrict writable %out : ...
+    """
+    module = parse(text, "group")
+    group_function(module)
+    return module
+
+
+def group_function(module: ir.Module) -> Op:
+    """Returns the function ``group`` of a module. Raises CandidateError(BIND) for a module without one."""
+    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+    for op in functions:
+        if op.attributes["sym_name"].value == GROUP_ENTRY:
+            return op
+    raise CandidateError(Stage.BIND, f"group: found no function @{GROUP_ENTRY}")
+
+
+def annotate_facts(module: ir.Module) -> None:
+    """Sets the attributes that ``tuner.core.fusions`` reads on the function ``group``, in place."""
+    function = group_function(module)
+    root = _root(function)
+    is_product = root is not None and CONTRACTION_ATTRIBUTE in root.attributes  # then a copy becomes the root
+    extents = () if root is None else tuple(root.results[0].type.shape) if is_product else loop_extents(root)
+    wide = ir.IntegerType.get_signless(64)
+    found: dict[str, Attribute] = {
+        LOOPS_ATTRIBUTE: ir.DenseI64ArrayAttr.get(list(extents)),
+        CONTRACTIONS: ir.IntegerAttr.get(wide, len(contractions(function))),
+        TRANSPOSED: ir.IntegerAttr.get(wide, 0 if root is None or is_product else transposed_loop(root)),
+        WEIGHTS: ir.IntegerAttr.get(wide, sum(map(_reads_weight, contractions(function)))),
+        COPY: ir.IntegerAttr.get(wide, int(_is_copy(function))),
+        BYTES: ir.IntegerAttr.get(wide, sum(map(_bytes, function.regions[0].blocks[0].arguments))),
+    }
+    named = [op for op in contractions(function) if op.name in LAYOUTS]
+    if named:
+        form = convolution_form(named[0])
+        summed = 1 if form.is_depthwise else named[0].operands[1].type.shape[form.weights.index("c")]
+        found |= {DIMENSIONS: ir.StringAttr.get(form.output), CHANNELS: ir.IntegerAttr.get(wide, summed)}
+    for name, attribute in found.items():
+        function.attributes[name] = attribute
+
+
+def contractions(function: Op) -> list[Op]:
+    """Returns the contractions and convolutions of a group: the operations with the attribute."""
+    return walk_where(function, lambda op: CONTRACTION_ATTRIBUTE in op.attributes)
+
+
+def loop_extents(op: Op) -> tuple[int, ...]:
+    """Returns the extents of the iteration space of a linalg op: of a matmul (m, n, k)."""
+    shapes = [operand.type.shape if _is_tensor(operand) else [] for operand in op.operands]
+    extents: dict[int, int] = {}
+    for each, shape in zip(indexing_maps(op), shapes, strict=False):
+        for place, extent in zip(_loops(each), shape, strict=False):
+            if place is not None:
+                extents.setdefault(place, extent)
+    return tuple(extents[dimension] for dimension in sorted(extents))
+
+
+def indexing_maps(op: Op) -> list[ir.AffineMap]:
+    """Returns the indexing maps of a linalg op; of named ops other than contractions those of a copy.
+
+    ``linalg.transpose`` reads its operand through the inverse of its permutation.
+    """
+    if "indexing_maps" in op.attributes:
+        return [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    if op.name in MATMULS:
+        return _matmul_maps(op.name == "linalg.batch_matmul")
+    rank = ir.RankedTensorType(op.results[0].type).rank
+    identity = ir.AffineMap.get_identity(rank)
+    if op.name != "linalg.transpose":
+        return [identity] * len(op.operands)
+    order = list(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
+    read = [ir.AffineDimExpr.get(order.index(dimension)) for dimension in range(rank)]
+    return [ir.AffineMap.get(rank, 0, read), identity]
+
+
+def transposed_loop(op: Op) -> int:
+    """Returns 1 + the loop along which the elements of an operand are adjacent, if not the last loop; else 0.
+
+    0 too where the last loop does not run along an earlier dimension of that operand, as of a broadcast.
+    """
+    maps = indexing_maps(op)
+    for each in maps:
+        found = _loops(each)
+        last = each.n_dims - 1
+        if found and last in found[:-1] and found[-1] is not None:
+            return found[-1] + 1
+    return 0
+
+
+def prepare(module: ir.Module) -> None:
+    """Brings a group into the form that schedules take, in place: see the example above.
+
+    Raises CandidateError(COMPILE) where a pass fails.
+    """
+    function = group_function(module)
+    _start_from_nothing(function)
+    if len(walk_where(function, _is_structured)) > 1:  # a single copy would be folded away
+        run_passes(module, FUSE)
+        function = group_function(module)
+    round_late(function)
+    for op in walk_where(function, lambda op: ROOT_ATTRIBUTE in op.attributes):
+        del op.attributes[ROOT_ATTRIBUTE]
+    for store in walk(function, STORE):
+        made = store.operands[0].owner
+        if isinstance(made, ir.Block) or not _is_structured(made) or CONTRACTION_ATTRIBUTE in made.attributes:
+            made = _copy_before(store)
+        made.attributes[ROOT_ATTRIBUTE] = ir.UnitAttr.get()
+        _start_from_output(function, made.operation, store)
+
+
+def _is_copy(function: Op) -> bool:
+    """Returns whether a group only copies: its one linalg op yields an input element."""
+    ops = walk_where(function, _is_structured)
+    if len(ops) != 1 or CONTRACTION_ATTRIBUTE in ops[0].attributes:
+        return False
+    if ops[0].name != "linalg.generic":
+        return True
+    body = list(ops[0].regions[0].blocks[0].operations)
+    return len(body) == 1 and isinstance(body[0].operands[0], ir.BlockArgument)
+
+
+def _is_structured(op: Op) -> bool:
+    return bool(op.name.startswith("linalg.") and op.name not in ("linalg.yield", "linalg.index"))
+
+
+def _root(function: Op) -> Op | None:
+    """Returns the op with the attribute ``root``; without one, the op whose result is stored."""
+    marked = walk_where(function, lambda op: ROOT_ATTRIBUTE in op.attributes)
+    if marked:
+        return marked[-1].operation
+    stored = [store.operands[0].owner for store in walk(function, STORE)]
+    made = [owner.operation for owner in stored if not isinstance(owner, ir.Block)]
+    return made[-1] if made else None
+
+
+def _bytes(argument: Value) -> int:
+    kind = ir.MemRefType(argument.type)
+    elements: int = prod(kind.shape)
+    return elements * number_type(str(kind.element_type)).bytes
+
+
+def _reads_weight(contraction: Op) -> bool:
+    """Returns whether operand 1 of a contraction, B, is an argument marked as a weight."""
+    tensor = op_of(contraction.operands[1], "bufferization.to_tensor")
+    argument = None if tensor is None else tensor.operands[0]
+    if not isinstance(argument, ir.BlockArgument):
+        return False
+    function = argument.owner.owner.operation
+    return WEIGHT_ATTRIBUTE in argument_attributes(function, argument.arg_number)
+
+
+def _is_tensor(operand: Value) -> bool:
+    return isinstance(operand.type, ir.RankedTensorType)
+
+
+def _loops(mapping: ir.AffineMap) -> list[int | None]:
+    """Returns the loop of each result of an indexing map; None for a constant or an expression."""
+    return [each.position if isinstance(each, ir.AffineDimExpr) else None for each in mapping.results]
+
+
+def _matmul_maps(has_batch: bool) -> list[ir.AffineMap]:
+    lead = [0] if has_batch else []
+    m, n, k = (len(lead) + each for each in range(3))
+    dims = [ir.AffineDimExpr.get(each) for each in range(k + 1)]
+    orders = ((m, k), (k, n), (m, n))
+    return [ir.AffineMap.get(k + 1, 0, [dims[each] for each in (*lead, *order)]) for order in orders]
+
+
+def _copy_before(store: Op) -> Op:
+    """Creates an elementwise copy of what is stored, which is stored in place of it; returns the copy."""
+    kind = ir.RankedTensorType(store.operands[0].type)
+    identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank))
+    parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
+    with ir.InsertionPoint(store), store.location:
+        empty = create("tensor.empty", [kind]).results[0]
+        copy = ir.Operation.create(
+            "linalg.generic",
+            results=[kind],
+            operands=[store.operands[0], empty],
+            regions=1,
+            attributes={
+                "indexing_maps": ir.ArrayAttr.get([identity, identity]),
+                "iterator_types": ir.ArrayAttr.get([parallel] * kind.rank),
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1]),
+            },
+        )
+        body = copy.regions[0].blocks.append(kind.element_type, kind.element_type)
+        with ir.InsertionPoint(body):
+            create("linalg.yield", [], [body.arguments[0]])
+    store.operands[0] = copy.results[0]
+    return copy
+
+
+def _start_from_nothing(function: Op) -> None:
+    """Lets fills start from an empty tensor: the sums of a contraction are not kept in the output."""
+    for fill in walk(function, "linalg.fill"):
+        with ir.InsertionPoint(fill), fill.location:
+            fill.operands[1] = create("tensor.empty", [fill.results[0].type]).results[0]
+
+
+def _start_from_output(function: Op, root: Op, store: Op) -> None:
+    """Makes the output's memory the initial value of the root's result, through fills."""
+    memory, number = store.operands[1], ir.OpResult(store.operands[0]).result_number
+    with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]), root.location:
+        unit = ir.UnitAttr.get()
+        start = create(
+            "bufferization.to_tensor", [store.operands[0].type], [memory], restrict=unit, writable=unit
+        )
+    user, place = root, len(root.operands) - len(root.results) + number
+    while user.operands[place].owner.name == "linalg.fill":
+        user, place = user.operands[place].owner.operation, 1
+    if user is root and _reads_init(root, number):
+        with ir.InsertionPoint(root), root.location:
+            start = _copied(user.operands[place], start.results[0])
+    user.operands[place] = start.results[0]
+
+
+def _reads_init(root: Op, number: int) -> bool:
+    """Returns whether an operation computes a result from its initial value, which no fill has made."""
+    values = root.regions[0].blocks[0].arguments
+    made_empty = op_of(root.operands[len(root.operands) - len(root.results) + number], "tensor.empty")
+    return made_empty is None and bool(list(values[len(values) - len(root.results) + number].uses))
+
+
+def _copied(tensor: Value, into: Value) -> Op:
+    """Creates a copy of a tensor into the memory of another one."""
+    copy = ir.Operation.create(
+        "linalg.copy",
+        results=[into.type],
+        operands=[tensor, into],
+        regions=1,
+        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])},
+    )
+    element = ir.RankedTensorType(into.type).element_type
+    body = copy.regions[0].blocks.append(element, element)
+    with ir.InsertionPoint(body):
+        create("linalg.yield", [], [body.arguments[0]])
+    return copy
+
+
+# ------------------------------------------------------------------------------
+# The arguments of a group's function, read from its text: shapes, strides, weights, outputs.
+
+
+@dataclass(frozen=True)
+class GroupArgument:
+    """An argument of a group's function: a strided array that it reads or writes."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]  # elements, one for each dimension; the code gets a pointer to the first element
+    element: str  # MLIR type
+    is_weight: bool  # the same numbers at each call
+    is_output: bool
+
+    @property
+    def span(self) -> int:
+        """Returns the number of elements from the first to the last one, with those between rows."""
+        steps = zip(self.shape, self.strides, strict=True)
+        return 1 + sum((extent - 1) * stride for extent, stride in steps)
+
+
+def group_arguments(text: str) -> tuple[GroupArgument, ...]:
+    """Returns the arguments of a group: its inputs, then its outputs.
+
+    Raises CandidateError(BIND) for text that is not a group.
+    """
+    with ir.Context(), ir.Location.unknown():
+        module = parse_group(text)
+        function = group_function(module)
+        kinds = [ir.MemRefType(each.type) for each in function.regions[0].blocks[0].arguments]
+        inputs = len(kinds) - len(walk(function, STORE))
+        return tuple(
+            GroupArgument(
+                tuple(kind.shape),
+                tuple(kind.get_strides_and_offset()[0]),
+                str(kind.element_type),
+                WEIGHT_ATTRIBUTE in argument_attributes(function, number),
+                number >= inputs,
+            )
+            for number, kind in enumerate(kinds)
+        )
+
+
+# ------------------------------------------------------------------------------
+# A group of operations as a problem: canonical text, sizes and element type.
+
+
+KINDS = (CONTRACTION, CONVOLUTION, ATTENTION, ROWS, ELEMENTWISE)  # of groups that a shipped strategy is for
+INTEGER_PRODUCT = ("i8", "i8", "i32")  # element types of A, B and C
+
+
+def group_problem(group: OpGroup) -> Problem:
+    """Returns the problem that a group is: what is tuned, and the key of what was tuned.
+
+    Sizes: of a contraction (m, n, k) and its batch; of an attention those of its scores, which are queries,
+    keys and the width that is summed up; of a convolution (filters of a group, pixels of an image
+    of the output, elements that are summed up for each), and images times groups; of rows (all rows, columns,
+    1); of an elementwise operation (elements but for the last dimension, last dimension, 1).
+
+    Raises:
+        UsageError: a group of a kind that no schedule is for, of dynamic sizes, or whose text is not a group.
+    """
+    if group.kind not in KINDS:
+        why = f": {group.reason}" if group.kind == LOOPS and group.reason else ""
+        raise UsageError(f"group: found kind {group.kind}, allowed {', '.join(KINDS)}{why}")
+    with ir.Context(), ir.Location.unknown():  # no script runs: tuner's transform ops are not needed
+        try:
+            module = parse_group(group.text)
+            annotate_facts(module)
+        except CandidateError as error:
+            raise UsageError(str(error)) from None
+        found = contractions(group_function(module))
+        has_product = group.kind in (ATTENTION, CONTRACTION) and bool(found)
+        sizes = loop_extents(found[0]) if has_product else ()
+        convolution = _convolution_sizes(found[0]) if group.kind == CONVOLUTION and found else (1, (1, 1, 1))
+        if has_product:
+            _require_known_product(found[0])
+        dtype = _element_type(found[0] if found else None, module)
+        text = str(module)
+    if group.kind in (ATTENTION, CONTRACTION):
+        batch, (m, n, k) = prod(sizes[:-3]), sizes[-3:]
+        return Problem(group.kind, (m, n, k), dtype, batch=batch, group=text)
+    if group.kind == CONVOLUTION:
+        batch, (m, n, k) = convolution
+        return Problem(CONVOLUTION, (m, n, k), dtype, batch=batch, group=text)
+    loops = facts_of(text).loops or (1,)
+    return Problem(group.kind, (prod(loops[:-1]), loops[-1], 1), dtype, group=text)
+
+
+def _require_known_product(op: Op) -> None:
+    """Raises UsageError for a product of integers other than of signed i8 into i32."""
+    a, b, c = (each.type.element_type for each in op.operands)
+    if not any(isinstance(each, ir.IntegerType) for each in (a, b, c)):
+        return
+    if (str(a), str(b), str(c)) != INTEGER_PRODUCT:
+        raise UsageError(f"group: found a product of {a} and {b} into {c}, allowed i8 and i8 into i32")
+    if is_unsigned(op):
+        raise UsageError("group: found a product of unsigned i8, allowed signed i8")
+
+
+def _convolution_sizes(op: Op) -> tuple[int, tuple[int, int, int]]:
+    """Returns the batch and (m, n, k) of a named convolution; a depthwise one has its channels as filters."""
+    if op.name not in LAYOUTS:
+        raise UsageError(f"group: found {op.name}, allowed {', '.join(LAYOUTS)}")
+    form = convolution_form(op)
+    sizes = dict(zip(form.weights, op.operands[1].type.shape, strict=True))
+    sizes |= dict(zip(form.output, op.results[0].type.shape, strict=True))
+    batch, pixels, summed = (
+        prod(sizes[each] for each in letters)
+        for letters in (*(_only(form.output, some) for some in ("ng", "HW")), form.reduced)
+    )
+    return batch, (sizes[form.filters], pixels, summed)
+
+
+def _only(letters: str, some: str) -> str:
+    return "".join(each for each in letters if each in some)
+
+
+def _element_type(contraction: Op | None, module: ir.Module) -> str:
+    """Returns the element type of what is multiplied; without a contraction, that of the last output."""
+    output = group_function(module).regions[0].blocks[0].arguments[-1]
+    read = output.type if contraction is None else contraction.operands[0].type
+    element = str(ir.ShapedType(read).element_type)
+    if element not in NUMBER_TYPES:
+        raise UsageError(f"group: found elements of {element}, allowed {', '.join(NUMBER_TYPES)}")
+    return element

@@ -1,0 +1,356 @@
+"""Memory of kernels: shared and private memory declared in the kernel, and ``memref.copy`` as loops.
+
+Before outlining, memory that the host allocates for threads moves into the launch that uses it. In
+outlined kernels, copies become loops, and allocations of each thread become local memory.
+"""
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.effects.aliases import VIEWS, is_buffer, roots_of
+from tuner.mlir.gpu.kernel_passes import linear_thread, threads_of_block
+from tuner.mlir.gpu.shared_memory import ALIGNMENT_BYTES
+from tuner.mlir.ir import building
+from tuner.mlir.ir.building import create, index, size_of, value
+from tuner.mlir.ir.memrefs import is_workgroup, memref_bytes, replace_copy
+from tuner.mlir.ir.reading import CLUSTER, SEGMENTS, location_of, name_of, parents_of, unsupported, walk
+
+BARRIER, LOOP = "gpu.barrier", "scf.for"
+PURE = ("arith.", "affine.", "index.")
+# Ops whose result is uniform in a block where their operands are.
+UNIFORM = VIEWS | {
+    *("gpu.block_id", "gpu.block_dim", "gpu.grid_dim", "gpu.dynamic_shared_memory"),
+    *("memref.alloc", "memref.get_global", "memref.dim"),
+}
+
+
+def expand_copies(module: ir.Module) -> int:
+    """Replaces each ``memref.copy`` in kernels by loops; returns how many copies a block's threads share.
+
+    The threads of a block share a copy of shared memory between two barriers, with operands that are the
+    same in all threads: each thread copies a part. Any other copy is done whole by each thread.
+
+    Expands ``memref.copy`` in kernels to loops; copies by a whole block are distributed over its threads.
+
+    Takes outlined kernels. ``transform.structured.promote`` puts a copy between two barriers, which every
+    thread of the block reaches with the same operands: each thread then copies every n-th element, for n
+    threads. A copy without the barriers, or of memory that depends on the thread, is done by each thread
+    alone.
+
+        gpu.barrier
+        memref.copy %a, %t : memref<16x16xf32> to memref<16x16xf32, #gpu.address_space<workgroup>>
+        gpu.barrier
+      becomes, between the barriers
+        scf.for %i = %thread to %c256 step %threads {
+          %x = memref.load %a[%row, %column] : memref<16x16xf32>
+          memref.store %x, %t[%row, %column] : memref<16x16xf32, #gpu.address_space<workgroup>>
+        }
+    """
+    shared = 0
+    for function in walk(module, "gpu.func"):
+        for op in walk(function, "memref.copy"):
+            is_shared = _is_of_block(op)
+            shared += is_shared
+            replace_copy(op, _share_out if is_shared else building.copy)
+    return shared
+
+
+def _share_out(source: Value, target: Value) -> None:
+    sizes = [size_of(target, number) for number in range(target.type.rank)]
+    total = index(1)
+    for size in sizes:
+        total = value("arith.muli", total.type, total, size)
+    loop = ir.Operation.create(LOOP, operands=[linear_thread(), total, threads_of_block()], regions=1)
+    body = loop.regions[0].blocks.append(total.type, arg_locs=[loop.location])
+    with loop.location, ir.InsertionPoint(body):
+        indices = building.delinearized(body.arguments[0], sizes)
+        building.store(building.load(source, indices), target, indices)
+        create("scf.yield")
+
+
+def _is_of_block(op: Op) -> bool:
+    """Returns whether all threads of a block execute one copy together."""
+    ops = [each.operation for each in op.block.operations]
+    place = ops.index(op)
+    is_between = _first_effect(ops[:place][::-1]) and _first_effect(ops[place + 1 :])
+    if not is_between or not any(is_workgroup(each.type) for each in op.operands):
+        return False
+    return all(_is_uniform(each) for each in op.operands)
+
+
+def _first_effect(ops: list[Op]) -> bool:
+    """Returns whether the first op with a side effect is a barrier."""
+    for op in ops:
+        if op.name not in UNIFORM and not op.name.startswith(PURE):
+            return bool(op.name == BARRIER)
+    return False
+
+
+def _is_uniform(root: Value) -> bool:
+    """Returns whether a value is known to be the same in all threads of a block."""
+    open_values, seen = [root], set[Value]()
+    while open_values:
+        each = open_values.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        if isinstance(each.owner, ir.Block):
+            holder = each.owner.owner.operation
+            if holder.name == LOOP and each == each.owner.arguments[0]:
+                open_values += list(holder.operands)[:3]  # the loop's bounds and step
+            elif holder.name != "gpu.func":
+                return False
+            continue
+        owner = each.owner.operation
+        if owner.name not in UNIFORM and not owner.name.startswith(PURE):
+            return False
+        open_values += list(owner.operands)
+    return True
+
+
+LAUNCH, KERNEL = "gpu.launch", "gpu.func"
+ALLOCATIONS = ("memref.alloc", "memref.alloca")
+COUNT = "workgroup_attributions"
+IDS, CLUSTER_IDS = 12, 18  # block arguments: ids and sizes of blocks and threads; with clusters
+PRIVATE = "#gpu.address_space<private>"
+
+
+def move_into_launches(module: ir.Module) -> None:
+    """Moves workgroup and private memory that the host allocates into the launches that use it, in place.
+
+    Each launch gets a copy of the allocation and of its views. Raises CandidateError(COMPILE) for memory that
+    the host uses too.
+    """
+    for op in [op for kind in ALLOCATIONS for op in walk(module, kind)]:
+        if _is_of_kernels(op) and not _holders(op, (LAUNCH, KERNEL)):
+            _sink(op)
+
+
+def declare_launch_memory(module: ir.Module) -> None:
+    """Moves workgroup and private memory into launches (``move_into_launches``), and declares it there.
+
+    In a launch, static shared memory becomes a workgroup attribution, and any other static ``memref.alloc``
+    a ``memref.alloca``; their deallocations are dropped. Memory of dynamic size, or aligned to more than
+    ALIGNMENT_BYTES (128), stays an allocation. Raises CandidateError(COMPILE) for memory that the host uses
+    too.
+
+    Declares shared and private memory at the ``gpu.launch`` whose threads use it.
+
+    Takes functions with ``gpu.launch``, before outlining. Workgroup or private memory that the host
+    allocates, as ``transform.structured.promote`` does, moves into each launch that uses it, with its views.
+    Shared memory of a launch becomes a workgroup attribution, private memory a ``memref.alloca``: passes of
+    host code then do not insert deallocations for it. Rejected: a use of such memory outside of kernels.
+    Dynamic sizes stay, for later passes to reject.
+
+        %t = memref.alloc() : memref<16xf32, #gpu.address_space<workgroup>>
+        gpu.launch blocks(...) in (...) threads(...) in (...) {
+      becomes
+        gpu.launch blocks(...) in (...) threads(...) in (...) workgroup(%t : memref<16xf32, ...>) {
+    """
+    move_into_launches(module)
+    for launch in walk(module, LAUNCH):
+        for op in [op for kind in ALLOCATIONS for op in walk(launch, kind)]:
+            if op.results[0].type.has_static_shape and _alignment_bytes(op) <= ALIGNMENT_BYTES:
+                _declare(launch, op)
+
+
+def drop_shared_globals(module: ir.Module) -> None:
+    """Erases each ``memref.global`` of shared memory outside of ``gpu.module`` ops, in place.
+
+    Outlined kernels have copies in their ``gpu.module``.
+    """
+    for op in [each.operation for each in module.body.operations]:
+        if op.name == "memref.global" and is_workgroup(ir.TypeAttr(op.attributes["type"]).value):
+            op.erase()
+
+
+def _sink(op: Op) -> None:
+    """Clones an op, after views of its result, into every launch that uses the result; then erases the op."""
+    launches: list[Op] = []
+    for use in list(op.results[0].uses):
+        user = use.owner.operation
+        around = _holders(user, (LAUNCH,))
+        if not around and user.name in VIEWS:
+            _sink(user)
+        elif not around and user.name != "memref.dealloc":
+            raise unsupported(op, f"a use by {user.name} outside of kernels", "uses in kernels")
+    for use in list(op.results[0].uses):
+        launches += [each for each in _holders(use.owner.operation, (LAUNCH,)) if each not in launches]
+    for launch in launches:
+        _clone_into(launch, op)
+    for use in list(op.results[0].uses):
+        use.owner.operation.erase()  # only deallocations are left
+    op.erase()
+
+
+def _clone_into(launch: Op, op: Op) -> None:
+    with op.location, ir.InsertionPoint.at_block_begin(launch.regions[0].blocks[0]):
+        own = op.clone().results[0]
+    for use in list(op.results[0].uses):
+        user = use.owner.operation
+        if launch in _holders(user, (LAUNCH,)):
+            user.operands[use.operand_number] = own
+
+
+def _declare(launch: Op, op: Op) -> None:
+    memory = op.results[0]
+    if is_workgroup(memory.type):
+        _drop_host_deallocations(memory)
+        memory.replace_all_uses_with(_attribution(launch, op))
+        op.erase()
+    elif op.name == "memref.alloc":
+        _drop_host_deallocations(memory)
+        _replace_by_alloca(memory, op)
+        op.erase()
+
+
+def _replace_by_alloca(memory: Value, before: Op) -> None:
+    segments = ir.DenseI32ArrayAttr.get([0, 0])
+    with before.location, ir.InsertionPoint(before):
+        own = value("memref.alloca", memory.type, operandSegmentSizes=segments)
+    memory.replace_all_uses_with(own)
+
+
+def _attribution(launch: Op, op: Op) -> Value:
+    """Adds a workgroup attribution after the existing ones; private ones, which follow, become allocas."""
+    block = launch.regions[0].blocks[0]
+    count = int(ir.IntegerAttr(launch.attributes[COUNT]).value) if COUNT in launch.attributes else 0
+    has_clusters = sum(list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))[CLUSTER]) > 0
+    first_private = (CLUSTER_IDS if has_clusters else IDS) + count
+    for argument in reversed(list(block.arguments)[first_private:]):
+        _replace_by_alloca(argument, block.operations[0])
+        block.erase_argument(argument.arg_number)
+    launch.attributes[COUNT] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), count + 1)
+    return block.add_argument(op.results[0].type, op.location)
+
+
+def _alignment_bytes(op: Op) -> int:
+    return int(ir.IntegerAttr(op.attributes["alignment"]).value) if "alignment" in op.attributes else 0
+
+
+def _drop_host_deallocations(memory: Value) -> None:
+    for use in list(memory.uses):
+        if use.owner.operation.name == "memref.dealloc":
+            use.owner.operation.erase()
+
+
+def _is_of_kernels(op: Op) -> bool:
+    kind = op.results[0].type
+    return is_workgroup(kind) or PRIVATE in str(kind)
+
+
+def _holders(op: Op, names: tuple[str, ...]) -> list[Op]:
+    """Returns the parents of an op whose name is one of ``names``, innermost first."""
+    return [each for each in parents_of(op) if each.name in names]
+
+
+LIMIT_BYTES = 512 * 1024  # local memory per thread: CUDA C programming guide, compute capabilities
+
+
+def use_private_memory(module: ir.Module) -> int:
+    """Moves what each thread of a kernel allocates to local memory, in place; returns how many allocations.
+
+    Each ``memref.alloc`` or ``memref.alloca`` that is not shared memory becomes a ``memref.alloca`` at the
+    start of the kernel; deallocations are dropped. Raises CandidateError: RESOURCES above LIMIT_BYTES (512
+    KiB) per thread; COMPILE for sizes that are not static, for memory allocated in a loop that ``scf.yield``
+    or an op with a memref result, other than a view, forwards (``arith.select``), and for a kernel that
+    frees memory which it did not allocate.
+
+    Puts the temporaries of threads in local memory: ``memref.alloc`` in a kernel becomes ``memref.alloca``.
+
+    Takes outlined kernels; gives one ``memref.alloca`` at the start of the kernel per allocation that is not
+    shared memory, also for an allocation in a loop, and no deallocations. A ``memref.alloca`` in a loop,
+    which would take more of the stack in each iteration, moves there too. Not handled: dynamic sizes, memory
+    that an iteration yields to the next, more than LIMIT_BYTES; all three are errors.
+
+        scf.for %i = %c0 to %n step %c1 {
+          %t = memref.alloc() : memref<4xf32>
+          memref.dealloc %t : memref<4xf32>
+      becomes
+        %t = memref.alloca() : memref<4xf32>
+        scf.for %i = %c0 to %n step %c1 {
+    """
+    return sum(_rewrite(function) for function in walk(module, "gpu.func"))
+
+
+def _rewrite(function: Op) -> int:
+    name = name_of(function)
+    block = function.regions[0].blocks[0]
+    allocations = [*_own(function, "memref.alloc"), *_own(function, "memref.alloca")]
+    _require_small(name, allocations)
+    for op in allocations:
+        if _is_in_loop(op):
+            _require_no_escape_from_iteration(name, op.results[0])
+    _drop_deallocations(name, function, allocations)
+    for op in allocations:
+        _move_to_start(op, block)
+    for op in allocations:
+        op.erase()
+    return len(allocations)
+
+
+def _own(function: Op, kind: str) -> list[Op]:
+    return [op for op in walk(function, kind) if not is_workgroup(op.results[0].type)]
+
+
+def _require_small(kernel: str, allocations: list[Op]) -> None:
+    for op in allocations:
+        if not op.results[0].type.has_static_shape:
+            found = f"found {op.results[0].type} allocated by each thread"
+            raise _unsupported(op, kernel, found, "a static shape")
+    total = sum(memref_bytes(op.results[0].type) for op in allocations)
+    if total > LIMIT_BYTES:
+        found = f"found {total} bytes allocated by each thread"
+        raise _unsupported(allocations[0], kernel, found, f"{LIMIT_BYTES}", Stage.RESOURCES)
+
+
+def _is_in_loop(op: Op) -> bool:
+    parent = op.parent
+    while parent.name != "gpu.func":
+        if parent.name != "scf.if":
+            return True
+        parent = parent.operation.parent
+    return False
+
+
+def _require_no_escape_from_iteration(kernel: str, buffer: Value) -> None:
+    for use in buffer.uses:
+        op = use.owner.operation
+        if op.name in VIEWS:
+            for view in filter(_is_buffer, op.results):
+                _require_no_escape_from_iteration(kernel, view)
+        elif op.name == "scf.yield" or any(map(_is_buffer, op.results)):
+            found = f"found memory of one iteration of a loop that {op.name} forwards"
+            raise _unsupported(op, kernel, found, "loads, stores and views")
+
+
+def _is_buffer(result: Value) -> bool:
+    return is_buffer(result.type)
+
+
+def _drop_deallocations(kernel: str, function: Op, allocations: list[Op]) -> None:
+    own = {op.results[0] for op in allocations}
+    for op in walk(function, "memref.dealloc"):
+        if is_workgroup(op.operands[0].type):
+            continue  # dropped with the allocation
+        if not own.issuperset(roots_of(op.operands[0])):
+            found = "found memref.dealloc of other memory"
+            raise _unsupported(op, kernel, found, "what it allocated itself")
+        op.erase()
+
+
+def _move_to_start(op: Op, block: Block) -> None:
+    """Creates the memory at the start of the kernel, and replaces the op's uses; the op itself stays.
+
+    The caller erases the op last, because another allocation may be created before it.
+    """
+    kept = {key: op.attributes[key] for key in ("alignment",) if key in op.attributes}
+    kept[SEGMENTS] = ir.DenseI32ArrayAttr.get([0, 0])
+    with op.location, ir.InsertionPoint.at_block_begin(block):
+        alloca = ir.Operation.create("memref.alloca", results=[op.results[0].type], attributes=kept)
+    op.results[0].replace_all_uses_with(alloca.results[0])
+
+
+def _unsupported(
+    op: Op, kernel: str, found: str, allowed: str, stage: Stage = Stage.COMPILE
+) -> CandidateError:
+    return CandidateError(stage, f"kernel {kernel}: {found}, allowed {allowed} ({location_of(op)})")

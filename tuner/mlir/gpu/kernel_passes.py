@@ -1,0 +1,397 @@
+"""Short passes over kernels, for what upstream's lowering to NVVM rejects or does worse.
+
+Each pass is independent of the others; ``tuner.mlir.gpu.lowering`` calls them in order, on launches
+before outlining, on outlined kernels, or on kernels in LLVM dialect.
+"""
+
+from collections.abc import Callable
+
+from tuner.core.gpu import WARP_THREADS
+from tuner.mlir.bindings import Attribute, Op, Value, interpreter, ir
+from tuner.mlir.gpu.shared_memory import DYNAMIC
+from tuner.mlir.ir.building import create, index, value
+from tuner.mlir.ir.reading import (
+    ARGUMENTS,
+    CLUSTER_SIZE,
+    TILE_GRID,
+    index_along,
+    kernel_of,
+    launches_of,
+    module_of,
+    name_of,
+    op_of,
+    operands,
+    walk,
+)
+from tuner.mlir.passes import run_passes
+
+COMPOSED = ("gpu.global_id", "gpu.shuffle")
+EXPAND = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @expand(%root: !transform.any_op) {
+    %holders = transform.structured.match ops{["gpu.module"]} in %root
+      : (!transform.any_op) -> !transform.any_op
+    transform.apply_patterns to %holders {
+      transform.apply_patterns.gpu.gpu_rewrite_patterns
+    } : !transform.any_op
+    transform.yield
+  }
+}
+"""
+
+
+def expand_composed_ops(module: ir.Module) -> None:
+    """Replaces ``gpu.global_id`` and 64-bit ``gpu.shuffle`` of all kernels by simpler ops, in place.
+
+    Expands ``gpu.global_id``, and ``gpu.shuffle`` of 64 bits, by upstream's patterns.
+
+    Takes outlined kernels without reductions, whose patterns are in the same upstream set (``reductions.py``
+    expands reductions before); gives the same computation in simpler ops.
+
+        %i = gpu.global_id x
+      becomes, at its end
+        %block = gpu.block_id x
+        %size = gpu.block_dim x
+    """
+    if not walk(module, *COMPOSED):
+        return
+    script = ir.Module.parse(EXPAND)
+    interpreter.apply_named_sequence(module, script.body.operations[0], script)
+
+
+def propagate_constant_arguments(module: ir.Module) -> int:
+    """Replaces kernel arguments that are the same constant in all launches; returns how many there were.
+
+    Changes in place the kernels that use ``gpu.dynamic_shared_memory``, and no other kernel. The arguments
+    stay, without uses.
+
+    Propagates constants that every launch passes into the kernel: its views of shared memory need constants.
+
+    Takes outlined kernels; in kernels that address dynamic shared memory themselves, uses of an argument
+    that is the same constant in all launches become that constant. The argument stays, without uses.
+
+        gpu.launch_func @m::@k blocks in (...) threads in (...) args(%c1024 : index)
+        gpu.func @k(%shift: index) kernel {
+          %tile = memref.view %block[%shift][] : ... to memref<256xf32, #gpu.address_space<workgroup>>
+      becomes
+        gpu.func @k(%shift: index) kernel {
+          %c1024 = arith.constant 1024 : index
+          %tile = memref.view %block[%c1024][] : ... to memref<256xf32, #gpu.address_space<workgroup>>
+    """
+    found = 0
+    for function in walk(module, "gpu.func"):
+        if walk(function, DYNAMIC):
+            constants = _constants(module, function)
+            found += len(constants)
+            for argument, number in constants:
+                _bring(function, argument, number)
+    return found
+
+
+def _constants(module: ir.Module, function: Op) -> list[tuple[Value, Attribute]]:
+    """Returns (argument, constant) of each argument that is the same constant in all launches."""
+    launches = launches_of(module, name_of(function))
+    passed = zip(*(map(_constant, operands(launch, ARGUMENTS)) for launch in launches), strict=True)
+    arguments = function.regions[0].blocks[0].arguments
+    return [
+        (argument, numbers[0])
+        for argument, numbers in zip(arguments, passed, strict=False)  # attributions follow the arguments
+        if numbers[0] is not None and len(set(numbers)) == 1
+    ]
+
+
+def _bring(function: Op, argument: Value, number: Attribute) -> None:
+    with function.location, ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
+        argument.replace_all_uses_with(value("arith.constant", argument.type, value=number))
+
+
+def _constant(passed: Value) -> Attribute | None:
+    constant = op_of(passed, "arith.constant")
+    return None if constant is None else constant.attributes["value"]
+
+
+MONOTONIC = 2  # LLVM's AtomicOrdering, "relaxed" in PTX
+
+
+def relax_unused_atomics(module: ir.Module) -> int:
+    """Gives each ``llvm.atomicrmw`` without a used result relaxed order at device scope; returns how many.
+
+    Changes ``module`` in place; an atomic operation whose result is used stays as it is.
+
+    Relaxes atomics whose result is unused: ``memref.atomic_rmw`` is lowered with a stronger order than
+    needed.
+
+    Takes kernels in LLVM dialect; gives ``llvm.atomicrmw`` without uses monotonic order at device scope.
+    Upstream gives acquire-release order among all devices and the host, which costs fences. Sums that are
+    accumulated so are read by a later kernel only, so relaxed order is enough; ptxas then emits ``RED``.
+    Atomics with a used result stay.
+
+        %old = llvm.atomicrmw fadd %p, %x acq_rel : !llvm.ptr<1>, f32
+      becomes
+        %old = llvm.atomicrmw fadd %p, %x syncscope("device") monotonic : !llvm.ptr<1>, f32
+    """
+    unread = [op for op in walk(module, "llvm.atomicrmw") if not list(op.results[0].uses)]
+    for op in unread:
+        op.attributes["ordering"] = ir.Attribute.parse(f"{MONOTONIC} : i64")
+        op.attributes["syncscope"] = ir.StringAttr.get("device")
+    return len(unread)
+
+
+PREFIX = "llvm.intr."
+# Intrinsics that convert-gpu-to-nvvm rejects.
+REJECTED = ("ceil", "copysign", "exp2", "fabs", "floor", "round", "roundeven", "sqrt")
+# Ops of arith for which convert-gpu-to-nvvm calls libdevice.
+OF_ARITH = {"arith.maxnumf": "maxnum", "arith.minnumf": "minnum"}
+FAST_MATH = "fastmathFlags"
+SEGMENTS = "operandSegmentSizes"
+
+
+def call_intrinsics_directly(module: ir.Module) -> int:
+    """Replaces math intrinsics that ``convert-gpu-to-nvvm`` rejects by ``llvm.call_intrinsic``, in place.
+
+    Returns how many. LLVM translates both forms to the same intrinsic. ``arith.maxnumf`` and
+    ``arith.minnumf``, for which the pass would call libdevice, are replaced too.
+
+    Hides LLVM's math intrinsics from ``convert-gpu-to-nvvm``, which rejects them in favour of libdevice.
+
+    Takes kernels between ``convert-math-to-llvm`` and ``convert-gpu-to-nvvm``; gives
+    ``llvm.call_intrinsic``, which ``convert-gpu-to-nvvm`` does not look at, and which LLVM translates to the
+    same intrinsic. NVPTX has an instruction for each of these. Intrinsics that ``convert-gpu-to-nvvm``
+    accepts stay.
+
+        %y = llvm.intr.sqrt(%x) : (f32) -> f32
+      becomes
+        %y = llvm.call_intrinsic "llvm.sqrt"(%x) : (f32) -> f32
+    """
+    kept = {**{PREFIX + name: name for name in REJECTED}, **OF_ARITH}
+    ops = [op for holder in walk(module, "gpu.module") for op in walk(holder, *kept)]
+    for op in ops:
+        _replace_intrinsic(op, kept[op.name])
+    return len(ops)
+
+
+def _replace_intrinsic(op: Op, name: str) -> None:
+    operands = list(op.operands)
+    attributes = {
+        "intrin": ir.StringAttr.get(f"llvm.{name}"),
+        SEGMENTS: ir.DenseI32ArrayAttr.get([len(operands), 0]),
+        "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+    }
+    if FAST_MATH in op.attributes:
+        attributes[FAST_MATH] = op.attributes[FAST_MATH]
+    with op.location, ir.InsertionPoint(op):
+        call = ir.Operation.create(
+            "llvm.call_intrinsic", results=[op.results[0].type], operands=operands, attributes=attributes
+        )
+    op.results[0].replace_all_uses_with(call.results[0])
+    op.erase()
+
+
+BOUNDS = ("nvvm.minctasm", CLUSTER_SIZE, TILE_GRID)
+LAUNCHES = ("gpu.launch", "gpu.launch_func")
+
+
+def outline_with_bounds(module: ir.Module, pipeline: str) -> None:
+    """Outlines kernels by running ``pipeline``, and copies the launch bounds of each launch to its kernel.
+
+    ``pipeline`` is a textual pass pipeline, which must keep the order of launches. The bounds are attributes
+    of a launch: the minimum number of blocks per multiprocessor, the cluster size, the grid of tiles. Raises
+    CandidateError(COMPILE) where a pass fails.
+
+    Launch bounds: attributes that a script sets on a ``gpu.launch`` become attributes of its kernel.
+
+    Takes a module before outlining, which drops attributes of launches. The minimum number of blocks per
+    multiprocessor limits the registers of a kernel (PTX: ``.minnctapersm``; ``-maxrregcount`` has no effect
+    on kernels that declare their block size, as these do). The cluster size (``.reqnctapercluster``) becomes
+    part of the kernel, so that every launch of it launches clusters; so does the grid of tiles. Not handled:
+    launches in ``gpu.module`` ops.
+
+        gpu.launch blocks(...) in (...) threads(...) in (...) {
+        } {nvvm.cluster_dim = array<i32: 1, 2, 1>, nvvm.minctasm = 2 : i32, ...}
+      becomes
+        gpu.func @f_kernel() kernel attributes {..., nvvm.cluster_dim = ..., nvvm.minctasm = 2 : i32, ...} {
+    """
+    launches = walk(module, *LAUNCHES)
+    bounds = [
+        {name: op.attributes[name] for name in BOUNDS if op.attributes.get(name) is not None}
+        for op in launches
+    ]
+    run_passes(module, pipeline)
+    if not any(bounds):
+        return
+    for launch, said in zip(walk(module, *LAUNCHES), bounds, strict=True):
+        if said:
+            _set(module, launch, said)
+
+
+def _set(module: ir.Module, launch: Op, bounds: dict[str, Attribute]) -> None:
+    wanted = (module_of(launch), kernel_of(launch))
+    for kernel in walk(module, "gpu.func"):
+        if (name_of(kernel.parent), name_of(kernel)) == wanted:
+            for name, bound in bounds.items():
+                kernel.attributes[name] = bound
+
+
+SHUFFLE_BITS = 32  # of shfl.sync: PTX ISA
+
+
+def widen_narrow_shuffles(module: ir.Module) -> int:
+    """Replaces each ``gpu.shuffle`` of less than 32 bits by one of 32 bits, in place; returns how many.
+
+    Widens ``gpu.shuffle`` of 8 and 16 bits to 32 bits, the only size that shfl.sync has.
+
+    Takes kernels before the lowering to NVVM. Upstream's pattern splits shuffles of 64 bits into two.
+
+        %y, %valid = gpu.shuffle xor %x, %offset, %width : f16
+      becomes
+        %bits = arith.bitcast %x : f16 to i16
+        %wide = arith.extui %bits : i16 to i32
+        %moved, %valid = gpu.shuffle xor %wide, %offset, %width : i32
+        %low = arith.trunci %moved : i32 to i16
+        %y = arith.bitcast %low : i16 to f16
+    """
+    narrow = [op for op in walk(module, "gpu.shuffle") if _bits(op) < SHUFFLE_BITS]
+    for op in narrow:
+        _widen(op)
+    return len(narrow)
+
+
+def _widen(op: Op) -> None:
+    kind = op.results[0].type
+    bits, wide = ir.IntegerType.get_signless(_bits(op)), ir.IntegerType.get_signless(SHUFFLE_BITS)
+    with op.location, ir.InsertionPoint(op):
+        own = op.operands[0] if kind == bits else value("arith.bitcast", bits, op.operands[0])
+        moved = create(
+            "gpu.shuffle",
+            [wide, op.results[1].type],
+            [value("arith.extui", wide, own), *list(op.operands)[1:]],
+            mode=op.attributes["mode"],
+        )
+        low = value("arith.trunci", bits, moved.results[0])
+        result = low if kind == bits else value("arith.bitcast", kind, low)
+    op.results[0].replace_all_uses_with(result)
+    op.results[1].replace_all_uses_with(moved.results[1])
+    op.erase()
+
+
+def _bits(op: Op) -> int:
+    kind = op.results[0].type
+    return int(kind.width) if isinstance(kind, ir.IntegerType | ir.FloatType) else SHUFFLE_BITS
+
+
+INT_BITS = 32
+
+
+def widen_printed_integers(module: ir.Module) -> None:
+    """Extends the integers below 32 bits that ``gpu.printf`` prints to 32 bits, in place.
+
+    i1 is extended by zeros, any other type by the sign.
+
+    Widens narrow integers that ``gpu.printf`` prints, because ``vprintf`` reads at least an int per
+    argument.
+
+    Upstream widens only floats, and leaves the upper bytes of an i8 undefined.
+
+        gpu.printf "%d", %x : i8
+      becomes
+        %0 = arith.extsi %x : i8 to i32
+        gpu.printf "%d", %0 : i32
+    """
+    for op in walk(module, "gpu.printf"):
+        for number, operand in enumerate(list(op.operands)):
+            if isinstance(operand.type, ir.IntegerType) and operand.type.width < INT_BITS:
+                op.operands[number] = _widened(op, operand)
+
+
+def _widened(op: Op, operand: Value) -> Value:
+    extend = "arith.extui" if operand.type.width == 1 else "arith.extsi"
+    with op.location, ir.InsertionPoint(op):
+        return value(extend, ir.IntegerType.get_signless(INT_BITS), operand)
+
+
+UNDEFINED = "llvm.mlir.undef"
+
+
+def sink_undefined_values(module: ir.Module) -> None:
+    """Moves each ``llvm.mlir.undef`` outside of ``gpu.launch`` ops to its uses, one op per use, in place.
+
+    Otherwise outlining would make the undefined value a parameter of the kernel that uses it.
+
+    Copies undefined values into the launches that use them, after canonicalization hoisted them.
+
+    Takes a module before outlining, which would make them kernel parameters: upstream's sink pass does the
+    same for constants, but does not handle ``llvm.mlir.undef``.
+
+        %sums = llvm.mlir.undef : !llvm.struct<(f32, f32)>
+        gpu.launch ... { "nvvm.wgmma.mma_async"(%sums, ...) }
+      becomes
+        gpu.launch ... { %sums = llvm.mlir.undef : !llvm.struct<(f32, f32)>  "nvvm.wgmma.mma_async"(%sums, ...) }
+    """
+    launches = walk(module, "gpu.launch")
+    inside = {op for launch in launches for op in walk(launch, UNDEFINED)} if launches else set()
+    for op in walk(module, UNDEFINED):
+        if op in inside:
+            continue
+        for use in list(op.results[0].uses):
+            user = use.owner.operation
+            with user.location, ir.InsertionPoint(user):
+                user.operands[use.operand_number] = value(UNDEFINED, op.results[0].type)
+        op.erase()
+
+
+def expand_warp_ids(module: ir.Module) -> int:
+    """Replaces ``gpu.subgroup_id`` and ``gpu.num_subgroups`` by arithmetic on thread ids, in place.
+
+    Returns how many ops were replaced. A subgroup is a warp of 32 threads.
+
+    Expands ``gpu.subgroup_id`` and ``gpu.num_subgroups``, which upstream does not lower to NVVM.
+
+    Takes kernels before the lowering to LLVM; gives arithmetic on thread ids. Warps are 32 threads in the
+    order x, y, z. The hardware's register %warpid may change while a block runs (PTX ISA), so it is not
+    used.
+
+        %id = gpu.subgroup_id : index
+      becomes
+        %row = arith.muli %row_of_thread, %block_dim_x : index
+        %thread = arith.addi %thread_id_x, %row : index
+        %id = arith.divui %thread, %c32 : index
+    """
+    ids, counts = walk(module, "gpu.subgroup_id"), walk(module, "gpu.num_subgroups")
+    for op in ids:
+        _replace_warp_id(op, lambda: _arith("divui", linear_thread(), index(WARP_THREADS)))
+    for op in counts:
+        _replace_warp_id(op, _warps_of_block)
+    return len(ids) + len(counts)
+
+
+def linear_thread() -> Value:
+    """Creates the ops for the linear index of a thread in its block, x fastest; returns the index."""
+    plane = _arith("addi", _thread("y"), _arith("muli", _thread("z"), _threads("y")))
+    return _arith("addi", _thread("x"), _arith("muli", plane, _threads("x")))
+
+
+def threads_of_block() -> Value:
+    """Creates the ops for the number of threads per block; returns the number."""
+    plane = _arith("muli", _threads("x"), _threads("y"))
+    return _arith("muli", plane, _threads("z"))
+
+
+def _replace_warp_id(op: Op, build: Callable[[], Value]) -> None:
+    with op.location, ir.InsertionPoint(op):
+        op.results[0].replace_all_uses_with(build())
+    op.erase()
+
+
+def _warps_of_block() -> Value:
+    return _arith("ceildivui", threads_of_block(), index(WARP_THREADS))
+
+
+def _thread(axis: str) -> Value:
+    return index_along("gpu.thread_id", axis)
+
+
+def _threads(axis: str) -> Value:
+    return index_along("gpu.block_dim", axis)
+
+
+def _arith(name: str, left: Value, right: Value) -> Value:
+    return value(f"arith.{name}", ir.IndexType.get(), left, right)

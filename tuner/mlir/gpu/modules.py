@@ -1,0 +1,331 @@
+"""The ``gpu.module`` ops of a module: merged into one, device functions inlined, and their launches read.
+
+``read_launches`` takes a module after outlining: it returns the launches in the order of the host code,
+and the buffers that kernels take pointers to. A ``gpu.module`` that is compiled already is left as it
+is.
+"""
+
+from dataclasses import dataclass, replace
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu_code import BufferMap, KernelBuffer, Launch
+from tuner.mlir.bindings import Attribute, Op, Value, ir
+from tuner.mlir.gpu.tensor_maps import TENSOR_MAP, layout_of
+from tuner.mlir.ir.memrefs import BOUNDS, argument_attributes, memref_bytes
+from tuner.mlir.ir.reading import (
+    ARGUMENTS,
+    BLOCK,
+    GRID,
+    TILE_GRID,
+    callee_of,
+    constant,
+    inline_call,
+    kernel_of,
+    name_of,
+    operands,
+    shared_bytes,
+    source_of,
+    unsupported,
+    walk,
+)
+
+FUNCTION, CALL, KERNEL = "func.func", "func.call", "gpu.func"
+ALLOWED = "a function of its gpu.module with one block, which does not call itself"
+
+
+def inline_device_functions(module: ir.Module) -> None:
+    """Inlines the functions that kernels of a ``gpu.module`` call, and erases all of its functions, in place.
+
+    Raises CandidateError(COMPILE) for a call of a function that is recursive, has no body or has several
+    blocks.
+
+    Inlines the functions that kernels of a ``gpu.module`` call; upstream's inliner handles host code only.
+
+    Takes a module before any pass looks at calls; gives kernels without ``func.call``, and drops the
+    functions. Rejected, with the location of the call: recursion, functions without a body, callees of
+    several blocks.
+
+        gpu.module @m {
+          func.func @twice(%a: f32) -> f32 {
+          gpu.func @k(%x: f32, %p: memref<f32>) kernel {
+            %y = func.call @twice(%x) : (f32) -> f32
+      becomes
+        gpu.module @m {
+          gpu.func @k(%x: f32, %p: memref<f32>) kernel {
+            %y = arith.addf %x, %x : f32
+    """
+    for holder in walk(module, "gpu.module"):
+        functions = {name_of(op): op for op in walk(holder, FUNCTION)}
+        for caller in walk(holder, KERNEL):
+            while calls := walk(caller, CALL):
+                for call in calls:
+                    _inline(call, functions)
+        for function in functions.values():
+            function.erase()
+
+
+def _inline(call: Op, functions: dict[str, Op]) -> None:
+    name = callee_of(call)
+    callee = functions.get(name)
+    if callee is None or len(callee.regions[0].blocks) != 1 or _reaches(callee, name, functions):
+        raise unsupported(call, f"a call of @{name}", ALLOWED)
+    inline_call(call, callee)
+
+
+def _reaches(function: Op, name: str, functions: dict[str, Op]) -> bool:
+    """Returns whether ``function`` calls the function ``name``, directly or through other functions."""
+    open_names, seen = [name_of(function)], set[str]()
+    while open_names:
+        caller = functions.get(open_names.pop())
+        for call in walk(caller, CALL) if caller is not None else []:
+            callee = callee_of(call)
+            if callee == name:
+                return True
+            if callee not in seen:
+                seen.add(callee)
+                open_names.append(callee)
+    return False
+
+
+# ------------------------------------------------------------------------------
+# Reads the host code of a module: its launches in order, and the buffers that kernels take pointers to.
+#
+# Takes a module after outlining and changes nothing. Host functions (public, straight-line) run in the order
+# of the module. A buffer is an argument of a host function, named by its attribute ``tuner.buffer = "name"``
+# or else by its position among the problem's buffers, or a ``memref.alloc`` in a host function (scratch,
+# named by the same attribute). With the unit attribute ``tuner.zeroed`` on either, the buffer must hold zeros
+# before the first launch. Not handled: any other host code, and sizes that are not constant; both are errors.
+
+
+NAME, ZEROED = "tuner.buffer", "tuner.zeroed"
+RENAMING = ("memref.cast", "builtin.unrealized_conversion_cast")
+HARMLESS = frozenset({"arith.constant", "memref.dealloc", "func.return", "memref.assume_alignment"})
+
+
+@dataclass(frozen=True)
+class LaunchSequence:
+    """The kernel launches of a module in order, and the buffers in global memory that they may use."""
+
+    launches: tuple[Launch, ...]
+    buffers: tuple[KernelBuffer, ...]  # the problem's buffers first, then scratch
+
+
+class _Reader:
+    """Collects launches and buffers from the host functions of a module, one function at a time."""
+
+    def __init__(self, buffers: tuple[KernelBuffer, ...], kernels: dict[str, Op]) -> None:
+        self._given = buffers
+        self._kernels = kernels
+        self.buffers = {buffer.name: buffer for buffer in buffers}
+        self.launches: list[Launch] = []
+        self._names: dict[Value, str] = {}
+        self._maps: dict[Value, BufferMap] = {}
+
+    def read(self, function: Op) -> None:
+        """Adds the launches and buffers of one host function."""
+        blocks = list(function.regions[0].blocks)
+        if len(blocks) != 1:
+            raise _unsupported(function, "control flow")
+        for argument in blocks[0].arguments:
+            self._name_argument(function, argument)
+        for op in blocks[0].operations:
+            self._read_op(function, op.operation)
+
+    def _read_op(self, function: Op, op: Op) -> None:
+        if op.name == "memref.alloc":
+            self._add_scratch(op)
+        elif op.name in RENAMING:
+            self._names[op.results[0]] = self._name_of(op, op.operands[0])
+        elif op.name == TENSOR_MAP:
+            self._add_map(function, op)
+        elif op.name == "gpu.launch_func":
+            self.launches.append(self._launch(op))
+        elif op.name not in HARMLESS:
+            raise _unsupported(function, op.name)
+
+    def _launch(self, op: Op) -> Launch:
+        sizes = [
+            constant(op, value, "its size") for value in _operands_of(op, GRID) + _operands_of(op, BLOCK)
+        ]
+        names = tuple(self._name_of(op, value) for value in operands(op, ARGUMENTS))
+        grid, block = (sizes[0], sizes[1], sizes[2]), (sizes[3], sizes[4], sizes[5])
+        maps = tuple(each for each in self._maps.values() if each.name in names)
+        return Launch(kernel_of(op), grid, block, shared_bytes(op), names, maps, self._tile_grid(op))
+
+    def _tile_grid(self, op: Op) -> tuple[int, int] | None:
+        """Returns the grid of output tiles if blocks of the kernel compute several tiles, else None."""
+        said = self._kernels[kernel_of(op)].attributes.get(TILE_GRID)
+        if said is None:
+            return None
+        columns, rows = ir.DenseI32ArrayAttr(said)
+        return columns, rows
+
+    def _add_map(self, function: Op, op: Op) -> None:
+        """Adds a tensor map, named after its buffer."""
+        buffer = self._name_of(op, op.operands[0])
+        name = f"{buffer}_map{sum(each.buffer == buffer for each in self._maps.values())}"
+        self._names[op.results[0]] = name
+        self._maps[op.results[0]] = BufferMap(name, buffer, layout_of(op, _true_sizes(function, op)))
+
+    def _name_of(self, op: Op, value: Value) -> str:
+        if value not in self._names:
+            what = kernel_of(op) if op.name == "gpu.launch_func" else op.name
+            found = value.owner if isinstance(value.owner, ir.Block) else value.owner.name
+            raise CandidateError(
+                Stage.COMPILE, f"{what}: found an argument from {found}, allowed arguments and allocations"
+            )
+        return self._names[value]
+
+    def _name_argument(self, function: Op, argument: Value) -> None:
+        if not isinstance(argument.type, ir.MemRefType):
+            found = f"found argument {argument.arg_number} of type {argument.type}"
+            raise CandidateError(Stage.COMPILE, f"{name_of(function)}: {found}, allowed memrefs")
+        attributes = argument_attributes(function, argument.arg_number)
+        if NAME in attributes:
+            name = str(ir.StringAttr(attributes[NAME]).value)
+        elif argument.arg_number < len(self._given):
+            name = self._given[argument.arg_number].name
+        else:
+            raise CandidateError(
+                Stage.COMPILE,
+                f"{name_of(function)}: found argument {argument.arg_number} without a name,"
+                f" allowed {len(self._given)} of the problem, or with {NAME}",
+            )
+        size = _true_bytes(argument, attributes.get(BOUNDS))
+        self._add(argument, name, size, ZEROED in attributes)
+
+    def _add_scratch(self, op: Op) -> None:
+        named = NAME in op.attributes
+        name = str(ir.StringAttr(op.attributes[NAME]).value) if named else self._next_scratch()
+        size = memref_bytes(ir.MemRefType(op.results[0].type))
+        self._add(op.results[0], name, size, ZEROED in op.attributes)
+
+    def _add(self, value: Value, name: str, size: int, is_zeroed: bool) -> None:
+        """Adds a buffer. A name that occurs twice is one buffer, as large as its largest use."""
+        self._names[value] = name
+        known = self.buffers.get(name, KernelBuffer(name, size, "scratch", is_zeroed))
+        if known.role == "scratch":
+            known = replace(known, bytes=max(known.bytes, size))
+        self.buffers[name] = replace(known, is_zeroed=known.is_zeroed or is_zeroed)
+
+    def _next_scratch(self) -> str:
+        return f"scratch{sum(name.startswith('scratch') for name in self.buffers)}"
+
+
+def read_launches(module: ir.Module, buffers: tuple[KernelBuffer, ...]) -> LaunchSequence:
+    """Returns a module's kernel launches in order, and their buffers: the problem's, then scratch buffers.
+
+    ``buffers`` are the problem's, in the order of the host function's arguments. Raises
+    CandidateError(COMPILE) for host code that is not supported, such as control flow or sizes that are not
+    constant, and for a module without a launch.
+    """
+    reader = _Reader(buffers, {name_of(each): each for each in walk(module, "gpu.func")})
+    for op in module.body.operations:
+        if op.operation.name == "func.func":
+            if _is_run(op.operation):
+                reader.read(op.operation)
+        elif op.operation.name != "gpu.module":
+            raise CandidateError(Stage.COMPILE, f"module: found {op.operation.name}, allowed functions")
+    if not reader.launches:
+        raise CandidateError(Stage.COMPILE, "the script made no kernel: found no gpu.launch")
+    return LaunchSequence(tuple(reader.launches), tuple(reader.buffers.values()))
+
+
+def _is_run(function: Op) -> bool:
+    """Returns whether a function is host code that runs: public, with a body.
+
+    Calls of other functions are errors.
+    """
+    visibility = function.attributes.get("sym_visibility")
+    is_private = visibility is not None and ir.StringAttr(visibility).value == "private"
+    return not is_private and len(function.regions[0].blocks) > 0
+
+
+def _operands_of(op: Op, segments: slice) -> list[Value]:
+    return [value for segment in range(segments.start, segments.stop) for value in operands(op, segment)]
+
+
+def _true_sizes(function: Op, op: Op) -> tuple[int, ...] | None:
+    """Returns the true sizes of the argument of a tensor map, if it is a padded view, else None."""
+    base = source_of(op.operands[0], ("memref.cast",))
+    if not isinstance(base.owner, ir.Block):
+        return None
+    bounds = argument_attributes(function, ir.BlockArgument(base).arg_number).get(BOUNDS)
+    return None if bounds is None else tuple(ir.DenseI64ArrayAttr(bounds))
+
+
+def _true_bytes(argument: Value, bounds: Attribute | None) -> int:
+    """Returns the bytes of an argument's memory; for a padded view, those of its true sizes."""
+    view = ir.MemRefType(argument.type)
+    true = list(view.shape) if bounds is None else list(ir.DenseI64ArrayAttr(bounds))
+    if len(true) != view.rank:
+        return memref_bytes(view)
+    strides, offset = view.get_strides_and_offset()
+    layout = ir.StridedLayoutAttr.get(offset, strides)
+    return memref_bytes(ir.MemRefType.get(true, view.element_type, layout=layout))
+
+
+def _unsupported(function: Op, found: str) -> CandidateError:
+    return CandidateError(Stage.COMPILE, f"{name_of(function)}: found {found} outside of every gpu.launch")
+
+
+OBJECTS = "tuner.objects"  # attribute of a gpu.module: the objects of its gpu.binary
+
+
+def is_ready(holder: Op) -> bool:
+    """Returns whether a ``gpu.module`` is compiled already: it has the code as an attribute."""
+    return OBJECTS in holder.attributes
+
+
+def merge_gpu_modules(module: ir.Module) -> None:
+    """Moves all symbols of ``gpu.module`` ops that are not compiled yet into the first of them, in place.
+
+    A kernel whose name is used already gets another name, and its launches follow. Raises
+    CandidateError(COMPILE) for any other symbol whose name is used already.
+
+    Moves the kernels of all ``gpu.module`` ops into the first one, so that they become one PTX text.
+
+    Takes a module after outlining; kernels whose name is already used are renamed, and their launches
+    follow. Modules that are compiled already stay (``ready_kernels.py``). Not handled: two symbols of one
+    name other than kernels, which is an error.
+
+        gpu.launch_func @second::@k blocks in ...
+        gpu.module @second {
+      becomes
+        gpu.launch_func @first::@k_1 blocks in ...
+        gpu.func @k_1() kernel {
+    """
+    holders = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
+    holders = [holder for holder in holders if not is_ready(holder)]
+    if len(holders) < 2:
+        return
+    first = holders[0]
+    taken = {name_of(op) for op in first.regions[0].blocks[0].operations}
+    for holder in holders[1:]:
+        for op in list(holder.regions[0].blocks[0].operations):
+            _move(module, op.operation, name_of(holder), first, taken)
+        holder.erase()
+
+
+def _move(module: ir.Module, op: Op, holder_name: str, first: Op, taken: set[str]) -> None:
+    old = name_of(op)
+    new = _unique(old, taken)
+    if new != old and op.name != "gpu.func":
+        found = f"found a second {op.name} @{old}"
+        raise CandidateError(Stage.COMPILE, f"@{holder_name}: {found}, allowed one in all modules")
+    taken.add(new)
+    op.attributes["sym_name"] = ir.StringAttr.get(new)
+    before = f"@{holder_name}::@{old}"
+    for launch in walk(module, "gpu.launch_func"):
+        if str(launch.attributes["kernel"]) == before:
+            launch.attributes["kernel"] = ir.SymbolRefAttr.get([name_of(first), new])
+    first.regions[0].blocks[0].append(op)
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    number = 0
+    candidate = name
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}_{number}"
+    return candidate

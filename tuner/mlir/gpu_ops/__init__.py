@@ -1,0 +1,1 @@
+"""Transform ops for NVIDIA GPUs: shared memory, copies, stores, fragments."""

@@ -1,0 +1,121 @@
+"""The transform op ``tuner.bound_loads``."""
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.dialect import InPlaceOp, attribute
+from tuner.mlir.ir.building import branch, integers, plus, value, zero
+from tuner.mlir.ir.memrefs import (
+    Bounds,
+    bounds_of,
+    elements_inside,
+    is_inside,
+    is_width_aligned,
+    is_workgroup,
+)
+from tuner.mlir.ir.reading import walk
+
+NOT_LOWERED = ("vector.transfer_read", "memref.load")  # forms of reads that are not handled
+
+
+class BoundLoadsOp(InPlaceOp, name="bound_loads"):
+    """``tuner.bound_loads``: reads of padded views return zero outside of the true sizes.
+
+    Takes a function whose transfers are lowered to 1-D ``vector.load``, before asynchronous copies are
+    created. Guards every load of an argument that has larger sizes in its type than in ``tuner.bounds`` (see
+    ``rewrite/padded_views.py``). A load whose only use is a store to shared memory becomes a masked
+    ``vector.transfer_read``, which ``nvgpu.create_async_groups`` converts to a copy with a source size; any
+    other load becomes an ``scf.if``. Not handled: other forms of reads, vectors of several dimensions.
+
+        %x = vector.load %a[%i, %j] : memref<64x64xf32, strided<[60, 1]>>, vector<4xf32>
+      of %a with tuner.bounds = array<i64: 50, 64> becomes
+        %is_inside = arith.cmpi slt, %i, %c50 : index
+        %count = arith.select %is_inside, %c4, %c0 : index
+        %mask = vector.create_mask %count : vector<4xi1>
+        %x = vector.transfer_read %a[%i, %j], %zero, %mask {in_bounds = [true]} : ..., vector<4xf32>
+      and where it is not stored to shared memory
+        %x = scf.if %is_inside -> (vector<4xf32>) {
+
+    The transform op ``tuner.bound_loads``, which guards reads of padded arguments out of bounds.
+
+    A padded argument has larger sizes in its memref type than in its attribute ``tuner.bounds``, its true
+    sizes. Each ``vector.load`` of it then gives zeros outside of the true sizes: by a masked read where the
+    vector is stored to shared memory, else by an ``scf.if``. Attribute ``is_synchronous`` (i64, default 0):
+    1 makes all guards ``scf.if``. The handle (a func.func) stays valid. Silenceable failure: a
+    ``vector.transfer_read`` or ``memref.load`` of a padded argument.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Guards each ``vector.load`` of a padded argument of a function, in place: it gives 0 out of bounds.
+
+        A padded argument has larger sizes in its memref type than in ``tuner.bounds``, its true sizes.
+        Returns None; or, with nothing changed, a message where a ``vector.transfer_read`` or ``memref.load``
+        reads a padded argument. Other kinds of reads are not looked for.
+        """
+        is_synchronous = attribute(self, "is_synchronous", 0) == 1
+        for name in NOT_LOWERED:
+            if any(bounds_of(read.operands[0]) for read in walk(function, name)):
+                return f"found {name} of a padded view, allowed vector.load"
+        for load in walk(function, "vector.load"):
+            bounds = bounds_of(load.operands[0])
+            if bounds:
+                _guard(load, bounds, is_synchronous)
+        return None
+
+
+def _guard(load: Op, bounds: Bounds, is_synchronous: bool) -> None:
+    width = ir.VectorType(load.results[0].type).shape[0]
+    rank = len(load.operands) - 1
+    with load.location, ir.InsertionPoint(load):
+        if not is_synchronous and _fills_shared_memory(load):
+            guarded = _masked(load, bounds, width)
+        elif is_width_aligned(bounds, rank, width):
+            guarded = _whole_or_zero(load, list(load.operands)[1:], bounds, load.results[0].type)
+        else:
+            guarded = _element_by_element(load, bounds, width)
+    load.results[0].replace_all_uses_with(guarded)
+    load.erase()
+
+
+def _fills_shared_memory(load: Op) -> bool:
+    users = [use.owner.operation for use in load.results[0].uses]
+    return all(
+        user.name == "vector.store" and is_workgroup(ir.MemRefType(user.operands[1].type)) for user in users
+    )
+
+
+def _masked(load: Op, bounds: Bounds, width: int) -> Value:
+    view, *indices = load.operands
+    kind = ir.VectorType(load.results[0].type)
+    mask_kind = ir.VectorType.get([width], ir.IntegerType.get_signless(1))
+    mask = value("vector.create_mask", mask_kind, elements_inside(indices, bounds, width))
+    last = ir.AffineMap.get(len(indices), 0, [ir.AffineDimExpr.get(len(indices) - 1)])
+    return value(
+        "vector.transfer_read",
+        kind,
+        *(view, *indices, zero(kind.element_type), mask),
+        permutation_map=ir.AffineMapAttr.get(last),
+        in_bounds=ir.ArrayAttr.get([ir.BoolAttr.get(True)]),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, len(indices), 1, 1]),
+    )
+
+
+def _whole_or_zero(load: Op, indices: list[Value], bounds: Bounds, kind: Type) -> Value:
+    return branch(
+        is_inside(indices, bounds),
+        lambda: value("vector.load", kind, load.operands[0], *indices),
+        lambda: zero(kind),
+        kind,
+    )
+
+
+def _element_by_element(load: Op, bounds: Bounds, width: int) -> Value:
+    """Creates the vector from guarded loads of single elements: a row may end inside of the vector."""
+    kind = ir.VectorType(load.results[0].type)
+    one = ir.VectorType.get([1], kind.element_type)
+    first = list(load.operands)[1:]
+    built = zero(kind)
+    for offset in range(width):
+        indices = [*first[:-1], plus(first[-1], offset)]
+        element = _whole_or_zero(load, indices, bounds, one)
+        places = {"offsets": integers([offset]), "strides": integers([1])}
+        built = value("vector.insert_strided_slice", kind, element, built, **places)
+    return built

@@ -1,0 +1,327 @@
+"""Transform ops that change element types: ``tuner.element_types``, ``tuner.use_tf32``, ``tuner.use_fp8``.
+
+Upstream's conversions lack bf16 and 8-bit floats: a script uses another type of the same width meanwhile
+(``tuner.element_types``); tensor cores then take f32 as tf32, or i8 as 8-bit floats.
+"""
+
+from tuner.mlir.bindings import Attribute, Op, Type, Value, WalkResult, ir
+from tuner.mlir.dialect import InPlaceOp, text
+from tuner.mlir.ir.building import value
+from tuner.mlir.ir.reading import walk, walk_ops
+
+KINDS = ("e4m3", "e5m2")  # element types, as PTX spells them
+SHAPE = "m16n8k32"
+REGISTERS = (4, 2, 4)  # of A, B and C; D as C. PTX ISA, "Matrix Fragments for mma.m16n8k32"
+ATT_DIALECT = 0  # LLVM's number of the assembler dialect; PTX has only one
+
+
+class UseFp8Op(InPlaceOp, name="use_fp8"):
+    """``tuner.use_fp8``: products of i8 become products of 8-bit floats, which upstream's ``mma.sync`` lacks.
+
+    Takes a function with ``nvgpu.mma.sync`` of i8 fragments and f32 sums, in which the bytes were only moved
+    (``tuner.element_types`` made them i8); gives each product as inline PTX, which needs sm_89. Fragments
+    are registers of four bytes for both types. Not handled: shapes other than 16 x 8 x 32; sums in f16.
+
+        %d = nvgpu.mma.sync(%a, %b, %c) {mmaShape = [16, 8, 32]} : (vector<4x4xi8>, vector<2x4xi8>, ...
+      with kind = "e4m3" becomes
+        %words = vector.bitcast %a : vector<4x4xi8> to vector<4x1xi32>
+        %a0 = vector.extract %words[0, 0] : i32 from vector<4x1xi32>
+        %sums = llvm.inline_asm asm_dialect = att "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 ...;", ...
+        %d0 = llvm.extractvalue %sums[0] : !llvm.struct<(f32, f32, f32, f32)>
+        %d = vector.from_elements %d0, %d1, %d2, %d3 : vector<2x2xf32>
+
+    The transform op ``tuner.use_fp8``: products of i8 fragments become products of 8-bit floats.
+
+    Each ``nvgpu.mma.sync`` of i8 fragments and f32 sums becomes inline PTX. Attribute ``kind`` (string,
+    required): ``"e4m3"`` or ``"e5m2"``. The handle (a func.func) stays valid. Silenceable failure: another
+    kind, no such ``nvgpu.mma.sync``, a shape other than 16 x 8 x 32.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Replaces each ``nvgpu.mma.sync`` of i8 fragments and f32 sums by PTX for 8-bit floats.
+
+        Changes one function in place. Returns None, or a message on an attribute or a product that is not
+        supported; nothing is changed then.
+        """
+        kind = text(self, "kind", "")
+        if kind not in KINDS:
+            return f"kind: found {kind!r}, allowed {', '.join(KINDS)}"
+        products = [each for each in walk(function, "nvgpu.mma.sync") if _is_of_bytes(each)]
+        if not products:
+            return "found no nvgpu.mma.sync of i8 fragments and f32 sums"
+        for product in products:
+            if _registers(product) != REGISTERS:
+                return f"found an nvgpu.mma.sync of {_registers(product)} registers, allowed {REGISTERS}"
+        for product in products:
+            _replace(product, kind)
+        return None
+
+
+def _is_of_bytes(product: Op) -> bool:
+    fragment, sums = (ir.VectorType(product.operands[number].type) for number in (0, 2))
+    is_byte = isinstance(fragment.element_type, ir.IntegerType) and fragment.element_type.width == 8
+    return is_byte and isinstance(sums.element_type, ir.F32Type)
+
+
+def _registers(product: Op) -> tuple[int, ...]:
+    a, b, c = (ir.VectorType(operand.type).shape for operand in product.operands)
+    return (a[0], b[0], c[0] * c[1])
+
+
+def _replace(product: Op, kind: str) -> None:
+    a, b, c = product.operands
+    sums = ir.VectorType(c.type)
+    with product.location, ir.InsertionPoint(product):
+        operands = [*_text(a), *_text(b), *_elements(c, sums)]
+        result = value(
+            "llvm.inline_asm",
+            ir.Type.parse(f"!llvm.struct<({', '.join(['f32'] * REGISTERS[2])})>"),
+            *operands,
+            asm_string=ir.StringAttr.get(_instruction(kind)),
+            constraints=ir.StringAttr.get(_constraints()),
+            asm_dialect=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ATT_DIALECT),
+        )
+        parts = [
+            value("llvm.extractvalue", sums.element_type, result, position=ir.DenseI64ArrayAttr.get([number]))
+            for number in range(REGISTERS[2])
+        ]
+        whole = value("vector.from_elements", sums, *parts)
+    product.results[0].replace_all_uses_with(whole)
+    product.erase()
+
+
+def _text(fragment: Value) -> list[Value]:
+    """Creates the 32-bit registers of a fragment of bytes."""
+    word = ir.IntegerType.get_signless(32)
+    kind = ir.VectorType.get([ir.VectorType(fragment.type).shape[0], 1], word)
+    return _elements(value("vector.bitcast", kind, fragment), kind)
+
+
+def _elements(vector: Value, kind: ir.VectorType) -> list[Value]:
+    rows, columns = kind.shape
+    return [
+        value(
+            "vector.extract",
+            kind.element_type,
+            vector,
+            static_position=ir.DenseI64ArrayAttr.get([row, column]),
+        )
+        for row in range(rows)
+        for column in range(columns)
+    ]
+
+
+def _instruction(kind: str) -> str:
+    """Returns the PTX instruction, with an operand per register."""
+    a, b, c = REGISTERS
+    groups, first = [], 0
+    for count in (c, a, b, c):
+        groups.append("{" + ", ".join(f"${number}" for number in range(first, first + count)) + "}")
+        first += count
+    return f"mma.sync.aligned.{SHAPE}.row.col.f32.{kind}.{kind}.f32 {', '.join(groups)};"
+
+
+def _constraints() -> str:
+    """Returns the constraint of each operand: sums are f32 registers, fragments 32-bit registers."""
+    a, b, c = REGISTERS
+    return ",".join(["=f"] * c + ["r"] * (a + b) + ["f"] * c)
+
+
+class UseTf32Op(InPlaceOp, name="use_tf32"):
+    """``tuner.use_tf32``: tensor cores use f32 operands as tf32.
+
+    Takes a function with ``nvgpu.mma.sync``; sets the attribute ``tf32Enabled`` on those with f32 operands.
+    A tensor core then ignores the low 13 bits of the mantissa; inputs of dtype tf32 have zeros there. Other
+    element types stay.
+
+        %d = nvgpu.mma.sync(%a, %b, %c) {mmaShape = [16, 8, 8]} : (vector<4x1xf32>, ...
+      becomes
+        %d = nvgpu.mma.sync(%a, %b, %c) {mmaShape = [16, 8, 8], tf32Enabled} : (vector<4x1xf32>, ...
+
+    The transform op ``tuner.use_tf32``, which lets tensor cores use f32 operands as tf32.
+
+    Sets ``tf32Enabled`` on every ``nvgpu.mma.sync`` of f32 operands. The handle (a func.func) stays valid.
+    Silenceable failure: no such ``nvgpu.mma.sync``.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Sets ``tf32Enabled`` on each ``nvgpu.mma.sync`` of f32 operands in one function, in place.
+
+        Returns None, or a message if the function has no such op.
+        """
+        products = [each for each in walk(function, "nvgpu.mma.sync") if _is_f32(each.operands[0])]
+        if not products:
+            return "found no nvgpu.mma.sync of f32 operands"
+        for product in products:
+            product.attributes["tf32Enabled"] = ir.UnitAttr.get()
+        return None
+
+
+def _is_f32(fragment: Value) -> bool:
+    return isinstance(ir.VectorType(fragment.type).element_type, ir.F32Type)
+
+
+# ------------------------------------------------------------------------------
+# Replaces an element type throughout a function: in types of values, type attributes and constants.
+
+
+# Dialects whose result depends on the element type; linalg ops and nvgpu.mma.sync adopt the new type.
+ARITHMETIC = ("arith.", "math.")
+HARMLESS = frozenset({"arith.constant", "arith.select"})
+NUMBERS = (ir.FloatType, ir.IntegerType)
+
+
+class Retyping:
+    """The replacement, in IR, of the float or integer type ``old`` by a type ``new`` of the same width."""
+
+    def __init__(self, old: Type, new: Type) -> None:
+        self.old, self.new = old, new
+
+    @property
+    def is_same_width(self) -> bool:
+        """Returns whether old and new type are floats or integers of the same width, so that layouts stay."""
+        both = (self.old, self.new)
+        return all(isinstance(each, NUMBERS) for each in both) and self.old.width == self.new.width
+
+    @property
+    def converts_constants(self) -> bool:
+        """Returns whether nonzero constants can be converted: both types are floats, or both are integers."""
+        both = (self.old, self.new)
+        return any(all(isinstance(each, kind) for each in both) for kind in NUMBERS)
+
+    def change(self, root: Op) -> None:
+        """Replaces the old type in ``root`` and all ops in it, in place; of dense constants only splats."""
+
+        def visit(op: Op) -> WalkResult:
+            self._change_op(op)
+            return WalkResult.ADVANCE
+
+        walk_ops(root, visit)
+
+    def of(self, kind: Type) -> Type:
+        """Returns ``kind`` with the old type replaced by the new one.
+
+        ``kind``: the old type, or a memref, vector, ranked tensor or function type of it; any other type is
+        returned as it is.
+        """
+        if kind == self.old:
+            return self.new
+        if isinstance(kind, ir.MemRefType):
+            return ir.MemRefType.get(kind.shape, self.of(kind.element_type), kind.layout, kind.memory_space)
+        if isinstance(kind, ir.VectorType):
+            return ir.VectorType.get(kind.shape, self.of(kind.element_type))
+        if isinstance(kind, ir.RankedTensorType):
+            return ir.RankedTensorType.get(kind.shape, self.of(kind.element_type), kind.encoding)
+        if isinstance(kind, ir.FunctionType):
+            return ir.FunctionType.get(
+                *([self.of(each) for each in part] for part in (kind.inputs, kind.results))
+            )
+        return kind
+
+    def _change_op(self, op: Op) -> None:
+        for result in op.results:
+            result.set_type(self.of(result.type))
+        for region in op.regions:
+            for block in region.blocks:
+                for argument in block.arguments:
+                    argument.set_type(self.of(argument.type))
+        for name in list(op.attributes):
+            changed = self._attribute(op.attributes[name])
+            if changed is not None:
+                op.attributes[name] = changed
+
+    def _attribute(self, attribute: Attribute) -> Attribute | None:
+        if isinstance(attribute, ir.TypeAttr):
+            return ir.TypeAttr.get(self.of(attribute.value))
+        if isinstance(attribute, ir.FloatAttr | ir.IntegerAttr) and attribute.type == self.old:
+            return self._number(attribute.value)
+        if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
+            kind = self.of(attribute.type)
+            splat = self._attribute(attribute.get_splat_value())
+            return None if splat is None else ir.DenseElementsAttr.get_splat(kind, splat)
+        return None
+
+    def _number(self, number: float) -> Attribute:
+        if isinstance(self.new, ir.IntegerType):
+            return ir.IntegerAttr.get(self.new, int(number))
+        return ir.FloatAttr.get(self.new, float(number))
+
+
+def first_arithmetic_op(root: Op, element: Type) -> str | None:
+    """Returns the name of the first ``arith`` or ``math`` op in ``root`` on the type ``element``, or None.
+
+    Ops inside of ``linalg`` ops, ``arith.constant`` and ``arith.select`` do not count.
+    """
+    found: list[str] = []
+
+    def visit(op: Op) -> WalkResult:
+        if op.name.startswith("linalg."):
+            return WalkResult.SKIP
+        kinds = [each.type for each in (*op.operands, *op.results)]
+        if op.name.startswith(ARITHMETIC) and op.name not in HARMLESS and element in map(_element, kinds):
+            found.append(op.name)
+        return WalkResult.ADVANCE
+
+    walk_ops(root, visit, is_pre_order=True)
+    return found[0] if found else None
+
+
+def _element(kind: Type) -> Type:
+    return kind.element_type if isinstance(kind, ir.ShapedType) else kind
+
+
+def has_nonzero_constant(root: Op, element: Type) -> bool:
+    """Returns whether ``root`` has an ``arith.constant`` of the element type that is not all zeros.
+
+    A constant of several elements that are not all equal counts as nonzero.
+    """
+    constants = (each.attributes["value"] for each in walk(root, "arith.constant"))
+    return any(_is_number(each, element) for each in constants)
+
+
+def _is_number(attribute: Attribute, element: Type) -> bool:
+    if _element(attribute.type) != element:
+        return False
+    if isinstance(attribute, ir.DenseElementsAttr):
+        return not attribute.is_splat or bool(attribute.get_splat_value().value != 0)
+    return bool(attribute.value != 0)
+
+
+class ElementTypesOp(InPlaceOp, name="element_types"):
+    """``tuner.element_types``: replaces an element type by another one of the same width.
+
+    Takes a function whose arithmetic on the type, if any, is inside of linalg ops; replaces the type in
+    every type and constant. ``convert-vector-to-gpu`` supports f16 but not bf16, and both are 16 bits that
+    are only moved and passed to ``nvgpu.mma.sync``: a script uses f16 during that pass, and bf16 before and
+    after. In the same way i8 stands for 8-bit floats. Not handled: types of different widths; arith and math
+    ops on the type, whose meaning would change; nonzero constants where an integer replaces a float.
+
+        %x = vector.load %a[%i, %i] : memref<8x8xbf16, strided<[9, 1]>>, vector<2xbf16>
+      with from = "bf16", to = "f16" becomes
+        %x = vector.load %a[%i, %i] : memref<8x8xf16, strided<[9, 1]>>, vector<2xf16>
+
+    The transform op ``tuner.element_types``, which replaces an element type by one of the same width.
+
+    Attributes ``from`` and ``to`` (strings): MLIR types, such as "bf16" and "f16". Replaced where numbers,
+    memrefs, vectors, ranked tensors and constants have them; not in other types, such as gpu.mma_matrix, nor
+    in dense constants of unequal elements: these must not occur. The handle (a func.func) stays valid.
+    Silenceable failure: types of different widths, ``arith`` or ``math`` ops on ``from`` outside of
+    ``linalg`` ops, or a nonzero constant where one type is a float and the other an integer.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Replaces the element type ``from`` by ``to`` in one function, in place.
+
+        In all types and constants; both types are attributes of this op. Returns None, or a message on why
+        the types cannot be replaced; nothing is changed then.
+        """
+        retyping = Retyping(ir.Type.parse(text(self, "from", "")), ir.Type.parse(text(self, "to", "")))
+        if not retyping.is_same_width:
+            return f"found {retyping.old} to {retyping.new}, allowed types of one width"
+        reason = first_arithmetic_op(function, retyping.old)
+        if reason is not None:
+            return f"found {reason} on {retyping.old}, allowed moves and products"
+        if not retyping.converts_constants and has_nonzero_constant(function, retyping.old):
+            return f"found a number of {retyping.old}, allowed zeros to become {retyping.new}"
+        retyping.change(function)
+        return None

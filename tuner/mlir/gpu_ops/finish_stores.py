@@ -1,0 +1,343 @@
+"""The transform op ``tuner.finish_stores``."""
+
+import math
+from collections.abc import Sequence
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.dialect import InPlaceOp, attribute, text
+from tuner.mlir.ir.building import affine, branch, create, piece, plus, symbol, value
+from tuner.mlir.ir.linalg import apply_epilogue, find_epilogue, output_type
+from tuner.mlir.ir.memrefs import (
+    BOUNDS,
+    Bounds,
+    bounds_of,
+    is_inside,
+    retype_argument,
+    set_argument_attribute,
+    sync_function_type,
+)
+from tuner.mlir.ir.reading import index_along, split_constant, walk
+
+# ------------------------------------------------------------------------------
+# Adjacent lanes exchange pieces of rows, so that each lane stores 16 bytes of one row.
+#
+# ``mma.sync`` leaves two adjacent sums, of a row of 8, in each of four lanes (a quad). When lanes exchange
+# their pieces of as many tiles, adjacent in C, each lane has 16 bytes of a row: a transposition of a square
+# matrix in registers, of which each lane holds a column, by a butterfly of shuffles.
+
+
+TILE_COLUMNS = 8  # of C, per mma.sync
+PIECE = 2  # adjacent sums of a row that one lane holds
+STORE_BYTES = 16
+WORD_BITS = 32  # a register, the operand of a shuffle
+
+
+def tiles_at_once(element_bits: int) -> int:
+    """Returns from how many tiles of C adjacent lanes exchange pieces, so that a lane then stores 16 bytes.
+
+    As many lanes take part: 4 for elements of 16 bits, 2 for 32 bits.
+    """
+    return STORE_BYTES * 8 // (PIECE * element_bits)
+
+
+def neighbours(stores: Sequence[Op], count: int) -> list[tuple[Op, ...]]:
+    """Returns groups of ``count`` stores to the same row of C in adjacent tiles, each ordered by column.
+
+    ``stores``: ``vector.store`` ops. A tile has 8 columns. A store without enough neighbours is in no group.
+    """
+    rows: dict[object, dict[int, Op]] = {}
+    for store in stores:
+        *outer, column = list(store.operands)[2:]
+        base, constant = split_constant(column)
+        rows.setdefault((tuple(outer), base), {})[constant] = store
+    found = []
+    for row in rows.values():
+        for first in sorted(row):
+            places = range(first, first + count * TILE_COLUMNS, TILE_COLUMNS)
+            if all(place in row for place in places):
+                found.append(tuple(row.pop(place) for place in places))
+    return found
+
+
+def exchange(pieces: Sequence[Value], lane: Value) -> Value:
+    """Creates shuffles by which adjacent lanes exchange pieces of rows; returns a lane's 16-byte vector.
+
+    ``pieces``: the lane's vectors of two sums, one per tile; the number of tiles must be a power of two. Lane
+    i gets pieces of tile i modulo the number of tiles, adjacent in a row of C, from as many lanes. ``lane``:
+    the lane's number, an index value.
+    """
+    rows = [_text(piece) for piece in pieces]
+    distance = 1
+    while distance < len(rows):
+        is_upper = _has_bit(lane, distance)
+        for number in range(len(rows)):
+            if not number & distance:
+                rows[number], rows[number | distance] = _swap(
+                    rows[number], rows[number | distance], is_upper, distance
+                )
+        distance *= 2
+    return _joined([word for row in rows for word in row], ir.VectorType(pieces[0].type).element_type)
+
+
+def column_of(column: Value, lane: Value, count: int) -> Value:
+    """Creates the column in C of the 16 bytes that a lane stores after ``exchange``, an index value.
+
+    ``column``: the column of the lane's piece of the first tile; ``count``: the number of tiles.
+    """
+    distance = TILE_COLUMNS - PIECE
+    return affine(symbol(0) + ir.AffineExpr.get_mod(symbol(1), count) * distance, column, lane)
+
+
+def _swap(
+    low: list[Value], high: list[Value], is_upper: Value, distance: int
+) -> tuple[list[Value], list[Value]]:
+    """Exchanges the upper lane's low row with the lower lane's high row; returns the new (low, high)."""
+    new_low, new_high = [], []
+    for mine, other in zip(low, high, strict=True):
+        sent = value("arith.select", mine.type, is_upper, mine, other)
+        received = _from_neighbour_lane(sent, distance)
+        new_low.append(value("arith.select", mine.type, is_upper, received, mine))
+        new_high.append(value("arith.select", mine.type, is_upper, other, received))
+    return new_low, new_high
+
+
+def _from_neighbour_lane(word: Value, distance: int) -> Value:
+    """Creates the shuffle that reads ``word`` of the lane whose number differs in the bit ``distance``."""
+    offset, width = (_i32(number) for number in (distance, 32))
+    mode = ir.Attribute.parse("#gpu<shuffle_mode xor>")
+    kinds = [word.type, ir.IntegerType.get_signless(1)]
+    return create("gpu.shuffle", kinds, [word, offset, width], mode=mode).results[0]
+
+
+def _i32(number: int) -> Value:
+    kind = ir.IntegerType.get_signless(32)
+    return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
+
+
+def _has_bit(lane: Value, bit: int) -> Value:
+    index = ir.IndexType.get()
+    of_lane = affine(ir.AffineExpr.get_mod(ir.AffineExpr.get_floor_div(symbol(0), bit), 2), lane)
+    one = value("arith.constant", index, value=ir.IntegerAttr.get(index, 1))
+    equal = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)  # arith's eq
+    return value("arith.cmpi", ir.IntegerType.get_signless(1), of_lane, one, predicate=equal)
+
+
+def _text(piece: Value) -> list[Value]:
+    """Creates the 32-bit registers of a piece: two for 32-bit sums, one for both 16-bit sums."""
+    kind = ir.VectorType(piece.type)
+    if kind.element_type.width == WORD_BITS:
+        return [_element(piece, number) for number in range(PIECE)]
+    packed = ir.VectorType.get([1], ir.IntegerType.get_signless(WORD_BITS))
+    return [_element(value("vector.bitcast", packed, piece), 0)]
+
+
+def _element(vector: Value, number: int) -> Value:
+    kind = ir.VectorType(vector.type).element_type
+    return value("vector.extract", kind, vector, static_position=ir.DenseI64ArrayAttr.get([number]))
+
+
+def _joined(words: list[Value], element: ir.Type) -> Value:
+    """Creates the vector of ``element`` from the registers ``words``."""
+    whole = value("vector.from_elements", ir.VectorType.get([len(words)], words[0].type), *words)
+    if words[0].type == element:
+        return whole
+    count = len(words) * WORD_BITS // element.width
+    return value("vector.bitcast", ir.VectorType.get([count], element), whole)
+
+
+MODES = ("store", "atomic", "workspace")
+
+
+class FinishStoresOp(InPlaceOp, name="finish_stores"):
+    """``tuner.finish_stores``: completes stores to the output; the last op of a script.
+
+    Takes a function that stores vectors of sums to one argument by 1-D ``vector.store``; the argument may be
+    a padded view (``rewrite/padded_views.py``) and have an epilogue set aside (``rewrite/epilogues.py``).
+    Gives stores of final elements that are as wide as the alignment of output rows allows, within the true
+    sizes. Not handled: stores to several arguments, other forms of stores, an epilogue of partial sums.
+
+        vector.store %sums, %c[%i, %j] : memref<64x64xf32, strided<[62, 1]>>, vector<4xf32>
+      of %c with tuner.bounds = array<i64: 50, 62>, whose rows are multiples of 2 elements, becomes twice
+        %part = vector.extract_strided_slice %sums {offsets = [0], sizes = [2], strides = [1]} : vector<4xf32> ...
+        %is_inside = arith.andi %is_row, %is_column : i1
+        scf.if %is_inside {
+          vector.store %part, %c[%i, %j] : memref<64x64xf32, strided<[62, 1]>>, vector<2xf32>
+
+    The transform op ``tuner.finish_stores``, which completes stores of sums to the output argument.
+
+    Rewrites every ``vector.store`` to a function argument: within the argument's true sizes, aligned, and as
+    attribute ``mode`` (string) says: ``"store"`` (default) applies the epilogue that was set aside;
+    ``"atomic"`` adds to the output, whose argument is marked ``tuner.zeroed``; ``"workspace"`` stores to
+    slice ``gpu.block_id z`` of ``slices`` (i64, default 1), and the output argument, a slice of whole tiles,
+    becomes a workspace of all slices. ``exchange`` (i64, default 0): 1 means that vectors are pieces of rows
+    as ``mma.sync`` leaves them; with mode ``"store"``, lanes then exchange pieces and store 16 bytes each
+    (``rewrite/quad_exchange.py``) where rows are aligned and whole. Types of arguments change; the handle (a
+    func.func) stays valid. Silenceable failure: an unknown mode, no store, stores to several arguments or in
+    another form, an epilogue with a mode other than ``"store"``, a workspace that is a padded view.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Rewrites one function's stores of sums to its output argument as stores of final elements.
+
+        In place. The new stores stay within the true sizes, are aligned, and apply the epilogue that was set
+        aside, or add to the output or to a workspace, as the attribute ``mode`` says. May change the type of
+        the argument. Returns None, or a message on what is not supported; nothing is changed then.
+        """
+        mode, slices = text(self, "mode", "store"), attribute(self, "slices", 1)
+        stores = [each for each in walk(function, "vector.store") if _is_argument(each.operands[1])]
+        reason = _why_not(function, stores, mode)
+        if reason is not None:
+            return reason
+        _finish(function, stores, mode, slices, attribute(self, "exchange", 0) == 1)
+        return None
+
+
+class _Output:
+    """The argument that is stored to, and how its stores are rewritten."""
+
+    def __init__(self, function: Op, argument: Value, mode: str) -> None:
+        self.function, self.argument, self.mode = function, argument, mode
+        self.bounds: Bounds = bounds_of(argument)
+        self.epilogue = find_epilogue(function)
+        self.row = ir.MemRefType(argument.type).get_strides_and_offset()[0][0]  # elements
+
+    def put(self, vector: Value, indices: list[Value]) -> None:
+        """Creates the store of adjacent sums, with the epilogue; all must be within bounds."""
+        self.write(self.finished(vector, indices), indices)
+
+    def finished(self, vector: Value, indices: list[Value]) -> Value:
+        """Creates the result of the epilogue for a vector of sums."""
+        if self.epilogue is None:
+            return vector
+        return apply_epilogue(self.epilogue, self.function, vector, indices)
+
+    def write(self, vector: Value, indices: list[Value]) -> None:
+        """Creates the store of final elements, by the mode."""
+        if self.mode == "atomic":
+            self._add(vector, indices)
+        elif self.mode == "workspace":
+            number = index_along("gpu.block_id", "z")
+            create("vector.store", [], [vector, self.argument, number, *indices])
+        else:
+            create("vector.store", [], [vector, self.argument, *indices])
+
+    def _add(self, vector: Value, indices: list[Value]) -> None:
+        element = ir.VectorType(vector.type).element_type
+        first = value("vector.extract", element, vector, static_position=ir.DenseI64ArrayAttr.get([0]))
+        kind = ir.Attribute.parse(
+            "1 : i64" if isinstance(element, ir.IntegerType) else "0 : i64"
+        )  # addi, addf
+        value("memref.atomic_rmw", element, first, self.argument, *indices, kind=kind)
+
+    @property
+    def element(self) -> Type:
+        """Returns the element type of the output."""
+        return ir.MemRefType(self.argument.type).element_type
+
+    @property
+    def has_whole_rows(self) -> bool:
+        """Returns whether columns have no bound and rows are aligned to 16 bytes."""
+        is_aligned = self.row * self.element.width % (8 * STORE_BYTES) == 0
+        return is_aligned and len(ir.MemRefType(self.argument.type).shape) - 1 not in self.bounds
+
+    def width(self, whole: int) -> int:
+        """Returns the elements per store, for a vector of ``whole`` elements, so that stores are aligned."""
+        return 1 if self.mode == "atomic" else math.gcd(whole, self.row)
+
+
+def _is_argument(view: Value) -> bool:
+    return isinstance(view.owner, ir.Block) and view.owner.owner.operation.name == "func.func"
+
+
+def _why_not(function: Op, stores: list[Op], mode: str) -> str | None:
+    if mode not in MODES:
+        return f"mode: found {mode!r}, allowed {', '.join(MODES)}"
+    others = [*walk(function, "vector.transfer_write"), *walk(function, "memref.store")]
+    other = next((each for each in others if _is_argument(each.operands[1])), None)
+    if other is not None:
+        return f"found {other.name} to an argument, allowed vector.store"
+    if len({store.operands[1] for store in stores}) != 1:
+        return f"found {len(stores)} stores to arguments, allowed some, all to one"
+    if mode == "workspace" and bounds_of(stores[0].operands[1]):
+        return f"workspace: expected whole tiles, got {stores[0].operands[1].type} with {BOUNDS}"
+    if mode != "store" and find_epilogue(function) is not None:
+        return f"mode: found {mode!r} and an epilogue, allowed store: sums of a part of K get none"
+    return None
+
+
+def _finish(function: Op, stores: list[Op], mode: str, slices: int, is_exchanged: bool) -> None:
+    output = _Output(function, stores[0].operands[1], mode)
+    if mode == "workspace":
+        _become_workspace(output, slices)
+    elif mode == "atomic":
+        number = ir.BlockArgument(output.argument).arg_number
+        set_argument_attribute(function, number, "tuner.zeroed", ir.UnitAttr.get())
+    elif output.epilogue is not None:
+        retype_argument(output.argument, output_type(output.epilogue))
+        sync_function_type(function)
+    if is_exchanged and mode == "store":
+        stores = _exchange(stores, output)
+    for store in stores:
+        _rewrite(store, output)
+    if output.epilogue is not None:
+        output.epilogue.erase()
+
+
+def _become_workspace(output: _Output, slices: int) -> None:
+    """Makes the output a workspace of (slices, *padded sizes), whose stores need no bounds."""
+    memref = ir.MemRefType(output.argument.type)
+    sizes = [slices, *memref.shape]
+    output.argument.set_type(ir.MemRefType.get(sizes, memref.element_type))
+    output.bounds, output.row = {}, memref.shape[1]
+    sync_function_type(output.function)
+    number = ir.BlockArgument(output.argument).arg_number
+    set_argument_attribute(output.function, number, BOUNDS, ir.DenseI64ArrayAttr.get(sizes))
+
+
+def _exchange(stores: list[Op], output: _Output) -> list[Op]:
+    """Replaces stores of adjacent tiles by one 16-byte store per lane; returns the remaining stores."""
+    count = tiles_at_once(output.element.width)
+    if not output.has_whole_rows or any(
+        ir.VectorType(store.operands[0].type).shape != [2] for store in stores
+    ):
+        return stores
+    groups = neighbours(stores, count)
+    for group in groups:
+        last = next(store for store in reversed(stores) if store in group)
+        with last.location, ir.InsertionPoint(last):
+            _store_exchanged(group, count, output)
+    replaced = [store for group in groups for store in group]
+    left = [store for store in stores if store not in replaced]
+    for store in replaced:
+        store.erase()
+    return left
+
+
+def _store_exchanged(group: tuple[Op, ...], count: int, output: _Output) -> None:
+    lane = value("gpu.lane_id", ir.IndexType.get())
+    pieces = [output.finished(store.operands[0], list(store.operands)[2:]) for store in group]
+    *rows, column = list(group[0].operands)[2:]
+    whole, indices = exchange(pieces, lane), [*rows, column_of(column, lane, count)]
+    inside = is_inside(indices, output.bounds)
+    if inside is None:
+        output.write(whole, indices)
+    else:
+        branch(inside, lambda: output.write(whole, indices))
+
+
+def _rewrite(store: Op, output: _Output) -> None:
+    vector, _, *indices = store.operands
+    whole = ir.VectorType(vector.type).shape[0]
+    width = output.width(whole)
+    with store.location, ir.InsertionPoint(store):
+        for offset in range(0, whole, width):
+            _store_part(piece(vector, offset, width), [*indices[:-1], plus(indices[-1], offset)], output)
+    store.erase()
+
+
+def _store_part(vector: Value, indices: list[Value], output: _Output) -> None:
+    inside = is_inside(indices, output.bounds)
+    if inside is None:
+        output.put(vector, indices)
+    else:
+        branch(inside, lambda: output.put(vector, indices))

@@ -1,0 +1,116 @@
+"""The transform op ``tuner.forward_stores``."""
+
+from collections.abc import Sequence
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.dialect import InPlaceOp
+from tuner.mlir.ir.memrefs import is_workgroup
+from tuner.mlir.ir.reading import split_constant, walk
+
+READ, WRITE = "vector.transfer_read", "vector.transfer_write"
+Place = tuple[int, ...]  # constant parts of the indices
+
+
+class ForwardStoresOp(InPlaceOp, name="forward_stores"):
+    """``tuner.forward_stores``: forwards stored vectors to later reads, and drops stores overwritten unread.
+
+    Takes a function before vectors become fragments: transfers of one shape whose indices lie on a grid of
+    such vectors, so that two transfers access the same elements or none in common. Replaces a read by the
+    value that was written to the same position earlier in its block, and drops a write that a later write of
+    its block overwrites unread. ``transform.memref.erase_dead_alloc_and_stores`` does that for transfers at
+    any positions, but compares all pairs by what it can prove of their indices: 48 ms for 32 tiles of sums,
+    12 ms after this op. Accesses that do not lie on a grid are left to that op, and so are accesses of
+    shared memory, which other threads write too.
+
+        vector.transfer_write %zero, %c[%i, %j] {in_bounds = [true, true]} : ...
+        vector.transfer_write %zero, %c[%i, %j8] {in_bounds = [true, true]} : ...
+        %read = vector.transfer_read %c[%i, %j], %any {in_bounds = [true, true]} : memref<64x64xf32>, ...
+        %sum = arith.addf %read, %x : vector<16x8xf32>
+        vector.transfer_write %sum, %c[%i, %j] {in_bounds = [true, true]} : ...
+      becomes
+        vector.transfer_write %zero, %c[%i, %j8] {in_bounds = [true, true]} : ...
+        %sum = arith.addf %zero, %x : vector<16x8xf32>
+        vector.transfer_write %sum, %c[%i, %j] {in_bounds = [true, true]} : ...
+
+    The transform op ``tuner.forward_stores``, which removes reads of stored vectors, and dead stores.
+
+    A read is replaced by the vector that was stored before at the same position in the same block; a store
+    is dropped if a later one of its block overwrites it unread. Only for buffers outside of shared memory
+    whose accesses are all transfers of one vector shape, at positions that are equal or do not overlap. The
+    handle (a func.func) stays valid. Never fails.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Replaces reads by the vectors stored before in the same block, and drops stores overwritten unread.
+
+        Changes one function in place. Skips buffers in shared memory, and buffers whose accesses differ in
+        shape or may partly overlap. Always returns None.
+        """
+        accesses: dict[Value, list[Op]] = {}
+        for op in walk(function, READ, WRITE):  # in program order
+            accesses.setdefault(_buffer(op), []).append(op)
+        for buffer, ops in accesses.items():
+            places = None if is_workgroup(buffer.type) else _places(buffer, ops)
+            if places is not None:
+                _forward(ops, places)
+        return None
+
+
+def _buffer(op: Op) -> Value:
+    return op.operands[0 if op.name == READ else 1]
+
+
+def _indices(op: Op, rank: int) -> list[Value]:
+    first = 1 if op.name == READ else 2
+    return list(op.operands)[first : first + rank]
+
+
+def _vector(op: Op) -> Value:
+    return op.results[0] if op.name == READ else op.operands[0]
+
+
+def _places(buffer: Value, ops: Sequence[Op]) -> list[Place] | None:
+    """Returns the position of each access; None if different positions may overlap."""
+    kinds = {_vector(op).type for op in ops}
+    if len(kinds) > 1 or len(list(buffer.uses)) > len(ops) or not isinstance(buffer.type, ir.MemRefType):
+        return None
+    (kind,) = kinds
+    rank = buffer.type.rank
+    if not all(_is_whole(op, rank, kind.rank) for op in ops):
+        return None
+    extents = [1] * (rank - kind.rank) + kind.shape
+    terms = [[split_constant(each) for each in _indices(op, rank)] for op in ops]
+    for column, extent in zip(zip(*terms, strict=True), extents, strict=True):
+        if len({(base, constant % extent) for base, constant in column}) > 1:
+            return None
+    return [tuple(constant for _, constant in each) for each in terms]
+
+
+def _is_whole(op: Op, rank: int, vector_rank: int) -> bool:
+    """Returns whether an access is not masked, not transposed, and within the bounds of its buffer."""
+    operands = rank + 2  # the buffer, its indices, and the written vector or the padding value
+    mapping = ir.AffineMapAttr(op.attributes["permutation_map"]).value
+    is_inside = all(ir.BoolAttr(each).value for each in ir.ArrayAttr(op.attributes["in_bounds"]))
+    return (
+        len(op.operands) == operands
+        and is_inside
+        and mapping == ir.AffineMap.get_minor_identity(rank, vector_rank)
+    )
+
+
+def _forward(ops: Sequence[Op], places: Sequence[Place]) -> None:
+    written: dict[Place, Value] = {}  # in this block; `unread`: writes that were not read since
+    unread: dict[Place, Op] = {}
+    block = ops[0].block
+    for op, place in zip(ops, places, strict=True):
+        if op.block != block:  # other blocks may have run in between
+            block, written, unread = op.block, {}, {}
+        if op.name == WRITE:
+            if place in unread:
+                unread[place].erase()
+            written[place], unread[place] = op.operands[0], op
+        elif place in written:
+            op.results[0].replace_all_uses_with(written[place])
+            op.erase()
+        else:
+            unread.pop(place, None)

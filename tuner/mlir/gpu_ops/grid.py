@@ -1,0 +1,198 @@
+"""Transform ops of a grid's blocks: ``tuner.split_k`` divides K, ``tuner.swizzle_blocks`` reorders blocks."""
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.dialect import InPlaceOp, attribute, text
+from tuner.mlir.ir.building import affine, index, symbol, value
+from tuner.mlir.ir.reading import AXES, axis_of, constant_grid, constant_of, index_along, walk
+
+GRID_Z = 2  # number of the operand of gpu.launch: blocks along z
+
+
+class SplitKOp(InPlaceOp, name="split_k"):
+    """``tuner.split_k``: split-K: each block along z computes a part of the loop over K.
+
+    Takes a function with ``gpu.launch`` whose body has one loop at its top level, from 0, with constant
+    bounds. Gives ``slices`` blocks along z, each with one ``slices``-th of the iterations. Every block then
+    has only a part of each sum: ``tuner.finish_stores`` must add the parts, or store them to a workspace.
+    Upstream's transform for this, tiling a reduction by ``scf.forall``, warns at every use. Not handled:
+    several loops, dynamic bounds, a grid with blocks along z.
+
+        scf.for %k = %c0 to %c96 step %c8 {
+          memref.store %x, %c[%k] : memref<96xf32>
+      with slices = 4 becomes
+        %slice = gpu.block_id z
+        scf.for %j = %c0 to %c24 step %c8 {
+          %k = affine.apply affine_map<()[s0, s1] -> (s0 + s1 * 24)>()[%j, %slice]
+          memref.store %x, %c[%k] : memref<96xf32>
+
+    The transform op ``tuner.split_k``, which divides the loop over K of a kernel among several blocks.
+
+    Changes every ``gpu.launch``. Attribute ``slices`` (i64, default 1): blocks along z, each of which runs
+    one ``slices``-th of the iterations and so has only a part of each sum. The handle (a func.func) stays
+    valid. Silenceable failure: a launch without exactly one loop at its top level, a loop that does not
+    start at 0 or is not constant, more than one block along z, a number of iterations that is not a multiple
+    of ``slices``.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Divides the loop over K of each ``gpu.launch`` in one function among blocks along z, in place.
+
+        Returns None, or a message about the first launch that cannot be split; launches before it are split.
+        """
+        slices = attribute(self, "slices", 1)
+        for launch in walk(function, "gpu.launch"):
+            loops = _loops(launch)
+            reason = _why_not(launch, loops, slices)
+            if reason is not None:
+                return reason
+            _split(launch, loops[0], slices)
+        return None
+
+
+def _loops(launch: Op) -> list[Op]:
+    body = (op.operation for op in launch.regions[0].blocks[0].operations)
+    return [op for op in body if op.name == "scf.for"]
+
+
+def _why_not(launch: Op, loops: list[Op], slices: int) -> str | None:
+    """Returns why a launch cannot be split, else None."""
+    if len(loops) != 1:
+        return f"found {len(loops)} loops in a launch, allowed 1"
+    if constant_of(launch.operands[GRID_Z]) != 1:
+        return "found a launch with more than one block along z, or not constant"
+    bounds = [constant_of(number) for number in list(loops[0].operands)[:3]]
+    lower, upper, step = bounds
+    if lower != 0 or upper is None or step is None:
+        return f"found a loop from {lower} to {upper} by {step}, allowed constants, from 0"
+    if slices < 1 or upper % (step * slices):
+        return f"slices: found {slices}, allowed what divides {upper // step} trips"
+    return None
+
+
+def _split(launch: Op, loop: Op, slices: int) -> None:
+    """Shortens the loop to one slice, and offsets the uses of its induction variable."""
+    length = (constant_of(loop.operands[1]) or 0) // slices
+    with launch.location:
+        with ir.InsertionPoint(launch):
+            launch.operands[GRID_Z] = index(slices)
+        with ir.InsertionPoint(loop):
+            block = index_along("gpu.block_id", "z")
+            loop.operands[1] = index(length)
+        body = loop.regions[0].blocks[0]
+        with ir.InsertionPoint.at_block_begin(body):
+            at = affine(symbol(0) + symbol(1) * length, body.arguments[0], block)
+        for use in list(body.arguments[0].uses):
+            if use.owner.operation != at.owner:
+                use.owner.operation.operands[use.operand_number] = at
+
+
+BANDS = {"columns": 0, "rows": 1}  # value of `bands` -> the grid dimension that is divided into bands
+
+
+class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
+    """``tuner.swizzle_blocks``: reorders blocks so that concurrently running blocks share data in the L2 cache.
+
+    Takes a function with ``gpu.launch`` of a constant grid. Gives its blocks another order: bands of
+    ``group`` block rows, within a band column by column (the "grouped ordering" of Triton's matmul tutorial,
+    CUTLASS's threadblock swizzle). Blocks start in the order of their linear number, x fastest; in row-major
+    order they would read all of B before any tile of A again. The last band has the remaining rows. With
+    ``bands = "columns"``, bands are of block columns, within a band row by row. Clusters are numbered as
+    units: a block keeps its position in its cluster. Must come before ``tuner.wgmma_pipeline``.
+
+        %x = gpu.block_id x
+        memref.store %x, %c[%zero] : memref<2xindex>
+      on a grid of 4 x 4 blocks with group = 2 becomes
+        %x = gpu.block_id x
+        %y = gpu.block_id y
+        %column = affine.apply affine_map<()[s0, s1] -> (((s1 * 4 + s0) mod 8) floordiv 2)>()[%x, %y]
+        memref.store %column, %c[%zero] : memref<2xindex>
+
+    The transform op ``tuner.swizzle_blocks``, which reorders thread blocks to share data in the L2 cache.
+
+    Renumbers the blocks of every ``gpu.launch`` by bands of ``group`` (i64, default 1) block rows, column by
+    column within a band. ``bands`` (string, default "rows") may be "columns": bands of ``group`` block
+    columns. ``cluster_m`` and ``cluster_n`` (i64, default 1): blocks of a cluster along y and x. The handle
+    (a func.func) stays valid. Silenceable failure: no launch, a launch whose grid is not constant, a
+    ``group`` below 1, a ``group`` or a grid that is not a multiple of the cluster, other ``bands``.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Renumbers the blocks of each ``gpu.launch`` in one function by bands, in place.
+
+        Returns None, or a message on why a launch cannot be renumbered; launches before it may be renumbered.
+        """
+        group, bands = attribute(self, "group", 1), text(self, "bands", "rows")
+        if bands not in BANDS:
+            return f"bands: found {bands}, allowed {' or '.join(BANDS)}"
+        cluster = attribute(self, "cluster_n", 1), attribute(self, "cluster_m", 1)  # blocks along x and y
+        launches = walk(function, "gpu.launch")
+        grids = [grid for grid in map(constant_grid, launches) if grid is not None]
+        if group < 1 or not launches or len(grids) < len(launches):
+            found = f"{len(launches)} launches, {len(grids)} of a constant grid, group {group}"
+            return f"found {found}, allowed constant grids and a group of 1 or more"
+        for launch, grid in zip(launches, grids, strict=True):
+            if group % cluster[BANDS[bands]] or any(
+                count % size for count, size in zip(grid, cluster, strict=True)
+            ):
+                return f"found clusters of {cluster} on a grid of {grid}, group {group}; allowed whole ones"
+            _renumber(launch, grid, cluster, group, BANDS[bands])
+        return None
+
+
+def _renumber(launch: Op, grid: tuple[int, int], cluster: tuple[int, int], group: int, across: int) -> None:
+    """Renumbers the blocks of a launch; ``across`` is the grid dimension that is divided into bands."""
+    clusters, height = (grid[0] // cluster[0], grid[1] // cluster[1]), group // cluster[across]
+    sides = clusters[1 - across], clusters[across]  # along a band, across bands
+    block = launch.regions[0].blocks[0]
+    old = {dimension: _block_ids(launch, dimension) for dimension in "xy"}
+    with launch.location, ir.InsertionPoint.at_block_begin(block):
+        ids = [index_along("gpu.block_id", dimension) for dimension in "xy"]
+        x, y = (_whole(each, size) for each, size in zip(ids, cluster, strict=True))
+        number = symbol(1) * clusters[0] + symbol(0)
+        if sides[1] % height == 0:
+            pair = _whole_bands(x, y, number, sides[0], height)
+        else:
+            pair = _bands(x, y, number, sides, height)
+        new = tuple(map(_within, pair if across else pair[::-1], ids, cluster))
+    for number, (dimension, replacement) in enumerate(zip("xy", new, strict=True)):
+        block.arguments[number].replace_all_uses_with(replacement)
+        for op in old[dimension]:
+            op.results[0].replace_all_uses_with(replacement)
+            op.erase()
+
+
+def _whole(number: Value, size: int) -> Value:
+    """Creates the number of the cluster that a block is in, along one dimension."""
+    return number if size == 1 else affine(ir.AffineExpr.get_floor_div(symbol(0), size), number)
+
+
+def _within(cluster: Value, number: Value, size: int) -> Value:
+    """Creates the number of the block at the same position of the cluster numbered ``cluster``."""
+    if size == 1:
+        return cluster
+    return affine(symbol(0) * size + ir.AffineExpr.get_mod(symbol(1), size), cluster, number)
+
+
+def _block_ids(launch: Op, dimension: str) -> list[Op]:
+    return [op for op in walk(launch, "gpu.block_id") if AXES[axis_of(op)] == dimension]
+
+
+def _whole_bands(x: Value, y: Value, number: ir.AffineExpr, length: int, group: int) -> tuple[Value, Value]:
+    """Creates (along, across) for bands of equal height: only divisions by constants, which are cheap."""
+    band = ir.AffineExpr.get_floor_div(number, group * length)
+    within = ir.AffineExpr.get_mod(number, group * length)
+    across = band * group + ir.AffineExpr.get_mod(within, group)
+    return affine(ir.AffineExpr.get_floor_div(within, group), x, y), affine(across, x, y)
+
+
+def _bands(
+    x: Value, y: Value, number: ir.AffineExpr, sides: tuple[int, int], group: int
+) -> tuple[Value, Value]:
+    """Creates (along, across) if the last band is lower: divides by its height, which is not constant."""
+    kind, (length, breadth) = ir.IndexType.get(), sides
+    first = affine(ir.AffineExpr.get_floor_div(number, group * length) * group, x, y)
+    within = affine(ir.AffineExpr.get_mod(number, group * length), x, y)
+    left = value("arith.subi", kind, index(breadth), first)
+    height = value("arith.minui", kind, left, index(group))
+    across = value("arith.addi", kind, first, value("arith.remui", kind, within, height))
+    return value("arith.divui", kind, within, height), across

@@ -1,0 +1,138 @@
+"""The transform op ``tuner.set_aside_epilogue``."""
+
+from tuner.mlir.bindings import Attribute, Block, Op, Value, ir
+from tuner.mlir.dialect import InPlaceOp
+from tuner.mlir.ir.building import create
+from tuner.mlir.ir.linalg import ARGUMENT, DIMENSIONS, SUFFIX
+from tuner.mlir.ir.memrefs import retype_argument, sync_function_type
+from tuner.mlir.ir.reading import name_of, op_of, private_function, walk
+
+ELEMENTWISE = ("arith.", "math.", "linalg.yield")
+
+
+class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
+    """``tuner.set_aside_epilogue``: moves the elementwise epilogue of a reduction out, until results are
+    stored.
+
+    Takes a function on tensors whose arguments are read by ``bufferization.to_tensor``, with a reduction and
+    an elementwise ``linalg.generic`` on its result. Gives the reduction alone, which writes its sums to the
+    output argument (whose element type is that of the sums until ``tuner.finish_stores``), and the generic's
+    body as a private scalar function (form: ``rewrite/epilogues.py``). Not handled: operands that are
+    computed before.
+
+        %sums = linalg.matmul ins(...) outs(%cleared : tensor<16x32xf32>) -> tensor<16x32xf32>
+        %result = linalg.generic {...} ins(%sums, %bias : ...) outs(%out : tensor<16x32xf32>) {
+          %shifted = arith.addf %sum, %shift : f32
+      becomes
+        %sums = linalg.matmul ins(...) outs(%cleared : tensor<16x32xf32>) -> tensor<16x32xf32>
+        bufferization.materialize_in_destination %sums in restrict writable %c : ...
+        func.func private @f_epilogue(%sum: f32, %shift: f32 {tuner.argument = 2 : i64, ...}) -> f32 {
+          %shifted = arith.addf %sum, %shift : f32
+
+    The transform op ``tuner.set_aside_epilogue``: an elementwise epilogue becomes a scalar function.
+
+    Takes the first elementwise ``linalg.generic`` that consumes another linalg op of a function ``@f`` and
+    makes it the private function ``@f_epilogue``; the output argument then receives the sums, and
+    ``tuner.finish_stores`` applies the epilogue. The handle (a func.func) stays valid; handles to the
+    generic do not. Silenceable failure: no such generic, or a generic with an operand that is neither the
+    sum nor a function argument.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Moves the first elementwise ``linalg.generic`` on a linalg result out of one function, in place.
+
+        Creates the scalar function ``@f_epilogue`` next to the function ``@f``. Returns None, or a message on
+        why there is no generic that can be moved; nothing is changed then.
+        """
+        generic = next((each for each in walk(function, "linalg.generic") if _is_epilogue(each)), None)
+        if generic is None:
+            return "found no elementwise linalg.generic that consumes another linalg op"
+        inputs = list(generic.operands)[1:]
+        if any(_argument_after(each) is None for each in inputs):
+            return "an operand is computed before the epilogue; operands must be arguments"
+        _set_aside(function, generic)
+        return None
+
+
+def _is_epilogue(generic: Op) -> bool:
+    product = generic.operands[0]
+    parallel = all("parallel" in str(each) for each in ir.ArrayAttr(generic.attributes["iterator_types"]))
+    body = [op.operation.name for op in generic.regions[0].blocks[0].operations]
+    return (
+        parallel
+        and len(generic.results) == 1
+        and not isinstance(product.owner, ir.Block)
+        and product.owner.name.startswith("linalg.")
+        and all(name.startswith(ELEMENTWISE) for name in body)
+    )
+
+
+def _argument_after(tensor: Value) -> Value | None:
+    read = op_of(tensor, "bufferization.to_tensor")
+    is_of_argument = read is not None and isinstance(read.operands[0].owner, ir.Block)
+    return read.operands[0] if read is not None and is_of_argument else None
+
+
+def _set_aside(function: Op, generic: Op) -> None:
+    """Moves the generic to a scalar function, and makes the reduction write to the output argument."""
+    _make_scalar_function(function, generic)
+    product, output = generic.operands[0], list(generic.operands)[-1]
+    sums = ir.RankedTensorType(product.type)
+    argument = _argument_after(output)
+    assert argument is not None
+    retype_argument(argument, sums.element_type)
+    sync_function_type(function)
+    output.set_type(ir.RankedTensorType.get(sums.shape, sums.element_type))
+    start = list(product.owner.operands)[-1].owner  # linalg.fill
+    empty = list(start.operands)[-1].owner
+    start.operands[len(start.operands) - 1] = output
+    generic.results[0].replace_all_uses_with(product)
+    generic.erase()
+    if empty.name == "tensor.empty" and not list(empty.results[0].uses):
+        empty.operation.erase()
+
+
+def _make_scalar_function(function: Op, generic: Op) -> None:
+    body = generic.regions[0].blocks[0]
+    inputs = list(generic.operands)[1:-1]
+    maps = [each.value for each in ir.ArrayAttr(generic.attributes["indexing_maps"])]
+    sums = ir.RankedTensorType(generic.operands[0].type).element_type
+    result = body.operations[len(body.operations) - 1].operands[0].type
+    kinds = [sums, *(ir.RankedTensorType(each.type).element_type for each in inputs)]
+    described = [ir.DictAttr.get({})]
+    for each, mapping in zip(inputs, maps[1:-1], strict=True):
+        source = _argument_after(each)
+        assert source is not None
+        described.append(_description(source, mapping))
+    with function.location, ir.InsertionPoint.after(function):
+        kind = ir.FunctionType.get(kinds, [result])
+        name = name_of(function) + SUFFIX
+        scalar = private_function(name, kind, arg_attrs=ir.ArrayAttr.get(described))
+        block = scalar.regions[0].blocks.append(*kinds)
+        with ir.InsertionPoint(block):
+            _copy_body(body, list(block.arguments))
+
+
+def _description(source: Value, mapping: ir.AffineMap) -> Attribute:
+    positions = [ir.AffineDimExpr(each).position for each in mapping.results]
+    i64 = ir.IntegerType.get_signless(64)
+    number = ir.IntegerAttr.get(i64, ir.BlockArgument(source).arg_number)
+    return ir.DictAttr.get({ARGUMENT: number, DIMENSIONS: ir.DenseI64ArrayAttr.get(positions)})
+
+
+def _copy_body(body: Block, arguments: list[Value]) -> None:
+    """Clones the scalar ops of a linalg body, with the constants that they use from outside."""
+    known = dict(zip(list(body.arguments)[: len(arguments)], arguments, strict=True))
+    for op in (each.operation for each in body.operations):
+        operands = []
+        for operand in op.operands:
+            if operand not in known:
+                known[operand] = operand.owner.clone().results[0]
+            operands.append(known[operand])
+        if op.name == "linalg.yield":
+            create("func.return", [], operands)
+            return
+        copy = op.clone()
+        for number, operand in enumerate(operands):
+            copy.operands[number] = operand
+        known.update(zip(op.results, copy.results, strict=True))

@@ -1,0 +1,253 @@
+"""Transform ops of shared memory: ``bypass_l1``, ``flat_copies`` (split addresses), ``insert_barriers``."""
+
+import itertools
+from collections.abc import Iterable
+
+from tuner.mlir.bindings import Attribute, Block, Op, Value, ir
+from tuner.mlir.dialect import InPlaceOp, attribute
+from tuner.mlir.ir.building import affine, create, index, plus, symbol, value
+from tuner.mlir.ir.memrefs import element_bytes, is_workgroup
+from tuner.mlir.ir.reading import attributes_of, parents_of, walk, without_constant
+
+BYPASS_BYTES = 16  # PTX: cp.async.cg takes no other size
+
+
+class BypassL1Op(InPlaceOp, name="bypass_l1"):
+    """``tuner.bypass_l1``: asynchronous copies of 16 bytes bypass the L1 cache (PTX: cp.async.cg).
+
+    Takes a function with ``nvgpu.device_async_copy``; sets the attribute ``bypassL1`` on copies of 16 bytes;
+    cp.async.cg has no other size. ``nvgpu.create_async_groups {bypass_l1}`` does the same, but the pipeliner
+    drops the attribute where it adds a predicate: run this op after pipelining.
+
+        %t = nvgpu.device_async_copy %a[%i], %tile[%i], 8, %n : memref<64xf16> to memref<64xf16, ...>
+      becomes
+        %t = nvgpu.device_async_copy %a[%i], %tile[%i], 8, %n {bypassL1} : memref<64xf16> to memref<64xf16, ...>
+
+    The transform op ``tuner.bypass_l1``, which makes asynchronous copies of 16 bytes bypass the L1 cache.
+
+    Sets ``bypassL1`` on each such ``nvgpu.device_async_copy``. The handle (a func.func) stays valid.
+    Never fails.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Sets ``bypassL1`` on each ``nvgpu.device_async_copy`` of 16 bytes in one function.
+
+        Always returns None.
+        """
+        for copy in walk(function, "nvgpu.device_async_copy"):
+            if _copied_bytes(copy) == BYPASS_BYTES:
+                copy.attributes["bypassL1"] = ir.UnitAttr.get()
+        return None
+
+
+def _copied_bytes(copy: Op) -> int:
+    elements = int(ir.IntegerAttr(copy.attributes["dstElements"]).value)
+    return elements * element_bytes(ir.MemRefType(copy.operands[0].type).element_type)
+
+
+COPY, READ = "nvgpu.device_async_copy", "nvgpu.ldmatrix"
+SEGMENTS = "operandSegmentSizes"  # of a copy: target, its indices, source, its indices, elements
+
+
+class FlatCopiesOp(InPlaceOp, name="flat_copies"):
+    """``tuner.flat_copies``: splits addresses into a stage, a loop-invariant part and a constant.
+
+    Takes a function with asynchronous copies and ``nvgpu.ldmatrix`` of buffers of two or three dimensions.
+    Gives each a 1-D view and one index: the stage times its size, plus rows and columns without their
+    constants, plus the constants. The middle part is the same for all accesses of a tile that differ only by
+    constants, so LLVM keeps one pointer for all of them, and the constants become immediate offsets of the
+    instructions. Without this op, LLVM adds constants to rows before multiplying them, and each copy has its
+    own 64-bit pointer in registers and additions in the loop. The stage stays outside of ``affine.apply``,
+    because canonicalization would otherwise merge it with the rest.
+
+        %x = nvgpu.ldmatrix %tile[%stage, %row8, %c16] {numTiles = 4 : i32, transpose = false} : ...
+      with %row8 = %row + 8 becomes
+        %flat = memref.reinterpret_cast %tile to offset: [0], sizes: [1024], strides: [1] : ...
+        %inner = affine.apply affine_map<()[s0] -> (s0 * 32)>()[%row]
+        %outer = arith.muli %stage, %c512 : index
+        %sum = arith.addi %inner, %outer : index
+        %at = arith.addi %sum, %c272 : index
+        %x = nvgpu.ldmatrix %flat[%at] {numTiles = 4 : i32, transpose = false} : ...
+
+    The transform op ``tuner.flat_copies``, which gives accesses to shared memory 1-D views and one index.
+
+    Each asynchronous copy and ``nvgpu.ldmatrix`` gets a 1-D view of its buffer and one index, whose constant
+    part is added last. Run this op after every op that changes addresses, and after common subexpression
+    elimination, so that equal parts of addresses are the same SSA value. The handle (a func.func) stays
+    valid. Never fails.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Gives asynchronous copies and ``nvgpu.ldmatrix`` a 1-D view and one index each.
+
+        Changes one function in place. Always returns None.
+        """
+        views = _FlatViews()
+        for copy in walk(function, COPY):
+            _rewrite_copy(copy, views)
+        for read in walk(function, READ):
+            buffer, *indices = read.operands
+            with read.location, ir.InsertionPoint(read):
+                _replace(read, [views.of(buffer, read), flat_index(buffer, indices)])
+        return None
+
+
+def _rewrite_copy(copy: Op, views: "_FlatViews") -> None:
+    _, to_rank, _, from_rank, _ = ir.DenseI32ArrayAttr(copy.attributes[SEGMENTS])
+    target, *rest = copy.operands
+    into, (source, *rest) = rest[:to_rank], rest[to_rank:]
+    at, elements = rest[:from_rank], rest[from_rank:]
+    with copy.location, ir.InsertionPoint(copy):
+        places = [
+            views.of(target, copy),
+            flat_index(target, into),
+            views.of(source, copy),
+            flat_index(source, at),
+        ]
+        segments = ir.DenseI32ArrayAttr.get([1, 1, 1, 1, len(elements)])
+        _replace(copy, [*places, *elements], **{SEGMENTS: segments})
+
+
+def _replace(op: Op, operands: list[Value], **changed: Attribute) -> None:
+    """Replaces an op by an op of the same name and result type, with other operands and attributes."""
+    attributes = attributes_of(op) | changed
+    op.results[0].replace_all_uses_with(value(op.name, op.results[0].type, *operands, **attributes))
+    op.erase()
+
+
+def flat_index(buffer: Value, indices: Iterable[Value]) -> Value:
+    """Creates the linear index, in elements, of ``buffer[indices]`` from the strides of the memref type.
+
+    Returns an index value to which constant parts are added last. The memref's offset is not added.
+    """
+    strides, _ = ir.MemRefType(buffer.type).get_strides_and_offset()
+    parts = [(*without_constant(each), stride) for each, stride in zip(indices, strides, strict=True)]
+    constant = sum(number * stride for _, number, stride in parts)
+    known = [(base, stride) for base, _, stride in parts[-2:] if base is not None]
+    stages = [(base, stride) for base, _, stride in parts[:-2] if base is not None]
+    terms = (
+        [affine(_weighted([stride for _, stride in known]), *(base for base, _ in known))] if known else []
+    )
+    kind = ir.IndexType.get()
+    terms += [value("arith.muli", kind, base, index(stride)) for base, stride in stages]
+    if not terms:
+        return index(constant)
+    whole, *others = terms
+    for each in others:
+        whole = value("arith.addi", kind, whole, each)
+    return plus(whole, constant)
+
+
+def _weighted(strides: list[int]) -> ir.AffineExpr:
+    """Returns the sum of the symbols s0, s1, ..., each times its stride."""
+    whole = symbol(0) * strides[0]
+    for number, stride in enumerate(strides[1:], 1):
+        whole = whole + symbol(number) * stride
+    return whole
+
+
+class _FlatViews:
+    """One 1-D view per buffer: after the buffer's definition, for an argument at the start of the launch."""
+
+    def __init__(self) -> None:
+        self._views: dict[tuple[Value, Block], Value] = {}
+
+    def of(self, buffer: Value, user: Op) -> Value:
+        """Returns the 1-D view of a buffer for the op ``user``."""
+        if not isinstance(buffer.owner, ir.Block):
+            return self._made(buffer, buffer.owner.operation.block, ir.InsertionPoint.after(buffer.owner))
+        block = _launch_block(user) or buffer.owner
+        return self._made(buffer, block, ir.InsertionPoint.at_block_begin(block))
+
+    def _made(self, buffer: Value, block: Block, point: ir.InsertionPoint) -> Value:
+        key = (buffer, block)
+        if key not in self._views:
+            with point:
+                self._views[key] = _flat_view(buffer)
+        return self._views[key]
+
+
+def _launch_block(op: Op) -> Block | None:
+    """Returns the body of the launch around an op, else None.
+
+    Views of arguments are created there, so that the kernel's own arguments stay whole buffers.
+    """
+    bodies = (each.regions[0].blocks[0] for each in parents_of(op) if each.name == "gpu.launch")
+    return next(bodies, None)
+
+
+def _flat_view(buffer: Value) -> Value:
+    memref = ir.MemRefType(buffer.type)
+    strides, _ = memref.get_strides_and_offset()
+    size = 1 + sum((length - 1) * stride for length, stride in zip(memref.shape, strides, strict=True))
+    return value(
+        "memref.reinterpret_cast",
+        ir.MemRefType.get([size], memref.element_type, memory_space=memref.memory_space),
+        buffer,
+        static_offsets=ir.DenseI64ArrayAttr.get([0]),
+        static_sizes=ir.DenseI64ArrayAttr.get([size]),
+        static_strides=ir.DenseI64ArrayAttr.get([1]),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+    )
+
+
+WRITES = ("vector.transfer_write", "vector.store", "memref.store")
+COPIES = ("linalg.copy", "memref.copy")
+
+
+class InsertBarriersOp(InPlaceOp, name="insert_barriers"):
+    """``tuner.insert_barriers``: barriers between writes of a tile in shared memory and reads by other threads.
+
+    Takes a function whose loops fill shared memory and then read it. Inserts a barrier after the last write
+    in each such loop's body, and one at its top where requested. Not handled: writes nested deeper in the
+    body.
+
+        scf.for %i = %c0 to %c64 step %c4 {
+          vector.store %x, %tile[%c4] : memref<4xf32, #gpu.address_space<workgroup>>, vector<2xf32>
+          %y = vector.load %tile[%c4] : memref<4xf32, #gpu.address_space<workgroup>>, vector<2xf32>
+      with loop_top = 1 becomes
+        scf.for %i = %c0 to %c64 step %c4 {
+          gpu.barrier
+          vector.store %x, %tile[%c4] : memref<4xf32, #gpu.address_space<workgroup>>, vector<2xf32>
+          gpu.barrier
+          %y = vector.load %tile[%c4] : memref<4xf32, #gpu.address_space<workgroup>>, vector<2xf32>
+
+    The transform op ``tuner.insert_barriers``, which puts barriers into loops that fill shared memory.
+
+    Inserts a ``gpu.barrier`` after the last write in every ``scf.for`` whose body directly writes shared
+    memory. Attribute ``loop_top`` (i64, default 0): 1 also inserts a barrier at the top of the body. That is
+    needed where one iteration may still read a tile that the next one writes, unless the loop is pipelined
+    over more buffers than its depth. The handle (a func.func) stays valid. Silenceable failure: no such
+    loop.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Inserts ``gpu.barrier`` into each loop that directly writes shared memory.
+
+        Changes one function in place. Returns None, or a message if the function has no such loop.
+        """
+        loops = [(loop, _writes(loop)) for loop in walk(function, "scf.for")]
+        filling = [(loop, writes) for loop, writes in loops if writes]
+        if not filling:
+            return f"found {len(loops)} loops, allowed one that writes shared memory"
+        for loop, writes in filling:
+            _insert(loop, writes[-1], attribute(self, "loop_top", 0) == 1)
+        return None
+
+
+def _writes(loop: Op) -> list[Op]:
+    body = [op.operation for op in loop.regions[0].blocks[0].operations]
+    return [
+        op for op in body if op.name in WRITES + COPIES and is_workgroup(ir.MemRefType(op.operands[1].type))
+    ]
+
+
+def _insert(loop: Op, last_write: Op, at_top: bool) -> None:
+    body = list(loop.regions[0].blocks[0].operations)
+    behind = next(op for before, op in itertools.pairwise(body) if before.operation == last_write)
+    with loop.location:
+        with ir.InsertionPoint(behind):
+            create("gpu.barrier")
+        if at_top:
+            with ir.InsertionPoint(body[0]):
+                create("gpu.barrier")

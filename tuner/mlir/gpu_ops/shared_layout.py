@@ -1,0 +1,152 @@
+"""The transform op ``tuner.shared_layout``."""
+
+import math
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.dialect import InPlaceOp, attribute
+from tuner.mlir.ir.building import affine, create, symbol, value
+from tuner.mlir.ir.memrefs import element_bytes, is_workgroup
+from tuner.mlir.ir.reading import walk
+
+VECTOR_BYTES = 16  # one row of an ldmatrix tile, one cp.async
+BANKS_BYTES = 128  # all 32 banks
+# For 1-byte elements each lane gathers bytes from four rows, the next lanes from the four rows after: with a
+# gap after every row of 128 bytes, lanes eight rows apart would access the same bank.
+GATHERED_ROWS = 2
+READS_AND_COPIES = frozenset({"nvgpu.ldmatrix", "nvgpu.device_async_copy", "vector.store"})
+BY_INDEX = READS_AND_COPIES | {"vector.load", "memref.load", "memref.store"}
+
+
+class SharedLayoutOp(InPlaceOp, name="shared_layout"):
+    """``tuner.shared_layout``: layouts of shared memory without bank conflicts, by an xor swizzle or by
+    padding.
+
+    Takes a function whose shared memory is ``memref.alloc`` and accessed by index only. A tile that only
+    ``nvgpu.ldmatrix`` reads gets its 16-byte columns xor'd with the row (as CUTLASS's ``Swizzle``). Any
+    other tile is padded: after each row, or after as many rows as together span all banks, so that copies,
+    which write adjacent vectors, cross no gap within 128 bytes. Run this op after every op that reads these
+    indices. Not handled: views of shared memory.
+
+        %tile = memref.alloc() : memref<16x32xf16, #gpu.address_space<workgroup>>
+        %x = nvgpu.ldmatrix %tile[%i, %j] {numTiles = 4 : i32, transpose = false} : ...
+      with swizzle = 1 becomes
+        %tile = memref.alloc() : memref<16x32xf16, #gpu.address_space<workgroup>>
+        %shift = affine.apply affine_map<()[s0] -> (((s0 floordiv 2) mod 4) * 8)>()[%i]
+        %k = arith.xori %j, %shift : index
+        %x = nvgpu.ldmatrix %tile[%i, %k] {numTiles = 4 : i32, transpose = false} : ...
+      and tiles that are not swizzled, of rows of 64 bytes, with pad_bytes = 16
+        %other = memref.alloc() {alignment = 64 : i64} : memref<8x72xf16, #gpu.address_space<workgroup>>
+        %row = affine.apply affine_map<()[s0] -> (s0 floordiv 2)>()[%i]
+        %column = affine.apply affine_map<()[s0, s1] -> ((s0 mod 2) * 32 + s1)>()[%i, %j]
+
+    The transform op ``tuner.shared_layout``, which lays out tiles in shared memory without bank conflicts.
+
+    Rearranges every ``memref.alloc`` in shared memory. Attributes, both i64: with ``swizzle`` = 1 (default
+    0) a tile that only ``nvgpu.ldmatrix`` reads is swizzled; with ``swizzle`` = 0 such a tile is padded by
+    16 bytes, which avoids bank conflicts too but takes more memory. Every other tile is padded by
+    ``pad_bytes`` (a multiple of 16, default 16) after each row or group of rows; with ``pad_bytes`` = 0, no
+    tile is padded. The handle (a func.func) stays valid. Silenceable failure: a use that is not by index, or
+    other ``pad_bytes``.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Swizzles or pads each ``memref.alloc`` in shared memory of one function, in place.
+
+        Indices of its uses change accordingly. Returns None, or a message on an attribute or a use that is
+        not supported; nothing is changed then.
+        """
+        pad_bytes = attribute(self, "pad_bytes", VECTOR_BYTES)
+        if pad_bytes < 0 or pad_bytes % VECTOR_BYTES:
+            return f"pad_bytes: found {pad_bytes}, allowed a multiple of {VECTOR_BYTES}"
+        tiles = [each for each in walk(function, "memref.alloc") if _is_shared(each)]
+        unhandled = next((name for tile in tiles for name in _names(tile) - BY_INDEX), None)
+        if unhandled is not None:
+            return f"found {unhandled} of shared memory, allowed {', '.join(sorted(BY_INDEX))}"
+        for tile in tiles:
+            _rearrange(tile, pad_bytes, attribute(self, "swizzle", 0) == 1)
+        return None
+
+
+def _is_shared(alloc: Op) -> bool:
+    return is_workgroup(ir.MemRefType(alloc.results[0].type))
+
+
+def _uses(alloc: Op) -> list[tuple[Op, int]]:
+    """Returns (op, number of its operand that is the tile) of all uses except deallocations."""
+    uses = [(use.owner.operation, use.operand_number) for use in alloc.results[0].uses]
+    return [(op, number) for op, number in uses if op.name != "memref.dealloc"]
+
+
+def _names(alloc: Op) -> set[str]:
+    return {op.name for op, _ in _uses(alloc)}
+
+
+def _rearrange(alloc: Op, pad_bytes: int, is_swizzled: bool) -> None:
+    names = _names(alloc)
+    is_of_tiles = "nvgpu.ldmatrix" in names and names <= READS_AND_COPIES
+    if is_swizzled and is_of_tiles:
+        _swizzle(alloc)
+    elif pad_bytes:
+        _pad(alloc, VECTOR_BYTES if is_of_tiles else pad_bytes)
+
+
+def _pad(alloc: Op, pad_bytes: int) -> None:
+    """Replaces an allocation by one that is padded by ``pad_bytes`` after each row or group of rows."""
+    old = ir.MemRefType(alloc.results[0].type)
+    *outer, rows, columns = old.shape
+    together = _rows_of_banks(old)
+    if element_bytes(old.element_type) == 1 and "nvgpu.ldmatrix" not in _names(alloc):
+        together = max(together, GATHERED_ROWS)
+    if rows % together:
+        together = 1
+    longer = [*outer, rows // together, together * columns + pad_bytes // element_bytes(old.element_type)]
+    kind = ir.MemRefType.get(longer, old.element_type, memory_space=old.memory_space)
+    with alloc.location, ir.InsertionPoint(alloc):
+        attributes = {each: alloc.attributes[each] for each in alloc.attributes}
+        new = create("memref.alloc", [kind], [], **attributes)
+    if together > 1:
+        _put_rows_together(alloc, together, columns)
+    alloc.results[0].replace_all_uses_with(new.results[0])
+    alloc.erase()
+
+
+def _rows_of_banks(memref: ir.MemRefType) -> int:
+    """Returns how many rows together are a multiple of 128 bytes, the span of all banks."""
+    row_bytes = memref.shape[-1] * element_bytes(memref.element_type)
+    return BANKS_BYTES // math.gcd(BANKS_BYTES, row_bytes)
+
+
+def _put_rows_together(alloc: Op, together: int, columns: int) -> None:
+    """Changes the indices of all uses for a layout in which ``together`` rows become one."""
+    row, column = symbol(0), symbol(1)
+    group = ir.AffineExpr.get_floor_div(row, together)
+    within = ir.AffineExpr.get_mod(row, together)
+    for op, number in _uses(alloc):
+        last = number + ir.MemRefType(alloc.results[0].type).rank
+        old = list(op.operands)[last - 1 : last + 1]
+        with op.location, ir.InsertionPoint(op):
+            op.operands[last - 1] = affine(group, old[0])
+            op.operands[last] = affine(within * columns + column, *old)
+
+
+def _swizzle(alloc: Op) -> None:
+    """Moves 16-byte column c of row r to c xor ((r / rows per multiple of 128 bytes) mod columns).
+
+    Then the 8 rows of an ldmatrix tile are in 8 different groups of 4 banks; with an odd number of columns
+    they are without a swizzle.
+    """
+    memref = ir.MemRefType(alloc.results[0].type)
+    size = element_bytes(memref.element_type)
+    row_bytes = memref.shape[-1] * size
+    columns = min(BANKS_BYTES // VECTOR_BYTES, _power_of_two_in(row_bytes // VECTOR_BYTES))
+    shift = ir.AffineExpr.get_mod(ir.AffineExpr.get_floor_div(symbol(0), _rows_of_banks(memref)), columns)
+    for op, number in _uses(alloc):
+        last = number + memref.rank
+        with op.location, ir.InsertionPoint(op):
+            distance = affine(shift * (VECTOR_BYTES // size), op.operands[last - 1])
+            op.operands[last] = value("arith.xori", ir.IndexType.get(), op.operands[last], distance)
+
+
+def _power_of_two_in(number: int) -> int:
+    """Returns the largest power of two that divides ``number``: xor with less stays within the row."""
+    return number & -number

@@ -1,0 +1,355 @@
+"""Builders of payload ops at the current insertion point: single ops, ``linalg.generic``, parallel loops."""
+
+from collections.abc import Callable, Sequence
+
+from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
+
+# ------------------------------------------------------------------------------
+# Builders of payload ops at the current insertion point, in the forms that ops and passes need.
+
+
+Build = Callable[[], Value | None]  # builds the body of a region; returns the value to yield, if any
+LOOP_ANNOTATION = "llvm.loop_annotation"  # of an scf.for; its lowering hands it on to LLVM
+DYNAMIC = ir.ShapedType.get_dynamic_stride_or_offset()  # an offset that is an operand, in lists of offsets
+NOT_UNROLLED = "#llvm.loop_annotation<unroll = <disable = true>>"
+
+
+def create(
+    name: str, results: Sequence[Type] = (), operands: Sequence[Value] = (), **attributes: Attribute
+) -> Op:
+    """Creates an op without regions, such as "arith.addi", at the current insertion point; returns the op.
+
+    ``results``: the types of its results.
+    """
+    return ir.Operation.create(
+        name, results=list(results), operands=list(operands), attributes=dict(attributes)
+    )
+
+
+def value(name: str, result: Type, *operands: Value, **attributes: Attribute) -> Value:
+    """Creates an op with one result, of type ``result``, and without regions; returns the result value."""
+    return create(name, [result], operands, **attributes).results[0]
+
+
+def fetch(buffer: Value, *place: Value, locality: int = 2) -> None:
+    """Creates the prefetch of a place of a memref for reading.
+
+    ``locality``: 3 for the first level of cache, 2 for the second, 1 for the third, 0 for none of them.
+    """
+    flags = {name: ir.BoolAttr.get(name == "isDataCache") for name in ("isWrite", "isDataCache")}
+    hint = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), locality)
+    create("memref.prefetch", [], [buffer, *place], localityHint=hint, **flags)
+
+
+def index(number: int) -> Value:
+    """Creates an ``arith.constant`` of type index; returns its value."""
+    kind = ir.IndexType.get()
+    return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
+
+
+def as_index(number: int | Value) -> Value:
+    """Creates the constant of an integer, as ``index`` does; returns a value as it is."""
+    return index(number) if isinstance(number, int) else number
+
+
+def size_of(buffer: Value, dimension: int) -> Value:
+    """Creates the size of a memref along a dimension as an index: a constant, or ``memref.dim``."""
+    if not buffer.type.is_dynamic_dim(dimension):
+        return index(buffer.type.shape[dimension])
+    return value("memref.dim", ir.IndexType.get(), buffer, index(dimension))
+
+
+def dynamic_sizes(buffer: Value) -> list[Value]:
+    """Creates one index per dynamic dimension of a memref: operands to allocate a memref like it."""
+    dimensions = range(buffer.type.rank)
+    return [size_of(buffer, each) for each in dimensions if buffer.type.is_dynamic_dim(each)]
+
+
+def zero(kind: Type) -> Value:
+    """Creates the constant 0 of a float or integer type, or of a vector type of such elements."""
+    is_vector = isinstance(kind, ir.VectorType)
+    element = kind.element_type if is_vector else kind
+    is_integer = isinstance(element, ir.IntegerType)
+    number = ir.IntegerAttr.get(element, 0) if is_integer else ir.FloatAttr.get(element, 0.0)
+    return value(
+        "arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, number) if is_vector else number
+    )
+
+
+def affine(expression: ir.AffineExpr, *symbols: Value) -> Value:
+    """Creates ``affine.apply`` of an expression over s0, s1, ..., which are the values ``symbols``."""
+    mapping = ir.AffineMapAttr.get(ir.AffineMap.get(0, len(symbols), [expression]))
+    return value("affine.apply", ir.IndexType.get(), *symbols, map=mapping)
+
+
+def symbol(number: int) -> ir.AffineExpr:
+    """Returns the affine expression of one symbol: ``s0``, ``s1``, ... by its number."""
+    return ir.AffineExpr.get_symbol(number)
+
+
+def plus(base: Value, distance: int) -> Value:
+    """Creates ``base + distance`` of type index; returns ``base`` if the distance is 0."""
+    if distance == 0:
+        return base
+    return value("arith.addi", ir.IndexType.get(), base, index(distance))
+
+
+def is_less(left: Value, right: Value) -> Value:
+    """Creates the signed comparison ``left < right`` of two index or integer values; returns its i1 value."""
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)  # arith's slt
+    return value("arith.cmpi", ir.IntegerType.get_signless(1), left, right, predicate=predicate)
+
+
+def integers(numbers: Sequence[int]) -> Attribute:
+    """Returns an array attribute of i64 integers, such as the offsets of a slice."""
+    kind = ir.IntegerType.get_signless(64)
+    return ir.ArrayAttr.get([ir.IntegerAttr.get(kind, number) for number in numbers])
+
+
+def piece(vector: Value, offset: int, size: int) -> Value:
+    """Creates the slice of a 1-D vector that has ``size`` elements, from element ``offset`` on.
+
+    Returns the vector itself, and creates no op, if the vector has just ``size`` elements.
+    """
+    kind = ir.VectorType(vector.type)
+    if kind.shape[0] == size:
+        return vector
+    part = ir.VectorType.get([size], kind.element_type)
+    places = {"offsets": integers([offset]), "sizes": integers([size]), "strides": integers([1])}
+    return value("vector.extract_strided_slice", part, vector, **places)
+
+
+def line_of(vector: Value, number: int) -> Value:
+    """Creates the extraction of one line of a 2-D vector, a 1-D vector."""
+    kind = ir.VectorType(vector.type)
+    line = ir.VectorType.get(kind.shape[1:], kind.element_type)
+    return value("vector.extract", line, vector, static_position=ir.DenseI64ArrayAttr.get([number]))
+
+
+def with_line(vector: Value, number: int, line: Value) -> Value:
+    """Creates the insertion of a 1-D vector as one line of a 2-D vector; returns the new 2-D vector."""
+    position = ir.DenseI64ArrayAttr.get([number])
+    return value("vector.insert", vector.type, line, vector, static_position=position)
+
+
+def deinterleaved(vector: Value, size: int) -> list[Value]:
+    """Creates the parts of a 1-D vector, each of ``size`` elements: with p parts, part i has i, i + p, ...
+
+    The number of elements must be ``size`` times a power of two.
+    """
+    kind = ir.VectorType(vector.type)
+    parts, count = [vector], kind.shape[0]
+    while count > size:
+        count //= 2
+        half = ir.VectorType.get([count], kind.element_type)
+        pairs = [create("vector.deinterleave", [half, half], [each]).results for each in parts]
+        parts = [pair[0] for pair in pairs] + [pair[1] for pair in pairs]
+    return parts
+
+
+def branch(
+    condition: Value, then: Build, otherwise: Build | None = None, result: Type | None = None
+) -> Value | None:
+    """Creates ``scf.if``; ``then`` and ``otherwise`` create the ops of its two regions.
+
+    With a ``result`` type both are required and return a value of this type; returns the value of the
+    ``scf.if``. Without, returns None.
+    """
+    results = [] if result is None else [result]
+    op = ir.Operation.create("scf.if", results=results, operands=[condition], regions=2)
+    for region, build in zip(op.regions, (then, otherwise), strict=True):
+        if build is not None:
+            with ir.InsertionPoint(region.blocks.append()):
+                built = build()
+                create("scf.yield", [], [] if result is None else [built])
+    return None if result is None else op.results[0]
+
+
+def loop(
+    first: int | Value, end: int | Value, body: Callable[..., Sequence[Value]], carried: Sequence[Value] = ()
+) -> list[Value]:
+    """Creates ``scf.for`` from ``first`` up to ``end`` in steps of 1; returns the values that it carries out.
+
+    ``body(number, *values)`` creates the ops of one iteration from the loop's index and the carried values;
+    it returns their next values, of the same number and types, and () where there are none.
+    """
+    return list(_loop(first, end, body, carried).results)
+
+
+def for_each(first: int | Value, end: int | Value, body: Callable[[Value], None]) -> Op:
+    """Creates ``scf.for`` from ``first`` up to ``end`` in steps of 1, which carries no values.
+
+    ``body(number)`` creates the ops of one iteration from the loop's index. Returns the op.
+    """
+
+    def of_one(number: Value) -> tuple[()]:
+        body(number)
+        return ()
+
+    return _loop(first, end, of_one, ())
+
+
+def rolled_loop(first: int | Value, end: int | Value, body: Callable[[Value], None]) -> None:
+    """Creates a loop as ``for_each`` does, marked so that LLVM does not unroll the loop."""
+    for_each(first, end, body).attributes[LOOP_ANNOTATION] = ir.Attribute.parse(NOT_UNROLLED)
+
+
+def _loop(
+    first: int | Value, end: int | Value, body: Callable[..., Sequence[Value]], carried: Sequence[Value]
+) -> Op:
+    bounds = [as_index(each) for each in (first, end, 1)]
+    kinds = [each.type for each in carried]
+    op = ir.Operation.create("scf.for", results=kinds, operands=[*bounds, *carried], regions=1)
+    block = op.regions[0].blocks.append(ir.IndexType.get(), *kinds)
+    with ir.InsertionPoint(block):
+        create("scf.yield", [], body(*block.arguments))
+    return op
+
+
+def total(left: Value, right: Value) -> Value:
+    """Creates the sum of two values of type index."""
+    return value("arith.addi", ir.IndexType.get(), left, right)
+
+
+def times(number: Value, factor: int) -> Value:
+    """Creates ``number * factor`` of type index; returns ``number`` if the factor is 1."""
+    if factor == 1:
+        return number
+    return value("arith.muli", ir.IndexType.get(), number, index(factor))
+
+
+def reinterpreted(array: Value, kind: ir.MemRefType) -> Value:
+    """Creates a view of the memory of ``array`` with another memref type (``memref.reinterpret_cast``).
+
+    ``kind``: the view's type, whose sizes, strides and offset must be static.
+    """
+    strides, offset = kind.get_strides_and_offset()
+    return value(
+        "memref.reinterpret_cast",
+        kind,
+        array,
+        static_offsets=ir.DenseI64ArrayAttr.get([offset]),
+        static_sizes=ir.DenseI64ArrayAttr.get(list(kind.shape)),
+        static_strides=ir.DenseI64ArrayAttr.get(list(strides)),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+    )
+
+
+# ------------------------------------------------------------------------------
+# Builder of ``linalg.generic`` on tensors at the current insertion point.
+
+
+Body = Callable[..., Value]  # creates the scalar ops from one element of each operand; returns the result
+PARALLEL, REDUCTION = "parallel", "reduction"
+
+
+def dimensions(count: int) -> list[ir.AffineExpr]:
+    """Returns the affine expressions d0, d1, ... of ``count`` dimensions."""
+    return [ir.AffineDimExpr.get(number) for number in range(count)]
+
+
+def generic(
+    inputs: Sequence[Value],
+    start: Value,
+    maps: Sequence[Sequence[ir.AffineExpr]],
+    iterators: Sequence[str],
+    body: Body,
+) -> Op:
+    """Creates a ``linalg.generic`` on tensors with one result; returns the op.
+
+    ``start``: the tensor whose elements are the output's before the first iteration. ``maps``: the indices
+    of each input and of the output, in dimensions d0, d1, ... of ``iterators`` (PARALLEL or REDUCTION).
+    ``body``: creates the scalar ops, given one element of each input and of the output.
+    """
+    operands = [*inputs, start]
+    iterator_types = [ir.Attribute.parse(f"#linalg.iterator_type<{each}>") for each in iterators]
+    affine_maps = [ir.AffineMapAttr.get(ir.AffineMap.get(len(iterators), 0, list(each))) for each in maps]
+    op = ir.Operation.create(
+        "linalg.generic",
+        results=[start.type],
+        operands=operands,
+        attributes={
+            "indexing_maps": ir.ArrayAttr.get(affine_maps),
+            "iterator_types": ir.ArrayAttr.get(iterator_types),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), 1]),
+        },
+        regions=1,
+    )
+    block = op.regions[0].blocks.append(*(each.type.element_type for each in operands))
+    with ir.InsertionPoint(block):
+        create("linalg.yield", [], [body(*block.arguments)])
+    return op
+
+
+# ------------------------------------------------------------------------------
+# Builds ``scf.parallel`` loops over the elements of buffers, at the current insertion point.
+
+
+def for_each_element(buffer: Value, build: Callable[[list[Value]], None]) -> None:
+    """Creates an ``scf.parallel`` loop over all elements of a memref; ``build(indices)`` creates its body.
+
+    A memref of rank 0 gets the body without a loop.
+    """
+    rank = len(buffer.type.shape)
+    bounds = [index(0)] * rank + [size_of(buffer, number) for number in range(rank)] + [index(1)] * rank
+    if rank == 0:
+        build([])
+        return
+    segments = ir.DenseI32ArrayAttr.get([rank, rank, rank, 0])
+    loop = ir.Operation.create(
+        "scf.parallel", operands=bounds, attributes={"operandSegmentSizes": segments}, regions=1
+    )
+    body = loop.regions[0].blocks.append(*[ir.IndexType.get()] * rank, arg_locs=[loop.location] * rank)
+    with loop.location, ir.InsertionPoint(body):
+        build(list(body.arguments))
+        ir.Operation.create("scf.reduce")
+
+
+def copy(source: Value, target: Value) -> None:
+    """Creates the parallel loop that copies ``source`` to ``target``, memrefs of the same shape."""
+    for_each_element(target, lambda indices: store(load(source, indices), target, indices))
+
+
+def add_to(target: Value, source: Value) -> None:
+    """Creates the parallel loop that adds each element of ``source`` to the same element of ``target``.
+
+    Both are memrefs of floats, of the same shape.
+    """
+
+    def element(indices: list[Value]) -> None:
+        old, more = load(target, indices), load(source, indices)
+        store(value("arith.addf", old.type, old, more), target, indices)
+
+    for_each_element(target, element)
+
+
+def clear(target: Value) -> None:
+    """Creates the parallel loop that sets every element of the memref ``target`` to zero."""
+    fill(target, zero(target.type.element_type))
+
+
+def fill(target: Value, element: Value) -> None:
+    """Creates the parallel loop that sets every element of the memref ``target`` to the value ``element``."""
+    for_each_element(target, lambda indices: store(element, target, indices))
+
+
+def load(source: Value, indices: list[Value]) -> Value:
+    """Creates ``memref.load`` of the element of ``source`` at ``indices``; returns its value."""
+    return value("memref.load", source.type.element_type, source, *indices)
+
+
+def store(element: Value, target: Value, indices: list[Value]) -> None:
+    """Creates ``memref.store`` of the value ``element`` to ``target`` at ``indices``."""
+    create("memref.store", [], [element, target, *indices])
+
+
+def delinearized(number: Value, sizes: list[Value]) -> list[Value]:
+    """Creates the indices, one per dimension, of the element number ``number`` in row-major order.
+
+    ``sizes``: the array's size along each dimension, as values. Returns [] for no dimension.
+    """
+    indices: list[Value] = []
+    for size in reversed(sizes[1:]):
+        indices.append(value("arith.remui", number.type, number, size))
+        number = value("arith.divui", number.type, number, size)
+    return [number, *reversed(indices)] if sizes else []

@@ -1,0 +1,198 @@
+"""Forms of linalg ops: named convolutions, integer extension of matmuls, epilogues, rounding to bf16."""
+
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.memrefs import argument_attributes
+from tuner.mlir.ir.reading import attributes_of, function_type, name_of, op_of, walk
+
+# ------------------------------------------------------------------------------
+# The named convolutions of linalg: which dimensions their operands have, and in which order.
+
+
+# Dimensions of input, weights and output: n images, g groups, f filters, c channels, H W rows and columns of
+# the output (in the input: its own), h w of the window.
+LAYOUTS = {
+    "linalg.conv_1d_ncw_fcw": ("ncW", "fcw", "nfW"),
+    "linalg.conv_1d_nwc_wcf": ("nWc", "wcf", "nWf"),
+    "linalg.conv_2d_nchw_fchw": ("ncHW", "fchw", "nfHW"),
+    "linalg.conv_2d_nhwc_hwcf": ("nHWc", "hwcf", "nHWf"),
+    "linalg.conv_2d_nhwc_fhwc": ("nHWc", "fhwc", "nHWf"),
+    "linalg.conv_2d_ngchw_gfchw": ("ngcHW", "gfchw", "ngfHW"),
+    "linalg.conv_2d_nhwgc_gfhwc": ("nHWgc", "gfhwc", "nHWgf"),
+    "linalg.depthwise_conv_1d_ncw_cw": ("ncW", "cw", "ncW"),
+    "linalg.depthwise_conv_1d_nwc_wc": ("nWc", "wc", "nWc"),
+    "linalg.depthwise_conv_2d_nchw_chw": ("ncHW", "chw", "ncHW"),
+    "linalg.depthwise_conv_2d_nhwc_hwc": ("nHWc", "hwc", "nHWc"),
+}
+
+
+@dataclass(frozen=True)
+class ConvolutionForm:
+    """The dimensions of a named convolution's operands, by letters as in LAYOUTS, and its steps."""
+
+    input: str
+    weights: str
+    output: str
+    strides: tuple[int, ...]  # pixels of the input between pixels of the output, for each of H W
+    dilations: tuple[int, ...]  # pixels of the input between elements of the window, for each of h w
+
+    @property
+    def window(self) -> str:
+        """Returns the dimensions of the window: hw, or w of a convolution along one dimension."""
+        return "".join(each for each in self.weights if each in "hw")
+
+    @property
+    def is_depthwise(self) -> bool:
+        """Returns whether each channel is convolved on its own, so that the output has the channels."""
+        return "c" in self.output
+
+    @property
+    def reduced(self) -> str:
+        """Returns the dimensions that are summed up: the window, then the channels if the output has none."""
+        return self.window if self.is_depthwise else f"{self.window}c"
+
+    @property
+    def filters(self) -> str:
+        """Returns the dimension of the output that the filters are: f, of a depthwise convolution c."""
+        return "c" if self.is_depthwise else "f"
+
+
+def convolution_form(op: Op) -> ConvolutionForm:
+    """Returns the form of a named convolution, whose name must be in LAYOUTS."""
+    strides, dilations = (
+        tuple(int(each) for each in ir.DenseIntElementsAttr(op.attributes[name]))
+        for name in ("strides", "dilations")
+    )
+    return ConvolutionForm(*LAYOUTS[op.name], strides, dilations)
+
+
+SUFFIX = "_epilogue"
+ARGUMENT, DIMENSIONS = "tuner.argument", "tuner.dimensions"  # attributes of the scalar function's arguments
+
+
+def find_epilogue(function: Op) -> Op | None:
+    """Returns the scalar function ``@f_epilogue`` next to the func.func ``@f``; None if there is none.
+
+    An elementwise epilogue as a scalar function next to its kernel, and its application to vectors.
+
+    ``tuner.set_aside_epilogue`` makes the function, ``tuner.finish_stores`` applies it where sums are
+    stored::
+
+        func.func private @f_epilogue(
+            %sum: f32, %bias: f32 {tuner.argument = 2 : i64, tuner.dimensions = array<i64: 1>}) -> f32
+
+    Each argument but the first is an element of an argument of ``@f``, number ``tuner.argument``, indexed by
+    the dimensions of C that ``tuner.dimensions`` lists. Bodies are straight-line arith and math ops.
+    """
+    wanted = name_of(function) + SUFFIX
+    siblings = (op.operation for op in function.parent.regions[0].blocks[0].operations)
+    return next((op for op in siblings if op.name == "func.func" and name_of(op) == wanted), None)
+
+
+def output_type(epilogue: Op) -> Type:
+    """Returns the result type of an epilogue, a scalar function: the element type of the final output."""
+    return function_type(epilogue).results[0]
+
+
+def apply_epilogue(epilogue: Op, function: Op, sums: Value, indices: list[Value]) -> Value:
+    """Creates the ops of an epilogue on a vector of adjacent sums of a row of C; returns the result vector.
+
+    ``epilogue``: the scalar function. ``function``: the kernel, from whose arguments operands such as the
+    bias are loaded. ``indices``: row and column of the first sum in C.
+    """
+    width = ir.VectorType(sums.type).shape[0]
+    block = epilogue.regions[0].blocks[0]
+    known = {block.arguments[0]: sums}
+    for number, argument in list(enumerate(block.arguments))[1:]:
+        known[argument] = _load(epilogue, number, function, indices, width)
+    for op in (each.operation for each in block.operations):
+        if op.name == "func.return":
+            return known[op.operands[0]]
+        results = [ir.VectorType.get([width], result.type) for result in op.results]
+        attributes = {each: op.attributes[each] for each in op.attributes}
+        if op.name == "arith.constant":
+            attributes["value"] = ir.DenseElementsAttr.get_splat(results[0], attributes["value"])
+        operands = [known[operand] for operand in op.operands]
+        known.update(zip(op.results, create(op.name, results, operands, **attributes).results, strict=True))
+    raise AssertionError("a function ends with func.return")
+
+
+def _load(epilogue: Op, number: int, function: Op, indices: list[Value], width: int) -> Value:
+    """Loads the vector for one argument of the epilogue: adjacent elements, or one element broadcast."""
+    attributes = argument_attributes(epilogue, number)
+    source = function.regions[0].blocks[0].arguments[ir.IntegerAttr(attributes[ARGUMENT]).value]
+    dimensions = list(ir.DenseI64ArrayAttr(attributes[DIMENSIONS]))
+    element = ir.MemRefType(source.type).element_type
+    kind = ir.VectorType.get([width], element)
+    at = [indices[dimension] for dimension in dimensions]
+    if dimensions[-1:] == [len(indices) - 1]:
+        return value("vector.load", kind, source, *at)
+    return value("vector.broadcast", kind, value("memref.load", element, source, *at))
+
+
+CAST, UNSIGNED = "cast", "cast_unsigned"  # attribute of a matmul, and the name in its value
+
+
+def is_unsigned(op: Op) -> bool:
+    """Returns whether a matmul or batch_matmul extends integers with zeros, not with their signs."""
+    return CAST in op.attributes and UNSIGNED in str(op.attributes[CAST])
+
+
+ROUND, COMPARE, SELECT = "arith.truncf", "arith.cmpf", "arith.select"
+
+
+def round_late(function: Op) -> None:
+    """Moves roundings from f32 to bf16 after selections of the number or a limit, in place.
+
+    Rounds to bf16 after numbers are limited, and not before: comparisons and choices are then of f32.
+
+    Rounding never changes the order of two numbers, and a limit is a bf16 number, so the result is the same;
+    only a zero that a number is rounded to may have the other sign. Vector code would extend bf16 for each
+    comparison.
+
+        %r = arith.truncf %x : f32 to bf16
+        %c = arith.cmpf ugt, %r, %limit : bf16
+        %y = arith.select %c, %r, %limit : bf16
+      becomes, with %wide the same constant
+        %c = arith.cmpf ugt, %x, %wide : f32
+        %s = arith.select %c, %x, %wide : f32
+        %y = arith.truncf %s : f32 to bf16
+    """
+    for op in walk(function, SELECT):
+        compare = op_of(op.operands[0], COMPARE)
+        rounding = None if compare is None else op_of(compare.operands[0], ROUND)
+        if compare is not None and rounding is not None:
+            _swap(op, compare, rounding)
+
+
+def _swap(select: Op, compare: Op, rounding: Op) -> None:
+    """Replaces a selection of a rounded number or its limit by the rounded selection."""
+    rounded, wide = rounding.results[0], rounding.operands[0]
+    limit = _constant_of(compare.operands[1])
+    of_bf16 = isinstance(rounded.type, ir.BF16Type) and isinstance(wide.type, ir.F32Type)
+    chosen = [_is_made_by(each, rounding) for each in list(select.operands)[1:]]
+    others = [_constant_of(each) for each in list(select.operands)[1:]]
+    if not of_bf16 or limit is None or sum(chosen) != 1 or others[chosen.index(False)] != limit:
+        return
+    with ir.InsertionPoint(select), select.location:
+        bound = value("arith.constant", wide.type, value=ir.FloatAttr.get(wide.type, limit))
+        condition = create(COMPARE, [compare.results[0].type], [wide, bound], **attributes_of(compare))
+        operands = (wide if is_number else bound for is_number in chosen)
+        limited = value(SELECT, wide.type, condition.results[0], *operands)
+        again = value(ROUND, rounded.type, limited)
+    select.results[0].replace_all_uses_with(again)
+    select.erase()
+
+
+def _is_made_by(number: Value, op: Op) -> bool:
+    found = op_of(number, ROUND)
+    return found is not None and found == op
+
+
+def _constant_of(number: Value) -> float | None:
+    """Returns the number of an ``arith.constant`` of a float type; None for any other value."""
+    op = op_of(number, "arith.constant")
+    found = None if op is None else op.attributes["value"]
+    return float(found.value) if isinstance(found, ir.FloatAttr) else None

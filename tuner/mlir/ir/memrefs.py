@@ -1,0 +1,338 @@
+"""Memrefs: their layouts and sizes in memory, memory spaces, padded views, and copies as loops."""
+
+import math
+import re
+from collections.abc import Callable
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
+from tuner.mlir.ir import building
+from tuner.mlir.ir.building import create, index, is_less, value
+from tuner.mlir.ir.reading import unsupported, walk, walk_where
+
+# ------------------------------------------------------------------------------
+# Which dimensions of a memref are contiguous in memory.
+
+
+def contiguous_dimensions(memref: Type) -> int:
+    """Returns how many trailing dimensions of a ranked memref type are known to lie in memory without gaps.
+
+    From 0 to the rank. Dimensions of size 1 have no gap, whatever their stride. Of dimensions outside of one
+    of dynamic size nothing is known: 1 for ``memref<?x?xf32>``.
+    """
+    strides, _ = memref.get_strides_and_offset()
+    adjacent: int | None = 1  # the stride without a gap; None after a dynamic size
+    for number in reversed(range(memref.rank)):
+        is_dynamic = memref.is_dynamic_dim(number)
+        if not is_dynamic and memref.shape[number] == 1:
+            continue
+        if strides[number] != adjacent:
+            return int(memref.rank - 1 - number)
+        adjacent = None if is_dynamic else adjacent * memref.shape[number]
+    return int(memref.rank)
+
+
+def is_contiguous(memref: Type) -> bool:
+    """Returns whether a memref type is ranked and known to be contiguous, in row-major order."""
+    return isinstance(memref, ir.MemRefType) and contiguous_dimensions(memref) == memref.rank
+
+
+def has_zero_offset(memref: Type) -> bool:
+    """Returns whether a memref type has offset 0: the aligned pointer then points to the first element."""
+    return bool(memref.get_strides_and_offset()[1] == 0)
+
+
+SPACES = {"0": "", "1": "", "3": "workgroup", "5": "private"}  # NVVM's number -> name; "": default space
+ALLOWED = "0 or 1 (global), 3 (workgroup), 5 (private)"
+NESTED = r"(?:[^<>]|->|<(?:[^<>]|->|<[^<>]*>)*>)*?"  # text in which < and > are balanced
+WORD = re.compile(rf"(memref<{NESTED}), #gpu\.(?:memory|address)_space<(global|workgroup|private)>>")
+NUMBER = re.compile(rf"(memref<{NESTED}), (\d+)(?: : \w+)?>")
+SPACE_NAME = "memory_space"  # attribute of bufferization.alloc_tensor
+
+
+def name_memory_spaces(module: ir.Module) -> None:
+    """Rewrites the memory spaces of all memref types in a module to ``#gpu.address_space`` names, in place.
+
+    Global memory becomes the default space, without a name. Raises CandidateError(COMPILE) for a number
+    other than 0, 1 (global), 3 (workgroup) and 5 (private).
+
+    Normalizes memory spaces of memrefs, which input files write as numbers or as ``#gpu.memory_space``.
+
+    Takes any module; gives ``#gpu.address_space<workgroup>`` and ``<private>`` in all types, also of
+    functions, attributions and globals, and in types of other dialects that contain a memref. Global memory
+    is the default space: numbers 0 and 1 and ``<global>`` are removed, and with them casts that no longer
+    change the space. Other numbers are errors. See
+    <https://docs.nvidia.com/cuda/nvvm-ir-spec/#address-space>.
+
+        %t = memref.alloc() : memref<16xf32, 3>
+        memref.store %x, %g[%i] : memref<16xf32, 1>
+      becomes
+        %t = memref.alloc() : memref<16xf32, #gpu.address_space<workgroup>>
+        memref.store %x, %g[%i] : memref<16xf32>
+    """
+    _Renaming().change(module.operation)
+
+
+class _Renaming:
+    """Replaces types; each distinct type is parsed once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Type, Type] = {}
+
+    def change(self, root: Op) -> None:
+        ops = walk_where(root, lambda _: True)
+        for op in ops:
+            self._change_op(op)
+        casts = [op for op in ops if op.name == "memref.memory_space_cast"]
+        for op in casts:
+            if op.operands[0].type == op.results[0].type:
+                op.results[0].replace_all_uses_with(op.operands[0])
+                op.erase()
+
+    def _change_op(self, op: Op) -> None:
+        blocks = [block for region in op.regions for block in region]
+        for each in [*op.results, *(argument for block in blocks for argument in block.arguments)]:
+            new = self._of(op, each.type)
+            if new != each.type:
+                each.set_type(new)
+        for name in list(op.attributes):
+            changed = self._attribute(op, name, op.attributes[name])
+            if changed is not None:
+                op.attributes[name] = changed
+
+    def _of(self, op: Op, old: Type) -> Type:
+        if old not in self._known:
+            text = str(old)
+            renamed = _renamed(op, text)
+            self._known[old] = old if renamed == text else ir.Type.parse(renamed)
+        return self._known[old]
+
+    def _attribute(self, op: Op, name: str, old: Attribute) -> Attribute | None:
+        if isinstance(old, ir.TypeAttr):
+            new = self._of(op, old.value)
+            return None if new == old.value else ir.TypeAttr.get(new)
+        if name == SPACE_NAME and isinstance(old, ir.IntegerAttr) and SPACES.get(str(old.value)):
+            return ir.Attribute.parse(f"#gpu.address_space<{SPACES[str(old.value)]}>")
+        return None
+
+
+def _renamed(op: Op, text: str) -> str:
+    if "memref<" not in text:
+        return text
+
+    def by_number(match: re.Match[str]) -> str:
+        if match[2] not in SPACES:
+            raise unsupported(op, f"memory space {match[2]}", ALLOWED)
+        return _with_space(match[1], SPACES[match[2]])
+
+    def by_word(match: re.Match[str]) -> str:
+        return _with_space(match[1], match[2].replace("global", ""))
+
+    return NUMBER.sub(by_number, WORD.sub(by_word, text))
+
+
+def _with_space(memref: str, space: str) -> str:
+    return f"{memref}, #gpu.address_space<{space}>>" if space else f"{memref}>"
+
+
+BOUNDS = "tuner.bounds"  # attribute of an argument: array<i64: true sizes>
+
+Bounds = dict[int, int]  # dimension -> its true size, for dimensions whose size in the type is larger
+
+
+def argument_attributes(function: Op, number: int) -> dict[str, Attribute]:
+    """Returns the attributes, by name, of argument number ``number`` of a func.func.
+
+    Padded views: arguments whose memref type has larger sizes than the memory passed for the argument.
+
+    ``tuner.pad_views`` makes them of arguments of true sizes, as the first step of a script. The type has
+    sizes that tiles divide, and the true strides; an attribute has the true sizes::
+
+        %a: memref<64x64xf32, strided<[60, 1]>> {tuner.bounds = array<i64: 50, 60>}
+
+    The type's rows overlap one another and its end lies beyond the memory, so that nothing may access the
+    view by the type alone (decision 12 says why that is so, and what another form costs).
+
+    Tiling, vectorization and pipelining then have no remainders. At the end ``tuner.bound_loads`` and
+    ``tuner.finish_stores`` guard the accesses, which must stay within the true sizes.
+    """
+    if "arg_attrs" not in function.attributes:
+        return {}
+    attributes = ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[number])
+    return {each.name: each.attr for each in attributes}
+
+
+def bounds_of(view: Value) -> Bounds:
+    """Returns {dimension: true size} of the padded dimensions of a function argument, else {}.
+
+    A dimension is padded if its size in the memref type is larger than in the attribute ``tuner.bounds``.
+    """
+    if not isinstance(view.owner, ir.Block) or view.owner.owner.operation.name != "func.func":
+        return {}
+    function = view.owner.owner.operation
+    true = argument_attributes(function, ir.BlockArgument(view).arg_number).get(BOUNDS)
+    if true is None:
+        return {}
+    sizes = zip(ir.MemRefType(view.type).shape, ir.DenseI64ArrayAttr(true), strict=True)
+    return {dimension: size for dimension, (padded, size) in enumerate(sizes) if size < padded}
+
+
+def is_inside(indices: list[Value], bounds: Bounds) -> Value | None:
+    """Creates the check, an i1 value, that indices are below the true sizes in ``bounds``; None for {}.
+
+    ``bounds``: dimension -> true size. Dimensions that are not in ``bounds`` are not checked.
+    """
+    truths = [is_less(indices[dimension], index(size)) for dimension, size in bounds.items()]
+    if not truths:
+        return None
+    whole = truths[0]
+    for each in truths[1:]:
+        whole = value("arith.andi", whole.type, whole, each)
+    return whole
+
+
+def is_width_aligned(bounds: Bounds, rank: int, width: int) -> bool:
+    """Returns whether the last of ``rank`` dimensions has no bound, or one that is a multiple of ``width``.
+
+    Then no bound cuts a vector of ``width`` elements that starts at a multiple of ``width``.
+    """
+    return bounds.get(rank - 1, 0) % width == 0
+
+
+def elements_inside(indices: list[Value], bounds: Bounds, width: int) -> Value:
+    """Creates the number, an index value, of a vector's elements that are within ``bounds``.
+
+    The vector has ``width`` elements along the last dimension, the first at ``indices``. ``bounds``
+    (dimension -> true size) must not be empty. If the last dimension has no bound, or one that is a multiple
+    of ``width``, the number is ``width`` or 0: the vector must start at a multiple of ``width``.
+    """
+    kind = ir.IndexType.get()
+    last = len(indices) - 1
+    if is_width_aligned(bounds, len(indices), width):
+        return value("arith.select", kind, is_inside(indices, bounds), index(width), index(0))
+    left = value("arith.subi", kind, index(bounds[last]), indices[last])
+    count = value("arith.maxsi", kind, value("arith.minsi", kind, left, index(width)), index(0))
+    others = {dimension: size for dimension, size in bounds.items() if dimension != last}
+    inside = is_inside(indices, others)
+    return count if inside is None else value("arith.select", kind, inside, count, index(0))
+
+
+def retype_argument(argument: Value, element: Type) -> None:
+    """Changes the element type of a memref argument in place; sizes, strides and memory space stay.
+
+    Does not change the type of the function: call ``sync_function_type`` afterwards.
+    """
+    memref = ir.MemRefType(argument.type)
+    argument.set_type(
+        ir.MemRefType.get(memref.shape, element, layout=memref.layout, memory_space=memref.memory_space)
+    )
+
+
+def sync_function_type(function: Op) -> None:
+    """Sets the type of a func.func, which must have no results, from the types of its block arguments."""
+    kinds = [argument.type for argument in function.regions[0].blocks[0].arguments]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, []))
+
+
+def set_argument_attribute(function: Op, number: int, name: str, attribute: Attribute) -> None:
+    """Sets the attribute ``name`` of argument number ``number`` of a func.func, in place."""
+    count = len(function.regions[0].blocks[0].arguments)
+    every = [argument_attributes(function, each) for each in range(count)]
+    every[number][name] = attribute
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in every])
+
+
+# ------------------------------------------------------------------------------
+# Sizes and layouts of MLIR types in memory.
+
+
+POINTER_BYTES = 8  # also the size of an index
+
+
+def is_workgroup(memref: Type) -> bool:
+    """Returns whether a memref type is in shared memory: workgroup address space, or NVVM's number 3."""
+    space = str(memref.memory_space)
+    return "workgroup" in space or space.split(" ")[0] == "3"
+
+
+def is_row_major(memref: Type) -> bool:
+    """Returns whether a memref type has the identity layout: row-major, without gaps or offset."""
+    plain = ir.MemRefType.get(memref.shape, memref.element_type, memory_space=memref.memory_space)
+    return bool(plain == memref)
+
+
+def element_bytes(element: Type) -> int:
+    """Returns the bytes of one element of a number, index or vector type, rounded up to whole bytes.
+
+    Raises CandidateError(COMPILE) for any other type.
+    """
+    if isinstance(element, ir.VectorType):
+        return int(math.prod(element.shape)) * element_bytes(element.element_type)
+    if isinstance(element, ir.IndexType):
+        return POINTER_BYTES
+    if isinstance(element, ir.IntegerType | ir.FloatType):
+        return -(-int(element.width) // 8)
+    raise CandidateError(Stage.COMPILE, f"element type: found {element}, allowed numbers and vectors of them")
+
+
+def memref_bytes(memref: Type) -> int:
+    """Returns the bytes from the start of a memref's first element to the end of its last, including gaps.
+
+    0 for a memref without elements. Strides must be static. Raises CandidateError(COMPILE) for dynamic sizes
+    and for elements that are neither numbers, indices nor vectors.
+    """
+    if not memref.has_static_shape:
+        raise CandidateError(Stage.COMPILE, f"type: found {memref}, allowed a static shape")
+    if 0 in memref.shape:
+        return 0
+    strides, _ = memref.get_strides_and_offset()
+    last = sum((size - 1) * stride for size, stride in zip(memref.shape, strides, strict=True))
+    return int(last + 1) * element_bytes(memref.element_type)
+
+
+def copy_buffer(target: Value, source: Value) -> None:
+    """Creates ``memref.copy`` from ``source`` to ``target``, memrefs of the same shape."""
+    create("memref.copy", [], [source, target])
+
+
+def copy_views_by_loops(function: Op) -> int:
+    """Replaces each ``memref.copy`` from or to a ranked memref that is not row-major by loops, in place.
+
+    Returns the number of replaced copies.
+    """
+    copies = [copy for copy in walk(function, "memref.copy") if not all(map(_is_plain, copy.operands))]
+    for copy in copies:
+        replace_copy(copy, building.copy)
+    return len(copies)
+
+
+def copy_by_loops(root: Op | ir.Module) -> None:
+    """Replaces every ``memref.copy`` nested in ``root`` by a loop over the elements, in place.
+
+    Creates ``memref.copy``, and replaces it by loops over elements.
+
+    Otherwise LLVM would call a function of MLIR's runtime library for a copy of views, and memcpy for a copy
+    of plain buffers, which the JIT's wheel looks up by a wrong name. Copies to and from the device must be
+    ``gpu.memcpy`` by then. Types must be ranked.
+
+        memref.copy %a, %b : memref<4xf32> to memref<4xf32>
+      becomes
+        scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+          %0 = memref.load %a[%i] : memref<4xf32>
+          memref.store %0, %b[%i] : memref<4xf32>
+          scf.reduce
+        }
+    """
+    for copy in walk(root, "memref.copy"):
+        replace_copy(copy, building.copy)
+
+
+def replace_copy(copy: Op, build: Callable[[Value, Value], None]) -> None:
+    """Replaces a ``memref.copy`` by the ops that ``build(source, target)`` creates in its place."""
+    with copy.location, ir.InsertionPoint(copy):
+        build(*copy.operands)
+    copy.erase()
+
+
+def _is_plain(buffer: Value) -> bool:
+    return isinstance(buffer.type, ir.UnrankedMemRefType) or is_row_major(buffer.type)

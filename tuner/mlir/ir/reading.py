@@ -1,0 +1,438 @@
+"""Reads IR: walks, definitions of values, symbols, launches, index terms; inlines calls."""
+
+import re
+from collections.abc import Callable, Container, Hashable, Iterator
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Attribute, Block, Op, Value, WalkResult, ir, pattern_rewrites
+from tuner.mlir.ir.building import symbol, value
+
+# ------------------------------------------------------------------------------
+# How a value is defined: by which op, as which constant, through which views.
+
+
+def op_of(value: Value, *names: str) -> Op | None:
+    """Returns the op that defines a value if its name is one of ``names``, else None."""
+    op = None if isinstance(value.owner, ir.Block) else value.owner.operation  # an OpView may hide `name`
+    return op if op is not None and op.name in names else None
+
+
+def attributes_of(op: Op) -> dict[str, Attribute]:
+    """Returns an op's attributes as a dict from name to attribute, in the form that creates another op."""
+    return {name: op.attributes[name] for name in op.attributes}
+
+
+def constant_of(value: Value) -> int | None:
+    """Returns the integer of an integer or index ``arith.constant``; None for any other value."""
+    op = op_of(value, "arith.constant")
+    number = None if op is None else op.attributes["value"]
+    return int(number.value) if isinstance(number, ir.IntegerAttr) else None
+
+
+def is_zero(value: Value) -> bool:
+    """Returns whether a value is an ``arith.constant`` that is the number 0, of a float or integer type."""
+    op = op_of(value, "arith.constant")
+    number = None if op is None else op.attributes["value"]
+    return isinstance(number, ir.FloatAttr | ir.IntegerAttr) and number.value == 0
+
+
+def source_of(value: Value, names: Container[str]) -> Value:
+    """Returns the value that a chain of ops starts from, such as the buffer of a chain of subviews.
+
+    While the value is defined by an op whose name is in ``names``, continues with that op's first operand.
+    """
+    while not isinstance(value.owner, ir.Block) and value.owner.operation.name in names:
+        value = value.owner.operation.operands[0]
+    return value
+
+
+# ------------------------------------------------------------------------------
+# Indices of blocks and threads: ``gpu.block_id``, ``gpu.thread_id`` and similar ops, along x, y or z.
+
+
+AXES = "xyz"
+
+
+def index_along(name: str, axis: str) -> Value:
+    """Creates the op ``name``, such as ``gpu.block_id``, along "x", "y" or "z"; returns its index value."""
+    return value(name, ir.IndexType.get(), dimension=ir.Attribute.parse(f"#gpu<dim {axis}>"))
+
+
+def axis_of(op: Op) -> int:
+    """Returns the axis of an op such as ``gpu.block_id``: 0, 1 or 2 for x, y or z."""
+    return AXES.index(str(op.attributes["dimension"]).removeprefix("#gpu<dim ").removesuffix(">"))
+
+
+# ------------------------------------------------------------------------------
+# Splits index values into a base and a constant offset, to compare addresses or to add constants last.
+
+
+def split_constant(index: Value) -> tuple[Hashable, int]:
+    """Returns (base, constant) of an index value, which is their sum; creates no ops.
+
+    Two indices with equal bases differ by the difference of their constants. The base is None for a constant,
+    (affine expression, its operands) for ``affine.apply``, else the value itself; for an ``affine.apply``
+    that only adds a constant to a value, the base is that value.
+    """
+    known = constant_of(index)
+    if known is not None:
+        return None, known
+    if op_of(index, "affine.apply") is None:
+        return index, 0
+    mapping = ir.AffineMapAttr(index.owner.attributes["map"]).value
+    expression, constant = _split(mapping.results[0])
+    if expression is None:
+        return None, constant
+    operands = tuple(index.owner.operands)
+    names = _names(mapping)
+    if expression in names:
+        return operands[names.index(expression)], constant
+    return (str(expression), operands), constant
+
+
+def _split(expression: ir.AffineExpr) -> tuple[ir.AffineExpr | None, int]:
+    """Returns a sum without its constant terms (None if it has no others), and the total of the constants."""
+    if isinstance(expression, ir.AffineConstantExpr):
+        return None, int(expression.value)
+    if not isinstance(expression, ir.AffineAddExpr):
+        return expression, 0
+    left, one = _split(expression.lhs)
+    right, other = _split(expression.rhs)
+    if left is None or right is None:
+        return (right if left is None else left), one + other
+    return ir.AffineExpr.get_add(left, right), one + other
+
+
+def without_constant(index: Value) -> tuple[Value | None, int]:
+    """Returns (base, constant) whose sum is an index value; may create ops for the base.
+
+    The base is None for a constant. Looks through ``arith.addi`` and ``affine.apply``, whose operands may be
+    such sums themselves.
+    """
+    known = constant_of(index)
+    if known is not None:
+        return None, known
+    if op_of(index, "arith.addi") is not None:
+        return _sum_without_constant(index)
+    if op_of(index, "affine.apply") is not None:
+        return _apply_without_constant(index)
+    return index, 0
+
+
+def _sum_without_constant(total: Value) -> tuple[Value | None, int]:
+    (left, one), (right, other) = map(without_constant, total.owner.operands)
+    if one + other == 0:
+        return total, 0
+    if left is None or right is None:
+        return (right if left is None else left), one + other
+    return value("arith.addi", total.type, left, right), one + other
+
+
+def _apply_without_constant(applied: Value) -> tuple[Value | None, int]:
+    mapping = ir.AffineMapAttr(applied.owner.attributes["map"]).value
+    expression, constant = _split(mapping.results[0])
+    operands = list(applied.owner.operands)
+    names = _names(mapping)
+    for number, name in enumerate(names):
+        base, more = without_constant(operands[number])
+        if more and base is not None and expression is not None and _is_added_once(expression, name):
+            operands[number], constant = base, constant + more
+    if constant == 0:
+        return applied, 0
+    if expression is None:
+        return None, constant
+    if expression in names:
+        return operands[names.index(expression)], constant
+    kept = ir.AffineMapAttr.get(ir.AffineMap.get(mapping.n_dims, mapping.n_symbols, [expression]))
+    return value("affine.apply", applied.type, *operands, map=kept), constant
+
+
+def _names(mapping: ir.AffineMap) -> list[ir.AffineExpr]:
+    """Returns the dimensions and symbols of a map, in the order of its operands."""
+    dimensions = [ir.AffineExpr.get_dim(number) for number in range(mapping.n_dims)]
+    return [*dimensions, *(symbol(number) for number in range(mapping.n_symbols))]
+
+
+def _is_added_once(expression: ir.AffineExpr, name: ir.AffineExpr) -> bool:
+    """Returns whether ``name`` is a term of the sum ``expression`` and occurs in no other term."""
+    terms = _terms(expression)
+    others = [each for each in terms if each != name]
+    return len(others) == len(terms) - 1 and not any(_mentions(each, name) for each in others)
+
+
+def _terms(expression: ir.AffineExpr) -> list[ir.AffineExpr]:
+    if isinstance(expression, ir.AffineAddExpr):
+        return _terms(expression.lhs) + _terms(expression.rhs)
+    return [expression]
+
+
+def _mentions(expression: ir.AffineExpr, name: ir.AffineExpr) -> bool:
+    if isinstance(expression, ir.AffineBinaryExpr):
+        return _mentions(expression.lhs, name) or _mentions(expression.rhs, name)
+    return bool(expression == name)
+
+
+# ------------------------------------------------------------------------------
+# Replaces a call by the body of the called function.
+#
+# %y = func.call @twice(%x) : (f32) -> f32
+# becomes
+# %y = arith.addf %x, %x : f32
+
+
+def inline_call(call: Op, function: Op) -> None:
+    """Replaces a call by a copy of the body of ``function``, which must have one block; erases the call."""
+    copy = function.clone(ip=ir.InsertionPoint(function))
+    block = copy.regions[0].blocks[0]
+    for argument, operand in zip(block.arguments, call.operands, strict=True):
+        argument.replace_all_uses_with(operand)
+    *body, end = [op.operation for op in block.operations]
+    for op in body:
+        op.move_before(call)
+    for result, returned in zip(call.results, end.operands, strict=True):
+        result.replace_all_uses_with(returned)
+    call.erase()
+    copy.erase()
+
+
+# ------------------------------------------------------------------------------
+# The error of an op that cannot be compiled, with its source location.
+
+
+POSITION = re.compile(r'"[^"]*":(\d+:\d+)')  # line and column, as MLIR prints a location
+
+
+def unsupported(op: Op, found: str, allowed: str) -> CandidateError:
+    """Returns, for the caller to raise, the error for an op that cannot be compiled: CandidateError(COMPILE).
+
+    Its message has the op's name and location, what was ``found`` and what is ``allowed``.
+    """
+    return CandidateError(Stage.COMPILE, f"{op.name} {location_of(op)}: found {found}, allowed {allowed}")
+
+
+def location_of(op: Op) -> str:
+    """Returns "at line L:C" of an op, or of its closest parent with a location, else "at an unknown line"."""
+    each = op
+    while each is not None:
+        found = POSITION.search(str(each.location))
+        if found is not None:
+            return f"at line {found[1]}"
+        each = each.parent
+    return "at an unknown line"
+
+
+def copy_of(module: ir.Module) -> ir.Module:
+    """Returns a deep copy of a module in the same MLIR context, with the same locations.
+
+    Printing and parsing would do the same, but writes each ``dense_resource`` as text of twice its size.
+    """
+    copied = ir.Module.create(module.operation.location)
+    for name in module.operation.attributes:
+        copied.operation.attributes[name] = module.operation.attributes[name]
+    for op in module.body.operations:
+        op.operation.clone(ip=ir.InsertionPoint(copied.body))
+    return copied
+
+
+# ------------------------------------------------------------------------------
+# Accessors of ops that have a symbol or refer to one: name, callee and function type.
+
+
+def name_of(op: Op) -> str:
+    """Returns the symbol name (``sym_name``) of an op such as a func.func, without "@"."""
+    return str(ir.StringAttr(op.attributes["sym_name"]).value)
+
+
+def callee_of(call: Op) -> str:
+    """Returns the name of the function that a ``func.call`` or a direct ``llvm.call`` calls, without "@"."""
+    return str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
+
+
+def private_function(name: str, kind: ir.FunctionType, **more: Attribute) -> Op:
+    """Creates a private func.func without a body at the current insertion point; returns the op.
+
+    ``kind``: its type; ``more``: further attributes.
+    """
+    attributes = {
+        "sym_name": ir.StringAttr.get(name),
+        "sym_visibility": ir.StringAttr.get("private"),
+        "function_type": ir.TypeAttr.get(kind),
+    }
+    return ir.Operation.create("func.func", attributes=attributes | more, regions=1)
+
+
+def function_type(function: Op) -> ir.FunctionType:
+    """Returns the FunctionType of a func.func or gpu.func, not that of an llvm.func."""
+    return ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+
+
+# ------------------------------------------------------------------------------
+# Walks over IR: that call a function for each op, or collect ops by name or by a predicate.
+
+
+def walk_ops(root: Op | ir.Module, visit: Callable[[Op], WalkResult], *, is_pre_order: bool = False) -> None:
+    """Calls ``visit`` for ``root`` and all ops in it, nested ops first or, in pre-order, last.
+
+    An exception of ``visit`` is raised as it is: MLIR's walk turns it into a RuntimeError, whose text is a
+    traceback.
+    """
+    raised: list[BaseException] = []
+
+    def guarded(op: Op) -> WalkResult:
+        try:
+            return visit(op)
+        except BaseException as error:
+            raised.append(error)
+            raise
+
+    order = ir.WalkOrder.PRE_ORDER if is_pre_order else ir.WalkOrder.POST_ORDER
+    try:
+        root.operation.walk(guarded, order)
+    except RuntimeError:
+        if raised:
+            raise raised[0] from None
+        raise
+
+
+def walk(root: Op | ir.Module, *names: str) -> list[Op]:
+    """Returns the ops named ``names`` in ``root``, and ``root`` itself, in post-order: nested ops first.
+
+    ``root`` is included only if it has one of the names. Ops in unreachable blocks are left out. Uses MLIR's
+    pattern driver to search for the names: a pattern that only records ops takes a fiftieth of the time of a
+    callback per op.
+    """
+    found: list[Op] = []
+
+    def note(op: Op, _: object) -> bool:
+        found.append(op.operation)
+        return True  # nothing was rewritten
+
+    patterns = pattern_rewrites.RewritePatternSet(root.operation.context)
+    for name in names:
+        patterns.add(name, note)
+    pattern_rewrites.walk_and_apply_patterns(root.operation, patterns.freeze())
+    return [*found, root.operation] if root.operation.name in names else found
+
+
+def walk_where(root: Op | ir.Module, is_wanted: Callable[[Op], bool]) -> list[Op]:
+    """Returns the ops for which ``is_wanted`` holds, of ``root`` and all ops in it, in post-order."""
+    found: list[Op] = []
+
+    def visit(op: Op) -> WalkResult:
+        if is_wanted(op):
+            found.append(op)
+        return WalkResult.ADVANCE
+
+    walk_ops(root, visit)
+    return found
+
+
+def parents_of(op: Op) -> Iterator[Op]:
+    """Yields the ops around an op, the innermost first, up to and including its function.
+
+    Yields nothing for a function, and ends with the outermost op where there is no function.
+    """
+    while not op.name.endswith(".func") and op.parent is not None:
+        op = op.parent.operation
+        yield op
+
+
+def ancestor_in_block(op: Op, block: Block) -> Op | None:
+    """Returns the op of ``block`` that is ``op`` or one of its parents within its function, else None."""
+    return next((each for each in (op, *parents_of(op)) if each.block == block), None)
+
+
+# ------------------------------------------------------------------------------
+# Accessors of ``gpu.launch_func`` that the bindings lack, operands by segment; a launch's constant grid.
+
+
+# Operand segments in the order of GPUOps.td; segment 0 is the async dependencies.
+GRID, BLOCK, CLUSTER = slice(1, 4), slice(4, 7), slice(7, 10)
+SHARED_BYTES, ARGUMENTS = 10, 11
+SEGMENTS = "operandSegmentSizes"
+# Attributes of a gpu.launch and of its kernel.
+CLUSTER_SIZE = "nvvm.cluster_dim"  # blocks along x, y and z
+TILE_GRID = "tuner.tile_grid"  # output tiles along x and y, where a block computes several
+
+
+def launches_of(module: ir.Module, kernel: str) -> list[Op]:
+    """Returns, in program order, each ``gpu.launch_func`` of a kernel ``kernel``, of any ``gpu.module``."""
+    return [op for op in walk(module, "gpu.launch_func") if kernel_of(op) == kernel]
+
+
+def kernel_of(launch: Op) -> str:
+    """Returns the name of the kernel that a ``gpu.launch_func`` launches, without its gpu.module."""
+    return str(ir.SymbolRefAttr(launch.attributes["kernel"]).value[-1])
+
+
+def module_of(launch: Op) -> str:
+    """Returns the name of the ``gpu.module`` whose kernel a ``gpu.launch_func`` launches."""
+    return str(ir.SymbolRefAttr(launch.attributes["kernel"]).value[0])
+
+
+def operands(launch: Op, segment: int) -> list[Value]:
+    """Returns the operands of a ``gpu.launch_func`` in one operand segment, such as its kernel arguments.
+
+    ``segment``: the index in ``operandSegmentSizes``, such as ``ARGUMENTS``.
+    """
+    sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
+    start = sum(sizes[:segment])
+    return list(launch.operands)[start : start + sizes[segment]]
+
+
+def constant(launch: Op, value: Value, what: str) -> int:
+    """Returns the integer of ``value``, an operand of a ``gpu.launch_func`` that must be constant.
+
+    ``what`` names the operand in the error message. Raises CandidateError(COMPILE) if it is not constant.
+    """
+    found = constant_of(value)
+    if found is None:
+        raise CandidateError(Stage.COMPILE, f"launch of {kernel_of(launch)}: {what} is not constant")
+    return found
+
+
+def shared_bytes(launch: Op) -> int:
+    """Returns the dynamic shared memory of a ``gpu.launch_func`` in bytes; 0 if it requests none.
+
+    Raises CandidateError(COMPILE) if the size is not constant.
+    """
+    asked = shared_bytes_operand(launch)
+    return 0 if asked is None else constant(launch, asked, "dynamic_shared_memory_size")
+
+
+def shared_bytes_operand(launch: Op) -> Value | None:
+    """Returns the dynamic shared memory size of a ``gpu.launch_func``, an i32 value; None without one."""
+    asked = operands(launch, SHARED_BYTES)
+    return asked[0] if asked else None
+
+
+def set_shared_bytes(launch: Op, size: int, more: Value | None = None) -> None:
+    """Replaces a ``gpu.launch_func`` by one with ``size`` + ``more`` bytes of dynamic shared memory.
+
+    ``more``: an i32 value, None for 0. Erases ``launch``, which must not be used afterwards.
+    """
+    sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
+    before = sum(sizes[:SHARED_BYTES])
+    old = list(launch.operands)
+    with launch.location, ir.InsertionPoint(launch):
+        kind = ir.IntegerType.get_signless(32)
+        total = value("arith.constant", kind, value=ir.IntegerAttr.get(kind, size))
+        if more is not None:
+            total = value("arith.addi", kind, total, more)
+        attributes = attributes_of(launch)
+        attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([*sizes[:SHARED_BYTES], 1, *sizes[ARGUMENTS:]])
+        new = ir.Operation.create(
+            "gpu.launch_func",
+            [result.type for result in launch.results],
+            [*old[:before], total, *old[before + sizes[SHARED_BYTES] :]],
+            attributes,
+        )
+    for before_it, after_it in zip(launch.results, new.results, strict=True):
+        before_it.replace_all_uses_with(after_it)
+    launch.erase()
+
+
+def constant_grid(launch: Op) -> tuple[int, int] | None:
+    """Returns the blocks of a ``gpu.launch`` along (x, y); None if one of the two is not constant."""
+    columns, rows = map(constant_of, list(launch.operands)[:2])
+    return None if columns is None or rows is None else (columns, rows)

@@ -1,0 +1,202 @@
+"""Weights that come packed, as types of arguments, and dot products of four bytes as calls (VNNI)."""
+
+from collections.abc import Sequence
+
+from tuner.core.fusions import WeightPacking
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.ir.building import deinterleaved, value
+from tuner.mlir.ir.memrefs import argument_attributes
+from tuner.mlir.ir.reading import constant_of, function_type, walk
+
+NAME = "vpdpbusd_"  # then the bits of a register
+INTRINSIC = "llvm.x86.avx512.vpdpbusd."
+LANE_BITS, PER_LANE = 32, 4
+
+
+def declare_byte_dot(module: Op, lanes: int) -> None:
+    """Declares the function of dot products into ``lanes`` sums in a module, unless it is there."""
+    name = f"{NAME}{LANE_BITS * lanes}"
+    block = module.regions[0].blocks[0]
+    names = [each.attributes["sym_name"] for each in block if "sym_name" in each.attributes]
+    if any(ir.StringAttr(each).value == name for each in names):
+        return
+    sums = f"vector<{lanes}xi32>"
+    factors = f"vector<{PER_LANE * lanes}xi8>"
+    text = f"({sums}, {factors}, {factors}) -> {sums}"
+    with ir.InsertionPoint.at_block_begin(block), module.location:
+        ir.Operation.create(
+            "func.func",
+            attributes={
+                "sym_name": ir.StringAttr.get(name),
+                "sym_visibility": ir.StringAttr.get("private"),
+                "function_type": ir.TypeAttr.get(ir.Type.parse(text)),
+            },
+            regions=1,
+        )
+
+
+def byte_dot(sums: Value, unsigned: Value, signed: Value) -> Value:
+    """Creates the call of a dot product: to each sum are added four products of its four pairs of bytes."""
+    lanes = ir.VectorType(sums.type).shape[0]
+    callee = ir.FlatSymbolRefAttr.get(f"{NAME}{LANE_BITS * lanes}")
+    return value("func.call", sums.type, sums, unsigned, signed, callee=callee)
+
+
+def lower_byte_dots(module: ir.Module, *, emulates: bool) -> None:
+    """Replaces the calls of dot products by the instruction, or by vector code if ``emulates``, in place.
+
+    Dot products of four unsigned by four signed bytes, as calls that the lowering replaces.
+
+    A transform op leaves a ``func.call`` of ``@vpdpbusd_512``, which has no memory effects that a pass would
+    have to know. The lowering makes of each call the instruction vpdpbusd (AVX512-VNNI, AVX-VNNI), or vector
+    code for a processor without it. Sums wrap around, as those of i32 do.
+
+        %next = call @vpdpbusd_512(%sums, %u, %s) : (vector<16xi32>, ...
+      becomes
+        %next = llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"(%sums, %u, %s) : ...
+    """
+    for call in walk(module, "func.call"):
+        if ir.FlatSymbolRefAttr(call.attributes["callee"]).value.startswith(NAME):
+            with ir.InsertionPoint(call), call.location:
+                made = _vector_code(call) if emulates else _instruction(call)
+            call.results[0].replace_all_uses_with(made)
+            call.erase()
+    for function in [op.operation for op in module.body.operations]:
+        if _is_declared(function):
+            function.erase()
+
+
+def _is_declared(op: Op) -> bool:
+    return bool(op.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value.startswith(NAME))
+
+
+def _instruction(call: Op) -> Value:
+    sums = call.results[0].type
+    bits = LANE_BITS * ir.VectorType(sums).shape[0]
+    return value(
+        "llvm.call_intrinsic",
+        sums,
+        *call.operands,
+        intrin=ir.StringAttr.get(f"{INTRINSIC}{bits}"),
+        op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([3, 0]),
+    )
+
+
+def _vector_code(call: Op) -> Value:
+    """Creates the products as i32, and adds up each four that stand side by side."""
+    sums, unsigned, signed = call.operands
+    kind = ir.VectorType(sums.type)
+    wide = ir.VectorType.get([PER_LANE * kind.shape[0]], kind.element_type)
+    left, right = value("arith.extui", wide, unsigned), value("arith.extsi", wide, signed)
+    products = value("arith.muli", wide, left, right)
+    for part in deinterleaved(products, kind.shape[0]):
+        sums = value("arith.addi", kind, sums, part)
+    return sums
+
+
+PACKING = "tuner.packing"  # attribute of an argument: the columns of a panel
+INTERLEAVE, DEPTH, UNSIGNED, RUN = "tuner.interleave", "tuner.depth", "tuner.unsigned", "tuner.run"
+ORDER = "tuner.order"  # attribute of an argument: the order of the weight's dimensions, where it is another
+WEIGHT = "tuner.weight"  # attribute of an argument that holds the same numbers at each call
+
+
+def weights_of(function: Op) -> list[tuple[int, Value]]:
+    """Returns (number, value) of the matrices among the arguments of a func.func that are marked as weights.
+
+    Left out are weights that are packed already, and views whose rows are not contiguous.
+    """
+    arguments = enumerate(function.regions[0].blocks[0].arguments)
+    return [(number, each) for number, each in arguments if _is_plain_weight(function, number, each)]
+
+
+def packed_type(kind: ir.MemRefType, columns: int) -> ir.MemRefType:
+    """Returns the type of a k x n memref after packing: (ceil(n / columns), k, columns)."""
+    k, n = kind.shape
+    return ir.MemRefType.get([-(-n // columns), k, columns], kind.element_type)
+
+
+def set_packed(function: Op, number: int, columns: int) -> None:
+    """Gives argument ``number`` of a func.func the type of its panels and the attribute, in place."""
+    argument = function.regions[0].blocks[0].arguments[number]
+    set_packed_as(function, number, packed_type(ir.MemRefType(argument.type), columns), columns)
+
+
+def set_packed_as(
+    function: Op,
+    number: int,
+    kind: ir.MemRefType,
+    columns: int,
+    order: Sequence[int] = (),
+    *,
+    interleave: int = 1,
+    depth: int = 1,
+    unsigned: bool = False,
+    run: int = 0,
+) -> None:
+    """Gives argument ``number`` of a func.func the type ``kind`` and the attributes of a packing, in place.
+
+    The other parameters: as of ``WeightPacking``; what the argument has of them already stays where they are
+    left out.
+
+    Weights that come packed: panels of columns, one after the other, each row by row.
+
+    An argument of k x n elements that a script wants packed has the type of the panels, and an attribute
+    with the columns of a panel, of which the last one is padded with zeros::
+
+        %w: memref<3x64x48xf32> {tuner.packing = 48 : i64, tuner.weight}     of a weight of 64 x 100 elements
+
+    A weight of more dimensions is taken as a matrix of its last dimension's columns; ``tuner.order`` has the
+    dimensions of the weight in the order in which the rows and the columns of that matrix go through them::
+
+        %w: memref<2x3x3x64x32xf32> {tuner.order = array<i64: 2, 3, 1, 0>, tuner.packing = 32 : i64, tuner.weight}
+                                                                        of 64 filters of 64 x 3 x 3 elements
+
+    ``tuner.interleave``, ``tuner.depth``, ``tuner.unsigned`` and ``tuner.run`` have the fields of
+    ``WeightPacking`` of these names, where they are not 1, false or 0.
+    """
+    arguments = function.regions[0].blocks[0].arguments
+    arguments[number].set_type(kind)
+    kinds: list[Type] = [each.type for each in arguments]
+    results = function_type(function).results
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, results))
+    every = [argument_attributes(function, each) for each in range(len(kinds))]
+    wide = ir.IntegerType.get_signless(64)
+    of_rows = ((INTERLEAVE, interleave, 1), (DEPTH, depth, 1), (RUN, run, 0))
+    sizes = ((PACKING, columns, 0), *of_rows, (UNSIGNED, int(unsigned), 0))
+    every[number] |= {name: ir.IntegerAttr.get(wide, size) for name, size, usual in sizes if size != usual}
+    if order:
+        every[number] |= {ORDER: ir.DenseI64ArrayAttr.get(list(order))}
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in every])
+
+
+def packing_of(function: Op, number: int) -> WeightPacking | None:
+    """Returns how argument ``number`` of a func.func is packed; None where it is not."""
+    attributes = argument_attributes(function, number)
+    if PACKING not in attributes:
+        return None
+    order = tuple(ir.DenseI64ArrayAttr(attributes[ORDER])) if ORDER in attributes else ()
+    columns, interleave, depth = (
+        int(ir.IntegerAttr(attributes[name]).value) if name in attributes else 1
+        for name in (PACKING, INTERLEAVE, DEPTH)
+    )
+    run = int(ir.IntegerAttr(attributes[RUN]).value) if RUN in attributes else 0
+    return WeightPacking(columns, interleave, order, depth, UNSIGNED in attributes, run)
+
+
+def begins_panel(column: Value | int, columns: int) -> bool:
+    """Returns whether a column is known to be the first of a panel: a number, or a loop's index."""
+    if isinstance(column, int):
+        return column % columns == 0
+    if not isinstance(column, ir.BlockArgument) or column.owner.owner.name != "scf.for":
+        return False
+    bounds = [constant_of(column.owner.owner.operands[each]) for each in (0, 2)]
+    return all(each is not None and each % columns == 0 for each in bounds)
+
+
+def _is_plain_weight(function: Op, number: int, argument: Value) -> bool:
+    attributes = argument_attributes(function, number)
+    if WEIGHT not in attributes or PACKING in attributes or not isinstance(argument.type, ir.MemRefType):
+        return False
+    kind = ir.MemRefType(argument.type)
+    return bool(kind.rank == 2 and kind == ir.MemRefType.get(kind.shape, kind.element_type))

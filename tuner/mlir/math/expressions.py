@@ -1,0 +1,157 @@
+"""Arithmetic on MLIR values by Python's operators: each creates an op at the current insertion point."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+
+from tuner.mlir.bindings import Type, Value, ir
+from tuner.mlir.ir.building import line_of, value
+
+PREDICATE_BITS = 64  # of the predicate attribute of arith.cmpf
+# arith's oeq, ogt, olt, ole: false where an operand is NaN
+EQUAL, GREATER, LESS, NOT_ABOVE = 1, 2, 4, 5
+UNORDERED = 14  # arith's uno
+
+
+@dataclass(frozen=True)
+class Term:
+    """An MLIR value whose operators in Python (+ - * / << >> & | < >) create ops at the insertion point.
+
+    The value is an integer, a float or a vector of them. The other operand may be a Python number, which
+    becomes a constant of the value's type. Methods that create an op return the term of its result.
+    """
+
+    value: Value
+
+    @property
+    def is_float(self) -> bool:
+        """Returns whether this value is a float or a vector of floats."""
+        return isinstance(self.element, ir.FloatType)
+
+    @property
+    def element(self) -> Type:
+        """Returns the element type of a vector; of a scalar, its type."""
+        return self.value.type.element_type if self._is_vector else self.value.type
+
+    def __add__(self, other: "Term | float") -> "Term":
+        """Creates ``arith.addi`` or ``arith.addf``."""
+        return self._binary("add", other)
+
+    def __sub__(self, other: "Term | float") -> "Term":
+        """Creates ``arith.subi`` or ``arith.subf``."""
+        return self._binary("sub", other)
+
+    def __mul__(self, other: "Term | float") -> "Term":
+        """Creates ``arith.muli`` or ``arith.mulf``."""
+        return self._binary("mul", other)
+
+    def __truediv__(self, other: "Term | float") -> "Term":
+        """Creates ``arith.divf``, rounded once."""
+        return self._binary("div", other)
+
+    def __lshift__(self, count: "Term | int") -> "Term":
+        """Creates the left shift of an integer."""
+        return self._made("arith.shli", self, self._of(count))
+
+    def __rshift__(self, count: "Term | int") -> "Term":
+        """Creates the arithmetic right shift of an integer, which extends the sign."""
+        return self._made("arith.shrsi", self, self._of(count))
+
+    def __and__(self, other: "Term | int") -> "Term":
+        """Creates the bitwise and; of i1, the conjunction."""
+        return self._made("arith.andi", self, self._of(other))
+
+    def __or__(self, other: "Term | int") -> "Term":
+        """Creates the bitwise or; of i1, the disjunction."""
+        return self._made("arith.ori", self, self._of(other))
+
+    def __lt__(self, other: "Term | float") -> "Term":
+        """Creates the ordered comparison ``self < other`` of floats: false for NaN."""
+        return self._compared(LESS, other)
+
+    def __gt__(self, other: "Term | float") -> "Term":
+        """Creates the ordered comparison ``self > other`` of floats: false for NaN."""
+        return self._compared(GREATER, other)
+
+    def equals(self, other: "Term | float") -> "Term":
+        """Creates ``self == other`` of floats; returns the i1 result, false where an operand is NaN."""
+        return self._compared(EQUAL, other)
+
+    def not_above(self, other: "Term | float") -> "Term":
+        """Creates ``self <= other`` of floats; returns the i1 result, false where an operand is NaN."""
+        return self._compared(NOT_ABOVE, other)
+
+    def is_nan(self) -> "Term":
+        """Creates the test of a float for NaN; returns the i1 result."""
+        return self._compared(UNORDERED, self)
+
+    def all(self) -> "Term":
+        """Creates the conjunction of the elements of a vector of i1; returns it as i1; of i1, this term."""
+        if not self._is_vector:
+            return self
+        kind, found = ir.VectorType(self.value.type), self.value
+        if kind.rank == 1:
+            attribute = ir.Attribute.parse("#vector.kind<and>")
+            return Term(value("vector.reduction", kind.element_type, found, kind=attribute))
+        lines = [Term(line_of(found, number)) for number in range(kind.shape[0])]
+        return reduce(and_, lines).all()
+
+    def replaced(self, where: "Term", by: "Term | float") -> "Term":
+        """Creates a select; returns the term that is ``by`` where ``where`` (i1) is true, else ``self``."""
+        return self._made("arith.select", where, self._of(by), self)
+
+    def math(self, name: str, *others: "Term") -> "Term":
+        """Creates the op ``math.<name>`` with this term and ``others`` as operands; returns its result."""
+        return self._made(f"math.{name}", self, *others)
+
+    def fma(self, factor: "Term | float", addend: "Term | float") -> "Term":
+        """Creates ``self * factor + addend`` as one ``math.fma``, which rounds once; returns its result."""
+        return self.math("fma", self._of(factor), self._of(addend))
+
+    def polynomial(self, coefficients: Sequence[float]) -> "Term":
+        """Creates ops for a polynomial of this term and returns the value.
+
+        ``coefficients`` begin with that of the constant term, x**0. Evaluated by Horner's scheme with fma.
+        """
+        result = self.constant(coefficients[-1])
+        for coefficient in coefficients[-2::-1]:
+            result = result.fma(self, coefficient)
+        return result
+
+    def constant(self, number: float) -> "Term":
+        """Creates a constant of this term's type, rounded to the type; a vector has it in each element."""
+        make = ir.FloatAttr.get if self.is_float else ir.IntegerAttr.get
+        attribute = make(self.element, number)
+        if self._is_vector:
+            attribute = ir.DenseElementsAttr.get_splat(self.value.type, attribute)
+        return Term(value("arith.constant", self.value.type, value=attribute))
+
+    def converted(self, op: str, element: Type) -> "Term":
+        """Creates ``arith.<op>``, such as ``arith.extf``, that converts this term to the type ``element``."""
+        return Term(value(f"arith.{op}", self._with(element), self.value))
+
+    def bits(self) -> "Term":
+        """Creates the bitcast of this term, a float, to an integer of the same width; returns the integer."""
+        return self.converted("bitcast", ir.IntegerType.get_signless(self.element.width))
+
+    def _binary(self, name: str, other: "Term | float") -> "Term":
+        return self._made(f"arith.{name}{'f' if self.is_float else 'i'}", self, self._of(other))
+
+    def _compared(self, predicate: int, other: "Term | float") -> "Term":
+        kind = self._with(ir.IntegerType.get_signless(1))
+        number = ir.IntegerAttr.get(ir.IntegerType.get_signless(PREDICATE_BITS), predicate)
+        return Term(value("arith.cmpf", kind, self.value, self._of(other).value, predicate=number))
+
+    def _made(self, op: str, *operands: "Term") -> "Term":
+        return Term(value(op, self.value.type, *(operand.value for operand in operands)))
+
+    def _of(self, other: "Term | float") -> "Term":
+        return other if isinstance(other, Term) else self.constant(other)
+
+    def _with(self, element: Type) -> Type:
+        return ir.VectorType.get(self.value.type.shape, element) if self._is_vector else element
+
+    @property
+    def _is_vector(self) -> bool:
+        return isinstance(self.value.type, ir.VectorType)

@@ -1,0 +1,226 @@
+"""Elementary functions of float32 in operations that every GPU has: no libdevice, nothing approximate.
+
+Results are bit-identical wherever sums, products, quotients and ``fma`` are rounded once. Arguments are
+reduced as by Cody and Waite (Software Manual for the Elementary Functions, 1980) and in FreeBSD's msun
+(s_expm1f.c, s_log1pf.c, s_tanhf.c); erf is split as in Arm's optimized-routines (erff.c). The minimax
+polynomials are tuner's, found by Remez' exchange algorithm in 40 digits and rounded to float32; the comment
+of each has the relative error that it causes in the result. The errors in the functions' docstrings are the
+largest that tests/mlir/math/test_math_lowering.py allows.
+"""
+
+import math
+
+from tuner.mlir.bindings import ir
+from tuner.mlir.math.expressions import Term
+
+LOG2_E, LOG10_E = math.log2(math.e), math.log10(math.e)
+# Constants in two parts (Cody and Waite): the high part has 16 bits; its product with an exponent is exact.
+LN2_HIGH, LN2_LOW = 0.693145751953125, math.log(2) - 0.693145751953125
+LOG10_2_HIGH, LOG10_2_LOW = 0.301025390625, math.log10(2) - 0.301025390625
+ROUNDER = 1.5 * 2**23  # x + ROUNDER, for |x| of at most 22 bits, has the nearest integer in its low bits
+ROUNDER_F64 = 1.5 * 2**52
+TINY = 2.0**-25  # below this, expm1(x) and log1p(x) are x
+# (exp(r) - 1 - r) / r**2 for |r| <= log(2) / 2; 2**-31.9
+EXPM1 = (
+    *(0.5, 0.1666666567325592, 0.04166635498404503, 0.008333390578627586),
+    *(0.0013941132929176092, 0.00019845917995553464),
+)
+# (log(1 + f) - f + f**2 / 2) / f**3 for sqrt(1/2) <= 1 + f <= sqrt(2); 2**-30.3
+LOG1P = (
+    *(0.3333331346511841, -0.25000008940696716, 0.2000211924314499, -0.1666799634695053),
+    *(0.14219552278518677, -0.1240558996796608, 0.11888162046670914, -0.11675645411014557),
+    0.06746634095907211,
+)
+# erf(x) / x - 1 in x**2 for |x| <= 0.925; 2**-31.1
+ERF = (
+    *(0.12837916612625122, -0.37612634897232056, 0.11283692717552185, -0.026859225705266),
+    *(0.005200604442507029, -0.0008137852419167757, 8.349603012902662e-05),
+)
+ERF_THRESHOLD = 0.92  # erf is computed by erfc from here on
+# -log(erfc(a)) / a - 1 for 0.87 <= a <= 4; 2**-29.8 of erf(a)
+ERFC = (
+    *(0.12862008810043335, 0.6352686882019043, 0.10603948682546616, -0.0235893577337265),
+    *(0.0035595998633652925, -0.0003021464217454195, 9.141329428530298e-06),
+)
+# exp(r) in float64 for |r| <= log(2) / 2, and atanh(s) / s in s**2 for |s| <= 0.172: Taylor, up to 2**-47
+EXP_F64 = tuple(1 / math.factorial(power) for power in range(12))
+ATANH_F64 = tuple(1 / (2 * power + 1) for power in range(9))
+
+
+def exp(x: Term) -> Term:
+    """Creates ops for e**x of a float32 ``x`` and returns the result; error up to 1 ulp.
+
+    Computed as 2**n * e**r with a small r, scaled by 2**n in two steps.
+    """
+    exponent, fraction = _reduced(_between(x, -104, 89))  # outside of this range: 0 and infinity
+    half = exponent >> 1  # 2**exponent may not be a float32; only the product may be rounded
+    scale = _power_of_two(half)
+    return fraction.fma(scale, scale) * _power_of_two(exponent - half)
+
+
+def expm1(x: Term) -> Term:
+    """Creates ops for e**x - 1 of a float32 ``x`` and returns the result; error up to 2 ulp.
+
+    Computed as 2**n * (e**r - 1) + (2**n - 1) with a small r.
+    """
+    exponent, fraction = _reduced(_between(x, -18, 89))  # outside of this range: -1 and infinity
+    half = _power_of_two(exponent - 1)
+    result = fraction.fma(half, half - 0.5) * 2.0
+    return result.replaced(_is_tiny(x), x)
+
+
+def tanh(x: Term) -> Term:
+    """Creates ops for the hyperbolic tangent of a float32 ``x`` and returns the result; error up to 3 ulp.
+
+    Computed from expm1(2 * abs(x)), as in s_tanhf.c of msun, FreeBSD's mathematical library.
+    """
+    size = x.math("absf")
+    power = expm1(_at_most(size, 10.0) * 2.0)  # above 10 the result is 1
+    return (power / (power + 2.0)).math("copysign", x)
+
+
+def erf(x: Term) -> Term:
+    """Creates ops for the error function of a float32 ``x`` and returns the result; error up to 2 ulp.
+
+    Computed by a polynomial near 0, else as 1 - e**polynomial.
+    """
+    size = x.math("absf")
+    near = (size * size).polynomial(ERF).fma(size, size)
+    clamped = _at_most(size, 4.0)  # above 4 the result is 1
+    logarithm = clamped.polynomial(ERFC).fma(clamped, clamped)
+    far = size.constant(1.0) - exp(logarithm * -1.0)
+    return far.replaced(size < ERF_THRESHOLD, near).math("copysign", x)
+
+
+def log(x: Term) -> Term:
+    """Creates ops for the natural logarithm of a float32 ``x`` and returns the result; error up to 1 ulp.
+
+    Computed as n * ln 2 + ln(1 + f), where x = 2**n * (1 + f). NaN for x < 0, -inf for 0.
+    """
+    exponent, fraction = _mantissa(x)
+    result = exponent.fma(LN2_HIGH, exponent.fma(LN2_LOW, _log1p(fraction)))
+    return _at_the_edges(x, result)
+
+
+def log2(x: Term) -> Term:
+    """Creates ops for the logarithm to base 2 of a float32 ``x`` and returns the result; error up to 2 ulp.
+
+    Computed as n + ln(1 + f) / ln 2, where x = 2**n * (1 + f). NaN for x < 0, -inf for 0.
+    """
+    exponent, fraction = _mantissa(x)
+    return _at_the_edges(x, _log1p(fraction).fma(LOG2_E, exponent))
+
+
+def log10(x: Term) -> Term:
+    """Creates ops for the logarithm to base 10 of a float32 ``x`` and returns the result; error up to 2 ulp.
+
+    Computed as (n * ln 2 + ln(1 + f)) / ln 10, where x = 2**n * (1 + f). NaN for x < 0, -inf for 0.
+    """
+    exponent, fraction = _mantissa(x)
+    result = exponent.fma(LOG10_2_HIGH, exponent.fma(LOG10_2_LOW, _log1p(fraction) * LOG10_E))
+    return _at_the_edges(x, result)
+
+
+def log1p(x: Term) -> Term:
+    """Creates ops for log(1 + x) of a float32 ``x`` and returns the result; error up to 2 ulp.
+
+    Corrected for the rounding of 1 + x, as in s_log1pf.c of msun, FreeBSD's mathematical library.
+    """
+    whole = x + 1.0
+    exponent, fraction = _mantissa(whole)
+    lost = (x - (whole - 1.0)) / whole  # relative rounding error of 1 + x
+    is_near = exponent.equals(0.0)
+    fraction, lost = fraction.replaced(is_near, x), lost.replaced(is_near, 0.0)
+    result = exponent.fma(LN2_HIGH, exponent.fma(LN2_LOW, lost) + _log1p(fraction))
+    return _at_the_edges(whole, result).replaced(_is_tiny(x), x)
+
+
+def rsqrt(x: Term) -> Term:
+    """Creates ops for 1 / sqrt(x) of a float32 or float64 ``x`` and returns the result; error up to 2 ulp.
+
+    Root and quotient are each rounded.
+    """
+    return x.constant(1.0) / x.math("sqrt")
+
+
+def power(x: Term, y: Term) -> Term:
+    """Creates ops for x**y of a float32 ``x`` and a float64 ``y``; returns a float32, error up to 0.5001 ulp.
+
+    Computed in float64 as 2**(y * log2(x)). Special cases follow C99, annex F.
+    """
+    size = x.math("absf").converted("extf", ir.F64Type.get())
+    logarithm = _log2_f64(size)
+    exponent = (logarithm * y).replaced(logarithm.equals(0.0), 0.0)  # 1**y is 1
+    exponent = exponent.replaced(y.equals(0.0), 0.0)  # x**0 is 1
+    result = _exp2_f64(exponent).converted("truncf", x.element)
+    half = y * 0.5
+    of_whole = result.math("copysign", x).replaced(half.equals(half.math("roundeven")), result)
+    of_fraction = result.replaced((x < 0.0) & (x > -math.inf), math.nan)
+    return of_fraction.replaced(y.equals(y.math("roundeven")), of_whole)
+
+
+def _reduced(x: Term) -> tuple[Term, Term]:
+    """Returns n and expm1(r) where x = n * log(2) + r, |r| <= log(2) / 2: Cody and Waite's reduction."""
+    rounded = x.fma(LOG2_E, ROUNDER)
+    count = rounded - ROUNDER
+    rest = count.fma(-LN2_LOW, count.fma(-LN2_HIGH, x))
+    return rounded.bits() - rounded.constant(ROUNDER).bits(), (rest * rest).fma(rest.polynomial(EXPM1), rest)
+
+
+def _power_of_two(exponent: Term) -> Term:
+    """Returns 2**exponent as float32, for 32-bit integers from -126 to 127."""
+    return ((exponent + 127) << 23).converted("bitcast", ir.F32Type.get())
+
+
+def _mantissa(x: Term) -> tuple[Term, Term]:
+    """Returns n and f where x = (1 + f) * 2**n, sqrt(1/2) <= 1 + f <= sqrt(2); unspecified for x <= 0."""
+    is_small = x < 2.0**-126
+    bits = x.replaced(is_small, x * 2.0**23).bits()
+    exponent = (bits - x.constant(math.sqrt(0.5)).bits()) >> 23
+    mantissa = (bits - (exponent << 23)).converted("bitcast", ir.F32Type.get())
+    whole = exponent.converted("sitofp", ir.F32Type.get())
+    return whole.replaced(is_small, whole - 23.0), mantissa - 1.0
+
+
+def _log1p(fraction: Term) -> Term:
+    """Returns log(1 + f) for the f of ``_mantissa``, by the minimax polynomial LOG1P."""
+    rest = fraction.polynomial(LOG1P).fma(fraction, -0.5)
+    return (fraction * fraction).fma(rest, fraction)
+
+
+def _at_the_edges(x: Term, logarithm: Term) -> Term:
+    """Returns the logarithm, replaced by -inf, NaN or inf where x is not a positive finite number."""
+    result = x.replaced(x < math.inf, logarithm)
+    return result.replaced(x < 0.0, math.nan).replaced(x.equals(0.0), -math.inf)
+
+
+def _between(x: Term, least: float, most: float) -> Term:
+    """Returns x clamped to the range; NaN stays NaN."""
+    return _at_most(x, most).replaced(x < least, least)
+
+
+def _at_most(x: Term, most: float) -> Term:
+    return x.replaced(x > most, most)
+
+
+def _is_tiny(x: Term) -> Term:
+    return x.math("absf") < TINY
+
+
+def _log2_f64(x: Term) -> Term:
+    """Returns log2 of a float64 >= 0 that is not subnormal: log(m) = 2 * atanh((m - 1) / (m + 1))."""
+    bits, wide = x.bits(), ir.F64Type.get()
+    exponent = (bits - x.constant(math.sqrt(0.5)).bits()) >> 52
+    mantissa = (bits - (exponent << 52)).converted("bitcast", wide)
+    ratio = (mantissa - 1.0) / (mantissa + 1.0)
+    series = ratio * (ratio * ratio).polynomial(ATANH_F64)
+    return _at_the_edges(x, series.fma(2 * LOG2_E, exponent.converted("sitofp", wide)))
+
+
+def _exp2_f64(x: Term) -> Term:
+    """Returns 2**x of a float64, by the Taylor polynomial of e**r; exact enough for a float32 result."""
+    clamped = _between(x, -200, 200)
+    rounded = clamped + ROUNDER_F64
+    count = rounded.bits() - rounded.constant(ROUNDER_F64).bits()
+    scale = ((count + 1023) << 52).converted("bitcast", ir.F64Type.get())
+    return ((clamped - (rounded - ROUNDER_F64)) * math.log(2)).polynomial(EXP_F64) * scale

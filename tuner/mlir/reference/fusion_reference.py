@@ -1,0 +1,363 @@
+"""Evaluates a fusion on arrays: the numpy reference that kernels are compared with, with allowed errors.
+
+``evaluate`` computes the operations one by one, convolutions by ``convolution``, bodies of
+``linalg.generic`` by ``tuner.mlir.reference.scalar_ops``; ``worst_error`` compares a result with what is
+``Expected``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import UsageError
+from tuner.core.numpy_types import DTYPES
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions import STORE, group_function, indexing_maps, loop_extents, parse_group
+from tuner.mlir.ir.linalg import LAYOUTS, ConvolutionForm, convolution_form
+from tuner.mlir.ir.reading import walk
+from tuner.mlir.reference.scalar_ops import (
+    BINARY,
+    LOGIC,
+    Bounded,
+    Float64,
+    Number,
+    apply,
+    extreme,
+    product_of_matrices,
+    total,
+)
+
+# ------------------------------------------------------------------------------
+# Named convolutions evaluated on arrays: a product of matrices of windows and weights.
+
+
+def convolution(op: Op, x: Bounded, weights: Bounded) -> Bounded:
+    """Returns what a named convolution computes of its input and weights, starting from zeros."""
+    form = convolution_form(op)
+    batch = "".join(each for each in form.output if each in form.weights and each != "f")
+    rows = "".join(each for each in form.output if each not in form.weights)
+    columns = "f" if "f" in form.weights else ""
+    sizes = dict(zip(form.weights, weights.value.shape, strict=True))
+    sizes |= dict(zip(form.output, op.results[0].type.shape, strict=True))
+
+    def matrices(letters: str, *parts: str) -> tuple[tuple[int, ...], list[int]]:
+        shape = tuple(prod(sizes[each] for each in part) for part in parts)
+        return shape, [letters.index(each) for part in parts for each in part]
+
+    seen = x.reshaped(lambda array: _windows(array, form, sizes))
+    left = _arranged(seen, *matrices(form.input + form.window, batch, rows, form.reduced))
+    right = _arranged(weights, *matrices(form.weights, batch, form.reduced, columns))
+    made = product_of_matrices(left, right, str(op.results[0].type.element_type))
+    found = batch + rows + columns
+    shape = tuple(sizes[each] for each in found)
+    order = [found.index(each) for each in form.output]
+    return made.reshaped(lambda array: array.reshape(shape).transpose(order))
+
+
+def _arranged(bounded: Bounded, shape: tuple[int, ...], order: list[int]) -> Bounded:
+    return bounded.reshaped(lambda array: array.transpose(order).reshape(shape))
+
+
+def _windows(x: Float64, form: ConvolutionForm, sizes: Mapping[str, int]) -> Float64:
+    """Returns a view of the input with the dimensions of the window after its own, at the output's pixels."""
+    shape = [sizes[each] for each in form.input + form.window]
+    steps = list(x.strides)
+    for place, name in enumerate(form.window):
+        side = form.input.index(name.upper())
+        steps.append(x.strides[side] * form.dilations[place])
+        steps[side] *= form.strides[place]
+    return np.lib.stride_tricks.as_strided(x, shape, steps, writeable=False)
+
+
+# ------------------------------------------------------------------------------
+# Evaluates a group of operations on arrays: the numpy reference that kernels are compared with.
+#
+# Takes the text of an ``OpGroup`` (``tuner.core.fusions``) and arrays for its inputs. Contractions are
+# ``numpy.matmul``; the body of a ``linalg.generic`` is evaluated on whole arrays, each operand read through
+# its indexing map; a reduction is numpy's along the reduced dimensions. Not handled, and refused: control
+# flow, unsigned division, reductions other than sums, products, maxima and minima.
+
+
+Array = npt.NDArray[np.generic]
+MATMULS = ("linalg.matmul", "linalg.batch_matmul")
+COPIES = ("linalg.copy", "linalg.transpose", "linalg.broadcast")
+EXTREMES = {
+    "arith.maximumf": np.maximum,
+    "arith.maxnumf": np.fmax,
+    "arith.minimumf": np.minimum,
+    "arith.minnumf": np.fmin,
+}
+
+
+@dataclass(frozen=True)
+class Expected:
+    """An output in float64, and the error that is allowed for each element."""
+
+    value: Float64
+    tolerance: Float64
+
+
+def evaluate(text: str, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
+    """Returns what a group computes of arrays for its inputs, for each of its outputs.
+
+    Args:
+        text: a module with the function ``group``; its last arguments are the outputs.
+        inputs: an array for each input, of its shape.
+
+    Returns:
+        The outputs in float64, with the errors that are allowed of a kernel's.
+
+    Raises:
+        UsageError: an operation that is not known here, named.
+        CandidateError: text that is not a group.
+    """
+    with ir.Context(), ir.Location.unknown():
+        module = parse_group(text)
+        return _Evaluation(group_function(module), inputs).outputs()
+
+
+def input_shapes(text: str) -> tuple[tuple[tuple[int, ...], str], ...]:
+    """Returns the shape and the element type of each input of a group."""
+    with ir.Context(), ir.Location.unknown():
+        module = parse_group(text)
+        function = group_function(module)
+        kinds = [ir.MemRefType(each.type) for each in function.regions[0].blocks[0].arguments]
+        count = len(kinds) - len(walk(function, STORE))
+        return tuple((tuple(kind.shape), str(kind.element_type)) for kind in kinds[:count])
+
+
+def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
+    """Returns random inputs: standard normal numbers; positive ones where these give a NaN or an infinity.
+
+    Of i8 all numbers, of other integers 0 and 1.
+    A variance, for instance, must not be negative.
+    """
+    kinds = input_shapes(text)
+    inputs = tuple(_drawn(shape, element, rng) for shape, element in kinds)
+    if all(np.isfinite(each.value).all() for each in evaluate(text, inputs)):
+        return inputs
+    return tuple(np.abs(each) + each.dtype.type(0.1) if each.dtype.kind == "f" else each for each in inputs)
+
+
+def _drawn(shape: tuple[int, ...], element: str, rng: np.random.Generator) -> Array:
+    numbers = rng.standard_normal(shape)
+    if element == "i8":
+        return np.asarray(rng.integers(-128, 128, shape)).astype(DTYPES[element])
+    if element.startswith("i"):  # integers are truths, or numbers that stay small
+        return np.asarray(rng.integers(0, 2, shape)).astype(DTYPES[element])
+    return np.asarray(numbers).astype(DTYPES[element])
+
+
+def worst_error(expected: Expected, found: Array) -> float:
+    """Returns the largest error in units of the tolerance; infinity where NaN or infinities differ."""
+    wide = found.astype(np.float64)
+    with np.errstate(all="ignore"):
+        is_same = (wide == expected.value) | (np.isnan(wide) & np.isnan(expected.value))
+        error = np.abs(wide - expected.value) / np.maximum(expected.tolerance, np.finfo(np.float64).tiny)
+        error = np.where(is_same, 0.0, error)
+    error[~np.isfinite(error)] = np.inf
+    return float(error.max(initial=0.0))
+
+
+@dataclass
+class _Evaluation:
+    """The values of a function's tensors so far."""
+
+    function: Op
+    inputs: tuple[Array, ...]
+    values: dict[Value, Number] = field(default_factory=dict)
+
+    def outputs(self) -> tuple[Expected, ...]:
+        """Evaluates the ops in order; returns what is stored, in the order of the arguments."""
+        block = self.function.regions[0].blocks[0]
+        stored: dict[int, Expected] = {}
+        for op in (each.operation for each in block.operations):
+            if op.name == STORE:
+                found = self.array(op.operands[0])
+                shape = tuple(op.operands[0].type.shape)
+                stored[op.operands[1].arg_number] = Expected(
+                    np.broadcast_to(found.value, shape).copy(), np.broadcast_to(found.error, shape).copy()
+                )
+            elif op.name != "func.return":
+                self._evaluate(op)
+        return tuple(stored[number] for number in sorted(stored))
+
+    def _evaluate(self, op: Op) -> None:
+        if op.name == "bufferization.to_tensor":
+            number = op.operands[0].arg_number
+            if number < len(self.inputs):
+                element = str(op.results[0].type.element_type)
+                self.values[op.results[0]] = Bounded.exact(self.inputs[number], element)
+        elif op.name == "arith.constant":
+            self.values[op.results[0]] = _constant(op)
+        elif op.name == "linalg.fill":
+            self.values[op.results[0]] = self.values[op.operands[0]]
+        elif op.name in MATMULS:
+            self.values[op.results[0]] = self._contraction(op)
+        elif op.name in LAYOUTS:
+            given, weights = (self.array(operand) for operand in op.operands[:2])
+            self.values[op.results[0]] = self._started(op, convolution(op, given, weights))
+        elif op.name in COPIES:
+            self.values[op.results[0]] = self.read(op, 0, indexing_maps(op)[0])
+        elif op.name == "linalg.generic":
+            self._generic(op)
+        elif op.name != "tensor.empty":
+            raise UsageError(f"group: found {op.name}, allowed linalg ops on tensors of static sizes")
+
+    def _contraction(self, op: Op) -> Bounded:
+        if "indexing_maps" in op.attributes and len({str(m) for m in indexing_maps(op)}) < 3:
+            raise UsageError(f"group: found {op.name} with equal indexing maps, allowed A B")
+        a, b = (self.array(operand) for operand in op.operands[:2])
+        element = str(op.results[0].type.element_type)
+        return self._started(op, product_of_matrices(a, b, element))
+
+    def _started(self, op: Op, made: Bounded) -> Bounded:
+        """Returns what a contraction computes, plus what it starts from."""
+        start = self.array(op.operands[2])
+        return made if not np.any(start.value) else BINARY["arith.addf"](made, start)
+
+    def _generic(self, op: Op) -> None:
+        body = _Body(self, op)
+        for number, result in enumerate(op.results):
+            if next(iter(result.uses), None) is not None:
+                self.values[result] = body.result(number)
+
+    def array(self, value: Value) -> Bounded:
+        """Returns the value of a tensor, of its shape."""
+        found = self.values.get(value)
+        if not isinstance(found, Bounded):
+            raise UsageError("group: reads a tensor without a value")
+        shape = tuple(value.type.shape)
+        return found.reshaped(lambda array: np.broadcast_to(array, shape))
+
+    def read(self, op: Op, number: int, mapping: ir.AffineMap) -> Bounded:
+        """Returns an operand over the loops of an op, with extents of 1 where it does not depend on one."""
+        if not isinstance(op.operands[number].type, ir.RankedTensorType):
+            found = self.values[op.operands[number]]
+            assert isinstance(found, Bounded), "a scalar operand is a constant"
+            return found
+        extents = loop_extents(op)
+        grids = np.ogrid[tuple(slice(0, extent) for extent in extents)] if extents else []
+        places = tuple(_position(each, grids) for each in mapping.results)
+        return self.array(op.operands[number]).reshaped(lambda array: np.asarray(array[places]))
+
+
+@dataclass
+class _Body:
+    """The body of a ``linalg.generic``, evaluated on arrays over its loops."""
+
+    evaluation: _Evaluation
+    op: Op
+    known: dict[Value, Number] = field(default_factory=dict)
+
+    def result(self, number: int) -> Bounded:
+        """Returns result ``number`` of the generic, an array of its shape."""
+        block = self.op.regions[0].blocks[0]
+        yielded = list(block.operations)[-1].operation.operands[number]
+        maps = indexing_maps(self.op)
+        inputs = len(maps) - len(self.op.results)
+        for place, argument in enumerate(list(block.arguments)[:inputs]):
+            if argument not in self.known:
+                self.known[argument] = self.evaluation.read(self.op, place, maps[place])
+        start = block.arguments[inputs + number]
+        reduced = [place for place, kind in enumerate(_kinds(self.op)) if "reduction" in kind]
+        output = maps[inputs + number]
+        if not reduced:
+            if next(iter(start.uses), None) is not None:
+                self.known[start] = self.evaluation.read(self.op, inputs + number, output)
+            return self._placed(_as_array(self._value(yielded)), output)
+        return self._reduced(yielded, start, tuple(reduced), output, inputs + number)
+
+    def _reduced(
+        self, yielded: Value, start: Value, axes: tuple[int, ...], output: ir.AffineMap, number: int
+    ) -> Bounded:
+        """Returns a reduction: of the operand of the yielded op that is not the value so far."""
+        combined = None if isinstance(yielded.owner, ir.Block) else yielded.owner.operation
+        if combined is None or start not in list(combined.operands) or len(combined.operands) != 2:
+            found = "a body" if combined is None else combined.name
+            raise UsageError(f"group: found a reduction by {found}, allowed sums, maxima and minima")
+        other = next(each for each in combined.operands if each != start)
+        extents = loop_extents(self.op)
+        whole = _as_array(self._value(other)).reshaped(lambda array: np.broadcast_to(array, extents))
+        if combined.name in LOGIC:
+            made = Bounded.exact(LOGIC[combined.name].reduce(whole.value != 0, axis=axes), "i1")
+        elif combined.name == "arith.addf":
+            made = total(whole, axes)
+        elif combined.name in EXTREMES:
+            choose = EXTREMES[combined.name]
+            made = Bounded(choose.reduce(whole.value, axis=axes), whole.error.max(axis=axes), whole.element)
+        else:
+            raise UsageError(f"group: found a reduction by {combined.name}, allowed sums, maxima and minima")
+        kept = [place for place in range(len(extents)) if place not in axes]
+        order = [kept.index(each.position) for each in output.results]
+        made = made.reshaped(lambda array: np.transpose(array, order))
+        before = self.evaluation.array(self.op.operands[number])
+        if combined.name == "arith.addf":
+            return made if not np.any(before.value) else BINARY["arith.addf"](made, before)
+        if combined.name in LOGIC:
+            return Bounded.exact(LOGIC[combined.name](made.value != 0, before.value != 0), "i1")
+        return extreme(EXTREMES[combined.name])(made, before)
+
+    def _placed(self, made: Bounded, output: ir.AffineMap) -> Bounded:
+        """Returns a result over the loops as a tensor: the loops in the order of the output's dimensions."""
+        extents = loop_extents(self.op)
+        order = [each.position for each in output.results]
+        whole = made.reshaped(lambda array: np.broadcast_to(array, extents))
+        return whole.reshaped(lambda array: np.transpose(array, order))
+
+    def _value(self, value: Value) -> Number:
+        """Returns the value of an SSA value of the body, computed where it is first needed."""
+        if value in self.known:
+            return self.known[value]
+        if value in self.evaluation.values:
+            return self.evaluation.values[value]
+        if isinstance(value.owner, ir.Block):
+            raise UsageError("group: a body reads a value that is not computed elementwise")
+        op = value.owner.operation
+        if op.name == "arith.constant":
+            made: Number = _constant(op)
+        elif op.name == "linalg.index":
+            made = self._index(ir.IntegerAttr(op.attributes["dim"]).value)
+        else:
+            made = apply(op, [self._value(operand) for operand in op.operands])
+        self.known[value] = made
+        return made
+
+    def _index(self, dimension: int) -> Bounded:
+        grids = np.ogrid[tuple(slice(0, extent) for extent in loop_extents(self.op))]
+        return Bounded.exact(grids[dimension], "index")
+
+
+def _as_array(number: Number) -> Bounded:
+    return number if isinstance(number, Bounded) else Bounded.exact(number.value.astype(np.float64), "i1")
+
+
+def _kinds(op: Op) -> list[str]:
+    return [str(each) for each in ir.ArrayAttr(op.attributes["iterator_types"])]
+
+
+def _position(expression: ir.AffineExpr, grids: Sequence[Any]) -> Any:
+    """Returns the indices along one dimension of an operand, for all iterations of the loops."""
+    match expression:
+        case ir.AffineDimExpr():
+            return grids[expression.position]
+        case ir.AffineConstantExpr():
+            return np.asarray(expression.value)
+        case ir.AffineAddExpr():
+            return _position(expression.lhs, grids) + _position(expression.rhs, grids)
+        case ir.AffineMulExpr():
+            return _position(expression.lhs, grids) * _position(expression.rhs, grids)
+    raise UsageError(f"group: found an indexing map with {expression}, allowed sums and products")
+
+
+def _constant(op: Op) -> Bounded:
+    found, element = op.attributes["value"], op.results[0].type
+    if isinstance(found, ir.FloatAttr | ir.IntegerAttr | ir.BoolAttr):
+        return Bounded.exact(float(found.value), str(element))
+    if not found.is_splat:
+        return Bounded.exact(np.array(found), str(element.element_type))
+    return Bounded.exact(float(found.get_splat_value().value), str(element.element_type))

@@ -1,0 +1,355 @@
+"""Transform scripts: contexts, parsing, checks, the transform interpreter, and the op at which it failed.
+
+``new_context`` registers the transform ops of tuner, ``parse`` takes older spellings too,
+``apply_script`` refuses passes with effects outside of the payload and then runs the script.
+"""
+
+import re
+import sys
+
+from tuner.core.errors import SCRIPT, CandidateError, OpPlace, Stage
+from tuner.mlir.bindings import Op, WalkResult, ext, interpreter, ir
+from tuner.mlir.cpu_ops.amx_block import AmxBlockOp
+from tuner.mlir.cpu_ops.convolution_block import ConvolutionBlockOp
+from tuner.mlir.cpu_ops.convolution_tiles import ConvolutionTilesOp
+from tuner.mlir.cpu_ops.pack_weights import PackByRowsOp, PackWeightsOp
+from tuner.mlir.cpu_ops.prefetch_reads import PrefetchReadsOp
+from tuner.mlir.cpu_ops.reorder_weights import ReorderWeightsOp
+from tuner.mlir.cpu_ops.tile_shapes import DropUnitBatchOp, OverlapTilesOp
+from tuner.mlir.cpu_ops.vnni_block import PairBlockOp, VnniBlockOp
+from tuner.mlir.dialect import DIALECT, ConsumingEffects, InPlaceEffects, InPlaceTransform, TunerDialect
+from tuner.mlir.empty_matches import attach_to_context, empty_matches_refused
+from tuner.mlir.gpu_ops.bound_loads import BoundLoadsOp
+from tuner.mlir.gpu_ops.count_stages import CountStagesOp
+from tuner.mlir.gpu_ops.element_types import ElementTypesOp, UseFp8Op, UseTf32Op
+from tuner.mlir.gpu_ops.finish_stores import FinishStoresOp
+from tuner.mlir.gpu_ops.forward_stores import ForwardStoresOp
+from tuner.mlir.gpu_ops.grid import SplitKOp, SwizzleBlocksOp
+from tuner.mlir.gpu_ops.ldmatrix import FixTransposedAOp, MergeLdmatrixOp
+from tuner.mlir.gpu_ops.pad_views import PadViewsOp
+from tuner.mlir.gpu_ops.prefetch_fragments import PrefetchFragmentsOp
+from tuner.mlir.gpu_ops.set_aside_epilogue import SetAsideEpilogueOp
+from tuner.mlir.gpu_ops.shared_copies import BypassL1Op, FlatCopiesOp, InsertBarriersOp
+from tuner.mlir.gpu_ops.shared_layout import SharedLayoutOp
+from tuner.mlir.gpu_ops.unroll_inner_loops import UnrollInnerLoopsOp
+from tuner.mlir.ir.memrefs import NESTED
+from tuner.mlir.ir.reading import walk_ops
+from tuner.mlir.wgmma.pipeline import WgmmaPipelineOp
+
+LENGTH_LIMIT = 500  # characters of a reason
+PAYLOAD = "payload"  # file name in the locations of payload ops; locations of the script stay UNNAMED
+UNNAMED = "-"  # file name that MLIR gives to parsed text
+# Lines that MLIR adds to the message of an op defined in Python.
+ADDED = re.compile(r'TransformOpInterfaceFallbackModel: silenceable failure|see current operation: "tuner\.')
+LOCATION = re.compile(r'loc\("([^"]*)":(\d+):(\d+)\)')
+
+
+class OpLocations:
+    """The names of a payload's ops by source location, with which error messages name ops.
+
+    Creating this object sets the file name in the payload's locations to "payload", in place: MLIR calls the
+    texts of script and payload both "-".
+    """
+
+    def __init__(self, payload: ir.Module) -> None:
+        """Sets the file name of payload locations from "-" to "payload"; locations of a script keep "-"."""
+        self._names: dict[tuple[str, int, int], str] = {}
+
+        def visit(op: Op) -> WalkResult:
+            at = op.location
+            if isinstance(at, ir.FileLineColLoc) and at.filename == UNNAMED:
+                op.location = ir.Location.file(PAYLOAD, at.start_line, at.start_col)
+                self._names[PAYLOAD, at.start_line, at.start_col] = op.name
+            return WalkResult.ADVANCE
+
+        walk_ops(payload, visit)
+
+    def diagnostic(self, error: Exception, script: ir.Module) -> str:
+        """Returns an error of the transform interpreter as one line that names the ops and their places.
+
+        For example ``transform.loop.unroll at script:6:2: failed to unroll``. Has the first two lines of
+        MLIR's message, at most 500 characters.
+        """
+        names = dict(self._names)
+
+        def visit(op: Op) -> WalkResult:
+            at = op.location
+            if isinstance(at, ir.FileLineColLoc):
+                names[at.filename, at.start_line, at.start_col] = op.name
+            return WalkResult.ADVANCE
+
+        walk_ops(script, visit)
+
+        def named(match: re.Match[str]) -> str:
+            file, line, column = match[1], int(match[2]), int(match[3])
+            place = f"{'script' if file == UNNAMED else file}:{line}:{column}"
+            return f"{names.get((file, line, column), 'an op')} at {place}"
+
+        text = str(error).removeprefix("Failed to apply named transform sequence.").strip()
+        lines = [line.strip() for line in text.splitlines() if line.strip() and not ADDED.search(line)]
+        said = [
+            LOCATION.sub(named, line.removeprefix("Diagnostic message at ").removeprefix("at "))
+            for line in lines
+        ]
+        return "; ".join(said[:2])[:LENGTH_LIMIT] or type(error).__name__
+
+
+# ------------------------------------------------------------------------------
+# Rejects scripts that run passes with effects outside of the payload: writing files, starting programs.
+#
+# Upstream registers such passes together with all others: ``transform.apply_registered_pass`` runs them by
+# name. Passes that take a pipeline as an option can run them too, so every string of a script is checked.
+
+
+# https://mlir.llvm.org/docs/Passes/: passes whose options name files, programs (ptxas, lld) or plugins; and
+# passes that print
+EFFECTS = re.compile(
+    r"(?<![\w-])(?:location-snapshot|snapshot-op-locations|gpu-module-to-binary|gpu-lower-to-[\w-]+-pipeline"
+    r"|(?:nvvm|rocdl|xevm)-attach-target|sparsifier|transform-(?:preload-library|interpreter)"
+    r"|(?:view-op-graph|print-[\w-]+|load-(?:pass|dialect)-plugin))(?![\w-])"
+)
+TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
+ESCAPED = re.compile(r"\\([0-9A-Fa-f]{2})")
+
+
+def require_no_effects(script: ir.Module) -> None:
+    """Raises CandidateError(BIND) for a script with a pass that writes files, starts programs or prints.
+
+    Checks every string of the script, since options of passes may contain pipelines.
+    """
+    printed = script.operation.get_asm(assume_verified=True)
+    for text in TEXT.findall(printed):
+        found = EFFECTS.search(ESCAPED.sub(lambda match: chr(int(match[1], 16)), text))
+        if found is not None:
+            raise CandidateError(
+                Stage.BIND,
+                f"script: found pass {found[0]}, which writes files, starts programs or prints; "
+                "allowed with tuner apply --allow-effects",
+            )
+
+
+MARK = "gpu."  # every text with an older spelling contains this
+DIMENSION = re.compile(r'("gpu\.\w+"\s*\(\s*\)\s*(?:<\s*)?\{\s*dimension\s*=\s*)"([xyz])"')
+SHUFFLE_MODE = re.compile(r'("gpu\.shuffle"\s*\([^)]*\)\s*(?:<\s*)?\{\s*mode\s*=\s*)"(xor|up|down|idx)"')
+REDUCED_BY = re.compile(r'(?<![\w.])(op\s*=\s*)"(add|mul|and|or|xor)"')  # of gpu.all_reduce, after its region
+NUMBERED_SHARED = re.compile(rf"(memref<{NESTED}),\s*3(?:\s*:\s*\w+)?\s*>")
+DYNAMIC = "gpu.dynamic_shared_memory"
+MODULE_END = re.compile(r'"gpu\.module_end"\s*\(\s*\)\s*:\s*\(\s*\)\s*->\s*\(\s*\)|gpu\.module_end\b')
+
+
+def with_current_spellings(text: str) -> str:
+    """Returns MLIR text with older spellings of GPU ops replaced by current spellings; lines stay.
+
+    For example ``dimension = "x"`` of ``gpu.block_dim`` becomes ``dimension = #gpu<dim x>``.
+
+    Replaces older spellings of GPU ops, which MLIR's parser no longer accepts, by current spellings.
+
+    Works on text, because the parser rejects it. Line breaks stay, so that messages name the user's lines.
+    Comments that contain such an op change too, without effect.
+
+        %n = "gpu.block_dim"() {dimension = "x"} : () -> (index)
+        %s = "gpu.all_reduce"(%x) ({}) {op = "add"} : (f32) -> (f32)
+      becomes
+        %n = "gpu.block_dim"() {dimension = #gpu<dim x>} : () -> (index)
+        %s = "gpu.all_reduce"(%x) ({}) {op = #gpu<all_reduce_op add>} : (f32) -> (f32)
+    """
+    if MARK not in text:
+        return text
+    text = DIMENSION.sub(r"\1#gpu<dim \2>", text)
+    text = SHUFFLE_MODE.sub(r"\1#gpu<shuffle_mode \2>", text)
+    if '"gpu.all_reduce"' in text:
+        text = REDUCED_BY.sub(r"\1#gpu<all_reduce_op \2>", text)
+    if DYNAMIC in text:  # its verifier runs before any pass could change the type
+        text = NUMBERED_SHARED.sub(r"\1, #gpu.address_space<workgroup>>", text)
+    return MODULE_END.sub("", text)
+
+
+# A new op is a new file and an entry here.
+OPS = (
+    AmxBlockOp,
+    PrefetchFragmentsOp,
+    PrefetchReadsOp,
+    OverlapTilesOp,
+    PackByRowsOp,
+    PackWeightsOp,
+    PadViewsOp,
+    PairBlockOp,
+    UnrollInnerLoopsOp,
+    BoundLoadsOp,
+    BypassL1Op,
+    ConvolutionBlockOp,
+    ConvolutionTilesOp,
+    CountStagesOp,
+    DropUnitBatchOp,
+    ElementTypesOp,
+    FinishStoresOp,
+    FixTransposedAOp,
+    FlatCopiesOp,
+    ForwardStoresOp,
+    InsertBarriersOp,
+    MergeLdmatrixOp,
+    ReorderWeightsOp,
+    SetAsideEpilogueOp,
+    SharedLayoutOp,
+    SplitKOp,
+    SwizzleBlocksOp,
+    UseFp8Op,
+    UseTf32Op,
+    VnniBlockOp,
+    WgmmaPipelineOp,
+)
+CONSUMING = (PrefetchFragmentsOp,)  # replace the payload ops of their handle
+
+
+def load_custom_ops() -> None:
+    """Registers the transform ops of the ``tuner`` dialect in the current MLIR context."""
+    TunerDialect.load(reload=hasattr(TunerDialect, "_mlir_module"))
+    # The bindings search for a Python module of the dialect at each use, until they find one.
+    folder = ext.__name__.rpartition(".")[0]
+    sys.modules.setdefault(f"{folder}.{DIALECT}", sys.modules[TunerDialect.__module__])
+    for op in OPS:
+        InPlaceTransform.attach(op.OPERATION_NAME)
+        effects = ConsumingEffects if op in CONSUMING else InPlaceEffects
+        effects.attach(op.OPERATION_NAME)
+    attach_to_context()
+
+
+# ------------------------------------------------------------------------------
+# Transform scripts: contexts, parsing, and the transform interpreter.
+
+
+# MLIR then lists all dialects that it knows, which is too long for a message.
+UNKNOWN_DIALECT = re.compile(r"Dialect `([\w.]+)' not found for custom op '([\w.]+)'.*")
+UNREGISTERED = re.compile(r"line (\d+):(\d+): operation being parsed with an unregistered dialect\..*")
+QUOTED = re.compile(r'"([^"\n]*)"')  # the name of an op in generic form
+
+
+def new_context() -> ir.Context:
+    """Returns a new MLIR context in which the transform ops of the ``tuner`` dialect are registered.
+
+    Its multithreading is off, because these ops are implemented in Python and need the GIL.
+    """
+    context = ir.Context()
+    context.enable_multithreading(False)
+    with context, ir.Location.unknown():
+        load_custom_ops()
+    return context
+
+
+def parse(text: str, what: str) -> ir.Module:
+    """Returns the module parsed from MLIR text, in the current MLIR context.
+
+    Accepts older spellings of GPU ops. ``what`` says what the text is, such as "script", in the error
+    message. Raises CandidateError(BIND) with MLIR's first error.
+    """
+    try:
+        return ir.Module.parse(with_current_spellings(text))
+    except (ir.MLIRError, ValueError) as error:
+        said = UNREGISTERED.sub(lambda match: _unregistered(match, text), first_diagnostic(error))
+        raise CandidateError(Stage.BIND, f"{what}: {said}") from error
+
+
+def _unregistered(match: re.Match[str], text: str) -> str:
+    """Returns a message that names the op which MLIR does not know: MLIR's own has only its location."""
+    line, column = int(match[1]), int(match[2])
+    names = QUOTED.findall(text.splitlines()[line - 1][: column - 1])  # MLIR points after the name
+    found = f"{names[-1] if names else 'an op'} of an unregistered dialect"
+    return f"line {line}:{column}: found {found}, allowed dialects that MLIR or GPUX has"
+
+
+def apply_script(payload: ir.Module, script: ir.Module, *, allows_effects: bool = False) -> None:
+    """Applies a transform script to a payload, in place: runs the script's entry sequence.
+
+    Passes that write files, start programs or print are rejected unless ``allows_effects``. A match op that
+    finds nothing is an error if MLIR knows none of its op names, or if a ``transform.structured`` or
+    ``transform.get_`` op needs its result and no match so far has found more than modules and functions; the
+    message names what the script looked for. Raises CandidateError: BIND for a script without an entry
+    sequence or with a rejected pass, COMPILE where an op of the script fails.
+    """
+    if not allows_effects:
+        require_no_effects(script)
+    sequence = entry_sequence(script)
+    locations = OpLocations(payload)
+    try:
+        with empty_matches_refused(script):
+            interpreter.apply_named_sequence(payload, sequence, script)
+    except (ir.MLIRError, ValueError, RuntimeError) as error:
+        raise CandidateError(Stage.COMPILE, locations.diagnostic(error, script)) from error
+
+
+def entry_sequence(script: ir.Module) -> ir.Operation:
+    """Returns the ``transform.named_sequence`` that runs: ``@__transform_main``, else the only sequence.
+
+    Raises CandidateError(BIND) for a script without a sequence, or with several of which none has that name.
+    """
+    sequences = [op for op in script.body.operations if op.operation.name == "transform.named_sequence"]
+    named = [op for op in sequences if op.attributes["sym_name"].value == "__transform_main"]
+    if not named and len(sequences) != 1:
+        found = ", ".join(op.attributes["sym_name"].value for op in sequences) or "none"
+        raise CandidateError(
+            Stage.BIND, f"script: found sequences {found}, allowed one named @__transform_main"
+        )
+    return (named or sequences)[0].operation
+
+
+def first_diagnostic(error: Exception) -> str:
+    """Returns the first two "error:" or "note:" lines of an MLIR exception as one line.
+
+    At most 500 characters. Without such lines, the first two lines of the exception's text; for an empty
+    text, the exception's type.
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith(("error:", "note:"))]
+    said = " ".join(errors[:2] or lines[:2]).replace('"-":', "line ")  # "-": MLIR's file name for parsed text
+    said = UNKNOWN_DIALECT.sub(r"found \2 of dialect \1, allowed dialects that MLIR or GPUX has", said)
+    return said[:500] or type(error).__name__
+
+
+# ------------------------------------------------------------------------------
+# Finds the op of a script that fails, where MLIR's diagnostic names only the payload op that it failed on.
+#
+# The ops of the entry sequence run one after another. A binary search over its prefixes finds the shortest
+# prefix that fails to apply; the last op of that prefix is the failing one.
+
+
+def failing_op(script: str, payload: str) -> OpPlace | None:
+    """Returns which top-level op of a transform script fails on a payload, and its place in the script.
+
+    ``script`` and ``payload`` are MLIR text. A binary search finds the shortest prefix of the script's entry
+    sequence that fails; its last op is the failing one. Returns None for a script that applies, does not
+    parse, has no entry sequence, or has a pass that is refused since it writes files, starts programs or
+    prints. Raises CandidateError(BIND) for a payload that does not parse.
+    """
+    with new_context(), ir.Location.unknown():
+        try:
+            bound = parse(script, SCRIPT)
+            block = entry_sequence(bound).regions[0].blocks[0]
+        except CandidateError:
+            return None
+        ops = [op.operation for op in block.operations]
+        applied, failing = 0, len(ops) - 1  # lengths of prefixes; the last op is transform.yield
+        if not _fails(script, payload, failing):
+            return None
+        while failing - applied > 1:
+            middle = (applied + failing) // 2
+            if _fails(script, payload, middle):
+                failing = middle
+            else:
+                applied = middle
+        at = ops[failing - 1].location
+        assert isinstance(at, ir.FileLineColLoc)  # the script was parsed from text above
+        return OpPlace(SCRIPT, ops[failing - 1].name, at.start_line, at.start_col)
+
+
+def _fails(script: str, payload: str, count: int) -> bool:
+    """Returns whether the first ``count`` ops of a script fail to apply to the payload."""
+    module, bound = parse(payload, "payload"), parse(script, SCRIPT)
+    block = entry_sequence(bound).regions[0].blocks[0]
+    for op in reversed(list(block.operations)[count:]):  # users of a value come after its definition
+        op.operation.erase()
+    ir.Operation.create("transform.yield", ip=ir.InsertionPoint(block))
+    try:
+        apply_script(module, bound)
+    except CandidateError as error:
+        return error.stage is Stage.COMPILE
+    return False

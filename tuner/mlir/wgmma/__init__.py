@@ -1,0 +1,1 @@
+"""The op ``tuner.wgmma_pipeline``: plan, mbarriers, producer, consumer, epilogue, launch."""

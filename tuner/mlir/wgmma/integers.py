@@ -1,0 +1,96 @@
+"""Builders of 32-bit integer arithmetic and of shared-memory addresses, at the current insertion point."""
+
+from collections.abc import Callable, Sequence
+
+from tuner.mlir.bindings import Type, Value, ir
+from tuner.mlir.ir.building import create, value
+
+PREDICATES = {"eq": 0, "ne": 1, "ult": 6}  # arith.cmpi's predicates
+
+
+def i32() -> Type:
+    """Returns the MLIR type i32 in the current context."""
+    return ir.IntegerType.get_signless(32)
+
+
+def word(number: int) -> Value:
+    """Creates an ``arith.constant`` of type i32; returns its value."""
+    return value("arith.constant", i32(), value=ir.IntegerAttr.get(i32(), number))
+
+
+def long_word(number: int) -> Value:
+    """Creates an ``arith.constant`` of type i64 from a number between 0 and 2**64 - 1; returns its value."""
+    kind = ir.IntegerType.get_signless(64)
+    signed = number - (1 << 64) if number >> 63 else number
+    return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, signed))
+
+
+def calculate(name: str, left: Value, right: Value | int) -> Value:
+    """Creates ``arith.<name>``, such as "addi", of two i32 values; returns its result.
+
+    An int as ``right`` becomes a constant. Adding the int 0 creates no op and returns ``left``.
+    """
+    if name == "addi" and right == 0 and isinstance(right, int):
+        return left
+    return value(f"arith.{name}", left.type, left, word(right) if isinstance(right, int) else right)
+
+
+def compare(predicate: str, left: Value, right: Value | int) -> Value:
+    """Creates ``arith.cmpi`` of two i32 values; returns its i1 value.
+
+    ``predicate``: "eq", "ne" or "ult" (unsigned less than). An int as ``right`` becomes a constant.
+    """
+    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), PREDICATES[predicate])
+    other = word(right) if isinstance(right, int) else right
+    return value("arith.cmpi", ir.IntegerType.get_signless(1), left, other, predicate=attribute)
+
+
+def as_i32(index: Value) -> Value:
+    """Creates ``arith.index_cast`` of an index value to i32; returns the i32 value."""
+    return value("arith.index_cast", i32(), index)
+
+
+def as_index(number: Value) -> Value:
+    """Creates ``arith.index_cast`` of an i32 value to index, with sign extension; returns the index value."""
+    return value("arith.index_cast", ir.IndexType.get(), number)
+
+
+def as_count(number: Value) -> Value:
+    """Creates ``arith.index_castui`` of a non-negative i32 value to index; returns the index value.
+
+    Without a sign, divisions of this value take fewer instructions.
+    """
+    return value("arith.index_castui", ir.IndexType.get(), number)
+
+
+def shared_pointer(address: Value) -> Value:
+    """Creates the LLVM pointer (address space 3) to an address in shared memory, given as an i32 value."""
+    return value("llvm.inttoptr", ir.Type.parse("!llvm.ptr<3>"), address)
+
+
+def cluster_pointer(pointer: Value) -> Value:
+    """Creates the cluster-shared-memory pointer (address space 7) from a shared-memory pointer (3)."""
+    return value("llvm.addrspacecast", ir.Type.parse("!llvm.ptr<7>"), pointer)
+
+
+def count(
+    first: int | Value,
+    last: int,
+    carried: Sequence[Value],
+    build: Callable[[Value, list[Value]], Sequence[Value]],
+    step: int = 1,
+) -> list[Value]:
+    """Creates an ``scf.for`` over i32 with carried values; returns the carried values after the loop.
+
+    The counter runs from ``first`` to below ``last`` by ``step``; ``carried`` are the values before the loop.
+    ``build(counter, values)`` creates the body and returns the carried values of the next iteration.
+    """
+    bounds = [word(first) if isinstance(first, int) else first, word(last), word(step)]
+    kinds = [each.type for each in carried]
+    loop = ir.Operation.create("scf.for", results=kinds, operands=[*bounds, *carried], regions=1)
+    location = ir.Location.current
+    body = loop.regions[0].blocks.append(i32(), *kinds, arg_locs=[location] * (1 + len(kinds)))
+    with ir.InsertionPoint(body):
+        counter, *values = body.arguments
+        create("scf.yield", [], build(counter, values))
+    return list(loop.results)

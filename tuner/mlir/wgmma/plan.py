@@ -1,0 +1,424 @@
+"""The plan of a pipeline: the matmul of a block as read from a launch; tiles, stages, shared memory."""
+
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.linalg import find_epilogue, output_type
+from tuner.mlir.ir.memrefs import element_bytes, retype_argument, sync_function_type
+from tuner.mlir.ir.reading import source_of, walk
+
+# ------------------------------------------------------------------------------
+# The layout of one operand's tile in shared memory: boxes that the TMA copies, descriptors that wgmma reads.
+#
+# A tile holds ``rows`` (along A's m or B's n) x ``depth`` (along k) elements in the 128-byte swizzle: lines
+# of 128 bytes, eight of which are an atom. PTX ISA, "Matrix Descriptor Format" and "Strides".
+#
+# K-major: a line holds k of one row. A box is all rows x one line of k; the next line of k is a box away, the
+# next eight rows (stride offset) an atom; the depth of one wgmma is 32 bytes within a line. MN-major
+# (transposed): a line holds rows of one k. A box is all of k x one line of rows; the next line of rows
+# (leading offset) is a box away, the next eight k (stride offset) an atom.
+
+
+LINE_BYTES = 128  # the swizzle's span
+ATOM_LINES = 8
+ATOM_BYTES = ATOM_LINES * LINE_BYTES
+MMA_DEPTH_BYTES = 32  # along k, per wgmma
+MMA_ROWS = 64  # rows of A per wgmma
+BOX_LIMIT = 256  # elements along one dimension of a box; cuTensorMapEncodeTiled
+SWIZZLE_128 = 1 << 62  # layout type of a matrix descriptor
+UNIT_BYTES = 16  # unit of addresses and offsets in a matrix descriptor
+
+
+@dataclass(frozen=True)
+class Box:
+    """One TMA copy into a tile: where it goes (byte offset), and the first row and k that it copies.
+
+    Row and k count from the start of the tile.
+    """
+
+    offset_bytes: int  # in the tile in shared memory
+    row: int
+    k: int
+
+
+@dataclass(frozen=True)
+class OperandTile:
+    """The layout in shared memory of a tile of A or B: ``rows`` (along m or n) x ``depth`` (along k).
+
+    Both count elements, in the 128-byte swizzle; each stage of the ring holds one tile of A and one of B.
+    """
+
+    rows: int
+    depth: int
+    item_bytes: int
+    is_k_major: bool
+    parts: int = 1  # blocks of a cluster that share the tile: each copies a part of every box to all blocks
+
+    @property
+    def line(self) -> int:
+        """Returns the number of elements in a line of 128 bytes, the span of the swizzle."""
+        return LINE_BYTES // self.item_bytes
+
+    @property
+    def bytes(self) -> int:
+        """Returns the size of the tile in shared memory, in bytes."""
+        return self.rows * self.depth * self.item_bytes
+
+    @property
+    def box(self) -> tuple[int, int]:
+        """Returns the shape of one TMA copy, in elements: (slower dimension, innermost dimension).
+
+        The innermost dimension is one line of 128 bytes. Blocks that share the tile divide the slower
+        dimension.
+        """
+        return (self.rows if self.is_k_major else self.depth) // self.parts, self.line
+
+    @property
+    def part_bytes(self) -> int:
+        """Returns the bytes of one TMA copy.
+
+        Also the distance in shared memory between the copies of two blocks that share the tile.
+        """
+        return self.box[0] * LINE_BYTES
+
+    @property
+    def boxes(self) -> tuple[Box, ...]:
+        """Returns the TMA copies by the block of rank 0: all copies of the tile, unless blocks share it.
+
+        The copies of another block that shares the tile are ``part_bytes`` further per rank.
+        """
+        along = self.depth if self.is_k_major else self.rows
+        starts = range(0, along, self.line)
+        size = self.parts * self.part_bytes
+        return tuple(
+            Box(number * size, 0 if self.is_k_major else start, start if self.is_k_major else 0)
+            for number, start in enumerate(starts)
+        )
+
+    @property
+    def steps(self) -> int:
+        """Returns how many wgmma instructions the depth of the tile takes: each covers 32 bytes along k."""
+        return self.depth * self.item_bytes // MMA_DEPTH_BYTES
+
+    def offset_bytes(self, row: int, step: int) -> int:
+        """Returns the byte offset in the tile at which the operand of one wgmma starts.
+
+        The operand has rows from ``row`` on; ``step`` is the number of the wgmma along k. ``row`` must be a
+        multiple of 8 where k is innermost, else of ``line``.
+        """
+        k = step * MMA_DEPTH_BYTES // self.item_bytes
+        if self.is_k_major:
+            return (
+                row * LINE_BYTES + k // self.line * self.rows * LINE_BYTES + k % self.line * self.item_bytes
+            )
+        return (row // self.line * self.depth + k) * LINE_BYTES
+
+    @property
+    def descriptor(self) -> int:
+        """Returns the 64-bit wgmma matrix descriptor of an operand at shared-memory address 0."""
+        leading = UNIT_BYTES if self.is_k_major else self.depth * LINE_BYTES  # ignored if K-major
+        return SWIZZLE_128 | ATOM_BYTES // UNIT_BYTES << 32 | leading // UNIT_BYTES << 16
+
+    def why_not(self, name: str, rows_of_one: int) -> str | None:
+        """Returns a message on why TMA and wgmma cannot handle this tile, else None.
+
+        ``name``: the operand, "A" or "B", for the message. The tile's rows must be a multiple of
+        ``rows_of_one``.
+        """
+        if self.depth % self.line or (not self.is_k_major and self.rows % self.line):
+            return f"{name}: found {self.rows} x {self.depth}, allowed whole lines of {LINE_BYTES} bytes"
+        if self.box[0] % ATOM_LINES:
+            found = f"found {self.parts} parts of {self.box[0]} lines"
+            return f"{name}: {found}, allowed multiples of {ATOM_LINES} lines"
+        if self.box[0] > BOX_LIMIT or self.rows % rows_of_one:
+            return f"{name}: found {self.rows} rows, allowed multiples of {rows_of_one} up to {BOX_LIMIT}"
+        if not self.is_k_major and self.item_bytes != 2:  # PTX ISA: imm-trans only for .f16 and .bf16
+            return f"{name}: found {self.item_bytes}-byte elements with k not innermost, allowed 2-byte ones"
+        return None
+
+
+WARPGROUP = 128  # threads
+MBARRIER_BYTES = 8
+N_MULTIPLE = 8  # columns of a wgmma are a multiple of this
+N_LIMIT = 256
+REGISTERS_OF_BLOCK = 64 * 1024
+# Number of consumers -> accumulators per thread that leave registers for addresses. ptxas rejects 128 of them
+# where a block of 512 threads starts with 128 registers per thread, regardless of setmaxnreg.
+SUMS_LIMIT = {1: 192, 2: 192, 3: 80}
+REGISTERS_BESIDES_SUMS = 48  # with fewer left, registers move from the producer to the consumers
+CLUSTERS = ((1, 1), (2, 1), (1, 2))
+STORES = ("direct", "tma")
+BOX_ROWS, BOX_COLUMNS = 16, 64  # 16-bit results that a warp stores at once: its rows, lines of 128 bytes
+BOXES = 2  # per warp: one is filled while the other is stored
+WARPS_OF_CONSUMER = 4
+UNEQUAL_REGISTERS = (40, 232)  # per thread of the producer, of each of two consumers; CUTLASS's numbers
+
+
+@dataclass(frozen=True)
+class PipelinePlan:
+    """The sizes of a warp-specialized matmul pipeline, with one producer warpgroup.
+
+    The producer copies tiles for ``consumers`` other warpgroups, which multiply them.
+    """
+
+    a: OperandTile
+    b: OperandTile
+    k: int  # elements of the whole sum
+    stages: int
+    consumers: int
+    kind: str  # element type, as wgmma spells it: "f16", "bf16", "tf32", "e4m3", "e5m2", "s8"
+    cluster: tuple[int, int] = (1, 1)  # blocks along rows and columns of C that share tiles
+    tiles: int = 1  # tiles of C that a block computes, one after another
+    stores: str = "direct"  # or "tma": results of 16 bits, through boxes in shared memory
+    splits: int = 1  # parts of the sum, each computed by other blocks
+
+    @property
+    def sum_kinds(self) -> tuple[str, str]:
+        """Returns the type of the sums by (wgmma's, MLIR's) name: ("f32", "f32") or ("s32", "i32")."""
+        return ("s32", "i32") if self.kind == "s8" else ("f32", "f32")
+
+    @property
+    def threads(self) -> int:
+        """Returns the number of threads per block: 128 for each consumer, and 128 for the producer."""
+        return WARPGROUP * (self.consumers + 1)
+
+    @property
+    def cluster_blocks(self) -> int:
+        """Returns the number of thread blocks per cluster."""
+        return self.cluster[0] * self.cluster[1]
+
+    @property
+    def readers(self) -> int:
+        """Returns how many consumer warpgroups release a stage: those of all blocks of the cluster."""
+        return self.consumers * self.cluster_blocks
+
+    @property
+    def k_tiles(self) -> int:
+        """Returns the number of tiles that a block multiplies along k, rounded up.
+
+        The last tile may extend beyond the matrix.
+        """
+        return -(-self.k // (self.a.depth * self.splits))
+
+    @property
+    def consumer_rows(self) -> int:
+        """Returns how many rows of the block's tile of C each consumer warpgroup computes."""
+        return self.a.rows // self.consumers
+
+    @property
+    def fragments(self) -> int:
+        """Returns how many fragments, of 64 rows of C each, a consumer warpgroup computes."""
+        return self.consumer_rows // MMA_ROWS
+
+    @property
+    def sums(self) -> int:
+        """Returns the number of 32-bit accumulators of a thread for one fragment of 64 rows of C."""
+        return self.b.rows // 2
+
+    @property
+    def stage_bytes(self) -> int:
+        """Returns the bytes of one stage of the ring: a tile of A and a tile of B."""
+        return self.a.bytes + self.b.bytes
+
+    @property
+    def box(self) -> tuple[int, int]:
+        """Returns how many (rows, columns) of C a warp stores by one TMA copy."""
+        return BOX_ROWS, BOX_COLUMNS
+
+    @property
+    def box_bytes(self) -> int:
+        """Returns the bytes of the 16-bit results that a warp stores to C by one TMA copy."""
+        return BOX_ROWS * BOX_COLUMNS * 2
+
+    @property
+    def boxes_offset_bytes(self) -> int:
+        """Returns the byte offset in shared memory where TMA stores stage results, after the stages."""
+        return self.stages * self.stage_bytes
+
+    @property
+    def mbarriers_offset_bytes(self) -> int:
+        """Returns the byte offset in shared memory of the mbarriers, after stages and staged results."""
+        boxes = BOXES * WARPS_OF_CONSUMER * self.consumers if self.stores == "tma" else 0
+        return self.boxes_offset_bytes + boxes * self.box_bytes
+
+    @property
+    def shared_bytes(self) -> int:
+        """Returns the bytes of shared memory per block: stages, boxes of results, two mbarriers per stage."""
+        return self.mbarriers_offset_bytes + self.stages * 2 * MBARRIER_BYTES
+
+    @property
+    def registers(self) -> tuple[int, int] | None:
+        """Returns the registers per thread to set for (producer, consumer); None if equal shares suffice."""
+        equal = REGISTERS_OF_BLOCK // self.threads
+        is_enough = self.fragments * self.sums + REGISTERS_BESIDES_SUMS <= equal
+        return None if is_enough else UNEQUAL_REGISTERS
+
+    def why_not(self) -> str | None:
+        """Returns a message on the first size of this pipeline that is not supported, else None."""
+        if self.consumers not in SUMS_LIMIT:
+            return f"consumers: found {self.consumers}, allowed {', '.join(map(str, SUMS_LIMIT))}"
+        if self.cluster not in CLUSTERS:
+            return f"cluster: found {self.cluster}, allowed {', '.join(map(str, CLUSTERS))}"
+        if self.stages < 2:
+            return f"stages: found {self.stages}, allowed 2 or more: one is filled while one is read"
+        if self.tiles < 1:
+            return f"tiles: found {self.tiles}, allowed 1 or more"
+        if self.b.rows > N_LIMIT:
+            return f"B: found {self.b.rows} columns of C, allowed {N_LIMIT}"
+        if self.fragments * self.sums > SUMS_LIMIT[self.consumers]:
+            found = f"found {self.fragments * self.sums} sums per thread"
+            return f"consumers: {found}, allowed {SUMS_LIMIT[self.consumers]} with {self.consumers}"
+        rows = self.consumers * MMA_ROWS
+        return self._why_not_stored() or self.a.why_not("A", rows) or self.b.why_not("B", N_MULTIPLE)
+
+    def _why_not_stored(self) -> str | None:
+        """Returns why sums cannot be split into parts, or results cannot be stored, else None."""
+        if self.splits < 1 or (self.splits > 1 and self.k % (self.a.depth * self.splits)):
+            found = f"found {self.splits} of {self.k} elements"
+            return f"splits: {found}, allowed equal parts of whole tiles of {self.a.depth}"
+        if self.splits > 1 and self.stores == "tma":
+            return "splits: found results stored by tma, allowed direct: parts of sums are added up later"
+        if self.stores not in STORES:
+            return f"stores: found {self.stores!r}, allowed {', '.join(STORES)}"
+        if self.stores == "tma" and self.b.rows % BOX_COLUMNS:
+            return f"stores: found tma for {self.b.rows} columns of C, allowed multiples of {BOX_COLUMNS}"
+        return None
+
+
+# ------------------------------------------------------------------------------
+# The matmul of a block, as a script leaves it in a ``gpu.launch``: a fill and a product of subviews.
+
+
+# Element type -> wgmma's spelling; sums are f32, of integers i32
+KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8"}
+STAGED_RESULTS, STAGED_BYTES = ("f16", "bf16"), 2  # elements of C that are stored through shared memory
+ROW_BYTES = 16  # a matrix row must be a multiple of this; cuTensorMapEncodeTiled, globalStrides
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """The values of the attributes of a ``tuner.wgmma_pipeline`` op, such as tile size along k and stages."""
+
+    block_k: int
+    stages: int
+    consumers: int
+    cluster: tuple[int, int]  # blocks along m and n
+    tiles: int  # tiles of C that a block computes, one after another
+    stores: str  # "direct" or "tma"
+    splits: int  # parts of k, each summed by other blocks
+
+
+@dataclass(frozen=True)
+class BlockMatmul:
+    """The matmul that each thread block of a ``gpu.launch`` computes: its ops, matrices and tile of C.
+
+    The tile of C at ``origin`` is ``tile[0]`` rows of A times ``tile[1]`` columns of B, summed over ``k``.
+    """
+
+    function: Op
+    launch: Op
+    fill: Op
+    product: Op
+    matrices: tuple[Value, Value, Value]  # A, B, C: arguments of the function
+    origin: tuple[Value | int, Value | int]  # row and column in C
+    tile: tuple[int, int]  # rows and columns of C
+    k: int
+    k_is_last: tuple[bool, bool]  # whether k is the innermost dimension of A, of B
+
+    def plan(self, knobs: Knobs) -> PipelinePlan | str:
+        """Returns the sizes of the pipeline for ``knobs``, or a message on why it cannot be built."""
+        element, result = (ir.MemRefType(self.matrices[number].type).element_type for number in (0, 2))
+        if str(element) not in KINDS or str(result) != ("i32" if str(element) == "i8" else "f32"):
+            allowed = f"{', '.join(KINDS)} summed in f32, i8 in i32"
+            return f"matmul: found elements {element} summed in {result}, allowed {allowed}"
+        item_bytes = element_bytes(element)
+        for name, matrix in zip("AB", self.matrices, strict=False):
+            pitch = ir.MemRefType(matrix.type).get_strides_and_offset()[0][0] * item_bytes
+            if pitch % ROW_BYTES:
+                return f"{name}: found rows of {pitch} bytes, allowed multiples of {ROW_BYTES}"
+        if knobs.consumers < 1 or self.tile[0] % knobs.consumers:
+            return f"consumers: found {knobs.consumers}, allowed some that divide {self.tile[0]} rows"
+        a, b = (
+            OperandTile(rows, knobs.block_k, item_bytes, is_last, parts)
+            for rows, is_last, parts in zip(self.tile, self.k_is_last, knobs.cluster[::-1], strict=True)
+        )
+        kind = KINDS[str(element)]
+        plan = PipelinePlan(
+            a,
+            b,
+            self.k,
+            knobs.stages,
+            knobs.consumers,
+            kind,
+            knobs.cluster,
+            knobs.tiles,
+            knobs.stores,
+            knobs.splits,
+        )
+        return plan.why_not() or (self._why_not_staged() if plan.stores == "tma" else None) or plan
+
+    def _why_not_staged(self) -> str | None:
+        """Returns why results cannot be stored by TMA, else None."""
+        result = "sums" if self.epilogue is None else output_type(self.epilogue)
+        if str(result) not in STAGED_RESULTS:
+            return f"stores: found tma for {result}, allowed an epilogue to {' or '.join(STAGED_RESULTS)}"
+        pitch = ir.MemRefType(self.matrices[2].type).get_strides_and_offset()[0][0] * STAGED_BYTES
+        if pitch % ROW_BYTES:
+            return f"stores: found tma for rows of {pitch} bytes, allowed multiples of {ROW_BYTES}"
+        return None
+
+    @property
+    def epilogue(self) -> Op | None:
+        """Returns the scalar function that ``tuner.set_aside_epilogue`` made for this kernel, or None."""
+        return find_epilogue(self.function)
+
+    def retype_output(self, epilogue: Op) -> None:
+        """Changes the element type of argument C to the result type of ``epilogue``, in place.
+
+        ``epilogue`` is the scalar function that will be applied to the sums. The function type changes too.
+        """
+        retype_argument(self.matrices[2], output_type(epilogue))
+        sync_function_type(self.function)
+
+
+def read_matmul(function: Op, launch: Op) -> BlockMatmul | str:
+    """Returns the matmul of a ``gpu.launch`` in a func.func, or a message if it is not of the expected form.
+
+    Expected are one ``linalg.fill`` and one ``linalg.matmul`` of subviews or casts of arguments. Changes
+    nothing.
+    """
+    fills, products = walk(launch, "linalg.fill"), walk(launch, "linalg.matmul")
+    if len(fills) != 1 or len(products) != 1:
+        return (
+            f"launch: found {len(products)} linalg.matmul and {len(fills)} linalg.fill, allowed one of each"
+        )
+    views = list(products[0].operands)
+    bases = [source_of(view, ("memref.subview", "memref.cast")) for view in views]
+    if any(not isinstance(base.owner, ir.Block) for base in bases):
+        return "matmul: found operands computed before, allowed subviews of arguments"
+    rows, columns = ir.MemRefType(views[2].type).shape
+    maps = [str(each) for each in ir.ArrayAttr(products[0].attributes["indexing_maps"])]
+    k_is_last = ["d2)>" in text.replace(" ", "") for text in maps[:2]]
+    sizes = ir.MemRefType(views[0].type).shape
+    return BlockMatmul(
+        function,
+        launch,
+        fills[0],
+        products[0],
+        (bases[0], bases[1], bases[2]),
+        _origin(views[2]),
+        (rows, columns),
+        sizes[1 if k_is_last[0] else 0],
+        (k_is_last[0], k_is_last[1]),
+    )
+
+
+def _origin(view: Value) -> tuple[Value | int, Value | int]:
+    """Returns the (row, column) offset of a subview; zeros for a whole matrix."""
+    if isinstance(view.owner, ir.Block):
+        return 0, 0
+    dynamic = iter(list(view.owner.operands)[1:])
+    marker = ir.ShapedType.get_dynamic_stride_or_offset()
+    static = list(ir.DenseI64ArrayAttr(view.owner.attributes["static_offsets"]))
+    row, column = (next(dynamic) if offset == marker else offset for offset in static)
+    return row, column

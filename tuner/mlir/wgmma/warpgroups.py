@@ -1,0 +1,317 @@
+"""The warpgroups of a pipeline: a producer that copies by TMA, consumers that multiply, and their ring.
+
+The producer waits until a stage of the ring is empty and fills it; a consumer waits until the stage is
+full, multiplies its rows by wgmma, and releases the previous stage. Each stage has two mbarriers for
+these waits.
+"""
+
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Attribute, Type, Value, ir
+from tuner.mlir.ir.building import branch, create, value
+from tuner.mlir.wgmma.integers import (
+    calculate,
+    cluster_pointer,
+    compare,
+    count,
+    long_word,
+    shared_pointer,
+    word,
+)
+from tuner.mlir.wgmma.plan import (
+    MBARRIER_BYTES,
+    MMA_DEPTH_BYTES,
+    MMA_ROWS,
+    UNIT_BYTES,
+    Box,
+    OperandTile,
+    PipelinePlan,
+)
+
+# ------------------------------------------------------------------------------
+# The ring of stages in shared memory: two mbarriers per stage, and a thread's position in the ring.
+#
+# A stage is full when the producer's copies have delivered all its bytes, empty when each consumer has read
+# it. A position is a stage and the parity of the phase that is waited for; the parity flips with each round.
+# A consumer starts with parity 0, the producer with 1: a stage that was never filled is empty.
+#
+# In a cluster, copies go to the same stage of several blocks. Each block expects all bytes that it receives,
+# from any block; each consumer releases a stage in every block, because the producer of any of these blocks
+# may fill the stage next.
+
+
+SUSPEND_NS = 0x989680  # time limit of one try_wait before it is repeated, as in CUTLASS
+PLACE_WORDS = 2
+
+
+@dataclass(frozen=True)
+class Place:
+    """A thread's position in the ring of stages: number of the stage and parity of its phase, i32 values."""
+
+    stage: Value
+    parity: Value
+
+    @property
+    def values(self) -> list[Value]:
+        """Returns [stage, parity], the i32 values that a loop carries."""
+        return [self.stage, self.parity]
+
+
+@dataclass(frozen=True)
+class Ring:
+    """The ring of stages of a block in shared memory, from the address ``start`` (an i32 value) on.
+
+    Its methods create code at the current insertion point. Each stage has two mbarriers: full and empty.
+    """
+
+    plan: PipelinePlan
+    start: Value
+
+    def first_place(self, parity: int) -> Place:
+        """Creates the position at stage 0 of a thread that has used no stage.
+
+        ``parity``: 0 for a consumer, 1 for the producer, for which every stage is empty at first.
+        """
+        return Place(word(0), word(parity))
+
+    def next_place(self, place: Place) -> Place:
+        """Creates the position one stage after ``place``.
+
+        After the last stage comes stage 0, with the other parity.
+        """
+        following = calculate("addi", place.stage, 1)
+        is_round = compare("eq", following, self.plan.stages)
+        stage = value("arith.select", following.type, is_round, word(0), following)
+        flip = value("arith.extui", following.type, is_round)
+        return Place(stage, calculate("xori", place.parity, flip))
+
+    def address(self, stage: Value, offset_bytes: int = 0) -> Value:
+        """Creates the address in shared memory (i32) of the byte ``offset_bytes`` in stage ``stage``."""
+        scaled = calculate("muli", stage, self.plan.stage_bytes)
+        return calculate("addi", calculate("addi", scaled, self.start), offset_bytes)
+
+    def full(self, stage: Value) -> Value:
+        """Creates the pointer to a stage's full barrier: it completes when the stage's copies arrived."""
+        return self._mbarrier(stage, 0)
+
+    def empty(self, stage: Value) -> Value:
+        """Creates the pointer to a stage's empty barrier: it completes when all consumers read the stage."""
+        return self._mbarrier(stage, self.plan.stages)
+
+    def _mbarrier(self, stage: Value, before: int) -> Value:
+        offset = self.plan.mbarriers_offset_bytes + before * MBARRIER_BYTES
+        scaled = calculate("muli", stage, MBARRIER_BYTES)
+        return shared_pointer(calculate("addi", calculate("addi", scaled, self.start), offset))
+
+    def create_mbarriers(self) -> None:
+        """Creates the initialization of all mbarriers of the ring, for one thread of the block to run."""
+        for number in range(self.plan.stages):
+            create("nvvm.mbarrier.init", [], [self.full(word(number)), word(1)])
+            create("nvvm.mbarrier.init", [], [self.empty(word(number)), word(self.plan.readers)])
+        create("nvvm.fence.mbarrier.init")
+
+    def wait(self, mbarrier: Value, place: Place) -> None:
+        """Creates the wait at an mbarrier until its phase with the parity of ``place`` is complete."""
+        create("nvvm.mbarrier.try_wait.parity", [], [mbarrier, place.parity, word(SUSPEND_NS)])
+
+    def expect(self, mbarrier: Value) -> None:
+        """Creates the producer's arrival at a full barrier, which announces the bytes of one stage.
+
+        ``mbarrier``: the pointer to the stage's full barrier.
+        """
+        create("nvvm.mbarrier.arrive.expect_tx", [], [mbarrier, word(self.plan.stage_bytes)])
+
+    def release(self, stage: Value, rank: Value) -> None:
+        """Creates a consumer's arrival at the empty barrier of a stage: the consumer has read the stage.
+
+        ``rank`` (an i32 value): the block of the cluster whose barrier it is; ignored where clusters have one
+        block.
+        """
+        if self.plan.cluster_blocks > 1:
+            away = value("nvvm.mapa", ir.Type.parse("!llvm.ptr<7>"), self.empty(stage), rank)
+            create("nvvm.mbarrier.arrive", [], [away], scope=ir.Attribute.parse("#nvvm.mem_scope<cluster>"))
+            return
+        create("nvvm.mbarrier.arrive", [ir.IntegerType.get_signless(64)], [self.empty(stage)])
+
+
+# ------------------------------------------------------------------------------
+# A consumer: a warpgroup that multiplies its rows of each stage, with one group of wgmma in flight.
+#
+# first tile: wait until the stage is full; fence; products, the first of which sets the sums; commit each
+# later tile: wait; fence; products; commit; wait until all groups but the newest are complete; release the
+# previous stage, in all blocks of the cluster end: wait for the last group; release its stage if another tile
+# of C follows
+
+
+ADDRESS_MASK = 0x3FFF  # address bits of a matrix descriptor, in units of 16 bytes
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """A generator of the code of one consumer: a warpgroup of the block that multiplies tiles by wgmma."""
+
+    ring: Ring
+    number: Value  # consumer's number, an i32 that is uniform in its threads
+    thread: Value  # thread's number in the warpgroup, an i32
+
+    def create(self, first: Place) -> tuple[list[Value], Place]:
+        """Creates the loop over tiles of k: waits for a stage, multiplies its tiles, releases the stage.
+
+        ``first``: the ring position where the loop starts. Returns (sums, ring position after the loop); sums
+        are one LLVM struct of a thread's accumulators per 64 rows of C.
+        """
+        ring, plan = self.ring, self.ring.plan
+        kind = sums_type(plan)
+        nothing = [value("llvm.mlir.undef", kind) for _ in range(plan.fragments)]
+        sums = self._multiply(first, nothing, is_first=True)
+
+        def step(_number: Value, carried: list[Value]) -> list[Value]:
+            place = Place(*carried[:PLACE_WORDS])
+            before, *so_far = carried[PLACE_WORDS:]
+            new = self._multiply(place, so_far, is_first=False)
+            _wait_groups(1)
+            self._release(before)
+            return [*ring.next_place(place).values, place.stage, *new]
+
+        carried = [*ring.next_place(first).values, first.stage, *sums]
+        stage, parity, last, *sums = count(1, plan.k_tiles, carried, step)
+        _wait_groups(0)
+        if plan.tiles > 1:
+            self._release(last)
+        return sums, Place(stage, parity)
+
+    def _multiply(self, place: Place, sums: list[Value], *, is_first: bool) -> list[Value]:
+        """Creates the wait for a stage, the products of the stage and their commit; returns the sums."""
+        ring, plan = self.ring, self.ring.plan
+        ring.wait(ring.full(place.stage), place)
+        rows_before = calculate("muli", self.number, plan.a.offset_bytes(plan.consumer_rows, 0))
+        a = _descriptor(plan.a, calculate("addi", ring.address(place.stage), rows_before))
+        b = _descriptor(plan.b, ring.address(place.stage, plan.a.bytes))
+        create("nvvm.wgmma.fence.aligned")
+        new = list(sums)
+        for fragment in range(plan.fragments):
+            for step in range(plan.a.steps):
+                left = _advance(a, plan.a.offset_bytes(fragment * MMA_ROWS, step))
+                right = _advance(b, plan.b.offset_bytes(0, step))
+                is_set = is_first and step == 0
+                new[fragment] = self._product(new[fragment], left, right, is_set=is_set)
+        create("nvvm.wgmma.commit.group.sync.aligned")
+        return new
+
+    def _product(self, sums: Value, left: Value, right: Value, *, is_set: bool) -> Value:
+        """Creates one wgmma, which overwrites the sums (``is_set``) or adds to them."""
+        plan = self.ring.plan
+        depth = MMA_DEPTH_BYTES // plan.a.item_bytes
+        words = {
+            "shape": f"#nvvm.shape<m = {MMA_ROWS}, n = {plan.b.rows}, k = {depth}>",
+            "typeA": f"#nvvm.wgmma_type<{plan.kind}>",
+            "typeB": f"#nvvm.wgmma_type<{plan.kind}>",
+            "typeD": f"#nvvm.wgmma_type<{plan.sum_kinds[0]}>",
+            "scaleD": f"#nvvm.wgmma_scale_out<{'zero' if is_set else 'one'}>",
+            "scaleA": "#nvvm.wgmma_scale_in<one>",
+            "scaleB": "#nvvm.wgmma_scale_in<one>",
+            "layoutA": f"#nvvm.mma_layout<{'row' if plan.a.is_k_major else 'col'}>",
+            "layoutB": f"#nvvm.mma_layout<{'col' if plan.b.is_k_major else 'row'}>",
+        }
+        attributes: dict[str, Attribute] = {name: ir.Attribute.parse(text) for name, text in words.items()}
+        return value("nvvm.wgmma.mma_async", sums.type, sums, left, right, **attributes)
+
+    def _release(self, stage: Value) -> None:
+        """Creates arrivals at a stage's empty barriers, by one thread per block of the cluster.
+
+        A wgmma group completes for the whole warpgroup at once, so other threads need not arrive.
+        """
+        is_speaker = compare("ult", self.thread, self.ring.plan.cluster_blocks)
+        branch(is_speaker, lambda: self.ring.release(stage, self.thread))
+
+
+def sums_type(plan: PipelinePlan) -> Type:
+    """Returns the LLVM struct type of a thread's accumulators for 64 rows of C: all f32, or all i32."""
+    return ir.Type.parse(f"!llvm.struct<({', '.join([plan.sum_kinds[1]] * plan.sums)})>")
+
+
+def _descriptor(tile: OperandTile, address: Value) -> Value:
+    """Creates the matrix descriptor of a tile at an address in shared memory."""
+    units = calculate("andi", calculate("shrui", address, UNIT_BYTES.bit_length() - 1), ADDRESS_MASK)
+    wide = value("arith.extui", ir.IntegerType.get_signless(64), units)
+    return value("arith.ori", wide.type, wide, long_word(tile.descriptor))
+
+
+def _advance(descriptor: Value, offset_bytes: int) -> Value:
+    """Creates the descriptor of the operand ``offset_bytes`` further in the tile."""
+    if offset_bytes == 0:
+        return descriptor
+    return value("arith.addi", descriptor.type, descriptor, long_word(offset_bytes // UNIT_BYTES))
+
+
+def _wait_groups(newest: int) -> None:
+    """Creates the wait until all groups of wgmma but the ``newest`` are complete."""
+    kind = ir.IntegerType.get_signless(64)
+    create("nvvm.wgmma.wait.group.sync.aligned", group=ir.IntegerAttr.get(kind, newest))
+
+
+# ------------------------------------------------------------------------------
+# The producer: one elected thread that fills the stages of the ring by TMA.
+#
+# Each of the blocks of a cluster that share a tile copies a part of the tile to all of these blocks.
+
+
+@dataclass(frozen=True)
+class Source:
+    """The source of one operand's tiles: its tensor map, the first row to copy, the offset in a stage."""
+
+    tile: OperandTile
+    offset_bytes: int  # of the tile in a stage
+    tensor_map: Value  # pointer to the CUtensorMap
+    first_row: Value  # first row of the block's tile in the matrix, an i32
+    rank: Value | None = None  # rank of the block among the blocks that share the tile, an i32
+
+
+def create_producer(
+    ring: Ring, sources: tuple[Source, ...], first: Place, first_k: Value | None = None
+) -> Place:
+    """Creates the producer's loop over tiles of k, which fills stages of the ring by TMA, for one thread.
+
+    ``sources``: those of A and B. ``first``: the ring position where the loop starts. ``first_k`` (an i32
+    value): where the block's part of k starts; None: the block sums all of k. Returns the ring position after
+    the loop.
+    """
+    plan = ring.plan
+
+    def step(number: Value, carried: list[Value]) -> list[Value]:
+        place = Place(*carried)
+        full = ring.full(place.stage)
+        ring.wait(ring.empty(place.stage), place)
+        ring.expect(full)
+        k = calculate("muli", number, plan.a.depth)
+        if first_k is not None:
+            k = calculate("addi", k, first_k)
+        for source in sources:
+            for box in source.tile.boxes:
+                _copy(ring, place, source, box, k, full)
+        return ring.next_place(place).values
+
+    return Place(*count(0, plan.k_tiles, first.values, step))
+
+
+def _copy(ring: Ring, place: Place, source: Source, box: Box, k: Value, full: Value) -> None:
+    tile, at = source.tile, ring.address(place.stage, source.offset_bytes + box.offset_bytes)
+    row, depth = calculate("addi", source.first_row, box.row), calculate("addi", k, box.k)
+    coordinates = [depth, row] if tile.is_k_major else [row, depth]  # innermost first
+    ranks: list[Value] = []
+    if source.rank is not None:
+        at = calculate("addi", at, calculate("muli", source.rank, tile.part_bytes))
+        coordinates[1] = calculate("addi", coordinates[1], calculate("muli", source.rank, tile.box[0]))
+        ranks = [_every_rank(tile.parts)]
+    create(
+        "nvvm.cp.async.bulk.tensor.shared.cluster.global",
+        [],
+        [cluster_pointer(shared_pointer(at)), source.tensor_map, *coordinates, full, *ranks],
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 1, 2, 1, 0, len(ranks), 0, 0]),
+    )
+
+
+def _every_rank(blocks: int) -> Value:
+    """Creates the multicast mask of a copy: all blocks of the cluster."""
+    kind = ir.IntegerType.get_signless(16)
+    return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, (1 << blocks) - 1))

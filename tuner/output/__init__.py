@@ -1,1 +1,0 @@
-"""Formats values as lines, JSON and HTML. Only ``progress`` prints."""

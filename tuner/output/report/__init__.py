@@ -1,3 +1,0 @@
-"""Formats a report as one HTML page with SVG plots."""
-
-RUNS_SHOWN = 20  # by default

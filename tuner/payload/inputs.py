@@ -1,0 +1,88 @@
+"""Inputs of kernels beyond the usual random draw: numbers of extreme size."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.numpy_types import widened
+from tuner.core.problem import Problem
+from tuner.payload.reference import Array, Float64, Inputs, as_stored, base_of, draw_bias
+
+LARGEST_WHOLE = 15  # four bits of mantissa: exact in every type but e5m2, also as subnormal numbers
+ZERO_SHARE = 0.5  # of the numbers in a row of kind ZEROS
+
+
+@dataclass(frozen=True)
+class Exponents:
+    """The exponents of two that scale rows of A and columns of B to extreme numbers, for one dtype."""
+
+    large: int  # of a row
+    small: int  # of a row; gives subnormal numbers where the type's arithmetic supports them
+    column: int  # of a column, positive or negative
+    largest_whole: int = LARGEST_WHOLE  # of the integers that are multiplied
+
+
+# Sums of large rows and columns stay below 2**127, f64: 2**1023; numbers of f16 below 2**15. Processors' bf16
+# instructions read subnormal numbers as zeros; tensor cores do so for tf32.
+EXPONENTS = {
+    "f32": Exponents(60, -145, 30),
+    "f64": Exponents(400, -1070, 300),
+    "bf16": Exponents(60, -60, 20),
+    "tf32": Exponents(60, -60, 20),
+    "f16": Exponents(4, -20, 2),
+    "i8": Exponents(3, 0, 0),
+    "e4m3": Exponents(4, -9, 2),
+    "e5m2": Exponents(10, -16, 4, largest_whole=7),
+}
+KINDS = 5
+PLAIN, ONE_SIGN, ZEROS, LARGE, SMALL = range(KINDS)  # kinds of rows; of columns the first two are plain
+
+
+def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
+    """Returns random inputs with extreme numbers, each row of A and column of B of a randomly chosen kind.
+
+    Kinds of rows: usual numbers, one sign, about half of them zeros of either sign, large numbers, and small
+    ones, which are subnormal for f32, f64, f16 and fp8. Columns have no kind of one sign and no subnormal
+    numbers. A kind may be absent where there are fewer than 5 rows or columns. All numbers of A and B are
+    small integers times powers of two, so that sums are exact in any order; the bias is drawn as usual.
+    """
+    m, n, k = problem.sizes
+    exponents = EXPONENTS[problem.dtype]
+    rows, columns = (
+        rng.permutation(max(size, KINDS))[:size] % KINDS for size in (problem.rows, problem.batch * n)
+    )
+    a, b = (
+        _whole_numbers(rng, (size, k), exponents.largest_whole) for size in (problem.rows, problem.batch * n)
+    )
+    a[rows == ONE_SIGN] = np.abs(a[rows == ONE_SIGN])
+    a[rows == ZEROS] *= _zeros(rng, (int(np.count_nonzero(rows == ZEROS)), k))
+    b[columns == ZEROS] *= _zeros(rng, (int(np.count_nonzero(columns == ZEROS)), k))
+    a = np.ldexp(a, _of_kinds(rows, exponents.large, exponents.small)[:, None])
+    b = np.ldexp(b, _of_kinds(columns, exponents.column, -exponents.column)[:, None])
+    base = base_of(
+        problem,
+        _stored(a.reshape(*problem.lead, m, k), problem),
+        _stored(b.reshape(*problem.lead, n, k).swapaxes(-1, -2), problem),
+    )
+    factors = np.ones(problem.rows), np.ones((problem.batch, n))
+    return Inputs(problem, base, base.a, base.b, draw_bias(problem, rng), *factors)
+
+
+def _whole_numbers(rng: np.random.Generator, shape: tuple[int, int], largest: int) -> Float64:
+    numbers = rng.integers(1, largest + 1, shape) * rng.choice((-1.0, 1.0), shape)
+    return np.asarray(numbers, np.float64)
+
+
+def _zeros(rng: np.random.Generator, shape: tuple[int, int]) -> Float64:
+    """Returns factors: 1, or for a share of the elements +0 or -0."""
+    return np.asarray(np.where(rng.random(shape) < ZERO_SHARE, rng.choice((-0.0, 0.0), shape), 1.0))
+
+
+def _of_kinds(kinds: Array, large: int, small: int) -> Array:
+    return np.where(kinds == LARGE, large, np.where(kinds == SMALL, small, 0))
+
+
+def _stored(numbers: Float64, problem: Problem) -> Array:
+    stored = as_stored(np.ascontiguousarray(numbers), problem.stored_dtype)
+    assert np.array_equal(widened(stored), numbers)  # exact by the choice of exponents
+    return stored

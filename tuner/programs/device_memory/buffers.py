@@ -1,0 +1,380 @@
+"""Buffers of a host program in both memories: host and device, views of both, and where each is valid.
+
+A ``MirroredBuffer`` is a buffer with its memory on both sides; ``DeviceViews`` gives a host memref its
+counterpart; ``written`` and ``meet`` say on which ``Side`` the contents are valid.
+"""
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Block, Op, Type, Value, ir
+from tuner.mlir.effects.aliases import STRUCTURED, VIEWS, described, is_buffer, structured_operations
+from tuner.mlir.ir.building import create, dynamic_sizes, index, value
+from tuner.mlir.ir.memrefs import copy_buffer, is_row_major
+from tuner.mlir.ir.reading import op_of
+from tuner.programs.device_memory.iter_args import IterArgOperand, add_iter_args
+
+# operations whose device view is a clone of the operation with device views as operands
+DERIVED = VIEWS | {"arith.select"}
+
+
+class DeviceViews:
+    """Creates a device view for each memref on the host: the same part of the same buffer in device memory.
+
+    Takes a function on host memrefs, and the device memory of each whole buffer; creates a device view for
+    each view of such a buffer, and for each memref that structured control flow forwards (as extra
+    iter_args). Views by operations other than ``VIEWS`` and ``arith.select`` get no device view.
+
+        %s = memref.subview %a[4] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: 4>>
+      is followed by, for %a_device = gpu.alloc
+        %t = memref.subview %a_device[4] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: 4>>
+
+    A mapping from a function's host memrefs to the same parts of the same buffers in device memory.
+
+    Call ``set_root`` for all whole buffers, then ``connect``, which creates the device views of their views.
+    """
+
+    def __init__(self, function: Op, is_wanted: Callable[[Value], bool]) -> None:
+        """Adds iter_args for the device views of wanted memrefs; up to ``connect`` they hold host memrefs."""
+        self._block = function.regions[0].blocks[0]
+        self._views: dict[Value, Value] = {}
+        self._operands: list[IterArgOperand] = []
+        self._clones: list[Op] = []
+        for op in list(structured_operations(self._block)):
+            if op.name in STRUCTURED:
+                added = add_iter_args(op, lambda each: is_buffer(each.type) and is_wanted(each))
+                self._views.update(added.pairs)
+                self._operands += added.operands
+
+    def set_root(self, host: Value, device: Value) -> None:
+        """Records that ``device`` is the device memory of the whole buffer ``host``."""
+        self._views[host] = device
+
+    def of(self, value: Value) -> Value:
+        """Returns the device view of a host memref, or ``value`` itself if it has no device view."""
+        return self._views.get(value, value)
+
+    def connect(self) -> None:
+        """Clones each view of a buffer as a view of the buffer's device memory; call it after ``set_root``.
+
+        The iter_args that the constructor added, which held host memrefs so far, then carry device views.
+        """
+        own = set(self._views.values())
+        for op in list(structured_operations(self._block)):
+            if op.name in DERIVED and not own & set(op.results):
+                self._derive(op)
+        for each in self._operands:
+            each.op.operands[each.number] = self.of(each.op.operands[each.number])
+
+    def erase_unused(self) -> None:
+        """Erases views without users: device views that ``connect`` created, and the host views they copy."""
+        for op in reversed(self._clones):
+            if not any(list(result.uses) for result in op.results):
+                op.erase()
+
+    def _derive(self, op: Op) -> None:
+        """Clones a view right after it, with device views as operands."""
+        if all(self.of(operand) == operand for operand in op.operands):
+            return
+        with ir.InsertionPoint.after(op):
+            clone = op.clone()
+        for number, operand in enumerate(op.operands):
+            clone.operands[number] = self.of(operand)
+        for old, new in zip(op.results, clone.results, strict=True):
+            if is_buffer(old.type):
+                self._views[old] = new
+        self._clones += [op, clone]
+
+
+# ------------------------------------------------------------------------------
+# Where buffers hold their current contents: in host memory, in device memory, or in both.
+#
+# The states of a forward data-flow analysis, with its meet and loop rules; ``coherence.py`` has the transfer
+# functions. An alias set, whose buffers control flow may exchange, has one state. A copy makes the other side
+# valid too; a write leaves only the written side valid. Where control-flow paths join, a location is valid if
+# it is valid on all paths.
+
+
+# Maximum number of iterations of the search for a fixed point. Any state is correct, since copies make it
+# true; a fixed point saves copies.
+ITERATIONS_LIMIT = 4
+
+
+class Side(enum.Enum):
+    """One of the two memories that a buffer has: of the host or of the device."""
+
+    HOST = "host"
+    DEVICE = "device"
+
+    @property
+    def other(self) -> "Side":
+        """Returns DEVICE for HOST, and HOST for DEVICE."""
+        return Side.DEVICE if self is Side.HOST else Side.HOST
+
+
+Location = tuple[int, Side]  # number of an alias set, and the memory in which it is valid
+Valid = frozenset[Location]
+
+
+def written(valid: Valid, alias_set: int, side: Side) -> Valid:
+    """Returns ``valid`` after a write to an alias set on one side, which makes the other side out of date.
+
+    ``valid`` contains (number of an alias set, memory that has its current contents).
+    """
+    return valid - {(alias_set, side.other)} | {(alias_set, side)}
+
+
+def sides_of(valid: Valid, alias_set: int) -> set[Side]:
+    """Returns the memories, host or device or both, in which an alias set is valid according to ``valid``."""
+    return {side for number, side in valid if number == alias_set}
+
+
+def meet(paths: Sequence[Valid], preferred: Callable[[int], set[Side]]) -> Valid:
+    """Returns what is valid where control-flow paths join: what is valid at the end of every path.
+
+    An alias set that is valid on every path, but on no side common to all paths, gets its preferred sides: a
+    copy at the end of the other paths makes these sides valid.
+
+    Args:
+        paths: per path, the pairs (number of an alias set, memory that has its current contents).
+        preferred: maps the number of an alias set to its preferred memories.
+    """
+    common = frozenset.intersection(*paths)
+    known = frozenset.intersection(*(frozenset(alias_set for alias_set, _ in path) for path in paths))
+    lost = known - {alias_set for alias_set, _ in common}
+    return common | {(alias_set, side) for alias_set in lost for side in preferred(alias_set)}
+
+
+def after_branches(before: Valid, paths: Sequence[Valid]) -> Valid:
+    """Returns what is valid after a branch, given what is valid before it and at the end of each path.
+
+    Where no side is common, an alias set returns to the side where it was valid before the branch, so that a
+    path that does not access the alias set copies nothing; to the device if it was valid on both sides or on
+    none.
+    """
+
+    def preferred(alias_set: int) -> set[Side]:
+        sides = sides_of(before, alias_set)
+        return sides if len(sides) == 1 else {Side.DEVICE}
+
+    return meet(paths, preferred)
+
+
+def at_loop(before: Valid, iteration: Callable[[Valid], tuple[Valid, Valid]]) -> Valid:
+    """Returns what is valid at the start of every iteration of a loop, by forward data flow to a fixed point.
+
+    The search begins with the locations that the first iteration fetches: a copy before the loop serves all
+    iterations. It ends after four rounds in any case.
+
+    Args:
+        before: what is valid before the loop.
+        iteration: maps what is valid before it to (what is valid after it, locations fetched in it).
+    """
+    _, fetched = iteration(before)
+    known = {alias_set for alias_set, _ in before}
+    state = before | {location for location in fetched if location[0] in known}
+    for _ in range(ITERATIONS_LIMIT):
+        after, _ = iteration(state)
+        following = meet([state, after], lambda alias_set, after=after: sides_of(after, alias_set))  # type: ignore[misc]
+        if following == state:
+            break
+        state = following
+    return state
+
+
+ALLOCATIONS = frozenset({"memref.alloc", "memref.alloca"})
+
+
+class BufferKind(enum.Enum):
+    """A buffer in host memory and its mirror in device memory: how the mirror is allocated, filled and freed.
+
+    A contiguous host buffer has a mirror of the same type. A non-contiguous buffer has flat device memory up
+    to its last element, and ``device`` is a view of the flat memory. ``gpu-to-llvm`` cannot copy such a
+    view, so copies pass through staging memory on the host: loops copy between the host buffer and the
+    staging memory, and one ``gpu.memcpy`` copies between the staging memory and the device.
+
+        func.func @f(%a: memref<4x8xf32, strided<[16, 1]>>)
+      gets
+        %flat = gpu.alloc () : memref<56xf32>
+        %device = memref.reinterpret_cast %flat to offset: [0], sizes: [4, 8], strides: [16, 1] : ...
+        %staging = memref.alloc() : memref<56xf32>
+
+    The origin of a buffer, which determines where its contents must be when the function returns.
+    """
+
+    ARGUMENT = "argument"  # host memory of the caller
+    DEVICE_ARGUMENT = "device argument"  # device memory of the caller; the function allocates the host memory
+    CONSTANT = "constant"  # memref.global that is never written
+    GLOBAL = "global"
+    ALLOCATION = "allocation"
+
+
+@dataclass
+class MirroredBuffer:
+    """A buffer of a host program with its memory on the host and its memory on the device."""
+
+    kind: BufferKind
+    alias_set: int
+    host: Value  # memref
+    device: Value  # memref of the same type
+    block: Block  # the buffer goes out of scope at the end of this block
+    # device memory as it is allocated and copied: ``device``, or the memory of which ``device`` is a view
+    flat: Value
+    # host memory like ``flat``, and a view of this memory like ``host``
+    staging: tuple[Value, Value] | None = None
+    deallocations: list[Op] = field(default_factory=list)  # of host memory
+    is_freed_late: bool = False  # the program frees the buffer in an inner block
+    is_returned: bool = False
+
+    def copy_to(self, side: Side) -> None:
+        """Creates a copy of the whole buffer to host or device memory, at the current insertion point.
+
+        Creates nothing for a copy of a constant to the host, since a constant is never written on the device.
+        Raises CandidateError(COMPILE) for a non-contiguous device argument, since its memory is the caller's.
+        """
+        if self.kind is BufferKind.DEVICE_ARGUMENT and not is_row_major(self.host.type):
+            found = f"found {self.host.type} in device memory, used on the host"
+            raise CandidateError(
+                Stage.COMPILE, f"{described(self.device)}: {found}, allowed a row-major order"
+            )
+        if self.kind is BufferKind.CONSTANT and side is Side.HOST:
+            # a constant is never written on the device, whatever happens to other buffers of its alias set
+            return
+        source, target = (self.host, self.flat) if side is Side.DEVICE else (self.flat, self.host)
+        if self.flat == self.device:
+            create("gpu.memcpy", [], [target, source])
+            return
+        memory, view = self._staging()
+        if side is Side.DEVICE:
+            copy_buffer(view, self.host)
+            create("gpu.memcpy", [], [self.flat, memory])
+        else:
+            create("gpu.memcpy", [], [memory, self.flat])
+            copy_buffer(self.host, view)
+
+    def free(self) -> None:
+        """Creates deallocations of what was allocated for the mirror, at the current insertion point.
+
+        For a device argument this is the host memory, unless it is returned; for other buffers the device
+        memory, the staging memory and, if ``is_freed_late``, the host memory as well.
+        """
+        if self.kind is BufferKind.DEVICE_ARGUMENT:
+            if not self.is_returned:
+                self.deallocations.append(create("memref.dealloc", [], [self.host]))
+            return
+        create("gpu.dealloc", [], [self.flat])
+        if self.staging is not None:
+            create("memref.dealloc", [], [self.staging[0]])
+        if self.is_freed_late:
+            self.deallocations.append(create("memref.dealloc", [], [self.host]))
+
+    def _staging(self) -> tuple[Value, Value]:
+        if self.staging is None:
+            with ir.InsertionPoint.after(self.device.owner.operation):
+                flat = self.flat.owner.operation
+                sizes = list(flat.operands)
+                memory = _allocate("memref.alloc", self.flat.type, sizes)
+                cast = self.device.owner.operation.clone()
+                cast.operands[0] = memory
+            self.staging = (memory, cast.results[0])
+        return self.staging
+
+
+def allocate_like(host: Value) -> tuple[Value, Value]:
+    """Allocates device memory for a memref in host memory, at the current insertion point.
+
+    Returns (the memory as it is allocated, its view of the memref's type); both are the same value for a
+    contiguous memref. The view has the strides and the static offset of the memref; a dynamic offset becomes
+    0.
+
+    Raises CandidateError(COMPILE) for an unranked memref, and for a non-contiguous allocation of dynamic
+    size.
+    """
+    kind = host.type
+    if not isinstance(kind, ir.MemRefType):
+        raise CandidateError(Stage.COMPILE, f"{described(host)}: found {kind}, allowed a ranked memref")
+    if is_row_major(kind):
+        memory = _allocate("gpu.alloc", kind, _sizes_of(host))
+        return memory, memory
+    return _allocate_span(host, kind)
+
+
+def allocate_host_like(device: Value) -> Value:
+    """Creates a ``memref.alloc`` with the type and sizes of a memref in device memory; returns its result.
+
+    It is created at the current insertion point, and nothing is copied.
+    """
+    return _allocate("memref.alloc", device.type, _sizes_of(device))
+
+
+def _sizes_of(buffer: Value) -> list[Value]:
+    """Returns the dynamic sizes of a memref: the operands of its allocation, else memref.dim."""
+    allocation = op_of(buffer, *ALLOCATIONS)
+    return dynamic_sizes(buffer) if allocation is None else list(allocation.operands)
+
+
+def _allocate(name: str, kind: Type, sizes: list[Value]) -> Value:
+    segments = [0, len(sizes), 0] if name == "gpu.alloc" else [len(sizes), 0]
+    return value(name, kind, *sizes, operandSegmentSizes=ir.DenseI32ArrayAttr.get(segments))
+
+
+def _allocate_span(host: Value, kind: Type) -> tuple[Value, Value]:
+    """Allocates memory up to the last element, and returns it with a view that has the host's strides."""
+    if not isinstance(host.owner, ir.Block) and len(host.owner.operands):
+        found = f"found {kind} of dynamic size"
+        raise CandidateError(
+            Stage.COMPILE, f"{described(host)}: {found}, allowed a row-major order or a static size"
+        )
+    strides, offset = kind.get_strides_and_offset()
+    any_stride = ir.ShapedType.get_dynamic_stride_or_offset()
+    first = 0 if offset == any_stride else offset
+    if kind.has_static_shape and any_stride not in strides:
+        last = sum((size - 1) * stride for size, stride in zip(kind.shape, strides, strict=True))
+        elements = 0 if 0 in kind.shape else first + last + 1
+        flat = ir.MemRefType.get([elements], kind.element_type, memory_space=kind.memory_space)
+        memory = _allocate("gpu.alloc", flat, [])
+        sizes: list[Value] = []
+        steps: list[Value] = []
+    else:
+        sizes, steps, span = _shape(host, kind, first)
+        flat = ir.MemRefType.get(
+            [ir.ShapedType.get_dynamic_size()], kind.element_type, memory_space=kind.memory_space
+        )
+        memory = _allocate("gpu.alloc", flat, [span])
+    offsets = [index(0)] if offset == any_stride else []
+    return memory, _view(memory, kind, offsets, sizes, steps)
+
+
+def _shape(host: Value, kind: Type, first: int) -> tuple[list[Value], list[Value], Value]:
+    """Computes the dynamic sizes and strides, and the number of elements from the first to the last."""
+    number = ir.IndexType.get()
+    base = ir.MemRefType.get([], kind.element_type, memory_space=kind.memory_space)
+    metadata = create(
+        "memref.extract_strided_metadata", [base, *[number] * (1 + 2 * kind.rank)], [host]
+    ).results
+    sizes, strides = list(metadata)[2 : 2 + kind.rank], list(metadata)[2 + kind.rank :]
+    span = index(first + 1)
+    for size, stride in zip(sizes, strides, strict=True):
+        last = value("arith.subi", number, size, index(1))
+        span = value("arith.addi", number, span, value("arith.muli", number, last, stride))
+    span = value("arith.maxsi", number, span, index(0))  # a size of 0 may make the span negative
+    any_stride = ir.ShapedType.get_dynamic_stride_or_offset()
+    known = kind.get_strides_and_offset()[0]
+    dynamic = [size for axis, size in enumerate(sizes) if kind.is_dynamic_dim(axis)]
+    return dynamic, [step for axis, step in enumerate(strides) if known[axis] == any_stride], span
+
+
+def _view(memory: Value, kind: Type, offsets: list[Value], sizes: list[Value], strides: list[Value]) -> Value:
+    steps, offset = kind.get_strides_and_offset()
+    segments = [1, len(offsets), len(sizes), len(strides)]
+    return value(
+        "memref.reinterpret_cast",
+        kind,
+        *[memory, *offsets, *sizes, *strides],
+        static_offsets=ir.DenseI64ArrayAttr.get([offset]),
+        static_sizes=ir.DenseI64ArrayAttr.get(list(kind.shape)),
+        static_strides=ir.DenseI64ArrayAttr.get(list(steps)),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get(segments),
+    )

@@ -1,0 +1,347 @@
+"""Determines which copies between host and device memory a function needs, by forward data-flow analysis.
+
+Takes a function whose buffers are known in both memories; calls the methods of ``AbstractActions`` in the
+order of execution. A state contains where each alias set is valid (``validity.py``); the methods here are the
+transfer functions, one per kind of operation. Loops and branches are walked twice: first with a recorder, to
+choose the state at their start and end, then with the actions.
+
+    gpu.launch_func @m::@write ... args(%a : memref<4xf32>)
+    %v = memref.load %a[%c0] : memref<4xf32>
+  calls, for an argument %a of the caller
+    fetch(%a on the device, before launch), launch, touch_on_host(%a), fetch(%a on the host, before load)
+
+Not handled: unstructured control flow, and asynchronous device work. ``host_to_device_memory`` rejects both.
+"""
+
+import abc
+from collections.abc import Callable, Collection, Iterable
+
+from tuner.mlir.bindings import Block, Op, Value
+from tuner.mlir.effects.aliases import STRUCTURED, AliasSets, is_buffer, last_of, terminator_of
+from tuner.mlir.effects.memory_effects import EffectInstance, KernelEffects, host_effects, is_overwritten
+from tuner.mlir.effects.op_effects import ANYTHING
+from tuner.mlir.ir.memrefs import is_row_major
+from tuner.mlir.ir.reading import walk
+from tuner.programs.device_memory.buffers import (
+    ALLOCATIONS,
+    BufferKind,
+    Location,
+    MirroredBuffer,
+    Side,
+    Valid,
+    after_branches,
+    at_loop,
+    written,
+)
+
+# ------------------------------------------------------------------------------
+# The actions that ``CoherenceWalk`` calls while it walks a function in the order of execution.
+
+
+class AbstractActions(abc.ABC):
+    """What ``CoherenceWalk`` calls while it walks a function: copy, launch, allocate, deallocate."""
+
+    @abc.abstractmethod
+    def fetch(self, location: Location, before: Op) -> None:
+        """Makes an alias set valid in host or device memory before the operation ``before``.
+
+        ``location`` is (number of the alias set, memory that gets the current contents).
+        """
+
+    @abc.abstractmethod
+    def launch(self, launch: Op) -> None:
+        """Makes a ``gpu.launch_func`` take its operands from device memory."""
+
+    @abc.abstractmethod
+    def copy(self, copy: Op, source: Side, target: Side) -> None:
+        """Makes a ``memref.copy`` copy from ``source`` memory to ``target`` memory.
+
+        One of them, or both, is the device.
+        """
+
+    @abc.abstractmethod
+    def touch_on_host(self, alias_set: int) -> None:
+        """Records that host code uses the host memory of an alias set, given by its number."""
+
+    @abc.abstractmethod
+    def define(self, allocation: Op) -> None:
+        """Handles an allocation in the program, after which its buffer exists."""
+
+    @abc.abstractmethod
+    def release(self, deallocation: Op) -> None:
+        """Handles a ``memref.dealloc`` in the program: frees its buffer in device memory too."""
+
+    @abc.abstractmethod
+    def leave(self, block: Block) -> None:
+        """Frees the device memory of buffers that go out of scope at the end of a block."""
+
+
+class FetchRecorder(AbstractActions):
+    """Actions that change nothing and only record fetches, to look ahead in loops and branches."""
+
+    def __init__(self) -> None:
+        self.fetched: set[Location] = set()
+
+    def fetch(self, location: Location, before: Op) -> None:
+        """Adds ``location`` to ``fetched``: (number of an alias set, host or device memory)."""
+        self.fetched.add(location)
+
+    def launch(self, launch: Op) -> None:
+        """Does nothing: a lookahead leaves the launch unchanged."""
+        return
+
+    def copy(self, copy: Op, source: Side, target: Side) -> None:
+        """Does nothing: a lookahead leaves the copy unchanged."""
+        return
+
+    def touch_on_host(self, alias_set: int) -> None:
+        """Does nothing: a lookahead records only the locations that would be fetched."""
+        return
+
+    def define(self, allocation: Op) -> None:
+        """Does nothing: a lookahead records only the locations that would be fetched."""
+        return
+
+    def release(self, deallocation: Op) -> None:
+        """Does nothing: a lookahead leaves the deallocation unchanged."""
+        return
+
+    def leave(self, block: Block) -> None:
+        """Does nothing: a lookahead creates no deallocations."""
+        return
+
+
+ANYWHERE = (Side.HOST, Side.DEVICE)
+# Where buffers that outlive the call are valid at its beginning and at its return.
+OUTSIDE = {
+    BufferKind.ARGUMENT: Side.HOST,
+    BufferKind.DEVICE_ARGUMENT: Side.DEVICE,
+    BufferKind.GLOBAL: Side.HOST,
+    BufferKind.CONSTANT: Side.HOST,
+}
+
+
+class CoherenceWalk:
+    """A data-flow analysis that finds where a function must copy buffers between host and device memory.
+
+    It tracks where each alias set has its current contents, and calls the actions that keep accesses correct.
+    """
+
+    def __init__(
+        self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer], effects: KernelEffects
+    ) -> None:
+        """Takes the buffers by their host memrefs; alias sets without a buffer here stay in host memory."""
+        self._alias_sets, self._buffers, self._effects = alias_sets, buffers, effects
+        self._managed = {buffer.alias_set for buffer in buffers.values()}
+        # (loop, state before the loop) -> state at the start of an iteration
+        self._starts: dict[tuple[Op, Valid], Valid] = {}
+        self._globals = {buffer.alias_set for buffer in buffers.values() if buffer.kind is BufferKind.GLOBAL}
+
+    def function(self, function: Op, actions: AbstractActions) -> None:
+        """Walks a host function in the order of execution; calls ``actions`` where copies are needed.
+
+        Also calls them for launches, allocations and deallocations. At the return, arguments and globals are
+        valid in the memory that they came from, results in host memory.
+        """
+        block = function.regions[0].blocks[0]
+        valid = self._outside(OUTSIDE.keys())
+        valid = self._inside(block, valid, actions)
+        end = terminator_of(function, 0)
+        wanted = set(self._outside(OUTSIDE.keys() - {BufferKind.CONSTANT}))
+        for operand in self._on_device(end.operands):
+            actions.touch_on_host(self._alias_sets.of(operand))
+            wanted.add((self._alias_sets.of(operand), Side.HOST))
+        self._settle(valid, frozenset(wanted), end, actions)
+        actions.leave(block)
+
+    def _outside(self, kinds: Collection[BufferKind]) -> Valid:
+        """Returns where the buffers of these kinds are valid while the function is not running."""
+        outer = [buffer for buffer in self._buffers.values() if buffer.kind in kinds]
+        return frozenset((buffer.alias_set, OUTSIDE[buffer.kind]) for buffer in outer)
+
+    def _inside(self, block: Block, valid: Valid, actions: AbstractActions) -> Valid:
+        """Walks a block up to its terminator; returns the state before the terminator."""
+        for op in list(block.operations)[:-1]:
+            valid = self._operation(op.operation, valid, actions)
+        return valid
+
+    def _until(self, block: Block, valid: Valid, wanted: Valid, actions: AbstractActions) -> None:
+        """Walks a block; at its end, fetches the locations of ``wanted`` that are not valid."""
+        valid = self._inside(block, valid, actions)
+        self._settle(valid, wanted, last_of(block), actions)
+        actions.leave(block)
+
+    def _settle(self, valid: Valid, wanted: Valid, before: Op, actions: AbstractActions) -> None:
+        for location in sorted(wanted - valid, key=lambda location: (location[0], location[1].value)):
+            actions.fetch(location, before)
+
+    # Transfer functions: each returns the state after an operation, and calls the actions that the operation
+    # needs.
+
+    def _operation(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
+        if op.name == "gpu.launch_func":
+            return self._launch(op, valid, actions)
+        if op.name in STRUCTURED:
+            return self._control(op, valid, actions)
+        if op.name in ALLOCATIONS and self._is_allocation(op.results[0]):
+            return self._define(op, valid, actions)
+        if op.name == "memref.copy" and self._on_device(op.operands):
+            return self._copy(op, valid, actions)
+        if op.name == "memref.dealloc" and self._on_device(op.operands):
+            actions.release(op)
+            return valid
+        return self._on_host(op, valid, actions)
+
+    def _launch(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
+        accesses = [access for access in self._effects.of_launch(op) if self._on_device([access.value])]
+        for access in accesses:
+            is_touched = access.effect.reads or access.effect.writes
+            if is_touched and not self._is_overwritten(op, access.value):
+                valid = self._need(access.value, Side.DEVICE, valid, op, actions)
+        actions.launch(op)
+        return self._write(accesses, Side.DEVICE, valid)
+
+    def _is_overwritten(self, launch: Op, value: Value) -> bool:
+        """Returns whether a kernel overwrites every element, instead of leaving some unchanged."""
+        return self._is_all_of_alias_set(value) and self._effects.overwrites(launch, value)
+
+    def _on_host(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
+        accesses = [access for access in host_effects(op) if self._on_device([access.value])]
+        for access in accesses:
+            actions.touch_on_host(self._alias_sets.of(access.value))
+            if not (self._is_all_of_alias_set(access.value) and is_overwritten(op, access.value)):
+                valid = self._need(access.value, Side.HOST, valid, op, actions)
+        valid = self._write(accesses, Side.HOST, valid)
+        return self._called(op, valid, actions)
+
+    def _called(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
+        """Fetches globals to the host for calls in an operation: the callee may read and write globals."""
+        if not walk(op, "func.call"):
+            return valid
+        for alias_set in sorted(self._globals):
+            actions.touch_on_host(alias_set)
+            if (alias_set, Side.HOST) not in valid:
+                actions.fetch((alias_set, Side.HOST), op)
+            valid = written(valid, alias_set, Side.HOST)
+        return valid
+
+    def _copy(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
+        source, target = op.operands
+        is_direct = is_row_major(source.type) and is_row_major(target.type)
+        sides = self._sides_of_copy(source, target, valid) if is_direct else (Side.HOST, Side.HOST)
+        if sides == (Side.HOST, Side.HOST):
+            return self._copy_on_host(op, valid, actions)
+        if not self._is_all_of_alias_set(target):
+            valid = self._need(target, sides[1], valid, op, actions)
+        for value, side in ((source, sides[0]), (target, sides[1])):
+            if side is Side.HOST and self._on_device([value]):
+                actions.touch_on_host(self._alias_sets.of(value))
+        actions.copy(op, *sides)
+        return self._write(
+            [EffectInstance(target, ANYTHING)] if self._on_device([target]) else [], sides[1], valid
+        )
+
+    def _copy_on_host(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
+        source, target = op.operands
+        for value in self._on_device([source, target]):
+            actions.touch_on_host(self._alias_sets.of(value))
+            if value == source or not self._is_all_of_alias_set(value):
+                valid = self._need(value, Side.HOST, valid, op, actions)
+        return self._write(
+            [EffectInstance(target, ANYTHING)] if self._on_device([target]) else [], Side.HOST, valid
+        )
+
+    def _sides_of_copy(self, source: Value, target: Value, valid: Valid) -> tuple[Side, Side]:
+        """Returns the sides (source, target) of a copy that need no fetch, preferring the device."""
+        sources = [side for side in (Side.DEVICE, Side.HOST) if self._is_valid(source, side, valid)]
+        if not self._on_device([target]):
+            return (Side.HOST if Side.HOST in sources else Side.DEVICE), Side.HOST
+        is_there = self._is_all_of_alias_set(target) or self._is_valid(target, Side.DEVICE, valid)
+        if sources == [Side.HOST] and not is_there:
+            return Side.HOST, Side.HOST
+        return sources[0], Side.DEVICE
+
+    def _control(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
+        if op.name == "scf.for":
+            return self._for(op, valid, actions)
+        if op.name == "scf.while":
+            return self._while(op, valid, actions)
+        blocks = [region.blocks[0] for region in op.regions if len(region.blocks)]
+        paths = [self._inside(block, valid, FetchRecorder()) for block in blocks]
+        wanted = after_branches(valid, paths if len(blocks) == len(op.regions) else [*paths, valid])
+        for block in blocks:
+            self._until(block, valid, wanted, actions)
+        return wanted
+
+    def _for(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
+        block = op.regions[0].blocks[0]
+
+        def iteration(state: Valid) -> tuple[Valid, Valid]:
+            recorder = FetchRecorder()
+            return self._inside(block, state, recorder), frozenset(recorder.fetched)
+
+        start = self._start(op, valid, iteration)
+        self._settle(valid, start, op, actions)
+        self._until(block, start, start, actions)
+        return start
+
+    def _while(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
+        condition, body = (region.blocks[0] for region in op.regions)
+
+        def iteration(state: Valid) -> tuple[Valid, Valid]:
+            recorder = FetchRecorder()
+            state = self._inside(body, self._inside(condition, state, recorder), recorder)
+            return state, frozenset(recorder.fetched)
+
+        start = self._start(op, valid, iteration)
+        self._settle(valid, start, op, actions)
+        after = self._inside(condition, start, actions)
+        actions.leave(condition)
+        self._until(body, after, start, actions)
+        return after
+
+    def _start(self, op: Op, valid: Valid, iteration: Callable[[Valid], tuple[Valid, Valid]]) -> Valid:
+        """Returns the state at the start of an iteration, cached because an outer loop asks repeatedly."""
+        if (op, valid) not in self._starts:
+            self._starts[op, valid] = at_loop(valid, iteration)
+        return self._starts[op, valid]
+
+    def _define(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
+        """Makes new memory valid on both sides, since its contents are undefined on both."""
+        actions.define(op)
+        alias_set = self._buffers[op.results[0]].alias_set
+        is_known = any(number == alias_set for number, _ in valid)
+        if is_known and not self._alias_sets.is_singleton(op.results[0]):
+            return valid
+        return valid | {(alias_set, side) for side in ANYWHERE}
+
+    def _need(self, value: Value, side: Side, valid: Valid, before: Op, actions: AbstractActions) -> Valid:
+        location = (self._alias_sets.of(value), side)
+        if location not in valid:
+            actions.fetch(location, before)
+        return valid | {location}
+
+    def _write(self, accesses: list[EffectInstance], side: Side, valid: Valid) -> Valid:
+        for access in accesses:
+            if access.effect.writes:
+                valid = written(valid, self._alias_sets.of(access.value), side)
+        return valid
+
+    def _on_device(self, values: Iterable[Value]) -> list[Value]:
+        """Returns the memrefs among ``values`` that are managed, so that device memory exists for them."""
+        return [value for value in values if is_buffer(value.type) and self._is_managed(value)]
+
+    def _is_managed(self, value: Value) -> bool:
+        return self._alias_sets.knows(value) and self._alias_sets.of(value) in self._managed
+
+    def _is_valid(self, value: Value, side: Side, valid: Valid) -> bool:
+        if not self._on_device([value]):
+            return side is Side.HOST
+        return (self._alias_sets.of(value), side) in valid
+
+    def _is_allocation(self, value: Value) -> bool:
+        return value in self._buffers and self._buffers[value].kind is BufferKind.ALLOCATION
+
+    def _is_all_of_alias_set(self, value: Value) -> bool:
+        """Returns whether a memref is a whole buffer, and the only buffer of its alias set."""
+        return value in self._buffers and self._alias_sets.is_singleton(value)

@@ -1,0 +1,281 @@
+"""Rewrites host programs so that their kernels work on device memory.
+
+Takes functions whose ``gpu.launch_func`` operands are host memory, after ``gpu-kernel-outlining``. Allocates
+a mirror in device memory for each buffer that a kernel takes; ``gpu.memcpy`` copies to the mirror where it is
+out of date, and back where the host memory is out of date. Everything is synchronous: no tokens, no streams.
+
+    func.func @main(%a: memref<4xf32>) {
+      gpu.launch_func @m::@k blocks in (...) threads in (...) args(%a : memref<4xf32>)
+      return
+    }
+  becomes
+    func.func @main(%a: memref<4xf32>) {
+      %device = gpu.alloc () : memref<4xf32>
+      gpu.memcpy %device, %a : memref<4xf32>, memref<4xf32>
+      gpu.launch_func @m::@k blocks in (...) threads in (...) args(%device : memref<4xf32>)
+      gpu.memcpy %a, %device : memref<4xf32>, memref<4xf32>
+      gpu.dealloc %device : memref<4xf32>
+      return
+    }
+
+The caller sees no difference: arguments that kernels write, and globals, are host memory that is up to date
+when the function returns, and results are host memory. Written arguments must not overlap other arguments.
+Rejected: several blocks, device work other than plain launches, buffers of unknown origin, and memory that
+escapes the iteration or branch that allocated it.
+"""
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.effects.aliases import (
+    AliasSets,
+    block_of,
+    described,
+    is_buffer,
+    last_of,
+    structured_operations,
+)
+from tuner.mlir.effects.memory_effects import KernelEffects, reject_device_code
+from tuner.mlir.ir.memrefs import copy_views_by_loops
+from tuner.mlir.ir.reading import callee_of, function_type, name_of, op_of, unsupported, walk
+from tuner.programs.device_memory.buffers import (
+    ALLOCATIONS,
+    BufferKind,
+    DeviceViews,
+    MirroredBuffer,
+    allocate_host_like,
+    allocate_like,
+)
+from tuner.programs.device_memory.coherence import CoherenceWalk
+from tuner.programs.device_memory.insert_copies import CopyInsertion, pin
+from tuner.programs.request import DEFAULTS, DeviceOptions
+
+DEVICE_ATTRIBUTE = "tuner.device"  # attribute of an argument that is in device memory already
+
+
+def host_to_device_memory(module: ir.Module, options: DeviceOptions = DEFAULTS) -> None:
+    """Makes a module's kernels work on device memory, in place, and inserts the necessary copies.
+
+    Device work stays synchronous. Arguments with the attribute ``tuner.device``, and with
+    ``options.device_arguments`` all buffers that public functions take, are in device memory already.
+
+    Raises CandidateError(COMPILE) for a program whose buffers cannot be followed.
+    """
+    effects = KernelEffects(module)
+    constants = {
+        name_of(op): "constant" in op.attributes
+        for op in module.body.operations
+        if op.operation.name == "memref.global"
+    }
+    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+    device_arguments = {
+        name_of(function): _take_device_arguments(function, options) for function in functions
+    }
+    _refuse_calls(module, device_arguments)
+    for function in functions:
+        if len(function.regions[0].blocks):
+            _FunctionRewrite(function, options, constants).rewrite(
+                effects, device_arguments[name_of(function)]
+            )
+            copy_views_by_loops(function)
+
+
+class _FunctionRewrite:
+    """The rewrite of one function."""
+
+    def __init__(self, function: Op, options: DeviceOptions, constants: dict[str, bool]) -> None:
+        self._function, self._options, self._constants = function, options, constants
+        self._block = function.regions[0].blocks[0]
+        # host memory that replaces an argument -> the argument
+        self._device_arguments: dict[Value, Value] = {}
+
+    def rewrite(self, effects: KernelEffects, numbers: list[int]) -> None:
+        """Rewrites the function, if it has launches, or arguments (with these numbers) in device memory."""
+        if not walk(self._function, "gpu.launch_func") and not numbers:
+            return
+        _refuse_blocks(self._function)
+        reject_device_code(self._function, set(structured_operations(self._block)))
+        self._gather_globals()
+        for number in numbers:
+            self._replace_by_host_memory(self._block.arguments[number])
+        device_views = self._device_views()
+        alias_sets = AliasSets(self._function)
+        buffers = self._buffers(alias_sets, device_views)
+        device_views.connect()
+        self._mark_results(alias_sets, buffers)
+        actions = CopyInsertion(alias_sets, buffers, device_views)
+        CoherenceWalk(alias_sets, buffers, effects).function(self._function, actions)
+        actions.finish()
+        for buffer in buffers.values():
+            self._drop_unused_side(buffer, actions.used_on_host)
+        device_views.erase_unused()
+        if self._options.pinned:
+            pin([buffer for buffer in buffers.values() if buffer.alias_set in actions.used_on_host])
+
+    def _gather_globals(self) -> None:
+        """Keeps one memref.get_global per global, at the start, so that each global is one value."""
+        first: dict[str, Op] = {}
+        start = self._block.operations[0].operation
+        for op in walk(self._function, "memref.get_global"):
+            symbol = str(op.attributes["name"])
+            if symbol not in first:
+                first[symbol] = op
+                if op != start:
+                    op.move_before(start)
+            else:
+                op.results[0].replace_all_uses_with(first[symbol].results[0])
+                op.erase()
+
+    def _replace_by_host_memory(self, argument: Value) -> None:
+        """Replaces an argument in device memory by host memory whose mirror is the argument."""
+        uses = [(use.owner.operation, use.operand_number) for use in argument.uses]
+        with self._function.location, ir.InsertionPoint.at_block_begin(self._block):
+            host = allocate_host_like(argument)
+        for op, number in uses:
+            op.operands[number] = host
+        self._device_arguments[host] = argument
+
+    def _device_views(self) -> DeviceViews:
+        alias_sets = AliasSets(self._function)
+        managed = self._managed(alias_sets)
+        return DeviceViews(self._function, lambda value: alias_sets.of(value) in managed)
+
+    def _managed(self, alias_sets: AliasSets) -> set[int]:
+        """Returns the alias sets that need device memory: sets with memory that kernels cannot access."""
+        launched = [value for op in walk(self._function, "gpu.launch_func") for value in op.operands]
+        values = [value for value in [*launched, *self._device_arguments] if is_buffer(value.type)]
+        return {
+            alias_sets.of(value) for value in values if not all(map(is_shared, alias_sets.roots_of(value)))
+        }
+
+    def _buffers(self, alias_sets: AliasSets, device_views: DeviceViews) -> dict[Value, MirroredBuffer]:
+        managed = self._managed(alias_sets)
+        roots = [root for root in alias_sets.roots() if alias_sets.of(root) in managed]
+        buffers = {root: self._buffer(root, alias_sets.of(root)) for root in roots}
+        for buffer in buffers.values():
+            device_views.set_root(buffer.host, buffer.device)
+        self._refuse_mixed(buffers)
+        for buffer in buffers.values():
+            _refuse_escape(buffer, alias_sets)
+        return buffers
+
+    def _buffer(self, root: Value, alias_set: int) -> MirroredBuffer:
+        if root in self._device_arguments:
+            return MirroredBuffer(
+                BufferKind.DEVICE_ARGUMENT,
+                alias_set,
+                root,
+                self._device_arguments[root],
+                self._block,
+                self._device_arguments[root],
+            )
+        is_argument = isinstance(root.owner, ir.Block)
+        point = ir.InsertionPoint.at_block_begin(self._block) if is_argument else None
+        with self._function.location, point or ir.InsertionPoint.after(root.owner.operation):
+            flat, device = allocate_like(root)
+        return MirroredBuffer(self._kind(root), alias_set, root, device, block_of(root), flat)
+
+    def _kind(self, root: Value) -> BufferKind:
+        if isinstance(root.owner, ir.Block):
+            return BufferKind.ARGUMENT
+        if root.owner.operation.name in ALLOCATIONS:
+            return BufferKind.ALLOCATION
+        if root.owner.operation.name == "memref.get_global":
+            symbol = str(ir.FlatSymbolRefAttr(root.owner.attributes["name"]).value)
+            return BufferKind.CONSTANT if self._constants[symbol] else BufferKind.GLOBAL
+        if is_shared(root):
+            found = "shared memory that control flow exchanges for other memory"
+            raise unsupported(root.owner.operation, found, "one of both")
+        raise unsupported(
+            root.owner.operation, f"the buffer {described(root)}", "arguments, allocations and globals"
+        )
+
+    def _refuse_mixed(self, buffers: dict[Value, MirroredBuffer]) -> None:
+        on_device = {
+            buffer.alias_set for buffer in buffers.values() if buffer.kind is BufferKind.DEVICE_ARGUMENT
+        }
+        for buffer in buffers.values():
+            if buffer.alias_set in on_device and buffer.kind not in (
+                BufferKind.DEVICE_ARGUMENT,
+                BufferKind.ALLOCATION,
+            ):
+                found = f"{described(buffer.host)} in host memory and arguments in device memory"
+                raise CandidateError(Stage.COMPILE, f"{found} cannot be combined in one alias set")
+
+    def _mark_results(self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer]) -> None:
+        results = last_of(self._block).operands
+        for value in results:
+            for root in alias_sets.roots_of(value) if is_buffer(value.type) else ():
+                if root in buffers:
+                    buffers[root].is_returned = True
+
+    def _drop_unused_side(self, buffer: MirroredBuffer, used_on_host: set[int]) -> None:
+        """Erases the host memory of a buffer whose contents the host never uses."""
+        if buffer.alias_set in used_on_host or buffer.kind not in (
+            BufferKind.ALLOCATION,
+            BufferKind.DEVICE_ARGUMENT,
+        ):
+            return
+        for op in buffer.deallocations:
+            op.erase()
+        allocation = buffer.host.owner.operation
+        buffer.host.replace_all_uses_with(buffer.device)
+        allocation.erase()
+
+
+def is_shared(root: Value) -> bool:
+    """Returns whether a buffer counts as memory that both the host and kernels can access: a ``gpu.alloc``.
+
+    ``root`` is the value that defines the buffer. A ``gpu.alloc`` without ``host_shared`` counts too: the
+    caller has replaced such memory by host memory before (``without_explicit_memory``).
+    """
+    return op_of(root, "gpu.alloc") is not None
+
+
+def _take_device_arguments(function: Op, options: DeviceOptions) -> list[int]:
+    """Returns the numbers of the arguments in device memory, and removes their attribute."""
+    inputs = function_type(function).inputs
+    buffers = [number for number, kind in enumerate(inputs) if is_buffer(kind)]
+    is_public = "private" not in str(function.attributes.get("sym_visibility", "public"))
+    marked = _take_marks(function)
+    return [number for number in buffers if number in marked or (options.device_arguments and is_public)]
+
+
+def _take_marks(function: Op) -> set[int]:
+    if "arg_attrs" not in function.attributes:
+        return set()
+    arguments = ir.ArrayAttr(function.attributes["arg_attrs"])
+    each = [{item.name: item.attr for item in ir.DictAttr(attributes)} for attributes in arguments]
+    marked = {number for number, attributes in enumerate(each) if DEVICE_ATTRIBUTE in attributes}
+    for attributes in each:
+        attributes.pop(DEVICE_ATTRIBUTE, None)
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(attributes) for attributes in each])
+    return marked
+
+
+def _refuse_calls(module: ir.Module, device_arguments: dict[str, list[int]]) -> None:
+    for call in walk(module, "func.call"):
+        callee = callee_of(call)
+        if device_arguments[callee]:
+            raise CandidateError(
+                Stage.COMPILE, f"host program: @{callee} takes device memory, so it cannot be called"
+            )
+
+
+def _refuse_blocks(function: Op) -> None:
+    count = len(function.regions[0].blocks)
+    if count > 1:
+        found = f"found {count} blocks"
+        raise CandidateError(
+            Stage.COMPILE, f"@{name_of(function)}: {found}, allowed scf.for, scf.while, scf.if"
+        )
+
+
+def _refuse_escape(buffer: MirroredBuffer, alias_sets: AliasSets) -> None:
+    """Rejects an allocation that escapes its iteration or branch: no place in the function could free it."""
+    end = last_of(buffer.block)
+    if end.name == "func.return" or buffer.kind is not BufferKind.ALLOCATION:
+        return
+    for value in end.operands:
+        if is_buffer(value.type) and buffer.host in alias_sets.roots_of(value):
+            found = f"{described(buffer.host)}, allocated in this block, cannot leave the block"
+            raise CandidateError(Stage.COMPILE, f"{end.name}: {found}")

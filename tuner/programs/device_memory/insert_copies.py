@@ -1,0 +1,176 @@
+"""Inserts the copies and deallocations that ``CoherenceWalk`` requests, and page-locks host memory."""
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.effects.aliases import AliasSets, described, last_of
+from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.memrefs import is_row_major
+from tuner.mlir.ir.reading import op_of, walk
+from tuner.programs.device_memory.buffers import BufferKind, DeviceViews, Location, MirroredBuffer, Side
+from tuner.programs.device_memory.coherence import AbstractActions
+
+# ------------------------------------------------------------------------------
+# Inserts the copies, and the deallocations of device memory, that ``CoherenceWalk`` requests.
+#
+# Takes a function whose buffers have unused device memory; inserts ``gpu.memcpy`` where an alias set is
+# fetched, makes kernels use device memory, and inserts ``gpu.dealloc`` where a buffer is freed or goes out of
+# scope. A buffer that is freed in an inner block lives to the end of its own block. Copies are of whole
+# buffers.
+
+
+class CopyInsertion(AbstractActions):
+    """Actions of a ``CoherenceWalk`` that insert copies and deallocations into the function that is walked.
+
+    ``finish`` must be called after the walk.
+    """
+
+    def __init__(
+        self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer], device_views: DeviceViews
+    ) -> None:
+        """Starts at the function's entry, where none of its allocations exists yet."""
+        self._alias_sets, self._buffers, self._device_views = alias_sets, buffers, device_views
+        self._alive = [buffer for buffer in buffers.values() if buffer.kind is not BufferKind.ALLOCATION]
+        self._dead: list[Op] = []
+        self.used_on_host: set[int] = set()  # alias sets
+
+    def fetch(self, location: Location, before: Op) -> None:
+        """Inserts copies of all live buffers of an alias set to one memory, before the operation ``before``.
+
+        ``location`` is (number of the alias set, host or device memory).
+        """
+        alias_set, side = location
+        self.used_on_host.add(alias_set)
+        with before.location, ir.InsertionPoint(before):
+            for buffer in self._alive:
+                if buffer.alias_set == alias_set:
+                    buffer.copy_to(side)
+
+    def launch(self, launch: Op) -> None:
+        """Replaces each operand of a launch that has a view in device memory by this view."""
+        for number, operand in enumerate(launch.operands):
+            launch.operands[number] = self._device_views.of(operand)
+
+    def copy(self, copy: Op, source: Side, target: Side) -> None:
+        """Inserts a ``gpu.memcpy`` before a ``memref.copy``, which ``finish`` erases.
+
+        It copies from ``source`` memory to ``target`` memory.
+        """
+        old, new = copy.operands
+        old = self._device_views.of(old) if source is Side.DEVICE else old
+        new = self._device_views.of(new) if target is Side.DEVICE else new
+        with copy.location, ir.InsertionPoint(copy):
+            create("gpu.memcpy", [], [new, old])
+        self._dead.append(copy)
+
+    def touch_on_host(self, alias_set: int) -> None:
+        """Adds the number of an alias set to ``used_on_host``, so that its host memory is kept."""
+        self.used_on_host.add(alias_set)
+
+    def define(self, allocation: Op) -> None:
+        """Records that the buffer of an allocation exists from here on."""
+        self._alive.append(self._buffers[allocation.results[0]])
+
+    def release(self, deallocation: Op) -> None:
+        """Inserts the deallocation of a buffer's device memory before the program's ``memref.dealloc``.
+
+        A deallocation in an inner block is delayed to the end of the buffer's block. Raises
+        CandidateError(COMPILE) where it may free several buffers, or one that the program does not allocate,
+        where the buffer was freed before in its own block, and for an inner block that frees a buffer that
+        the function returns.
+        """
+        roots = self._alias_sets.roots_of(deallocation.operands[0])
+        buffer = self._buffers[roots[0]]
+        if len(roots) > 1 or buffer.kind is not BufferKind.ALLOCATION:
+            found = " or ".join(described(root) for root in roots)
+            raise CandidateError(Stage.COMPILE, f"memref.dealloc: found {found}, allowed one allocation")
+        if buffer not in self._alive:
+            raise CandidateError(Stage.COMPILE, f"memref.dealloc: {described(buffer.host)} is freed twice")
+        if deallocation.block != buffer.block:
+            self._release_late(deallocation, buffer)
+            return
+        with deallocation.location, ir.InsertionPoint(deallocation):
+            buffer.free()
+        buffer.deallocations.append(deallocation)
+        self._alive.remove(buffer)
+
+    def leave(self, block: Block) -> None:
+        """Inserts deallocations, at the end of a block, of the live buffers that go out of scope there."""
+        end = last_of(block)
+        leaving = [buffer for buffer in self._alive if buffer.block == block]
+        with end.location, ir.InsertionPoint(end):
+            for buffer in leaving:
+                buffer.free()
+                self._alive.remove(buffer)
+
+    def finish(self) -> None:
+        """Erases the copies and deallocations of the program that were replaced during the walk."""
+        for op in reversed(self._dead):
+            op.erase()
+
+    def _release_late(self, deallocation: Op, buffer: MirroredBuffer) -> None:
+        """Keeps a buffer that only some iterations or branches free alive to the end of its block."""
+        if buffer.is_returned:
+            found = f"{described(buffer.host)} is freed and returned"
+            raise CandidateError(Stage.COMPILE, f"memref.dealloc in an inner block: {found}")
+        buffer.is_freed_late = True
+        self._dead.append(deallocation)
+
+
+# ------------------------------------------------------------------------------
+# Allocates host memory that is copied to or from a device as page-locked memory.
+#
+# Copies of page-locked memory are faster and truly asynchronous. ``memref.alloc`` and its ``memref.dealloc``
+# become ``gpu.alloc host_shared`` and ``gpu.dealloc``, which lower to ``mgpuMemAlloc(size, stream, 1)`` and
+# ``mgpuMemFree``. Not handled, and left unchanged: results, since the caller frees them; the caller's memory;
+# the stack; non-contiguous memrefs.
+
+
+def pin(buffers: list[MirroredBuffer]) -> None:
+    """Allocates the host memory of buffers as page-locked memory, in place.
+
+    Left unchanged are buffers that the function returns, host memory that it takes from its caller, globals,
+    stack memory, and non-contiguous memrefs. The host copy of an argument in device memory is changed too.
+    """
+    for buffer in buffers:
+        if _can_be_pinned(buffer):
+            _pin(buffer)
+
+
+def forget_registrations(function: Op) -> None:
+    """Erases the gpu.host_register and gpu.host_unregister of a function, and casts that only they used.
+
+    They have no effect there, since kernels take copies in device memory.
+    """
+    for name in ("gpu.host_register", "gpu.host_unregister"):
+        for op in walk(function, name):
+            cast = op_of(op.operands[0], "memref.cast")
+            op.erase()
+            if cast is not None and not list(cast.results[0].uses):
+                cast.erase()
+
+
+def _can_be_pinned(buffer: MirroredBuffer) -> bool:
+    if buffer.is_returned or buffer.kind not in (BufferKind.ALLOCATION, BufferKind.DEVICE_ARGUMENT):
+        return False
+    return buffer.host.owner.operation.name == "memref.alloc" and is_row_major(buffer.host.type)
+
+
+def _pin(buffer: MirroredBuffer) -> None:
+    old = buffer.host.owner.operation
+    sizes = list(old.operands)
+    segments = ir.DenseI32ArrayAttr.get([0, len(sizes), 0])
+    with old.location, ir.InsertionPoint(old):
+        memory = value(
+            "gpu.alloc", buffer.host.type, *sizes, operandSegmentSizes=segments, hostShared=ir.UnitAttr.get()
+        )
+    for deallocation in buffer.deallocations:
+        _free(deallocation)
+    buffer.host.replace_all_uses_with(memory)
+    old.erase()
+    buffer.host = memory
+
+
+def _free(deallocation: Op) -> None:
+    with deallocation.location, ir.InsertionPoint(deallocation):
+        create("gpu.dealloc", [], [deallocation.operands[0]])
+    deallocation.erase()

@@ -1,0 +1,216 @@
+"""The fusions of a program that can be tuned, and the schedules that stored trials suggest for them."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.analysis.warm_start import TuningTask, distance, nearest_first
+from tuner.core.candidate import Candidate
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.fusions import (
+    CONTRACTION,
+    CONTRACTION_ATTRIBUTE,
+    CONVOLUTION,
+    LOOPS,
+    ROOT_ATTRIBUTE,
+    OpGroup,
+    facts_of,
+)
+from tuner.core.machine import Machine
+from tuner.core.problem import CACHES, MATMUL, Problem
+from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, GroupSchedule
+from tuner.core.runs import Run, RunQuery, StoredTrial, TaskQuery, TrialQuery
+from tuner.results.best_trials import best_results, is_measured_there
+from tuner.space.scripts.choice import projected_script
+from tuner.tuning.campaign import NamedProblem, combined
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+# ------------------------------------------------------------------------------
+# The groups of a program that can be tuned, each once, and why others are not.
+
+
+@dataclass(frozen=True)
+class TunableGroups:
+    """The distinct groups of a program as problems, named by their places in it."""
+
+    problems: tuple[NamedProblem, ...] = ()
+    left_out: tuple[str, ...] = ()  # a line for each group that is not tuned
+    why_none: str = ""  # why the program is not compiled as groups of operations
+
+
+def tunable_groups(text: str, entry: str | None, cache: str, machine: Machine) -> TunableGroups:
+    """Returns the groups of a payload that a strategy is for and whose results can be verified.
+
+    Args:
+        text: MLIR text of a function on tensors, with its constants.
+        entry: the function; None: ``main``, or the only public function.
+        cache: what the caches hold when a group is timed, one of ``tuner.core.problem.CACHES``.
+        machine: the processor to tune for.
+
+    Raises CandidateError(BIND) for text that does not parse.
+    """
+    from tuner.programs.fusions.payload import NotGrouped
+    from tuner.programs.fusions.pipeline import group_program
+
+    formed = group_program(text, entry, multiplies_pairs=machine.multiplies_pairs)
+    if isinstance(formed, NotGrouped):
+        return TunableGroups(why_none=formed.reason)
+    known: dict[tuple[str, str], Problem | str] = {}  # by kind and text of a group
+    found: list[NamedProblem] = []
+    left_out: list[str] = []
+    for number, group in enumerate(formed.program.groups):
+        key = (group.kind, group.text)
+        if key not in known:
+            known[key] = _problem_of(group, machine)
+        problem, name = known[key], f"g{number}"
+        if isinstance(problem, Problem):
+            found.append(NamedProblem(replace(problem, cache=cache), name))
+        else:
+            left_out.append(f"{name} {', '.join(dict.fromkeys(group.ops))}: {problem}")
+    return TunableGroups(combined(tuple(found)), tuple(left_out))
+
+
+def _problem_of(group: OpGroup, machine: Machine) -> Problem | str:
+    """Returns the problem that a group is; else why it is not tuned."""
+    from tuner.mlir.fusions import group_problem
+    from tuner.mlir.reference.fusion_reference import draw_inputs
+    from tuner.space.scripts.choice import first_configuration, no_strategy
+
+    if group.kind == LOOPS:
+        return group.reason
+    try:
+        problem = group_problem(group)
+        if first_configuration(problem, machine) is None:
+            return no_strategy(problem, machine)
+        draw_inputs(problem.group, np.random.default_rng(0))  # evaluates them
+    except (UsageError, CandidateError) as error:
+        return str(error)
+    return problem
+
+
+# ------------------------------------------------------------------------------
+# Schedules that stored trials suggest for a group of operations.
+#
+# First that of the group itself; then that of the same contraction with another epilogue, or of the matmul of
+# its sizes; then that of the group of its kind whose sizes are nearest, if they are near. Only trials that
+# were timed on the same class of machine count.
+
+
+CPU = "cpu"
+NEAREST_RUNS = 3  # whose best configuration is tried: the nearest one may have none
+# Farther groups lend nothing: the best tiles of a convolution 4.6 octaves smaller took 1.7 times as long as
+# the first configuration (decision 71).
+NEAR_OCTAVES = 3.0
+PACKED, DIRECT = "contraction_cpu_packed", "contraction_cpu_direct"
+OF_MATMULS = {"tile_n": "panel"}  # knobs of the CPU's matmul strategies with another name in these two
+# A matmul that is the whole group: its result is what is stored.
+PLAIN_MATMUL = re.compile(rf"linalg\.matmul \{{{CONTRACTION_ATTRIBUTE}, {ROOT_ATTRIBUTE}\}}")
+
+
+def group_schedules(store: "Store", machine: Machine, problem: Problem) -> Iterator[GroupSchedule]:
+    """Yields schedules for a group of operations, the best first, from the trials of a database.
+
+    Args:
+        store: The results database.
+        machine: The processor, which the trials have to be timed on.
+        problem: The group.
+    """
+    of_group = _of_caches(problem)
+    tuned = next((found for one in of_group if (found := _best(store, TaskQuery.of(one), machine))), None)
+    if tuned is not None:
+        candidate = tuned.record.candidate
+        yield GroupSchedule(candidate, tuned.script_text, TUNED, tuned.id)
+    if problem.operation in (CONTRACTION, CONVOLUTION):
+        yield from _of_same_contraction(store, machine, problem)
+    yield from _of_nearest(store, machine, problem)
+
+
+def _of_same_contraction(store: "Store", machine: Machine, problem: Problem) -> Iterator[GroupSchedule]:
+    query = RunQuery(_task(problem, machine, shape=problem.shape, dtype=problem.dtype))
+    runs = [run for run in store.matching_runs(query) if _is_same(run.settings.problem, problem)]
+    found = [best for run in runs if (best := _best_of_run(store, run)) is not None]
+    for trial in sorted(found, key=lambda each: (each.best_s, each.id))[:1]:
+        yield from _projected(trial, trial.record.candidate, problem, machine, SAME_CONTRACTION)
+        return
+    if not PLAIN_MATMUL.search(problem.group) or problem.batch > 1:
+        return
+    plain = TaskQuery(
+        operation=MATMUL, shape=problem.shape, dtype=problem.dtype, layout="nn", epilogue="none"
+    )
+    matmul = _best(store, plain, machine)
+    if matmul is not None:
+        candidate = _of_contraction(matmul.record.candidate, facts_of(problem.group).weights > 0)
+        yield from _projected(matmul, candidate, problem, machine, SAME_CONTRACTION)
+
+
+def _of_nearest(store: "Store", machine: Machine, problem: Problem) -> Iterator[GroupSchedule]:
+    task = TuningTask(problem, machine, threads=1)
+    others = [
+        run
+        for run in store.matching_runs(RunQuery(_task(problem, machine)))
+        if run.settings.problem.group != problem.group and _is_near(task, run)
+    ]
+    ordered = nearest_first(task, others, lambda run: TuningTask(run.settings.problem, run.machine, 1))
+    for run in ordered[:NEAREST_RUNS]:
+        trial = _best_of_run(store, run)
+        if trial is None:
+            continue
+        made = tuple(_projected(trial, trial.record.candidate, problem, machine, NEAREST))
+        yield from made
+        if made:
+            return
+
+
+def _is_near(task: TuningTask, run: Run) -> bool:
+    octaves = distance(task, TuningTask(run.settings.problem, run.machine, 1))
+    return octaves is not None and octaves <= NEAR_OCTAVES
+
+
+def _of_caches(problem: Problem) -> tuple[Problem, ...]:
+    """Returns the problem with each state of the caches, its own first."""
+    states = (problem.cache, *(each for each in CACHES if each != problem.cache))
+    return tuple(replace(problem, cache=each) for each in states)
+
+
+def _task(problem: Problem, machine: Machine, **narrower: str) -> TaskQuery:
+    return TaskQuery(operation=problem.operation, target=CPU, machine=machine.name, threads=1, **narrower)
+
+
+def _best(store: "Store", task: TaskQuery, machine: Machine) -> StoredTrial | None:
+    """Returns the best trial of a task on a machine, by one thread; None where none has a time."""
+    asked = replace(task, target=CPU, machine=machine.name, threads=1)
+    found = best_results(store, TrialQuery(asked), is_measured_there)
+    return min(found.values(), key=lambda each: each.rank).best if found else None
+
+
+def _best_of_run(store: "Store", run: Run) -> StoredTrial | None:
+    found = best_results(store, TrialQuery(run=run.id), is_measured_there)
+    return next((each.best for each in found.values()), None)
+
+
+def _is_same(other: Problem, problem: Problem) -> bool:
+    """Returns whether another group is the same contraction or convolution, with another epilogue."""
+    pair = [facts_of(each.group) for each in (problem, other)]
+    ours, theirs = [(each.loops, each.contractions, each.weights, each.dimensions) for each in pair]
+    return other.group != problem.group and ours == theirs
+
+
+def _of_contraction(candidate: Candidate, has_weights: bool) -> Candidate:
+    """Returns a configuration of a matmul strategy with the names of a contraction's strategy."""
+    choices = {OF_MATMULS.get(name, name): value for name, value in candidate.choices}
+    return Candidate.of(PACKED if has_weights else DIRECT, choices)
+
+
+def _projected(
+    trial: StoredTrial, candidate: Candidate, problem: Problem, machine: Machine, origin: str
+) -> Iterator[GroupSchedule]:
+    """Yields the schedule that a candidate becomes on a problem, if there is one."""
+    found = projected_script(candidate, problem, machine)
+    if found is not None:
+        yield GroupSchedule(found[0], found[1].text, origin, trial.id)

@@ -1,0 +1,441 @@
+"""Partitions the operations of a program into groups: dispatch regions, in IREE's words.
+
+A group is a root and the producers that only the group reads, found backwards from the root: at most one
+contraction, or two matmuls of one A, with the elementwise operations after it (the epilogue); or rows,
+reductions over the last dimension and elementwise operations over the same rows.
+
+Elementwise producers of a contraction never join it: they would be computed again for each tile. One
+transpose joins the elementwise operations that read its result.
+
+A device computes independent products at a time. For it, operations that read two of them are a group of
+their own (``tuner.programs.fusions.formation``).
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from tuner.core.fusions import (
+    ATTENTION,
+    CONTRACTION,
+    CONVOLUTION,
+    ELEMENTWISE,
+    GROUP_ENTRY,
+    LOOPS,
+    ROOT_ATTRIBUTE,
+    ROWS,
+    WEIGHT_ATTRIBUTE,
+    OpGroup,
+    View,
+)
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.programs.fusions.memory_plan import NeededCopy
+from tuner.programs.fusions.operations import (
+    CONTRACTIONS,
+    MATMULS,
+    OpKind,
+    defining,
+    dimensions,
+    is_free,
+    is_identity,
+    is_reduction,
+    is_scalar_op,
+    is_tensor,
+    kind_of,
+    maps_of,
+    read_by,
+    users,
+)
+from tuner.programs.fusions.views import collapsed, memref_type
+
+# ------------------------------------------------------------------------------
+# Groups that copy a value to where it must lie: into padding, next to others, to the program's result.
+
+
+def copying_group(copy: NeededCopy, places: Mapping[Value, View], weights: Collection[int]) -> OpGroup:
+    """Returns the group that copies a value, or fills its target where the value is one number."""
+    if is_free(copy.source):
+        return _filling(copy)
+    source, target = _without_unit_dimensions(places[copy.source], copy.target)
+    mark = f" {{{WEIGHT_ATTRIBUTE}}}" if source.buffer in weights else ""
+    element, rank = source.type.element, len(source.type.shape)
+    tensor = _tensor(source)
+    loops = ", ".join(f"d{number}" for number in range(rank))
+    identity = f"affine_map<({loops}) -> ({loops})>"
+    kinds = ", ".join(['"parallel"'] * rank)
+    text = f"""func.func @{GROUP_ENTRY}(%0: {memref_type(source)}{mark}, %1: {memref_type(target)}) {{
+      %t0 = bufferization.to_tensor %0 restrict : {memref_type(source)} to {tensor}
+      %t1 = bufferization.to_tensor %1 restrict writable : {memref_type(target)} to {tensor}
+      %r = linalg.generic {{indexing_maps = [{identity}, {identity}], iterator_types = [{kinds}]}}
+        ins(%t0 : {tensor}) outs(%t1 : {tensor}) attrs = {{{ROOT_ATTRIBUTE}}} {{
+      ^bb0(%x: {element}, %y: {element}):
+        linalg.yield %x : {element}
+      }} -> {tensor}
+      bufferization.materialize_in_destination %r in restrict writable %1
+        : ({tensor}, {memref_type(target)}) -> ()
+      return
+    }}"""
+    return OpGroup(ELEMENTWISE, str(ir.Module.parse(text)), (source,), (target,), ("linalg.copy",))
+
+
+def _filling(copy: NeededCopy) -> OpGroup:
+    fill = defining(copy.source)
+    assert fill is not None
+    number = defining(fill.operands[0])
+    assert number is not None
+    kind, tensor, element = memref_type(copy.target), _tensor(copy.target), copy.target.type.element
+    text = f"""func.func @{GROUP_ENTRY}(%0: {kind}) {{
+      %c = arith.constant {number.attributes["value"]}
+      %t0 = bufferization.to_tensor %0 restrict writable : {kind} to {tensor}
+      %r = linalg.fill {{{ROOT_ATTRIBUTE}}} ins(%c : {element}) outs(%t0 : {tensor}) -> {tensor}
+      bufferization.materialize_in_destination %r in restrict writable %0 : ({tensor}, {kind}) -> ()
+      return
+    }}"""
+    return OpGroup(ELEMENTWISE, str(ir.Module.parse(text)), (), (copy.target,), ("linalg.fill",))
+
+
+def _tensor(view: View) -> str:
+    return "tensor<" + "".join(f"{size}x" for size in view.type.shape) + f"{view.type.element}>"
+
+
+def _without_unit_dimensions(source: View, target: View) -> tuple[View, View]:
+    """Returns both views without dimensions of size 1, and with those merged that lie alike in both."""
+    kept = [number for number, size in enumerate(source.type.shape) if size != 1]
+    shape = tuple(source.type.shape[number] for number in kept)
+    cut = [
+        replace(
+            view,
+            type=replace(view.type, shape=shape),
+            strides=tuple(view.strides[number] for number in kept),
+        )
+        for view in (source, target)
+    ]
+    groups: list[list[int]] = []
+    for number in range(len(shape)):
+        merged = [*groups[:-1], [*groups[-1], number]] if groups else [[number]]
+        rest = [[each] for each in range(number + 1, len(shape))]
+        if groups and all(collapsed(view, [*merged, *rest]) is not None for view in cut):
+            groups = merged
+        else:
+            groups.append([number])
+    first, second = (collapsed(view, groups) for view in cut)
+    assert first is not None
+    assert second is not None
+    return first, second
+
+
+# ------------------------------------------------------------------------------
+# Which products of a program are independent of each other, so that a device can compute them at a time.
+
+
+def joins_independent_products(producer: Op, ops: Collection[Op]) -> bool:
+    """Returns whether operations read two products, that of ``producer`` and one independent of it.
+
+    Computed with the operations, the product of ``producer`` would wait for the other one. Two matmuls of one
+    A do not count: they read the same rows.
+
+        %p = linalg.matmul ins(%a, %b), %q = linalg.matmul ins(%c, %d), %s = add(%p, %q)
+
+    Args:
+        producer: a contraction or a convolution.
+        ops: operations that read its result, directly or not.
+    """
+    needed = _needed(ops, {producer})
+    before = _needed([producer], set())
+    return any(
+        op.name in CONTRACTIONS
+        and op != producer
+        and op not in before
+        and producer not in _needed([op], set())
+        and not _share_operand(op, producer)
+        for op in needed
+    )
+
+
+def _needed(ops: Collection[Op], left_out: Collection[Op]) -> set[Op]:
+    """Returns operations and all that they read the results of, directly or not, but for ``left_out``."""
+    found: set[Op] = set()
+    waiting = list(ops)
+    while waiting:
+        op = waiting.pop()
+        if op in found or op in left_out:
+            continue
+        found.add(op)
+        waiting += [producer for value in read_by(op) if (producer := defining(value)) is not None]
+    return found
+
+
+def _share_operand(one: Op, other: Op) -> bool:
+    return one.name in MATMULS and other.name in MATMULS and one.operands[0] == other.operands[0]
+
+
+WITH_EPILOGUE = (CONTRACTION, CONVOLUTION)
+OPS_LIMIT = 100  # operations of a group: the time to compile one loop grows faster than what is in its body
+
+
+@dataclass(frozen=True)
+class Members:
+    """Operations that are computed together, in the order of the program; the last one is the root."""
+
+    kind: str
+    ops: tuple[Op, ...]
+    reason: str = ""
+
+    @property
+    def root(self) -> Op:
+        """Returns the operation whose results are the group's."""
+        return self.ops[-1]
+
+
+@dataclass(frozen=True)
+class _Growing:
+    """A group while producers are added."""
+
+    kind: str
+    ops: tuple[Op, ...]
+    domain: tuple[int, ...]  # sizes of the loops around the group
+    keeps_forks: bool = False
+
+    @property
+    def is_reduced(self) -> bool:
+        return any(is_reduction(op) for op in self.ops)
+
+
+def form_groups(ops: Collection[Op], computed: Collection[Op], *, keeps_forks: bool = False) -> list[Members]:
+    """Returns the groups of a block's operations, in an order in which they can run.
+
+    Args:
+        ops: operations of the block in order.
+        computed: those of them that are computed, not only views of memory and constants.
+        keeps_forks: whether an operation that reads two independent products joins neither.
+    """
+    order = {op: number for number, op in enumerate(ops)}
+    kinds = {op: kind_of(op) for op in computed}
+    epilogues = _epilogues(kinds)
+    grouped: set[Op] = set()
+    groups = []
+    for root in reversed(list(ops)):
+        if root not in kinds or root in grouped or is_scalar_op(root):
+            continue
+        members = _grown(root, kinds, epilogues, grouped, keeps_forks=keeps_forks)
+        grouped.update(members.ops)
+        groups.append(replace(members, ops=tuple(sorted(members.ops, key=lambda op: order[op]))))
+    return groups[::-1]
+
+
+def _grown(
+    root: Op,
+    kinds: dict[Op, OpKind],
+    epilogues: Collection[Op],
+    grouped: Collection[Op],
+    *,
+    keeps_forks: bool,
+) -> Members:
+    kind = kinds[root]
+    if kind.kind not in (ELEMENTWISE, ROWS):
+        return Members(kind.kind, (root,), kind.reason)
+    alone = _Growing(kind.kind, (root,), kind.domain, keeps_forks)
+    group = _with_producers(alone, kinds, grouped, takes_rows=True)
+    if group.kind == ROWS:  # what ends an epilogue stays in the contraction's group
+        others = {op for op in group.ops if op != root and op in epilogues}
+        group = _with_producers(alone, kinds, {*grouped, *others}, takes_rows=True) if others else group
+    else:
+        group = _with_producers(alone, kinds, grouped, takes_rows=False)
+    return Members(group.kind, group.ops)
+
+
+def _epilogues(kinds: dict[Op, OpKind]) -> set[Op]:
+    """Returns the elementwise operations that can be computed where a contraction writes its result.
+
+    ``kinds`` is in the order of the program.
+    """
+    found: set[Op] = set()
+    for op, kind in kinds.items():
+        for value in read_by(op) if kind.kind == ELEMENTWISE else ():
+            producer = defining(value)
+            if producer is None or producer not in kinds or kinds[producer].domain != kind.domain:
+                continue
+            ends = kinds[producer].kind in WITH_EPILOGUE or producer in found
+            if ends and users(value) == [op] and _is_read_in_place(value, op):
+                found.add(op)
+    return found
+
+
+def _with_producers(
+    group: _Growing, kinds: dict[Op, OpKind], left_out: Collection[Op], *, takes_rows: bool
+) -> _Growing:
+    """Returns a group with all producers that can join it; ``takes_rows``: with one number per row, too."""
+    waiting = list(group.ops)
+    while waiting:
+        user = waiting.pop(0)
+        for value in read_by(user):
+            producer = defining(value)
+            if producer is None or producer in left_out or producer in group.ops or producer not in kinds:
+                continue
+            if len(group.ops) == OPS_LIMIT:
+                return group
+            if not all(each in group.ops for result in producer.results for each in users(result)):
+                continue
+            joined = _joined(group, producer, kinds[producer], takes_rows)
+            if joined is not None:
+                group = joined
+                waiting.append(producer)
+    return group
+
+
+def _joined(group: _Growing, producer: Op, kind: OpKind, takes_rows: bool) -> _Growing | None:
+    """Returns the group with a producer that only it reads; None where the producer stays out."""
+    if kind.kind == LOOPS or len(producer.results) != 1:
+        return None
+    ops, value = (*group.ops, producer), producer.results[0]
+    if kind.kind in WITH_EPILOGUE:
+        is_read_in_place = all(_is_read_in_place(value, op) for op in group.ops)
+        is_fork = group.keeps_forks and joins_independent_products(producer, group.ops)
+        if is_fork or group.is_reduced or kind.domain != group.domain or not is_read_in_place:
+            return None
+        if group.kind == ELEMENTWISE or _is_pair(group, producer):
+            return replace(group, kind=kind.kind, ops=ops)
+        return None
+    if not all(_is_read_by_rows(value, op) for op in group.ops):
+        return None
+    if group.kind in WITH_EPILOGUE:
+        fits = kind.kind == ELEMENTWISE and kind.domain == group.domain
+        return replace(group, ops=ops) if fits and _is_straight(producer) else None
+    if not _is_straight(producer):
+        is_first = group.kind == ELEMENTWISE and all(_is_straight(op) for op in group.ops)
+        is_read_in_place = all(_is_read_in_place(value, op) for op in group.ops)
+        fits = is_first and is_read_in_place and kind.kind == ELEMENTWISE and kind.domain == group.domain
+        return replace(group, ops=ops) if fits else None
+    if kind.kind == ROWS:
+        return _with_reduction(group, ops, kind) if takes_rows or group.is_reduced else None
+    is_row_value = kind.domain == group.domain[:-1]
+    if kind.domain == group.domain or (is_row_value and takes_rows):
+        return replace(group, ops=ops)
+    return None
+
+
+def _with_reduction(group: _Growing, ops: tuple[Op, ...], kind: OpKind) -> _Growing | None:
+    """Returns the group with a reduction over its rows, or over longer rows of the same number."""
+    if kind.domain == group.domain or (kind.domain[:-1] == group.domain and not group.is_reduced):
+        return replace(group, kind=ROWS, ops=ops, domain=kind.domain)
+    return None
+
+
+def _is_pair(group: _Growing, producer: Op) -> bool:
+    """Returns whether a matmul has the A of the group's only matmul, as gate and up of a gated MLP."""
+    others = [op for op in group.ops if op.name in MATMULS]
+    return (
+        len(others) == 1
+        and producer.name == others[0].name == "linalg.matmul"
+        and producer.operands[0] == others[0].operands[0]
+    )
+
+
+def _is_straight(op: Op) -> bool:
+    """Returns whether no operand of a generic is transposed."""
+    return all(
+        list(loops) == sorted(loops) for each in maps_of(op) if (loops := dimensions(each)) is not None
+    )
+
+
+def _is_read_in_place(value: Value, user: Op) -> bool:
+    """Returns whether a user, if it reads the value at all, reads one element per iteration, in order."""
+    return all(
+        mapping is not None and is_identity(mapping)
+        for operand, mapping in zip(user.operands, _maps(user), strict=True)
+        if operand == value
+    )
+
+
+def _is_read_by_rows(value: Value, user: Op) -> bool:
+    """Returns whether a user reads an element, or a number per row, of the value for each iteration."""
+    return all(
+        mapping is not None and dimensions(mapping) == tuple(range(len(mapping.results)))
+        for operand, mapping in zip(user.operands, _maps(user), strict=True)
+        if operand == value
+    )
+
+
+def _maps(op: Op) -> list[ir.AffineMap | None]:
+    if op.name != "linalg.generic":
+        return [None] * len(op.operands)
+    return maps_of(op)
+
+
+LEAST_KEYS = 128  # in a row of scores
+LEAST_SCORES = 2**19  # in all rows: two megabytes of f32
+ELEMENTS = ("f32", "f64")  # of scores, of what is multiplied and of the result
+
+
+def join_attention(groups: Sequence[Members], ops: Collection[Op]) -> list[Members]:
+    """Returns the groups in their order, the three of each attention as one in the place of the last one.
+
+    Args:
+        groups: the groups of a program, each contraction with its epilogue.
+        ops: all operations of the program in order.
+
+    Joins the groups of an attention: scores of queries and keys, their softmax, the product with the values.
+
+    Three groups write and read all scores three times, from the cache that holds them. One group computes
+    them for some rows of queries at a time, which stay in the second level of cache:
+
+        %s = linalg.batch_matmul ins(%q, %k)    // with scale and mask
+        %p = ...                                // rows: the softmax of %s
+        %r = linalg.batch_matmul ins(%p, %v)    // with its epilogue
+
+    Joined are those of which decision 79 has measured that one group is faster.
+    """
+    order = {op: number for number, op in enumerate(ops)}
+    by_root = {members.root: members for members in groups}
+    joined: dict[Op, Members] = {}
+    parts: set[Op] = set()
+    for last in groups:
+        found = _before(last, by_root)
+        if found is not None:
+            parts |= {each.root for each in found}
+            members = [op for each in (*found, last) for op in each.ops]
+            joined[last.root] = Members(ATTENTION, tuple(sorted(members, key=lambda op: order[op])))
+    return [joined.get(members.root, members) for members in groups if members.root not in parts]
+
+
+def _before(last: Members, by_root: Mapping[Op, Members]) -> tuple[Members, Members] | None:
+    """Returns the scores and the rows that only a product reads as its A; None where there are none."""
+    product = _product(last)
+    if product is None:
+        return None
+    weights = product.operands[0]
+    rows = _group_of(weights, by_root)
+    if rows is None or rows.kind != ROWS or users(weights) != [product] or not _is_worth(weights):
+        return None
+    for value in dict.fromkeys(value for op in rows.ops for value in read_by(op)):
+        scores = _group_of(value, by_root)
+        if scores is not None and _is_scores(value, scores, rows, weights):
+            return scores, rows
+    return None
+
+
+def _is_scores(value: Value, scores: Members, rows: Members, weights: Value) -> bool:
+    """Returns whether a value is a product of the shape of the weights that only the rows read."""
+    is_read_by_rows = all(user in rows.ops for user in users(value))
+    return value.type == weights.type and is_read_by_rows and _product(scores) is not None
+
+
+def _product(members: Members) -> Op | None:
+    """Returns the only matmul of a contraction of floats that the strategy takes."""
+    products = [op for op in members.ops if op.name in MATMULS]
+    if members.kind != CONTRACTION or len(products) != 1 or len(members.root.results) != 1:
+        return None
+    (product,) = products
+    elements = {str(each.type.element_type) for each in (*product.operands, *members.root.results)}
+    return product if len(elements) == 1 and elements <= set(ELEMENTS) else None
+
+
+def _group_of(value: Value, by_root: Mapping[Op, Members]) -> Members | None:
+    op = defining(value)
+    return None if op is None or not is_tensor(value) else by_root.get(op)
+
+
+def _is_worth(weights: Value) -> bool:
+    """Returns whether one group is faster than three, by the number of scores."""
+    shape = weights.type.shape
+    return bool(shape[-1] >= LEAST_KEYS and prod(shape) >= LEAST_SCORES)

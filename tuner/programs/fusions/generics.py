@@ -1,0 +1,135 @@
+"""Builds ``linalg.generic`` operations anew: with other results, other loops, other operands."""
+
+from collections.abc import Sequence
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.building import create, integers, value
+from tuner.programs.fusions.operations import COLLAPSE, EMPTY, EXPAND, VIEWS, defining, is_free
+from tuner.programs.fusions.payload import TensorPayload, filled
+from tuner.programs.fusions.views import Reassociation
+
+PARALLEL = "#linalg.iterator_type<parallel>"
+
+
+def maps_attribute(maps: Sequence[ir.AffineMap]) -> ir.Attribute:
+    """Returns the attribute ``indexing_maps`` of a generic."""
+    return ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps])
+
+
+def parallel_loops(count: int) -> ir.Attribute:
+    """Returns the attribute ``iterator_types`` of a generic with parallel loops alone."""
+    return ir.ArrayAttr.get([ir.Attribute.parse(PARALLEL)] * count)
+
+
+def selecting(loops: int, positions: Sequence[int]) -> ir.AffineMap:
+    """Returns the map from ``loops`` loops to those at ``positions``."""
+    return ir.AffineMap.get(loops, 0, [ir.AffineDimExpr.get(each) for each in positions])
+
+
+def empty(shape: Sequence[int], element: ir.Type) -> Value:
+    """Creates an empty tensor at the current insertion point."""
+    return create("tensor.empty", [ir.RankedTensorType.get(list(shape), element)]).results[0]
+
+
+def zeros(kind: ir.RankedTensorType) -> Value:
+    """Creates a tensor of zeros at the current insertion point."""
+    element = kind.element_type
+    is_integer = isinstance(element, ir.IntegerType)
+    number = ir.IntegerAttr.get(element, 0) if is_integer else ir.FloatAttr.get(element, 0.0)
+    return filled(value("arith.constant", element, value=number), empty(kind.shape, element))
+
+
+def summed(left: Value, right: Value) -> Op:
+    """Creates the elementwise sum of two tensors of one type at the current insertion point."""
+    element = left.type.element_type
+    op = _elementwise([left, right], element)
+    block = op.regions[0].blocks[0]
+    name = "arith.addi" if isinstance(element, ir.IntegerType) else "arith.addf"
+    with ir.InsertionPoint(block):
+        create("linalg.yield", [], [value(name, element, *list(block.arguments)[:2])])
+    return op
+
+
+def converted(tensor: Value, element: ir.Type) -> Value:
+    """Creates a tensor's floats as those of a wider type, or rounded to a narrower one; returns its value."""
+    op = _elementwise([tensor], element)
+    block = op.regions[0].blocks[0]
+    name = "arith.extf" if element.width > tensor.type.element_type.width else "arith.truncf"
+    with ir.InsertionPoint(block):
+        create("linalg.yield", [], [value(name, element, block.arguments[0])])
+    return op.results[0]
+
+
+def extended(tensor: Value) -> Value:
+    """Creates a tensor of bf16 as one of f32, right after what computes it; returns its value."""
+    op = defining(tensor)
+    if op is None:
+        with ir.InsertionPoint.at_block_begin(tensor.owner), ir.Location.unknown():
+            return converted(tensor, ir.F32Type.get())
+    with ir.InsertionPoint.after(op), op.location:
+        return converted(tensor, ir.F32Type.get())
+
+
+def _elementwise(inputs: Sequence[Value], element: ir.Type) -> Op:
+    """Creates a generic over all elements of tensors of one shape, without the operations of its body."""
+    shape, rank = inputs[0].type.shape, inputs[0].type.rank
+    identity = ir.AffineMap.get_identity(rank)
+    op = ir.Operation.create(
+        "linalg.generic",
+        results=[ir.RankedTensorType.get(shape, element)],
+        operands=[*inputs, empty(shape, element)],
+        attributes={
+            "indexing_maps": maps_attribute([identity] * (len(inputs) + 1)),
+            "iterator_types": parallel_loops(rank),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), 1]),
+        },
+        regions=1,
+    )
+    op.regions[0].blocks.append(*(each.type.element_type for each in inputs), element)
+    return op
+
+
+def collapse(tensor: Value, groups: Reassociation) -> Value:
+    """Creates a tensor with each group of dimensions as one; an empty or filled one is created anew."""
+    shape = tensor.type.shape
+    merged = []
+    for group in groups:
+        size = 1
+        for dimension in group:
+            size *= shape[dimension]
+        merged.append(size)
+    if is_free(tensor):
+        return _reshaped(tensor, merged)
+    kind = ir.RankedTensorType.get(merged, tensor.type.element_type)
+    return create(COLLAPSE, [kind], [tensor], reassociation=_reassociation(groups)).results[0]
+
+
+def expand(tensor: Value, groups: Reassociation, shape: Sequence[int]) -> Value:
+    """Creates a tensor whose dimensions are split; an empty or filled one is created anew."""
+    if is_free(tensor):
+        return _reshaped(tensor, shape)
+    kind = ir.RankedTensorType.get(list(shape), tensor.type.element_type)
+    sizes = ir.DenseI64ArrayAttr.get(list(shape))
+    attributes = {"reassociation": _reassociation(groups), "static_output_shape": sizes}
+    return create(EXPAND, [kind], [tensor], **attributes).results[0]
+
+
+def _reshaped(tensor: Value, shape: Sequence[int]) -> Value:
+    """Creates an empty or filled tensor of another shape."""
+    op = defining(tensor)
+    assert op is not None
+    new = empty(shape, tensor.type.element_type)
+    return new if op.name == EMPTY else filled(op.operands[0], new)
+
+
+def reshape_fills(payload: TensorPayload) -> None:
+    """Replaces reshapes and slices of empty and filled tensors by such tensors, in place."""
+    for op in payload.ops:
+        if op.name in VIEWS and is_free(op.operands[0]):
+            with ir.InsertionPoint(op), op.location:
+                op.results[0].replace_all_uses_with(_reshaped(op.operands[0], op.results[0].type.shape))
+            op.erase()
+
+
+def _reassociation(groups: Reassociation) -> ir.Attribute:
+    return ir.ArrayAttr.get([integers(list(group)) for group in groups])

@@ -1,0 +1,220 @@
+"""Splits what weights alone decide from a program: ``@init`` computes it once, when the program is loaded.
+
+    func.func @main(%x, %w) {                      func.func @main(%x, %t)
+      %t = linalg.transpose ins(%w) ...              %y = linalg.matmul ins(%x, %t) ...
+      %y = linalg.matmul ins(%x, %t) ...     ->    func.func @init(%w) -> ... {
+                                                     %t = linalg.transpose ins(%w) ...
+                                                     return %t
+
+A broadcast is not: torch-mlir repeats a bias to the whole result of a matmul, which a group reads faster as
+it was. Masks and positions, too, are larger than what they are computed from; they are hoisted up to a limit.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.reading import copy_of
+from tuner.programs.fusions.normal_forms import clean_up
+from tuner.programs.fusions.operations import (
+    GENERIC,
+    VIEWS,
+    body_of,
+    defining,
+    is_free,
+    is_tensor,
+    read_by,
+    use_values,
+    users,
+)
+from tuner.programs.fusions.payload import TensorPayload, add_argument
+from tuner.programs.lowering.entry import function_named
+
+INIT = "init"
+GENERATED_LIMIT = 1 << 20  # elements of what is computed, and not only repeated
+
+
+def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ...]]:
+    """Moves what weights alone decide out of a program, in place.
+
+    The program's arguments from ``first_weight`` on become what ``init`` returns.
+
+    Returns:
+        The text of the module with ``init``, whose arguments are the payload's weights; "" where nothing is
+        computed. And the numbers of the payload's weights that the program takes as they are, where there is
+        no ``init``.
+    """
+    constant = _decided_by_weights(payload, first_weight)
+    taken = [value for value in constant if _is_taken(value, constant)]
+    arguments = list(payload.block.arguments)
+    if not any(defining(value) is not None for value in taken):
+        kept = tuple(number for number, each in enumerate(arguments[first_weight:]) if list(each.uses))
+        _replace_weights(payload, first_weight, taken)
+        return "", kept
+    text = _init(payload, first_weight, taken)
+    _replace_weights(payload, first_weight, taken)
+    clean_up(payload.module)
+    return text, ()
+
+
+@dataclass(frozen=True)
+class InitPart:
+    """Results of ``init`` that share operations, as a module whose function ``init`` computes them alone."""
+
+    text: str  # "": the result is the input
+    inputs: tuple[int, ...]  # which arguments of the whole ``init`` it takes
+    results: tuple[int, ...]  # which results of the whole ``init`` it returns
+
+
+def init_parts(text: str) -> tuple[InitPart, ...]:
+    """Returns a module of ``hoist`` in parts that have no operation in common, in the current MLIR context.
+
+    LLVM's time for one function grows with the square of its arguments and operations: 100 transposes of 100
+    weights take 20 s. Parts of equal text are compiled once.
+    """
+    module = ir.Module.parse(text)
+    block = module.body.operations[0].operation.regions[0].blocks[0]
+    *ops, end = [op.operation for op in block.operations]
+    order = {op: number for number, op in enumerate(ops)}
+    read_in: dict[Op, Op] = {}  # a later operation of the same part
+
+    def last(op: Op) -> Op:
+        while op in read_in:
+            op = read_in[op]
+        return op
+
+    for op in ops:
+        for value in read_by(op):
+            producer = defining(value)
+            if producer is not None and not is_free(value) and last(producer) != op:
+                read_in[last(producer)] = op
+    parts: dict[Op | int, list[int]] = {}
+    for number, value in enumerate(end.operands):
+        producer = defining(value)
+        parts.setdefault(number if producer is None else last(producer), []).append(number)
+    values = list(end.operands)
+    return tuple(_part(found, [values[each] for each in found], order) for found in parts.values())
+
+
+def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, int]) -> InitPart:
+    """Returns the results of ``init`` with these numbers; ``order`` has its operations."""
+    needed: set[Op] = set()
+    read: set[Value] = set()
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        op = defining(value)
+        if op is None:
+            read.add(value)
+        elif op not in needed:
+            needed.add(op)
+            waiting += read_by(op)
+    inputs = sorted(read, key=lambda value: ir.BlockArgument(value).arg_number)
+    numbers = tuple(ir.BlockArgument(value).arg_number for value in inputs)
+    if not needed:
+        return InitPart("", numbers, tuple(results))
+    types = [", ".join(str(value.type) for value in each) for each in (inputs, values)]
+    module = ir.Module.parse(f"func.func private @{INIT}({types[0]}) -> ({types[1]})")
+    function = module.body.operations[0].operation
+    block = function.regions[0].blocks.append(
+        *(each.type for each in inputs), arg_locs=[ir.Location.unknown()] * len(inputs)
+    )
+    del function.attributes["sym_visibility"]
+    cloned: dict[Value, Value] = dict(zip(inputs, block.arguments, strict=True))
+    with ir.InsertionPoint(block), ir.Location.unknown():
+        for op in sorted(needed, key=lambda each: order[each]):
+            copy = op.clone()
+            use_values(copy, cloned)
+            cloned |= dict(zip(op.results, copy.results, strict=True))
+        ir.Operation.create("func.return", operands=[cloned[value] for value in values])
+    return InitPart(str(module), numbers, tuple(results))
+
+
+def _decided_by_weights(payload: TensorPayload, first_weight: int) -> dict[Value, None]:
+    """Returns the values, in order, that weights alone decide, and that are not too large."""
+    weights = list(payload.block.arguments)[first_weight:]
+    found = dict.fromkeys(weights)
+    for op in payload.ops:
+        values = read_by(op)
+        if all(value in found or is_free(value) for value in values) and _is_hoisted(op, found):
+            found |= dict.fromkeys(op.results)
+    return found
+
+
+def _is_hoisted(op: Op, found: dict[Value, None]) -> bool:
+    if not list(op.results) or all(is_free(each) for each in op.results):
+        return False
+    if not all(is_tensor(each) for each in op.results):
+        return False
+    read = [each for each in read_by(op) if each in found]
+    size = max(prod(each.type.shape) for each in op.results)
+    if op.name == GENERIC and size <= GENERATED_LIMIT and len(body_of(op)) > 1:
+        return True  # masks, positions, and what is computed of them
+    return bool(read) and size <= max(prod(each.type.shape) for each in read)
+
+
+def _is_taken(value: Value, constant: dict[Value, None]) -> bool:
+    """Returns whether the rest of the program takes a value: itself, or a view of the value."""
+    op = defining(value)
+    if op is not None and op.name in VIEWS:
+        return False
+    return _is_used(value, constant)
+
+
+def _is_used(value: Value, constant: dict[Value, None]) -> bool:
+    for user in users(value):
+        results = list(user.results)
+        if not results or any(each not in constant for each in results):
+            return True
+        if user.name in VIEWS and any(_is_used(each, constant) for each in results):
+            return True
+    return False
+
+
+def _init(payload: TensorPayload, first_weight: int, taken: list[Value]) -> str:
+    """Returns the text of a module that computes values of the program from the payload's weights."""
+    order = {op: number for number, op in enumerate(payload.ops)}
+    places = [_place(order, value) for value in taken]
+    module = copy_of(payload.module)
+    name = ir.StringAttr(payload.function.attributes["sym_name"]).value
+    copied = TensorPayload(module, function_named(module, name))
+    ops, arguments = copied.ops, list(copied.block.arguments)
+    values = [arguments[at] if op is None else ops[op].results[at] for op, at in places]
+    copied.end.erase()
+    with ir.InsertionPoint(copied.block), ir.Location.unknown():
+        ir.Operation.create("func.return", operands=values)
+    for op in reversed(ops):
+        if not any(list(each.uses) for each in op.results):
+            op.erase()
+    for _ in range(first_weight):
+        copied.block.erase_argument(0)
+    kinds = [each.type for each in copied.block.arguments], [each.type for each in values]
+    copied.function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(*kinds))
+    copied.function.attributes["sym_name"] = ir.StringAttr.get(INIT)
+    clean_up(module)
+    return str(module)
+
+
+def _place(order: Mapping[Op, int], value: Value) -> tuple[int | None, int]:
+    """Returns which operation of the block defines a value, and which of its results that is."""
+    if isinstance(value.owner, ir.Block):
+        return None, ir.BlockArgument(value).arg_number
+    op = value.owner.operation
+    return order[op], ir.OpResult(value).result_number
+
+
+def _replace_weights(payload: TensorPayload, first_weight: int, taken: list[Value]) -> None:
+    """Makes values arguments of the program, in place of its weights."""
+    count = len(list(payload.block.arguments))
+    for value in taken:
+        value.replace_all_uses_with(add_argument(payload.function, value.type))
+    constant = [op for op in payload.ops if list(op.results)]
+    for op in reversed(constant):
+        if not any(list(each.uses) for each in op.results):
+            op.erase()
+    for _ in range(first_weight, count):
+        payload.block.erase_argument(first_weight)
+    kinds = [each.type for each in payload.block.arguments]
+    results = [each.type for each in payload.end.operands]
+    payload.function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, results))

@@ -1,0 +1,486 @@
+"""Joins the code of a program's fusions into one module: calls in order, shares of threads, barriers.
+
+``linked`` writes the module; ``waits`` decides before which fusions threads wait for one another;
+``part_texts`` writes the function that each thread runs.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.fusions import (
+    ARGUMENT,
+    GROUP_ENTRY,
+    RESULT,
+    WEIGHT,
+    GroupCode,
+    GroupedProgram,
+    OpGroup,
+    View,
+    WeightPacking,
+    number_type,
+)
+from tuner.mlir import transform
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.cpu.pipeline import EXPORTED
+from tuner.mlir.ir.reading import walk_where
+from tuner.programs.fusions.memory_plan import MemoryPlan, view_end
+from tuner.programs.run.fused_code import (
+    ARRIVALS_OFFSET,
+    MEMBER_ENTRY,
+    PART_ENTRY,
+    PROGRAM_ENTRY,
+    REPEAT_ENTRY,
+    SINGLE_ENTRY,
+    WeightPlan,
+)
+
+Place = tuple[int, int]  # a pointer of the frame, and bytes after it
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """Bytes that a group reads or writes: of a pointer of the frame, from ``start`` to before ``stop``."""
+
+    slot: int
+    start: int
+    stop: int
+    is_write: bool
+
+    def conflicts(self, other: "Bytes") -> bool:
+        """Returns whether one access writes what the other one touches."""
+        is_same = self.slot == other.slot and self.start < other.stop and other.start < self.stop
+        return is_same and (self.is_write or other.is_write)
+
+
+def waits(
+    groups: Sequence[OpGroup], codes: Sequence[GroupCode], places: Sequence[Sequence[Place]]
+) -> tuple[bool, ...]:
+    """Returns for each group whether all threads wait for one another before it.
+
+    ``places`` has where each input and then each output of each group begins.
+
+    Where the threads of a program wait for one another: before a group that needs what another thread does.
+
+    A group is divided among all threads, or the first thread runs it alone. Two groups of which one writes
+    bytes that the other one reads or writes must not run at the same time, unless the first thread runs
+    both. Bytes count, not buffers: buffers whose lifetimes do not overlap share memory of the arena.
+
+        group 0 (all)    writes %a
+        group 1 (all)    writes %b           no barrier: it does not touch %a
+        group 2 (first)  reads %a, writes %c    barrier
+        group 3 (first)  reads %c, writes %a    none: the same thread
+    """
+    found = []
+    pending: list[tuple[bool, tuple[Bytes, ...]]] = []  # since the last barrier: is divided, bytes
+    for group, code, place in zip(groups, codes, places, strict=True):
+        touched = tuple(_touched(group, code, place))
+        is_barrier = any(
+            (is_divided or code.is_divided)
+            and any(one.conflicts(other) for one in earlier for other in touched)
+            for is_divided, earlier in pending
+        )
+        pending = [*([] if is_barrier else pending), (code.is_divided, touched)]
+        found.append(is_barrier)
+    return tuple(found)
+
+
+def _touched(group: OpGroup, code: GroupCode, places: Sequence[Place]) -> Iterator[Bytes]:
+    for view, packing, place in zip(group.inputs, code.packings, places, strict=False):
+        yield _bytes(view, packing, place, is_write=False)
+    for view, place in zip(group.outputs, places[len(group.inputs) :], strict=True):
+        yield _bytes(view, None, place, is_write=True)
+
+
+def _bytes(view: View, packing: WeightPacking | None, place: Place, *, is_write: bool) -> Bytes:
+    slot, start = place
+    if packing is not None:  # nothing writes weights
+        return Bytes(slot, start, start, is_write)
+    size = (view_end(view) - view.offset) * number_type(view.type.element).bytes
+    return Bytes(slot, start, start + max(size, 0), is_write)
+
+
+POINTER = "!llvm.ptr"
+# Before a waiting thread sleeps, some 0.1 to 0.4 ms: one that has slept may wake on a busy processor.
+PAUSES = 8192
+SYSTEM_CALLS = "syscall"  # of the C library
+# Linux, x86-64: SYS_futex, FUTEX_WAIT and FUTEX_WAKE of one process, as many threads as there are
+FUTEX, WAIT_PRIVATE, WAKE_PRIVATE, EVERYBODY = 202, 128, 129, 2**31 - 1
+SYSTEM_CALL = f"vararg(!llvm.func<i64 (i64, ...)>) : (i64, {POINTER}, i64, i64, i64) -> i64"
+# The last thread that arrives wakes the sleepers. One that is about to sleep counts itself first, and the
+# kernel looks at the arrivals again, so that no wake-up is lost.
+WAIT = f"""
+llvm.func internal @wait_for_all(%arrivals: {POINTER}, %until: i64) {{
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %limit = llvm.mlir.constant({PAUSES} : i64) : i64
+  %futex = llvm.mlir.constant({FUTEX} : i64) : i64
+  %wait = llvm.mlir.constant({WAIT_PRIVATE} : i64) : i64
+  %wake = llvm.mlir.constant({WAKE_PRIVATE} : i64) : i64
+  %everybody = llvm.mlir.constant({EVERYBODY} : i64) : i64
+  %low_word = llvm.mlir.constant({2**32 - 1} : i64) : i64
+  %sleepers = llvm.getelementptr %arrivals[8] : ({POINTER}) -> {POINTER}, i8
+  %before = llvm.atomicrmw add %arrivals, %one seq_cst : {POINTER}, i64
+  %now = llvm.add %before, %one : i64
+  %is_last = llvm.icmp "sge" %now, %until : i64
+  llvm.cond_br %is_last, ^last, ^look(%zero : i64)
+^last:
+  %asleep = llvm.load %sleepers atomic seq_cst {{alignment = 8 : i64}} : {POINTER} -> i64
+  %is_asleep = llvm.icmp "ne" %asleep, %zero : i64
+  llvm.cond_br %is_asleep, ^wake, ^done
+^wake:
+  %woken = llvm.call @{SYSTEM_CALLS}(%futex, %arrivals, %wake, %everybody, %zero) {SYSTEM_CALL}
+  llvm.br ^done
+^look(%pauses: i64):
+  %arrived = llvm.load %arrivals atomic acquire {{alignment = 8 : i64}} : {POINTER} -> i64
+  %is_done = llvm.icmp "sge" %arrived, %until : i64
+  llvm.cond_br %is_done, ^done, ^pause
+^pause:
+  llvm.inline_asm has_side_effects "pause", "" : () -> ()
+  %more = llvm.add %pauses, %one : i64
+  %may_pause = llvm.icmp "slt" %more, %limit : i64
+  llvm.cond_br %may_pause, ^look(%more : i64), ^doze
+^doze:
+  %sleeping = llvm.atomicrmw add %sleepers, %one seq_cst : {POINTER}, i64
+  %seen = llvm.load %arrivals atomic seq_cst {{alignment = 8 : i64}} : {POINTER} -> i64
+  %is_late = llvm.icmp "sge" %seen, %until : i64
+  llvm.cond_br %is_late, ^awake, ^sleep
+^sleep:
+  %word = llvm.and %seen, %low_word : i64
+  %status = llvm.call @{SYSTEM_CALLS}(%futex, %arrivals, %wait, %word, %zero) {SYSTEM_CALL}
+  llvm.br ^awake
+^awake:
+  %left = llvm.atomicrmw sub %sleepers, %one seq_cst : {POINTER}, i64
+  llvm.br ^look(%zero : i64)
+^done:
+  llvm.return
+}}"""
+HEAD = f"""llvm.func @{PART_ENTRY}(%part: {POINTER}) {{
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  %thread_at = llvm.getelementptr %part[8] : ({POINTER}) -> {POINTER}, i8
+  %threads_at = llvm.getelementptr %part[16] : ({POINTER}) -> {POINTER}, i8
+  %call = llvm.load %part : {POINTER} -> {POINTER}
+  %thread = llvm.load %thread_at : {POINTER} -> i64
+  %threads = llvm.load %threads_at : {POINTER} -> i64
+  %frame = llvm.load %call : {POINTER} -> {POINTER}
+  %arrivals = llvm.getelementptr %call[{ARRIVALS_OFFSET}] : ({POINTER}) -> {POINTER}, i8
+  %is_first = llvm.icmp "eq" %thread, %zero : i64"""
+
+
+def part_texts(codes: Sequence[GroupCode], waits: Sequence[bool]) -> list[str]:
+    """Returns the texts of ``@program_part`` and of what it calls; ``waits``: before which groups.
+
+    The function that each thread of a program runs: its share of each group, and barriers between groups.
+
+    A thread waits in a loop until all threads have arrived, and after some microseconds sleeps: the thread
+    that it waits for may need its processor. Arrivals are counted up to the end of the call, so nothing is
+    reset between two barriers. All threads wait for one another at the end, too:
+
+        llvm.func @program_part(%part: !llvm.ptr) {
+          llvm.call @call_0(%frame, %thread, %threads) : (!llvm.ptr, i64, i64) -> ()
+          llvm.call @wait_for_all(%arrivals, %until_1) : (!llvm.ptr, i64) -> ()    // until 1 * %threads arrived
+          llvm.cond_br %is_first, ^alone_1, ^after_1
+        ^alone_1:
+          llvm.call @call_1(%frame) : (!llvm.ptr) -> ()
+          llvm.br ^after_1
+        ^after_1:
+          llvm.return
+        }
+    """
+    lines, barriers = [HEAD], 0
+    for number, (code, is_barrier) in enumerate(zip(codes, waits, strict=True)):
+        if is_barrier:
+            barriers += 1
+            lines += _wait(number, barriers)
+        lines += _divided(number, code) if code.is_divided else _alone(number, code)
+    lines += _wait(len(codes), barriers + 1)
+    return [f"llvm.func @{SYSTEM_CALLS}(i64, ...) -> i64", WAIT, "\n".join([*lines, "  llvm.return", "}"])]
+
+
+def call_of(number: int, code: GroupCode, thread: str, threads: str) -> str:
+    """Returns the call of a group by a thread, whose number and whose team's size are values."""
+    if not code.is_divided:
+        return f"  llvm.call @call_{number}(%frame) : ({POINTER}) -> ()"
+    return f"  llvm.call @call_{number}(%frame, {thread}, {threads}) : ({POINTER}, i64, i64) -> ()"
+
+
+def _wait(number: int, barriers: int) -> list[str]:
+    return [
+        f"  %barriers_{number} = llvm.mlir.constant({barriers} : i64) : i64",
+        f"  %until_{number} = llvm.mul %barriers_{number}, %threads : i64",
+        f"  llvm.call @wait_for_all(%arrivals, %until_{number}) : ({POINTER}, i64) -> ()",
+    ]
+
+
+def _divided(number: int, code: GroupCode) -> list[str]:
+    return [call_of(number, code, "%thread", "%threads")]
+
+
+def _alone(number: int, code: GroupCode) -> list[str]:
+    return [
+        f"  llvm.cond_br %is_first, ^alone_{number}, ^after_{number}",
+        f"^alone_{number}:",
+        call_of(number, code, "", ""),
+        f"  llvm.br ^after_{number}",
+        f"^after_{number}:",
+    ]
+
+
+FUNCTION, GLOBAL = "llvm.func", "llvm.mlir.global"
+INTERNAL = "#llvm.linkage<internal>"
+TEAM_ONCE = "team_once"  # what the exported functions of a team call
+
+
+@dataclass(frozen=True)
+class ProcessorLevel:
+    """The processors that code is compiled for: LLVM's name, as of -mcpu, and features beyond it."""
+
+    name: str  # "x86-64-v4"
+    features: str = ""  # "+avx512vnni"
+
+    @property
+    def attribute(self) -> str:
+        """Returns the attribute of a function that LLVM compiles for these processors."""
+        return (
+            f'["no-builtins", ["target-cpu", "{self.name}"], '
+            f'["target-features", "{self.features}"], ["prefer-vector-width", "512"]]'
+        )
+
+
+@dataclass(frozen=True)
+class GroupPlaces:
+    """Joins the code of a program's groups into one module, whose function calls them in order.
+
+    ``@program`` takes one pointer: to an array of pointers, its frame. They are those of the arguments, of
+    the results, of the packed weights, and of the arena, and a word for the text of an assertion that fails:
+    groups after that are left out. ``@group_at`` runs one group alone, by its number, to time it. Groups of
+    equal code are one function. Where groups are divided among threads, each thread runs ``@program_part``
+    (``linked_parts``).
+
+        llvm.func @program(%frame: !llvm.ptr) {
+          llvm.call @call_0(%frame) : (!llvm.ptr) -> ()
+          ...
+        llvm.func internal @call_0(%frame: !llvm.ptr) {
+          %0 = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
+          %1 = llvm.load %0 : !llvm.ptr -> !llvm.ptr
+          %2 = llvm.getelementptr %1[4096] : (!llvm.ptr) -> !llvm.ptr, i8
+          ...
+          llvm.call @g0_group(%2, ...) : (!llvm.ptr, ...) -> ()
+
+    A program with the places of all of its buffers.
+    """
+
+    program: GroupedProgram
+    memory: MemoryPlan
+    weights: WeightPlan
+
+    @property
+    def slots(self) -> int:
+        """Returns the number of pointers in the frame, before the word for a failed assertion."""
+        return len(self.program.arguments) + len(self.program.results) + 2
+
+    def place(self, view: View, packing: WeightPacking | None = None) -> tuple[int, int]:
+        """Returns which pointer of the frame a view begins at, and the bytes after it."""
+        buffer = self.program.buffers[view.buffer]
+        offset = view.offset * number_type(view.type.element).bytes
+        if buffer.owner == ARGUMENT:
+            return buffer.number, offset
+        if buffer.owner == RESULT:
+            return len(self.program.arguments) + buffer.number, offset
+        if buffer.owner == WEIGHT:
+            return self.slots - 2, self.weights.offset_bytes(view, packing)
+        start = self.memory.offsets_bytes[view.buffer]
+        assert start is not None  # a group touches it
+        return self.slots - 1, start + offset
+
+
+def linked(places: GroupPlaces, codes: Sequence[GroupCode], level: ProcessorLevel) -> str:
+    """Returns the module of a program in LLVM dialect, with ``@program`` and ``@group_at``.
+
+    ``codes`` are those of its groups, in order. Raises CandidateError for code that does not parse or has no
+    function ``group``.
+    """
+    names = {
+        text: f"g{number}_" for number, text in enumerate(dict.fromkeys(each.llvm_text for each in codes))
+    }
+    with transform.new_context(), ir.Location.unknown():
+        whole = ir.Module.create()
+        declared: set[str] = set()
+        for text, prefix in names.items():
+            _add(whole, transform.parse(text, "group"), prefix, declared, level)
+        asserting = (number for number, code in enumerate(codes) if code.asserts)
+        first = next(asserting, len(codes))
+        calls = [
+            _call_text(number, places, code, names[code.llvm_text], may_have_failed=number >= first)
+            for number, code in enumerate(codes)
+        ]
+        texts = [*_declarations(places, codes, names), *calls, *_entries(codes)]
+        if any(code.is_divided for code in codes):
+            _add_team(whole, declared, level)
+            texts += part_texts(codes, _waits(places, codes))
+        text = "\n".join(texts)
+        made = transform.parse(f"module {{\n{text}\n}}", "program")
+        for op in [each.operation for each in made.body.operations]:
+            if op.name == FUNCTION and op.attributes["sym_name"].value == SYSTEM_CALLS:
+                op.detach_from_parent()
+                whole.body.append(op)
+            elif op.name == FUNCTION and op.regions[0].blocks:
+                op.attributes["passthrough"] = ir.Attribute.parse(level.attribute)
+                op.detach_from_parent()
+                whole.body.append(op)
+        return str(whole)
+
+
+def _add_team(whole: ir.Module, declared: set[str], level: ProcessorLevel) -> None:
+    """Adds the fork and join of a team of threads, for processes that have no compiler."""
+    text = (files("tuner.runtime.cpu") / "thread_team.mlir").read_text()
+    team = transform.parse(text, "team")
+    for op in [each.operation for each in team.body.operations]:
+        name = op.attributes["sym_name"].value
+        if name not in (TEAM_ONCE, MEMBER_ENTRY, REPEAT_ENTRY) and not _is_declaration(op):
+            continue
+        if EXPORTED in op.attributes:
+            del op.attributes[EXPORTED]
+        if not _is_declaration(op):
+            op.attributes["passthrough"] = ir.Attribute.parse(level.attribute)
+        elif name in declared:
+            continue
+        declared.add(name)
+        op.detach_from_parent()
+        whole.body.append(op)
+
+
+def _waits(places: GroupPlaces, codes: Sequence[GroupCode]) -> tuple[bool, ...]:
+    groups = places.program.groups
+    of_views = [
+        [
+            places.place(view, packing)
+            for view, packing in zip((*group.inputs, *group.outputs), _packings(group, code), strict=True)
+        ]
+        for group, code in zip(groups, codes, strict=True)
+    ]
+    return waits(groups, codes, of_views)
+
+
+def _packings(group: OpGroup, code: GroupCode) -> tuple[WeightPacking | None, ...]:
+    return (*code.packings, *[None] * len(group.outputs))
+
+
+def _add(whole: ir.Module, module: ir.Module, prefix: str, declared: set[str], level: ProcessorLevel) -> None:
+    """Moves the functions and data of a group into the whole module, with names that no other group has."""
+    ops = [op.operation for op in module.body.operations]
+    defined = {op.attributes["sym_name"].value: op for op in ops if not _is_declaration(op)}
+    if GROUP_ENTRY not in defined:
+        raise CandidateError(Stage.COMPILE, f"a group's code has no function {GROUP_ENTRY!r}")
+    for op in walk_where(
+        module, lambda each: any(_is_of(each.attributes[name], defined) for name in each.attributes)
+    ):
+        for name in [each for each in op.attributes if _is_of(op.attributes[each], defined)]:
+            op.attributes[name] = ir.FlatSymbolRefAttr.get(prefix + op.attributes[name].value)
+    for name, op in defined.items():
+        op.attributes["sym_name"] = ir.StringAttr.get(prefix + name)
+        op.attributes["linkage"] = ir.Attribute.parse(INTERNAL)
+        if op.name == FUNCTION:
+            op.attributes["passthrough"] = ir.Attribute.parse(level.attribute)
+            if EXPORTED in op.attributes:
+                del op.attributes[EXPORTED]
+    for op in ops:
+        if _is_declaration(op):
+            name = op.attributes["sym_name"].value
+            if name in declared:
+                continue
+            declared.add(name)
+        op.detach_from_parent()
+        whole.body.append(op)
+
+
+def _is_declaration(op: Op) -> bool:
+    return op.name == FUNCTION and not op.regions[0].blocks
+
+
+def _is_of(attribute: ir.Attribute, names: dict[str, Op]) -> bool:
+    return isinstance(attribute, ir.FlatSymbolRefAttr) and attribute.value in names
+
+
+def _declarations(places: GroupPlaces, codes: Sequence[GroupCode], names: dict[str, str]) -> list[str]:
+    types = {
+        names[code.llvm_text]: [*[POINTER] * (len(group.inputs) + len(group.outputs)), *_share_types(code)]
+        for group, code in zip(places.program.groups, codes, strict=True)
+    }
+    asserting = {names[code.llvm_text] for code in codes if code.asserts}
+    return [
+        f"llvm.func @{prefix}{GROUP_ENTRY}({', '.join(found)})" + f" -> {POINTER}" * (prefix in asserting)
+        for prefix, found in types.items()
+    ]
+
+
+def _call_text(
+    number: int, places: GroupPlaces, code: GroupCode, prefix: str, *, may_have_failed: bool
+) -> str:
+    """Returns the function that calls a group with the addresses of its inputs and outputs.
+
+    ``may_have_failed``: whether the group or one before it has assertions.
+    """
+    group = places.program.groups[number]
+    lines, names = [], []
+    if may_have_failed:
+        # Other threads may read this while the first one writes: they need it after they have waited for it.
+        lines += [
+            f"  %failed_at = llvm.getelementptr %frame[{places.slots}] : ({POINTER}) -> {POINTER}, i64",
+            f"  %failed = llvm.load %failed_at atomic monotonic {{alignment = 8 : i64}} : {POINTER} -> i64",
+            "  %zero = llvm.mlir.constant(0 : i64) : i64",
+            '  %is_fine = llvm.icmp "eq" %failed, %zero : i64',
+            "  llvm.cond_br %is_fine, ^run, ^done",
+            "^run:",
+        ]
+    views = (*group.inputs, *group.outputs)
+    for at, (view, packing) in enumerate(zip(views, _packings(group, code), strict=True)):
+        slot, offset = places.place(view, packing)
+        lines += [
+            f"  %slot{at} = llvm.getelementptr %frame[{slot}] : ({POINTER}) -> {POINTER}, i64",
+            f"  %base{at} = llvm.load %slot{at} : {POINTER} -> {POINTER}",
+            f"  %at{at} = llvm.getelementptr %base{at}[{offset}] : ({POINTER}) -> {POINTER}, i8",
+        ]
+        names.append(f"%at{at}")
+    types = ", ".join([*[POINTER] * len(names), *_share_types(code)])
+    names += ["%thread", "%threads"] * code.is_divided
+    called = f"llvm.call @{prefix}{GROUP_ENTRY}({', '.join(names)}) : ({types}) ->"
+    if code.asserts:
+        lines += [
+            f"  %text = {called} {POINTER}",
+            f"  llvm.store %text, %failed_at atomic monotonic {{alignment = 8 : i64}} : {POINTER}, {POINTER}",
+        ]
+    else:
+        lines.append(f"  {called} ()")
+    if "^run:" in lines:
+        lines += ["  llvm.br ^done", "^done:"]
+    body = "\n".join(lines)
+    share = ", %thread: i64, %threads: i64" if code.is_divided else ""
+    return f"llvm.func internal @call_{number}(%frame: {POINTER}{share}) {{\n{body}\n  llvm.return\n}}"
+
+
+def _share_types(code: GroupCode) -> list[str]:
+    return ["i64", "i64"] * code.is_divided
+
+
+def _entries(codes: Sequence[GroupCode]) -> tuple[str, str]:
+    """Returns the texts of ``@program``, and of ``@group_at``, which does nothing for a number it lacks.
+
+    Both run on the caller's thread alone.
+    """
+    only = [
+        "  %first = llvm.mlir.constant(0 : i64) : i64\n  %one = llvm.mlir.constant(1 : i64) : i64\n"
+        for code in codes
+        if code.is_divided
+    ][:1]
+    each = [f"{call_of(number, code, '%first', '%one')}\n" for number, code in enumerate(codes)]
+    cases = ", ".join(f"{number}: ^group{number}" for number in range(len(codes)))
+    blocks = "".join(f"^group{number}:\n{call}  llvm.return\n" for number, call in enumerate(each))
+    head = "".join(only)
+    program = f"llvm.func @{PROGRAM_ENTRY}(%frame: {POINTER}) {{\n{head}{''.join(each)}  llvm.return\n}}"
+    single = (
+        f"llvm.func @{SINGLE_ENTRY}(%frame: {POINTER}, %number: i32) {{\n{head}"
+        f"  llvm.switch %number : i32, ^done [{cases}]\n^done:\n  llvm.return\n{blocks}}}"
+    )
+    return program, single

@@ -1,0 +1,456 @@
+"""Places the tensors of a program in buffers, and the temporary buffers in one block of memory, its arena.
+
+``placed`` and ``settle`` decide in which buffer each tensor lies; ``memory_plan`` lets buffers share
+memory where their lifetimes do not overlap.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tuner.core.fusions import (
+    ARGUMENT,
+    RESULT,
+    TEMPORARY,
+    WEIGHT,
+    Buffer,
+    GroupedProgram,
+    OpGroup,
+    TensorType,
+    View,
+    number_type,
+)
+from tuner.mlir.bindings import Op, Value
+from tuner.programs.fusions import views
+from tuner.programs.fusions.operations import (
+    COLLAPSE,
+    CONCAT,
+    EXPAND,
+    FREE,
+    INSERT,
+    PAD,
+    SLICE,
+    VIEWS,
+    defining,
+    is_free,
+    is_scalar_op,
+    users,
+)
+from tuner.programs.fusions.payload import TensorPayload, tensor_type
+from tuner.programs.fusions.views import (
+    insertions,
+    interior_of,
+    number_of,
+    padding_of,
+    parts_of,
+    slice_of,
+    source_of,
+    transposition_of,
+    view_of,
+)
+from tuner.programs.run.fused_code import ALIGNMENT_BYTES, Fill
+
+# After the last buffer: vectors may read past the end of a padded buffer, whose last rows they do not use.
+SLACK_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Where each buffer of a program lies in the arena, the size of the arena, and its contents at first."""
+
+    offsets_bytes: tuple[int | None, ...]  # one for each buffer; None: not in the arena
+    arena_bytes: int
+    fills: tuple[Fill, ...]
+
+
+@dataclass(frozen=True)
+class BufferLifetime:
+    """The first and the last group, by number, that reads or writes a buffer."""
+
+    first: int
+    last: int
+
+    def overlaps(self, other: "BufferLifetime") -> bool:
+        """Returns whether some group needs both buffers."""
+        return self.first <= other.last and other.first <= self.last
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Bytes of the arena that buffers occupy; buffers with padding keep them for all groups."""
+
+    start: int
+    stop: int
+    lifetime: BufferLifetime
+
+
+def memory_plan(program: GroupedProgram) -> MemoryPlan:
+    """Returns a place in the arena for each temporary buffer that a group touches.
+
+    Raises ValueError for a temporary without padding that is read before it is written, and for a view that
+    writes outside of its buffer.
+
+    Places the temporary buffers of a program in one block of memory, its arena, by their lifetimes.
+
+    A buffer lives from the first group that touches it to the last one. Buffers whose lifetimes do not
+    overlap share memory: each gets the lowest place that is free for all of its lifetime (first fit). A
+    buffer with padding is filled once, before the first call, and no group writes its padding. So it shares
+    memory only with buffers of the same type, with equal paddings, into which groups write at the same
+    places.
+
+        group 0 writes %a, group 1 reads %a and writes %b, group 2 reads %b and writes %c
+        %a  0..4096      %b  4096..8192      %c  0..4096
+    """
+    lives = lifetimes(program)
+    _require_written_before_read(program, lives)
+    offsets: dict[int, int] = {}
+    top, fills = _place_padded(program, lives, offsets)
+    whole = BufferLifetime(0, len(program.groups))
+    stop, blocks = top, [_Block(0, top, whole)] if top else []
+    for number in sorted(lives, key=lambda each: lives[each].first):
+        if number in offsets:
+            continue
+        lifetime = lives[number]
+        size = extent_bytes(program, number, lifetime)
+        blocks = [each for each in blocks if each.lifetime.overlaps(lifetime)]  # of later buffers, too
+        start = _first_fit(blocks, size)
+        blocks.append(_Block(start, start + size, lifetime))
+        offsets[number], stop = start, max(stop, start + size)
+    places = tuple(offsets.get(number) for number in range(len(program.buffers)))
+    return MemoryPlan(places, stop + SLACK_BYTES, fills)
+
+
+def lifetimes(program: GroupedProgram) -> dict[int, BufferLifetime]:
+    """Returns the lifetime of each temporary buffer that a group touches, by the buffer's index."""
+    found: dict[int, BufferLifetime] = {}
+    for number, group in enumerate(program.groups):
+        for view in (*group.inputs, *group.outputs):
+            if program.buffers[view.buffer].owner == TEMPORARY:
+                first = found[view.buffer].first if view.buffer in found else number
+                found[view.buffer] = BufferLifetime(first, number)
+    return found
+
+
+def extent_bytes(program: GroupedProgram, number: int, lifetime: BufferLifetime | None = None) -> int:
+    """Returns the bytes of a buffer, and of what views read past its end, aligned.
+
+    Only groups of its lifetime touch a buffer; None: all groups are looked at.
+
+    Raises ValueError for a view that writes past the end.
+    """
+    buffer = program.buffers[number]
+    item_bytes = number_type(buffer.type.element).bytes
+    size = buffer.type.bytes
+    if any(view_end(view) * item_bytes > size for view in _outputs(program, number, lifetime)):
+        raise ValueError(f"buffer {number}: a group writes past the end of its {size} bytes")
+    groups = _living(program, lifetime)
+    reads = (view for group in groups for view in group.inputs if view.buffer == number)
+    return _aligned(max([size, *(view_end(view) * item_bytes for view in reads)]))
+
+
+def view_end(view: View) -> int:
+    """Returns the number of elements of the buffer up to the last one of a view; 0 for an empty view."""
+    if 0 in view.type.shape:
+        return 0
+    steps = zip(view.type.shape, view.strides, strict=True)
+    return view.offset + sum((size - 1) * stride for size, stride in steps) + 1
+
+
+def _place_padded(
+    program: GroupedProgram, lives: dict[int, BufferLifetime], offsets: dict[int, int]
+) -> tuple[int, tuple[Fill, ...]]:
+    """Places the buffers with padding from 0 on; returns where they end and how they are filled."""
+    top = 0
+    fills: list[Fill] = []
+    shared: list[tuple[object, int, int]] = []  # what must be equal, offset, last group
+    for number in sorted(lives, key=lambda each: lives[each].first):
+        buffer = program.buffers[number]
+        if buffer.padding is None:
+            continue
+        size = extent_bytes(program, number, lives[number])
+        key = _padding_key(buffer, _outputs(program, number, lives[number]), size)
+        free = next((each for each in shared if each[0] == key and each[2] < lives[number].first), None)
+        if free is not None:
+            shared.remove(free)
+            offset = free[1]
+        else:
+            offset, top = top, top + size
+            fills.append(Fill(offset, buffer.type, buffer.padding))
+        offsets[number] = offset
+        shared.append((key, offset, lives[number].last))
+    return top, tuple(fills)
+
+
+def _padding_key(buffer: Buffer, written: Iterable[View], size: int) -> object:
+    """Returns what buffers that share their padding have in common: all but their lifetimes."""
+    places = frozenset((view.offset, view.type.shape, view.strides) for view in written)
+    return (buffer.type, buffer.padding, size, places)
+
+
+def _living(program: GroupedProgram, lifetime: BufferLifetime | None) -> tuple[OpGroup, ...]:
+    return program.groups if lifetime is None else program.groups[lifetime.first : lifetime.last + 1]
+
+
+def _outputs(program: GroupedProgram, number: int, lifetime: BufferLifetime | None) -> tuple[View, ...]:
+    groups = _living(program, lifetime)
+    return tuple(view for group in groups for view in group.outputs if view.buffer == number)
+
+
+def _require_written_before_read(program: GroupedProgram, lives: dict[int, BufferLifetime]) -> None:
+    for number, lifetime in lives.items():
+        group = program.groups[lifetime.first]
+        is_written = any(view.buffer == number for view in group.outputs)
+        if program.buffers[number].padding is None and not is_written:
+            raise ValueError(f"buffer {number}: group {lifetime.first} reads what no group has written")
+
+
+def _first_fit(taken: list[_Block], size: int) -> int:
+    start = 0
+    for block in sorted(taken, key=lambda each: each.start):
+        if start + size <= block.start:
+            break
+        start = max(start, block.stop)
+    return start
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+
+
+# ------------------------------------------------------------------------------
+# Decides where each tensor of a program lies: in which buffer, from which element on, with which strides.
+#
+# Reshapes, static slices and transposes that keep the last dimension are views of the same memory. What is
+# padded, concatenated, inserted or returned is computed where it must lie in the end, if its producer can
+# write there; otherwise a group copies it. Padding is in its buffer before the first call, and no group
+# writes it.
+#
+# The program is walked backwards for places that consumers ask for, then forwards for all others.
+
+
+@dataclass(frozen=True)
+class NeededCopy:
+    """A value that a group copies, because no other group can write it where it must lie."""
+
+    source: Value
+    target: View
+
+
+@dataclass
+class BufferPlan:
+    """The buffers of a program, and where its values lie in them."""
+
+    buffers: list[Buffer] = field(default_factory=list)
+    views: dict[Value, View] = field(default_factory=dict)
+    copies: dict[Op, list[NeededCopy]] = field(default_factory=dict)  # operation in whose place they run
+    moved: set[Op] = field(default_factory=set)  # transposes that are views
+    computed: list[Op] = field(default_factory=list)  # operations that groups compute, in order
+
+
+def placed(payload: TensorPayload, first_weight: int) -> BufferPlan:
+    """Returns where the values lie that a program's operations ask for; ``settle`` places the others.
+
+    The program's arguments from ``first_weight`` on are weights.
+    """
+    plan = BufferPlan()
+    for number, argument in enumerate(payload.block.arguments):
+        owner, at = (ARGUMENT, number) if number < first_weight else (WEIGHT, number - first_weight)
+        plan.views[argument] = _new(plan, owner, at, tensor_type(argument.type))
+    for number, value in enumerate(payload.end.operands):
+        home = _new(plan, RESULT, number, tensor_type(value.type))
+        _send(plan, value, home, payload.end)
+    for op in reversed(payload.ops):
+        if op.name == PAD and padding_of(op) is not None:
+            _place_with_padding(plan, op)
+        elif op.name == CONCAT:
+            _place_parts(plan, op)
+        elif op.name == INSERT and slice_of(op) is not None:
+            _place_insertion(plan, op)
+        elif (order := _moved_rows(op)) is not None and op.results[0] not in plan.views:
+            _place_transposed(plan, op, order)
+    plan.computed = [op for op in payload.ops if _is_computed(op, plan.moved)]
+    return plan
+
+
+def settle(plan: BufferPlan, payload: TensorPayload, outputs: Collection[Value]) -> None:
+    """Places the results of groups that nothing has placed, and all views of what is placed, in place."""
+    computed = set(plan.computed)
+    for op in payload.ops:
+        if op in computed:
+            for value in op.results:
+                if value in outputs and value not in plan.views:
+                    plan.views[value] = temporary(plan, tensor_type(value.type))
+        elif (op.name in VIEWS or op in plan.moved) and op.results[0] not in plan.views:
+            _place_view(plan, op)
+
+
+def temporary(plan: BufferPlan, kind: TensorType, padding: float | None = None) -> View:
+    """Returns the view of a new temporary buffer for a tensor."""
+    before = (buffer.number + 1 for buffer in reversed(plan.buffers) if buffer.owner == TEMPORARY)
+    number = next(before, 0)
+    return _new(plan, TEMPORARY, number, kind, padding)
+
+
+def _new(plan: BufferPlan, owner: str, number: int, kind: TensorType, padding: float | None = None) -> View:
+    plan.buffers.append(Buffer(owner, number, kind, padding))
+    return views.whole(len(plan.buffers) - 1, kind)
+
+
+def _is_computed(op: Op, moved: Collection[Op]) -> bool:
+    """Returns whether a group computes an operation's results."""
+    if op.name in FREE or op in moved or is_scalar_op(op) or op.name in (EXPAND, COLLAPSE, CONCAT):
+        return False
+    if op.name in (SLICE, INSERT):
+        return slice_of(op) is None
+    return op.name != PAD or padding_of(op) is None
+
+
+def _send(plan: BufferPlan, value: Value, target: View, at: Op) -> None:
+    """Lets a value be computed at ``target``; else it is copied there where the program has ``at``."""
+    if not _place(plan, value, target, at):
+        plan.copies.setdefault(at, []).append(NeededCopy(value, target))
+
+
+def _place(plan: BufferPlan, value: Value, target: View, reader: Op) -> bool:
+    """Places a value, and what it is a view of, if its producer can write there; says whether it can."""
+    op = defining(value)
+    if op is None or value in plan.views or is_free(value) or not _has_rows(target):
+        return False
+    others = [each for each in users(value) if each != reader]
+    if not all(_can_read(value, target, each) for each in others):
+        return False
+    if op.name in (EXPAND, COLLAPSE):
+        source = source_of(op, target)
+        is_placed = source is not None and _place(plan, op.operands[0], source, op)
+    elif (order := _moved_rows(op)) is not None and _place(
+        plan, op.operands[0], views.permuted(target, _inverse(order)), op
+    ):
+        plan.moved.add(op)
+        is_placed = True
+    elif op.name == INSERT:
+        is_placed = slice_of(op) is not None
+    else:
+        is_placed = op.name == CONCAT or _is_computed(op, plan.moved)
+    if is_placed:
+        plan.views[value] = target
+    return is_placed
+
+
+def _has_rows(view: View) -> bool:
+    """Returns whether the elements of the last dimension lie next to each other."""
+    return not view.strides or view.type.shape[-1] == 1 or view.strides[-1] == 1
+
+
+def _can_read(value: Value, view: View, user: Op) -> bool:
+    """Returns whether a user of a value can read it in other strides than those of a contiguous tensor."""
+    if user.name == COLLAPSE and user.operands[0] == value:
+        seen = view_of(user, view)
+        return seen is not None and _is_readable(user.results[0], seen)
+    if user.name in (EXPAND, SLICE) and user.operands[0] == value:
+        seen = view_of(user, view)
+        return seen is None or _is_readable(user.results[0], seen)
+    return True
+
+
+def _is_readable(value: Value, view: View) -> bool:
+    return all(_can_read(value, view, user) for user in users(value))
+
+
+def _moved_rows(op: Op) -> tuple[int, ...] | None:
+    """Returns the order of the dimensions of a transposition that keeps the last one; else None."""
+    order = transposition_of(op)
+    return order if order and order[-1] == len(order) - 1 else None
+
+
+def _inverse(order: Sequence[int]) -> tuple[int, ...]:
+    return tuple(order.index(number) for number in range(len(order)))
+
+
+def _place_transposed(plan: BufferPlan, op: Op, order: tuple[int, ...]) -> None:
+    """Lets the source be written as the result lies, or the result be read as the source lies."""
+    result, source = op.results[0], op.operands[0]
+    count = len(plan.buffers)
+    target = temporary(plan, tensor_type(result.type))
+    if _place(plan, source, views.permuted(target, _inverse(order)), op):
+        plan.views[result] = target
+        plan.moved.add(op)
+        return
+    del plan.buffers[count:]
+    natural = _natural(plan, source)
+    if natural is not None and _is_readable(result, views.permuted(natural, order)):
+        plan.moved.add(op)
+
+
+def _natural(plan: BufferPlan, value: Value) -> View | None:
+    """Returns how a value lies as far as that is decided; None where it is copied."""
+    op = defining(value)
+    if value in plan.views:
+        return plan.views[value]
+    if op is not None and (op.name in (EXPAND, COLLAPSE) or (op.name == SLICE and slice_of(op) is not None)):
+        source = _natural(plan, op.operands[0])
+        return None if source is None else view_of(op, source)
+    return views.whole(-1, tensor_type(value.type))
+
+
+def _place_with_padding(plan: BufferPlan, op: Op) -> None:
+    home = temporary(plan, tensor_type(op.results[0].type), padding_of(op))
+    plan.views[op.results[0]] = home
+    _send(plan, op.operands[0], interior_of(op, home), op)
+
+
+def _place_parts(plan: BufferPlan, op: Op) -> None:
+    home = plan.views.get(op.results[0]) or temporary(plan, tensor_type(op.results[0].type))
+    plan.views[op.results[0]] = home
+    for part, view in parts_of(op, home):
+        _send(plan, part, view, op)
+
+
+def _place_insertion(plan: BufferPlan, op: Op) -> None:
+    """Places the tensor that is inserted into, then the part, where nothing else is written there."""
+    source, into = op.operands
+    result, place = op.results[0], slice_of(op)
+    assert place is not None
+    padding = None if result in plan.views else number_of(into)
+    if result not in plan.views:
+        plan.views[result] = temporary(plan, tensor_type(result.type), padding)
+    home = plan.views[result]
+    part = views.without(views.sliced(home, place.offsets, place.sizes, place.steps), place.dropped)
+    if padding is not None or insertions(op) is not None:  # nothing else writes the part's place
+        base = defining(into)
+        if base is not None and base.name == INSERT:
+            _send(plan, into, home, op)
+        _send(plan, source, part, op)
+        return
+    copies = plan.copies.setdefault(op, [])
+    if not (_is_read_once(plan, into, op) and _place(plan, into, home, op)):
+        copies.append(NeededCopy(into, home))
+    copies.append(NeededCopy(source, part))
+
+
+def _is_read_once(plan: BufferPlan, value: Value, reader: Op) -> bool:
+    """Returns whether a group computes a value that nothing else reads: its memory can be written again."""
+    op = defining(value)
+    if op is None or users(value) != [reader]:
+        return False
+    if op.name in (EXPAND, COLLAPSE):
+        return _is_read_once(plan, op.operands[0], op)
+    return _is_computed(op, plan.moved) and _moved_rows(op) is None
+
+
+def _place_view(plan: BufferPlan, op: Op) -> None:
+    source = op.operands[0]
+    if is_free(source):
+        number = number_of(source)
+        plan.views[source] = temporary(plan, tensor_type(source.type), number)
+    lies = plan.views[source]
+    if op in plan.moved:
+        order = transposition_of(op)
+        assert order is not None
+        plan.views[op.results[0]] = views.permuted(lies, order)
+        return
+    view = view_of(op, lies)
+    if view is None:
+        target = temporary(plan, tensor_type(source.type))
+        plan.copies.setdefault(op, []).append(NeededCopy(source, target))
+        view = view_of(op, target)
+    assert view is not None
+    plan.views[op.results[0]] = view

@@ -1,0 +1,213 @@
+"""The operations of a payload: what they read and compute, and which kind of fusion each can be in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tuner.core.fusions import CONTRACTION, CONVOLUTION, ELEMENTWISE, LOOPS, ROWS
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.linalg import LAYOUTS
+from tuner.mlir.ir.reading import walk_where
+
+# ------------------------------------------------------------------------------
+# Which operations of a payload are computed, which cost nothing, which are types of the same memory.
+
+
+MATMULS = ("linalg.matmul", "linalg.batch_matmul")
+CONVOLUTIONS = tuple(LAYOUTS)
+CONTRACTIONS = (*MATMULS, *CONVOLUTIONS)
+FILL, EMPTY, CONSTANT, GENERIC = "linalg.fill", "tensor.empty", "arith.constant", "linalg.generic"
+FREE = (CONSTANT, EMPTY, FILL)  # each user gets its own
+EXPAND, COLLAPSE, SLICE = "tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice"
+VIEWS = (EXPAND, COLLAPSE, SLICE)  # types of the same memory
+PAD, CONCAT, INSERT = "tensor.pad", "tensor.concat", "tensor.insert_slice"
+PARALLEL = "#linalg.iterator_type<parallel>"
+
+
+def is_tensor(value: Value) -> bool:
+    """Returns whether a value is a tensor."""
+    return isinstance(value.type, ir.RankedTensorType)
+
+
+def defining(value: Value) -> Op | None:
+    """Returns the operation that defines a value; None for an argument."""
+    return None if isinstance(value.owner, ir.Block) else value.owner.operation
+
+
+def is_free(value: Value) -> bool:
+    """Returns whether a value is a constant, empty or filled tensor, or a number computed of these."""
+    waiting, seen = [value], {value}
+    while waiting:
+        op = defining(waiting.pop())
+        if op is None or not (op.name in FREE or is_scalar_op(op)):
+            return False
+        if op.name not in FREE:
+            read = [each for each in read_by(op) if each not in seen]
+            seen.update(read)
+            waiting += read
+    return True
+
+
+def is_scalar_op(op: Op) -> bool:
+    """Returns whether all results of an operation are numbers, and there is one."""
+    return bool(list(op.results)) and not any(is_tensor(each) for each in op.results)
+
+
+def read_by(op: Op) -> list[Value]:
+    """Returns the distinct values that an operation and its regions use, in order."""
+    found = dict.fromkeys(op.operands)
+    if len(op.regions) and op.name != FILL:
+        inner = walk_where(op, lambda each: each != op)
+        owned = {each.operation for each in inner}
+        for each in inner:
+            for value in each.operands:
+                if isinstance(value.owner, ir.Block):
+                    is_captured = not _is_inside(value.owner, op)
+                else:
+                    is_captured = value.owner.operation not in owned
+                if is_captured:
+                    found[value] = None
+    return list(found)
+
+
+def _is_inside(block: ir.Block, op: Op) -> bool:
+    return any(block == each for region in op.regions for each in region.blocks) or (
+        block.owner.operation != op
+        and block.owner.operation.name not in ("func.func", "builtin.module")
+        and _is_inside(block.owner.operation.block, op)
+    )
+
+
+def users(value: Value) -> list[Op]:
+    """Returns the distinct operations of the function's block that use a value, directly or in a region."""
+    found: dict[Op, None] = {}
+    for use in value.uses:
+        op = use.owner.operation
+        while op.parent is not None and op.parent.operation.name != "func.func":
+            op = op.parent.operation
+        found[op] = None
+    return list(found)
+
+
+def use_values(op: Op, values: Mapping[Value, Value]) -> None:
+    """Replaces operands of an operation, and of those in its regions."""
+    for each in (op, *walk_where(op, lambda inner: inner != op)):
+        for number, value in enumerate(each.operands):
+            if value in values:
+                each.operands[number] = values[value]
+
+
+def maps_of(op: Op) -> list[ir.AffineMap]:
+    """Returns the indexing maps of a ``linalg.generic``."""
+    return [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
+
+
+def dimensions(mapping: ir.AffineMap) -> tuple[int, ...] | None:
+    """Returns which loops a map's results are; None if one is no single loop, or comes twice."""
+    found = []
+    for result in mapping.results:
+        if not isinstance(result, ir.AffineDimExpr):
+            return None
+        found.append(ir.AffineDimExpr(result).position)
+    return tuple(found) if len(set(found)) == len(found) else None
+
+
+def is_identity(mapping: ir.AffineMap) -> bool:
+    """Returns whether the results of a map are its dimensions, in order."""
+    return dimensions(mapping) == tuple(range(mapping.n_dims))
+
+
+def is_parallel(op: Op) -> tuple[bool, ...]:
+    """Returns, per loop of a ``linalg.generic``, whether it is parallel."""
+    return tuple(str(each) == PARALLEL for each in ir.ArrayAttr(op.attributes["iterator_types"]))
+
+
+def inits_of(op: Op) -> list[Value]:
+    """Returns the ``outs`` of a linalg operation: its last operands, one for each result."""
+    return list(op.operands)[len(op.operands) - len(op.results) :]
+
+
+def inputs_of(op: Op) -> list[Value]:
+    """Returns the ``ins`` of a linalg operation."""
+    return list(op.operands)[: len(op.operands) - len(op.results)]
+
+
+def body_of(op: Op) -> list[Op]:
+    """Returns the operations of a ``linalg.generic``'s body, the yield last."""
+    return [each.operation for each in op.regions[0].blocks[0].operations]
+
+
+def loop_sizes(op: Op) -> tuple[int, ...]:
+    """Returns the numbers of iterations of a ``linalg.generic``'s loops; 0 for one that no operand shows."""
+    sizes = [0] * maps_of(op)[0].n_dims
+    for value, mapping in zip(op.operands, maps_of(op), strict=True):
+        if not is_tensor(value):
+            continue
+        for size, result in zip(value.type.shape, mapping.results, strict=True):
+            if isinstance(result, ir.AffineDimExpr):
+                sizes[ir.AffineDimExpr(result).position] = size
+    return tuple(sizes)
+
+
+# ------------------------------------------------------------------------------
+# Which kind of group an operation can be in, and why no schedule is for it otherwise.
+
+
+SCHEDULED_ELEMENTS = ("f32", "f64", "f16", "bf16", "i1", "i8", "i32")
+COMPUTING = ("arith.", "math.", "linalg.yield")  # dialects of the bodies that become vectors
+
+
+@dataclass(frozen=True)
+class OpKind:
+    """The kind of group that an operation begins, and the sizes of its loops."""
+
+    kind: str  # one of tuner.core.fusions.KINDS
+    domain: tuple[int, ...] = ()  # iterations of each loop; () for other than linalg.generic
+    reason: str = ""  # of LOOPS: why no schedule is for the operation
+
+
+def kind_of(op: Op) -> OpKind:
+    """Returns the kind of group that an operation of a program is computed in."""
+    if op.name in MATMULS or op.name in CONVOLUTIONS:
+        reason = _wrong_element(op)
+        kind = CONTRACTION if op.name in MATMULS else CONVOLUTION
+        return OpKind(LOOPS, (), reason) if reason else OpKind(kind, tuple(op.results[0].type.shape))
+    if op.name != GENERIC:
+        return OpKind(LOOPS, (), f"no schedule is for {op.name}")
+    sizes = loop_sizes(op)
+    reason = _wrong_element(op) or _wrong_body(op) or _wrong_loops(op)
+    if reason:
+        return OpKind(LOOPS, sizes, reason)
+    return OpKind(ELEMENTWISE if all(is_parallel(op)) else ROWS, sizes)
+
+
+def _wrong_element(op: Op) -> str:
+    elements = [str(each.type.element_type) for each in (*op.operands, *op.results) if is_tensor(each)]
+    wrong = next((each for each in elements if each not in SCHEDULED_ELEMENTS), None)
+    return f"no schedule is for elements of type {wrong}" if wrong else ""
+
+
+def _wrong_body(op: Op) -> str:
+    wrong = next((each.name for each in body_of(op) if not each.name.startswith(COMPUTING)), None)
+    return f"no schedule is for {wrong} in a linalg.generic" if wrong else ""
+
+
+def _wrong_loops(op: Op) -> str:
+    parallel, maps = is_parallel(op), maps_of(op)
+    if any(dimensions(each) is None for each in maps):
+        return "an operand is read at more than one loop's index along a dimension"
+    outputs = maps[len(op.operands) - len(op.results) :]
+    if all(parallel):
+        is_plain = all(is_identity(each) for each in outputs)
+        return "" if is_plain else "a result is written in another order than that of the loops"
+    if parallel.count(False) > 1 or parallel[-1]:
+        return "reduces other than the last dimension"
+    if any(dimensions(each) != tuple(range(len(parallel) - 1)) for each in outputs):
+        return "a reduction's result is not one number for each row"
+    if any(list(loops) != sorted(loops) for each in maps if (loops := dimensions(each)) is not None):
+        return "a reduction reads a transposed operand"
+    return ""
+
+
+def is_reduction(op: Op) -> bool:
+    """Returns whether an operation reduces over a loop."""
+    return op.name == GENERIC and not all(is_parallel(op))

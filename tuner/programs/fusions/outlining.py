@@ -1,0 +1,261 @@
+"""Makes a function of its own of each group: memrefs in, memrefs out, tensors between.
+
+The text is canonical: operations in the order of a depth-first walk from the root, arguments in the order of
+their first use, values renumbered. Identical groups have identical texts, in whichever program they are.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tuner.core.fusions import (
+    CONTRACTION_ATTRIBUTE,
+    GROUP_ENTRY,
+    LOOPS,
+    ROOT_ATTRIBUTE,
+    WEIGHT_ATTRIBUTE,
+    OpGroup,
+    View,
+)
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.building import create
+from tuner.mlir.passes import run_passes
+from tuner.programs.fusions.formation import Members
+from tuner.programs.fusions.operations import (
+    CONTRACTIONS,
+    EMPTY,
+    FILL,
+    FREE,
+    GENERIC,
+    body_of,
+    defining,
+    dimensions,
+    inputs_of,
+    is_free,
+    is_scalar_op,
+    is_tensor,
+    loop_sizes,
+    maps_of,
+    read_by,
+    use_values,
+    users,
+)
+from tuner.programs.fusions.views import memref_type
+
+FUSE = "builtin.module(func.func(linalg-fuse-elementwise-ops,canonicalize,cse))"
+DEDUPLICATE = "builtin.module(cse)"
+
+
+@dataclass(frozen=True)
+class _TensorFunction:
+    """A group as a function of tensors: its inputs, and operations that return the results."""
+
+    module: ir.Module
+    inputs: tuple[Value, ...]  # of the program, one for each argument
+
+    @property
+    def function(self) -> Op:
+        return self.module.body.operations[0].operation
+
+    @property
+    def block(self) -> ir.Block:
+        return self.function.regions[0].blocks[0]
+
+    @property
+    def end(self) -> Op:
+        return list(self.block.operations)[-1].operation
+
+
+def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[int]) -> OpGroup:
+    """Returns a group of operations as a function of memrefs.
+
+    Args:
+        members: the operations.
+        places: where the values lie that the group reads and writes.
+        weights: the numbers of the buffers that are weights.
+    """
+    outputs = [each for each in members.root.results if list(each.uses)] or list(members.root.results)[:1]
+    function = _fused(_tensor_function(members, outputs), members, len(outputs))
+    ins = [places[value] for value in function.inputs]
+    outs = [places[value] for value in outputs]
+    text = _memref_text(function, ins, outs, frozenset(weights))
+    return OpGroup(
+        members.kind, text, tuple(ins), tuple(outs), tuple(_named(members.ops)), reason=members.reason
+    )
+
+
+def _tensor_function(members: Members, outputs: Sequence[Value]) -> _TensorFunction:
+    """Returns the group's operations in a function of tensors, in the order of a walk from the root."""
+    order, inputs = _walk(members)
+    arguments = ", ".join(f"%{number}: {value.type}" for number, value in enumerate(inputs))
+    module = ir.Module.parse(f"func.func @{GROUP_ENTRY}({arguments}) {{ return }}")
+    function = _TensorFunction(module, tuple(inputs))
+    cloned: dict[Value, Value] = dict(zip(inputs, function.block.arguments, strict=True))
+    with ir.InsertionPoint(function.end), ir.Location.unknown():
+        for op in order:
+            copy = op.clone()
+            use_values(copy, cloned)
+            cloned |= dict(zip(op.results, copy.results, strict=True))
+    kept = [cloned[value] for value in (*outputs, *_row_values(members))]
+    _return(function, kept)
+    return function
+
+
+def _walk(members: Members) -> tuple[list[Op], list[Value]]:
+    """Returns what is cloned, producers first, and which values of the program are read."""
+    order: dict[Op, None] = {}
+    inputs: dict[Value, None] = {}
+    read = read_by(members.root)
+    # operations whose producers are visited, the root first: what each reads, and what of it is to be visited
+    entered: list[tuple[Op, list[Value], Iterator[Value]]] = [(members.root, read, iter(read))]
+    while entered:
+        op, read, left = entered[-1]
+        for value in left:  # a contraction's operands come before those of its epilogue
+            producer = defining(value)
+            if producer is not None and producer not in order and _is_cloned(producer, members):
+                read = read_by(producer)
+                entered.append((producer, read, iter(read)))
+                break
+        else:
+            inputs.update(dict.fromkeys(each for each in read if not _is_cloned(defining(each), members)))
+            order[op] = None
+            entered.pop()
+    return list(order), list(inputs)
+
+
+def _is_cloned(producer: Op | None, members: Members) -> bool:
+    """Returns whether a group's function has its own copy of an operation: a member, a constant, a number."""
+    return producer is not None and (
+        producer in members.ops or producer.name in FREE or is_scalar_op(producer)
+    )
+
+
+def _return(function: _TensorFunction, values: Sequence[Value]) -> None:
+    function.end.erase()
+    with ir.InsertionPoint(function.block), ir.Location.unknown():
+        create("func.return", [], values)
+    _set_type(function)
+
+
+def _set_type(function: _TensorFunction) -> None:
+    inputs = [each.type for each in function.block.arguments]
+    results = [each.type for each in function.end.operands]
+    kind = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
+    function.function.attributes["function_type"] = kind
+
+
+def _row_values(members: Members) -> list[Value]:
+    """Returns values, one number for each row, that elementwise operations over whole rows read.
+
+    A second use keeps them from being fused, and then computed again for each element of a row.
+    """
+    producers = [op for op in members.ops[:-1] if op.name == GENERIC]
+    return [op.results[0] for op in producers if any(_is_row_of(op, user) for user in users(op.results[0]))]
+
+
+def _is_row_of(op: Op, user: Op) -> bool:
+    """Returns whether a generic reads a value in more loops than those that computed the value."""
+    return bool(user.name == GENERIC and len(loop_sizes(user)) > len(loop_sizes(op)))
+
+
+def _fused(function: _TensorFunction, members: Members, results: int) -> _TensorFunction:
+    """Fuses the group's elementwise operations, drops what nobody uses, and returns the results alone."""
+    reads_fill = any(
+        is_free(value)
+        for op in members.ops
+        if op.name == GENERIC
+        for value in inputs_of(op)
+        if is_tensor(value)
+    )
+    is_fused = members.kind != LOOPS and (len(members.ops) > 1 or reads_fill)
+    run_passes(function.module, FUSE if is_fused else DEDUPLICATE)
+    _return(function, list(function.end.operands)[:results])
+    run_passes(function.module, DEDUPLICATE)
+    used = [number for number, each in enumerate(function.block.arguments) if list(each.uses)]
+    for number in reversed(range(len(function.inputs))):
+        if number not in used:
+            function.block.erase_argument(number)
+    _set_type(function)
+    return _TensorFunction(function.module, tuple(function.inputs[number] for number in used))
+
+
+def _memref_text(
+    function: _TensorFunction, ins: Sequence[View], outs: Sequence[View], weights: frozenset[int]
+) -> str:
+    """Returns the text of the function with memrefs in place of tensors, as transform scripts take it."""
+    types = [memref_type(each) for each in (*ins, *outs)]
+    marks = [f" {{{WEIGHT_ATTRIBUTE}}}" if each.buffer in weights else "" for each in (*ins, *outs)]
+    arguments = ", ".join(f"%{number}: {kind}{marks[number]}" for number, kind in enumerate(types))
+    tensors = [str(each.type) for each in function.block.arguments]
+    reads = "\n".join(
+        f"%t{number} = bufferization.to_tensor %{number} restrict : {types[number]} to {kind}"
+        for number, kind in enumerate(tensors)
+    )
+    text = f"func.func @{GROUP_ENTRY}({arguments}) {{\n{reads}\nreturn\n}}"
+    module = ir.Module.parse(text)
+    block = module.body.operations[0].operation.regions[0].blocks[0]
+    *converted, end = [op.operation for op in block.operations]
+    values = {
+        argument: op.results[0] for argument, op in zip(function.block.arguments, converted, strict=True)
+    }
+    with ir.InsertionPoint(end), ir.Location.unknown():
+        for op in list(function.block.operations)[:-1]:
+            copy = op.operation.clone()
+            use_values(copy, values)
+            values |= dict(zip(op.operation.results, copy.results, strict=True))
+        for number, result in enumerate(function.end.operands, len(ins)):
+            _write(values[result], block.arguments[number])
+    _mark([values[result].owner.operation for result in function.end.operands if defining(values[result])])
+    run_passes(module, DEDUPLICATE)
+    return str(module)
+
+
+def _write(result: Value, memory: Value) -> None:
+    """Creates the write of a result to an output, at the current insertion point.
+
+    What starts from an empty tensor starts from the output instead: no copy is made there.
+    """
+    flags = {"restrict": ir.UnitAttr.get(), "writable": ir.UnitAttr.get()}
+    op = defining(result)
+    if op is not None and op.name.startswith("linalg."):
+        _start_from(op, ir.OpResult(result).result_number, memory, flags)
+    create("bufferization.materialize_in_destination", [], [result, memory], **flags)
+
+
+def _start_from(op: Op, number: int, memory: Value, flags: Mapping[str, ir.Attribute]) -> None:
+    at = len(op.operands) - len(op.results) + number
+    init = defining(op.operands[at])
+    if init is None or init.name not in (EMPTY, FILL):
+        return
+    with ir.InsertionPoint(op), ir.Location.unknown():
+        tensor = create("bufferization.to_tensor", [op.results[number].type], [memory], **flags).results[0]
+        if init.name == FILL:
+            fill = init.clone()
+            fill.operands[1] = tensor
+            tensor = fill.results[0]
+    op.operands[at] = tensor
+
+
+def _mark(roots: Iterable[Op]) -> None:
+    for root in roots:
+        root.attributes[ROOT_ATTRIBUTE] = ir.UnitAttr.get()
+        for op in root.block.operations:
+            if op.operation.name in CONTRACTIONS:
+                op.operation.attributes[CONTRACTION_ATTRIBUTE] = ir.UnitAttr.get()
+
+
+def _named(ops: Iterable[Op]) -> list[str]:
+    """Returns the names of operations; of a generic those in its body, or what it moves."""
+    found: list[str] = []
+    for op in ops:
+        found += [op.name] if op.name != GENERIC else _names_in(op)
+    return found
+
+
+def _names_in(generic: Op) -> list[str]:
+    names = [each.name for each in body_of(generic)[:-1]]
+    if names:
+        return names
+    loops = dimensions(maps_of(generic)[0])
+    if loops is None or len(loops) < maps_of(generic)[0].n_dims:
+        return ["linalg.broadcast"]
+    return ["linalg.copy" if list(loops) == sorted(loops) else "linalg.transpose"]

@@ -1,0 +1,234 @@
+"""Reads a payload that may become fusions: one function of static tensors, with weights as arguments."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.fusions import NUMBER_TYPES, TensorType
+from tuner.core.numpy_types import DTYPES
+from tuner.mlir.bindings import Attribute, Block, Op, Type, Value, ir
+from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.reading import function_type, walk
+from tuner.mlir.passes import run_passes
+from tuner.mlir.transform import parse
+from tuner.programs.lowering.entry import entry_of, function_named, hide_others, require_few_operations
+from tuner.programs.lowering.resources import array_of
+
+# ------------------------------------------------------------------------------
+# Reads a payload that may become groups: one function on tensors of static sizes, in one block.
+#
+# func.func @main(%x: tensor<32x64xf32>) -> tensor<32x128xf32>
+
+
+INLINE = "builtin.module(inline,symbol-dce)"
+DIALECTS = ("arith.", "math.", "linalg.", "tensor.")  # of operations of the function's block
+TERMINATOR = "func.return"
+ELEMENTS = tuple(name for name in NUMBER_TYPES if name != "index")  # of tensors
+
+
+@dataclass(frozen=True)
+class NotGrouped:
+    """Why a program cannot become groups of operations; it is compiled as a whole instead."""
+
+    reason: str  # one line, to print
+
+
+@dataclass(frozen=True)
+class TensorPayload:
+    """A function on tensors of static sizes, in the current MLIR context; calls are inlined."""
+
+    module: ir.Module
+    function: Op
+
+    @property
+    def block(self) -> Block:
+        """Returns the only block of the function."""
+        return self.function.regions[0].blocks[0]
+
+    @property
+    def ops(self) -> list[Op]:
+        """Returns the operations of the block, in order, without the return."""
+        return [op.operation for op in self.block.operations][:-1]
+
+    @property
+    def end(self) -> Op:
+        """Returns the ``func.return`` of the block."""
+        return list(self.block.operations)[-1].operation
+
+    @property
+    def results(self) -> tuple[TensorType, ...]:
+        """Returns the types of the function's results."""
+        return tuple(tensor_type(value.type) for value in self.end.operands)
+
+
+def read_payload(text: str, entry: str | None) -> TensorPayload | NotGrouped:
+    """Parses a payload in the current MLIR context and inlines its calls.
+
+    Args:
+        text: MLIR text, without the data of constants.
+        entry: the function to run; None: ``main``, or the only public function.
+
+    Raises CandidateError(BIND) for text that does not parse, for an entry that is not there, and for too many
+    operations.
+    """
+    module = parse(text, "payload")
+    require_few_operations(module)
+    name = entry_of(module, entry)
+    hide_others(module, name)
+    run_passes(module, INLINE)
+    function = function_named(module, name)
+    reason = _why_not(module, function)
+    return NotGrouped(reason) if reason else TensorPayload(module, function)
+
+
+def tensor_type(kind: Type) -> TensorType:
+    """Returns an MLIR tensor type of static shape as a value that needs no MLIR."""
+    return TensorType(tuple(kind.shape), str(kind.element_type))
+
+
+def _why_not(module: ir.Module, function: Op) -> str:
+    if len(list(module.body.operations)) != 1:
+        return "has calls that cannot be inlined, or globals"
+    if len(function.regions[0].blocks) != 1:
+        return "control flow: the function has several blocks"
+    signature = function_type(function)
+    for what, kinds in (("argument", signature.inputs), ("result", signature.results)):
+        for number, kind in enumerate(kinds):
+            if reason := _refused_type(kind):
+                return f"{what} {number}: {reason}"
+    if not list(signature.results):
+        return "returns nothing"
+    return next((reason for op in function.regions[0].blocks[0].operations if (reason := _refused(op))), "")
+
+
+def _refused(op: Op) -> str:
+    """Returns why an operation of the function's block cannot be in a group; "" if it can."""
+    op = op.operation
+    if op.name == TERMINATOR:
+        return ""
+    if not op.name.startswith(DIALECTS):
+        is_control_flow = op.name.startswith(("scf.", "cf."))
+        return f"{'control flow: ' if is_control_flow else ''}{op.name}"
+    tensors = [v.type for v in (*op.operands, *op.results) if isinstance(v.type, ir.ShapedType)]
+    return next((f"{op.name}: {reason}" for kind in tensors if (reason := _refused_type(kind))), "")
+
+
+def _refused_type(kind: Type) -> str:
+    if not isinstance(kind, ir.RankedTensorType):
+        return f"{kind} is no tensor"
+    if not kind.has_static_shape:
+        return f"{kind} has a dynamic size"
+    if kind.encoding is not None:
+        return f"{kind} has an encoding"
+    if str(kind.element_type) not in ELEMENTS:
+        return f"{kind} has elements of an unsupported type"
+    return "" if 0 not in kind.shape else f"{kind} has no elements"
+
+
+RESOURCE = "dense_resource<"
+FOLD = "builtin.module(canonicalize)"
+
+
+def take_weights(payload: TensorPayload, resources: Mapping[str, bytes]) -> tuple[np.ndarray, ...]:
+    """Turns constants into arguments after the function's own, in place; returns their arrays.
+
+    ``resources``: the data of ``dense_resource`` constants by name. Raises CandidateError(BIND) for a
+    constant without its data.
+    """
+    weights = []
+    for op in walk(payload.function, "arith.constant"):
+        constant = op.attributes["value"]
+        if not isinstance(op.results[0].type, ir.RankedTensorType):
+            continue
+        if isinstance(constant, ir.DenseElementsAttr) and constant.is_splat:
+            new = _filled(op, constant)
+        else:
+            weights.append(_array(constant, resources))
+            new = add_argument(payload.function, op.results[0].type)
+        op.results[0].replace_all_uses_with(new)
+        op.erase()
+    return tuple(weights)
+
+
+def add_argument(function: Op, kind: ir.RankedTensorType) -> Value:
+    """Adds an argument of a tensor type at the end of a function's arguments; returns its value."""
+    block, signature = function.regions[0].blocks[0], function_type(function)
+    inputs = [*signature.inputs, kind]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, signature.results))
+    return block.add_argument(kind, ir.Location.unknown())
+
+
+def _filled(op: Op, constant: ir.DenseElementsAttr) -> Value:
+    """Returns the value of a constant as a fill of an empty tensor, created in its place."""
+    kind = op.results[0].type
+    with ir.InsertionPoint(op), op.location:
+        number = value("arith.constant", kind.element_type, value=constant.get_splat_value())
+        empty = create("tensor.empty", [kind]).results[0]
+        return filled(number, empty)
+
+
+def filled(number: Value, tensor: Value) -> Value:
+    """Creates ``linalg.fill`` of a tensor with a number at the current insertion point; returns its value.
+
+    Constants of several elements become arguments of the function: its text has no weights in it.
+
+        func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+          %w = arith.constant dense_resource<weight> : tensor<8xf32>
+      becomes
+        func.func @main(%x: tensor<4x8xf32>, %w: tensor<8xf32>) -> tensor<4x8xf32> {
+
+    Constants with one number in all elements become ``linalg.fill``, which costs no memory.
+    """
+    fill = ir.Operation.create(
+        "linalg.fill",
+        results=[tensor.type],
+        operands=[number, tensor],
+        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])},
+        regions=1,
+    )
+    element = tensor.type.element_type
+    block = fill.regions[0].blocks.append(element, element)
+    with ir.InsertionPoint(block):
+        create("linalg.yield", [], [block.arguments[0]])
+    return fill.results[0]
+
+
+def _array(constant: Attribute, resources: Mapping[str, bytes]) -> np.ndarray:
+    kind = tensor_type(constant.type)
+    text = str(constant) if not isinstance(constant, ir.DenseElementsAttr) else ""
+    if not text.startswith(RESOURCE):
+        return _dense(constant, kind.element)
+    name = text[len(RESOURCE) : text.rindex("> :")]
+    if name not in resources:
+        raise CandidateError(
+            Stage.BIND,
+            f"payload: dense_resource<{name}> has no data after the module: "
+            "print it with large_elements_limit=None",
+        )
+    return array_of(resources[name], kind.shape, kind.element)
+
+
+def _dense(constant: Attribute, element: str) -> np.ndarray:
+    """Returns the elements of a dense constant; numpy cannot read bf16, so its bits are read."""
+    dtype = DTYPES[element]
+    if element.startswith(("bf", "f8")):
+        constant = _bits(constant, dtype.itemsize * 8)
+        return np.array(constant).view(dtype)
+    return np.array(constant).astype(dtype, copy=False)
+
+
+def _bits(constant: Attribute, width: int) -> Attribute:
+    """Returns a dense constant of floats as a constant of the integers with the same bits."""
+    integers = ir.RankedTensorType.get(constant.type.shape, ir.IntegerType.get_signless(width))
+    module = ir.Module.parse("func.func @bits() { return }")
+    function = module.body.operations[0].operation
+    block = function.regions[0].blocks[0]
+    next(iter(block.operations)).operation.erase()
+    with ir.InsertionPoint(block):
+        floats = value("arith.constant", constant.type, value=constant)
+        create("func.return", [], [value("arith.bitcast", integers, floats)])
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([], [integers]))
+    run_passes(module, FOLD)
+    return walk(module, "arith.constant")[0].attributes["value"]

@@ -1,0 +1,116 @@
+"""Makes a list of groups of operations of a payload: each group is compiled by a schedule of its own."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.fusions import WEIGHT, GroupedProgram, OpGroup
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.transform import new_context
+from tuner.programs.fusions.formation import Members, copying_group, form_groups, join_attention
+from tuner.programs.fusions.generics import reshape_fills
+from tuner.programs.fusions.hoisting import hoist
+from tuner.programs.fusions.matmul_forms import (
+    begin_with_zeros,
+    broadcast_for_each_user,
+    merge_batches,
+    narrow_operands,
+    narrow_sums,
+    transpose_operands,
+)
+from tuner.programs.fusions.memory_plan import BufferPlan, placed, settle
+from tuner.programs.fusions.normal_forms import (
+    clean_up,
+    drop_unused_results,
+    fold_unit_dimensions,
+    generalize,
+    pointwise_as_matmuls,
+    prepare,
+    widen_convolutions,
+    widen_parameters,
+)
+from tuner.programs.fusions.outlining import outlined
+from tuner.programs.fusions.payload import NotGrouped, TensorPayload, read_payload, take_weights, tensor_type
+from tuner.programs.fusions.producer_shapes import take_shapes_of_producers
+from tuner.programs.lowering.resources import split_payload
+
+
+@dataclass(frozen=True)
+class FormedProgram:
+    """A payload as groups, and the arrays of its weights.
+
+    Where ``program.init`` is a module, its function ``init`` takes ``weights`` and returns the arrays of the
+    program's weight buffers, in the order of their numbers; where it is "", these are ``weights``.
+    """
+
+    program: GroupedProgram
+    weights: tuple[np.ndarray, ...]
+
+
+def group_program(
+    text: str, entry: str | None = None, *, keeps_forks: bool = False, multiplies_pairs: bool = False
+) -> FormedProgram | NotGrouped:
+    """Returns a payload as groups of operations; NotGrouped for one that must be compiled as a whole.
+
+    Args:
+        text: MLIR text of a function on tensors, constants as ``dense_resource`` with their data included.
+        entry: the function to run; None: ``main``, or the only public function.
+        keeps_forks: whether independent products stay groups of their own where one operation reads them: a
+            device computes them at a time.
+        multiplies_pairs: whether convolutions of bf16 stay so where a dot product of pairs computes them.
+
+    Raises CandidateError(BIND) for text that does not parse, and for an entry that is not there.
+    """
+    split = split_payload(text)
+    with new_context(), ir.Location.unknown():
+        payload = read_payload(split.text, entry)
+        if isinstance(payload, NotGrouped):
+            return payload
+        arguments = tuple(tensor_type(each.type) for each in payload.block.arguments)
+        prepare(payload.module)
+        weights = take_weights(payload, split.resources)
+        _normalize(payload, multiplies_pairs=multiplies_pairs)
+        widen_parameters(payload, len(arguments))
+        init, kept = hoist(payload, len(arguments))
+        if not init:
+            weights = tuple(weights[number] for number in kept)
+        groups, plan = _groups(payload, len(arguments), keeps_forks=keeps_forks)
+        program = GroupedProgram(groups, tuple(plan.buffers), arguments, payload.results, init)
+        return FormedProgram(program, weights)
+
+
+def _normalize(payload: TensorPayload, *, multiplies_pairs: bool) -> None:
+    """Brings a program's operations into the forms that groups are formed of, in place."""
+    generalize(payload.module)
+    drop_unused_results(payload)
+    transpose_operands(payload)
+    narrow_operands(payload)
+    narrow_sums(payload)
+    pointwise_as_matmuls(payload)
+    widen_convolutions(payload, keeps_pairs=multiplies_pairs)
+    fold_unit_dimensions(payload.module)
+    reshape_fills(payload)
+    begin_with_zeros(payload)
+    merge_batches(payload)
+    take_shapes_of_producers(payload)
+    clean_up(payload.module)
+
+
+def _groups(
+    payload: TensorPayload, first_weight: int, *, keeps_forks: bool
+) -> tuple[tuple[OpGroup, ...], BufferPlan]:
+    broadcast_for_each_user(payload)
+    plan = placed(payload, first_weight)
+    formed = form_groups(payload.ops, plan.computed, keeps_forks=keeps_forks)
+    if not keeps_forks:  # no strategy of a device is for an attention
+        formed = join_attention(formed, payload.ops)
+    outputs = {value for members in formed for value in members.root.results}
+    settle(plan, payload, outputs)
+    by_root: dict[Op, Members] = {members.root: members for members in formed}
+    weights = [at for at, buffer in enumerate(plan.buffers) if buffer.owner == WEIGHT]
+    groups = []
+    for op in (*payload.ops, payload.end):
+        if op in by_root:
+            groups.append(outlined(by_root[op], plan.views, weights))
+        groups += [copying_group(copy, plan.views, weights) for copy in plan.copies.get(op, ())]
+    return tuple(groups), plan

@@ -1,0 +1,298 @@
+"""Gives elementwise operations and reductions the shape that their producer has, behind a reshape.
+
+torch-mlir computes a linear layer on 2 dimensions and what follows on 3; a convolution has a batch of 1 that
+elementwise operations do without. Of one shape they can be one group:
+
+    %c = linalg.matmul ... -> tensor<64x128xf32>
+    %e = tensor.expand_shape %c [[0, 1], [2]] ... into tensor<2x32x128xf32>
+    %r = linalg.generic ins(%e) ... -> tensor<2x32x128xf32>
+  becomes
+    %c = linalg.matmul ... -> tensor<64x128xf32>
+    %s = linalg.generic ins(%c) ... -> tensor<64x128xf32>
+    %r = tensor.expand_shape %s [[0, 1], [2]] ... into tensor<2x32x128xf32>
+"""
+
+from collections.abc import Sequence
+
+from tuner.core.fusions import View
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.programs.fusions import views
+from tuner.programs.fusions.formation import OPS_LIMIT
+from tuner.programs.fusions.generics import collapse, expand, maps_attribute, parallel_loops, selecting
+from tuner.programs.fusions.matmul_forms import is_broadcast, is_extension
+from tuner.programs.fusions.operations import (
+    COLLAPSE,
+    CONTRACTIONS,
+    EXPAND,
+    GENERIC,
+    PAD,
+    SLICE,
+    body_of,
+    defining,
+    dimensions,
+    inputs_of,
+    is_free,
+    is_identity,
+    is_parallel,
+    maps_of,
+    users,
+)
+from tuner.programs.fusions.payload import TensorPayload, tensor_type
+from tuner.programs.fusions.views import Reassociation, groups_of, slice_of, view_of
+
+INDEX = "linalg.index"
+
+
+def take_shapes_of_producers(payload: TensorPayload) -> None:
+    """Reshapes generics as the producers of their operands are shaped, in place."""
+    for op in payload.ops:
+        if op.name in (EXPAND, COLLAPSE):
+            _reshape_broadcast(op)
+    for op in payload.ops:
+        if _is_reshaped(op) and not _widens_into_padding(op) and not _follow(op) and not all(is_parallel(op)):
+            _merge_reduced(op)
+
+
+def _widens_into_padding(op: Op) -> bool:
+    """Returns whether an operation extends a product and only padding reads it, around dimensions of its own.
+
+    The product's group cannot write there: the copy into the padding is this operation.
+    """
+    source = defining(op.operands[0])
+    return (
+        is_extension(op)
+        and source is not None
+        and source.name == EXPAND
+        and any(sum(size != 1 for size in sizes) > 1 for sizes in _split_sizes(source))
+        and all(user.name == PAD for user in users(op.results[0]))
+    )
+
+
+def _split_sizes(reshape: Op) -> list[list[int]]:
+    """Returns the sizes of the dimensions that each dimension is split into."""
+    shape = reshape.results[0].type.shape
+    return [[shape[each] for each in group] for group in groups_of(reshape)]
+
+
+def _reshape_broadcast(op: Op) -> None:
+    """Lets a broadcast have the shape that a reshape gives it: it can then join the group of its reader."""
+    source = defining(op.operands[0])
+    if source is None or not is_broadcast(source):
+        return
+    if op.name == EXPAND:
+        _expanded(source, groups_of(op), tuple(op.results[0].type.shape))
+    else:
+        _collapsed(source, groups_of(op))
+
+
+def _merge_reduced(op: Op) -> None:
+    """Merges the last loops of a reduction, if all of them are reduced, as those of a mean over an image."""
+    kinds = is_parallel(op)
+    first = kinds.index(False)
+    if len(kinds) - first > 1 and not any(kinds[first:]):
+        _collapsed(op, [*([loop] for loop in range(first)), list(range(first, len(kinds)))])
+
+
+def _is_reshaped(op: Op) -> bool:
+    return (
+        op.name == GENERIC
+        and len(op.results) == 1
+        and all(dimensions(each) is not None for each in maps_of(op))
+        and not any(each.name == INDEX for each in body_of(op))
+    )
+
+
+def _follow(op: Op) -> bool:
+    """Reshapes an operation as the first of its operands' producers that allows it; says whether one does.
+
+    Epilogues of contractions come first. An operation that has its producer's shape already stays as it is.
+    """
+    pairs = zip(inputs_of(op), maps_of(op), strict=False)
+    read = [value for value, mapping in pairs if is_identity(mapping) and _is_computed(_unshaped(value))]
+    if not any(map(_is_reshape, read)):
+        return False
+    if len(read) > 1:
+        read.sort(key=lambda each: (not _ends_contraction(_unshaped(each)), _is_reshape(each)))
+    for value in read:
+        if not _is_reshape(value):
+            return False
+        if _takes_shape(op, value.owner.operation):
+            return True
+    return False
+
+
+def _takes_shape(op: Op, reshape: Op) -> bool:
+    """Gives an operation the shape of what a reshape reads, if it can have it; says whether it can."""
+    source = reshape.operands[0]
+    if reshape.name == EXPAND:
+        return _collapsed(op, groups_of(reshape))
+    if not _can_expand(op, groups_of(reshape), tuple(source.type.shape)):
+        return False
+    _expanded(op, groups_of(reshape), tuple(source.type.shape))
+    return True
+
+
+def _can_expand(op: Op, groups: Reassociation, shape: Sequence[int]) -> bool:
+    """Returns whether an operation is elementwise, or reduces its last loop, which stays one loop."""
+    result = maps_of(op)[-1]
+    if all(is_parallel(op)):
+        return is_identity(result)
+    is_of_rows = is_parallel(op).index(False) == len(groups) - 1
+    return is_of_rows and _is_row(result) and all(shape[loop] == 1 for loop in groups[-1][:-1])
+
+
+def _is_row(mapping: ir.AffineMap) -> bool:
+    """Returns whether an operand has one element for all iterations of the last loop."""
+    return dimensions(mapping) == tuple(range(mapping.n_dims - 1))
+
+
+def _is_reshape(value: Value) -> bool:
+    op = defining(value)
+    return op is not None and op.name in (EXPAND, COLLAPSE)
+
+
+def _unshaped(value: Value) -> Value:
+    """Returns what a reshape reshapes; other values as they are."""
+    return value.owner.operation.operands[0] if _is_reshape(value) else value
+
+
+def _ends_contraction(value: Value) -> bool:
+    """Returns whether a value is a contraction's, or comes of elementwise operations on one.
+
+    Only of as many operations as a group may have.
+    """
+    for _ in range(OPS_LIMIT):
+        op = defining(value)
+        if op is None or op.name != GENERIC or _reduces(op):
+            return op is not None and op.name in CONTRACTIONS
+        inputs = zip(inputs_of(op), maps_of(op), strict=False)
+        made = [each for each, mapping in inputs if is_identity(mapping) and _is_computed(each)]
+        if not made:
+            return False
+        value = made[0]
+    return False
+
+
+def _is_computed(value: Value) -> bool:
+    op = defining(value)
+    return op is not None and op.name in (GENERIC, *CONTRACTIONS)
+
+
+def _reduces(op: Op | None) -> bool:
+    return op is not None and op.name == GENERIC and not all(is_parallel(op))
+
+
+def _collapsed(op: Op, groups: Reassociation) -> bool:
+    """Merges groups of loops into one each, if all operands allow that without a copy; says whether."""
+    kinds = is_parallel(op)
+    if any(len({kinds[loop] for loop in group}) > 1 for group in groups):
+        return False
+    cuts = [_cut(dimensions(mapping) or (), groups) for mapping in maps_of(op)]
+    for value, cut in zip(op.operands, cuts, strict=True):
+        if cut is None or not _can_collapse(value, cut):
+            return False
+    numbers = {tuple(group): number for number, group in enumerate(groups)}
+    merged, maps = [], []
+    with ir.InsertionPoint(op), op.location:
+        for value, mapping, cut in zip(op.operands, maps_of(op), cuts, strict=True):
+            assert cut is not None
+            loops = dimensions(mapping) or ()
+            is_same = all(len(each) == 1 for each in cut)
+            merged.append(value if is_same else collapse(value, cut))
+            maps.append(selecting(len(groups), [_number(numbers, loops[each[0]]) for each in cut]))
+        iterators = list(ir.ArrayAttr(op.attributes["iterator_types"]))
+        kept = ir.ArrayAttr.get([iterators[group[0]] for group in groups])
+        new = _changed(op, merged, maps, kept)
+    with ir.InsertionPoint.after(new), op.location:
+        result, cut = op.results[0], cuts[-1]
+        assert cut is not None
+        is_same = all(len(each) == 1 for each in cut)
+        shaped = new.results[0] if is_same else expand(new.results[0], cut, tuple(result.type.shape))
+    result.replace_all_uses_with(shaped)
+    op.erase()
+    return True
+
+
+def _number(numbers: dict[tuple[int, ...], int], loop: int) -> int:
+    return next(number for group, number in numbers.items() if loop in group)
+
+
+def _cut(loops: Sequence[int], groups: Reassociation) -> list[list[int]] | None:
+    """Returns which dimensions of an operand become one; None if it has a part of a group of loops alone."""
+    found: list[list[int]] = []
+    at = 0
+    while at < len(loops):
+        group = next(list(each) for each in groups if loops[at] in each)
+        if list(loops[at : at + len(group)]) != group:
+            return None
+        found.append(list(range(at, at + len(group))))
+        at += len(group)
+    return found
+
+
+def _can_collapse(value: Value, groups: Reassociation) -> bool:
+    return is_free(value) or views.collapsed(_lies(value), groups) is not None
+
+
+def _lies(value: Value) -> View:
+    """Returns how a value lies in memory if its producer writes it row by row."""
+    op = defining(value)
+    if op is not None and (op.name in (EXPAND, COLLAPSE) or (op.name == SLICE and slice_of(op) is not None)):
+        seen = view_of(op, _lies(op.operands[0]))
+        if seen is not None:
+            return seen
+    return views.whole(0, tensor_type(value.type))
+
+
+def _expanded(op: Op, groups: Reassociation, shape: Sequence[int]) -> None:
+    """Splits each loop into a group of loops of ``shape``, in place."""
+    operands, maps, cuts = [], [], []
+    with ir.InsertionPoint(op), op.location:
+        for value, mapping in zip(op.operands, maps_of(op), strict=True):
+            parts = _split(mapping, groups, shape)
+            loops = [loop for part in parts for loop in part]
+            places = iter(range(len(loops)))
+            cuts.append([[next(places) for _ in part] for part in parts][: value.type.rank])
+            is_same = len(loops) == value.type.rank
+            sizes = [shape[loop] for loop in loops]
+            operands.append(value if is_same else expand(value, cuts[-1], sizes))
+            maps.append(selecting(len(shape), loops))
+        kinds = list(ir.ArrayAttr(op.attributes["iterator_types"]))
+        last = kinds[-1:]  # an operation on one number has none
+        before = list(ir.ArrayAttr(parallel_loops(len(shape) - len(last))))
+        new = _changed(op, operands, maps, ir.ArrayAttr.get([*before, *last]))
+    with ir.InsertionPoint.after(new), op.location:
+        is_same = new.results[0].type == op.results[0].type
+        result = new.results[0] if is_same else collapse(new.results[0], cuts[-1])
+    op.results[0].replace_all_uses_with(result)
+    op.erase()
+
+
+def _split(mapping: ir.AffineMap, groups: Reassociation, shape: Sequence[int]) -> list[list[int]]:
+    """Returns, per dimension of an operand, the loops that it is split into."""
+    if not groups:  # one number becomes a tensor of one element
+        return [list(range(len(shape)))]
+    loops = dimensions(mapping) or ()
+    parts = [list(groups[loop]) for loop in loops]
+    before = list(groups[-1])[:-1]
+    if is_identity(mapping):
+        return parts
+    if not _is_row(mapping) or any(shape[loop] != 1 for loop in before):
+        return [_without_ones(part, shape) for part in parts]
+    return [*parts[:-1], [*parts[-1], *before]] if parts else [before]
+
+
+def _without_ones(loops: Sequence[int], shape: Sequence[int]) -> list[int]:
+    """Returns loops without those of one iteration, but at least one."""
+    return [loop for loop in loops if shape[loop] != 1] or [loops[-1]]
+
+
+def _changed(op: Op, operands: Sequence[Value], maps: Sequence[ir.AffineMap], loops: ir.Attribute) -> Op:
+    """Creates a copy of a generic with other operands and loops; the result is shaped as the last operand."""
+    new = op.clone()
+    for number, value in enumerate(operands):
+        new.operands[number] = value
+    new.attributes["indexing_maps"] = maps_attribute(maps)
+    new.attributes["iterator_types"] = loops
+    new.results[0].set_type(operands[-1].type)
+    return new

@@ -1,0 +1,311 @@
+"""Views of tensors in memory: how reshapes, slices, transposes, paddings and insertions place elements.
+
+A ``View`` is computed without MLIR; the operations that change a view, or make a tensor a part of a
+larger one, are read from the IR.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tuner.core.fusions import TensorType, View
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.programs.fusions.operations import (
+    COLLAPSE,
+    CONSTANT,
+    EMPTY,
+    EXPAND,
+    FILL,
+    GENERIC,
+    INSERT,
+    SLICE,
+    body_of,
+    defining,
+    dimensions,
+    inputs_of,
+    is_free,
+    is_identity,
+    is_parallel,
+    maps_of,
+    users,
+)
+
+# ------------------------------------------------------------------------------
+# How reshapes, slices and transposes change where a tensor's elements lie: no data move.
+#
+# Each function takes and returns a ``View``. Reshapes that need a copy return None.
+
+
+Reassociation = Sequence[Sequence[int]]  # groups of dimensions that become one
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Returns the strides of a contiguous array of a shape."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+def whole(buffer: int, kind: TensorType) -> View:
+    """Returns the view of a contiguous tensor at the beginning of a buffer."""
+    return View(buffer, 0, kind, row_major(kind.shape))
+
+
+def is_contiguous(view: View) -> bool:
+    """Returns whether the elements of a view lie row by row without gaps."""
+    return all(
+        size == 1 or stride == expected
+        for size, stride, expected in zip(
+            view.type.shape, view.strides, row_major(view.type.shape), strict=True
+        )
+    )
+
+
+def expanded(view: View, shape: Sequence[int], groups: Reassociation) -> View:
+    """Returns the view after each dimension is split into a group of dimensions of ``shape``."""
+    strides = [0] * len(shape)
+    for stride, group in zip(view.strides, groups, strict=True):
+        for dimension in reversed(group):
+            strides[dimension] = stride
+            stride *= shape[dimension]
+    if not view.strides:  # of a tensor of one element, all dimensions have size 1
+        strides = [1] * len(shape)
+    return replace(view, type=replace(view.type, shape=tuple(shape)), strides=tuple(strides))
+
+
+def collapsed(view: View, groups: Reassociation) -> View | None:
+    """Returns the view after each group of dimensions becomes one; None where this needs a copy."""
+    shape, strides = [], []
+    for group in groups:
+        size, stride = 1, 1
+        for dimension in reversed(group):
+            extent, step = view.type.shape[dimension], view.strides[dimension]
+            if extent == 1:
+                continue
+            if size == 1:
+                stride = step
+            elif step != stride * size:
+                return None
+            size *= extent
+        shape.append(size)
+        strides.append(stride)
+    return replace(view, type=replace(view.type, shape=tuple(shape)), strides=tuple(strides))
+
+
+def sliced(view: View, offsets: Sequence[int], sizes: Sequence[int], steps: Sequence[int]) -> View:
+    """Returns the view of ``sizes`` elements from ``offsets`` on, every ``steps``-th along each dimension."""
+    offset = sum(start * stride for start, stride in zip(offsets, view.strides, strict=True))
+    strides = tuple(step * stride for step, stride in zip(steps, view.strides, strict=True))
+    return View(view.buffer, view.offset + offset, replace(view.type, shape=tuple(sizes)), strides)
+
+
+def without(view: View, dropped: Sequence[int]) -> View:
+    """Returns the view without dimensions, all of which have size 1."""
+    kept = [number for number in range(len(view.strides)) if number not in dropped]
+    shape = tuple(view.type.shape[number] for number in kept)
+    return replace(
+        view, type=replace(view.type, shape=shape), strides=tuple(view.strides[number] for number in kept)
+    )
+
+
+def with_unit_dimensions(view: View, dropped: Sequence[int], rank: int) -> View:
+    """Returns the view with dimensions of size 1 at the places ``dropped``: the inverse of ``without``."""
+    shape, strides = list(view.type.shape), list(view.strides)
+    for number in sorted(dropped):
+        shape.insert(number, 1)
+        strides.insert(number, 1)
+    assert len(shape) == rank
+    return replace(view, type=replace(view.type, shape=tuple(shape)), strides=tuple(strides))
+
+
+def permuted(view: View, order: Sequence[int]) -> View:
+    """Returns the view whose dimension i is dimension ``order[i]`` of the given one."""
+    return replace(
+        view,
+        type=replace(view.type, shape=tuple(view.type.shape[each] for each in order)),
+        strides=tuple(view.strides[each] for each in order),
+    )
+
+
+# ------------------------------------------------------------------------------
+# Reads the operations that only change a tensor's type: reshapes, static slices, transposes.
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Static places of a slice, and which dimensions of size 1 the result does not have."""
+
+    offsets: tuple[int, ...]
+    sizes: tuple[int, ...]
+    steps: tuple[int, ...]
+    dropped: tuple[int, ...]
+
+
+def view_of(op: Op, source: View) -> View | None:
+    """Returns how the result of a reshape or a slice lies, given its source; None where it needs a copy."""
+    if op.name == EXPAND:
+        return expanded(source, tuple(op.results[0].type.shape), groups_of(op))
+    if op.name == COLLAPSE:
+        return collapsed(source, groups_of(op))
+    place = slice_of(op)
+    if place is None:
+        return None
+    cut = sliced(source, place.offsets, place.sizes, place.steps)
+    return without(cut, place.dropped)
+
+
+def source_of(op: Op, result: View) -> View | None:
+    """Returns how the source of a reshape must lie for the result to lie at ``result``; None if it cannot."""
+    if op.name == EXPAND:
+        return collapsed(result, groups_of(op))
+    if op.name == COLLAPSE:
+        return expanded(result, tuple(op.operands[0].type.shape), groups_of(op))
+    return None
+
+
+def groups_of(op: Op) -> list[list[int]]:
+    """Returns the reassociation of a reshape: groups of dimensions of the larger rank."""
+    return [
+        [ir.IntegerAttr(each).value for each in ir.ArrayAttr(group)]
+        for group in ir.ArrayAttr(op.attributes["reassociation"])
+    ]
+
+
+def slice_of(op: Op) -> Slice | None:
+    """Returns the places of a slice that is extracted or inserted; None if they are not static."""
+    is_extracted = op.name == SLICE
+    if len(op.operands) > (1 if is_extracted else 2):
+        return None
+    offsets, sizes, steps = (
+        tuple(op.attributes[name]) for name in ("static_offsets", "static_sizes", "static_strides")
+    )
+    part = op.results[0] if is_extracted else op.operands[0]
+    return Slice(offsets, sizes, steps, _dropped(sizes, tuple(part.type.shape)))
+
+
+def _dropped(sizes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns which sizes, all of them 1, a rank-reduced shape leaves out."""
+    found, at = [], 0
+    for number, size in enumerate(sizes):
+        if at < len(shape) and size == shape[at]:
+            at += 1
+        else:
+            found.append(number)
+    return tuple(found)
+
+
+def transposition_of(op: Op) -> tuple[int, ...] | None:
+    """Returns, per dimension of the result, which one of the source it is; None for other operations.
+
+    Only ``linalg.generic`` that yields its single input and permutes its dimensions is a transposition.
+    """
+    if op.name != GENERIC or len(op.results) != 1 or len(inputs_of(op)) != 1 or not all(is_parallel(op)):
+        return None
+    (end,), block = body_of(op)[-1:], op.regions[0].blocks[0]
+    source, result = maps_of(op)
+    loops = dimensions(source)
+    is_moved = len(body_of(op)) == 1 and end.operands[0] == block.arguments[0] and is_identity(result)
+    if not is_moved or loops is None or len(loops) != source.n_dims or is_free(op.operands[0]):
+        return None
+    return tuple(loops.index(number) for number in range(len(loops)))
+
+
+# ------------------------------------------------------------------------------
+# Reads the operations that make a tensor a part of a larger one: padding, concatenation, insertion.
+
+
+YIELD = "tensor.yield"
+
+
+def padding_of(op: Op) -> float | None:
+    """Returns the number that ``tensor.pad`` puts around a tensor; None where it is no single constant."""
+    if len(op.operands) > 1 or min((*op.attributes["static_low"], *op.attributes["static_high"])) < 0:
+        return None
+    yields = [each.operation for each in op.regions[0].blocks[0].operations if each.operation.name == YIELD]
+    return _number(yields[0].operands[0])
+
+
+def number_of(value: Value) -> float | None:
+    """Returns the number that ``linalg.fill`` fills a tensor with; None where it is no constant."""
+    op = defining(value)
+    return None if op is None or op.name != FILL else _number(op.operands[0])
+
+
+def _number(value: Value) -> float | None:
+    op = defining(value)
+    if op is None or op.name != CONSTANT:
+        return None
+    attribute = op.attributes["value"]
+    is_known = isinstance(attribute, ir.FloatAttr | ir.IntegerAttr)
+    return float(attribute.value) if is_known else None
+
+
+def interior_of(op: Op, home: View) -> View:
+    """Returns where the tensor lies that ``tensor.pad`` pads, inside of the padded one."""
+    shape = tuple(op.operands[0].type.shape)
+    return sliced(home, tuple(op.attributes["static_low"]), shape, (1,) * len(shape))
+
+
+def parts_of(op: Op, home: View) -> Iterator[tuple[Value, View]]:
+    """Yields the parts of ``tensor.concat``, each with its place in the whole."""
+    along = ir.IntegerAttr(op.attributes["dim"]).value
+    start = 0
+    for part in op.operands:
+        shape = tuple(part.type.shape)
+        offsets = tuple(start if number == along else 0 for number in range(len(shape)))
+        yield part, sliced(home, offsets, shape, (1,) * len(shape))
+        start += shape[along]
+
+
+def insertions(op: Op) -> list[Slice] | None:
+    """Returns the places of insertions, one after the other into an empty tensor, the last one first.
+
+    None where the first of them inserts into other than an empty tensor, where two of them write the same
+    element, and where something else reads a tensor between them.
+    """
+    found: list[Slice] = []
+    while True:
+        place = slice_of(op)
+        if place is None or any(_overlap(place, other) for other in found):
+            return None
+        found.append(place)
+        base = defining(op.operands[1])
+        if base is None or base.name not in (INSERT, EMPTY):
+            return None
+        if base.name == EMPTY:
+            return found
+        if len(users(base.results[0])) != 1:
+            return None
+        op = base
+
+
+def _overlap(one: Slice, other: Slice) -> bool:
+    """Returns whether two slices may have an element in common."""
+    ranges = zip(
+        zip(one.offsets, one.sizes, one.steps, strict=True),
+        zip(other.offsets, other.sizes, other.steps, strict=True),
+        strict=True,
+    )
+    return all(
+        first < start + (count - 1) * step + 1 and start < first + (size - 1) * stride + 1
+        for (first, size, stride), (start, count, step) in ranges
+    )
+
+
+def memref_type(view: View) -> str:
+    """Returns the MLIR memref type of a view whose pointer includes the offset."""
+    shape = "".join(f"{size}x" for size in view.type.shape)
+    if is_contiguous(view):
+        return f"memref<{shape}{view.type.element}>"
+    strides = ", ".join(map(str, _canonical_strides(view)))
+    return f"memref<{shape}{view.type.element}, strided<[{strides}]>>"
+
+
+def _canonical_strides(view: View) -> tuple[int, ...]:
+    """Returns the strides; those of dimensions of size 1, which do not count, follow from the next one."""
+    strides, step = [], 1
+    for size, stride in zip(reversed(view.type.shape), reversed(view.strides), strict=True):
+        strides.append(step if size == 1 else stride)
+        step = strides[-1] * size
+    return tuple(reversed(strides))

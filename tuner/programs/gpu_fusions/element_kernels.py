@@ -1,0 +1,407 @@
+"""Fusions as GPU kernels of one thread per element: the launches, and the scalar code of an element.
+
+``launch_elements`` creates a launch for the elements of a result; ``PointValues`` creates what leads to
+one element.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.fusions import OpGroup
+from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.ir.building import branch, create, delinearized, index, is_less, loop, store, value
+from tuner.mlir.ir.reading import SEGMENTS
+from tuner.mlir.passes import run_passes
+from tuner.mlir.transform import parse
+from tuner.programs.fusions.operations import (
+    CONSTANT,
+    FILL,
+    GENERIC,
+    defining,
+    inits_of,
+    inputs_of,
+    is_parallel,
+    is_tensor,
+    loop_sizes,
+    maps_of,
+)
+from tuner.programs.lowering.kernels import BLOCK_THREADS, BLOCKS_LIMIT, LAUNCH_SEGMENTS
+from tuner.programs.lowering.read_program import assert_indirect_indices
+
+# ------------------------------------------------------------------------------
+# A group of operations as a function of tensors, with the memrefs that its tensors are read from.
+
+
+READ, WRITE = "bufferization.to_tensor", "bufferization.materialize_in_destination"
+GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
+
+
+@dataclass(frozen=True)
+class GroupFunction:
+    """A group's function in the current MLIR context, and the memrefs that stand for its arguments."""
+
+    module: ir.Module  # owns the function
+    memory: dict[Value, Value]  # tensor that the function reads -> memref with its elements
+    outputs: tuple[tuple[Value, Value], ...]  # (tensor, memref that it is written to)
+
+    @property
+    def block(self) -> Block:
+        """Returns the block of the function."""
+        return _block_of(self.module)
+
+    @property
+    def ops(self) -> list[Op]:
+        """Returns the function's operations, in order, without the return."""
+        return [op.operation for op in self.block.operations][:-1]
+
+    @property
+    def generics(self) -> list[Op]:
+        """Returns the function's ``linalg.generic`` operations, in order."""
+        return [op for op in self.ops if op.name == GENERIC]
+
+
+def group_function(group: OpGroup, memrefs: Sequence[Value], *, is_generalized: bool) -> GroupFunction:
+    """Parses a group's text in the current MLIR context; indices that are data are asserted.
+
+    Args:
+        group: the group.
+        memrefs: values for its inputs, then for its outputs, of another module in the same context.
+        is_generalized: whether matmuls and convolutions become ``linalg.generic``.
+    """
+    module = parse(group.text, "group")
+    assert_indirect_indices(module.body.operations[0].operation)
+    if is_generalized:
+        run_passes(module, GENERALIZE)
+    block = _block_of(module)
+    given = dict(zip(block.arguments, memrefs, strict=True))
+    memory: dict[Value, Value] = {}
+    outputs: list[tuple[Value, Value]] = []
+    for op in (each.operation for each in block.operations):
+        if op.name == READ:
+            memory[op.results[0]] = given[op.operands[0]]
+        elif op.name == WRITE:
+            outputs.append((op.operands[0], given[op.operands[1]]))
+    return GroupFunction(module, memory, tuple(outputs))
+
+
+def _block_of(module: ir.Module) -> Block:
+    return module.body.operations[0].operation.regions[0].blocks[0]
+
+
+# ------------------------------------------------------------------------------
+# Creates ``gpu.launch`` with a body that a function builds, at the current insertion point.
+#
+# Grids and blocks have one dimension; sizes are constants.
+
+
+Build = Callable[[Value, Value], None]  # of a block's number and a thread's number in it
+
+
+def launch(blocks: int, threads: int, build: Build) -> None:
+    """Creates a launch of ``blocks`` blocks of ``threads`` threads; ``build`` creates its body.
+
+    Raises CandidateError(COMPILE) for more blocks than a grid has.
+    """
+    if blocks > BLOCKS_LIMIT:
+        raise CandidateError(Stage.COMPILE, f"found {blocks} thread blocks, allowed {BLOCKS_LIMIT}")
+    one = index(1)
+    made = ir.Operation.create(
+        "gpu.launch",
+        operands=[index(blocks), one, one, index(threads), one, one],
+        attributes={SEGMENTS: ir.DenseI32ArrayAttr.get(LAUNCH_SEGMENTS)},
+        regions=1,
+    )
+    place = ir.Location.unknown()
+    body = made.regions[0].blocks.append(*[ir.IndexType.get()] * 12, arg_locs=[place] * 12)
+    with place, ir.InsertionPoint(body):
+        build(body.arguments[0], body.arguments[3])
+        create("gpu.terminator")
+
+
+def launch_for_each(shape: Sequence[int], build: Callable[[list[Value]], None]) -> None:
+    """Creates a launch of one thread for each element of an array; ``build(indices)`` creates its body.
+
+    Neighbouring threads have neighbours along the last dimension.
+    """
+    total = math.prod(shape)
+
+    def thread(block: Value, number_in_block: Value) -> None:
+        kind = ir.IndexType.get()
+        first = value("arith.muli", kind, block, index(BLOCK_THREADS))
+        number = value("arith.addi", kind, first, number_in_block)
+        sizes = [index(size) for size in shape]
+        branch(is_less(number, index(total)), lambda: build(delinearized(number, sizes)))
+
+    launch(max(1, -(-total // BLOCK_THREADS)), BLOCK_THREADS, thread)
+
+
+BINARY = {  # of indices, which are not negative
+    ir.AffineAddExpr: "arith.addi",
+    ir.AffineMulExpr: "arith.muli",
+    ir.AffineModExpr: "arith.remui",
+    ir.AffineFloorDivExpr: "arith.divui",
+    ir.AffineCeilDivExpr: "arith.ceildivui",
+}
+
+
+class PointValues:
+    """Computes one element of a tensor: the operations on tensors that lead to it, as scalar operations.
+
+    Takes a group's function on tensors, whose operations are ``linalg.generic``; creates, at the current
+    insertion point, loads of the elements that are read and copies of the bodies. A reduction becomes loops
+    that carry the sum. Elements are computed once for each place where they are needed, and not stored.
+
+        %sum = linalg.generic ... ins(%a, %b : ...) outs(%zeros : tensor<4x8xf32>)           // matmul
+        %result = linalg.generic ... ins(%sum, %bias : ...) outs(%empty : tensor<4x8xf32>)   // add
+      at (%i, %j) becomes
+        %s = scf.for %k = %c0 to %c16 step %c1 iter_args(%old = %zero) -> (f32) {
+          %x = memref.load %a[%i, %k] : memref<4x16xf32>
+          ...
+        }
+        %y = memref.load %bias[%j] : memref<8xf32>
+        %r = arith.addf %s, %y : f32
+
+    Not handled: operations other than ``linalg`` and constants, and bodies with regions.
+
+    The elements of a group's tensors, created where they are asked for; each once in a region.
+    """
+
+    def __init__(self, memory: Mapping[Value, Value]) -> None:
+        """Takes the memrefs that have the elements of some tensors, the group's inputs among them."""
+        self._memory = memory
+        self._known: dict[tuple[Value, tuple[Value, ...]], Value] = {}
+        self._indices: dict[int, Value] = {}
+
+    def at(self, tensor: Value, indices: Sequence[Value]) -> Value:
+        """Creates the element of a tensor at ``indices``, one for each dimension; returns its value.
+
+        Raises CandidateError(COMPILE) for a tensor that other operations compute.
+        """
+        key = (tensor, tuple(indices))
+        if key not in self._known:
+            self._known[key] = self._computed(tensor, list(indices))
+        return self._known[key]
+
+    def know(self, tensor: Value, indices: Sequence[Value], element: Value) -> None:
+        """Takes ``element`` as the element of a tensor at ``indices``, in this region and those inside it."""
+        self._known[tensor, tuple(indices)] = element
+
+    @contextmanager
+    def region(self) -> Iterator[None]:
+        """Context manager: what is created in it is forgotten afterwards, since it is inside of a region."""
+        known, indices = dict(self._known), dict(self._indices)
+        try:
+            yield
+        finally:
+            self._known, self._indices = known, indices
+
+    def constant(self, number: int) -> Value:
+        """Creates an index constant, once in a region; returns its value."""
+        if number not in self._indices:
+            self._indices[number] = index(number)
+        return self._indices[number]
+
+    def step(self, op: Op, loops: Sequence[Value | None], carried: Sequence[Value]) -> list[Value]:
+        """Creates one iteration of a ``linalg.generic``; returns what its body yields.
+
+        Args:
+            op: the generic.
+            loops: the index of each loop.
+            carried: the elements of the outputs so far; () where the body does not read them.
+        """
+        block = op.regions[0].blocks[0]
+        arguments = list(block.arguments)
+        known: dict[Value, Value] = {}
+        inputs = len(inputs_of(op))
+        for number, mapping in enumerate(maps_of(op)):
+            if not list(arguments[number].uses):
+                continue
+            if number < inputs:
+                known[arguments[number]] = self._operand(op.operands[number], mapping, loops)
+            elif carried:
+                known[arguments[number]] = carried[number - inputs]
+            else:
+                known[arguments[number]] = self.at(op.operands[number], self.mapped(mapping, loops))
+        for each in (inner.operation for inner in block.operations):
+            if each.name == "linalg.yield":
+                return [self._scalar(operand, known) for operand in each.operands]
+            self._copy(each, known, loops)
+        raise AssertionError("a generic's body ends with linalg.yield")
+
+    def mapped(self, mapping: ir.AffineMap, loops: Sequence[Value | None]) -> list[Value]:
+        """Creates the results of an indexing map for the indices of its loops."""
+        return [self._evaluated(each, loops) for each in mapping.results]
+
+    def _computed(self, tensor: Value, indices: list[Value]) -> Value:
+        if tensor in self._memory:
+            memory = self._memory[tensor]
+            return value("memref.load", memory.type.element_type, memory, *indices)
+        op = defining(tensor)
+        if op is not None and op.name == FILL:
+            return self._scalar(op.operands[0], {})
+        if op is not None and op.name == CONSTANT and op.attributes["value"].is_splat:
+            element = op.attributes["value"].get_splat_value()
+            return value("arith.constant", tensor.type.element_type, value=element)
+        if op is None or op.name != GENERIC:
+            name = "an argument" if op is None else op.name
+            raise CandidateError(Stage.COMPILE, f"{name} is not computed element by element")
+        return self._of_generic(op, tensor, indices)
+
+    def _of_generic(self, op: Op, tensor: Value, indices: list[Value]) -> Value:
+        number = list(op.results).index(tensor)
+        loops = _loops_at(maps_of(op)[len(inputs_of(op)) + number], indices)
+        missing = [at for at, each in enumerate(loops) if each is None]
+        if not missing:
+            found = self.step(op, loops, ())
+        elif any(is_parallel(op)[at] for at in missing):
+            raise CandidateError(Stage.COMPILE, f"{op.name}: a result does not have all parallel loops")
+        else:
+            found = self._reduced(op, loops, missing)
+        outputs = maps_of(op)[len(inputs_of(op)) :]
+        for result, mapping, element in zip(op.results, outputs, found, strict=True):
+            if _is_plain(mapping):
+                self.know(result, self.mapped(mapping, loops), element)
+        return found[number]
+
+    def _reduced(self, op: Op, loops: list[Value | None], missing: list[int]) -> list[Value]:
+        outputs = maps_of(op)[len(inputs_of(op)) :]
+        start = [
+            self.at(init, self.mapped(mapping, loops))
+            for init, mapping in zip(inits_of(op), outputs, strict=True)
+        ]
+        return self._nest(op, loops, missing, start)
+
+    def _nest(self, op: Op, loops: list[Value | None], left: list[int], carried: list[Value]) -> list[Value]:
+        if not left:
+            return self.step(op, loops, carried)
+
+        def body(number: Value, *old: Value) -> list[Value]:
+            inner = list(loops)
+            inner[left[0]] = number
+            with self.region():
+                return self._nest(op, inner, left[1:], list(old))
+
+        return loop(0, loop_sizes(op)[left[0]], body, carried)
+
+    def _operand(self, operand: Value, mapping: ir.AffineMap, loops: Sequence[Value | None]) -> Value:
+        if not is_tensor(operand):
+            return self._scalar(operand, {})
+        return self.at(operand, self.mapped(mapping, loops))
+
+    def _copy(self, op: Op, known: dict[Value, Value], loops: Sequence[Value | None]) -> None:
+        """Creates a copy of an operation of a body, in whose place it counts."""
+        if op.name == "linalg.index":
+            found = loops[ir.IntegerAttr(op.attributes["dim"]).value]
+            assert found is not None
+            known[op.results[0]] = found
+        elif op.name == "tensor.extract":
+            tensor, *indices = op.operands
+            known[op.results[0]] = self.at(tensor, [self._scalar(each, known) for each in indices])
+        elif len(op.regions):
+            raise CandidateError(Stage.COMPILE, f"{op.name} has regions")
+        else:
+            operands = [self._scalar(each, known) for each in op.operands]
+            copy = op.clone()
+            for number, operand in enumerate(operands):
+                copy.operands[number] = operand
+            known.update(zip(op.results, copy.results, strict=True))
+
+    def _scalar(self, found: Value, known: dict[Value, Value]) -> Value:
+        """Creates a number that a body reads: computed in it, or outside of it, by operations on numbers."""
+        if found in known:
+            return known[found]
+        op = defining(found)
+        if op is None or any(is_tensor(each) for each in op.results):
+            raise CandidateError(Stage.COMPILE, "a body reads a number that no operation on numbers computes")
+        self._copy(op, known, ())
+        return known[found]
+
+    def _evaluated(self, expression: ir.AffineExpr, loops: Sequence[Value | None]) -> Value:
+        if isinstance(expression, ir.AffineDimExpr):
+            found = loops[expression.position]
+            assert found is not None
+            return found
+        if isinstance(expression, ir.AffineConstantExpr):
+            return self.constant(expression.value)
+        for kind, name in BINARY.items():
+            if isinstance(expression, kind):
+                sides = [self._evaluated(each, loops) for each in (expression.lhs, expression.rhs)]
+                return value(name, ir.IndexType.get(), *sides)
+        raise CandidateError(Stage.COMPILE, f"an operand is read at {expression}")
+
+
+def _loops_at(mapping: ir.AffineMap, indices: Sequence[Value]) -> list[Value | None]:
+    """Returns the loops' indices at which an output has an element; None: the output has no such loop."""
+    if not _is_plain(mapping):
+        raise CandidateError(Stage.COMPILE, f"a result is written at {mapping}")
+    loops: list[Value | None] = [None] * mapping.n_dims
+    for result, each in zip(mapping.results, indices, strict=True):
+        loops[ir.AffineDimExpr(result).position] = each
+    return loops
+
+
+def _is_plain(mapping: ir.AffineMap) -> bool:
+    """Returns whether each result of a map is one of its dimensions."""
+    return all(isinstance(each, ir.AffineDimExpr) for each in mapping.results)
+
+
+# ------------------------------------------------------------------------------
+# Groups as kernels of one thread per element: elementwise operations, contractions, convolutions.
+#
+# A thread computes one element of the group's result, with all that leads to it (``point_values.py``): sums
+# are in a register, what an epilogue reads is loaded where it is needed. Not handled: a reduction whose
+# result several elements need, which each of them would compute.
+
+
+Output = tuple[Value, Value]  # a tensor, and the memref that it is written to
+
+
+def launch_elements(function: GroupFunction) -> None:
+    """Creates the launches of a group at the current insertion point: one for all outputs of one shape.
+
+    Raises CandidateError(COMPILE) for a group that is not computed element by element.
+    """
+    _require_no_shared_sums(function)
+    shapes = dict.fromkeys(tuple(memory.type.shape) for _, memory in function.outputs)
+    for shape in shapes:
+        same = [each for each in function.outputs if tuple(each[1].type.shape) == shape]
+        _launch(function, shape, same)
+
+
+def _launch(function: GroupFunction, shape: Sequence[int], outputs: Sequence[Output]) -> None:
+    def element(indices: list[Value]) -> None:
+        points = PointValues(function.memory)
+        found = [points.at(tensor, indices) for tensor, _ in outputs]
+        for each, (_, memory) in zip(found, outputs, strict=True):
+            store(each, memory, indices)
+
+    launch_for_each(shape, element)
+
+
+def _require_no_shared_sums(function: GroupFunction) -> None:
+    """Raises CandidateError(COMPILE) for a sum that is read at other places than those of its elements."""
+    for op in function.generics:
+        if op.results[0] not in function.memory and not all(is_parallel(op)):
+            elements = _elements(op)
+            for use in op.results[0].uses:
+                user = use.owner.operation
+                if user.name == GENERIC and _iterations(user) > elements:
+                    raise CandidateError(Stage.COMPILE, "several elements need the same sum")
+
+
+def _elements(op: Value) -> int:
+    sizes = loop_sizes(op)
+    count = 1
+    for size, parallel in zip(sizes, is_parallel(op), strict=True):
+        count *= size if parallel else 1
+    return count
+
+
+def _iterations(op: Value) -> int:
+    count = 1
+    for size in loop_sizes(op):
+        count *= size
+    return count

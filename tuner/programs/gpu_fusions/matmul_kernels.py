@@ -1,0 +1,349 @@
+"""Matmuls of groups as kernels of transform scripts, with the group's epilogue where sums are stored.
+
+The last matmul of a group gets the epilogue, if that is one ``linalg.generic`` of arithmetic that reads, next
+to the sums, matrices, rows or columns in memory: biases, residuals, the sums of the matmuls before it. Else
+the matmul's sums go to memory, and a kernel of one thread per element follows.
+
+    %gate = linalg.matmul ins(%x, %g : ...) ...
+    %up = linalg.matmul ins(%x, %u : ...) ...
+    %y = linalg.generic ... ins(%gate, %up : ...) ...     // silu(gate) * up
+  becomes
+    %sums = memref.alloc() : memref<64x1376xf32>
+    gpu.launch_func @kernels_group3_0...::@matmul_kernel_group3_0... ... args(%x, %g, %sums)
+    gpu.launch_func @kernels_group3_1...::@matmul_kernel_group3_1... ... args(%x, %u, %sums, %y)
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tuner.core.errors import CandidateError, Stage, failing_at
+from tuner.core.gpu import Chip
+from tuner.core.gpu_code import KernelBuffer, buffers_of
+from tuner.core.interfaces import Script
+from tuner.core.problem import Matmul, Problem, natural_output, output_names
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.building import load, store, value
+from tuner.mlir.ir.memrefs import is_row_major, memref_bytes
+from tuner.mlir.ir.reading import walk
+from tuner.mlir.transform import parse
+from tuner.payload.gpu import (
+    EpilogueOperand,
+    Scratch,
+    gpu_payload_mlir,
+    matmul_with_epilogue_mlir,
+    scratch_in,
+)
+from tuner.programs.fusions.operations import (
+    GENERIC,
+    dimensions,
+    inputs_of,
+    is_identity,
+    is_parallel,
+    maps_of,
+)
+from tuner.programs.gpu_fusions.element_kernels import GroupFunction, launch_elements, launch_for_each
+from tuner.programs.lowering.matmul_calls import allocate
+from tuner.programs.lowering.matmul_launches import InsertedKernels, add_kernels_of, launch_all
+from tuner.programs.lowering.matmul_recognition import MATMUL_DTYPES
+
+# ------------------------------------------------------------------------------
+# What follows a matmul in its group, as the epilogue of a transform script: a payload's last generic.
+
+
+ARITHMETIC = ("arith.", "math.", "linalg.yield")  # of the bodies that scripts finish stores with
+RESULTS = ("f32", "f64", "f16", "bf16")  # elements that scripts store
+
+
+@dataclass(frozen=True)
+class MatmulEpilogue:
+    """What follows the last matmul of a group: a generic, and what it reads next to the sums."""
+
+    op: Op
+    sums: int  # number of the operand that has the sums
+    others: tuple[tuple[int, Value], ...]  # number of an operand, memref that has it
+    output: Value  # memref
+
+
+def epilogue_of(last: Op, function: GroupFunction) -> MatmulEpilogue | str:
+    """Returns what follows a group's last matmul; else why it is a kernel of its own, "" for nothing."""
+    tensor, output = function.outputs[0]
+    sums = last.results[0]
+    if tensor == sums and len(list(sums.uses)) == 1:
+        return ""
+    generics = function.generics
+    if len(generics) != 1 or len(function.outputs) != 1 or tensor != generics[0].results[0]:
+        return "the epilogue is several operations"
+    op = generics[0]
+    places = [number for number, each in enumerate(op.operands) if each == sums]
+    if len(places) != 1 or not is_identity(maps_of(op)[places[0]]) or not all(is_parallel(op)):
+        return "the epilogue reads other sums than those of its element"
+    if not _is_arithmetic(op):
+        return "the epilogue is more than arithmetic"
+    if str(output.type.element_type) not in RESULTS or not is_plain(output):
+        return f"the result is {output.type}, not rows of {', '.join(RESULTS)}"
+    others = [(number, each) for number, each in enumerate(inputs_of(op)) if number != places[0]]
+    for number, each in others:
+        loops = dimensions(maps_of(op)[number])
+        is_read = each in function.memory and is_plain(function.memory[each])
+        if not is_read or not loops or list(loops) != sorted(loops):
+            return "the epilogue reads what does not lie in rows"
+    memory = tuple((number, function.memory[each]) for number, each in others)
+    return MatmulEpilogue(op, places[0], memory, output)
+
+
+def _is_arithmetic(op: Op) -> bool:
+    """Returns whether a body has no other operations than arithmetic on its arguments and on constants."""
+    block = op.regions[0].blocks[0]
+    inner = [each.operation for each in block.operations]
+    own = {result for each in inner for result in each.results} | set(block.arguments)
+    outside = [each for op in inner for each in op.operands if each not in own]
+    return (
+        all(each.name.startswith(ARITHMETIC) and not len(each.regions) for each in inner)
+        and all(_is_number(each) for each in outside)
+        and not list(block.arguments[len(block.arguments) - 1].uses)
+    )
+
+
+def _is_number(found: Value) -> bool:
+    return not isinstance(found.owner, ir.Block) and found.owner.operation.name == "arith.constant"
+
+
+def is_plain(memory: Value) -> bool:
+    """Returns whether a memref is row-major and begins where its buffer begins."""
+    return is_row_major(memory.type)
+
+
+def put_body(own: ir.Module, epilogue: MatmulEpilogue) -> None:
+    """Copies the epilogue's operations to the payload's last generic, whose first argument is the sum."""
+    generic = walk(own, GENERIC)[-1]
+    block, source = generic.regions[0].blocks[0], epilogue.op.regions[0].blocks[0]
+    given = list(source.arguments)
+    order = [epilogue.sums, *(number for number, _ in epilogue.others)]
+    known = {given[number]: block.arguments[at] for at, number in enumerate(order)}
+    end = list(block.operations)[-1].operation
+    sums = given[epilogue.sums]
+    with ir.InsertionPoint(end), ir.Location.unknown():
+        if sums.type != block.arguments[0].type:  # the program rounds sums before the epilogue
+            known[sums] = value("arith.truncf", sums.type, block.arguments[0])
+        for op in (each.operation for each in source.operations):
+            operands = [_known(each, known) for each in op.operands]
+            if op.name == "linalg.yield":
+                end.operands[0] = operands[0]
+                return
+            copy = op.clone()
+            for number, operand in enumerate(operands):
+                copy.operands[number] = operand
+            known.update(zip(op.results, copy.results, strict=True))
+
+
+def _known(found: Value, known: dict[Value, Value]) -> Value:
+    if found not in known:
+        constant = found.owner.operation
+        known[found] = value("arith.constant", found.type, value=constant.attributes["value"])
+    return known[found]
+
+
+# ------------------------------------------------------------------------------
+# The kernels that transform scripts make of a program's matmuls, each compiled once.
+
+
+ScriptOf = Callable[[Problem], Script | None]
+
+
+class ScriptKernels:
+    """The kernels of scripts in a program, each compiled once for all matmuls that it fits."""
+
+    def __init__(self, module: ir.Module, chip: Chip, script_of: ScriptOf) -> None:
+        """Takes the program, the GPU architecture, and what returns the script of a matmul."""
+        self.module = module
+        self._chip, self._script_of = chip, script_of
+        self._known: dict[tuple[str, str], InsertedKernels] = {}
+
+    def script(self, problem: Problem) -> Script:
+        """Returns the script of a matmul. Raises CandidateError(COMPILE) where no strategy supports it."""
+        script = self._script_of(problem)
+        if script is None:
+            raise CandidateError(Stage.COMPILE, f"no strategy supports {problem.key}")
+        return script
+
+    def of(
+        self, payload: ir.Module, buffers: tuple[KernelBuffer, ...], script: Script, suffix: str
+    ) -> InsertedKernels:
+        """Returns the kernels of a script for a payload, which is changed.
+
+        Args:
+            payload: the payload, with the operations of an epilogue.
+            buffers: those that its function takes, in order.
+            script: the transform script.
+            suffix: of the names of the kernels.
+
+        Raises CandidateError where the script fails.
+        """
+        key = (str(payload), script.text)
+        if key not in self._known:
+            self._known[key] = add_kernels_of(self.module, payload, buffers, script, suffix, self._chip)
+        return self._known[key]
+
+
+@dataclass(frozen=True)
+class KernelPlace:
+    """Where the kernels of a group are added."""
+
+    scripts: ScriptKernels
+    name: str  # of the group, unique in the program
+
+    @property
+    def module(self) -> ir.Module:
+        """Returns the program."""
+        return self.scripts.module
+
+
+MATMUL = "linalg.matmul"
+WITH_EPILOGUE = "bias_relu"  # how a script is asked for that finishes stores, whatever the epilogue
+
+
+def matmuls_of(function: GroupFunction) -> list[Op]:
+    """Returns the matmuls of a group, in order; [] where one cannot be a script's: elements, operands."""
+    found = [op for op in function.ops if op.name == MATMUL]
+    is_known = all(_problem(op) is not None and _has_arguments(op, function) for op in found)
+    return found if is_known else []
+
+
+def launch_matmuls(function: GroupFunction, place: KernelPlace) -> str:
+    """Creates the launches of a group of matmuls at the current insertion point.
+
+    Returns why the epilogue is a kernel of its own; "" where it is not, or there is none. Raises
+    CandidateError where no script supports a matmul, or a script fails.
+    """
+    *first, last = matmuls_of(function)
+    for number, op in enumerate(first):
+        _launch_to_memory(op, function, place, number)
+    epilogue = epilogue_of(last, function)
+    if isinstance(epilogue, MatmulEpilogue):
+        script = place.scripts.script(_with_output(last, epilogue.output))
+        reason = _launch_with_epilogue(last, epilogue, function, place, script, len(first))
+        if not reason:
+            return ""
+    else:
+        reason = epilogue
+    output = _own_output(last, function)
+    if output is not None:
+        _launch_plain(last, output, function, place, len(first))
+        return ""
+    _launch_to_memory(last, function, place, len(first))
+    launch_elements(function)
+    return reason or "the result does not lie in rows of its own"
+
+
+def _problem(op: Op) -> Problem | None:
+    a, b = (each.type for each in inputs_of(op))
+    sums = op.results[0].type
+    dtype, result = str(a.element_type), str(sums.element_type)
+    if dtype not in MATMUL_DTYPES or str(b.element_type) != dtype or result not in output_names(dtype):
+        return None
+    if "indexing_maps" in op.attributes and not _is_nn(op):
+        return None
+    (m, k), n = a.shape, b.shape[1]
+    if 0 in (m, n, k):
+        return None
+    return Matmul(m, n, k, dtype, "nn", output="" if result == natural_output(dtype) else result)
+
+
+def _is_nn(op: Op) -> bool:
+    return [dimensions(each) for each in maps_of(op)] == [(0, 2), (2, 1), (0, 1)]
+
+
+def _has_arguments(op: Op, function: GroupFunction) -> bool:
+    return all(each in function.memory for each in inputs_of(op))
+
+
+def _with_output(op: Op, output: Value) -> Problem:
+    """Returns the problem that asks for the script of a matmul whose epilogue writes ``output``."""
+    problem = _problem(op)
+    assert problem is not None
+    element = str(output.type.element_type)
+    narrow = element if element in output_names(problem.dtype)[1:] else ""
+    return replace(problem, output=narrow, epilogue=WITH_EPILOGUE)
+
+
+def _own_output(op: Op, function: GroupFunction) -> Value | None:
+    """Returns the memory that a matmul writes itself; None where it needs another."""
+    written = [memory for tensor, memory in function.outputs if tensor == op.results[0]]
+    uses = len(list(op.results[0].uses))
+    return written[0] if len(written) == uses == 1 and is_plain(written[0]) else None
+
+
+def _launch_to_memory(op: Op, function: GroupFunction, place: KernelPlace, number: int) -> None:
+    """Creates a matmul whose sums go to new memory, where the function then reads them."""
+    kind = op.results[0].type
+    sums = allocate(ir.MemRefType.get(kind.shape, kind.element_type))
+    _launch_plain(op, sums, function, place, number)
+    function.memory[op.results[0]] = sums
+
+
+def _launch_plain(op: Op, output: Value, function: GroupFunction, place: KernelPlace, number: int) -> None:
+    problem = _problem(op)
+    assert problem is not None
+    script = place.scripts.script(problem)
+    with failing_at(Stage.BIND):
+        scratch = scratch_in(script.text, problem)
+    own = parse(gpu_payload_mlir(problem, scratch), "payload")
+    suffix = _suffix(problem, place, number)
+    kernels = place.scripts.of(own, buffers_of(problem), script, suffix)
+    a, b = _factors(op, function)
+    launch_all(kernels, {"a": a, "b": b, "c": output})
+
+
+def _suffix(problem: Problem, place: KernelPlace, number: int) -> str:
+    """Returns the suffix of the kernels' names: the group, which matmul of it, what it multiplies."""
+    return f"{place.name}_{number}_{problem.shape}_{problem.dtype}"
+
+
+def _factors(op: Op, function: GroupFunction) -> list[Value]:
+    return [_contiguous(function.memory[each]) for each in inputs_of(op)]
+
+
+def _contiguous(memory: Value) -> Value:
+    """Returns memory as kernels of scripts take it; creates a launch that copies rows with gaps."""
+    if is_plain(memory):
+        return memory
+    kind = memory.type
+    packed = allocate(ir.MemRefType.get(kind.shape, kind.element_type))
+    launch_for_each(kind.shape, lambda indices: store(load(memory, indices), packed, indices))
+    return packed
+
+
+def _launch_with_epilogue(
+    op: Op, epilogue: MatmulEpilogue, function: GroupFunction, place: KernelPlace, script: Script, number: int
+) -> str:
+    """Creates the launch of a matmul with its epilogue; returns why the script cannot have it, else ""."""
+    problem = _with_output(op, epilogue.output)
+    with failing_at(Stage.BIND):
+        scratch = scratch_in(script.text, problem)
+    if scratch != Scratch():
+        return "the matmul's script sums parts of K or packs its operands"
+    operands = tuple(
+        EpilogueOperand(f"other{at}", _loops(epilogue.op, at), str(memory.type.element_type))
+        for at, memory in epilogue.others
+    )
+    result = str(epilogue.output.type.element_type)
+    own = parse(matmul_with_epilogue_mlir(problem, operands, result), "payload")
+    put_body(own, epilogue)
+    others = tuple(
+        KernelBuffer(operand.name, memref_bytes(memory.type), "input")
+        for operand, (_, memory) in zip(operands, epilogue.others, strict=True)
+    )
+    a, b, c = buffers_of(replace(problem, epilogue="none"))
+    c = replace(c, bytes=memref_bytes(epilogue.output.type))
+    suffix = _suffix(problem, place, number)
+    kernels = place.scripts.of(own, (a, b, *others, c), script, suffix)
+    factors = _factors(op, function)
+    arrays = {operand.name: memory for operand, (_, memory) in zip(operands, epilogue.others, strict=True)}
+    launch_all(kernels, {"a": factors[0], "b": factors[1], "c": epilogue.output, **arrays})
+    return ""
+
+
+def _loops(op: Op, operand: int) -> tuple[int, ...]:
+    found = dimensions(maps_of(op)[operand])
+    assert found is not None
+    return found

@@ -1,0 +1,359 @@
+"""A program of fusions on a GPU: each fusion's launches, the host function, and the compiled result.
+
+``compile_for_device`` makes the host function by ``host_of_groups``, which calls the function that
+``add_group`` makes of each fusion.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import CandidateError
+from tuner.core.fusions import (
+    ARGUMENT,
+    CONTRACTION,
+    RESULT,
+    TEMPORARY,
+    WEIGHT,
+    Buffer,
+    GroupedProgram,
+    OpGroup,
+    TensorType,
+    View,
+)
+from tuner.core.gpu import Chip
+from tuner.core.gpu_code import Assemble, BufferType, DeviceGroup, DeviceProgram, ResidentBuffer
+from tuner.core.numpy_types import DTYPES
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.building import create, reinterpreted
+from tuner.mlir.ir.reading import module_of, name_of, walk
+from tuner.mlir.passes import run_passes
+from tuner.mlir.transform import parse
+from tuner.programs.device_memory.conversion import DEVICE_ATTRIBUTE
+from tuner.programs.fusions.views import is_contiguous
+from tuner.programs.gpu_fusions.element_kernels import group_function, launch_elements
+from tuner.programs.gpu_fusions.matmul_kernels import (
+    KernelPlace,
+    ScriptKernels,
+    ScriptOf,
+    launch_matmuls,
+    matmuls_of,
+)
+from tuner.programs.gpu_fusions.row_kernels import has_rows, launch_rows
+from tuner.programs.lowering.deallocation import free_after_last_use
+from tuner.programs.lowering.device import lower_device_program
+from tuner.programs.lowering.kernels import launch_loops
+from tuner.programs.lowering.matmul_calls import allocate
+from tuner.programs.lowering.read_program import ProgramPayload, assert_indirect_indices
+from tuner.programs.request import DeviceOptions
+
+# ------------------------------------------------------------------------------
+# Creates the launches of one group of operations, in a function of memrefs that the program calls.
+
+
+BUFFERIZE = "builtin.module(one-shot-bufferize,canonicalize,cse)"
+
+
+@dataclass(frozen=True)
+class GroupKernels:
+    """The function that launches a group's kernels, and why the group is not one kernel."""
+
+    function: Op  # private func.func of the views' types
+    reason: str = ""  # "": it is
+
+
+def add_group(group: OpGroup, types: Sequence[ir.Type], place: KernelPlace) -> GroupKernels:
+    """Adds a private function to ``place.module`` that computes a group by launches of kernels.
+
+    Args:
+        group: the group.
+        types: the memref types of its inputs, then of its outputs, offsets included.
+        place: where the function and its kernels go; ``place.name`` is the function's name.
+
+    A group that is not computed element by element or row by row becomes loops on memrefs, which become a
+    kernel each, as in programs without groups.
+    """
+    try:
+        return _function_of(place, types, lambda views: _launch(group, views, place))
+    except CandidateError as error:
+        _erase(place)
+        first = error.reason
+    try:
+        found = _function_of(place, types, lambda views: _launch_elements(group, views))
+        return GroupKernels(found.function, first)
+    except CandidateError as error:
+        _erase(place)
+        return GroupKernels(_as_loops(group, types, place), f"{first}; {error.reason}")
+
+
+def _launch(group: OpGroup, views: Sequence[Value], place: KernelPlace) -> str:
+    """Creates the launches of a group; returns why it is several kernels."""
+    named = group_function(group, views, is_generalized=False)
+    if group.kind == CONTRACTION and matmuls_of(named):
+        return launch_matmuls(named, place)
+    function = group_function(group, views, is_generalized=True)
+    if has_rows(function):
+        launch_rows(function)
+        return ""
+    return _launch_elements(group, views)
+
+
+def _launch_elements(group: OpGroup, views: Sequence[Value]) -> str:
+    launch_elements(group_function(group, views, is_generalized=True))
+    return ""
+
+
+def _function_of(
+    place: KernelPlace, types: Sequence[ir.Type], build: Callable[[Sequence[Value]], str]
+) -> GroupKernels:
+    with ir.InsertionPoint(place.module.body), ir.Location.unknown():
+        kind = ir.FunctionType.get(list(types), [])
+        function = ir.Operation.create(
+            "func.func",
+            attributes={
+                "sym_name": ir.StringAttr.get(place.name),
+                "function_type": ir.TypeAttr.get(kind),
+                "sym_visibility": ir.StringAttr.get("private"),
+            },
+            regions=1,
+        )
+        block = function.regions[0].blocks.append(*types, arg_locs=[ir.Location.unknown()] * len(types))
+        with ir.InsertionPoint(block):
+            reason = build(list(block.arguments))
+            create("func.return")
+    return GroupKernels(function, reason)
+
+
+def _erase(place: KernelPlace) -> None:
+    """Removes the function of a group that could not be completed."""
+    for op in walk(place.module, "func.func"):
+        if name_of(op) == place.name:
+            op.erase()
+
+
+def _as_loops(group: OpGroup, types: Sequence[ir.Type], place: KernelPlace) -> Op:
+    """Adds a group's function with its operations on memrefs, of which loops are made later."""
+    module = parse(group.text, "group")
+    function = module.body.operations[0].operation
+    assert_indirect_indices(function)
+    for argument, kind in zip(function.regions[0].blocks[0].arguments, types, strict=True):
+        argument.set_type(kind)
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(list(types), []))
+    function.attributes["sym_name"] = ir.StringAttr.get(place.name)
+    function.attributes["sym_visibility"] = ir.StringAttr.get("private")
+    run_passes(module, BUFFERIZE)
+    found = module.body.operations[0].operation
+    with ir.InsertionPoint(place.module.body):
+        return found.clone()
+
+
+INLINE = "builtin.module(inline,symbol-dce)"
+
+
+@dataclass(frozen=True)
+class HostOfGroups:
+    """Makes a host function of a program of groups, whose work is launches of kernels.
+
+    Arguments are the program's, then the buffers that stay on the device: weights, and temporary buffers
+    with padding, whose padding is written once. Other temporary buffers are allocated in each call.
+
+        func.func @main(%x: memref<4x8xf32>, %w: memref<8x16xf32> {tuner.device}) -> memref<4x16xf32> {
+          %t = memref.alloc() : memref<64xf32>
+          %v = memref.reinterpret_cast %t to offset: [0], sizes: [4, 16], strides: [16, 1] : ...
+          <launches of group 0, of %x, %w, %v>
+          %r = memref.alloc() : memref<4x16xf32>
+          <launches of group 1, of %v, %r>
+          return %r : memref<4x16xf32>
+        }
+
+    A program of groups as a function with launches and loops, and why groups are not one kernel each.
+    """
+
+    payload: ProgramPayload
+    resident: tuple[Buffer, ...]  # of the function's last arguments
+    reasons: tuple[str, ...]  # one for each group; "": it is one kernel
+
+
+def host_of_groups(program: GroupedProgram, entry: str, chip: Chip, script_of: ScriptOf) -> HostOfGroups:
+    """Returns a program of groups as a host function with launches, in the current MLIR context.
+
+    Args:
+        program: the groups.
+        entry: the name of the function.
+        chip: the GPU architecture.
+        script_of: returns the script of a matmul; None where no strategy supports it.
+
+    Raises CandidateError where a group cannot be computed.
+    """
+    module = ir.Module.create()
+    resident = tuple(buffer for buffer in program.buffers if is_resident(buffer))
+    reasons: list[str] = []
+    with ir.Location.unknown():
+        function = _empty_function(module, entry, program, resident)
+        scripts = ScriptKernels(module, chip, script_of)
+        known: dict[tuple[str, tuple[str, ...]], tuple[str, str]] = {}
+        block = function.regions[0].blocks[0]
+        with ir.InsertionPoint(block):
+            memory = _memory(program, resident, list(block.arguments))
+            for number, group in enumerate(program.groups):
+                views = [_view(each, memory) for each in (*group.inputs, *group.outputs)]
+                key = (group.text, tuple(str(each.type) for each in views))
+                if key not in known:
+                    place = KernelPlace(scripts, f"group{number}")
+                    made = add_group(group, [each.type for each in views], place)
+                    known[key] = (place.name, made.reason)
+                name, reason = known[key]
+                create("func.call", [], views, callee=ir.FlatSymbolRefAttr.get(name))
+                reasons.append(reason)
+            create("func.return", [], _results(program, memory))
+    run_passes(module, INLINE)
+    _drop_unused_kernels(module)
+    return HostOfGroups(ProgramPayload(module, entry), resident, tuple(reasons))
+
+
+def _drop_unused_kernels(module: ir.Module) -> None:
+    """Removes the kernels of groups that could not be completed, in place."""
+    used = {module_of(launch) for launch in walk(module, "gpu.launch_func")}
+    for holder in walk(module, "gpu.module"):
+        if name_of(holder) not in used:
+            holder.erase()
+
+
+def is_resident(buffer: Buffer) -> bool:
+    """Returns whether a buffer is on the device from call to call."""
+    return buffer.owner == WEIGHT or (buffer.owner == TEMPORARY and buffer.padding is not None)
+
+
+def _empty_function(module: ir.Module, entry: str, program: GroupedProgram, resident: Sequence[Buffer]) -> Op:
+    kinds = [_memref(each) for each in (*program.arguments, *(buffer.type for buffer in resident))]
+    results = [_memref(each) for each in program.results]
+    marks = [ir.DictAttr.get({})] * len(program.arguments)
+    marks += [ir.DictAttr.get({DEVICE_ATTRIBUTE: ir.UnitAttr.get()})] * len(resident)
+    with ir.InsertionPoint(module.body):
+        function = ir.Operation.create(
+            "func.func",
+            attributes={
+                "sym_name": ir.StringAttr.get(entry),
+                "function_type": ir.TypeAttr.get(ir.FunctionType.get(kinds, results)),
+                "arg_attrs": ir.ArrayAttr.get(marks),
+            },
+            regions=1,
+        )
+    function.regions[0].blocks.append(*kinds, arg_locs=[ir.Location.unknown()] * len(kinds))
+    return function
+
+
+def _memory(
+    program: GroupedProgram, resident: Sequence[Buffer], arguments: Sequence[Value]
+) -> tuple[Value, ...]:
+    """Returns the memref of each buffer; creates the allocations."""
+    kept = dict(zip(map(id, resident), arguments[len(program.arguments) :], strict=True))
+    found = []
+    for buffer in program.buffers:
+        if buffer.owner == ARGUMENT:
+            found.append(arguments[buffer.number])
+        elif id(buffer) in kept:
+            found.append(kept[id(buffer)])
+        else:
+            found.append(allocate(_memref(buffer.type)))
+    return tuple(found)
+
+
+def _results(program: GroupedProgram, memory: Sequence[Value]) -> list[Value]:
+    numbered = {
+        buffer.number: memory[at] for at, buffer in enumerate(program.buffers) if buffer.owner == RESULT
+    }
+    return [numbered[number] for number in range(len(program.results))]
+
+
+def _view(view: View, memory: Sequence[Value]) -> Value:
+    """Creates the memref of a view; the buffer itself where the view is all of it, in its shape."""
+    whole = memory[view.buffer]
+    kind = view_type(view)
+    return whole if kind == whole.type else reinterpreted(whole, kind)
+
+
+def view_type(view: View) -> ir.MemRefType:
+    """Returns the memref type of a view, with its offset; a contiguous one at offset 0 has no layout."""
+    element = ir.Type.parse(view.type.element)
+    shape = list(view.type.shape)
+    plain = ir.MemRefType.get(shape, element)
+    if view.offset == 0 and is_contiguous(view):
+        return plain
+    layout = ir.StridedLayoutAttr.get(view.offset, list(view.strides))
+    return ir.MemRefType.get(shape, element, layout=layout)
+
+
+def _memref(kind: TensorType) -> ir.MemRefType:
+    return ir.MemRefType.get(list(kind.shape), ir.Type.parse(kind.element))
+
+
+# ------------------------------------------------------------------------------
+# Compiles a program of groups for a GPU: kernels, host code, and what stays on the device between calls.
+
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class DeviceTarget:
+    """What a program of groups is compiled for."""
+
+    chip: Chip
+    options: DeviceOptions
+    assemble: Assemble | None  # None: the program contains PTX
+    script_of: ScriptOf  # returns the script of a matmul; None where no strategy supports it
+
+
+def compile_for_device(
+    program: GroupedProgram,
+    weights: Sequence[Array],
+    entry: str,
+    target: DeviceTarget,
+    *,
+    is_checked: bool,
+) -> DeviceProgram:
+    """Compiles a program of groups in the current MLIR context.
+
+    Args:
+        program: the groups.
+        weights: the arrays of its weight buffers, in the order of their numbers, after ``init``.
+        entry: the name of the program's function.
+        target: what the program is compiled for.
+        is_checked: whether the host's loops assert that each access is in bounds.
+
+    Raises CandidateError where a group cannot be computed, or the lowering fails.
+    """
+    host = host_of_groups(program, entry, target.chip, target.script_of)
+    launch_loops(host.payload)
+    free_after_last_use(host.payload.function)
+    made = lower_device_program(
+        host.payload.module, entry, target.chip, target.options, target.assemble, is_checked=is_checked
+    )
+    count = len(program.arguments)
+    return replace(
+        made,
+        arguments=made.arguments[:count],
+        written=made.written[:count],
+        resident=tuple(_resident(buffer, weights) for buffer in host.resident),
+        groups=_groups(program, host),
+    )
+
+
+def _groups(program: GroupedProgram, host: HostOfGroups) -> tuple[DeviceGroup, ...]:
+    return tuple(
+        DeviceGroup(group.kind, group.ops, reason)
+        for group, reason in zip(program.groups, host.reasons, strict=True)
+    )
+
+
+def _resident(buffer: Buffer, weights: Sequence[Array]) -> ResidentBuffer:
+    kind = BufferType(buffer.type.element, buffer.type.shape)
+    if buffer.owner == WEIGHT:
+        return ResidentBuffer(kind, np.ascontiguousarray(weights[buffer.number]).tobytes(), is_written=False)
+    assert buffer.padding is not None
+    padding = np.array(buffer.padding).astype(DTYPES[buffer.type.element])
+    return ResidentBuffer(kind, np.full(buffer.type.shape, padding).tobytes(), is_written=True)

@@ -1,0 +1,206 @@
+"""Groups of rows as one kernel: softmax, layer norm, RMS norm. A block computes a row.
+
+A reduction over the row is a partial result per thread, over every ``threads``-th column, and
+``gpu.all_reduce``; what elementwise operations read of it is then in a register of each thread. Nothing is
+stored but the group's results: an elementwise operation that two reductions read is computed for each.
+
+    %max = linalg.generic {["parallel", "reduction"]} ins(%x) ...     // arith.maximumf
+    %e = linalg.generic ... ins(%x, %max) ...                          // math.exp(x - max)
+    %sum = linalg.generic {["parallel", "reduction"]} ins(%e) ...      // arith.addf
+    %y = linalg.generic ... ins(%e, %sum) ...                          // e / sum
+  becomes
+    gpu.launch blocks(%row, ...) threads(%thread, ...) {
+      %m = gpu.all_reduce maximumf (scf.for over the thread's columns: load x)
+      %s = gpu.all_reduce add (scf.for over the thread's columns: exp(load x - m))
+      scf.for over the thread's columns: store exp(load x - m) / s
+
+Not handled: reductions whose last operation is none of ``NEUTRAL``.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu import WARP_THREADS
+from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
+from tuner.mlir.ir.building import branch, create, delinearized, index, store, value
+from tuner.programs.fusions.operations import body_of, inits_of, inputs_of, is_parallel, loop_sizes, maps_of
+from tuner.programs.gpu_fusions.element_kernels import GroupFunction, PointValues, launch
+
+Build = Callable[[Value, list[Value]], list[Value]]  # of a column and carried values; returns the next ones
+THREADS_LIMIT = 256  # of a block
+EQUAL = 0  # arith's predicate eq
+# Operation that combines partial results -> a number that changes none; of integers the bits are all equal.
+NEUTRAL = {
+    "arith.addf": 0.0,
+    "arith.mulf": 1.0,
+    "arith.maximumf": -math.inf,
+    "arith.minimumf": math.inf,
+    "arith.maxnumf": -math.inf,
+    "arith.minnumf": math.inf,
+    "arith.addi": 0,
+    "arith.ori": 0,
+    "arith.xori": 0,
+    "arith.muli": 1,
+    "arith.andi": -1,
+}
+
+
+def has_rows(function: GroupFunction) -> bool:
+    """Returns whether a group has a reduction, and all its loops are over rows or over rows and columns."""
+    reductions = [op for op in function.generics if not all(is_parallel(op))]
+    if not reductions:
+        return False
+    domain = loop_sizes(reductions[0])
+    return all(_is_of_rows(op, domain) for op in function.generics) and all(
+        tuple(memory.type.shape) in (domain, domain[:-1]) for _, memory in function.outputs
+    )
+
+
+def launch_rows(function: GroupFunction) -> None:
+    """Creates the launch of a group of rows at the current insertion point: one block for each row.
+
+    Raises CandidateError(COMPILE) for a reduction that threads cannot share.
+    """
+    reductions = [op for op in function.generics if not all(is_parallel(op))]
+    domain = loop_sizes(reductions[0])
+    rows, columns = domain[:-1], domain[-1]
+    for op in reductions:
+        _combining(op)
+    warps = -(-max(1, columns) // WARP_THREADS)
+    threads = min(THREADS_LIMIT, warps * WARP_THREADS)
+
+    def block(number: Value, thread: Value) -> None:
+        at = delinearized(number, [index(size) for size in rows])
+        kernel = _Row(function, PointValues(function.memory), at, columns, threads, thread)
+        kernel.reduce()
+        kernel.write()
+
+    launch(max(1, math.prod(rows)), threads, block)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The body of a kernel: one row, shared by the threads of a block."""
+
+    function: GroupFunction
+    points: PointValues
+    at: list[Value]  # indices of the row
+    columns: int
+    threads: int
+    thread: Value  # number of this thread
+
+    def reduce(self) -> None:
+        """Creates the reductions, and what is computed once a row, in the order of the group."""
+        for op in self.function.generics:
+            if not all(is_parallel(op)):
+                self.points.know(op.results[0], self.at, self._reduced(op))
+            elif len(loop_sizes(op)) == len(self.at):
+                self.points.at(op.results[0], self.at)
+
+    def write(self) -> None:
+        """Creates the stores of the group's results."""
+        rank = len(self.at)
+        whole = [each for each in self.function.outputs if each[1].type.rank > rank]
+        if whole:
+            self._for_columns([], lambda column, _: self._store(whole, [*self.at, column]))
+        once = [each for each in self.function.outputs if each[1].type.rank == rank]
+        if once:
+            is_first = value(
+                "arith.cmpi",
+                ir.IntegerType.get_signless(1),
+                self.thread,
+                index(0),
+                predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), EQUAL),
+            )
+            branch(is_first, lambda: self._store_in_region(once))
+
+    def _store_in_region(self, outputs: Sequence[tuple[Value, Value]]) -> None:
+        with self.points.region():
+            self._store(outputs, self.at)
+
+    def _store(self, outputs: Sequence[tuple[Value, Value]], indices: list[Value]) -> list[Value]:
+        found = [self.points.at(tensor, indices) for tensor, _ in outputs]
+        for each, (_, memory) in zip(found, outputs, strict=True):
+            store(each, memory, indices)
+        return []
+
+    def _reduced(self, op: Op) -> Value:
+        combining = _combining(op)
+        init = self.points.at(inits_of(op)[0], self.at)
+        neutral = value("arith.constant", init.type, value=_neutral(combining.name, init.type))
+        (partial,) = self._for_columns(
+            [neutral], lambda column, old: self.points.step(op, [*self.at, column], old)
+        )
+        reduction = ir.Operation.create("gpu.all_reduce", results=[init.type], operands=[partial], regions=1)
+        body = reduction.regions[0].blocks.append(init.type, init.type, arg_locs=[ir.Location.unknown()] * 2)
+        with ir.InsertionPoint(body):
+            create("gpu.yield", [], [_combined(combining, *body.arguments)])
+        return _combined(combining, init, reduction.results[0])
+
+    def _for_columns(self, carried: list[Value], build: Build) -> list[Value]:
+        """Creates a loop over the columns of this thread; returns what it carries out."""
+        kinds = [each.type for each in carried]
+        bounds = [self.thread, index(self.columns), index(self.threads)]
+        loop = ir.Operation.create("scf.for", results=kinds, operands=[*bounds, *carried], regions=1)
+        block = loop.regions[0].blocks.append(ir.IndexType.get(), *kinds)
+        with ir.InsertionPoint(block), self.points.region():
+            column, *old = block.arguments
+            create("scf.yield", [], build(column, old))
+        return list(loop.results)
+
+
+def _is_of_rows(op: Op, domain: tuple[int, ...]) -> bool:
+    """Returns whether an operation goes over the rows of a domain, and reduces its last dimension if any."""
+    sizes, parallel = loop_sizes(op), is_parallel(op)
+    outputs = maps_of(op)[len(inputs_of(op)) :]
+    rows = list(range(len(domain) - 1))
+    if not all(parallel):
+        return (
+            sizes == domain
+            and len(op.results) == 1
+            and parallel.count(False) == 1
+            and not parallel[-1]
+            and _positions(outputs[0]) == rows
+        )
+    return sizes in (domain, domain[:-1]) and all(
+        _positions(each) == list(range(len(sizes))) for each in outputs
+    )
+
+
+def _positions(mapping: ir.AffineMap) -> list[int]:
+    return [
+        ir.AffineDimExpr(each).position if isinstance(each, ir.AffineDimExpr) else -1
+        for each in mapping.results
+    ]
+
+
+def _combining(op: Op) -> Op:
+    """Returns the operation that adds an element to the result so far."""
+    *_, last, end = body_of(op) if len(body_of(op)) > 1 else (None, None, body_of(op)[0])
+    old = list(op.regions[0].blocks[0].arguments)[-1]
+    is_known = (
+        last is not None
+        and last.name in NEUTRAL
+        and end.operands[0] == last.results[0]
+        and list(last.operands).count(old) == 1
+        and len(list(old.uses)) == 1
+    )
+    if not is_known:
+        found = "nothing" if last is None else last.name
+        raise CandidateError(Stage.COMPILE, f"no reduction of several threads is known for {found}")
+    return last
+
+
+def _combined(combining: Op, left: Value, right: Value) -> Value:
+    copy = combining.clone()
+    copy.operands[0], copy.operands[1] = left, right
+    return copy.results[0]
+
+
+def _neutral(name: str, kind: Type) -> Attribute:
+    number = NEUTRAL[name]
+    if isinstance(kind, ir.IntegerType | ir.IndexType):
+        return ir.IntegerAttr.get(kind, int(number))
+    return ir.FloatAttr.get(kind, float(number))

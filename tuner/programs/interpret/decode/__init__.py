@@ -1,1 +1,0 @@
-"""Decoders: convert MLIR operations to interpreter steps, one family of operations per file."""

@@ -1,0 +1,308 @@
+"""Steps of control flow: branches, calls and loops; lanes that do not take part are inactive."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.ir.reading import callee_of, unsupported
+from tuner.programs.interpreter.decoding import (
+    AbstractBody,
+    Decode,
+    FunctionScope,
+    LaneFrame,
+    LoopLimit,
+    Step,
+    require,
+    where_of,
+)
+from tuner.programs.interpreter.lanes import Array, merged
+
+# ------------------------------------------------------------------------------
+# Branches, in which lanes that do not enter a region are inactive; calls of functions.
+
+
+def run_where(frame: LaneFrame, condition: Array, body: AbstractBody) -> list[Any] | None:
+    """Runs a region in the active lanes where ``condition`` is True; returns the values that it yields.
+
+    Returns None, and runs nothing, if there is no such lane. The mask of ``frame`` is restored at the end.
+    """
+    outside = frame.mask
+    inside = outside & condition
+    if not inside.any():
+        return None
+    frame.mask = outside if (inside == outside).all() else inside
+    try:
+        return body.run(frame)
+    finally:
+        frame.mask = outside
+
+
+def put(frame: LaneFrame, targets: Sequence[int], condition: Array, values: list[Any] | None) -> None:
+    """Stores ``values`` in the slots ``targets`` where ``condition`` is True; other lanes keep their values.
+
+    Does nothing if ``values`` is None.
+    """
+    for target, value in zip(targets, values or (), strict=values is not None):
+        frame.values[target] = merged(condition, value, frame.values[target])
+
+
+def if_else(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``scf.if``: each lane executes the region that its condition selects.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
+    """
+    condition, targets = scope.slot(op.operands[0]), scope.slots(op.results)
+    then, other = (scope.body(region) if region.blocks else None for region in op.regions)
+    assert then is not None
+
+    def step(frame: LaneFrame) -> None:
+        holds = frame.values[condition]
+        taken = run_where(frame, holds, then)
+        left = run_where(frame, ~holds, other) if other is not None else None
+        for number, target in enumerate(targets):
+            if taken is None or left is None:
+                frame.values[target] = (taken or left or [])[number]
+            else:
+                frame.values[target] = merged(holds, taken[number], left[number])
+
+    return step
+
+
+def switch(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``scf.index_switch``: each lane executes the region of its case, or the default.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
+    """
+    chosen, targets = scope.slot(op.operands[0]), scope.slots(op.results)
+    default, *cases = (scope.body(region) for region in op.regions)
+    numbers = list(ir.DenseI64ArrayAttr(op.attributes["cases"]))
+
+    def step(frame: LaneFrame) -> None:
+        value = frame.values[chosen]
+        conditions = [value == number for number in numbers]
+        conditions.append(~np.isin(value, numbers))
+        for target in targets:
+            frame.values[target] = None
+        for condition, body in zip(conditions, [*cases, default], strict=True):
+            put(frame, targets, condition, run_where(frame, condition, body))
+
+    return step
+
+
+def region(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``scf.execute_region`` or ``memref.alloca_scope``: executes the only region once.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
+    """
+    body, targets = scope.body(op.regions[0]), scope.slots(op.results)
+
+    def step(frame: LaneFrame) -> None:
+        frame.put(targets, body.run(frame))
+
+    return step
+
+
+def call(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``func.call`` of a function in the kernel's module.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. Raises CandidateError(COMPILE) for a callee without a body, for recursion, and for
+    unsupported operations.
+    """
+    name = callee_of(op)
+    function = scope.function(name, op)
+    sources, targets = scope.slots(op.operands), scope.slots(op.results)
+
+    def step(frame: LaneFrame) -> None:
+        results = function.run(frame.call(function.slots), frame.take(sources))
+        frame.put(targets, results)
+
+    return step
+
+
+def assertion(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``cf.assert``: raises CandidateError(RUN) if an active lane's condition is false.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
+    """
+    condition, where = scope.slot(op.operands[0]), where_of(op)
+    said = ir.StringAttr(op.attributes["msg"]).value
+
+    def step(frame: LaneFrame) -> None:
+        require(frame.values[condition], frame, where, f"found false, {said!r},")
+
+    return step
+
+
+def two_ways(op: Op, scope: FunctionScope) -> Callable[[LaneFrame], Sequence[Array]]:
+    """Returns the function that evaluates a ``cf.cond_br`` in a frame: masks (true branch, false branch)."""
+    condition = scope.slot(op.operands[0])
+    return lambda frame: (frame.values[condition], ~frame.values[condition])
+
+
+def many_ways(op: Op, scope: FunctionScope) -> Callable[[LaneFrame], Sequence[Array]]:
+    """Returns the function that evaluates a ``cf.switch`` in a frame: a mask per successor, default first."""
+    chosen = scope.slot(op.operands[0])
+    numbers = [int(each) for each in ir.DenseIntElementsAttr(op.attributes["case_values"])]
+
+    def choose(frame: LaneFrame) -> Sequence[Array]:
+        value = frame.values[chosen]
+        return [~np.isin(value, numbers), *(value == number for number in numbers)]
+
+    return choose
+
+
+CHOICES = {"cf.cond_br": two_ways, "cf.switch": many_ways}
+BRANCHES: dict[str, Decode] = {
+    "scf.if": if_else,
+    "scf.index_switch": switch,
+    **dict.fromkeys(("scf.execute_region", "memref.alloca_scope"), region),
+    "func.call": call,
+    "cf.assert": assertion,
+}
+
+
+# ------------------------------------------------------------------------------
+# Loops, which continue with the lanes that have iterations left, until no lane has any.
+
+
+def for_loop(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``scf.for``, in which each lane has its own number of iterations.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) for a loop step below 1.
+    """
+    lower, upper, stride, *starts = scope.slots(op.operands)
+    targets, body, where = scope.slots(op.results), scope.body(op.regions[0]), where_of(op)
+    is_unsigned = "unsignedCmp" in op.attributes
+
+    def step(frame: LaneFrame) -> None:
+        first, end, by = frame.take((lower, upper, stride))
+        if is_unsigned:
+            first, end, by = (each.view(f"u{each.itemsize}") for each in (first, end, by))
+        require(by > 0, frame, where, lambda lane: f"found step {by[lane]}, allowed above 0,")
+        carried = frame.take(starts)
+        frame.put(targets, run_loop(frame, body, first, end, by, carried))
+
+    return step
+
+
+def run_loop(
+    frame: LaneFrame, body: AbstractBody, first: Array, end: Array, by: Array, carried: list[Any]
+) -> list[Any]:
+    """Runs a loop body in each active lane with the index from ``first``, below ``end``, in steps of ``by``.
+
+    ``carried`` are the initial values of the loop-carried variables, which ``body`` receives after the index.
+    Returns their values after each lane's last iteration.
+    """
+    outside, index = frame.mask, first
+    dtype = np.dtype(f"i{first.itemsize}")
+    try:
+        while True:
+            goes_on = outside & (index < end)
+            if not goes_on.any():
+                return carried
+            is_same = bool((goes_on == outside).all())
+            frame.mask = outside if is_same else goes_on
+            new = body.run(frame, [index.view(dtype), *carried])
+            carried = new if is_same else list(map(merged, itertools.repeat(goes_on), new, carried))
+            before, index = index, index + by
+            end = np.where(index < before, index, end)  # after wrap-around: no more iterations
+    finally:
+        frame.mask = outside
+
+
+def while_loop(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``scf.while``, in which each lane leaves the loop when its condition is false.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
+    """
+    starts, targets = scope.slots(op.operands), scope.slots(op.results)
+    before, after = (scope.body(region) for region in op.regions)
+    where = where_of(op)
+
+    def step(frame: LaneFrame) -> None:
+        outside, results = frame.mask, [None] * len(targets)
+        carried = frame.take(starts)
+        try:
+            limit = LoopLimit(where)
+            while True:
+                limit.count()
+                condition, *values = before.run(frame, carried)
+                leaves = frame.mask & ~condition
+                results = [
+                    merged(leaves, new, old) if leaves.any() else old
+                    for new, old in zip(values, results, strict=True)
+                ]
+                goes_on = frame.mask & condition
+                if not goes_on.any():
+                    break
+                frame.mask = goes_on
+                carried = after.run(frame, values)
+        finally:
+            frame.mask = outside
+        frame.put(targets, results)
+
+    return step
+
+
+def parallel(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``scf.parallel`` without reductions: each lane executes the iterations in order.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) for a loop step below 1. Raises
+    CandidateError(COMPILE) for a reduction.
+    """
+    if op.results:
+        raise unsupported(op, "a reduction", "loops without one")
+    count = len(op.operands) // 3
+    slots = scope.slots(op.operands)
+    body, where = scope.body(op.regions[0]), where_of(op)
+
+    def step(frame: LaneFrame) -> None:
+        lower, upper, by = (frame.take(slots[at : at + count]) for at in (0, count, 2 * count))
+        for each in by:
+            require(each > 0, frame, where, "found a step below 1")
+        _nest(frame, body, list(zip(lower, upper, by, strict=True)), [])
+
+    return step
+
+
+class _Inner:
+    """The body of the outer loops of a nest: runs the inner loops."""
+
+    def __init__(
+        self, body: AbstractBody, loops: list[tuple[Array, Array, Array]], places: list[Any]
+    ) -> None:
+        self._body, self._loops, self._places = body, loops, places
+
+    def run(self, frame: LaneFrame, arguments: Any = ()) -> list[Any]:
+        _nest(frame, self._body, self._loops, [*self._places, *arguments])
+        return []
+
+
+def _nest(
+    frame: LaneFrame, body: AbstractBody, loops: list[tuple[Array, Array, Array]], places: list[Any]
+) -> None:
+    if not loops:
+        body.run(frame, places)
+        return
+    first, end, by = loops[0]
+    run_loop(frame, _Inner(body, loops[1:], places), first, end, by, [])
+
+
+LOOPS: dict[str, Decode] = {
+    "scf.for": for_loop,
+    "scf.while": while_loop,
+    "scf.parallel": parallel,
+}
+
+DECODERS: dict[str, Decode] = {**BRANCHES, **LOOPS}

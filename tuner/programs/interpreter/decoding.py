@@ -1,0 +1,453 @@
+"""Decodes functions to steps on frames of lanes, with bodies of one block or of several.
+
+``decode_function`` gives SSA values slots of a ``LaneFrame`` and has ``Decoders`` convert each operation
+to a step; a body runs the steps in the active lanes.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Block, Op, Type, Value, ir
+from tuner.mlir.ir.reading import location_of, unsupported
+from tuner.programs.interpreter.lanes import (
+    Array,
+    BufferView,
+    ElementType,
+    LaneGrid,
+    UnknownTypeError,
+    element_type,
+    merged,
+    with_trailing_axes,
+)
+
+# ------------------------------------------------------------------------------
+# The state on which a function's steps operate: the values of its lanes, and which lanes are active.
+
+
+ALL: Array = np.ones((1, 1), bool)
+
+
+@dataclass(eq=False)
+class BlockMemory:
+    """Globals and dynamic shared memory of the blocks that run together; buffers are made at first use."""
+
+    dynamic_bytes: int  # size of each block's dynamic shared memory
+    # symbol -> buffer; dynamic shared memory has the name ""
+    made: dict[str, BufferView] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class LaneFrame:
+    """The state of one function call in all GPU threads (lanes) that run together: one slot per SSA value.
+
+    ``mask`` selects the lanes that execute the next step.
+    """
+
+    values: list[Any]  # by slot: arrays of shape (blocks, threads, *vector), or BufferView
+    grid: LaneGrid
+    memory: BlockMemory
+    write: Callable[[str], object]  # receives the text that a kernel prints
+    mask: Array = field(default_factory=ALL.copy)
+    live: Array = field(default_factory=ALL.copy)  # lanes that have not returned
+
+    def call(self, slots: int) -> "LaneFrame":
+        """Returns a frame with ``slots`` empty slots for a function that the active lanes call.
+
+        Grid, memory, mask and live lanes are those of this frame.
+        """
+        return LaneFrame([None] * slots, self.grid, self.memory, self.write, self.mask, self.live)
+
+    def take(self, slots: Sequence[int]) -> list[Any]:
+        """Returns the values in the given slots, in the order of ``slots``."""
+        return [self.values[slot] for slot in slots]
+
+    def put(self, slots: Sequence[int], values: Sequence[Any]) -> None:
+        """Stores ``values``, one in each of ``slots``, which must have the same length."""
+        for slot, value in zip(slots, values, strict=True):
+            self.values[slot] = value
+
+    def active(self, shape: tuple[int, ...]) -> Array:
+        """Returns a boolean array that is True where an element belongs to an active lane.
+
+        ``shape`` is (blocks, threads, ...). Where ``shape`` has size 1 for blocks or threads, an element
+        belongs to all lanes along that axis.
+        """
+        mask = self.mask
+        for axis in range(2):
+            if shape[axis] == 1 and mask.shape[axis] > 1:
+                mask = np.any(mask, axis=axis, keepdims=True)
+        return np.broadcast_to(with_trailing_axes(mask, len(shape) - 2), shape)
+
+
+Step: TypeAlias = Callable[[LaneFrame], None]
+
+
+def require(
+    holds: Array, frame: LaneFrame, where: str, found: str | Callable[[tuple[int, ...]], str]
+) -> None:
+    """Raises CandidateError(RUN) if a condition is false in an active lane; the message names one such lane.
+
+    Args:
+        holds: the condition per lane.
+        where: name and location of the operation.
+        found: the message, or a function from an index of ``holds`` to the message.
+    """
+    if holds.all():
+        return
+    bad = frame.active(holds.shape) & ~holds
+    if bad.any():
+        place = tuple(int(number) for number in np.argwhere(bad)[0])
+        on = np.argwhere(np.broadcast_to(frame.mask, frame.grid.shape))
+        same = [axis for axis in range(2) if holds.shape[axis] > 1]
+        lane = next(each for each in on if all(each[axis] == place[axis] for axis in same))
+        said = found if isinstance(found, str) else found(place)
+        fault(where, f"{said} in {frame.grid.describe(*map(int, lane))}")
+
+
+def fault(where: str, message: str) -> None:
+    """Always raises CandidateError(RUN) for ``message``, preceded by the operation's name ``where``."""
+    raise CandidateError(Stage.RUN, f"{where}: {message}")
+
+
+# ------------------------------------------------------------------------------
+# Regions decoded to steps: one block, or several blocks between which lanes branch individually.
+
+
+# Iterations of one execution of a loop, and seconds of the processor; above: an endless loop.
+ITERATIONS_LIMIT = 20_000_000
+SECONDS_LIMIT = 300.0  # 'tuner run' ends a program after 600 s
+CHECKED = 1 << 14  # iterations between two looks at the limits
+DONE = np.iinfo(np.int64).max  # block number of a lane that has left the region
+
+
+class LoopLimit:
+    """A limit for the iterations of one execution of a loop, so that one that never ends is an error."""
+
+    def __init__(self, where: str, clock: Callable[[], float] = time.thread_time) -> None:
+        """``where`` names the loop in the error; ``clock`` returns seconds of the processor."""
+        self._where = where
+        self._clock = clock
+        self._start_s = clock()
+        self._count = 0
+
+    def count(self) -> None:
+        """Counts an iteration. Raises CandidateError(RUN) beyond ITERATIONS_LIMIT and SECONDS_LIMIT."""
+        self._count += 1
+        if self._count % CHECKED:
+            return
+        if self._count >= ITERATIONS_LIMIT:
+            found = f"{ITERATIONS_LIMIT} iterations"
+        elif self._clock() - self._start_s >= SECONDS_LIMIT:
+            found = f"{SECONDS_LIMIT:g} s"
+        else:
+            return
+        reason = (
+            f"{self._where}: endless: found more than {found}; on the host launches run one after the other"
+        )
+        raise CandidateError(Stage.RUN, reason)
+
+
+class AbstractBody(Protocol):
+    """A region of MLIR operations, decoded so that it can be run for many GPU threads (lanes) at once."""
+
+    def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
+        """Runs the region in the active lanes of ``frame``; returns the operands of its terminator.
+
+        ``arguments`` are the values of the block arguments of the region's first block.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class StraightBody:
+    """A decoded region that consists of one block, whose steps are run in order."""
+
+    arguments: tuple[int, ...]  # slots of the block arguments
+    steps: tuple[Step, ...]
+    yields: tuple[int, ...]  # slots of the yielded values
+
+    def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
+        """Runs all steps in the active lanes of ``frame``; returns the values that the region yields.
+
+        ``arguments`` are the values of the block arguments.
+        """
+        for slot, value in zip(self.arguments, arguments, strict=True):
+            frame.values[slot] = value
+        for step in self.steps:
+            step(frame)
+        return frame.take(self.yields)
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A branch of a decoded region to another block, with the frame slots of the operands that it passes."""
+
+    target: int  # number of a block
+    values: tuple[int, ...]  # slots of the branch operands
+
+
+# Evaluates the conditional jumps of a block: one condition per jump, in the lanes of the frame.
+Choose = Callable[[LaneFrame], Sequence[Array]]
+
+
+@dataclass(eq=False)
+class BodyBlock:
+    """One block of a decoded region of several blocks: its steps, and where lanes go after them."""
+
+    arguments: tuple[int, ...]  # slots of the block arguments
+    steps: tuple[Step, ...]
+    defined: tuple[int, ...]  # slots that the steps define
+    jumps: tuple[Jump, ...] = ()
+    choose: Choose | None = None  # None: all lanes take the first jump
+    # slots of the yielded values, of a block that leaves the region
+    yields: tuple[int, ...] = field(default=())
+
+
+@dataclass(frozen=True, eq=False)
+class BranchingBody:
+    """A decoded region of several blocks, in which each lane (GPU thread) branches individually.
+
+    The blocks are in reverse post-order. Lanes that are ahead wait: the first block that any lane has reached
+    runs next, for all lanes that have reached it.
+    """
+
+    blocks: tuple[BodyBlock, ...]
+    is_kernel: bool  # lanes that leave the region have ended
+
+    def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
+        """Runs blocks until every active lane has left the region; returns the yielded values.
+
+        ``arguments`` are the values of the first block's arguments. The mask of ``frame`` is restored at the
+        end. If the region is a kernel, lanes that leave are removed from ``frame.live``.
+        """
+        outside, results = frame.mask, [None] * max(len(block.yields) for block in self.blocks)
+        at = np.where(np.broadcast_to(outside, frame.grid.shape), 0, DONE)
+        for slot, value in zip(self.blocks[0].arguments, arguments, strict=True):
+            frame.values[slot] = value
+        limit = LoopLimit("its blocks")
+        while (number := int(at.min())) != DONE:
+            limit.count()
+            block, here = self.blocks[number], at == number
+            frame.mask = here
+            self._run_steps(block, frame)
+            if block.jumps:
+                self._jump(block, frame, here, at)
+                continue
+            at[here] = DONE
+            for place, slot in enumerate(block.yields):
+                results[place] = merged(here, frame.values[slot], results[place])
+            if self.is_kernel:
+                frame.live = frame.live & ~here
+        frame.mask = outside
+        return results
+
+    def _run_steps(self, block: BodyBlock, frame: LaneFrame) -> None:
+        """Runs a block; values that other lanes computed in this block before are kept."""
+        before = frame.take(block.defined)
+        for step in block.steps:
+            step(frame)
+        for slot, old in zip(block.defined, before, strict=True):
+            frame.values[slot] = merged(frame.mask, frame.values[slot], old)
+
+    def _jump(self, block: BodyBlock, frame: LaneFrame, here: Array, at: Array) -> None:
+        conditions = [here] if block.choose is None else block.choose(frame)
+        carried = [frame.take(jump.values) for jump in block.jumps]
+        for jump, condition, values in zip(block.jumps, conditions, carried, strict=True):
+            taken = here & condition
+            at[taken] = jump.target
+            for slot, value in zip(self.blocks[jump.target].arguments, values, strict=True):
+                frame.values[slot] = merged(taken, value, frame.values[slot])
+
+
+# ------------------------------------------------------------------------------
+# Decodes a function: assigns frame slots to its SSA values, and converts its operations to steps.
+
+
+Decode: TypeAlias = "Callable[[Op, FunctionScope], Step]"
+Branches: TypeAlias = "Callable[[Op, FunctionScope], Callable[[LaneFrame], Sequence[Any]]]"
+
+
+@dataclass(frozen=True, eq=False)
+class LaneFunction:
+    """A function decoded for the interpreter: its body and the number of slots that a frame needs."""
+
+    body: AbstractBody
+    slots: int
+
+    def run(self, frame: LaneFrame, arguments: Sequence[Any]) -> list[Any]:
+        """Runs the function in the active lanes of ``frame``, which must be new; returns its results."""
+        return self.body.run(frame, arguments)
+
+
+@dataclass(frozen=True, eq=False)
+class Decoders:
+    """The operations that the interpreter supports: per name, the function that decodes it to a step."""
+
+    steps: Mapping[str, Decode]
+    choices: Mapping[str, Branches]  # terminators with several successors
+    nothing: frozenset[str]  # operations without an effect that a lane can observe
+    ends: frozenset[str]  # terminators that leave a region with their operands
+
+
+class FunctionScope:
+    """The frame slots of one function's SSA values while it is decoded, and the module's symbols."""
+
+    def __init__(
+        self, decoders: Decoders, symbols: Mapping[str, Op], callers: frozenset[str] = frozenset()
+    ) -> None:
+        self.symbols = symbols
+        self._decoders = decoders
+        self._callers = callers
+        self._slots: dict[Value, int] = {}
+
+    @property
+    def size(self) -> int:
+        """Returns the number of frame slots assigned so far."""
+        return len(self._slots)
+
+    def slot(self, value: Value) -> int:
+        """Returns the frame slot of an SSA value; assigns the next free slot at first use."""
+        return self._slots.setdefault(value, len(self._slots))
+
+    def slots(self, values: Sequence[Value]) -> tuple[int, ...]:
+        """Returns the frame slot of each SSA value, in order; assigns the next free slots at first use."""
+        return tuple(map(self.slot, values))
+
+    def element(self, op: Op, kind: Type) -> ElementType:
+        """Returns the numpy form of a number or vector type or, for a memref type, of its elements.
+
+        Raises CandidateError(COMPILE), with the location of ``op``, for a type that the interpreter lacks.
+        """
+        shown = kind.element_type if isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType) else kind
+        try:
+            return element_type(shown)
+        except UnknownTypeError as error:
+            raise unsupported(op, str(error), "numbers of 1 to 64 bits and vectors of them") from None
+
+    def function(self, name: str, op: Op) -> LaneFunction:
+        """Decodes the function ``name`` that ``op`` calls.
+
+        Raises CandidateError(COMPILE), with the location of ``op``, for a missing body, for recursion, and
+        for unsupported operations.
+        """
+        if name not in self.symbols or not self.symbols[name].regions[0].blocks:
+            raise unsupported(op, f"@{name}, which has no body", "functions of the kernel's module")
+        if name in self._callers:
+            raise unsupported(op, f"@{name}, which calls itself", "functions that do not")
+        return decode_function(self.symbols[name], self._decoders, self.symbols, self._callers | {name})
+
+    def body(self, region: ir.Region, *, is_kernel: bool = False) -> AbstractBody:
+        """Decodes a region to a body that can be run.
+
+        Raises CandidateError(COMPILE) for unsupported operations. ``is_kernel``: lanes that leave the region
+        have ended.
+        """
+        blocks = list(region.blocks)
+        if len(blocks) != 1:
+            return BranchingBody(self._basic_blocks(_reverse_post_order(blocks[0])), is_kernel)
+        ops = [op.operation for op in blocks[0].operations]
+        if ops and ops[-1].name not in self._decoders.ends:
+            raise self.unknown(ops[-1])
+        arguments = self.slots(blocks[0].arguments)
+        return StraightBody(arguments, self._steps(ops[:-1]), self.slots(ops[-1].operands) if ops else ())
+
+    def unknown(self, op: Op) -> CandidateError:
+        """Returns, does not raise, the CandidateError(COMPILE) for an unsupported operation."""
+        dialect = op.name.partition(".")[0]
+        known = sorted(name for name in self._decoders.steps if name.startswith(f"{dialect}."))
+        allowed = f"another op: of {dialect}, {', '.join(known)}" if known else "ops that are not of a target"
+        return unsupported(op, "no meaning on the host", allowed)
+
+    def _basic_blocks(self, blocks: list[Block]) -> tuple[BodyBlock, ...]:
+        numbers = {block: number for number, block in enumerate(blocks)}
+        return tuple(self._basic_block(block, numbers) for block in blocks)
+
+    def _basic_block(self, block: Block, numbers: dict[Block, int]) -> BodyBlock:
+        ops = [op.operation for op in block.operations]
+        last = ops[-1]
+        made = self.slots([result for op in ops[:-1] for result in op.results])
+        common = (self.slots(block.arguments), self._steps(ops[:-1]), made)
+        if last.name in self._decoders.ends:
+            return BodyBlock(*common, yields=self.slots(last.operands))
+        if last.name == "cf.br":
+            return BodyBlock(*common, jumps=(Jump(numbers[last.successors[0]], self.slots(last.operands)),))
+        if last.name not in self._decoders.choices:
+            raise self.unknown(last)
+        taken = successor_operands(last)
+        jumps = tuple(
+            Jump(numbers[target], self.slots(values))
+            for target, values in zip(last.successors, taken, strict=True)
+        )
+        return BodyBlock(*common, jumps=jumps, choose=self._decoders.choices[last.name](last, self))
+
+    def _steps(self, ops: Sequence[Op]) -> tuple[Step, ...]:
+        known = [op for op in ops if op.name not in self._decoders.nothing]
+        return tuple(self._step(op) for op in known)
+
+    def _step(self, op: Op) -> Step:
+        if op.name not in self._decoders.steps:
+            raise self.unknown(op)
+        return self._decoders.steps[op.name](op, self)
+
+
+def decode_function(
+    function: Op, decoders: Decoders, symbols: Mapping[str, Op], callers: frozenset[str] = frozenset()
+) -> LaneFunction:
+    """Decodes a ``func.func`` or ``gpu.func`` for the interpreter.
+
+    Args:
+        function: the operation.
+        decoders: the supported operations.
+        symbols: the operations of the module by symbol name, for calls and globals.
+        callers: names of the functions that are being decoded around this one, to find recursion.
+
+    Raises CandidateError(COMPILE) for unsupported operations and for recursion.
+    """
+    scope = FunctionScope(decoders, symbols, callers)
+    body = scope.body(function.regions[0], is_kernel="kernel" in function.attributes)
+    return LaneFunction(body, scope.size)
+
+
+def where_of(op: Op) -> str:
+    """Returns an operation's name and location for messages, such as ``memref.load at line 7:3``."""
+    return f"{op.name} {location_of(op)}"
+
+
+def successor_operands(op: Op) -> list[list[Value]]:
+    """Returns the operands that a ``cf.cond_br`` or ``cf.switch`` passes to each of its successor blocks."""
+    sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    values = list(op.operands)[sizes[0] :]
+    if op.name == "cf.switch":
+        cases = ir.DenseI32ArrayAttr(op.attributes["case_operand_segments"])
+        sizes = [sizes[0], sizes[1], *cases]
+    taken = []
+    for size in sizes[1:]:
+        taken.append(values[:size])
+        values = values[size:]
+    return taken
+
+
+def _reverse_post_order(entry: Block) -> list[Block]:
+    """Returns blocks in an order where each block follows its predecessors, ignoring back edges."""
+    done: list[Block] = []
+    seen, stack = {entry}, [(entry, iter(_successors(entry)))]
+    while stack:
+        block, rest = stack[-1]
+        following = next((each for each in rest if each not in seen), None)
+        if following is None:
+            done.append(block)
+            stack.pop()
+        else:
+            seen.add(following)
+            stack.append((following, iter(_successors(following))))
+    return done[::-1]
+
+
+def _successors(block: Block) -> list[Block]:
+    last = list(block.operations)[-1].operation
+    # reversed, so that of two successors the first comes first in the order
+    return list(last.successors)[::-1]

@@ -1,0 +1,368 @@
+"""Kernels of MLIR text that can be launched on host memory: parameters, decoders, batches of blocks."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tuner.core.errors import CandidateError
+from tuner.mlir.bindings import Op, Type, ir
+from tuner.mlir.ir.reading import function_type, name_of, unsupported, walk
+from tuner.mlir.transform import new_context, parse
+from tuner.programs.interpreter import (
+    control_flow,
+    conversions,
+    matrices,
+    memory_ops,
+    scalar_ops,
+    subgroup_ops,
+    vector_memory,
+    vectors,
+    views,
+)
+from tuner.programs.interpreter import memory as flat_memory
+from tuner.programs.interpreter.decoding import (
+    BlockMemory,
+    Decoders,
+    LaneFrame,
+    LaneFunction,
+    decode_function,
+)
+from tuner.programs.interpreter.lanes import (
+    INDEX,
+    Array,
+    BufferView,
+    ElementType,
+    LaneGrid,
+    Sizes3,
+    UnknownTypeError,
+    element_type,
+    uniform,
+)
+from tuner.programs.interpreter.memory_ops import filled, new_buffer
+
+# ------------------------------------------------------------------------------
+# The decoders of all supported operations, by operation name.
+
+
+FAMILIES = (
+    control_flow,
+    conversions,
+    matrices,
+    memory_ops,
+    scalar_ops,
+    subgroup_ops,
+    vector_memory,
+    vectors,
+    views,
+)
+NOTHING = frozenset(
+    {
+        *("memref.dealloc", "memref.prefetch"),
+        *("nvgpu.device_async_create_group", "nvgpu.device_async_wait"),  # copies are executed immediately
+    }
+)
+ENDS = frozenset(
+    {
+        *("gpu.return", "gpu.yield", "func.return", "scf.yield", "scf.condition", "scf.reduce"),
+        *("memref.atomic_yield", "memref.alloca_scope.return"),
+    }
+)
+DECODERS = Decoders(
+    {name: decode for family in FAMILIES for name, decode in family.DECODERS.items()},
+    control_flow.CHOICES,
+    NOTHING,
+    ENDS,
+)
+
+
+# ------------------------------------------------------------------------------
+# Parameters of a kernel, read from memref descriptors, or from the parameter bytes of a driver launch.
+
+
+WORD_BYTES, HEADER_WORDS = 8, 3  # of a memref descriptor: allocated pointer, aligned pointer, offset
+
+
+@dataclass(frozen=True)
+class MemrefLayout:
+    """Sizes, strides and offset of a memref type, in elements; None for each number that is dynamic."""
+
+    sizes: tuple[int | None, ...]
+    strides: tuple[int | None, ...]
+    offset: int | None
+
+    @property
+    def word_count(self) -> int:
+        """Returns the number of 8-byte words of a descriptor: two pointers, offset, sizes, strides."""
+        return HEADER_WORDS + 2 * len(self.sizes)
+
+    def words(self, address: int) -> list[int]:
+        """Returns the words of a static memref's descriptor; ``address`` is the value of both pointers.
+
+        Raises ValueError if a size, a stride or the offset is dynamic.
+        """
+        given = (self.offset, *self.sizes, *self.strides)
+        known = [number for number in given if number is not None]
+        if len(known) != len(given):
+            raise ValueError(f"found an address alone, allowed a descriptor: sizes {self.sizes}")
+        return [address, address, *known]
+
+
+@dataclass(frozen=True)
+class LaneParameter:
+    """One parameter of a kernel: its element type, and the layout if it is a memref.
+
+    ``layout`` is None for a number or a vector.
+    """
+
+    element: ElementType
+    layout: MemrefLayout | None
+
+    def at(self, address: int) -> BufferView | Array:
+        """Returns the argument that a memref descriptor at ``address`` in host memory describes.
+
+        A number or vector is read from a memref of rank 0, into an array of shape (1, 1, *vector).
+        """
+        if self.layout is not None:
+            return _view(_text(address, self.layout.word_count), self.element)
+        first = np.full((1, 1, *[1] * len(self.element.shape)), _text(address, 2)[1])
+        return flat_memory.read(self.element.dtype, first + self.element.offsets_bytes)
+
+    def take(self, contents: list[bytes], *, is_bare: bool) -> BufferView | Array:
+        """Removes this parameter's bytes from the front of ``contents``; returns the argument in them.
+
+        Args:
+            contents: bytes per driver parameter.
+            is_bare: True: a memref is passed as its address alone; False: as all words of its descriptor.
+
+        Raises ValueError for too few bytes of a number or a vector, and for a memref passed as its address
+        alone whose type has a dynamic size, stride or offset.
+        """
+        if self.layout is None:
+            return self._number(contents.pop(0))
+        if is_bare:
+            return _view(self.layout.words(int.from_bytes(contents.pop(0), "little")), self.element)
+        count = self.layout.word_count
+        words = [int.from_bytes(contents.pop(0), "little", signed=True) for _ in range(count)]
+        return _view(words, self.element)
+
+    def _number(self, content: bytes) -> Array:
+        if len(content) < self.element.size_bytes - _unused(self.element):
+            raise ValueError(f"found {len(content)} bytes, allowed {self.element.size_bytes}")
+        size = self.element.dtype.itemsize
+        places = (self.element.offsets_bytes // size)[None, None]
+        numbers = np.frombuffer(content[: len(content) // size * size], self.element.dtype)
+        return np.asarray(numbers[places])
+
+
+def parameter_of(op: Op, kind: Type) -> LaneParameter:
+    """Returns how a kernel reads a parameter of MLIR type ``kind``; ``op`` gives the location for the error.
+
+    Raises CandidateError(COMPILE) for an unsupported type.
+    """
+    is_memref = isinstance(kind, ir.MemRefType)
+    try:
+        element = element_type(kind.element_type if is_memref else kind)
+    except UnknownTypeError:
+        raise unsupported(op, f"a parameter {kind}", "memrefs and numbers of 1 to 64 bits") from None
+    return LaneParameter(element, _layout(kind) if is_memref else None)
+
+
+def arguments_of(parameters: Sequence[LaneParameter], contents: Sequence[bytes]) -> list[BufferView | Array]:
+    """Converts the parameter bytes of a driver launch to memrefs, and arrays for numbers and vectors.
+
+    A memref is one address if there is one item of ``contents`` per parameter, else all words of its
+    descriptor. Raises ValueError for bytes, or a number of items, that do not fit ``parameters``.
+    """
+    rest = list(contents)
+    is_bare = len(rest) == len(parameters)
+    count = sum(1 if is_bare or each.layout is None else each.layout.word_count for each in parameters)
+    if len(rest) != count:
+        raise ValueError(f"found {len(rest)} parameters, allowed {count}")
+    return [parameter.take(rest, is_bare=is_bare) for parameter in parameters]
+
+
+def _layout(kind: Type) -> MemrefLayout:
+    strides, offset = kind.get_strides_and_offset()
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    sizes = (None if kind.is_dynamic_dim(axis) else kind.shape[axis] for axis in range(kind.rank))
+    known = [None if number == unknown else number for number in (*strides, offset)]
+    return MemrefLayout(tuple(sizes), tuple(known[:-1]), known[-1])
+
+
+def _view(words: Sequence[int], element: ElementType) -> BufferView:
+    rank = (len(words) - HEADER_WORDS) // 2
+    _, aligned, offset = words[:HEADER_WORDS]
+    sizes, strides = words[HEADER_WORDS : HEADER_WORDS + rank], words[HEADER_WORDS + rank :]
+    last = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+    first = aligned + offset * element.size_bytes
+    extent = (last + 1) * element.size_bytes if math.prod(sizes) > 0 else 0
+    return BufferView(
+        uniform(first),
+        origin=uniform(aligned),
+        low=uniform(first),
+        high=uniform(first + extent),
+        sizes=tuple(map(uniform, sizes)),
+        strides=tuple(map(uniform, strides)),
+    )
+
+
+def _text(address: int, count: int) -> list[int]:
+    found: list[int] = flat_memory.read(INDEX, address + WORD_BYTES * np.arange(count)).tolist()
+    return found
+
+
+def _unused(element: ElementType) -> int:
+    """Returns the number of padding bytes after the last number of a vector."""
+    last = int(element.offsets_bytes.max(initial=0)) + element.dtype.itemsize
+    return element.size_bytes - last
+
+
+# ------------------------------------------------------------------------------
+# Kernels of MLIR text that can be launched on host memory, in batches of blocks that run together.
+
+
+LANES_LIMIT = 1 << 14  # that run together: more lanes need more memory, fewer lanes have more overhead
+# largest size of a block on sm_90; CUDA programming guide, compute capabilities
+DEFAULT_SHARED_BYTES = 232448
+Make: TypeAlias = Callable[[LaneFrame], BufferView]
+
+
+@dataclass(frozen=True)
+class LaneLaunch:
+    """A simulated kernel launch: grid size, block size, dynamic shared memory, and the blocks to run."""
+
+    grid: Sizes3
+    block: Sizes3
+    shared_bytes: int | None = None  # size of dynamic shared memory; None: unknown
+    blocks: Sequence[int] | None = None  # numbers of the blocks to run, x fastest; None: all
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """Returns the linear numbers, x fastest, of the blocks to run; by default all blocks of the grid."""
+        return range(math.prod(self.grid)) if self.blocks is None else self.blocks
+
+    @property
+    def blocks_at_once(self) -> int:
+        """Returns how many blocks run together: as many as have up to 16,384 threads in all, at least one."""
+        return max(1, LANES_LIMIT // max(1, math.prod(self.block)))
+
+
+@dataclass(frozen=True, eq=False)
+class LaneKernel:
+    """A GPU kernel of an MLIR module, decoded so that the interpreter can launch it on host memory."""
+
+    name: str
+    function: LaneFunction
+    parameters: tuple[LaneParameter, ...]
+    attributions: tuple[Make, ...]
+
+    def launch(
+        self,
+        launch: LaneLaunch,
+        descriptors: Sequence[int],
+        write: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        """Runs the blocks of a launch on arguments that are given as memref descriptors in host memory.
+
+        Args:
+            launch: the sizes of the launch.
+            descriptors: per parameter, the address of a memref descriptor; a number is in a memref of rank 0.
+            write: receives the text that the kernel prints.
+
+        Raises CandidateError(RUN) for what would be a fault on a device.
+        """
+        arguments = [each.at(address) for each, address in zip(self.parameters, descriptors, strict=True)]
+        self._run(launch, arguments, write)
+
+    def launch_bytes(self, launch: LaneLaunch, contents: Sequence[bytes]) -> None:
+        """Runs the blocks of a launch on the parameter bytes of a driver launch, such as cuLaunchKernel's.
+
+        ``contents`` has the bytes of each driver parameter; pointers are host addresses. What the kernel
+        prints is dropped. Raises CandidateError(RUN) for what would be a fault on a device, ValueError for
+        bytes that do not fit the parameters.
+        """
+        self._run(launch, arguments_of(self.parameters, contents), lambda _: None)
+
+    def pointers(self, contents: Sequence[bytes]) -> list[tuple[int, str]]:
+        """Returns (address of the first element, MLIR name of the element type) per memref parameter.
+
+        ``contents`` has the bytes of each parameter of a driver launch. Raises ValueError for bytes that do
+        not fit.
+        """
+        arguments = arguments_of(self.parameters, contents)
+        pairs = zip(self.parameters, arguments, strict=True)
+        return [
+            (int(view.address[0, 0]), parameter.element.name)
+            for parameter, view in pairs
+            if isinstance(view, BufferView)
+        ]
+
+    @property
+    def terms(self) -> int:
+        """Returns the longest static dimension of a memref parameter; 1 if there is none.
+
+        It estimates the number of terms that the kernel sums per result, for an error bound.
+        """
+        layouts = [each.layout for each in self.parameters if each.layout is not None]
+        return max((size for layout in layouts for size in layout.sizes if size is not None), default=1)
+
+    def _run(self, launch: LaneLaunch, arguments: list[Any], write: Callable[[str], object]) -> None:
+        numbers, at_once = np.array(launch.numbers, INDEX), launch.blocks_at_once
+        if not math.prod(launch.block):
+            return
+        given = launch.shared_bytes
+        for first in range(0, len(numbers), at_once):
+            lanes = LaneGrid(launch.grid, launch.block, numbers[first : first + at_once])
+            memory = BlockMemory(DEFAULT_SHARED_BYTES if given is None else given)
+            frame = LaneFrame([None] * self.function.slots, lanes, memory, write)
+            self._run_blocks(frame, arguments)
+
+    def _run_blocks(self, frame: LaneFrame, arguments: list[Any]) -> None:
+        try:
+            with np.errstate(all="ignore"):  # inactive lanes contain arbitrary values
+                self.function.run(frame, [*arguments, *(make(frame) for make in self.attributions)])
+        except CandidateError as error:
+            raise CandidateError(error.stage, f"kernel {self.name}: {error.reason}") from error
+
+
+def read_kernels(text: str) -> dict[str, LaneKernel]:
+    """Parses MLIR text and decodes its kernels for the interpreter; returns them by name.
+
+    Raises CandidateError: at stage BIND for text that MLIR rejects, at COMPILE for unsupported operations.
+    """
+    with new_context(), ir.Location.unknown():
+        return decode_kernels(parse(text, "kernels"))
+
+
+def decode_kernels(module: ir.Module) -> dict[str, LaneKernel]:
+    """Decodes every kernel (``gpu.func``) of a module for the interpreter; returns the kernels by name.
+
+    Raises CandidateError(COMPILE) for operations or types that the interpreter does not support.
+    """
+    kernels = [kernel for kernel in walk(module, "gpu.func") if "kernel" in kernel.attributes]
+    return {name_of(kernel): decode_kernel(kernel) for kernel in kernels}
+
+
+def decode_kernel(kernel: Op) -> LaneKernel:
+    """Decodes a ``gpu.func``, and the functions that it calls, for the interpreter.
+
+    Raises CandidateError(COMPILE) for operations or types that the interpreter does not support.
+    """
+    ops = [op.operation for op in kernel.parent.regions[0].blocks[0].operations]
+    symbols = {name_of(op): op for op in ops if "sym_name" in op.attributes}
+    inputs = list(function_type(kernel).inputs)
+    own = list(kernel.regions[0].blocks[0].arguments)[len(inputs) :]
+    return LaneKernel(
+        name_of(kernel),
+        decode_function(kernel, DECODERS, symbols),
+        tuple(parameter_of(kernel, kind) for kind in inputs),
+        tuple(_attribution(kernel, each.type) for each in own),
+    )
+
+
+def _attribution(kernel: Op, kind: Type) -> Make:
+    element, name = parameter_of(kernel, kind).element, name_of(kernel)
+    return lambda frame: new_buffer(frame, f"attribution of {name}", kind, element, filled(kind.shape, []))

@@ -1,0 +1,283 @@
+"""Lanes and what they hold: the blocks that run together, memrefs per lane, element types as numpy types."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.numpy_types import DTYPES, DType
+from tuner.mlir.bindings import Type, ir
+
+# ------------------------------------------------------------------------------
+# MLIR's numbers and vectors as numpy types, and their layout in the memory of compiled code.
+
+
+Array: TypeAlias = npt.NDArray[Any]
+BOOL = DTYPES["i1"]
+INDEX = DTYPES["index"]
+
+
+class UnknownTypeError(ValueError):
+    """An MLIR type for which the interpreter has no numpy type."""
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """The numpy form of an MLIR number or vector type: an element of a memref, or a value of one lane."""
+
+    dtype: DType
+    shape: tuple[int, ...] = ()  # shape of the vector; () for a number
+
+    @property
+    def name(self) -> str:
+        """Returns the MLIR name of the number's (a vector's elements') type: ``f32``; ``i64`` for index."""
+        return next(name for name, dtype in DTYPES.items() if dtype == self.dtype)
+
+    @cached_property
+    def offsets_bytes(self) -> Array:
+        """Returns the byte offset of each number in an element, as an array of the vector's shape.
+
+        As in code compiled by LLVM, each innermost row of a vector is padded to a power of two of bytes.
+        """
+        offsets = np.zeros(self.shape, np.int64)
+        for axis, size in enumerate(self.shape):
+            step = self.dtype.itemsize if axis == len(self.shape) - 1 else self._row_step(axis)
+            offsets += (np.arange(size) * step).reshape(-1, *[1] * (len(self.shape) - 1 - axis))
+        return offsets
+
+    @cached_property
+    def size_bytes(self) -> int:
+        """Returns the distance in bytes between consecutive elements of a memref, with a vector's padding."""
+        if not self.shape:
+            return self.dtype.itemsize
+        return self.shape[0] * self._row_step(0) if len(self.shape) > 1 else self._row_bytes
+
+    @property
+    def _row_bytes(self) -> int:
+        """Returns LLVM's size of a one-dimensional vector: its bytes, rounded up to a power of two."""
+        return 1 << max(self.shape[-1] * self.dtype.itemsize - 1, 0).bit_length()
+
+    def _row_step(self, axis: int) -> int:
+        return math.prod(self.shape[axis + 1 : -1]) * self._row_bytes
+
+
+def element_type(kind: Type) -> ElementType:
+    """Converts an MLIR number or vector type to an ElementType.
+
+    Raises UnknownTypeError for a scalable vector and for a type that numpy cannot represent.
+    """
+    if isinstance(kind, ir.VectorType):
+        if kind.scalable:
+            raise UnknownTypeError(str(kind))
+        return ElementType(dtype_of(kind.element_type), tuple(kind.shape))
+    return ElementType(dtype_of(kind))
+
+
+def dtype_of(kind: Type) -> DType:
+    """Returns the numpy dtype of an MLIR number type. Raises UnknownTypeError if there is none."""
+    dtype = DTYPES.get(str(kind))
+    if dtype is None:
+        raise UnknownTypeError(str(kind))
+    return dtype
+
+
+def signed(values: Array) -> Array:
+    """Returns integers as signed integers: i1 (numpy bool) becomes int8, where true is -1.
+
+    Other types are already signed and are returned unchanged.
+    """
+    return -values.view(np.int8) if values.dtype == BOOL else values
+
+
+def unsigned(values: Array) -> Array:
+    """Returns the same bits as unsigned integers of the same width; i1 (numpy bool) becomes uint8, 0 or 1."""
+    return values.view(np.uint8) if values.dtype == BOOL else values.view(f"u{values.dtype.itemsize}")
+
+
+def to_integer(values: Array, dtype: DType) -> Array:
+    """Converts integers to another integer type: truncates, or extends.
+
+    Signed values are sign-extended, unsigned values zero-extended. For i1 (numpy bool) the lowest bit
+    remains.
+    """
+    if dtype == BOOL:
+        return (values & 1).astype(bool)
+    return values.astype(dtype, copy=False)
+
+
+# ------------------------------------------------------------------------------
+# The lanes that run together: all threads of some blocks, as arrays of shape (blocks, threads).
+#
+# The size of an axis is 1 where a value is the same in all blocks, or in all threads of a block.
+
+
+Sizes3 = tuple[int, int, int]  # x, y, z
+SUBGROUP = 32  # lanes of a warp
+
+
+@dataclass(frozen=True, eq=False)
+class LaneGrid:
+    """The blocks of a launch that the interpreter runs together, and the sizes of the grid and of a block.
+
+    ``numbers`` are the linear numbers of these blocks in the grid, x fastest.
+    """
+
+    grid: Sizes3
+    block: Sizes3
+    numbers: Array
+
+    @property
+    def count(self) -> int:
+        """Returns the number of blocks that run together."""
+        return len(self.numbers)
+
+    @property
+    def threads(self) -> int:
+        """Returns the number of threads per block."""
+        return math.prod(self.block)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Returns (number of blocks that run together, number of threads per block)."""
+        return self.count, self.threads
+
+    @cached_property
+    def linear_thread(self) -> Array:
+        """Returns the linear number of each thread in its block, x fastest, of shape (1, threads)."""
+        return np.arange(self.threads, dtype=INDEX)[None, :]
+
+    @cached_property
+    def linear_block(self) -> Array:
+        """Returns the linear grid number of each block that runs, x fastest, of shape (blocks, 1)."""
+        return self.numbers[:, None]
+
+    def thread_id(self, axis: int) -> Array:
+        """Returns threadIdx along ``axis`` (0: x, 1: y, 2: z) of each thread, of shape (1, threads)."""
+        return self.linear_thread // math.prod(self.block[:axis]) % self.block[axis]
+
+    def block_id(self, axis: int) -> Array:
+        """Returns blockIdx along ``axis`` (0: x, 1: y, 2: z) of each running block, of shape (blocks, 1)."""
+        return self.linear_block // math.prod(self.grid[:axis]) % self.grid[axis]
+
+    def describe(self, block: int, thread: int) -> str:
+        """Returns the text "block (x, y, z), thread (x, y, z)" for a lane.
+
+        ``block`` is its index among the blocks that run together, ``thread`` its linear number in the block.
+        """
+        number = int(self.numbers[block])
+        places = (
+            ", ".join(str(linear // math.prod(sizes[:axis]) % sizes[axis]) for axis in range(3))
+            for linear, sizes in ((number, self.grid), (thread, self.block))
+        )
+        return "block ({}), thread ({})".format(*places)
+
+
+def uniform(value: int) -> Array:
+    """Returns ``value`` as an int64 array of shape (1, 1), which broadcasts to all lanes."""
+    return np.full((1, 1), value, INDEX)
+
+
+# ------------------------------------------------------------------------------
+# A memref in each lane: addresses, sizes and strides, and the bytes that may be accessed.
+
+
+@dataclass(frozen=True, eq=False)
+class BufferView:
+    """A memref value in each simulated GPU thread (lane): address, sizes, strides, and the accessible bytes.
+
+    All arrays are int64 of a shape that broadcasts to (blocks, threads).
+    """
+
+    address: Array  # of the element at index 0
+    origin: Array  # address that the offset of the memref is relative to
+    low: Array  # address of the first byte that may be accessed
+    high: Array  # address after the last byte that may be accessed
+    sizes: tuple[Array, ...]
+    strides: tuple[Array, ...]  # in elements
+    owners: tuple[object, ...] = ()  # objects that keep the memory alive
+
+    @classmethod
+    def of_rows(
+        cls, address: Array, size_bytes: Any, sizes: Sequence[Array], owner: object = None
+    ) -> "BufferView":
+        """Returns a contiguous row-major memref of ``size_bytes`` accessible bytes at ``address``.
+
+        Args:
+            address: per lane, the address of the first element.
+            size_bytes: number of bytes that may be accessed.
+            sizes: size per dimension and lane.
+            owner: an object that keeps the memory alive.
+        """
+        owners = () if owner is None else (owner,)
+        end = address + size_bytes
+        return cls(address, address, address, end, tuple(sizes), row_major(sizes), owners)
+
+    def at(self, indices: Sequence[Array], item_bytes: int) -> Array:
+        """Returns each lane's byte address of the element at ``indices``; no bounds are checked.
+
+        ``indices`` has one array per dimension; axes after (blocks, threads) are axes of a vector.
+        ``item_bytes`` is the distance between consecutive elements.
+        """
+        axes = max((index.ndim for index in indices), default=2) - 2
+        address = with_trailing_axes(self.address, axes)
+        for index, stride in zip(indices, self.strides, strict=True):
+            address = (
+                address
+                + with_trailing_axes(index, axes + 2 - index.ndim)
+                * with_trailing_axes(stride, axes)
+                * item_bytes
+            )
+        return address
+
+    def shifted(self, address: Array, sizes: Sequence[Array], strides: Sequence[Array]) -> "BufferView":
+        """Returns a memref on the same bytes with another address, sizes, and strides in elements.
+
+        ``address`` is that of the element at index 0. The origin and the accessible bytes stay the same.
+        """
+        return replace(self, address=address, sizes=tuple(sizes), strides=tuple(strides))
+
+
+def row_major(sizes: Sequence[Array]) -> tuple[Array, ...]:
+    """Returns the strides, in elements, of a contiguous row-major memref; one array per dimension."""
+    strides, step = [], uniform(1)
+    for size in reversed(sizes):
+        strides.append(step)
+        step = step * size
+    return tuple(reversed(strides))
+
+
+def with_trailing_axes(values: Array, axes: int) -> Array:
+    """Returns ``values`` with ``axes`` axes of size 1 appended, so that lane values broadcast to vectors."""
+    return values.reshape(*values.shape, *[1] * axes) if axes else values
+
+
+def merged(mask: Array, new: Any, old: Any) -> Any:
+    """Returns ``new`` in the lanes where ``mask`` is True and ``old`` in the others.
+
+    If ``old`` is None, returns ``new`` in all lanes. Otherwise both are arrays of shape (blocks, threads,
+    *vector), or both are BufferView objects.
+    """
+    if old is None or new is old or (mask.size == 1 and mask.all()):
+        return new
+    if isinstance(new, BufferView):
+        return _merged_views(mask, new, old)
+    return np.where(with_trailing_axes(mask, new.ndim - 2), new, old)
+
+
+def _merged_views(mask: Array, new: BufferView, old: BufferView) -> BufferView:
+    def chosen(one: Array, other: Array) -> Array:
+        return np.where(mask, one, other).astype(INDEX, copy=False)
+
+    return BufferView(
+        chosen(new.address, old.address),
+        chosen(new.origin, old.origin),
+        chosen(new.low, old.low),
+        chosen(new.high, old.high),
+        tuple(map(chosen, new.sizes, old.sizes)),
+        tuple(map(chosen, new.strides, old.strides)),
+        tuple({id(owner): owner for owner in (*new.owners, *old.owners)}.values()),
+    )

@@ -1,0 +1,420 @@
+"""Steps of matrix products: contractions of vectors, subgroup matrices, fragments of tensor cores."""
+
+import re
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tuner.core.numpy_types import DType
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.ir.reading import unsupported
+from tuner.programs.interpreter import memory, scalar_ops
+from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame, Step, require, where_of
+from tuner.programs.interpreter.lanes import (
+    SUBGROUP,
+    Array,
+    BufferView,
+    ElementType,
+    signed,
+    to_integer,
+    with_trailing_axes,
+)
+from tuner.programs.interpreter.scalar_ops import Compute, aligned, combination, fused, step_of
+from tuner.programs.interpreter.subgroup_ops import (
+    active_by_subgroup,
+    by_lane,
+    by_subgroup,
+    require_whole_subgroups,
+)
+
+# ------------------------------------------------------------------------------
+# Reductions, contractions and outer products over the dimensions of vectors.
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def reduction(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``vector.reduction``: combines the elements from the first to the last.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. Raises CandidateError(COMPILE) for an unsupported kind of reduction.
+    """
+    combine = combination(op, scope, str(op.attributes["kind"]))
+
+    def compute(values: Array, start: Array | None = None) -> Array:
+        parts = [values[:, :, number] for number in range(values.shape[2])]
+        result = parts.pop(0) if start is None else start
+        for part in parts:
+            result = combine(result, part)
+        return result
+
+    return step_of(op, scope, compute)
+
+
+def multi_reduction(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``vector.multi_reduction``: reduces a vector along some dimensions.
+
+    Elements are combined in row-major order of the reduced dimensions. A step is a function that executes
+    ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. Raises
+    CandidateError(COMPILE) for an unsupported kind of reduction.
+    """
+    combine = combination(op, scope, str(op.attributes["kind"]))
+    axes = [2 + axis for axis in ir.DenseI64ArrayAttr(op.attributes["reduction_dims"])]
+
+    def compute(values: Array, start: Array) -> Array:
+        moved = np.moveaxis(values, axes, range(len(axes)))
+        listed = moved.reshape(-1, *moved.shape[len(axes) :])
+        result = start
+        for part in listed:
+            result = combine(result, part)
+        return result
+
+    return step_of(op, scope, compute)
+
+
+def contract(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``vector.contract`` of kind add; floats are summed in float64 and rounded once.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. Raises CandidateError(COMPILE) for other kinds.
+    """
+    if str(op.attributes["kind"]) != "#vector.kind<add>":
+        raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")
+    maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    words = ["".join(LETTERS[ir.AffineDimExpr(each).position] for each in one.results) for one in maps]
+    sum_of = f"...{words[0]},...{words[1]}->...{words[2]}"
+    dtype = scope.element(op, op.results[0].type).dtype
+
+    def compute(one: Array, other: Array, start: Array) -> Array:
+        if dtype.kind in "ib":
+            whole = (signed(each).astype(np.int64) for each in (one, other))
+            return to_integer(np.einsum(sum_of, *whole) + start, dtype)
+        wide = (each.astype(np.float64) for each in (one, other))
+        total: Array = np.einsum(sum_of, *wide) + start.astype(np.float64)
+        return total.astype(dtype)
+
+    return step_of(op, scope, compute)
+
+
+def outer_product(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``vector.outerproduct`` of kind add, with or without an accumulator.
+
+    Floats with an accumulator are computed by a fused multiply-add. A step is a function that executes ``op``
+    in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. Raises
+    CandidateError(COMPILE) for other kinds.
+    """
+    if str(op.attributes["kind"]) != "#vector.kind<add>":
+        raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")
+    is_whole = scope.element(op, op.results[0].type).dtype.kind in "ib"
+
+    def compute(one: Array, other: Array, start: Array | None = None) -> Array:
+        if other.ndim == one.ndim:
+            one, other = one[..., :, None], other[..., None, :]
+        else:
+            other = aligned(other, one)
+        if start is None:
+            return one * other
+        if is_whole:
+            return scalar_ops.INTEGER_BINARY["addi"](one * other, start)
+        return fused(one, other, start)
+
+    return step_of(op, scope, compute)
+
+
+CONTRACTIONS: dict[str, Decode] = {
+    "vector.reduction": reduction,
+    "vector.multi_reduction": multi_reduction,
+    "vector.contract": contract,
+    "vector.outerproduct": outer_product,
+}
+
+
+# ------------------------------------------------------------------------------
+# Matrix multiplications by a subgroup whose lanes hold fragments of the matrices in PTX's layout.
+#
+# Lane ``l`` is number ``l % 4`` of group ``l / 4``. A register has 32 bits, or one f64; the figures of PTX
+# ISA, "Matrix Fragments for mma", show which elements of A, B and C a register holds.
+
+
+Places: TypeAlias = tuple[Array, Array]  # row, column
+LANES = np.arange(SUBGROUP)[:, None, None]
+GROUP, NUMBER = LANES // 4, LANES % 4
+REGISTER_BYTES = 4
+ROW_BYTES = 16  # of a tile of 8 rows that ldmatrix loads; PTX ISA, ldmatrix
+TILE_ROWS = 8
+TF32_DROPPED = np.uint32((1 << 13) - 1)  # bits of an f32 that a tensor core does not read
+
+
+def multiply_fragments(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``nvgpu.mma.sync``: a @ b + c on matrices whose fragments a subgroup's lanes hold.
+
+    Floats are multiplied and summed in float64 and rounded once; with ``tf32Enabled``, A and B are truncated
+    to tf32 first. A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame;
+    ``scope`` maps SSA values to frame slots. Raises CandidateError(COMPILE) for fragments that are no vectors
+    of two dimensions. The step raises CandidateError(RUN) if only some lanes of a subgroup take part.
+    """
+    m, n, k = (ir.IntegerAttr(each).value for each in ir.ArrayAttr(op.attributes["mmaShape"]))
+    sources, (target,), where = scope.slots(op.operands), scope.slots(op.results), where_of(op)
+    kinds = [scope.element(op, each.type) for each in op.operands]
+    is_tf32 = "tf32Enabled" in op.attributes
+    if any(len(kind.shape) != 2 for kind in kinds):
+        raise unsupported(op, "fragments that are no vectors of registers", "two dimensions")
+    (of_a, of_b, of_c), shapes = kinds, ((m, k), (k, n), (m, n))
+    places = [_of_a(m, of_a), _of_b(of_b), _of_c(of_c)]
+
+    def step(frame: LaneFrame) -> None:
+        require_whole_subgroups(frame, where)
+        fragments = [by_subgroup(frame.grid, frame.values[slot]) for slot in sources]
+        a, b, c = (_matrix(*each) for each in zip(fragments, shapes, places, strict=True))
+        if is_tf32:
+            a, b = _truncated(a), _truncated(b)
+        found = multiplied(a, b, c)
+        frame.values[target] = by_lane(frame.grid, found[:, :, places[2][0], places[2][1]])
+
+    return step
+
+
+def multiplied(a: Array, b: Array, c: Array) -> Array:
+    """Returns ``a @ b + c`` of the last two axes, in the type of ``c``.
+
+    Floats are computed in float64 and rounded once; integers are computed in int64 and truncated.
+    """
+    if c.dtype.kind == "i":
+        wide = [signed(each).astype(np.int64) for each in (a, b)]
+        return to_integer(wide[0] @ wide[1] + c, c.dtype)
+    one, other, start = (each.astype(np.float64) for each in (a, b, c))
+    total: Array = one @ other + start
+    return total.astype(c.dtype)
+
+
+def _of_a(m: int, fragment: ElementType) -> Places:
+    """Returns (row, column) of each element of A that a lane holds, of axes [lane, register, item]."""
+    register, item = _within(fragment)
+    halves = m // TILE_ROWS  # number of row halves per column block; the next registers hold the next columns
+    row, column = GROUP + TILE_ROWS * (register % halves), _along(item) + register // halves * 4 * item.size
+    return _spread(row, column)
+
+
+def _of_b(fragment: ElementType) -> Places:
+    register, item = _within(fragment)
+    return _spread(_along(item) + register * 4 * item.size, GROUP)
+
+
+def _of_c(fragment: ElementType) -> Places:
+    register, item = _within(fragment)
+    return _spread(GROUP + TILE_ROWS * register, _along(item))
+
+
+def _within(fragment: ElementType) -> tuple[Array, Array]:
+    registers, items = fragment.shape
+    return np.arange(registers)[None, :, None], np.arange(items)[None, None, :]
+
+
+def _along(item: Array) -> Array:
+    """Returns the position of each item of a register along the row or column that a group holds."""
+    return NUMBER * item.size + item
+
+
+def _spread(row: Array, column: Array) -> Places:
+    one, other = np.broadcast_arrays(row, column)
+    return one, other
+
+
+def _items(dtype: DType) -> int:
+    """Returns the number of elements per register."""
+    return max(REGISTER_BYTES // dtype.itemsize, 1)
+
+
+def _matrix(fragments: Array, shape: tuple[int, int], places: Places) -> Array:
+    matrix = np.zeros((*fragments.shape[:2], *shape), fragments.dtype)
+    matrix[:, :, places[0], places[1]] = fragments
+    return matrix
+
+
+def _truncated(numbers: Array) -> Array:
+    """Returns f32 numbers truncated to tf32, as a tensor core reads them."""
+    return (numbers.view(np.uint32) & ~TF32_DROPPED).view(np.float32)
+
+
+def load_matrix(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``nvgpu.ldmatrix``, which loads tiles of 8 rows of 16 bytes from shared memory.
+
+    Lane ``8 i + r`` provides the address of row ``r`` of tile ``i``. A step is a function that executes
+    ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step
+    raises CandidateError(RUN) for an address out of bounds or misaligned, and if only some lanes of a
+    subgroup take part.
+    """
+    source, *indices = scope.slots(op.operands)
+    (target,), where = scope.slots(op.results), where_of(op)
+    kind = scope.element(op, op.operands[0].type)
+    tiles = ir.IntegerAttr(op.attributes["numTiles"]).value
+    is_transposed = ir.BoolAttr(op.attributes["transpose"]).value
+    item = np.arange(_items(kind.dtype))[None, None, :]
+    row, column = _spread(GROUP, _along(item))
+    if is_transposed:
+        row, column = column, row
+    teller = TILE_ROWS * np.arange(tiles)[None, :, None] + row  # [lane, tile, item]
+
+    def step(frame: LaneFrame) -> None:
+        require_whole_subgroups(frame, where)
+        view = frame.values[source]
+        addresses = view.at(frame.take(indices), kind.size_bytes)
+        provides_address = frame.grid.linear_thread % SUBGROUP < TILE_ROWS * tiles
+        inside = (addresses >= view.low) & (addresses + ROW_BYTES <= view.high)
+        require(inside | ~provides_address, frame, where, "found a row outside of its buffer")
+        require(
+            (addresses % ROW_BYTES == 0) | ~provides_address,
+            frame,
+            where,
+            f"found no multiple of {ROW_BYTES}",
+        )
+        rows = by_subgroup(frame.grid, addresses)[:, :, teller]
+        active = np.broadcast_to(active_by_subgroup(frame)[..., None, None], rows.shape)
+        found = np.zeros(rows.shape, kind.dtype)
+        places = np.broadcast_to(rows + column * kind.size_bytes, rows.shape)
+        found[active] = memory.read(kind.dtype, places[active])
+        frame.values[target] = by_lane(frame.grid, found)
+
+    return step
+
+
+TENSOR_CORES: dict[str, Decode] = {
+    "nvgpu.mma.sync": multiply_fragments,
+    "nvgpu.ldmatrix": load_matrix,
+}
+
+
+# ------------------------------------------------------------------------------
+# Matrices distributed over a subgroup: in this interpreter every lane has a copy of the whole matrix.
+
+
+SHAPE = re.compile(r"!gpu\.mma_matrix<([0-9]+)x([0-9]+)x(\w+),")
+ELEMENTWISE: dict[str, Compute] = {
+    "addf": scalar_ops.FLOAT_BINARY["addf"],
+    "subf": scalar_ops.FLOAT_BINARY["subf"],
+    "mulf": scalar_ops.FLOAT_BINARY["mulf"],
+    "divf": scalar_ops.FLOAT_BINARY["divf"],
+    "maxf": scalar_ops.FLOAT_BINARY["maximumf"],
+    "minf": scalar_ops.FLOAT_BINARY["minimumf"],
+    "addi": scalar_ops.INTEGER_BINARY["addi"],
+    "subi": scalar_ops.INTEGER_BINARY["subi"],
+    "muli": scalar_ops.INTEGER_BINARY["muli"],
+    "negatef": np.negative,
+    "negates": np.negative,
+}
+
+
+def shape_of(kind: Any) -> tuple[int, int]:
+    """Returns (rows, columns) of an MLIR type ``!gpu.mma_matrix``."""
+    match = SHAPE.match(str(kind))
+    assert match is not None
+    return int(match[1]), int(match[2])
+
+
+def load(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``gpu.subgroup_mma_load_matrix``: each lane loads a copy of the whole matrix.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) for an access out of bounds, and if only some
+    lanes of a subgroup take part.
+    """
+    source, *indices = scope.slots(op.operands)
+    (target,), where = scope.slots(op.results), where_of(op)
+    kind = scope.element(op, op.operands[0].type)
+    places = _places(op, shape_of(op.results[0].type)) * kind.size_bytes
+
+    def step(frame: LaneFrame) -> None:
+        require_whole_subgroups(frame, where)
+        view: BufferView = frame.values[source]
+        first = view.at(frame.take(indices), kind.size_bytes)
+        everything = np.ones((1, 1, *places.shape), bool)
+        addresses = with_trailing_axes(first, 2) + places
+        frame.values[target] = memory.load_where(frame, where, view, kind, addresses, everything)
+
+    return step
+
+
+def store(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``gpu.subgroup_mma_store_matrix``: each lane stores the whole matrix.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) for an access out of bounds, and if only some
+    lanes of a subgroup take part.
+    """
+    value, to, *indices = scope.slots(op.operands)
+    kind, where = scope.element(op, op.operands[1].type), where_of(op)
+    places = _places(op, shape_of(op.operands[0].type)) * kind.size_bytes
+
+    def step(frame: LaneFrame) -> None:
+        require_whole_subgroups(frame, where)
+        view: BufferView = frame.values[to]
+        first = view.at(frame.take(indices), kind.size_bytes)
+        everything = np.ones((1, 1, *places.shape), bool)
+        addresses, values = with_trailing_axes(first, 2) + places, frame.values[value]
+        memory.store_where(frame, where, view, kind, addresses, everything, values)
+
+    return step
+
+
+def _places(op: Op, shape: tuple[int, int]) -> Array:
+    """Returns the offset of each matrix element from the first, in elements."""
+    leading = ir.IntegerAttr(op.attributes["leadDimension"]).value
+    row, column = np.indices(shape)
+    if "transpose" in op.attributes:
+        row, column = column, row
+    places: Array = row * leading + column
+    return places
+
+
+def multiply_matrices(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``gpu.subgroup_mma_compute``: a @ b + c of matrices of a subgroup.
+
+    Floats are computed in float64 and rounded once. A step is a function that executes ``op`` in all active
+    lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
+    """
+    is_transposed = ["a_transpose" in op.attributes, "b_transpose" in op.attributes]
+
+    def compute(a: Array, b: Array, c: Array) -> Array:
+        one, other = (
+            each.swapaxes(-1, -2) if turned else each
+            for each, turned in zip((a, b), is_transposed, strict=True)
+        )
+        return multiplied(one, other, c)
+
+    return step_of(op, scope, compute)
+
+
+def constant(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``gpu.subgroup_mma_constant_matrix``: a matrix with one number in all elements.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
+    """
+    shape = shape_of(op.results[0].type)
+    return step_of(
+        op, scope, lambda value: np.broadcast_to(with_trailing_axes(value, 2), (*value.shape, *shape))
+    )
+
+
+def elementwise(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``gpu.subgroup_mma_elementwise``: the operation's function on each matrix element.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. Raises CandidateError(COMPILE) for an unsupported function.
+    """
+    name = str(op.attributes["opType"]).removeprefix("#gpu<mma_element_wise ").removesuffix(">")
+    if name not in ELEMENTWISE:
+        raise unsupported(op, name, ", ".join(ELEMENTWISE))
+    return step_of(op, scope, ELEMENTWISE[name])
+
+
+SUBGROUP_MATRICES: dict[str, Decode] = {
+    "gpu.subgroup_mma_load_matrix": load,
+    "gpu.subgroup_mma_store_matrix": store,
+    "gpu.subgroup_mma_compute": multiply_matrices,
+    "gpu.subgroup_mma_constant_matrix": constant,
+    "gpu.subgroup_mma_elementwise": elementwise,
+}
+
+DECODERS: dict[str, Decode] = {**CONTRACTIONS, **SUBGROUP_MATRICES, **TENSOR_CORES}

@@ -1,0 +1,243 @@
+"""Loads, stores and atomic updates of all lanes at once, at addresses that are checked before."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+
+from tuner.core.numpy_types import DType
+from tuner.programs.interpreter.decoding import LaneFrame, require
+from tuner.programs.interpreter.lanes import BOOL, Array, BufferView, ElementType, with_trailing_axes
+
+# ------------------------------------------------------------------------------
+# The memory of this process as arrays of numbers, read and written at addresses that were checked before.
+
+
+FIRST = 16  # address of element 0: no array may begin at address 0; a multiple of every element's size
+SPAN_BYTES = 1 << 47  # user addresses of x86-64
+# alignment of allocations, as with cudaMalloc: CUDA programming guide, device memory accesses
+ALIGN_BYTES = 256
+POISON = 0xFF  # value of uninitialized bytes: NaN as a float, -1 as an integer
+
+
+@cache
+def _numbers(dtype: DType) -> Array:
+    size = dtype.itemsize
+    interface = {
+        "shape": (SPAN_BYTES // size,),
+        "typestr": f"<u{size}" if size > 1 else "|u1",
+        "data": (FIRST, False),
+        "version": 3,
+    }
+    whole = np.asarray(SimpleNamespace(__array_interface__=interface))
+    return whole if dtype == BOOL else whole.view(dtype)
+
+
+def read(dtype: DType, addresses: Array) -> Array:
+    """Returns the numbers at byte addresses of this process's memory; invalid addresses are not detected.
+
+    ``addresses`` must be multiples of the size of ``dtype``; the result has their shape.
+    """
+    found: Array = _numbers(dtype)[(addresses - FIRST) // dtype.itemsize]
+    return found != 0 if dtype == BOOL else found
+
+
+def write(dtype: DType, addresses: Array, values: Array) -> None:
+    """Stores ``values`` at byte addresses of this process's memory; invalid addresses are not detected.
+
+    ``addresses`` must be multiples of the size of ``dtype``; where addresses are equal, the last value
+    remains.
+    """
+    _numbers(dtype)[(addresses - FIRST) // dtype.itemsize] = values
+
+
+def allocate(size_bytes: int) -> tuple[int, Array]:
+    """Allocates ``size_bytes`` bytes, filled with 0xFF: NaN as floats, -1 as signed integers.
+
+    Returns (address, a multiple of 256; the array that owns the memory and must be kept as long as it is
+    used).
+    """
+    memory = np.full(size_bytes + ALIGN_BYTES, POISON, np.uint8)
+    return memory.ctypes.data + -memory.ctypes.data % ALIGN_BYTES, memory
+
+
+# ------------------------------------------------------------------------------
+# Loads and stores of all lanes at once, with each address checked against the memref's sizes and bytes.
+
+
+Update = Callable[[Array, Array], Array]  # from the old values and the operands to the new values
+
+
+def check_indices(frame: LaneFrame, where: str, view: BufferView, indices: Sequence[Array]) -> None:
+    """Raises CandidateError(RUN) where an active lane's index is below 0 or not below its dimension's size.
+
+    ``indices`` has one array per dimension of the memref ``view``; ``where`` names the operation in the
+    message.
+    """
+    for axis, (index, size) in enumerate(zip(indices, view.sizes, strict=True)):
+        inside = (index >= 0) & (index < size)
+        if not inside.all():
+            _refuse_index(frame, where, axis, index, size, inside)
+
+
+def check_bytes(
+    frame: LaneFrame, where: str, view: BufferView, addresses: Array, size_bytes: int, align_bytes: int
+) -> None:
+    """Raises CandidateError(RUN) for an active lane's address that is misaligned or outside its buffer.
+
+    All ``size_bytes`` bytes from each address must be in the buffer of ``view``. ``where`` names the
+    operation in the message.
+    """
+    axes = addresses.ndim - 2
+    inside = (addresses >= with_trailing_axes(view.low, axes)) & (
+        addresses + size_bytes <= with_trailing_axes(view.high, axes)
+    )
+    require(inside, frame, where, "found an address outside of its buffer")
+    if align_bytes > 1:
+        is_aligned = addresses % align_bytes == 0
+        require(is_aligned, frame, where, f"found an address that is no multiple of {align_bytes}")
+
+
+def load_element(
+    frame: LaneFrame, where: str, view: BufferView, kind: ElementType, indices: Sequence[Array]
+) -> Array:
+    """Returns the memref element at ``indices`` in each lane, of shape (blocks, threads, *vector).
+
+    ``indices`` has one array per dimension of ``view``; ``kind`` is the type of an element. In inactive lanes
+    the value is arbitrary. Raises CandidateError(RUN), naming ``where``, for an access out of bounds or
+    misaligned.
+    """
+    check_indices(frame, where, view, indices)
+    addresses = view.at(indices, kind.size_bytes)
+    check_bytes(frame, where, view, addresses, kind.size_bytes, kind.dtype.itemsize)
+    return _gather(frame.active(addresses.shape), kind, addresses)
+
+
+def store_element(
+    frame: LaneFrame, where: str, view: BufferView, kind: ElementType, indices: Sequence[Array], values: Array
+) -> None:
+    """Stores one memref element per active lane: that of ``values`` at ``indices`` of the memref ``view``.
+
+    ``values`` has the shape (blocks, threads, *vector): all lanes, of which inactive ones are ignored;
+    ``indices`` has one array (blocks, threads) per dimension. Where several lanes store at one address, the
+    last lane's value remains. Raises CandidateError(RUN), naming the operation ``where``, for an active
+    lane's access that is out of bounds or misaligned.
+    """
+    check_indices(frame, where, view, indices)
+    addresses = view.at(indices, kind.size_bytes)
+    check_bytes(frame, where, view, addresses, kind.size_bytes, kind.dtype.itemsize)
+    axes = len(kind.shape)
+    targets = with_trailing_axes(addresses, axes) + kind.offsets_bytes
+    shape = np.broadcast_shapes(targets.shape, values.shape, with_trailing_axes(frame.mask, axes).shape)
+    chosen = np.broadcast_to(with_trailing_axes(frame.mask, axes), shape)
+    targets, values = np.broadcast_to(targets, shape), np.broadcast_to(values, shape)
+    write(kind.dtype, targets[chosen], values[chosen])
+
+
+def load_where(
+    frame: LaneFrame, where: str, view: BufferView, kind: ElementType, addresses: Array, wanted: Array
+) -> Array:
+    """Returns the numbers at ``addresses`` in active lanes where the mask ``wanted`` is True, 0 elsewhere.
+
+    ``addresses`` and ``wanted`` have the axes (blocks, threads, *vector). Raises CandidateError(RUN) for a
+    wanted address of an active lane that is misaligned or outside the bytes of ``view``.
+    """
+    require_bytes_where(frame, where, view, kind, addresses, wanted)
+    shape = np.broadcast_shapes(addresses.shape, wanted.shape)
+    chosen = np.broadcast_to(frame.active(shape) & wanted, shape)
+    found = np.zeros(shape, kind.dtype)
+    found[chosen] = read(kind.dtype, np.broadcast_to(addresses, shape)[chosen])
+    return found
+
+
+def store_where(
+    frame: LaneFrame,
+    where: str,
+    view: BufferView,
+    kind: ElementType,
+    addresses: Array,
+    wanted: Array,
+    values: Array,
+) -> None:
+    """Stores ``values`` at ``addresses``, in active lanes where the mask ``wanted`` is True.
+
+    ``addresses``, ``wanted`` and ``values`` have the axes (blocks, threads, *vector). Raises
+    CandidateError(RUN) for a wanted address of an active lane that is misaligned or outside the bytes of
+    ``view``.
+    """
+    require_bytes_where(frame, where, view, kind, addresses, wanted)
+    mask = with_trailing_axes(frame.mask, addresses.ndim - 2)
+    shape = np.broadcast_shapes(addresses.shape, values.shape, mask.shape, wanted.shape)
+    chosen = np.broadcast_to(mask & wanted, shape)
+    targets, values = np.broadcast_to(addresses, shape), np.broadcast_to(values, shape)
+    write(kind.dtype, targets[chosen], values[chosen])
+
+
+def require_bytes_where(
+    frame: LaneFrame, where: str, view: BufferView, kind: ElementType, addresses: Array, wanted: Array
+) -> None:
+    """Raises CandidateError(RUN) where an active lane's address is misaligned or outside of ``view``'s bytes.
+
+    ``addresses`` and the mask ``wanted`` have the axes (blocks, threads, *vector); where ``wanted`` is False
+    the address is not checked. ``kind`` gives the size and the alignment of a number.
+    """
+    axes, size = addresses.ndim - 2, kind.dtype.itemsize
+    inside = (addresses >= with_trailing_axes(view.low, axes)) & (
+        addresses + size <= with_trailing_axes(view.high, axes)
+    )
+    require(inside | ~wanted, frame, where, "found an address outside of its buffer")
+    require((addresses % size == 0) | ~wanted, frame, where, f"found no multiple of {size}")
+
+
+def update(frame: LaneFrame, kind: ElementType, addresses: Array, values: Array, function: Update) -> Array:
+    """Atomically replaces the number at each active lane's address by ``function(number, operand)``.
+
+    Lanes with equal addresses update one after another. ``values`` has one operand per lane; the addresses
+    are not checked. Returns the number that each lane found before its update, 0 in inactive lanes.
+    """
+    shape = np.broadcast_shapes(addresses.shape, values.shape, frame.mask.shape, frame.grid.shape)
+    chosen = np.broadcast_to(frame.mask, shape)
+    targets = np.broadcast_to(addresses, shape)[chosen]
+    operands = np.broadcast_to(values, shape)[chosen]
+    found = np.zeros(shape, kind.dtype)
+    olds = np.zeros(targets.shape, kind.dtype)
+    for turn in groups_without_conflicts(targets):
+        olds[turn] = read(kind.dtype, targets[turn])
+        write(kind.dtype, targets[turn], function(olds[turn], operands[turn]))
+    found[chosen] = olds
+    return found
+
+
+def groups_without_conflicts(targets: Array) -> list[Array]:
+    """Returns groups of indices into ``targets``; within a group, all addresses in ``targets`` differ.
+
+    Of equal addresses, the first is in the first group, the second in the second group, and so on: processing
+    the groups in order performs conflicting updates one after another. ``targets`` has one axis.
+    """
+    order = np.argsort(targets, kind="stable")
+    places = targets[order]
+    starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
+    sizes = np.diff(np.r_[starts, len(places)])
+    rank = np.arange(len(places)) - np.repeat(starts, sizes)
+    by_rank = np.argsort(rank, kind="stable")
+    ends = np.cumsum(np.bincount(rank))[:-1]
+    return [order[part] for part in np.split(by_rank, ends)]
+
+
+def _gather(active: Array, kind: ElementType, addresses: Array) -> Array:
+    """Reads at addresses that are valid in active lanes; inactive lanes read at an active lane's address."""
+    if not active.all():
+        addresses = np.where(active, addresses, addresses[active][0])
+    return read(kind.dtype, with_trailing_axes(addresses, len(kind.shape)) + kind.offsets_bytes)
+
+
+def _refuse_index(frame: LaneFrame, where: str, axis: int, index: Array, size: Array, inside: Array) -> None:
+    shape = inside.shape
+    found, sizes = np.broadcast_to(index, shape), np.broadcast_to(size, shape)
+    require(
+        inside,
+        frame,
+        where,
+        lambda lane: f"found index {found[lane]} of dimension {axis}, allowed 0 to {sizes[lane] - 1},",
+    )

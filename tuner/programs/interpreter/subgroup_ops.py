@@ -1,0 +1,448 @@
+"""Steps of blocks and subgroups: indices, barriers, collective operations, shuffles, printing."""
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.ir.reading import axis_of, unsupported
+from tuner.programs.interpreter import memory
+from tuner.programs.interpreter.decoding import (
+    AbstractBody,
+    Decode,
+    FunctionScope,
+    LaneFrame,
+    Step,
+    fault,
+    where_of,
+)
+from tuner.programs.interpreter.lanes import (
+    BOOL,
+    INDEX,
+    SUBGROUP,
+    Array,
+    LaneGrid,
+    signed,
+    uniform,
+    unsigned,
+    with_trailing_axes,
+)
+from tuner.programs.interpreter.scalar_ops import Combine, combination
+
+# ------------------------------------------------------------------------------
+# Indices and sizes of a lane's block, thread and subgroup.
+
+
+ALONG: dict[str, Callable[[LaneGrid, int], Array]] = {
+    "gpu.thread_id": LaneGrid.thread_id,
+    "gpu.block_id": LaneGrid.block_id,
+    "gpu.block_dim": lambda grid, axis: uniform(grid.block[axis]),
+    "gpu.grid_dim": lambda grid, axis: uniform(grid.grid[axis]),
+    "gpu.global_id": lambda grid, axis: grid.block_id(axis) * grid.block[axis] + grid.thread_id(axis),
+}
+WITHOUT_AXIS: dict[str, Callable[[LaneGrid], Array]] = {
+    "gpu.lane_id": lambda grid: grid.linear_thread % SUBGROUP,
+    "gpu.subgroup_id": lambda grid: grid.linear_thread // SUBGROUP,
+    "gpu.num_subgroups": lambda grid: uniform(-(-grid.threads // SUBGROUP)),
+    "gpu.subgroup_size": lambda _: uniform(SUBGROUP),
+}
+
+
+def along(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for gpu.thread_id, gpu.block_id, gpu.global_id, gpu.block_dim or gpu.grid_dim.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
+    """
+    axis, index = axis_of(op), ALONG[op.name]
+    return _put_index(op, scope, lambda grid: index(grid, axis))
+
+
+def without_axis(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for gpu.lane_id, gpu.subgroup_id, gpu.num_subgroups or gpu.subgroup_size.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
+    """
+    return _put_index(op, scope, WITHOUT_AXIS[op.name])
+
+
+def _put_index(op: Op, scope: FunctionScope, make: Callable[[LaneGrid], Array]) -> Step:
+    (target,) = scope.slots(op.results)
+
+    def step(frame: LaneFrame) -> None:
+        frame.values[target] = make(frame.grid).astype(INDEX, copy=False)
+
+    return step
+
+
+INDICES: dict[str, Decode] = {
+    **dict.fromkeys(ALONG, along),
+    **dict.fromkeys(WITHOUT_AXIS, without_axis),
+}
+
+
+PLACE = re.compile(r"%(?P<flags>[-+ #0]*[0-9]*(?:\.[0-9]+)?)(?:hh|h|ll|l|z|j|t|L)?(?P<kind>[a-zA-Z%])")
+INTEGERS, UNSIGNED, FLOATS = "dic", "uoxX", "fFeEgG"
+
+
+def printf(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``gpu.printf``: passes one text per active lane to the frame's ``write``.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. Raises CandidateError(COMPILE) if there is not one conversion specifier per
+    argument, and for a specifier other than d, i, c, u, o, x, X, f, F, e, E, g and G.
+    """
+    text = ir.StringAttr(op.attributes["format"]).value
+    kinds = [match["kind"] for match in PLACE.finditer(text) if match["kind"] != "%"]
+    sources = scope.slots(op.operands)
+    known = INTEGERS + UNSIGNED + FLOATS
+    if len(kinds) != len(sources) or not set(kinds) <= set(known):
+        raise unsupported(
+            op, f"format {text!r} with {len(sources)} arguments", f"one of %{', %'.join(known)} for each"
+        )
+    template = PLACE.sub(lambda match: "%" + match["flags"] + match["kind"].replace("u", "d"), text)
+
+    def step(frame: LaneFrame) -> None:
+        columns = []
+        for kind, slot in zip(kinds, sources, strict=True):
+            values = np.broadcast_to(frame.values[slot], frame.grid.shape)
+            if kind not in FLOATS:
+                values = unsigned(values) if kind in UNSIGNED else signed(values)
+            columns.append(values)
+        for block, thread in np.argwhere(np.broadcast_to(frame.mask, frame.grid.shape)):
+            frame.write(template % tuple(column[block, thread].item() for column in columns))
+
+    return step
+
+
+PRINTING: dict[str, Decode] = {"gpu.printf": printf}
+
+
+# ------------------------------------------------------------------------------
+# Values of lanes grouped by subgroup, and checks that lanes act together.
+
+
+def by_subgroup(grid: LaneGrid, values: Array) -> Array:
+    """Reshapes lane values (blocks, threads, ...) to (blocks, subgroups, 32, ...), padding with zeros.
+
+    A subgroup is a warp of 32 lanes; the last subgroup of a block is padded if it has fewer threads.
+    """
+    rest = values.shape[2:]
+    whole = np.broadcast_to(values, (*grid.shape, *rest))
+    missing = -grid.threads % SUBGROUP
+    if missing:
+        blank = np.zeros((grid.count, missing, *rest), values.dtype)
+        whole = np.concatenate([whole, blank], axis=1)
+    return whole.reshape(grid.count, -1, SUBGROUP, *rest)
+
+
+def by_lane(grid: LaneGrid, values: Array) -> Array:
+    """Reshapes values (blocks, subgroups, 32, ...) to (blocks, threads, ...) and removes the padding."""
+    return values.reshape(grid.count, -1, *values.shape[3:])[:, : grid.threads]
+
+
+def active_by_subgroup(frame: LaneFrame) -> Array:
+    """Returns whether each lane is active, of shape (blocks, subgroups, 32); False for padding."""
+    return by_subgroup(frame.grid, frame.mask)
+
+
+def require_whole_blocks(frame: LaneFrame, where: str) -> None:
+    """Raises CandidateError(RUN) if some but not all threads of a block are active.
+
+    Threads that have returned are not counted. On a device these threads would wait for ever at the operation
+    ``where``. Blocks without an active thread pass.
+    """
+    mask, live = (np.broadcast_to(each, frame.grid.shape) for each in (frame.mask, frame.live))
+    waits, away = np.any(mask, 1), np.any(live & ~mask, 1)
+    _require(frame, where, waits & away, live & ~mask, "the threads of a block")
+
+
+def require_whole_subgroups(frame: LaneFrame, where: str, width: int = SUBGROUP) -> None:
+    """Raises CandidateError(RUN) if a subgroup has active lanes, but not all of its first ``width`` lanes.
+
+    Lanes that have returned are not counted. Subgroups without an active lane pass. ``where`` names the
+    operation in the message.
+    """
+    grid = frame.grid
+    there = by_subgroup(grid, frame.live) & (np.arange(SUBGROUP) < width)
+    away = there & ~active_by_subgroup(frame)
+    waits = np.any(active_by_subgroup(frame), -1) & np.any(away, -1)
+    missing = by_lane(grid, away & waits[..., None])
+    _require(frame, where, np.any(missing, 1), missing, "the lanes of a subgroup")
+
+
+def _require(frame: LaneFrame, where: str, bad: Array, missing: Array, who: str) -> None:
+    if bad.any():
+        block = int(np.argmax(bad))
+        thread = int(np.argmax(missing[block]))
+        lane = frame.grid.describe(block, thread)
+        fault(where, f"found some of {who} only, not {lane}, allowed all of them or none")
+
+
+def fold(values: Array, valid: Array, axis: int, combine: Callable[[Array, Array], Array]) -> Array:
+    """Reduces values along ``axis`` by ``combine``, pairwise; omits values where ``valid`` is False.
+
+    ``valid`` may lack the last axes of ``values``. The axis is kept, with size 1; where no value is valid the
+    result is unspecified.
+    """
+    while values.shape[axis] > 1:
+        half = -(-values.shape[axis] // 2)
+        (one, other), (is_one, is_other) = (_halves(each, axis, half) for each in (values, valid))
+        extra = values.ndim - valid.ndim
+        both, first = with_trailing_axes(is_one & is_other, extra), with_trailing_axes(is_one, extra)
+        values = np.where(both, combine(one, other), np.where(first, one, other))
+        valid = is_one | is_other
+    return values
+
+
+def _halves(values: Array, axis: int, half: int) -> tuple[Array, Array]:
+    """Returns both halves of an axis; the second may be padded with zeros, which are not valid."""
+    first, second = (np.take(values, each, axis) for each in np.split(np.arange(values.shape[axis]), [half]))
+    missing = half - second.shape[axis]
+    if missing:
+        shape = list(second.shape)
+        shape[axis] = missing
+        second = np.concatenate([second, np.zeros(shape, values.dtype)], axis)
+    return first, second
+
+
+# ------------------------------------------------------------------------------
+# Collective operations of a block's threads or a subgroup's lanes: barriers, reductions, ballots.
+
+
+def barrier(op: Op, _: FunctionScope) -> Step:
+    """Returns the step for ``gpu.barrier``: raises CandidateError(RUN) if a block's threads have diverged.
+
+    A step is a function that is called with the frame of all lanes (GPU threads). Otherwise it does nothing,
+    since all lanes run in lockstep. Threads that have returned are not counted.
+    """
+    where = where_of(op)
+    return lambda frame: require_whole_blocks(frame, where)
+
+
+def all_reduce(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``gpu.all_reduce``: reduces a value over a block's threads, by a kind or a region.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) if only some threads of a block take part.
+    """
+    source, target, where = scope.slot(op.operands[0]), scope.slot(op.results[0]), where_of(op)
+    body = scope.body(op.regions[0]) if op.regions[0].blocks else None
+    combine = combination(op, scope, str(op.attributes["op"])) if body is None else None
+
+    def step(frame: LaneFrame) -> None:
+        require_whole_blocks(frame, where)
+        values = np.broadcast_to(frame.values[source], frame.grid.shape)
+        valid = np.broadcast_to(frame.mask, frame.grid.shape)
+        frame.values[target] = fold(values, valid, 1, combine or _by_region(frame, body))
+
+    return step
+
+
+def _by_region(frame: LaneFrame, body: AbstractBody | None) -> Combine:
+    """Returns a region with two arguments as a binary function; its mask is of values, not of lanes."""
+    assert body is not None
+
+    def combine(one: Array, other: Array) -> Array:
+        outside, frame.mask = frame.mask, np.ones((1, 1), bool)
+        try:
+            (found,) = body.run(frame, [one, other])
+        finally:
+            frame.mask = outside
+        return np.asarray(found)
+
+    return combine
+
+
+def subgroup_reduce(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``gpu.subgroup_reduce``: reduces a value over each subgroup, or each cluster.
+
+    Inactive lanes are omitted; for a ``uniform`` operation the step raises CandidateError(RUN) if only some
+    lanes of a subgroup take part. A step is a function that executes ``op`` in all active lanes (GPU threads)
+    of a frame; ``scope`` maps SSA values to frame slots. Raises CandidateError(COMPILE) for clusters that do
+    not divide 32 lanes.
+    """
+    source, target, where = scope.slot(op.operands[0]), scope.slot(op.results[0]), where_of(op)
+    combine = combination(op, scope, str(op.attributes["op"]))
+    size, stride = (_number(op, f"cluster_{name}", default) for name, default in (("size", 0), ("stride", 1)))
+    size = size or SUBGROUP // stride
+    is_uniform = "uniform" in op.attributes
+    if SUBGROUP % (size * stride):
+        raise unsupported(op, f"clusters of {size} lanes, {stride} apart", f"parts of {SUBGROUP}")
+
+    def step(frame: LaneFrame) -> None:
+        if is_uniform:
+            require_whole_subgroups(frame, where)
+        values = by_subgroup(frame.grid, frame.values[source])
+        rest = values.shape[3:]
+        clusters = (*values.shape[:2], SUBGROUP // (size * stride), size, stride)
+        valid = active_by_subgroup(frame).reshape(clusters)
+        folded = fold(values.reshape(*clusters, *rest), valid, 3, combine)
+        spread = np.broadcast_to(folded, (*clusters, *rest)).reshape(values.shape)
+        frame.values[target] = by_lane(frame.grid, spread)
+
+    return step
+
+
+def _number(op: Op, name: str, default: int) -> int:
+    return int(ir.IntegerAttr(op.attributes[name]).value) if name in op.attributes else default
+
+
+def ballot(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``gpu.ballot``: bit i is 1 if lane i is active and its predicate is true.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
+    """
+    source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
+    dtype = scope.element(op, op.results[0].type).dtype
+
+    def step(frame: LaneFrame) -> None:
+        votes = by_subgroup(frame.grid, frame.values[source]) & active_by_subgroup(frame)
+        bits = (votes.astype(np.uint64) << np.arange(SUBGROUP, dtype=np.uint64)).sum(-1, keepdims=True)
+        spread = np.broadcast_to(bits.astype(np.uint64), votes.shape)
+        frame.values[target] = by_lane(frame.grid, spread).astype(dtype)
+
+    return step
+
+
+COLLECTIVES: dict[str, Decode] = {
+    "gpu.barrier": barrier,
+    "gpu.all_reduce": all_reduce,
+    "gpu.subgroup_reduce": subgroup_reduce,
+    "gpu.ballot": ballot,
+}
+
+
+# ------------------------------------------------------------------------------
+# Exchange of values between the lanes of a subgroup.
+
+
+LANES = np.arange(SUBGROUP)
+# Mode -> the number of the lane to read, from the lane's number and the offset.
+SOURCES: dict[str, Callable[[Array, Array], Array]] = {
+    "xor": lambda lane, offset: lane ^ offset,
+    "up": lambda lane, offset: lane - offset,
+    "down": lambda lane, offset: lane + offset,
+    "idx": lambda _, offset: offset,
+}
+
+
+def shuffle(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``gpu.shuffle``: each lane reads a value of another lane of its subgroup.
+
+    The results are the value and whether it is valid: False, with a poison value, if the source lane, or the
+    lane itself, is not among the first ``width`` lanes. A step is a function that executes ``op`` in all
+    active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step raises
+    CandidateError(RUN) if only some of these lanes take part, and for a width that differs between lanes or
+    is not 1 to 32.
+    """
+    mode = str(op.attributes["mode"]).removeprefix("#gpu<shuffle_mode ").removesuffix(">")
+    if mode not in SOURCES:
+        raise unsupported(op, f"mode {mode}", ", ".join(SOURCES))
+    (value, offset, width), where = scope.slots(op.operands), where_of(op)
+
+    def step(frame: LaneFrame) -> None:
+        lanes = _width(frame, where, frame.values[width])
+        distance = by_subgroup(frame.grid, frame.values[offset]).astype(np.int64)
+        source = SOURCES[mode](LANES, distance)
+        is_valid = (source >= 0) & (source < lanes) & (lanes > LANES)
+        _put(frame, scope_targets, where, frame.values[value], source, is_valid, lanes)
+
+    scope_targets = scope.slots(op.results)
+    return step
+
+
+def rotate(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``gpu.rotate``: each lane reads the value of the lane ``offset`` further.
+
+    The lanes wrap around after ``width``, an attribute of ``op`` like ``offset``; lanes from ``width`` on get
+    poison, and False as second result. A step is a function that executes ``op`` in all active lanes (GPU
+    threads) of a frame; ``scope`` maps SSA values to frame slots. The step raises CandidateError(RUN) if only
+    some of the first ``width`` lanes take part.
+    """
+    value, where, targets = scope.slot(op.operands[0]), where_of(op), scope.slots(op.results)
+    offset, width = (ir.IntegerAttr(op.attributes[name]).value for name in ("offset", "width"))
+    source = ((LANES + offset) & (width - 1)) + (LANES & ~(width - 1))
+
+    def step(frame: LaneFrame) -> None:
+        shape = by_subgroup(frame.grid, frame.mask).shape
+        _put(
+            frame,
+            targets,
+            where,
+            frame.values[value],
+            np.broadcast_to(source, shape),
+            np.broadcast_to(width > LANES, shape),
+            width,
+        )
+
+    return step
+
+
+def broadcast(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``gpu.subgroup_broadcast``, from a given lane or from the first active lane.
+
+    The result is poison if the source lane is inactive or not one of 0 to 31. A step is a function that
+    executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
+    """
+    source, *lane = scope.slots(op.operands)
+    (target,) = scope.slots(op.results)
+
+    def step(frame: LaneFrame) -> None:
+        values, active = by_subgroup(frame.grid, frame.values[source]), active_by_subgroup(frame)
+        if lane:
+            number = by_subgroup(frame.grid, frame.values[lane[0]]).astype(np.int64)
+        else:
+            number = np.broadcast_to(active.argmax(-1)[..., None], active.shape)
+        inside = (number >= 0) & (number < SUBGROUP)
+        there = np.take_along_axis(active, np.where(inside, number, 0), 2)
+        frame.values[target] = by_lane(frame.grid, _taken(values, number, inside & there))
+
+    return step
+
+
+def _width(frame: LaneFrame, where: str, values: Array) -> int:
+    found = np.unique(values[frame.active(values.shape)])
+    if len(found) != 1 or not 0 < found[0] <= SUBGROUP:
+        fault(where, f"found width {found[:4].tolist()}, allowed one of 1 to {SUBGROUP}")
+    return int(found[0])
+
+
+def _put(
+    frame: LaneFrame,
+    targets: tuple[int, ...],
+    where: str,
+    values: Array,
+    source: Array,
+    is_valid: Array,
+    width: int,
+) -> None:
+    require_whole_subgroups(frame, where, width)
+    there = np.take_along_axis(active_by_subgroup(frame), np.where(is_valid, source, 0), 2)
+    taken = _taken(by_subgroup(frame.grid, values), source, is_valid & there)
+    frame.values[targets[0]] = by_lane(frame.grid, taken)
+    frame.values[targets[1]] = by_lane(frame.grid, is_valid)
+
+
+def _taken(values: Array, source: Array, is_valid: Array) -> Array:
+    """Returns the value of lane ``source``, poison where ``is_valid`` is False."""
+    axes = values.ndim - 3
+    found = np.take_along_axis(values, with_trailing_axes(np.where(is_valid, source, 0), axes), 2)
+    return np.where(with_trailing_axes(is_valid, axes), found, poison(values.dtype))
+
+
+def poison(dtype: np.dtype[np.generic]) -> Array:
+    """Returns the number that represents poison, in an array of size 1: NaN, -1 for integers, true for i1."""
+    return np.full(dtype.itemsize, 1 if dtype == BOOL else memory.POISON, np.uint8).view(dtype)[0:1]
+
+
+SHUFFLES: dict[str, Decode] = {
+    "gpu.shuffle": shuffle,
+    "gpu.rotate": rotate,
+    "gpu.subgroup_broadcast": broadcast,
+}
+
+DECODERS: dict[str, Decode] = {**INDICES, **COLLECTIVES, **SHUFFLES, **PRINTING}

@@ -1,0 +1,269 @@
+"""Loads and stores of vectors: contiguous, permuted, masked, gathered and scattered."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.ir.reading import unsupported
+from tuner.programs.interpreter import memory as accesses
+from tuner.programs.interpreter import memory_ops
+from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame, Step, require, where_of
+from tuner.programs.interpreter.lanes import Array, BufferView, ElementType, with_trailing_axes
+from tuner.programs.interpreter.vectors import shape_of
+
+Axes = Sequence[
+    int | None
+]  # of a vector: the dimension of the memref along which each goes, None: along none
+
+
+def load(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``vector.load``: loads consecutive numbers along the memref's last dimensions.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) for an access outside of the buffer.
+    """
+    kind = scope.element(op, op.operands[0].type)
+    if kind.shape:  # a memref of vectors
+        return memory_ops.load(op, scope)
+    source, *indices = scope.slots(op.operands)
+    target, where = scope.slot(op.results[0]), where_of(op)
+    shape = shape_of(op.results[0].type)
+
+    def step(frame: LaneFrame) -> None:
+        view = frame.values[source]
+        places = along(frame.take(indices), last(len(indices), shape), shape)
+        frame.values[target] = _load(frame, where, view, kind, places, everywhere(shape))
+
+    return step
+
+
+def store(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``vector.store``: stores consecutive numbers along the memref's last dimensions.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) for an access outside of the buffer.
+    """
+    kind = scope.element(op, op.operands[1].type)
+    if kind.shape:
+        return memory_ops.store(op, scope)
+    value, to, *indices = scope.slots(op.operands)
+    where, shape = where_of(op), shape_of(op.operands[0].type)
+
+    def step(frame: LaneFrame) -> None:
+        places = along(frame.take(indices), last(len(indices), shape), shape)
+        _store(frame, where, frame.values[to], kind, places, everywhere(shape), frame.values[value])
+
+    return step
+
+
+def transfer_read(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``vector.transfer_read``: loads a vector from a memref, with padding.
+
+    Elements outside the memref, or masked off, have the padding value. A step is a function that executes
+    ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step
+    raises CandidateError(RUN) for an index outside of a dimension that is marked as in bounds.
+    """
+    transfer = _Transfer(op, scope, op.operands[0], shape_of(op.results[0].type))
+    sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    slots = list(scope.slots(op.operands))
+    source, indices, padding, mask = (
+        slots[0],
+        slots[1 : 1 + sizes[1]],
+        slots[1 + sizes[1]],
+        slots[2 + sizes[1] :],
+    )
+    (target,) = scope.slots(op.results)
+
+    def step(frame: LaneFrame) -> None:
+        view: BufferView = frame.values[source]
+        places, wanted = transfer.places(frame, view, indices, mask)
+        found = _load(frame, transfer.where, view, transfer.kind, places, wanted)
+        filler = with_trailing_axes(frame.values[padding], len(transfer.shape))
+        frame.values[target] = np.where(wanted, found, filler)
+
+    return step
+
+
+def transfer_write(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``vector.transfer_write``: stores a vector in a memref.
+
+    Elements outside the memref, or masked off, are not stored. A step is a function that executes ``op`` in
+    all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step raises
+    CandidateError(RUN) for an index outside of a dimension that is marked as in bounds.
+    """
+    transfer = _Transfer(op, scope, op.operands[1], shape_of(op.operands[0].type))
+    sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    value, to, *rest = scope.slots(op.operands)
+    indices, mask = rest[: sizes[2]], rest[sizes[2] :]
+
+    def step(frame: LaneFrame) -> None:
+        view: BufferView = frame.values[to]
+        places, wanted = transfer.places(frame, view, indices, mask)
+        _store(frame, transfer.where, view, transfer.kind, places, wanted, frame.values[value])
+
+    return step
+
+
+class _Transfer:
+    """The mapping between a vector and a memref in a transfer operation."""
+
+    def __init__(self, op: Op, scope: FunctionScope, buffer: Any, shape: tuple[int, ...]) -> None:
+        self.kind, self.where, self.shape = scope.element(op, buffer.type), where_of(op), shape
+        if self.kind.shape:
+            raise unsupported(op, f"elements {buffer.type.element_type}", "numbers")
+        results = ir.AffineMapAttr(op.attributes["permutation_map"]).value.results
+        self._axes = [each.position if isinstance(each, ir.AffineDimExpr) else None for each in results]
+        self._in_bounds = [ir.BoolAttr(each).value for each in ir.ArrayAttr(op.attributes["in_bounds"])]
+
+    def places(
+        self, frame: LaneFrame, view: BufferView, indices: Sequence[int], mask: Sequence[int]
+    ) -> tuple[list[Array], Array]:
+        """Returns the index of each vector element per memref dimension, and which elements are accessed."""
+        places = along(frame.take(indices), self._axes, self.shape)
+        wanted = everywhere(self.shape)
+        if mask:
+            wanted = wanted & self._aligned(frame.values[mask[0]])
+        for axis, in_bounds in zip(self._axes, self._in_bounds, strict=True):
+            if axis is None:
+                continue
+            inside = (places[axis] >= 0) & (
+                places[axis] < with_trailing_axes(view.sizes[axis], len(self.shape))
+            )
+            if in_bounds:
+                found = f"found an index outside of dimension {axis}, said to be in bounds,"
+                require(inside | ~wanted, frame, self.where, found)
+            wanted = wanted & inside
+        return places, wanted
+
+    def _aligned(self, mask: Array) -> Array:
+        """Returns a mask with the axes of the vector; the mask has the memref's axes in order."""
+        moved = [number for number, axis in enumerate(self._axes) if axis is not None]
+        order = sorted(moved, key=lambda number: int(self._axes[number] or 0))
+        back = [2 + order.index(number) for number in moved]
+        turned = mask.transpose(0, 1, *back)
+        still = [number for number, axis in enumerate(self._axes) if axis is None]
+        return np.expand_dims(turned, [2 + number for number in still])
+
+
+def masked_load(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``vector.maskedload`` or ``vector.gather``: loads where the mask is true.
+
+    Where the mask is false, the result has the pass-through value. A step is a function that executes ``op``
+    in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step raises
+    CandidateError(RUN) for an access outside of the buffer.
+    """
+    kind = scope.element(op, op.operands[0].type)
+    source, *indices, mask, passed = scope.slots(op.operands)
+    places_of = _places_of(op, indices, shape_of(op.results[0].type))
+    target, where = scope.slot(op.results[0]), where_of(op)
+
+    def step(frame: LaneFrame) -> None:
+        wanted = frame.values[mask]
+        found = _load(frame, where, frame.values[source], kind, places_of(frame), wanted)
+        frame.values[target] = np.where(wanted, found, frame.values[passed])
+
+    return step
+
+
+def masked_store(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``vector.maskedstore`` or ``vector.scatter``: stores where the mask is true.
+
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) for an access outside of the buffer.
+    """
+    kind = scope.element(op, op.operands[0].type)
+    to, *indices, mask, value = scope.slots(op.operands)
+    places_of = _places_of(op, indices, shape_of(op.operands[-1].type))
+    where = where_of(op)
+
+    def step(frame: LaneFrame) -> None:
+        wanted, values = frame.values[mask], frame.values[value]
+        _store(frame, where, frame.values[to], kind, places_of(frame), wanted, values)
+
+    return step
+
+
+def _places_of(op: Op, slots: Sequence[int], shape: tuple[int, ...]) -> Callable[[LaneFrame], list[Array]]:
+    """Returns a function that computes the index of each vector element per memref dimension.
+
+    Elements are consecutive along the last dimensions; for a gather or scatter, an index vector is added to
+    the last index.
+    """
+    if op.name in ("vector.gather", "vector.scatter"):
+        return lambda frame: _chosen(frame.take(slots[:-1]), frame.values[slots[-1]])
+    axes = last(len(slots), shape)
+    return lambda frame: along(frame.take(slots), axes, shape)
+
+
+def along(indices: Sequence[Array], axes: Axes, shape: tuple[int, ...]) -> list[Array]:
+    """Returns, per memref dimension, the index of each element of a vector, as an array.
+
+    Args:
+        indices: per memref dimension, the index of the vector's first element in each lane.
+        axes: per vector dimension, the memref dimension that it advances along; None: none.
+        shape: shape of the vector.
+    """
+    places = [with_trailing_axes(index, len(shape)) for index in indices]
+    for number, axis in enumerate(axes):
+        if axis is not None:
+            steps = np.arange(shape[number]).reshape(-1, *[1] * (len(shape) - 1 - number))
+            places[axis] = places[axis] + steps
+    return places
+
+
+def last(rank: int, shape: tuple[int, ...]) -> list[int]:
+    """Returns the numbers of the last ``len(shape)`` dimensions of a memref of rank ``rank``, in order.
+
+    A vector of shape ``shape`` extends along these dimensions in a contiguous load or store.
+    """
+    return list(range(rank - len(shape), rank))
+
+
+def everywhere(shape: tuple[int, ...]) -> Array:
+    """Returns a mask of shape (1, 1, *shape), True everywhere, for vectors of ``shape`` in all lanes."""
+    return np.ones((1, 1, *shape), bool)
+
+
+def _chosen(indices: list[Array], chosen: Array) -> list[Array]:
+    places = [with_trailing_axes(index, chosen.ndim - 2) for index in indices]
+    places[-1] = places[-1] + chosen.astype(np.int64)
+    return places
+
+
+def _load(
+    frame: LaneFrame, where: str, view: BufferView, kind: ElementType, places: list[Array], wanted: Array
+) -> Array:
+    addresses = _addresses(view, kind, places, wanted)
+    return accesses.load_where(frame, where, view, kind, addresses, np.broadcast_to(wanted, addresses.shape))
+
+
+def _store(
+    frame: LaneFrame,
+    where: str,
+    view: BufferView,
+    kind: ElementType,
+    places: list[Array],
+    wanted: Array,
+    values: Array,
+) -> None:
+    addresses = _addresses(view, kind, places, wanted)
+    accesses.store_where(frame, where, view, kind, addresses, wanted, values)
+
+
+def _addresses(view: BufferView, kind: ElementType, places: list[Array], wanted: Array) -> Array:
+    addresses = view.at(places, kind.size_bytes)
+    return np.broadcast_to(addresses, np.broadcast_shapes(addresses.shape, wanted.shape))
+
+
+DECODERS: dict[str, Decode] = {
+    "vector.load": load,
+    "vector.store": store,
+    "vector.transfer_read": transfer_read,
+    "vector.transfer_write": transfer_write,
+    "vector.maskedload": masked_load,
+    "vector.maskedstore": masked_store,
+    "vector.gather": masked_load,
+    "vector.scatter": masked_store,
+}

@@ -1,1 +1,0 @@
-"""Finds the matmuls of a program and replaces them by tuned kernels."""

@@ -1,0 +1,328 @@
+"""Converts the tensors of a program to memrefs and frees them, after rewrites that upstream's pass needs.
+
+``bufferized`` crops negative paddings and copies shared fills, then runs upstream's one-shot
+bufferization; where upstream rejects what loops yield, or cannot free it, they yield copies
+(``copy_yields``).
+"""
+
+from collections.abc import Iterable
+
+from tuner.core.errors import CandidateError
+from tuner.mlir.bindings import Block, Op, Type, Value, WalkResult, ir
+from tuner.mlir.effects.aliases import VIEWS, last_of
+from tuner.mlir.ir.building import create, index, value
+from tuner.mlir.ir.memrefs import set_argument_attribute
+from tuner.mlir.ir.reading import copy_of, op_of, source_of, walk, walk_ops
+from tuner.mlir.passes import run_passes
+from tuner.programs.lowering.deallocation import deallocate
+from tuner.programs.lowering.entry import function_named
+
+
+def copy_shared_fills(function: Op) -> None:
+    """Duplicates ``linalg.fill`` operations in place, so that each user has a fill that no other user shares.
+
+    One user keeps the original. Fills of dynamic shape, and of tensors other than ``tensor.empty``, stay
+    shared.
+
+    Duplicates fills of tensors that several operations use, before bufferization.
+
+    Two matmuls often start from one fill with zeros. After bufferization the second matmul would start from
+    a copy of the filled buffer, and nothing would show any more that it starts from zeros. Fills of dynamic
+    shape, or of a tensor other than ``tensor.empty``, stay shared.
+
+        %f = linalg.fill ins(%z : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+        %g = linalg.exp ins(%a : tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
+        %h = linalg.exp ins(%b : tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
+      becomes
+        %f = linalg.fill ins(%z : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+        %e2 = tensor.empty() : tensor<4xf32>
+        %f2 = linalg.fill ins(%z : f32) outs(%e2 : tensor<4xf32>) -> tensor<4xf32>
+        %g = linalg.exp ins(%a : tensor<4xf32>) outs(%f2 : tensor<4xf32>) -> tensor<4xf32>
+        %h = linalg.exp ins(%b : tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
+    """
+    for fill in walk(function, "linalg.fill"):
+        if not fill.results or not _is_of_empty(fill):
+            continue
+        for use in list(fill.results[0].uses)[1:]:
+            user, number = use.owner, use.operand_number
+            with user.location, ir.InsertionPoint(user):
+                empty = create("tensor.empty", [fill.results[0].type])
+                copy = fill.clone()
+                copy.operands[1] = empty.results[0]
+            user.operands[number] = copy.results[0]
+
+
+def _is_of_empty(fill: Op) -> bool:
+    empty = op_of(fill.operands[1], "tensor.empty")
+    return empty is not None and bool(ir.RankedTensorType(empty.results[0].type).has_static_shape)
+
+
+LOOP, WHILE, BRANCH = "scf.for", "scf.while", "scf.if"
+ALLOCATIONS = ("memref.alloc", "memref.alloca")
+
+
+def yields_iteration_local_memory(function: Op) -> bool:
+    """Returns whether an scf.for or scf.if yields a memref that its body allocated, or a view of one.
+
+    Copies the tensors that loops and branches yield into tensors from outside, before bufferization.
+
+    A loop whose iterations each create a new tensor does not bufferize, and a branch would yield memory that
+    it allocated, for which no device buffer can be kept in parallel. After this pass an iteration or branch
+    ends in a copy: an iteration into its own iter_args, a branch into a tensor defined before the branch.
+    Results of branches of dynamic shape stay unchanged, because no value before the branch gives their size.
+
+        %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a) -> (tensor<4xf32>) {
+          %y = tensor.empty() : tensor<4xf32>
+          %z = linalg.exp ins(%x : tensor<4xf32>) outs(%y : tensor<4xf32>) -> tensor<4xf32>
+          scf.yield %z : tensor<4xf32>
+        }
+      becomes
+        %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a) -> (tensor<4xf32>) {
+          %y = tensor.empty() : tensor<4xf32>
+          %z = linalg.exp ins(%x : tensor<4xf32>) outs(%y : tensor<4xf32>) -> tensor<4xf32>
+          %copy = bufferization.materialize_in_destination %z in %x : (tensor<4xf32>, ...) -> tensor<4xf32>
+          scf.yield %copy : tensor<4xf32>
+        }
+    """
+    yields = [
+        last_of(block) for name in (LOOP, BRANCH) for op in walk(function, name) for block in _blocks(op)
+    ]
+    return any(_is_allocated_in(each, operand) for each in yields for operand in each.operands)
+
+
+def copy_yields(function: Op) -> None:
+    """Makes scf.for, scf.while and scf.if yield copies of tensors, in place, before bufferization.
+
+    An iteration copies into its iter_args, a branch into a tensor from before the branch. Other types, and
+    branch results of dynamic shape, are yielded as they are.
+    """
+    for loop in walk(function, LOOP):
+        block = _blocks(loop)[0]
+        _copy_iteration(last_of(block), list(block.arguments)[1:], 0)
+    for loop in walk(function, WHILE):
+        condition, body = _blocks(loop)
+        _copy_iteration(last_of(condition), list(condition.arguments), 1)  # operand 0 is the condition
+        _copy_iteration(last_of(body), list(body.arguments), 0)
+    for branch in walk(function, BRANCH):
+        with branch.location, ir.InsertionPoint(branch):
+            targets = [_empty(result.type) for result in branch.results]
+        for block in _blocks(branch):
+            _copy_into(last_of(block), targets)
+
+
+def _copy_iteration(end: Op, arguments: list[Value], first: int) -> None:
+    """Makes a terminator yield copies into the arguments of its block, from operand ``first`` on."""
+    yielded = list(end.operands)[first:]
+    fits = [
+        _is_tensor(target) and target.type == each.type
+        for target, each in zip(arguments, yielded, strict=False)
+    ]
+    targets = [target if is_fit else None for target, is_fit in zip(arguments, fits, strict=False)]
+    inner = [
+        each for each, is_fit in zip(yielded, fits, strict=False) if is_fit and _is_of_control_flow(each)
+    ]
+    if sum(fits) > 1 or inner:  # a yielded value may alias another one's target: copy all values away first
+        with end.location, ir.InsertionPoint(end):
+            spare = [None if target is None else _empty_like(target) for target in targets]
+        _copy_into(end, spare, first)
+    _copy_into(end, targets, first)
+
+
+def _copy_into(end: Op, targets: list[Value | None], first: int = 0) -> None:
+    for number, target in enumerate(targets, first):
+        yielded = end.operands[number]
+        if target is None or yielded == target:
+            continue
+        with end.location, ir.InsertionPoint(end):
+            copy = create("bufferization.materialize_in_destination", [target.type], [yielded, target])
+        end.operands[number] = copy.results[0]
+
+
+def _empty(kind: Type) -> Value | None:
+    is_known = isinstance(kind, ir.RankedTensorType) and kind.has_static_shape
+    return create("tensor.empty", [kind]).results[0] if is_known else None
+
+
+def _empty_like(tensor: Value) -> Value:
+    kind = ir.RankedTensorType(tensor.type)
+    dynamic = [axis for axis in range(kind.rank) if kind.is_dynamic_dim(axis)]
+    sizes = [value("tensor.dim", ir.IndexType.get(), tensor, index(axis)) for axis in dynamic]
+    return value("tensor.empty", kind, *sizes)
+
+
+def _is_of_control_flow(each: Value) -> bool:
+    return op_of(each, LOOP, WHILE, BRANCH) is not None
+
+
+def _is_tensor(each: Value) -> bool:
+    return isinstance(each.type, ir.RankedTensorType)
+
+
+def _is_allocated_in(end: Op, operand: Value) -> bool:
+    """Returns whether a value is memory that its block allocated, or a view of such memory."""
+    allocation = op_of(source_of(operand, VIEWS), *ALLOCATIONS)
+    return allocation is not None and allocation.block == end.block
+
+
+def _blocks(op: Op) -> list[Block]:
+    return [block for region in op.regions for block in region.blocks]
+
+
+LOW, HIGH = "static_low", "static_high"
+DYNAMIC = ir.ShapedType.get_dynamic_size()
+
+
+def crop_negative_padding(function: Op) -> None:
+    """Gives each ``tensor.pad`` with a negative width a slice of its source and no negative width, in place.
+
+    Paddings of a source of dynamic shape stay.
+
+    Turns paddings of a negative width into slices, before bufferization.
+
+    Upstream's bufferization of ``tensor.pad`` writes the source at the offset of the low padding, which must
+    not be negative. torch-mlir exports ``F.pad`` with negative widths, which crop, as such paddings. Widths
+    that are known at run time only stay.
+
+        %y = tensor.pad %x low[-1] high[2] {...} : tensor<8xf32> to tensor<9xf32>
+      becomes
+        %s = tensor.extract_slice %x[1] [7] [1] : tensor<8xf32> to tensor<7xf32>
+        %y = tensor.pad %s low[0] high[2] {...} : tensor<7xf32> to tensor<9xf32>
+    """
+    for pad in walk(function, "tensor.pad"):
+        source = ir.RankedTensorType(pad.operands[0].type)
+        low, high = (list(pad.attributes[name]) for name in (LOW, HIGH))
+        is_negative = any(width < 0 and width != DYNAMIC for width in low + high)
+        if is_negative and source.has_static_shape:
+            _crop(pad, low, high)
+
+
+def _crop(pad: Op, low: list[int], high: list[int]) -> None:
+    offsets, ends = _cropped(low), _cropped(high)
+    sizes = [
+        size - begin - end for size, begin, end in zip(pad.operands[0].type.shape, offsets, ends, strict=True)
+    ]
+    with pad.location, ir.InsertionPoint(pad):
+        pad.operands[0] = _slice(pad.operands[0], offsets, sizes)
+    pad.attributes[LOW] = _widths(each if each == DYNAMIC else max(each, 0) for each in low)
+    pad.attributes[HIGH] = _widths(each if each == DYNAMIC else max(each, 0) for each in high)
+
+
+def _cropped(widths: list[int]) -> list[int]:
+    return [0 if width == DYNAMIC else max(-width, 0) for width in widths]
+
+
+def _slice(source: Value, offsets: list[int], sizes: list[int]) -> Value:
+    kind = ir.RankedTensorType.get(sizes, source.type.element_type)
+    return value(
+        "tensor.extract_slice",
+        kind,
+        source,
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+        static_offsets=_widths(offsets),
+        static_sizes=_widths(sizes),
+        static_strides=_widths([1] * len(sizes)),
+    )
+
+
+def _widths(numbers: Iterable[int]) -> ir.Attribute:
+    return ir.DenseI64ArrayAttr.get(list(numbers))
+
+
+ELEMENTWISE = "builtin.module(convert-elementwise-to-linalg)"  # of arith and math operations on tensors
+ONE_SHOT = (
+    "one-shot-bufferize{bufferize-function-boundaries"
+    " function-boundary-type-conversion=identity-layout-map},canonicalize,cse"
+)
+BUFFERIZE = f"builtin.module(eliminate-empty-tensors,{ONE_SHOT})"
+# eliminate-empty-tensors would merge the buffers that the copies keep separate
+BUFFERIZE_COPIES = f"builtin.module({ONE_SHOT})"
+YIELDS_ANOTHER = "is not equivalent to the corresponding iter bbArg"  # upstream's error for a yield
+# The time to bufferize grows with the cube of the uses of an empty tensor: 1,000 take two minutes. One for
+# each operation would keep as many buffers alive, since upstream frees them at the end.
+EMPTY_USES = 32
+TENSORS = ir.RankedTensorType | ir.UnrankedTensorType
+
+
+def has_tensors(module: ir.Module) -> bool:
+    """Returns whether any operand, result or block argument in a module is a tensor.
+
+    Converts the tensors of a program to memrefs and frees them, by upstream's one-shot bufferization.
+
+    Takes a module with one function on tensors; returns it on memrefs, results included. Arguments that were
+    tensors are never written: a tensor is a value, and the caller's value does not change. Loops and
+    branches whose yields upstream rejects, or would free by address at run time, yield copies
+    (``copy_yields.py``).
+
+        func.func @exp(%x: tensor<4xf32>) -> tensor<4xf32> {
+          %empty = tensor.empty() : tensor<4xf32>
+          %y = linalg.exp ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) -> tensor<4xf32>
+          return %y : tensor<4xf32>
+        }
+      becomes
+        func.func @exp(%x: memref<4xf32>) -> memref<4xf32> {
+          %y = memref.alloc() {alignment = 64 : i64} : memref<4xf32>
+          linalg.exp ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
+          return %y : memref<4xf32>
+        }
+    """
+    found: list[Type] = []
+
+    def visit(op: Op) -> WalkResult:
+        types = [each.type for each in (*op.operands, *op.results)]
+        types += [each.type for region in op.regions for block in region.blocks for each in block.arguments]
+        found.extend(each for each in types if isinstance(each, TENSORS))
+        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+
+    walk_ops(module, visit)
+    return bool(found)
+
+
+def bufferized(module: ir.Module, name: str) -> ir.Module:
+    """Converts a module's tensors to memrefs and adds deallocations; returns the result.
+
+    ``name`` is the module's function. Only the returned module is valid; it may be ``module`` itself. Raises
+    CandidateError(COMPILE) where bufferization fails.
+    """
+    _protect_arguments(function_named(module, name))
+    run_passes(module, ELEMENTWISE)
+    crop_negative_padding(function_named(module, name))
+    copy_shared_fills(function_named(module, name))
+    _share_empty_tensors_less(function_named(module, name))
+    copied = copy_of(module)
+    if _is_bufferized_without_copies(module, name):
+        return module
+    copy_yields(function_named(copied, name))
+    run_passes(copied, BUFFERIZE_COPIES)
+    deallocate(copied)
+    return copied
+
+
+def _share_empty_tensors_less(function: Op) -> None:
+    """Gives each ``EMPTY_USES`` uses of a ``tensor.empty`` one of their own, in place."""
+    for empty in walk(function, "tensor.empty"):
+        uses = [(use.owner.operation, use.operand_number) for use in empty.results[0].uses]
+        uses.reverse()  # in the order of the program
+        for first in range(EMPTY_USES, len(uses), EMPTY_USES):
+            with ir.InsertionPoint.after(empty), empty.location:
+                own = empty.clone()
+            for user, number in uses[first : first + EMPTY_USES]:
+                user.operands[number] = own.results[0]
+
+
+def _is_bufferized_without_copies(module: ir.Module, name: str) -> bool:
+    """Bufferizes in place. True if that succeeded without copies of yields and all memory is freed."""
+    try:
+        run_passes(module, BUFFERIZE)
+        return not yields_iteration_local_memory(function_named(module, name)) and deallocate(module)
+    except CandidateError as error:
+        if YIELDS_ANOTHER not in error.reason:
+            raise
+        return False
+
+
+def _protect_arguments(function: Op) -> None:
+    """Marks tensor arguments as not writable."""
+    for argument in function.regions[0].blocks[0].arguments:
+        if isinstance(argument.type, TENSORS):
+            no = ir.BoolAttr.get(False)
+            set_argument_attribute(function, argument.arg_number, "bufferization.writable", no)

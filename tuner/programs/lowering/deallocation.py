@@ -1,0 +1,233 @@
+"""Frees the memory that a program allocates and does not free: by upstream's pipeline, or after last use."""
+
+from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.effects.aliases import BRANCHES, Aliases, aliases_of, is_buffer, last_of, roots_of
+from tuner.mlir.ir.building import create, dynamic_sizes, value
+from tuner.mlir.ir.memrefs import copy_buffer
+from tuner.mlir.ir.reading import ancestor_in_block, copy_of, op_of, parents_of, unsupported, walk, walk_where
+from tuner.mlir.passes import run_passes
+from tuner.programs.lowering.entry import function_named
+
+# Allocation -> the operation that frees its memory.
+FREES = {"memref.alloc": "memref.dealloc", "gpu.alloc": "gpu.dealloc", "gpux.alloc": "gpux.dealloc"}
+ALLOCATES = frozenset(FREES)
+RETURN = "func.return"
+ONCE = frozenset({"scf.execute_region", "memref.alloca_scope"})  # with one block
+END_OF_STREAM = "gpux.destroy_stream"
+
+
+def free_after_last_use(function: Op) -> None:
+    """Inserts deallocations, in place, after the last use of memory that a function does not free or return.
+
+    A function of several blocks is left unchanged. Raises CandidateError(COMPILE) where it is undecidable
+    who frees.
+
+    Frees memory after its last use: memory that a program allocates, does not free, and does not return.
+
+    Ownership is decided per allocation, by escape analysis. Memory that is returned, through views and
+    control flow, belongs to the caller. Memory that the program frees anywhere is left to the program. All
+    other memory is freed after the last use in its block: of the memref, and of everything else that may
+    hold its address, such as a TMA descriptor, an integer or a struct (``aliases.py``). Memory whose address
+    the program stores in memory lives to the end of the function. Work with a token uses its memory until
+    the token is waited for. Takes one function with structured control flow, GPU dialect and GPUX included;
+    other functions are unchanged.
+
+        %0 = gpu.alloc () : memref<4xf32>
+        %t = gpu.launch_func async [%s] @m::@k ... args(%0 : memref<4xf32>)
+        gpu.wait [%t]
+        return
+      becomes
+        %0 = gpu.alloc () : memref<4xf32>
+        %t = gpu.launch_func async [%s] @m::@k ... args(%0 : memref<4xf32>)
+        gpu.wait [%t]
+        gpu.dealloc %0 : memref<4xf32>
+        return
+
+    An allocation in a branch that escapes the branch is moved before the branch. Where a result may be one
+    of several allocations, the result becomes a copy. Rejected: memory that escapes an iteration of a loop,
+    or whose address is stored there, which only its author could free, and memory used on several streams of
+    GPUX.
+    """
+    if len(function.regions[0].blocks) != 1:
+        return
+    _leave_branches(function)
+    _copy_ambiguous_results(function)
+    for allocation in _allocations(function):
+        aliases = aliases_of(allocation.results[0])
+        if not aliases.is_freed and not aliases.is_returned:
+            _free(allocation, aliases)
+
+
+def _allocations(function: Op) -> list[Op]:
+    """Returns the allocations outside kernels."""
+    found = walk(function, *ALLOCATES)
+    return [op for op in found if not any(each.name == "gpu.launch" for each in parents_of(op))]
+
+
+def _leave_branches(function: Op) -> None:
+    """Moves allocations that escape a branch before the branch, innermost branches first."""
+    for allocation in _allocations(function):
+        while _leaves(allocation) and _runs_once(allocation.parent.operation):
+            branch = allocation.parent.operation
+            inside = [each for each in allocation.operands if _block_of(each) == allocation.block]
+            if inside:
+                found = "memory that leaves its branch, of a size that is computed there"
+                raise unsupported(allocation, found, "sizes from outside, or memory from outside")
+            allocation.move_before(branch)
+
+
+def _leaves(allocation: Op) -> bool:
+    """True if memory that is never freed may be used outside of the block that allocates it."""
+    aliases = aliases_of(allocation.results[0])
+    return not aliases.is_freed and _may_be_used_outside(allocation, aliases)
+
+
+def _may_be_used_outside(allocation: Op, aliases: Aliases) -> bool:
+    """True if an address of the memory is handed on by the end of the allocation's block, or is in memory."""
+    end = last_of(allocation.block)
+    return end.name != RETURN and (aliases.is_kept or any(each in aliases.values for each in end.operands))
+
+
+def _runs_once(parent: Op) -> bool:
+    """True if the regions of an op that is around an allocation run at most once each time that it runs."""
+    has_one_block = all(len(region.blocks) == 1 for region in parent.regions)
+    return parent.name in BRANCHES or (parent.name in ONCE and has_one_block)
+
+
+def _copy_ambiguous_results(function: Op) -> None:
+    """Copies a returned value that may be one of several buffers, if the program allocates one of them."""
+    end = last_of(function.regions[0].blocks[0])
+    for number, result in enumerate(list(end.operands)):
+        if not is_buffer(result.type):
+            continue
+        roots = roots_of(result)
+        if len(roots) > 1 and any(map(_is_unfreed_allocation, roots)):
+            with end.location, ir.InsertionPoint(end):
+                end.operands[number] = _copy(result)
+
+
+def _is_unfreed_allocation(root: Value) -> bool:
+    return op_of(root, *ALLOCATES) is not None and not aliases_of(root).is_freed
+
+
+def _copy(buffer: Value) -> Value:
+    kind = buffer.type
+    sizes = dynamic_sizes(buffer)
+    segments = ir.DenseI32ArrayAttr.get([len(sizes), 0])
+    memory = value("memref.alloc", kind, *sizes, operandSegmentSizes=segments)
+    copy_buffer(memory, buffer)
+    return memory
+
+
+def _free(allocation: Op, aliases: Aliases) -> None:
+    if _may_be_used_outside(allocation, aliases):
+        found = f"memory that leaves {allocation.parent.operation.name} and that nobody frees"
+        raise unsupported(allocation, found, "memory that is freed, or memory from outside")
+    streams = list(allocation.operands)[:1] if allocation.name.startswith("gpux.") else []
+    before = _after_last_use(allocation, aliases, streams)
+    with allocation.location, ir.InsertionPoint(before):
+        create(FREES[allocation.name], [], [*streams, allocation.results[0]])
+
+
+def _after_last_use(allocation: Op, aliases: Aliases, streams: list[Value]) -> Op:
+    """Returns the operation of the allocation's block after the last use of the memory."""
+    users = set(aliases.users)
+    for stream in streams:
+        users |= _waits_for_streams(allocation, aliases, stream)
+    ops = [op.operation for op in allocation.block.operations]
+    holders = {ancestor_in_block(user, allocation.block) for user in users} - {None}
+    last = max((number for number, op in enumerate(ops) if op in holders), default=ops.index(allocation))
+    if aliases.is_kept:
+        return ops[-1]
+    return ops[last] if ops[last].name == END_OF_STREAM else ops[min(last + 1, len(ops) - 1)]
+
+
+def _waits_for_streams(allocation: Op, aliases: Aliases, own: Value) -> set[Op]:
+    """Returns the waits and the destruction of an allocation's stream. Raises for uses on another stream."""
+    for user in aliases.users:
+        is_outside = user.name.startswith("gpux.") and user.operands[0] != own
+        if is_outside:
+            raise unsupported(allocation, "memory on several streams that nobody frees", "gpux.dealloc of it")
+    return {
+        use.owner.operation
+        for use in own.uses
+        if use.owner.name in ("gpux.wait", END_OF_STREAM) and use.owner.operation.block == allocation.block
+    }
+
+
+def _block_of(each: Value) -> Block:
+    return each.owner if isinstance(each.owner, ir.Block) else each.owner.operation.block
+
+
+DEALLOCATE = (
+    "builtin.module(func.func(buffer-loop-hoisting),buffer-deallocation-pipeline,"
+    "convert-bufferization-to-memref,canonicalize,cse)"
+)
+# Operations of the GPU dialect whose effects upstream knows.
+KNOWN = frozenset(
+    f"gpu.{name}"
+    for name in (*("launch", "terminator", "thread_id", "block_id", "block_dim", "grid_dim", "global_id"),)
+)
+# in upstream's output: ownership is decided by address at run time
+BY_ADDRESS = "memref.extract_aligned_pointer_as_index"
+
+
+def deallocate(module: ir.Module) -> bool:
+    """Adds deallocations to a module on memrefs in place, by MLIR's buffer-deallocation pipeline.
+
+    Returns False if a deallocation compares addresses at run time. Raises CandidateError(COMPILE) where a
+    pass fails.
+
+    Frees the memory that a program on memrefs allocates and does not free itself.
+
+    Takes a module on memrefs; inserts ``memref.dealloc`` at the end of each buffer's lifetime. Upstream's
+    deallocation pipeline does so for an entry function that frees nothing and has only operations whose
+    effects upstream knows; the pipeline also copies each returned argument, since the caller frees results.
+    All other functions, functions for which upstream would compare addresses at run time, and functions in
+    which something else than a memref holds the address of an allocation, are handled by ``last_use.py``.
+
+        %0 = memref.alloc() : memref<4xf32>
+        memref.copy %a, %0 : memref<4xf32> to memref<4xf32>
+        return
+      becomes
+        %0 = memref.alloc() : memref<4xf32>
+        memref.copy %a, %0 : memref<4xf32> to memref<4xf32>
+        memref.dealloc %0 : memref<4xf32>
+        return
+    """
+    run_passes(module, DEALLOCATE)
+    return not walk(module, BY_ADDRESS)
+
+
+def free_memory(module: ir.Module, name: str) -> ir.Module:
+    """Returns the module with deallocations of what its function ``name`` allocates and does not free.
+
+    Only the returned module is valid; it may be ``module`` itself. A returned argument may become a copy,
+    which the caller may free. Raises CandidateError(COMPILE) where it is undecidable who frees a buffer.
+    """
+    function = function_named(module, name)
+    if _is_for_upstream(function):
+        freed = copy_of(module)
+        if deallocate(freed):
+            return freed
+    free_after_last_use(function)
+    return module
+
+
+def _is_for_upstream(function: Op) -> bool:
+    """True if a function frees nothing itself and has only operations whose effects upstream knows."""
+    returned = [each for each in last_of(function.regions[0].blocks[0]).operands if is_buffer(each.type)]
+    has_memory = bool(returned or walk(function, "memref.alloc"))
+    if not has_memory or walk_where(function, _is_unknown_to_upstream):
+        return False
+    return not any(map(_travels_unseen, walk(function, "memref.alloc")))
+
+
+def _travels_unseen(allocation: Op) -> bool:
+    """True if something else than memrefs may hold the memory's address: upstream follows memrefs only."""
+    aliases = aliases_of(allocation.results[0])
+    return aliases.is_kept or not all(is_buffer(each.type) for each in aliases.values)
+
+
+def _is_unknown_to_upstream(op: Op) -> bool:
+    return op.name == "memref.dealloc" or (op.name.startswith(("gpu.", "gpux.")) and op.name not in KNOWN)

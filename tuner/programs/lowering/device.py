@@ -1,0 +1,446 @@
+"""Lowers a host function with kernels to LLVM dialect that allocates, copies and launches on the device.
+
+Takes a module with one function on memrefs, whose work is ``gpu.launch`` or ``gpu.launch_func``; produces
+LLVM dialect that calls the ``mgpu*`` functions, with the kernels as ``gpu.binary``. Four stages:
+
+1. Read: the signature of the source function, and which arguments are written.
+2. Outline: kernels become ``gpu.func`` while the host code is still on memrefs, so that their effects can be
+   read.
+3. Make asynchronous: a function that names its streams (GPUX) keeps them. Any other function loses its
+   tokens, gets device memory unless it allocates device memory itself (``gpu.alloc``), and gets the streams
+   or tokens of a plan. Explicit device memory that is mixed with host memory (``explicit_memory.py``) is
+   placed again, on planned streams.
+4. To LLVM: kernels to PTX or machine code, then the host code. Nothing is simplified between the asynchronous
+   form and ``gpu-to-llvm``: upstream folds a ``gpu.wait async`` of one token, which is a fork, to that token.
+
+Operations that upstream's conversions skip silently are rejected with their location (``unconverted.py``).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu import Chip
+from tuner.core.gpu_code import Assemble, DeviceProgram, ValueType
+from tuner.mlir.bindings import Op, Type, Value, WalkResult, gpu, ir
+from tuner.mlir.cpu.lowering import jit_text
+from tuner.mlir.cpu.pipeline import EXPORTED
+from tuner.mlir.effects.accesses import device_accesses, host_accesses, union
+from tuner.mlir.effects.aliases import is_buffer
+from tuner.mlir.effects.memory_effects import KernelEffects
+from tuner.mlir.gpu.lowering import (
+    drop_code,
+    kernels_to_ptx,
+    outline_kernels,
+    pass_addresses,
+    use_code_of_ready_kernels,
+    without_debug_sections,
+)
+from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.memrefs import copy_by_loops, is_row_major
+from tuner.mlir.ir.reading import kernel_of, location_of, module_of, name_of, walk, walk_ops
+from tuner.mlir.passes import run_passes
+from tuner.programs.device_memory.conversion import host_to_device_memory
+from tuner.programs.device_memory.insert_copies import forget_registrations
+from tuner.programs.lowering.copies import move_pointers_of_copies
+from tuner.programs.lowering.entry import arguments_of, results_of
+from tuner.programs.lowering.explicit_memory import mixes_memory, reject_tensor_maps, without_explicit_memory
+from tuner.programs.lowering.host_code import (
+    assert_bounds,
+    drop_streams,
+    lower_missing_math,
+    with_bundled_math,
+)
+from tuner.programs.lowering.matmul_launches import create_tensor_maps
+from tuner.programs.lowering.read_program import ProgramPayload
+from tuner.programs.request import DEFAULTS, DeviceOptions, LoweringStep
+from tuner.programs.streams.async_ops import drop_tokens, wait_for_each
+from tuner.programs.streams.async_streams import use_streams, use_tokens
+from tuner.programs.streams.dependency_graph import forget_concurrency, note_concurrency
+from tuner.programs.streams.gpux import lower_gpux, take_stream_from_caller
+from tuner.programs.streams.gpux_ops import uses_gpux, write_as_gpux
+
+
+def restore_stack(module: ir.Module) -> None:
+    """Makes each launch of a module in LLVM dialect release the stack memory of its arguments, in place.
+
+    Inserts ``llvm.intr.stacksave`` before, and ``llvm.intr.stackrestore`` after, every ``gpu.launch_func``.
+
+    Releases the stack memory of a launch, so that a loop of launches does not exhaust the stack.
+
+    Translation to LLVM IR allocates a kernel's arguments on the stack at the launch; in a loop, again in
+    each iteration. The driver copies the arguments before the call returns.
+
+        gpu.launch_func @m::@k blocks in (...) threads in (...) : i64 args(...)
+      becomes
+        %0 = llvm.intr.stacksave : !llvm.ptr
+        gpu.launch_func @m::@k blocks in (...) threads in (...) : i64 args(...)
+        llvm.intr.stackrestore %0 : !llvm.ptr
+    """
+    for launch in walk(module, "gpu.launch_func"):
+        with launch.location, ir.InsertionPoint(launch):
+            stack = value("llvm.intr.stacksave", ir.Type.parse("!llvm.ptr"))
+        with launch.location, ir.InsertionPoint.after(launch):
+            create("llvm.intr.stackrestore", [], [stack])
+
+
+# ------------------------------------------------------------------------------
+# Rejects operations that upstream's lowering of a host program skips silently, or lowers wrongly.
+#
+# ``reject_copies_of_views`` runs before ``gpu-to-llvm``, ``reject_what_was_not_converted`` after all
+# conversions. Nothing is rewritten.
+
+
+ALLOWED = ("llvm.", "gpu.binary", "builtin.module")
+LAUNCH = "gpu.launch_func"  # translated to calls in LLVM IR, if its operands have LLVM types
+# Remains when something else was not converted; named only where nothing else remains.
+CAST = "builtin.unrealized_conversion_cast"
+REASONS = {
+    "gpu.memcpy": "copies of contiguous memory, with a token",
+    "gpu.alloc": "allocations of device memory, with a token",
+    "gpu.dealloc": "frees with a token",
+    "gpu.memset": "fills of 16 or 32 bits, with a token",
+    "memref.copy": "copies that a pass made loops or gpu.memcpy of",
+}
+
+
+def reject_copies_of_views(module: ir.Module) -> None:
+    """Raises CandidateError(COMPILE) for a device copy or fill of a memref with an offset or with gaps.
+
+    For such a view ``gpu-to-llvm`` copies the first bytes of the underlying buffer.
+    """
+    for op in [*walk(module, "gpu.memcpy"), *walk(module, "gpu.memset")]:
+        for operand in op.operands:
+            if isinstance(operand.type, ir.MemRefType) and not _is_from_its_start(operand.type):
+                found = f"found {op.name} of {operand.type}, allowed contiguous memory without an offset"
+                raise CandidateError(Stage.COMPILE, f"host program: {found} ({location_of(op)})")
+
+
+def reject_what_was_not_converted(module: ir.Module) -> None:
+    """Raises CandidateError(COMPILE) for the first operation that is not LLVM dialect, with its location.
+
+    Kernels as ``gpu.binary`` and ``gpu.launch_func`` on LLVM types are allowed too.
+    """
+    left: list[Op] = []
+
+    def visit(op: Op) -> WalkResult:
+        if not op.name.startswith(ALLOWED) and not _is_translatable(op):
+            left.append(op)
+        return ir.WalkResult.ADVANCE
+
+    walk_ops(module, visit, is_pre_order=True)
+    named = [op for op in left if op.name != CAST] or left
+    if named:
+        allowed = REASONS.get(named[0].name, "what lowers to LLVM")
+        found = f"found {named[0].name}, allowed {allowed}"
+        raise CandidateError(Stage.COMPILE, f"host program: {found} ({location_of(named[0])})")
+
+
+def _is_translatable(op: Op) -> bool:
+    if op.name != LAUNCH or op.results:
+        return False
+    return all(isinstance(operand.type, ir.IntegerType) or _is_llvm(operand) for operand in op.operands)
+
+
+def _is_from_its_start(memref: Type) -> bool:
+    if is_row_major(memref):
+        return True
+    strides, offset = memref.get_strides_and_offset()
+    plain = ir.MemRefType.get(memref.shape, memref.element_type, memory_space=memref.memory_space)
+    return bool(offset == 0 and strides == plain.get_strides_and_offset()[0])
+
+
+def _is_llvm(operand: Value) -> bool:
+    return isinstance(operand.type, ir.FloatType) or str(operand.type).startswith(("!llvm.", "vector<"))
+
+
+CLEAN = "builtin.module(canonicalize,cse)"
+# Like the host's pipeline, with gpu-to-llvm in addition; simplified only after that pass.
+TO_LLVM = (
+    "builtin.module(convert-nvgpu-to-nvvm,func.func(convert-linalg-to-loops),convert-vector-to-scf,expand-strided-metadata,lower-affine,"
+    "convert-scf-to-cf,convert-vector-to-llvm,arith-expand,convert-math-to-libm,convert-math-to-llvm,"
+    "gpu-to-llvm{{use-bare-pointers-for-kernels={bare_pointers}}},"
+    "convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,"
+    "convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse)"
+)
+BINARY = 3  # gpu.CompilationTarget: a cubin
+
+
+@dataclass(frozen=True)
+class _HostFunction:
+    """The signature of a host function, its written arguments, its stream count, its kernels' alignment."""
+
+    arguments: tuple[ValueType, ...]
+    results: tuple[ValueType, ...]
+    written: tuple[bool, ...]  # per argument
+    stream_slots: int  # number of streams that the function takes as its last arguments
+    alignment_bytes: int  # of the kernels' dynamic shared memory
+
+
+def lower_device_program(
+    module: ir.Module,
+    entry: str,
+    chip: Chip,
+    options: DeviceOptions = DEFAULTS,
+    assemble: Assemble | None = None,
+    *,
+    is_checked: bool = False,
+) -> DeviceProgram:
+    """Lowers a host function with GPU kernels to LLVM dialect that allocates, copies and launches; in place.
+
+    Functions other than ``entry`` must be inlined. Returns the program: text of the module and its signature.
+
+    Args:
+        entry: name of the function to run.
+        chip: the GPU architecture.
+        options: how device work is issued.
+        assemble: converts PTX to machine code; None: the program contains PTX.
+        is_checked: whether the host's loops assert that each access is in bounds.
+
+    Raises CandidateError: BIND for options that a program which names its streams (GPUX) cannot have, COMPILE
+    or RESOURCES where the lowering fails.
+    """
+    function = _function(module, entry)
+    names_streams = uses_gpux(function)
+    if names_streams:
+        _require_form_of_streams(options)
+    if names_streams and not drop_streams_if_mixed(function):
+        host = _on_its_own_streams(module, function, chip)
+    else:
+        host = _on_planned_streams(module, function, chip, options)
+    text = _to_llvm(module, function, chip, host.alignment_bytes, assemble, is_checked=is_checked)
+    return DeviceProgram(
+        text, entry, host.arguments, host.results, host.written, options.device_arguments, host.stream_slots
+    )
+
+
+def _on_its_own_streams(module: ir.Module, function: Op, chip: Chip) -> _HostFunction:
+    take_stream_from_caller(function)
+    arguments, results = arguments_of(function), results_of(function)
+    slots = lower_gpux(function)
+    alignment_bytes = outline_kernels(module, chip)
+    written = _written(module, function)[: len(arguments)]
+    return _HostFunction(arguments, results, written, slots, alignment_bytes)
+
+
+def _on_planned_streams(module: ir.Module, function: Op, chip: Chip, options: DeviceOptions) -> _HostFunction:
+    arguments, results = arguments_of(function), results_of(function)
+    alignment_bytes = outline_kernels(module, chip)
+    note_concurrency(module, function)
+    drop_tokens(function)
+    written = _written(module, function)
+    give_device_memory(module, function, options)
+    slots = issue_device_work(module, function, options)
+    return _HostFunction(arguments, results, written, slots, alignment_bytes)
+
+
+def drop_streams_if_mixed(function: Op) -> bool:
+    """Makes a GPUX program synchronous, in place, if it mixes host memory and device memory.
+
+    That is, if its kernels take host memory, or its host code accesses device memory; its streams cannot
+    order the copies that it needs. Returns whether it does. GPUX is Intel's MLIR dialect of GPU work on named
+    streams.
+    """
+    is_mixed = mixes_memory(function)
+    if is_mixed:
+        drop_streams(function)
+    return is_mixed
+
+
+def _require_form_of_streams(options: DeviceOptions) -> None:
+    """Raises CandidateError(BIND) for options that a program which names its streams cannot have."""
+    if options.form != "streams":
+        raise CandidateError(
+            Stage.BIND,
+            f"form={options.form!r} cannot be combined with a program that names its streams (GPUX)",
+        )
+    if options.pinned:
+        raise CandidateError(
+            Stage.BIND, "pinned: cannot be combined with a program that has its own device memory (GPUX)"
+        )
+
+
+def give_device_memory(module: ir.Module, function: Op, options: DeviceOptions) -> None:
+    """Inserts device buffers and copies, in place, so that a host function's kernels take device memory.
+
+    A function that allocates device memory itself, and does not mix it with host memory, is left as it is.
+    Then creates the tensor maps of launches and simplifies the module. Raises CandidateError(COMPILE).
+    """
+    is_explicit = bool(walk(function, "gpu.alloc"))
+    if not is_explicit or mixes_memory(function, device_arguments=options.device_arguments):
+        reject_tensor_maps(function)
+        forget_registrations(function)
+        without_explicit_memory(function)
+        host_to_device_memory(module, options)
+    create_tensor_maps(module)
+    run_passes(module, CLEAN)
+
+
+def issue_device_work(module: ir.Module, function: Op, options: DeviceOptions) -> int:
+    """Puts a function's device work on streams, in place, in ``options.form``: streams, tokens or sync.
+
+    In the form sync the host waits for each operation. Returns how many streams the function takes as its
+    last arguments: 0 in the forms tokens and sync.
+    """
+    effects, slots = KernelEffects(module), 0
+    if options.form == "streams":
+        slots = use_streams(function, effects, options.max_streams)
+    elif options.form == "tokens":
+        use_tokens(function, effects, options.max_streams)
+    else:
+        wait_for_each(function)
+    forget_concurrency(function)
+    return slots
+
+
+def _to_llvm(
+    module: ir.Module,
+    function: Op,
+    chip: Chip,
+    alignment_bytes: int,
+    assemble: Assemble | None,
+    *,
+    is_checked: bool,
+) -> str:
+    ready = use_code_of_ready_kernels(module)
+    kernels = walk(module, "gpu.func")
+    bare = all(_is_static(argument.type) for kernel in kernels for argument in _arguments(kernel))
+    function.attributes[EXPORTED] = ir.UnitAttr.get()
+    if kernels:
+        kernels_to_ptx(module, chip, alignment_bytes, bare_pointers=bare, has_lines=assemble is None)
+    for binary in walk(module, "gpu.binary"):
+        _finish_binary(module, binary, assemble)
+    if not bare:
+        pass_addresses(module, ready)
+    copy_by_loops(function)
+    move_pointers_of_copies(module)
+    reject_copies_of_views(module)
+    if is_checked:
+        assert_bounds(module)
+    lower_missing_math(module)
+    run_passes(module, TO_LLVM.format(bare_pointers=str(bare).lower()))
+    reject_what_was_not_converted(module)
+    restore_stack(module)
+    return with_bundled_math(jit_text(module))
+
+
+def _function(module: ir.Module, entry: str) -> Op:
+    named = {name_of(op): op.operation for op in module.body.operations if op.operation.name == "func.func"}
+    if entry not in named:
+        found = ", ".join(sorted(named)) or "none"
+        raise CandidateError(Stage.COMPILE, f"host program: function {entry} is missing, it has {found}")
+    return named[entry]
+
+
+def _written(module: ir.Module, function: Op) -> tuple[bool, ...]:
+    """Returns for each argument whether the function may write it."""
+    effects = KernelEffects(module)
+    block = function.regions[0].blocks[0]
+    ops = [op.operation for op in block.operations]
+    accesses = union([*(device_accesses(op, effects) for op in ops), *map(host_accesses, ops)])
+    written = {part.root for part in accesses.writes}
+    return tuple(
+        is_buffer(argument.type) and (accesses.is_unknown or argument in written)
+        for argument in block.arguments
+    )
+
+
+def _finish_binary(module: ir.Module, binary: Op, assemble: Assemble | None) -> None:
+    """Stores the code in a binary of kernels, without upstream's properties that record compile time."""
+    made = gpu.ObjectAttr(ir.ArrayAttr(binary.attributes["objects"])[0])
+    launched = [launch for launch in walk(module, "gpu.launch_func") if module_of(launch) == name_of(binary)]
+    names = tuple(sorted(set(map(kernel_of, launched))))
+    whole = bytes(made.object)
+    ptx = without_debug_sections(whole.rstrip(b"\0").decode())
+    text = ptx.encode() + b"\0" * whole.endswith(b"\0")
+    code, kind = (text, made.format) if assemble is None else (assemble(ptx, names), BINARY)
+    kept = gpu.ObjectAttr.get(made.target, kind, code, kernels=made.kernels)
+    binary.attributes["objects"] = ir.ArrayAttr.get([kept])
+
+
+def _arguments(function: Op) -> list[Value]:
+    return list(function.regions[0].blocks[0].arguments)
+
+
+def _is_static(kind: Type) -> bool:
+    """Returns whether the address alone describes a value, so that a kernel can take a bare pointer."""
+    return not isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType) or "?" not in str(kind)
+
+
+# ------------------------------------------------------------------------------
+# Returns the IR of a program after one of the steps in which ``device_lowering.py`` lowers it.
+#
+# Takes kernels in a host function, as ``work_to_kernels.py`` produces; returns text. Each step builds on the
+# steps before it, except that ``async``, ``streams`` and ``gpux`` are three forms of the same step. Rejected:
+# ``device-memory`` for a program that names its streams (GPUX), since such a program has device memory
+# already.
+
+
+def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options: DeviceOptions) -> str:
+    """Lowers a payload in place up to ``step``; returns the text of the module: PTX for ``ptx``, else MLIR.
+
+    Raises CandidateError: BIND for ``device-memory`` of a program that names its streams and has no host
+    buffers in its kernels, COMPILE for ``ptx`` of a program without kernels, and all errors of the lowering.
+    """
+    module, function = payload.module, payload.function
+    if step in ("llvm", "ptx"):
+        program = lower_device_program(module, payload.entry, chip, options)
+        return program.llvm if step == "llvm" else _ptx(module)
+    drop_code(module)
+    if uses_gpux(function) and not drop_streams_if_mixed(function):
+        _write_own_streams(step, module, function, chip)
+    else:
+        outline_kernels(module, chip)
+        if step in ("async", "streams"):
+            note_concurrency(module, function)
+        drop_tokens(function)
+        give_device_memory(module, function, options)
+        FORMS[step](module, function, options)
+    return str(module)
+
+
+def _write_own_streams(step: LoweringStep, module: ir.Module, function: Op, chip: Chip) -> None:
+    """Lowers a program that names its streams; the ``gpux`` step leaves its streams as they were read."""
+    if step == "device-memory":
+        allowed = "async, streams, gpux, llvm, ptx"
+        raise CandidateError(
+            Stage.BIND, f"to: found {step} for a program that names its streams, allowed {allowed}"
+        )
+    if step == "streams":
+        lower_gpux(function)
+    elif step == "async":
+        drop_streams(function)
+    outline_kernels(module, chip)
+    if step == "async":
+        issue_device_work(module, function, DeviceOptions(form="tokens"))
+
+
+def _on_one_stream(module: ir.Module, function: Op, _options: DeviceOptions) -> None:
+    use_streams(function, KernelEffects(module), limit=1)
+    write_as_gpux(function)
+
+
+FORMS: dict[str, Callable[[ir.Module, Op, DeviceOptions], object]] = {
+    "device-memory": lambda _module, _function, _options: None,
+    "async": lambda module, function, words: issue_device_work(
+        module, function, replace(words, form="tokens")
+    ),
+    "streams": lambda module, function, words: issue_device_work(module, function, words),
+    "gpux": _on_one_stream,
+}
+
+
+def _ptx(module: ir.Module) -> str:
+    """Returns the PTX of all binaries of a lowered module.
+
+    Raises CandidateError(COMPILE) without a binary.
+    """
+    texts = [_code(binary) for binary in walk(module, "gpu.binary")]
+    if not texts:
+        raise CandidateError(Stage.COMPILE, "payload: no kernel: nothing in it runs on a device")
+    return "\n".join(texts)
+
+
+def _code(binary: Op) -> str:
+    code = gpu.ObjectAttr(ir.ArrayAttr(binary.attributes["objects"])[0]).object
+    return bytes(code).rstrip(b"\0").decode()

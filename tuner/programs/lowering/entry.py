@@ -1,0 +1,296 @@
+"""The entry function of a user's module: found, its signature read, its program checked."""
+
+import math
+import re
+from collections.abc import Mapping
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.fusions import NUMBER_TYPES
+from tuner.core.gpu_code import BufferType, ScalarType, ValueType
+from tuner.mlir.bindings import Attribute, Op, Type, WalkResult, ir
+from tuner.mlir.cpu.lowering import RESOLVABLE
+from tuner.mlir.effects.aliases import is_buffer
+from tuner.mlir.effects.memory_effects import effect_of, is_number
+from tuner.mlir.effects.op_effects import RUNNER_FUNCTIONS
+from tuner.mlir.ir.reading import (
+    callee_of,
+    function_type,
+    location_of,
+    name_of,
+    unsupported,
+    walk,
+    walk_ops,
+    walk_where,
+)
+from tuner.programs.lowering.resources import SECTION, resource_sizes
+
+# ------------------------------------------------------------------------------
+# The functions of a user's module: finds the entry function, and makes the others private.
+
+
+MAIN = "main"  # the function that mlir-runner runs
+
+
+def entry_of(module: ir.Module, entry: str | None) -> str:
+    """Returns the name of the function to run: ``entry``, else a public ``main``, else the only public one.
+
+    Raises CandidateError(BIND) if no function ``entry`` has a body, and if ``entry`` is None and the choice
+    is not clear.
+    """
+    public = [name_of(function) for function in defined_functions(module) if _is_public(function)]
+    if entry is not None:
+        if entry not in [name_of(function) for function in defined_functions(module)]:
+            found = ", ".join(public) or "none"
+            raise CandidateError(Stage.BIND, f"payload: entry: found {entry!r}, allowed {found}")
+        return entry
+    if MAIN in public:
+        return MAIN
+    if len(public) != 1:
+        found = ", ".join(public) or "none"
+        allowed = f"one, or one that is named as the entry or {MAIN}"
+        raise CandidateError(Stage.BIND, f"payload: public functions: found {found}, allowed {allowed}")
+    return public[0]
+
+
+def defined_functions(module: ir.Module) -> list[Op]:
+    """Returns the ``func.func`` operations of a module that have a body, in order."""
+    found = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+    return [function for function in found if len(function.regions[0].blocks) > 0]
+
+
+def function_named(module: ir.Module, name: str) -> Op:
+    """Returns the ``func.func`` of this name, which must exist and have a body."""
+    return next(function for function in defined_functions(module) if name_of(function) == name)
+
+
+def hide_others(module: ir.Module, entry: str) -> None:
+    """Makes ``entry`` public and every other function with a body private, in place.
+
+    Inlining then removes the private functions.
+    """
+    for function in defined_functions(module):
+        if name_of(function) != entry:
+            function.attributes["sym_visibility"] = ir.StringAttr.get("private")
+        elif "sym_visibility" in function.attributes:
+            del function.attributes["sym_visibility"]
+
+
+def _is_public(function: Op) -> bool:
+    visibility = function.attributes.get("sym_visibility")
+    return visibility is None or ir.StringAttr(visibility).value == "public"
+
+
+# ------------------------------------------------------------------------------
+# Checks of a user's program that no MLIR pass makes: calls, names, memory spaces, unlowered linalg.
+
+
+NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a kernel: PTX ISA, identifiers; . becomes $
+# A constant whose data follow the module: 'dense_resource<name>' in it, and 'name: "0x...' after it
+RESOURCE = re.compile(r'dense_resource<("(?:[^"\\]|\\.)*"|[^>\s]+)>')
+RESOURCE_ATTRIBUTES = (("arith.constant", "value"), ("memref.global", "initial_value"))  # op, attribute
+# Measured on one core of a Zen 5: 20,000 operations take 40 s (elementwise) to 90 s (products) to compile as
+# groups. As a whole LLVM's time grows with their square: 1,000 take 35 s, 2,000 two minutes.
+OPERATIONS_LIMIT, WHOLE_LIMIT = 20_000, 2_000
+HOLDERS = ("builtin.module", "func.func", "func.return", "gpu.module", "gpu.func", "gpu.return")
+RUNTIME = "mgpu"  # prefix of the runtime functions that host code calls
+
+
+def require_few_operations(
+    module: ir.Module, limit: int = OPERATIONS_LIMIT, *, is_whole: bool = False
+) -> None:
+    """Raises CandidateError(BIND) for a program of more operations than compile in about two minutes.
+
+    Those in a linalg operation do not count. ``is_whole``: only operations count that become loops.
+    """
+    found = 0
+
+    def visit(op: Op) -> WalkResult:
+        nonlocal found
+        is_linalg = op.name.startswith("linalg.")
+        found += (is_linalg or _is_elementwise(op)) if is_whole else op.name not in HOLDERS
+        return ir.WalkResult.SKIP if is_linalg else ir.WalkResult.ADVANCE
+
+    walk_ops(module, visit, is_pre_order=True)
+    if found > limit:
+        what = "operations on tensors in a program that is compiled as a whole" if is_whole else "operations"
+        raise CandidateError(
+            Stage.BIND, f"payload: found {found} {what}, allowed {limit}: divide it into several programs"
+        )
+
+
+def _is_elementwise(op: Op) -> bool:
+    """Returns whether an operation computes a tensor of tensors, element by element."""
+    is_computed = op.name.startswith(("arith.", "math.")) and bool(list(op.operands))
+    return is_computed and any(isinstance(each.type, ir.ShapedType) for each in op.results)
+
+
+def require_resources(module: ir.Module, text: str) -> None:
+    """Raises CandidateError(BIND) if a ``dense_resource`` constant has no data, or data of another size.
+
+    The data follow the module in its text. torch-mlir prints large constants without their data by default;
+    MLIR compares sizes only where it translates to LLVM IR, without naming the constant.
+    """
+    names = dict.fromkeys(RESOURCE.findall(text.rpartition(SECTION)[0] or text))
+    if not names:
+        return
+    sizes = resource_sizes(text)
+    for name in names:
+        if name not in sizes:
+            raise CandidateError(
+                Stage.BIND,
+                f"payload: dense_resource<{name}> has no data after the module: "
+                "print it with large_elements_limit=None",
+            )
+    for op_name, attribute in RESOURCE_ATTRIBUTES:
+        for op in walk(module, op_name):
+            constant = op.attributes.get(attribute)
+            if constant is not None and not isinstance(constant, ir.DenseElementsAttr):
+                _require_size(constant, sizes)
+
+
+def _require_size(constant: Attribute, sizes: Mapping[str, int]) -> None:
+    """Raises CandidateError(BIND) for a ``dense_resource`` whose data have not the bytes of its type."""
+    named = RESOURCE.match(str(constant))
+    if named is None:
+        return
+    kind = ir.ShapedType(constant.type)
+    number = NUMBER_TYPES.get(str(kind.element_type))
+    if number is None:
+        return
+    count, found = math.prod(kind.shape), sizes[named[1]]
+    allowed = count * number.bytes
+    if found != allowed and (number.bits > 1 or found != -(-count // 8)):  # booleans are bytes or bits
+        line = f"found {found} bytes, allowed {allowed} of {kind}"
+        raise CandidateError(Stage.BIND, f"payload: the data of dense_resource<{named[1]}>: {line}")
+
+
+def reject_calls(module: ir.Module) -> None:
+    """Raises CandidateError(BIND) for recursion, and for calls of functions without a body.
+
+    Neither can be inlined. MLIR's runner functions, such as ``printMemrefF32``, may have no body. Recursion
+    is a cycle of the call graph: the functions that remain after Kahn's topological sort.
+    """
+    functions = defined_functions(module)
+    callees = {name_of(function): _callees(function) for function in functions}
+    whys = {
+        name: "which has no body"
+        for called in callees.values()
+        for name in called - callees.keys() - RUNNER_FUNCTIONS
+    }
+    unsorted = {name: called & callees.keys() for name, called in callees.items()}
+    while leaves := [name for name, called in unsorted.items() if not called]:
+        for name in leaves:
+            del unsorted[name]
+        unsorted = {name: called & unsorted.keys() for name, called in unsorted.items()}
+    whys |= dict.fromkeys((name for called in unsorted.values() for name in called), "which calls itself")
+    allowed = "calls that can be inlined, and MLIR's runner functions, such as @printMemrefF32"
+    calls = {callee_of(call): call for function in functions for call in walk(function, "func.call")}
+    for name in sorted(whys):
+        raise _refused(calls[name], f"a call of @{name}, {whys[name]}", allowed)
+
+
+def require_names(module: ir.Module) -> None:
+    """Raises CandidateError(BIND) for a function or kernel name that PTX rejects or the runtime uses."""
+    for function in [each for kind in ("func.func", "gpu.func") for each in walk(module, kind)]:
+        name = name_of(function)
+        if not NAME.fullmatch(name):
+            raise _refused(function, f"the name {name!r}", "letters, digits, _ . $")
+        if name in RESOLVABLE or name.startswith(RUNTIME):
+            raise _refused(function, f"the name {name!r}, which is the runtime's", "others")
+
+
+def require_default_memory(function: Op) -> None:
+    """Raises CandidateError(BIND) for a memref outside of kernels that has a memory space.
+
+    Host code has one address space.
+    """
+    found: list[tuple[Op, Type]] = []
+
+    def visit(op: Op) -> WalkResult:
+        if op.name == "gpu.launch":
+            return ir.WalkResult.SKIP
+        types = [each.type for each in op.results]
+        types += [each.type for region in op.regions for block in region.blocks for each in block.arguments]
+        found.extend((op, each) for each in types if is_buffer(each) and each.memory_space is not None)
+        return ir.WalkResult.ADVANCE
+
+    walk_ops(function, visit, is_pre_order=True)
+    if found:
+        raise _refused(found[0][0], f"{found[0][1]} outside of kernels", "the default memory space")
+
+
+def reject_linalg(function: Op) -> None:
+    """Raises CandidateError(COMPILE) if a function still has a linalg operation after lowering to loops.
+
+    No pass of MLIR lowers some operations, such as softmax.
+    """
+    found = walk_where(function, lambda op: op.name.startswith("linalg."))
+    if found:
+        raise unsupported(found[0], "no loops for it", "linalg ops that become loops")
+
+
+def _refused(op: Op, found: str, allowed: str) -> CandidateError:
+    return CandidateError(
+        Stage.BIND, f"payload: {op.name} {location_of(op)}: found {found}, allowed {allowed}"
+    )
+
+
+def _callees(function: Op) -> set[str]:
+    return {callee_of(call) for call in walk(function, "func.call")}
+
+
+# ------------------------------------------------------------------------------
+# Reads the signature of a host function into values that need no MLIR.
+
+
+def arguments_of(function: Op) -> tuple[ValueType, ...]:
+    """Returns the types of the arguments of a ``func.func``, in a form that needs no MLIR.
+
+    Raises CandidateError(COMPILE) for a memref that is not row-major or begins at an offset other than 0
+    (unknown strides and offsets are allowed), and for other than memrefs and numbers.
+    """
+    kinds = list(function_type(function).inputs)
+    for kind in kinds:
+        if isinstance(kind, ir.MemRefType):
+            _require_row_major(kind)
+    return tuple(_value_type(kind, "argument") for kind in kinds)
+
+
+def results_of(function: Op) -> tuple[ValueType, ...]:
+    """Returns the types of the results of a ``func.func``, in a form that needs no MLIR.
+
+    Raises CandidateError(COMPILE) for other than memrefs and numbers.
+    """
+    return tuple(_value_type(kind, "result") for kind in function_type(function).results)
+
+
+def written_arguments(function: Op) -> tuple[bool, ...]:
+    """Returns, per argument of a host function, True if it is a memref that the function may write."""
+    arguments = function.regions[0].blocks[0].arguments
+    return tuple(is_buffer(argument.type) and effect_of(argument).writes for argument in arguments)
+
+
+def _require_row_major(kind: Type) -> None:
+    """Raises CandidateError(COMPILE) for a layout other than C-contiguous, which callers' arrays have."""
+    strides, offset = kind.get_strides_and_offset()
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    expected: int | None = 1
+    for number in reversed(range(kind.rank)):
+        if strides[number] not in (unknown, expected):
+            raise CandidateError(
+                Stage.COMPILE, f"payload: argument: found {kind}, allowed rows that lie without gaps"
+            )
+        expected = None if expected is None or kind.is_dynamic_dim(number) else expected * kind.shape[number]
+    if offset not in (unknown, 0):
+        raise CandidateError(Stage.COMPILE, f"payload: argument: found {kind}, allowed an offset of 0")
+
+
+def _value_type(kind: Type, what: str) -> ValueType:
+    if isinstance(kind, ir.MemRefType):
+        shape = tuple(None if kind.is_dynamic_dim(n) else kind.shape[n] for n in range(kind.rank))
+        return BufferType(str(kind.element_type), shape)
+    if is_number(kind) and not isinstance(kind, ir.VectorType | ir.ComplexType):
+        return ScalarType(str(kind))
+    raise CandidateError(
+        Stage.COMPILE, f"payload: {what}: found {kind}, allowed memrefs, tensors and numbers"
+    )

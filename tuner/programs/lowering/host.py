@@ -1,0 +1,388 @@
+"""Lowers a whole program for the host alone: launches become loops or calls of the interpreter.
+
+``lower_host_program`` calls ``run_kernels_on_host``, which uses loops where threads are independent.
+"""
+
+from collections.abc import Mapping
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu_code import DeviceProgram
+from tuner.core.interfaces import Script
+from tuner.core.problem import Problem
+from tuner.mlir.bindings import Op, Type, Value, WalkResult, ir
+from tuner.mlir.cpu.failed_assertions import leave_at_failed_assertions
+from tuner.mlir.cpu.lowering import jit_text
+from tuner.mlir.cpu.pipeline import EXPORTED
+from tuner.mlir.effects.aliases import is_buffer
+from tuner.mlir.effects.memory_effects import KernelEffects, is_number
+from tuner.mlir.effects.op_effects import WRITES_ATTRIBUTE
+from tuner.mlir.gpu.modules import merge_gpu_modules
+from tuner.mlir.ir.building import create, index, value
+from tuner.mlir.ir.memrefs import copy_by_loops, is_workgroup
+from tuner.mlir.ir.reading import (
+    ARGUMENTS,
+    BLOCK,
+    GRID,
+    SHARED_BYTES,
+    axis_of,
+    copy_of,
+    function_type,
+    kernel_of,
+    name_of,
+    operands,
+    parents_of,
+    private_function,
+    unsupported,
+    walk,
+    walk_ops,
+    walk_where,
+)
+from tuner.mlir.passes import run_passes
+from tuner.programs.interpreter.kernels import decode_kernels
+from tuner.programs.lowering.entry import arguments_of, reject_linalg, results_of, written_arguments
+from tuner.programs.lowering.explicit_memory import use_host_memory
+from tuner.programs.lowering.host_code import (
+    assert_bounds,
+    drop_streams,
+    lower_missing_math,
+    with_bundled_math,
+)
+from tuner.programs.lowering.matmul_calls import call_kernels, link
+from tuner.programs.lowering.read_program import INLINE, ProgramPayload
+from tuner.programs.streams.async_ops import drop_tokens
+
+PREFIX = "interpret_"  # prefix of the functions that the runtime defines
+UNKNOWN_SIZE = -1  # bytes of dynamic shared memory of a launch that does not specify the number
+SIZES = 7
+LOWER_AFFINE = "builtin.module(lower-affine)"
+
+
+def call_interpreter(module: ir.Module, kernels: frozenset[str]) -> str:
+    """Inserts, before each launch of the given kernels, a call of a function that interprets the kernel.
+
+    Changes the module in place: erases these kernels; the caller erases their launches. Returns the kernels'
+    MLIR text; "" without kernels. Raises CandidateError(COMPILE) for operations that the interpreter does
+    not support, and for kernel arguments other than memrefs and numbers.
+
+    Converts launches of kernels whose threads synchronize or share memory to calls of the interpreter.
+
+    A launch becomes a call of a declared function, which the runtime defines: it interprets the text of the
+    kernel. Every parameter is passed as a memref, a number as a memref of rank 0; the first argument is a
+    memref with the sizes of the launch::
+
+        gpu.launch_func @m::@k blocks in (%g, %1, %1) threads in (%t, %1, %1) args(%a : memref<4xf32>, %n : index)
+
+        %sizes = memref.alloca() : memref<7xindex>    // grid, block, bytes of dynamic shared memory or -1
+        %0 = memref.alloca() : memref<index>
+        memref.store %n, %0[] : memref<index>
+        func.call @interpret_k(%sizes, %a, %0) {writes = array<i64: 1>}
+    """
+    if not kernels:
+        return ""
+    run_passes(module, LOWER_AFFINE)
+    effects = KernelEffects(module)
+    for launch in walk(module, "gpu.launch_func"):
+        if kernel_of(launch) in kernels:
+            _call(module, launch, effects)
+    return _taken_out(module, kernels)
+
+
+def _taken_out(module: ir.Module, kernels: frozenset[str]) -> str:
+    """Erases kernels; returns the text of a module with these kernels and the rest of their gpu.modules."""
+    kept = copy_of(module)
+    for op in list(kept.body.operations):
+        if op.operation.name != "gpu.module":
+            op.operation.erase()
+    for kernel in walk(kept, "gpu.func"):
+        if name_of(kernel) not in kernels:
+            kernel.erase()
+    for kernel in walk(module, "gpu.func"):
+        if name_of(kernel) in kernels:
+            kernel.erase()
+    decode_kernels(kept)
+    return str(kept.operation.get_asm(enable_debug_info=True))
+
+
+def _call(module: ir.Module, launch: Op, effects: KernelEffects) -> None:
+    arguments = operands(launch, ARGUMENTS)
+    written = {access.value for access in effects.of_launch(launch) if access.effect.writes}
+    with launch.location:
+        passed = [_sizes(launch), *(_as_buffer(launch, each) for each in arguments)]
+        name = PREFIX + kernel_of(launch)
+        _declare(module, name, [each.type for each in passed])
+        with ir.InsertionPoint(launch):
+            numbers = [number for number, each in enumerate(arguments, 1) if each in written]
+            callee = ir.FlatSymbolRefAttr.get(name)
+            writes = ir.DenseI64ArrayAttr.get(numbers)
+            create("func.call", [], passed, callee=callee, **{WRITES_ATTRIBUTE: writes})
+
+
+def _declare(module: ir.Module, name: str, kinds: list[Type]) -> None:
+    if any(name_of(function) == name for function in walk(module, "func.func")):
+        return
+    with ir.InsertionPoint(module.body):
+        private_function(name, ir.FunctionType.get(kinds, []), **{EXPORTED: ir.UnitAttr.get()})
+
+
+def _sizes(launch: Op) -> Value:
+    """Returns a buffer with the sizes of a launch."""
+    kind = ir.IndexType.get()
+    buffer = _room(launch, ir.MemRefType.get([SIZES], kind))
+    sizes = [operands(launch, number)[0] for part in (GRID, BLOCK) for number in range(part.start, part.stop)]
+    with ir.InsertionPoint(launch):
+        sizes += operands(launch, SHARED_BYTES) or [index(UNKNOWN_SIZE)]
+        for place, size in enumerate(sizes):
+            is_index = isinstance(size.type, ir.IndexType)
+            whole = size if is_index else value("arith.index_cast", kind, size)
+            create("memref.store", [], [whole, buffer, index(place)])
+    return buffer
+
+
+def _as_buffer(launch: Op, argument: Value) -> Value:
+    """Returns an argument that is a buffer, or a buffer that contains it. Raises CandidateError(COMPILE)."""
+    if is_buffer(argument.type):
+        return argument
+    if not is_number(argument.type):
+        found = f"an argument of type {argument.type}, which has no meaning on the host"
+        raise unsupported(launch, found, "memrefs and numbers")
+    buffer = _room(launch, ir.MemRefType.get([], argument.type))
+    with ir.InsertionPoint(launch):
+        create("memref.store", [], [argument, buffer])
+    return buffer
+
+
+def _room(launch: Op, kind: Type) -> Value:
+    """Returns a stack buffer, allocated once per function instead of once per iteration."""
+    function = next(each for each in parents_of(launch) if each.name == "func.func")
+    with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
+        segments = ir.DenseI32ArrayAttr.get([0, 0])
+        return value("memref.alloca", kind, operandSegmentSizes=segments)
+
+
+# Operation in a kernel -> position of its x value among the 12 index arguments.
+INDICES = {"gpu.block_id": 0, "gpu.thread_id": 3, "gpu.grid_dim": 6, "gpu.block_dim": 9}
+ALLOWED = frozenset({*INDICES, "gpu.return", "gpu.global_id"})
+HOST_OPS = frozenset(
+    f"gpu.{name}"
+    for name in (
+        *("launch_func", "alloc", "dealloc", "memcpy", "memset", "wait"),
+        *("host_register", "host_unregister"),
+    )
+)
+
+
+def run_kernels_on_host(module: ir.Module) -> str:
+    """Converts all kernel launches of a module to host code, in place: loops, or calls of the interpreter.
+
+    The interpreter runs kernels whose threads synchronize or share memory; their MLIR text is returned, ""
+    if there are none. Raises CandidateError(COMPILE) for kernels that neither can run.
+
+    Converts launches to loops, so that a GPU program runs on the host: for comparison, not for speed.
+
+    Takes outlined kernels and their launches; creates a function per kernel, which takes the kernel's
+    parameters, its indices and the sizes of its launch, and a loop nest per launch. Device memory becomes
+    host memory, tokens are removed. Threads run one after another, which is correct only where they neither
+    synchronize nor share memory; other kernels are interpreted, see ``interpreted_kernels``.
+
+        gpu.launch_func @m::@k blocks in (%c4, %c1, %c1) threads in (%c256, %c1, %c1) args(%a : memref<1000xf32>)
+      becomes
+        scf.for %bx = %c0 to %c4 step %c1 {
+          ...  // %by, %bz, %tx, %ty, %tz
+            func.call @on_host_k(%a, %bx, %by, %bz, %tx, %ty, %tz, %c4, %c1, %c1, %c256, %c1, %c1) : ...
+        }
+    """
+    kernels = [kernel for holder in walk(module, "gpu.module") for kernel in walk(holder, "gpu.func")]
+    together = frozenset(name_of(kernel) for kernel in kernels if not has_independent_threads(kernel))
+    interpreted = call_interpreter(module, together)
+    names = {}
+    for holder in walk(module, "gpu.module"):
+        for kernel in walk(holder, "gpu.func"):
+            names[name_of(kernel)] = _to_function(module, kernel)
+    for op in reversed(_host_ops(module)):  # users of a token before the operation that returns it
+        if op.name == "gpu.launch_func" and kernel_of(op) in together:
+            _erase(op)
+        elif op.name == "gpu.launch_func":
+            _to_loops(op, names)
+        else:
+            use_host_memory(op)
+            _erase(op)
+    for holder in walk(module, "gpu.module"):
+        holder.erase()
+    return interpreted
+
+
+def _host_ops(module: ir.Module) -> list[Op]:
+    found: list[Op] = []
+
+    def visit(op: Op) -> WalkResult:
+        if op.name in HOST_OPS:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    walk_ops(module, visit, is_pre_order=True)
+    return found
+
+
+def _to_function(module: ir.Module, kernel: Op) -> str:
+    name = f"on_host_{name_of(kernel)}"
+    block = kernel.regions[0].blocks[0]
+    kinds = [*(each.type for each in block.arguments), *[ir.IndexType.get()] * 12]
+    with kernel.location, ir.InsertionPoint(module.body):
+        function = private_function(name, ir.FunctionType.get(kinds, []))
+    body = function.regions[0].blocks.append(*kinds, arg_locs=[kernel.location] * len(kinds))
+    for old, new in zip(block.arguments, body.arguments, strict=False):
+        old.replace_all_uses_with(new)
+    for op in list(block.operations)[:-1]:
+        body.append(op.operation)
+    with kernel.location, ir.InsertionPoint(body):
+        create("func.return")
+    _replace_indices(function, list(body.arguments)[-12:])
+    return name
+
+
+def has_independent_threads(kernel: Op) -> bool:
+    """Returns whether a kernel's threads can run one after another, as iterations of a loop.
+
+    False for a kernel of several blocks, and for one with barriers, shared memory, calls, globals or GPU
+    operations other than indices and sizes.
+    """
+    blocks = kernel.regions[0].blocks
+    if len(blocks) != 1 or len(function_type(kernel).inputs) != len(blocks[0].arguments):
+        return False
+    return not walk_where(kernel, lambda op: op != kernel and _ties_threads(op))
+
+
+def _ties_threads(op: Op) -> bool:
+    if any(isinstance(each.type, ir.MemRefType) and is_workgroup(each.type) for each in op.results):
+        return True
+    is_of_device = op.name.startswith(("gpu.", "nvgpu.", "nvvm.", "func.call", "memref.get_global"))
+    return is_of_device and op.name not in ALLOWED
+
+
+def _replace_indices(function: Op, indices: list[Value]) -> None:
+    for name, first in INDICES.items():
+        for op in walk(function, name):
+            op.results[0].replace_all_uses_with(indices[first + axis_of(op)])
+            op.erase()
+    for op in walk(function, "gpu.global_id"):
+        number = axis_of(op)
+        block, thread, size = indices[number], indices[3 + number], indices[9 + number]
+        kind = op.results[0].type
+        with op.location, ir.InsertionPoint(op):
+            start = create("arith.muli", [kind], [block, size]).results[0]
+            global_id = create("arith.addi", [kind], [start, thread]).results[0]
+        op.results[0].replace_all_uses_with(global_id)
+        op.erase()
+
+
+def _to_loops(launch: Op, names: dict[str, str]) -> None:
+    grid, block = (
+        [operands(launch, number)[0] for number in range(part.start, part.stop)] for part in (GRID, BLOCK)
+    )
+    sizes = [*grid, *block]
+    with launch.location, ir.InsertionPoint(launch):
+        zero, one = index(0), index(1)
+    variables: list[Value] = []
+    point = ir.InsertionPoint(launch)
+    for size in sizes:
+        with launch.location, point:
+            loop = ir.Operation.create("scf.for", operands=[zero, size, one], regions=1)
+        body = loop.regions[0].blocks.append(ir.IndexType.get(), arg_locs=[launch.location])
+        variables.append(body.arguments[0])
+        with launch.location, ir.InsertionPoint(body):
+            end = create("scf.yield")
+        point = ir.InsertionPoint(end)
+    with launch.location, point:
+        callee = ir.FlatSymbolRefAttr.get(names[kernel_of(launch)])
+        create("func.call", [], [*operands(launch, ARGUMENTS), *variables, *sizes], callee=callee)
+    _erase(launch)
+
+
+def _erase(op: Op) -> None:
+    """Erases an operation.
+
+    Raises CandidateError(COMPILE) where an operation outside GPU dialect uses its token.
+    """
+    for result in op.results:
+        for use in result.uses:
+            raise CandidateError(Stage.COMPILE, f"{use.owner.name}: tokens are for gpu operations only")
+    op.erase()
+
+
+# ------------------------------------------------------------------------------
+# Lowers a whole program for the host alone: launches become loops, everything becomes LLVM dialect.
+#
+# Takes the same payload as ``device_lowering.py``; produces code that calls no device, to run on a machine
+# without a GPU and to compare a device's results with. Matmuls with a script become calls of the script's CPU
+# kernel. Rejected: kernels whose threads cooperate (``on_host/launches_as_loops.py``).
+
+
+OUTLINE = "builtin.module(gpu-launch-sink-index-computations,gpu-kernel-outlining)"
+TO_LOOPS = "builtin.module(func.func(convert-linalg-to-loops,scf-forall-to-parallel),lower-affine)"
+# Memref descriptors, not bare pointers: sizes may be known only at run time, and buffers are returned.
+TO_LLVM = (
+    "builtin.module(convert-vector-to-scf,"
+    "expand-strided-metadata,lower-affine,canonicalize,cse,convert-scf-to-cf,convert-vector-to-llvm,"
+    "arith-expand,convert-math-to-libm,convert-math-to-llvm,convert-ub-to-llvm,finalize-memref-to-llvm,"
+    "convert-func-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,"
+    "reconcile-unrealized-casts,cse)"
+)
+NO_SCRIPTS: Mapping[Problem, Script] = {}
+
+
+def lower_host_program(
+    payload: ProgramPayload, scripts: Mapping[Problem, Script] = NO_SCRIPTS, *, is_checked: bool = False
+) -> DeviceProgram:
+    """Lowers a payload to LLVM dialect that runs without a GPU, in place; returns the program.
+
+    Matmuls with a script become calls of the script's CPU kernel, launches become loops or calls of the
+    interpreter.
+
+    Args:
+        payload: the program, as ``read_program`` returns it.
+        scripts: the bound script per matmul; matmuls without a script become loops.
+        is_checked: whether loads and stores of single elements assert that they are in bounds; vector
+            accesses and the scripts' kernels do not.
+
+    Raises CandidateError for a program, or a script, that cannot be lowered.
+    """
+    module = payload.module
+    function = payload.function
+    arguments, results = arguments_of(function), results_of(function)
+    kernels = call_kernels(payload, scripts)
+    interpreted = _make_loops(payload)
+    function.attributes[EXPORTED] = ir.UnitAttr.get()
+    written = written_arguments(function)
+    if is_checked:
+        assert_bounds(module)
+    lower_missing_math(module)
+    run_passes(module, TO_LLVM)
+    link(module, kernels)
+    _reject_leftovers(module)
+    leave_at_failed_assertions(module, payload.entry)
+    text = with_bundled_math(jit_text(module))
+    return DeviceProgram(text, payload.entry, arguments, results, written, interpreted=interpreted)
+
+
+def _make_loops(payload: ProgramPayload) -> str:
+    """Lowers kernels and linalg to loops in place; returns the text of the kernels to interpret."""
+    module = payload.module
+    drop_streams(payload.function)
+    run_passes(module, OUTLINE)
+    drop_tokens(payload.function)
+    merge_gpu_modules(module)  # kernel names are then unique
+    interpreted = run_kernels_on_host(module)
+    # inlines the kernels: only exported functions keep their loops, see ``lowering``
+    run_passes(module, INLINE)
+    copy_by_loops(module)
+    run_passes(module, TO_LOOPS)
+    reject_linalg(payload.function)
+    return interpreted
+
+
+def _reject_leftovers(module: ir.Module) -> None:
+    found = walk_where(module, lambda op: not op.name.startswith(("llvm.", "builtin.module")))
+    if found:
+        raise CandidateError(
+            Stage.COMPILE, f"payload on the host: {found[0].name} cannot be lowered to loops"
+        )

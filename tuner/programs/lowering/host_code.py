@@ -1,0 +1,168 @@
+"""Passes over host code: math without libm, assertions of bounds, streams removed, names of libm."""
+
+import re
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.cpu.lowering import DECLARATION, RESOLVABLE
+from tuner.mlir.effects.op_effects import is_runner_function
+from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.reading import walk
+from tuner.mlir.math.expressions import Term
+from tuner.mlir.math.lowering import TESTS, compute, expand_remainders
+from tuner.mlir.passes import run_passes
+from tuner.programs.lowering.entry import RUNTIME
+from tuner.programs.streams.async_ops import POINTER
+from tuner.programs.streams.gpux import lower_tokens
+from tuner.programs.streams.gpux_ops import (
+    CREATE,
+    PREFIX,
+    WORK,
+    checked_gpux_ops,
+    gpu_attributes,
+    make_pointers,
+    selected_streams,
+)
+
+ASSERT_BOUNDS = (
+    "builtin.module(func.func(convert-linalg-to-loops),lower-affine,func.func(generate-runtime-verification))"
+)
+
+
+def assert_bounds(module: ir.Module) -> None:
+    """Inserts a ``cf.assert`` before each load and store of a module, in place: indices must be in bounds.
+
+    Lowers linalg ops to loops, and affine ops, first. Vector accesses and code in the LLVM dialect are not
+    checked. Raises CandidateError(COMPILE) where a pass fails.
+
+    Makes host code assert that each load and store is in bounds, by an upstream pass.
+
+        memref.store %x, %a[%i] : memref<8xf32>
+      becomes
+        %0 = arith.cmpi sge, %i, %c0 : index
+        %1 = arith.cmpi slt, %i, %c8 : index
+        %2 = arith.andi %0, %1 : i1
+        cf.assert %2, "ERROR: Runtime op verification failed ..."
+        memref.store %x, %a[%i] : memref<8xf32>
+
+    Not checked: vector accesses, and code that is in the LLVM dialect already.
+    """
+    run_passes(module, ASSERT_BOUNDS)
+
+
+def drop_streams(function: Op) -> None:
+    """Converts a function's GPUX operations to synchronous GPU dialect in place, in program order.
+
+    GPUX is Intel's MLIR dialect of GPU work on named streams. The context then rejects unregistered
+    dialects. Raises CandidateError(COMPILE) for invalid GPUX.
+
+    Removes the streams of GPUX, so that a program runs on the host in program order.
+
+    Takes GPUX (``streams/gpux_ops.py``); produces synchronous GPU dialect. Program order is one of the
+    orders that streams allow. Rejected, as on a device: operations of the ``gpux`` prefix that are not valid
+    GPUX.
+
+        %s = "gpux.create_stream"() : () -> !gpux.StreamType
+        "gpux.memcpy"(%s, %b, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()
+        "gpux.wait"(%s) : (!gpux.StreamType) -> ()
+        "gpux.destroy_stream"(%s) : (!gpux.StreamType) -> ()
+      becomes
+        gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
+    """
+    lower_tokens(function)
+    ops = checked_gpux_ops(function)
+    for op in ops:
+        if op.name in WORK:
+            _to_gpu(op)
+    _forget_choices(function, ops)
+    for op in reversed(ops):
+        op.erase()
+    ir.Context.current.allow_unregistered_dialects = False
+
+
+def _forget_choices(function: Op, ops: list[Op]) -> None:
+    """Replaces streams that control flow selects by null pointers."""
+    chosen = selected_streams(function)
+    for op in ops if chosen else []:
+        if op.name == CREATE:
+            with op.location, ir.InsertionPoint(op):
+                null = value("llvm.mlir.zero", ir.Type.parse(POINTER))
+            op.results[0].replace_all_uses_with(null)
+    make_pointers(chosen)
+
+
+def _to_gpu(op: Op) -> None:
+    with op.location, ir.InsertionPoint(op):
+        types = [result.type for result in op.results]
+        name = op.name.replace(PREFIX, "gpu.")
+        new = create(name, types, list(op.operands)[1:], **gpu_attributes(op, tokens=0))
+    for old, replacement in zip(op.results, new.results, strict=True):
+        old.replace_all_uses_with(replacement)
+
+
+CALLBACK = "_mlir_ciface_"  # prefix of the C names of functions that the runtime defines
+MATH_PREFIX = "math_"  # prefix of C library functions that ``tuner.programs.run.runner_functions`` resolves
+
+
+def with_bundled_math(text: str) -> str:
+    """Returns LLVM-dialect text in which the names of declared C functions have the prefix ``math_``.
+
+    These are math functions, and ``puts`` and ``abort`` of assertions. Names that the JIT resolves, such as
+    malloc, and those of the GPU runtime and of MLIR's runner functions stay. The runtime defines functions
+    with the new names; the JIT would resolve the original ones, which LLVM knows, wrongly.
+    """
+    for name in set(DECLARATION.findall(text)) - RESOLVABLE:
+        if not name.startswith((RUNTIME, CALLBACK)) and not is_runner_function(name):
+            text = re.sub(rf"@{re.escape(name)}\b", f"@{MATH_PREFIX}{name}", text)
+    return text
+
+
+MISSING = ("math.rsqrt", "math.fpowi", *TESTS)
+
+
+def lower_missing_math(module: ir.Module) -> None:
+    """Expands math operations that ``convert-math-to-libm`` has no C function for to arith, in place.
+
+    These are rsqrt, copysign, fpowi, absi and tests such as isnan; also ``arith.remf``. Raises
+    CandidateError(COMPILE) for ``arith.remf`` of vectors.
+
+    Expands math operations on the host for which ``convert-math-to-libm`` knows no C library function.
+
+    Takes host code with math dialect; produces arith for ``math.rsqrt``, ``math.fpowi``, ``math.absi``, the
+    classification operations such as ``math.isnan``, and ``math.copysign``, and loops for ``arith.remf``,
+    for which LLVM calls a function that the JIT does not find.
+
+        %0 = math.copysign %x, %y : f32
+      becomes
+        %1 = arith.bitcast %x : f32 to i32
+        %2 = arith.bitcast %y : f32 to i32
+        %3 = arith.andi %1, %c2147483647_i32 : i32
+        %4 = arith.andi %2, %c-2147483648_i32 : i32
+        %5 = arith.ori %3, %4 : i32
+        %0 = arith.bitcast %5 : i32 to f32
+    """
+    expand_remainders(module.operation)
+    for op in [op for name in MISSING for op in walk(module, name)]:
+        compute(op)
+    for op in walk(module, "math.absi"):
+        _positive(op)
+    for op in walk(module, "math.copysign"):  # some are created by the expansions above
+        _copy_sign(op)
+
+
+def _positive(op: Op) -> None:
+    """Replaces an absolute value of integers by the larger of x and -x; the least integer stays."""
+    with op.location, ir.InsertionPoint(op):
+        x = Term(op.operands[0])
+        negative = x.constant(0) - x
+        larger = value("arith.maxsi", op.operands[0].type, x.value, negative.value)
+        op.results[0].replace_all_uses_with(larger)
+    op.erase()
+
+
+def _copy_sign(op: Op) -> None:
+    with op.location, ir.InsertionPoint(op):
+        size, sign = (Term(operand).bits() for operand in op.operands)
+        highest = 1 << (size.element.width - 1)
+        bits = (size & (highest - 1)) | (sign & -highest)
+        op.results[0].replace_all_uses_with(bits.converted("bitcast", Term(op.operands[0]).element).value)
+    op.erase()

@@ -1,0 +1,300 @@
+"""Converts the work of a program on buffers to kernels, and keeps their source for the interpreter.
+
+``launch_kernels`` replaces matmuls by tuned kernels, and parallel loops by launches, one thread per
+iteration; loops around launches stay on the host.
+"""
+
+import math
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu import Chip
+from tuner.core.gpu_code import MatmulKernel
+from tuner.core.interfaces import Script
+from tuner.core.problem import Problem
+from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.gpu.lowering import outline_launches
+from tuner.mlir.ir.building import create, delinearized, index, is_less, value
+from tuner.mlir.ir.reading import SEGMENTS, constant_of, copy_of, name_of, parents_of, walk
+from tuner.mlir.passes import run_passes
+from tuner.programs.interpreter.kernels import decode_kernel
+from tuner.programs.lowering.copies import copy_by_contiguous_parts
+from tuner.programs.lowering.entry import reject_linalg
+from tuner.programs.lowering.matmul_launches import insert_gpu_kernels
+from tuner.programs.lowering.matmul_recognition import find_matmuls
+from tuner.programs.lowering.read_program import ProgramPayload
+
+LAUNCHES = ("gpu.launch", "gpu.launch_func")
+
+
+def make_host_loops(function: Op) -> int:
+    """Rewrites each ``scf.parallel`` around GPU launches to nested ``scf.for``, in place.
+
+    Loops with results stay unchanged. Returns the number of rewritten loops.
+
+    Converts ``scf.parallel`` around launches to nested ``scf.for`` on the host: no kernel launches another.
+
+    Takes a host function before its other loops become kernels. Loops that reduce to a value stay unchanged.
+
+        scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
+          gpu.launch ...
+          scf.reduce
+        }
+      becomes
+        scf.for %i = %c0 to %c8 step %c1 {
+          gpu.launch ...
+        }
+    """
+    loops = [loop for loop in walk(function, "scf.parallel") if _launches(loop) and not loop.results]
+    for loop in loops:
+        _make_for(loop)
+    return len(loops)
+
+
+def _launches(loop: Op) -> bool:
+    return bool(walk(loop, *LAUNCHES))
+
+
+def _make_for(loop: Op) -> None:
+    old = loop.regions[0].blocks[0]
+    rank, bounds = len(old.arguments), list(loop.operands)
+    before = loop
+    for number in range(rank):
+        with loop.location, ir.InsertionPoint(before):
+            made = ir.Operation.create("scf.for", operands=bounds[number::rank], regions=1)
+        body = made.regions[0].blocks.append(ir.IndexType.get(), arg_locs=[loop.location])
+        with loop.location, ir.InsertionPoint(body):
+            before = create("scf.yield")
+        old.arguments[number].replace_all_uses_with(body.arguments[0])
+    for op in [op.operation for op in old.operations][:-1]:  # all but scf.reduce
+        op.move_before(before)
+    loop.erase()
+
+
+BLOCK_THREADS = 256
+BLOCKS_LIMIT = 2**31 - 1  # of a grid's x dimension: CUDA C programming guide, compute capabilities
+# grid and block sizes; no tokens, clusters, dynamic shared memory
+LAUNCH_SEGMENTS = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]
+
+
+def launch_parallel_loops(function: Op) -> None:
+    """Converts each outermost ``scf.parallel`` of a host function to a ``gpu.launch``, in place.
+
+    Each iteration becomes a thread. Loops with results, and loops inside kernels, stay as they are. Raises
+    CandidateError(COMPILE) for a number of iterations that is known to exceed the threads of a grid: 256 per
+    block, 2**31 - 1 blocks.
+
+    Converts every outermost ``scf.parallel`` of a host function to ``gpu.launch``, one thread per iteration.
+
+    Iterations are numbered in row-major order and split into blocks, so that neighbouring threads take
+    neighbours along the last dimension: their accesses coalesce. Upstream's ``gpu-map-parallel-loops`` maps
+    the first dimension to neighbouring threads, whose accesses are then a row apart. Loops that reduce to a
+    value stay on the host.
+
+        scf.parallel (%i) = (%c0) to (%c1000) step (%c1) {
+          memref.store %v, %a[%i] : memref<1000xf32>
+          scf.reduce
+        }
+      becomes
+        gpu.launch blocks(%bx, %by, %bz) in (%gx = %c4, %gy = %c1, %gz = %c1)
+                   threads(%tx, %ty, %tz) in (%sx = %c256, %sy = %c1, %sz = %c1) {
+          %0 = arith.muli %bx, %c256 : index
+          %1 = arith.addi %0, %tx : index
+          %2 = arith.cmpi slt, %1, %c1000 : index
+          scf.if %2 {
+            memref.store %v, %a[%1] : memref<1000xf32>
+          }
+          gpu.terminator
+        }
+    """
+    for loop in [each for each in walk(function, "scf.parallel") if _is_outermost(each)]:
+        if not loop.results:
+            _launch(loop)
+
+
+def _is_outermost(loop: Op) -> bool:
+    return not any(each.name in ("scf.parallel", "gpu.launch") for each in parents_of(loop))
+
+
+def _launch(loop: Op) -> None:
+    rank = len(loop.regions[0].blocks[0].arguments)
+    operands = list(loop.operands)
+    lows, highs, steps = operands[:rank], operands[rank : 2 * rank], operands[2 * rank : 3 * rank]
+    with loop.location, ir.InsertionPoint(loop):
+        counts = [_trip_count(*each) for each in zip(lows, highs, steps, strict=True)]
+        total = _product(counts)
+        one, threads, blocks = index(1), index(BLOCK_THREADS), _blocks(total)
+        launch = ir.Operation.create(
+            "gpu.launch",
+            operands=[blocks, one, one, threads, one, one],
+            attributes={SEGMENTS: ir.DenseI32ArrayAttr.get(LAUNCH_SEGMENTS)},
+            regions=1,
+        )
+    types = [ir.IndexType.get()] * 12  # block and thread indices, grid and block sizes
+    body = launch.regions[0].blocks.append(*types, arg_locs=[loop.location] * 12)
+    with loop.location, ir.InsertionPoint(body):
+        number = value("arith.addi", types[0], _times(body.arguments[0], threads), body.arguments[3])
+        guard = ir.Operation.create("scf.if", operands=[is_less(number, total)], regions=2)
+        create("gpu.terminator")
+    inside = guard.regions[0].blocks.append()
+    with loop.location, ir.InsertionPoint(inside):
+        trips = delinearized(number, counts)
+        for trip, low, step, variable in zip(
+            trips, lows, steps, loop.regions[0].blocks[0].arguments, strict=True
+        ):
+            distance = _times(trip, step)
+            is_from_zero = constant_of(low) == 0
+            variable.replace_all_uses_with(
+                distance if is_from_zero else value("arith.addi", types[0], low, distance)
+            )
+    _move_body(loop, inside)
+    loop.erase()
+
+
+def _move_body(loop: Op, inside: Block) -> None:
+    operations = list(loop.regions[0].blocks[0].operations)
+    for op in operations[:-1]:  # all but scf.reduce
+        inside.append(op.operation)
+    with loop.location, ir.InsertionPoint(inside):
+        create("scf.yield")
+
+
+def _trip_count(low: Value, high: Value, step: Value) -> Value:
+    known = [constant_of(each) for each in (low, high, step)]
+    if all(number is not None for number in known):
+        first, last, by = known
+        return index(max(0, -(-(last - first) // by)))  # type: ignore[operator]
+    distance = value("arith.subi", low.type, high, low)
+    return value("arith.maxsi", low.type, _ceil_divided(distance, step), index(0))
+
+
+def _blocks(total: Value) -> Value:
+    """Returns the number of blocks for ``total`` threads, at least one: CUDA refuses an empty grid."""
+    known = constant_of(total)
+    if known is not None:
+        if known > BLOCK_THREADS * BLOCKS_LIMIT:
+            limit = BLOCK_THREADS * BLOCKS_LIMIT
+            raise CandidateError(
+                Stage.COMPILE, f"payload: found {known} parallel iterations, allowed {limit}"
+            )
+        return index(max(1, -(-known // BLOCK_THREADS)))
+    return value("arith.maxsi", total.type, _ceil_divided(total, index(BLOCK_THREADS)), index(1))
+
+
+def _ceil_divided(whole: Value, size: Value) -> Value:
+    """Returns ``whole / size``, rounded up; 0 or less where ``whole`` is not positive."""
+    last = value("arith.subi", whole.type, size, index(1))
+    return value("arith.divsi", whole.type, value("arith.addi", whole.type, whole, last), size)
+
+
+def _product(counts: list[Value]) -> Value:
+    known = [constant_of(each) for each in counts]
+    if all(number is not None for number in known):
+        return index(math.prod(known))  # type: ignore[arg-type]
+    total = counts[0]
+    for count in counts[1:]:
+        total = _times(total, count)
+    return total
+
+
+def _times(left: Value, right: Value) -> Value:
+    return left if constant_of(right) == 1 else value("arith.muli", left.type, left, right)
+
+
+# ------------------------------------------------------------------------------
+# Keeps the source of a program's kernels, so that an interpreter can compute what they should do.
+#
+# Takes a module before its kernels are outlined and does not change it; returns the text of the kernels that
+# ``tuner.programs.interpreter`` supports, with the names and parameters that they have on a device. Omitted
+# are kernels with another reference, and kernels with instructions of one target.
+
+
+LOWER_AFFINE = "builtin.module(lower-affine)"
+
+
+def reference_kernels(module: ir.Module, left_out: frozenset[str]) -> str:
+    """Returns the MLIR text of a module's kernels that the interpreter supports; "" if there are none.
+
+    The interpreter computes from it what the kernels should do. The module stays unchanged.
+
+    Args:
+        module: a program whose kernels are not outlined yet.
+        left_out: names of kernels to omit.
+    """
+    copy = copy_of(module)
+    outline_launches(copy)
+    run_passes(copy, LOWER_AFFINE)
+    is_kept = False
+    for kernel in walk(copy, "gpu.func"):
+        if name_of(kernel) in left_out or not _is_known(kernel):
+            kernel.erase()
+        else:
+            is_kept = True
+    for op in list(copy.body.operations):
+        if op.operation.name != "gpu.module":
+            op.operation.erase()
+    return str(copy.operation.get_asm(enable_debug_info=True)) if is_kept else ""
+
+
+def _is_known(kernel: Op) -> bool:
+    try:
+        decode_kernel(kernel)
+    except CandidateError:
+        return False
+    return True
+
+
+# ------------------------------------------------------------------------------
+# Converts the work of a program on buffers to kernels.
+#
+# Takes linalg, scf.forall and scf.parallel on memrefs; produces a host function of launches. A matmul with a
+# script becomes ``gpu.launch_func`` of its tuned kernels, all other work ``gpu.launch`` with one thread per
+# element. A loop with ``#gpu.loop_dim_map`` gets the blocks and threads that the attribute requests, by
+# upstream's pass. Loops that reduce to a value, and loops around launches, stay on the host. Rejected: linalg
+# operations that do not become loops, such as softmax.
+
+
+TO_PARALLEL = (
+    "builtin.module(func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel),"
+    "lower-affine,canonicalize,cse)"
+)
+MAPPING = "mapping"  # attribute that maps a loop to blocks and threads: #gpu.loop_dim_map
+MAPPED_TO_LAUNCHES = "builtin.module(func.func(convert-parallel-loops-to-gpu),lower-affine,canonicalize,cse)"
+
+
+def problems_of(payload: ProgramPayload) -> tuple[Problem, ...]:
+    """Returns the distinct matmul problems of a program, in program order.
+
+    Generalizes named linalg operations in place. Raises CandidateError(COMPILE) for a matmul whose output is
+    one of its factors.
+    """
+    return tuple(dict.fromkeys(match.problem for match in find_matmuls(payload)))
+
+
+def launch_kernels(
+    payload: ProgramPayload, scripts: dict[Problem, Script], chip: Chip
+) -> tuple[MatmulKernel, ...]:
+    """Converts a payload's linalg operations and parallel loops to launches of GPU kernels, in place.
+
+    A matmul that has a script becomes launches of the script's kernels, other work one thread per element.
+    Returns the kernels whose single launch computes a whole matmul. Raises CandidateError for a script that
+    fails, and COMPILE for linalg operations that do not become loops.
+    """
+    matches = [match for match in find_matmuls(payload) if match.problem in scripts]
+    matmuls = insert_gpu_kernels(payload.module, matches, scripts, chip)
+    launch_loops(payload)
+    return matmuls
+
+
+def launch_loops(payload: ProgramPayload) -> None:
+    """Converts a payload's linalg and parallel loops to launches, one thread per element, in place.
+
+    Raises CandidateError(COMPILE) for linalg operations that do not become loops.
+    """
+    copy_by_contiguous_parts(payload.function)
+    run_passes(payload.module, TO_PARALLEL)
+    make_host_loops(payload.function)
+    if any(MAPPING in loop.attributes for loop in walk(payload.function, "scf.parallel")):
+        run_passes(payload.module, MAPPED_TO_LAUNCHES)
+    launch_parallel_loops(payload.function)
+    run_passes(payload.module, "builtin.module(canonicalize,cse)")
+    reject_linalg(payload.function)

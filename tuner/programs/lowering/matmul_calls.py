@@ -1,0 +1,324 @@
+"""Replaces a program's matmuls by calls of tuned CPU kernels, on arrays that are packed where necessary.
+
+``call_kernels`` inserts the calls, by ``replace_matmuls`` and ``PackedViews``; later ``link`` adds the
+LLVM dialect of the kernels.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tuner.core.errors import Stage, failing_at
+from tuner.core.interfaces import Partition, Script
+from tuner.core.problem import Problem
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.cpu.lowering import lower_to_llvm, reject_what_the_jit_cannot_take
+from tuner.mlir.effects.accesses import FORWARDING
+from tuner.mlir.effects.aliases import VIEWS, aliases_of
+from tuner.mlir.effects.op_effects import READ_ONLY_ATTRIBUTE, effect_on_operand
+from tuner.mlir.ir import building
+from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.memrefs import is_row_major
+from tuner.mlir.ir.reading import ancestor_in_block, attributes_of, name_of, source_of
+from tuner.mlir.transform import apply_script, parse
+from tuner.payload.cpu import element_offsets, partitions_in, payload_mlir
+from tuner.programs.lowering.matmul_recognition import MatmulMatch, find_matmuls
+from tuner.programs.lowering.read_program import ProgramPayload
+
+ALLOCATIONS = frozenset({"memref.alloc", "memref.alloca", "gpu.alloc"})
+
+
+class PackedViews:
+    """Contiguous copies of non-contiguous matmul factors, while a program's matmuls are replaced in order.
+
+    Two factors share a copy if they are equal views in one block, of a function argument or an allocation
+    that is not written between and whose address is not in memory.
+    """
+
+    def __init__(self, matches: Sequence[MatmulMatch]) -> None:
+        """Determines which factors share a copy."""
+        self._copies = _copies(matches)  # per match: numbers of the copies of A and B
+        self._uses_left = Counter(copy for pair in self._copies for copy in pair)
+        self._packed: dict[int, Value] = {}  # number of a copy -> its buffer
+
+    def take(self, match: int, factor: int, view: Value) -> Value:
+        """Returns a contiguous memref of a matmul's factor: the factor itself, or a copy.
+
+        A copy is created at the current insertion point unless an earlier match made it. Call it once per
+        match and factor, in program order: ``free_unused`` counts the calls.
+
+        Args:
+            match: number of the matmul.
+            factor: 0 for A, 1 for B.
+            view: the factor.
+        """
+        copy = self._copies[match][factor]
+        self._uses_left[copy] -= 1
+        if is_row_major(view.type):
+            return view
+        if copy not in self._packed:
+            self._packed[copy] = allocate(ir.MemRefType.get(view.type.shape, view.type.element_type))
+            building.copy(view, self._packed[copy])
+        return self._packed[copy]
+
+    def free_unused(self) -> None:
+        """Creates deallocations, at the current insertion point, of copies that no later match uses."""
+        for copy in [copy for copy in self._packed if not self._uses_left[copy]]:
+            create("memref.dealloc", [], [self._packed.pop(copy)])
+
+
+def allocate(kind: ir.MemRefType) -> Value:
+    """Creates a ``memref.alloc`` of a static memref type at the insertion point; returns its result.
+
+    Packs non-contiguous factors of matmuls: equal views once, while their memory is not written.
+
+    Takes the matches of a function before any is replaced. Two factors share a copy if both are the same
+    view in one block, and no operation between them may write the view's buffer, directly or through another
+    view. Not shared are views that cannot be followed: of globals, of values that control flow selects, and
+    of a buffer whose address is taken.
+
+        linalg.generic ... ins(%view, %b : memref<4x8xf32, strided<[16, 1]>>, ...) outs(%c : ...)
+        linalg.generic ... ins(%view, %d : memref<4x8xf32, strided<[16, 1]>>, ...) outs(%e : ...)
+      becomes
+        %packed = memref.alloc() : memref<4x8xf32>
+        scf.parallel (%i, %j) = ... { <%packed[%i, %j] = %view[%i, %j]> }
+        <multiply %packed, %b, %c>
+        <multiply %packed, %d, %e>
+        memref.dealloc %packed : memref<4x8xf32>
+    """
+    return value("memref.alloc", kind, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
+
+
+def _copies(matches: Sequence[MatmulMatch]) -> list[tuple[int, int]]:
+    seen: list[tuple[Op, Value, int]] = []  # (matmul, factor, copy)
+    found = []
+    for match in matches:
+        for view in (match.a, match.b):
+            equal = (
+                copy
+                for op, earlier, copy in reversed(seen)
+                if is_same_view(earlier, view) and _is_unwritten(view, op, match.op)
+            )
+            seen.append((match.op, view, next(equal, len(seen))))
+        found.append((seen[-2][2], seen[-1][2]))
+    return found
+
+
+def is_same_view(one: Value, other: Value) -> bool:
+    """Returns whether two values are equal, or results of the same view operation on equal values."""
+    if one == other:
+        return True
+    if isinstance(one.owner, ir.Block) or isinstance(other.owner, ir.Block) or one.type != other.type:
+        return False
+    first, second = one.owner, other.owner
+    pairs = zip(first.operands, second.operands, strict=False)
+    return (
+        first.name == second.name
+        and first.name in VIEWS
+        and attributes_of(first) == attributes_of(second)
+        and len(first.operands) == len(second.operands)
+        and all(is_same_view(*pair) for pair in pairs)
+    )
+
+
+def _is_unwritten(view: Value, first: Op, last: Op) -> bool:
+    """True if no operation from ``first`` up to ``last`` can write the view's buffer."""
+    buffer = source_of(view, VIEWS)
+    if first.block != last.block or not _can_be_followed(buffer):
+        return False
+    aliases = aliases_of(buffer)
+    ops = [op.operation for op in first.block.operations]
+    between = set(ops[ops.index(first) : ops.index(last)])
+    writers = {
+        ancestor_in_block(user, first.block) for user in aliases.users if _writes(user, aliases.values)
+    }
+    return not aliases.is_kept and not between & writers
+
+
+def _can_be_followed(buffer: Value) -> bool:
+    """True if a buffer is an argument or an allocation, so that def-use chains show all aliases."""
+    if isinstance(buffer.owner, ir.Block):
+        return bool(buffer.owner.owner.operation.name == "func.func")
+    return buffer.owner.name in ALLOCATIONS
+
+
+def _writes(op: Op, aliases: frozenset[Value]) -> bool:
+    numbers = [number for number, each in enumerate(op.operands) if each in aliases]
+    return op.name not in FORWARDING and any(effect_on_operand(op, number).writes for number in numbers)
+
+
+Multiply = Callable[[Value, Value, Value], None]  # creates ``C = A B`` of three contiguous row-major memrefs
+
+
+def replace_matmuls(matches: Sequence[MatmulMatch], multiply: Callable[[MatmulMatch], Multiply]) -> None:
+    """Replaces matmuls of a program, in place, by code that tuned kernels or other functions create.
+
+    ``multiply(match)`` returns a function that creates ``C = A B`` for three contiguous row-major memrefs at
+    the insertion point. Non-contiguous factors are copied before; the product is added to C afterwards
+    unless C was filled with zeros.
+
+    Replaces matmuls of a program by code that takes contiguous row-major arrays and overwrites C.
+
+    Takes the matches of ``find_matmuls.py``. Non-contiguous factors are copied first (``packed_views.py``).
+    Where the matmul accumulates into C, the product goes to a separate buffer, which is added to C
+    afterwards.
+
+        linalg.generic ... ins(%a, %b : ...) outs(%c : memref<4x16xf32>)    // C += A B
+      becomes
+        %product = memref.alloc() : memref<4x16xf32>
+        <multiply %a, %b, %product>
+        scf.parallel (%i, %j) = ... { <%c[%i, %j] += %product[%i, %j]> }
+        memref.dealloc %product : memref<4x16xf32>
+    """
+    views = PackedViews(matches)
+    for number, match in enumerate(matches):
+        _replace(match, number, views, multiply(match))
+
+
+def _replace(match: MatmulMatch, number: int, views: PackedViews, multiply: Multiply) -> None:
+    is_added = match.zero_fill is None
+    is_own = is_added or not is_row_major(match.c.type)
+    with match.op.location, ir.InsertionPoint(match.op):
+        a, b = (views.take(number, factor, each) for factor, each in enumerate((match.a, match.b)))
+        kind = match.c.type
+        c = allocate(ir.MemRefType.get(kind.shape, kind.element_type)) if is_own else match.c
+        multiply(a, b, c)
+        if is_added:
+            building.add_to(match.c, c)
+        elif is_own:
+            building.copy(c, match.c)
+        if is_own:
+            create("memref.dealloc", [], [c])
+        views.free_unused()
+    match.op.erase()
+    if match.zero_fill is not None:
+        match.zero_fill.erase()
+
+
+POINTER = "!llvm.ptr"
+
+
+@dataclass(frozen=True)
+class LinkedKernel:
+    """A CPU kernel that a script produced for one matmul problem, in LLVM dialect, to be added by ``link``.
+
+    Each of its partitions of C is computed by one call.
+    """
+
+    problem: Problem
+    llvm: str  # module in LLVM dialect; symbols that it defines end in ``suffix``
+    suffix: str
+    partitions: tuple[Partition, ...]
+
+
+def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> tuple[LinkedKernel, ...]:
+    """Replaces matmuls that have a script by calls of compiled CPU kernels, in place; returns the kernels.
+
+    The called functions are only declared; ``link`` adds their definitions later. Raises CandidateError for
+    a script that fails: BIND, COMPILE or RESOURCES.
+
+    Replaces a program's matmuls by calls of tuned CPU kernels, which take the addresses of their arrays.
+
+    Takes the matches of ``find_matmuls.py`` and a bound script per problem. ``call_kernels`` inserts calls
+    of functions that are declared only, because the kernels have their own pipeline and calling convention.
+    ``link`` adds the LLVM dialect of the kernels when the program is in LLVM dialect as well.
+
+        linalg.generic ... ins(%a, %b : ...) outs(%c : memref<512x512xf32>)
+      becomes, where C was filled with zeros
+        %address = memref.extract_aligned_pointer_as_index %a : memref<512x512xf32> -> index
+        %0 = arith.index_cast %address : index to i64
+        %1 = llvm.inttoptr %0 : i64 to !llvm.ptr
+        ...
+        llvm.call @matmul_0(%1, %3, %5) : (!llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
+    """
+    kernels: dict[Problem, LinkedKernel] = {}
+    matches = [match for match in find_matmuls(payload) if match.problem in scripts]
+    for problem in dict.fromkeys(match.problem for match in matches):
+        kernels[problem] = _compile(problem, scripts[problem], f"_{len(kernels)}")
+        _declare(payload.module, kernels[problem])
+    replace_matmuls(matches, lambda match: _multiply(kernels[match.problem]))
+    return tuple(kernels.values())
+
+
+def link(module: ir.Module, kernels: tuple[LinkedKernel, ...]) -> None:
+    """Replaces the declarations of kernels by their definitions, in place, in a module in LLVM dialect.
+
+    ``kernels`` is what ``call_kernels`` returned for the program.
+    """
+    for kernel in kernels:
+        own = parse(kernel.llvm, "kernel")
+        names = {name_of(op.operation) for op in own.body.operations if _has_body(op.operation)}
+        for op in list(module.body.operations):
+            if name_of(op.operation) in names:
+                op.operation.erase()
+        known = {name_of(op.operation) for op in module.body.operations}
+        for op in list(own.body.operations):
+            if name_of(op.operation) not in known:
+                module.body.append(op.operation)
+
+
+def _compile(problem: Problem, script: Script, suffix: str) -> LinkedKernel:
+    with failing_at(Stage.BIND):
+        partitions = partitions_in(script.text, problem)
+    module = parse(payload_mlir(problem, partitions), "payload")
+    apply_script(module, parse(script.text, "script"))
+    text = lower_to_llvm(module)
+    reject_what_the_jit_cannot_take(text)
+    own = [name_of(op.operation) for op in module.body.operations if _has_body(op.operation)]
+    for name in own:
+        text = re.sub(rf"@{re.escape(name)}\b", f"@{name}{suffix}", text)
+    return LinkedKernel(problem, text, suffix, partitions)
+
+
+def _has_body(op: Op) -> bool:
+    return op.name != "llvm.func" or len(op.regions[0].blocks) > 0
+
+
+def _declare(module: ir.Module, kernel: LinkedKernel) -> None:
+    kind = ir.Type.parse(f"!llvm.func<void ({POINTER}, {POINTER}, {POINTER})>")
+    for entry in dict.fromkeys(partition.entry for partition in kernel.partitions):
+        with ir.InsertionPoint(module.body):
+            ir.Operation.create(
+                "llvm.func",
+                attributes={
+                    "sym_name": ir.StringAttr.get(f"{entry}{kernel.suffix}"),
+                    "function_type": ir.TypeAttr.get(kind),
+                    "linkage": ir.Attribute.parse("#llvm.linkage<external>"),
+                },
+                regions=1,
+            )
+
+
+def _multiply(kernel: LinkedKernel) -> Multiply:
+    return lambda *arrays: _call(kernel, arrays)
+
+
+def _call(kernel: LinkedKernel, arrays: tuple[Value, ...]) -> None:
+    for partition in kernel.partitions:
+        offsets = element_offsets(kernel.problem, partition)
+        pointers = [
+            _pointer(array, offset, is_read_only=number < len(arrays) - 1)
+            for number, (array, offset) in enumerate(zip(arrays, offsets, strict=True))
+        ]
+        create(
+            "llvm.call",
+            [],
+            pointers,
+            callee=ir.FlatSymbolRefAttr.get(f"{partition.entry}{kernel.suffix}"),
+            operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(pointers), 0]),
+            op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
+        )
+
+
+def _pointer(array: Value, offset: int, *, is_read_only: bool) -> Value:
+    """Returns the address of an element of a row-major memref."""
+    wide = ir.IntegerType.get_signless(64)
+    words = {READ_ONLY_ATTRIBUTE: ir.UnitAttr.get()} if is_read_only else {}
+    start = value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), array, **words)
+    address = value("arith.index_cast", wide, start)
+    if offset:
+        size = array.type.element_type.width // 8
+        distance = value("arith.constant", wide, value=ir.IntegerAttr.get(wide, offset * size))
+        address = value("arith.addi", wide, address, distance)
+    return value("llvm.inttoptr", ir.Type.parse(POINTER), address)

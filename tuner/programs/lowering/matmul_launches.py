@@ -1,0 +1,330 @@
+"""Replaces a program's matmuls by launches of tuned GPU kernels, with their tensor maps.
+
+``insert_gpu_kernels`` compiles the kernels of each problem once and creates the launches;
+``create_tensor_maps`` creates the tensor maps that they take.
+"""
+
+import re
+from dataclasses import dataclass
+
+from tuner.core.errors import CandidateError, Stage, failing_at
+from tuner.core.gpu import Chip, TensorMapLayout
+from tuner.core.gpu_code import KernelBuffer, Launch, MatmulKernel, buffers_of
+from tuner.core.interfaces import Script
+from tuner.core.problem import Problem
+from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
+from tuner.mlir.gpu.lowering import make_ready, outline
+from tuner.mlir.gpu.modules import LaunchSequence
+from tuner.mlir.gpu.tensor_maps import DTYPES, PROMOTIONS, SWIZZLES, TENSOR_MAP, TF32, TFLOAT32
+from tuner.mlir.ir import building
+from tuner.mlir.ir.building import create, index, reinterpreted, value
+from tuner.mlir.ir.memrefs import element_bytes
+from tuner.mlir.ir.reading import ARGUMENTS, SEGMENTS, function_type, launches_of, name_of, operands, walk
+from tuner.mlir.transform import apply_script, parse
+from tuner.payload.gpu import gpu_payload_mlir, scratch_in
+from tuner.programs.lowering.matmul_calls import Multiply, allocate, replace_matmuls
+from tuner.programs.lowering.matmul_recognition import MatmulMatch
+
+# attribute of a launch; per argument: the type of the tensor map that the kernel takes, or unit
+NOTE = "tuner.maps"
+CAST, POINTER = "builtin.unrealized_conversion_cast", "!llvm.ptr"
+KIND = (
+    "!nvgpu.tensormap.descriptor<tensor = memref<{box}x{element}, 3>, swizzle = {swizzle}, "
+    "l2promo = {promotion}, oob = zero, interleave = none>"
+)
+BOX = re.compile(r"memref<((?:\d+x)+)")
+
+
+def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
+    """Changes each tensor-map parameter of a compiled kernel to a memref of the tensor, in place.
+
+    ``launch`` states which parameters of ``function`` are tensor maps. ``create_tensor_maps`` undoes this
+    later.
+
+    Creates the tensor maps of a script's kernels in a program's host code.
+
+    Until a program's buffers are in device memory, compiled kernels and their launches take the tensors
+    themselves, and an attribute of the launch records the types of the tensor maps. Then the tensor maps are
+    created before the launches, as in hand-written code.
+
+        gpu.launch_func @m::@k ... args(%a : memref<64x64xf16>) {tuner.maps = [!nvgpu.tensormap.descriptor<...>]}
+      becomes
+        %any = memref.cast %a : memref<64x64xf16> to memref<*xf16>
+        %map = nvgpu.tma.create.descriptor %any box[%c64, %c64] : memref<*xf16> -> ...
+        %address = builtin.unrealized_conversion_cast %map : !nvgpu.tensormap.descriptor<...> to !llvm.ptr
+        gpu.launch_func @m::@k ... args(%address : !llvm.ptr)
+    """
+    for number, name in enumerate(launch.arguments):
+        tensor_map = launch.tensor_map(name)
+        if tensor_map is not None:
+            _retype(function, number, _tensor_type(tensor_map.layout))
+
+
+def tensor_map_attributes(launch: Launch) -> dict[str, Attribute]:
+    """Returns attributes for a launch operation: per argument, the tensor-map type that the kernel expects.
+
+    Returns {} for a launch without tensor maps. ``create_tensor_maps`` reads and removes the attributes.
+    """
+    maps = [launch.tensor_map(name) for name in launch.arguments]
+    if not any(maps):
+        return {}
+    tensor_map_types = [
+        ir.UnitAttr.get() if each is None else ir.TypeAttr.get(_map_type(each.layout)) for each in maps
+    ]
+    is_tf32 = any(each.layout.dtype == TFLOAT32 for each in launch.tensor_maps)
+    return {NOTE: ir.ArrayAttr.get(tensor_map_types)} | ({TF32: ir.UnitAttr.get()} if is_tf32 else {})
+
+
+def create_tensor_maps(module: ir.Module) -> None:
+    """Creates tensor maps before the launches that have the attribute of ``tensor_map_attributes``, in place.
+
+    The launches, and the parameters of their kernels, then take the tensor maps in place of the tensors.
+    """
+    for function in walk(module, "gpu.func"):
+        tensor_map_types = [
+            launch for launch in launches_of(module, name_of(function)) if NOTE in launch.attributes
+        ]
+        for launch in tensor_map_types:
+            kinds = [
+                each.value if isinstance(each, ir.TypeAttr) else None for each in launch.attributes[NOTE]
+            ]
+            _take_maps(launch, kinds)
+        for number, kind in enumerate(kinds if tensor_map_types else ()):
+            if kind is not None:
+                _retype(function, number, ir.Type.parse(POINTER))
+
+
+def _take_maps(launch: Op, kinds: list[Type | None]) -> None:
+    first = len(launch.operands) - len(operands(launch, ARGUMENTS))
+    is_tf32 = TF32 in launch.attributes
+    with launch.location, ir.InsertionPoint(launch):
+        for number, kind in enumerate(kinds, first):
+            if kind is not None:
+                launch.operands[number] = _address(launch.operands[number], kind, is_tf32=is_tf32)
+    del launch.attributes[NOTE]
+    if is_tf32:
+        del launch.attributes[TF32]
+
+
+def _address(tensor: Value, kind: Type, *, is_tf32: bool) -> Value:
+    element = ir.MemRefType(tensor.type).element_type
+    unranked = value("memref.cast", ir.UnrankedMemRefType.get(element, None), tensor)
+    found = BOX.search(str(kind))
+    assert found is not None  # the type's own syntax
+    box = [index(int(size)) for size in found[1].rstrip("x").split("x")]
+    made = value(TENSOR_MAP, kind, unranked, *box, **({TF32: ir.UnitAttr.get()} if is_tf32 else {}))
+    return value(CAST, ir.Type.parse(POINTER), made)
+
+
+def _retype(function: Op, number: int, kind: Type) -> None:
+    """Changes the type of a parameter; the body uses a cast of the parameter to the old type."""
+    block = function.regions[0].blocks[0]
+    argument = block.arguments[number]
+    old, uses = argument.type, [(use.owner, use.operand_number) for use in argument.uses]
+    argument.set_type(kind)
+    with function.location, ir.InsertionPoint.at_block_begin(block):
+        same = value(CAST, old, argument)
+    for user, place in uses:
+        user.operands[place] = same
+    whole = function_type(function)
+    inputs = [kind if place == number else each for place, each in enumerate(whole.inputs)]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, whole.results))
+
+
+def _element(layout: TensorMapLayout) -> Type:
+    number = DTYPES["f32"] if layout.dtype == TFLOAT32 else layout.dtype
+    return ir.Type.parse(_word(DTYPES, number))
+
+
+def _tensor_type(layout: TensorMapLayout) -> ir.MemRefType:
+    element = _element(layout)
+    strides = [each // element_bytes(element) for each in reversed(layout.strides_bytes)] + [1]
+    order = ir.StridedLayoutAttr.get(0, strides)
+    return ir.MemRefType.get(list(reversed(layout.sizes)), element, layout=order)
+
+
+def _map_type(layout: TensorMapLayout) -> Type:
+    words = {
+        "box": "x".join(map(str, reversed(layout.box))),
+        "element": _element(layout),
+        "swizzle": _word(SWIZZLES, layout.swizzle),
+        "promotion": _word(PROMOTIONS, layout.l2_promotion),
+    }
+    return ir.Type.parse(KIND.format(**words))
+
+
+def _word(words: dict[str, int], number: int) -> str:
+    return next(word for word, each in words.items() if each == number)
+
+
+CONTAINER = "gpu.container_module"
+
+
+@dataclass(frozen=True)
+class InsertedKernels:
+    """Replaces a program's matmuls by launches of tuned GPU kernels.
+
+    Takes the matches of ``find_matmuls.py`` and a bound script per problem; inserts one ``gpu.module`` per
+    problem, and for each match the launches of the script's host function. The kernels of a problem are
+    compiled once, by the pipeline of a trial, whatever the number of its matmuls.
+
+        linalg.generic ... ins(%a, %b : ...) outs(%c : memref<512x512xf32>)
+      becomes, where C was filled with zeros
+        gpu.launch_func @kernels_512x512x512_f32_nn::@matmul_kernel_512x512x512_f32_nn
+            blocks in (...) threads in (...) args(%a : ..., %b : ..., %c : ...)
+
+    The GPU kernels of one matmul problem in a program's module, and the sequence that launches them.
+    """
+
+    module: str  # symbol of the gpu.module with the kernels
+    host: LaunchSequence
+    types: dict[str, tuple[Type, ...]]  # kernel name -> types of its parameters
+
+
+def insert_gpu_kernels(
+    module: ir.Module, matches: list[MatmulMatch], scripts: dict[Problem, Script], chip: Chip
+) -> tuple[MatmulKernel, ...]:
+    """Replaces matmuls by launches of GPU kernels that their scripts produce, in place.
+
+    ``scripts`` must have the problem of each match. Returns the kernels whose single launch computes a whole
+    matmul, for problems with no other kernel. Raises CandidateError for a script that fails or produces no
+    kernels.
+    """
+    kernels: dict[Problem, InsertedKernels] = {}
+    for match in matches:
+        if match.problem not in kernels:
+            kernels[match.problem] = add_kernels(module, match.problem, scripts[match.problem], chip)
+    replace_matmuls(matches, lambda match: _multiply(kernels[match.problem]))
+    return tuple(one for problem, known in kernels.items() for one in _whole(problem, known))
+
+
+def add_kernels(module: ir.Module, problem: Problem, script: Script, chip: Chip) -> InsertedKernels:
+    """Compiles the kernels of a script for one matmul, and appends their ``gpu.module`` to ``module``.
+
+    Returns their names, parameter types and launches. Raises CandidateError for a script that fails.
+    """
+    with failing_at(Stage.BIND):
+        scratch = scratch_in(script.text, problem)
+    own = parse(gpu_payload_mlir(problem, scratch), "payload")
+    return add_kernels_of(module, own, buffers_of(problem), script, _suffix(problem), chip)
+
+
+def add_kernels_of(
+    module: ir.Module,
+    own: ir.Module,
+    buffers: tuple[KernelBuffer, ...],
+    script: Script,
+    suffix: str,
+    chip: Chip,
+) -> InsertedKernels:
+    """Compiles the kernels of a script for a payload, and appends their ``gpu.module`` to ``module``.
+
+    Args:
+        module: the program.
+        own: the payload, which is changed.
+        buffers: those that the payload's function takes, in order.
+        script: the transform script.
+        suffix: of the names of the kernels, unique in the program, of characters that PTX allows.
+        chip: the GPU architecture.
+
+    Returns their names, parameter types and launches. Raises CandidateError for a script that fails.
+    """
+    apply_script(own, parse(script.text, "script"))
+    host, alignment_bytes = outline(own, chip, buffers)
+    holder = walk(own, "gpu.module")[0]
+    holder.attributes["sym_name"] = ir.StringAttr.get(f"kernels_{suffix}")
+    launches = {launch.kernel: launch for launch in host.launches}
+    functions = {name_of(function): function for function in walk(holder, "gpu.func")}
+    for name, function in functions.items():
+        function.attributes["sym_name"] = ir.StringAttr.get(f"{name}_{suffix}")
+    make_ready(holder, chip, alignment_bytes)
+    types = {}
+    for name, function in functions.items():
+        replace_maps_by_tensors(function, launches[name])
+        types[f"{name}_{suffix}"] = tuple(each.type for each in function.regions[0].blocks[0].arguments)
+    module.body.append(holder)
+    module.operation.attributes[CONTAINER] = ir.UnitAttr.get()
+    return InsertedKernels(f"kernels_{suffix}", host, types)
+
+
+def _whole(problem: Problem, kernels: InsertedKernels) -> tuple[MatmulKernel, ...]:
+    """Returns a problem's only kernel if it takes just the matrices and overwrites C; else ()."""
+    launches, buffers = kernels.host.launches, kernels.host.buffers
+    if len(launches) != 1 or any(buffer.is_zeroed for buffer in buffers):
+        return ()
+    if sorted(launches[0].arguments) != ["a", "b", "c"] or launches[0].grid[2] != 1:
+        return ()
+    return (MatmulKernel(f"{launches[0].kernel}_{_suffix(problem)}", problem, launches[0].arguments),)
+
+
+def _suffix(problem: Problem) -> str:
+    """Returns the suffix of a problem's kernel names, of characters that PTX allows."""
+    return "_".join(part for part in (problem.shape, problem.dtype, problem.output, problem.layout) if part)
+
+
+def _multiply(kernels: InsertedKernels) -> Multiply:
+    return lambda a, b, c: launch_all(kernels, {"a": a, "b": b, "c": c})
+
+
+def launch_all(kernels: InsertedKernels, arrays: dict[str, Value]) -> None:
+    """Creates the launches of a script's kernels, with scratch buffers, and fills with zeros where required.
+
+    ``arrays`` has the memref of each buffer by its name.
+    """
+    suffix = kernels.module.removeprefix("kernels")
+    scratch = [buffer for buffer in kernels.host.buffers if buffer.role == "scratch"]
+    arrays = arrays | {buffer.name: _scratch(buffer, kernels, suffix) for buffer in scratch}
+    for buffer in kernels.host.buffers:
+        if buffer.is_zeroed:
+            building.clear(arrays[buffer.name])
+    for launch in kernels.host.launches:
+        _launch(launch, kernels, f"{launch.kernel}{suffix}", arrays)
+    for buffer in scratch:
+        create("memref.dealloc", [], [arrays[buffer.name]])
+
+
+def _scratch(buffer: KernelBuffer, kernels: InsertedKernels, suffix: str) -> Value:
+    """Creates a flat scratch buffer with the element type of the kernels' parameter."""
+    elements = {
+        kind.element_type
+        for launch in kernels.host.launches
+        for name, kind in zip(launch.arguments, kernels.types[f"{launch.kernel}{suffix}"], strict=True)
+        if name == buffer.name
+    }
+    if len(elements) != 1:
+        found = ", ".join(sorted(map(str, elements))) or "no launch that takes it"
+        raise CandidateError(Stage.COMPILE, f"buffer {buffer.name}: found {found}, allowed one element type")
+    (element,) = elements
+    return allocate(ir.MemRefType.get([buffer.bytes * 8 // element.width], element))
+
+
+def _launch(launch: Launch, kernels: InsertedKernels, name: str, arrays: dict[str, Value]) -> None:
+    arguments = [
+        _view(arrays[_buffer(launch, argument)], kind)
+        for argument, kind in zip(launch.arguments, kernels.types[name], strict=True)
+    ]
+    sizes = [index(size) for size in (*launch.grid, *launch.block)]
+    shared = []
+    if launch.dynamic_shared_bytes:
+        i32 = ir.IntegerType.get_signless(32)
+        number = ir.IntegerAttr.get(i32, launch.dynamic_shared_bytes)
+        shared = [value("arith.constant", i32, value=number)]
+    segments = [0, *[1] * 6, 0, 0, 0, len(shared), len(arguments), 0]
+    create(
+        "gpu.launch_func",
+        [],
+        [*sizes, *shared, *arguments],
+        kernel=ir.SymbolRefAttr.get([kernels.module, name]),
+        **{SEGMENTS: ir.DenseI32ArrayAttr.get(segments), **tensor_map_attributes(launch)},
+    )
+
+
+def _buffer(launch: Launch, argument: str) -> str:
+    """Returns the name of the buffer that an argument passes, directly or as a tensor map."""
+    tensor_map = launch.tensor_map(argument)
+    return argument if tensor_map is None else tensor_map.buffer
+
+
+def _view(array: Value, kind: Type) -> Value:
+    """Returns the array as the kernel's type, whose sizes may be padded beyond the end of the array."""
+    return array if array.type == kind else reinterpreted(array, kind)

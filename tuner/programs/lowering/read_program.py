@@ -1,0 +1,203 @@
+"""Reads a user's whole program: inlined, on memrefs, freed, with checked indices and no runtime calls."""
+
+from dataclasses import dataclass
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.gpu.kernel_memory import declare_launch_memory
+from tuner.mlir.gpu.modules import inline_device_functions
+from tuner.mlir.ir.building import create, index, value
+from tuner.mlir.ir.memrefs import name_memory_spaces
+from tuner.mlir.ir.reading import callee_of, constant_of, location_of, walk
+from tuner.mlir.passes import run_passes
+from tuner.programs.lowering.bufferize import bufferized, has_tensors
+from tuner.programs.lowering.deallocation import free_memory
+from tuner.programs.lowering.entry import (
+    WHOLE_LIMIT,
+    entry_of,
+    function_named,
+    hide_others,
+    reject_calls,
+    require_default_memory,
+    require_few_operations,
+    require_names,
+    require_resources,
+)
+from tuner.programs.streams.async_ops import inline_async_regions
+from tuner.programs.streams.gpux import take_stream_from_caller
+from tuner.programs.streams.gpux_ops import inline_stream_functions, parse_with_gpux
+
+EXTRACT = "tensor.extract"
+LOOPS = ("scf.for", "scf.forall", "scf.parallel")  # whose first block arguments are iteration numbers
+UNSIGNED_LESS = 6  # arith.cmpi's ult
+PREDICATE_BITS = 64
+
+
+def assert_indirect_indices(function: Op) -> None:
+    """Inserts a ``cf.assert`` before each ``tensor.extract`` of a function for each index that is data.
+
+    Makes a program assert that indices which are data, such as those of a gather, are inside their tensor.
+
+    Takes functions on tensors. An index of ``tensor.extract`` that depends on a tensor's elements or on an
+    argument is checked before the access, so that a wrong one is an error of the call, on the host and in
+    kernels. torch does the same on its devices. Indices that only depend on the iteration are not checked:
+    they are the compiler's, not the user's data.
+
+        ^bb0(%row: i64, %out: f32):
+          %i = arith.index_cast %row : i64 to index
+          %x = tensor.extract %table[%i] : tensor<9xf32>
+      becomes
+        ^bb0(%row: i64, %out: f32):
+          %i = arith.index_cast %row : i64 to index
+          %inside = arith.cmpi ult, %i, %c9 : index          // false for a negative index, too
+          cf.assert %inside, "an index into tensor<9xf32> is outside of dimension 0"
+          %x = tensor.extract %table[%i] : tensor<9xf32>
+    """
+    for access in walk(function, EXTRACT):
+        tensor = access.operands[0]
+        for dimension, number in enumerate(list(access.operands)[1:]):
+            if _is_data(number):
+                _assert_inside(access, tensor, dimension, number)
+
+
+def _assert_inside(access: Op, tensor: Value, dimension: int, number: Value) -> None:
+    with access.location, ir.InsertionPoint(access):
+        if tensor.type.is_dynamic_dim(dimension):
+            size = value("tensor.dim", ir.IndexType.get(), tensor, index(dimension))
+        else:
+            size = index(tensor.type.shape[dimension])
+        kind = ir.IntegerType.get_signless(1)
+        predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(PREDICATE_BITS), UNSIGNED_LESS)
+        inside = value("arith.cmpi", kind, number, size, predicate=predicate)
+        said = f"an index into {tensor.type} is outside of dimension {dimension}"
+        create("cf.assert", (), [inside], msg=ir.StringAttr.get(said))
+
+
+def _is_data(number: Value) -> bool:
+    """Returns whether an index depends on an argument or on elements of a tensor."""
+    waiting, seen = [number], set[Value]()
+    while waiting:
+        each = waiting.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        if isinstance(each.owner, ir.Block):
+            if not _is_iteration(each):
+                return True
+            continue
+        op = each.owner.operation
+        if op.name == EXTRACT or op.regions:
+            return True
+        waiting += list(op.operands) if op.name != "tensor.dim" else []
+    return False
+
+
+def _is_iteration(argument: Value) -> bool:
+    """Returns whether a block argument is the iteration number of a loop."""
+    loop = argument.owner.owner.operation
+    if loop.name not in LOOPS:
+        return False
+    return isinstance(argument.type, ir.IndexType) and (loop.name != LOOPS[0] or argument.arg_number == 0)
+
+
+SET_DEVICE = "mgpuSetDefaultDevice"
+# Functions on an unranked memref, with the names of CudaRuntimeWrappers.cpp until 2021.
+REGISTRATIONS = frozenset({"mgpuMemHostRegisterFloat", "mgpuMemHostRegisterInt32"})
+
+
+def replace_runtime_calls(module: ir.Module) -> None:
+    """Removes a program's calls of MLIR's CUDA runtime that select a device or register memory, in place.
+
+    These are mgpuSetDefaultDevice, mgpuMemHostRegisterFloat and mgpuMemHostRegisterInt32; a registration
+    becomes ``gpu.host_register``. Raises CandidateError(BIND) for a device other than the constant 0.
+
+    Replaces calls of MLIR's CUDA runtime that a program makes itself.
+
+    Takes a module with functions without a body; removes the calls that this runtime implements differently.
+    A program runs on the device that it was given, and registration becomes an operation of the GPU dialect.
+    Rejected: a device other than number 0.
+
+        call @mgpuSetDefaultDevice(%c0_i32) : (i32) -> ()
+        call @mgpuMemHostRegisterFloat(%a) : (memref<*xf32>) -> ()
+      becomes
+        gpu.host_register %a : memref<*xf32>
+    """
+    calls = [call for call in walk(module, "func.call") if callee_of(call) in {SET_DEVICE, *REGISTRATIONS}]
+    for call in calls:
+        if callee_of(call) == SET_DEVICE:
+            _require_first_device(call)
+        else:
+            with call.location, ir.InsertionPoint(call):
+                create("gpu.host_register", [], [call.operands[0]])
+    for call in reversed(calls):
+        call.erase()
+
+
+def _require_first_device(call: Op) -> None:
+    if constant_of(call.operands[0]) != 0:
+        where = f"@{SET_DEVICE} ({location_of(call)})"
+        raise CandidateError(Stage.BIND, f"payload: {where}: a program runs on one device, number 0")
+
+
+# ------------------------------------------------------------------------------
+# Reads a user's whole program: MLIR text with one entry function, converted to memrefs that are freed.
+#
+# Takes MLIR on tensors or memrefs, GPUX included; produces a module whose only function is the entry: calls
+# are inlined, tensors are memrefs, results included, and memory that the program does not free itself is
+# freed. Matmuls, other linalg operations, loops and launches are unchanged.
+
+
+UNUSED = "builtin.module(symbol-dce)"
+INLINE = "builtin.module(inline,symbol-dce)"
+
+
+@dataclass(frozen=True)
+class ProgramPayload:
+    """A user's program: an MLIR module in the current context, with a function ``entry`` on memrefs."""
+
+    module: ir.Module
+    entry: str
+
+    @property
+    def function(self) -> Op:
+        """Returns the ``func.func`` of the program's entry."""
+        return function_named(self.module, self.entry)
+
+
+def read_program(text: str, entry: str | None = None, *, limit: int | None = WHOLE_LIMIT) -> ProgramPayload:
+    """Parses a user's program, inlines its calls, converts tensors to memrefs, and adds deallocations.
+
+    Args:
+        text: MLIR text, which is parsed in the current context.
+        entry: the function to run; may be None if the module has one public function, or one named ``main``.
+        limit: how many linalg and elementwise operations it may have; None: any number.
+
+    Raises CandidateError: at stage BIND for text that is no valid program, at stage COMPILE for unsupported
+    programs.
+    """
+    module = parse_with_gpux(text, "payload")
+    if limit is not None:
+        require_few_operations(module)
+        require_few_operations(module, limit, is_whole=True)
+    require_resources(module, text)
+    name_memory_spaces(module)
+    inline_device_functions(module)
+    declare_launch_memory(module)
+    name = entry_of(module, entry)
+    take_stream_from_caller(function_named(module, name))
+    hide_others(module, name)
+    replace_runtime_calls(module)
+    run_passes(module, UNUSED)
+    reject_calls(module)
+    inline_stream_functions(module)
+    run_passes(module, UNUSED)
+    run_passes(module, INLINE)
+    inline_async_regions(function_named(module, name))
+    require_names(module)
+    require_default_memory(function_named(module, name))
+    if has_tensors(module):
+        assert_indirect_indices(function_named(module, name))
+        module = bufferized(module, name)
+    else:
+        module = free_memory(module, name)
+    return ProgramPayload(module, name)

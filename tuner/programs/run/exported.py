@@ -1,0 +1,205 @@
+"""An exported program: a folder that runs where there is numpy, without MLIR and without PyTorch.
+
+    program.json    types, memory, instruction sets, compiler, how each group is computed, hashes
+    code.o          machine code: an object file for x86-64
+    weights.npy     packed weights, as bytes
+
+The code takes a frame of pointers (``tuner.programs.run.fused_code``), so programs in C can call it too. It
+never ends the process: an index out of range is a text in the frame.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.fusions import TensorType
+from tuner.core.programs import CompiledGroup
+from tuner.programs.run.fused_code import Fill, GroupedCode, GroupedImage, aligned_bytes, require_processor
+from tuner.version import __version__
+
+FORMAT = 2  # of program.json
+DOCUMENT, CODE, WEIGHTS = "program.json", "code.o", "weights.npy"
+HASH = "sha256"  # key of the hash of all other keys
+PARTIAL = ".part"  # ends the name of a file that is being written
+
+Array = npt.NDArray[Any]
+
+
+def save_program(code: GroupedCode, weights: Array, folder: Path) -> None:
+    """Writes a program into a folder, which is made where it is missing; program.json is written last.
+
+    Raises UsageError for a folder that has other files, or that cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        others = sorted({each.name for each in folder.iterdir()} - {DOCUMENT, CODE, WEIGHTS})
+        if others:
+            raise UsageError(f"{folder}: has other files, such as {others[0]}", "name a new folder")
+        (folder / DOCUMENT).unlink(missing_ok=True)
+        _write(folder / CODE, lambda file: file.write_bytes(code.object_code))
+        _write(folder / WEIGHTS, lambda file: _write_array(file, weights))
+        hashes = {name: _file_hash(folder / name) for name in (CODE, WEIGHTS)}
+        text = document_text(code, hashes)
+        _write(folder / DOCUMENT, lambda file: file.write_text(text))
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from error
+
+
+def read_program_files(folder: Path) -> GroupedImage:
+    """Returns the program of a folder that ``save_program`` has written.
+
+    Raises UsageError for a folder without a program, a file that was changed, and a processor that cannot run
+    it.
+    """
+    document = _document(folder)
+    with _named(folder / DOCUMENT):
+        needs = tuple(map(str, document["needs"]))
+        hashes = {name: str(document["files"][name]) for name in (CODE, WEIGHTS)}
+    try:
+        require_processor(needs, str(folder))
+    except CandidateError as error:
+        raise UsageError(error.reason) from error
+    object_code = _read(folder / CODE)
+    _require_hash(folder / CODE, hashlib.sha256(object_code).hexdigest(), hashes[CODE])
+    with _named(folder / DOCUMENT):
+        code = code_of(document, object_code)
+    return GroupedImage(code, _read_array(folder / WEIGHTS, code.weights_bytes, hashes[WEIGHTS]))
+
+
+def document_text(code: GroupedCode, hashes: Mapping[str, str]) -> str:
+    """Returns the text of program.json; ``hashes`` are the SHA-256 of the other files."""
+    content = {
+        "format": FORMAT,
+        "tuner": __version__,
+        "entry": code.entry,
+        "arguments": [_type_document(kind) for kind in code.arguments],
+        "results": [_type_document(kind) for kind in code.results],
+        "arena_bytes": code.arena_bytes,
+        "fills": [
+            {"offset_bytes": fill.offset_bytes, **_type_document(fill.type), "value": repr(fill.value)}
+            for fill in code.fills
+        ],
+        "weights_bytes": code.weights_bytes,
+        "needs": list(code.needs),
+        "compiler": code.compiler,
+        "threads": code.threads,
+        "asserts": code.asserts,
+        "groups": [group_document(group) for group in code.groups],
+        "files": dict(hashes),
+    }
+    return json.dumps({**content, HASH: _hash_of(content)}, indent=1) + "\n"
+
+
+def code_of(document: Mapping[str, Any], object_code: bytes) -> GroupedCode:
+    """Returns the program of a document. Raises KeyError, TypeError or ValueError for one with other keys."""
+    return GroupedCode(
+        entry=str(document["entry"]),
+        arguments=tuple(_type_of(each) for each in document["arguments"]),
+        results=tuple(_type_of(each) for each in document["results"]),
+        arena_bytes=int(document["arena_bytes"]),
+        fills=tuple(
+            Fill(int(each["offset_bytes"]), _type_of(each), float(each["value"]))
+            for each in document["fills"]
+        ),
+        weights_bytes=int(document["weights_bytes"]),
+        needs=tuple(map(str, document["needs"])),
+        compiler=str(document["compiler"]),
+        groups=tuple(_group_of(each) for each in document["groups"]),
+        object_code=object_code,
+        threads=int(document["threads"]),
+        asserts=bool(document["asserts"]),
+    )
+
+
+def group_document(group: CompiledGroup) -> dict[str, Any]:
+    """Returns the JSON document of a group: what it computes, and by which schedule."""
+    document = {field.name: getattr(group, field.name) for field in fields(group)}
+    return {**document, "ops": list(group.ops), "knobs": dict(group.knobs)}
+
+
+def _group_of(document: Mapping[str, Any]) -> CompiledGroup:
+    known = {field.name: document[field.name] for field in fields(CompiledGroup)}
+    return CompiledGroup(
+        **{**known, "ops": tuple(document["ops"]), "knobs": tuple(document["knobs"].items())}
+    )
+
+
+def _type_document(kind: TensorType) -> dict[str, Any]:
+    return {"shape": list(kind.shape), "element": kind.element}
+
+
+def _type_of(document: Mapping[str, Any]) -> TensorType:
+    return TensorType(tuple(int(size) for size in document["shape"]), str(document["element"]))
+
+
+def _document(folder: Path) -> Mapping[str, Any]:
+    """Returns program.json, whose own hash and format are checked."""
+    path = folder / DOCUMENT
+    if not path.exists():
+        raise UsageError(f"{folder}: {DOCUMENT} is missing: it is no program that tuner has exported")
+    with _named(path):
+        document = dict(json.loads(_read(path)))
+        found = document.pop(HASH)
+    if document.get("format") != FORMAT:
+        raise UsageError(f"{path}: found format {document.get('format')}, allowed {FORMAT}")
+    _require_hash(path, _hash_of(document), found)
+    return document
+
+
+def _hash_of(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _file_hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, HASH).hexdigest()
+
+
+def _require_hash(path: Path, found: str, recorded: str) -> None:
+    if found != recorded:
+        raise UsageError(f"{path}: was changed after the export: its SHA-256 is another")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _write(path: Path, write: Any) -> None:
+    """Writes a file under another name first, so that no half of a file has its name."""
+    partial = path.with_name(path.name + PARTIAL)
+    write(partial)
+    partial.replace(path)
+
+
+def _write_array(path: Path, weights: Array) -> None:
+    with path.open("wb") as file:  # np.save appends .npy to other names
+        np.save(file, weights)
+
+
+def _read_array(path: Path, size: int, recorded: str) -> Array:
+    """Returns the packed weights, at a multiple of 64 bytes, from a .npy file whose hash is checked."""
+    content = _read(path)
+    _require_hash(path, hashlib.sha256(content).hexdigest(), recorded)
+    weights = aligned_bytes(size)
+    weights[...] = np.frombuffer(content, np.uint8)[len(content) - size :]
+    return weights
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Turns what reading a document of another form raises into a UsageError."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise UsageError(f"{path}: is damaged: {' '.join(str(error).split())[:100]}") from error

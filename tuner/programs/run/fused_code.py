@@ -1,0 +1,317 @@
+"""A compiled program of fusions as values: machine code, packed weights, results, threads of a call.
+
+A ``GroupedImage`` is code and packed weights (``WeightPlan``); a call takes arrays from a ``ResultPool``
+and runs on threads by ``TeamCall``. Code that this processor cannot run is refused before.
+"""
+
+import ctypes
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.fusions import WEIGHT, GroupCode, GroupedProgram, TensorType, View, WeightPacking, number_type
+from tuner.core.programs import CompiledGroup
+from tuner.payload.packed_weights import pack, packed_shape
+from tuner.runtime.cpu.host import REFUSED, may_use_tiles, missing_sets, own_flags
+from tuner.runtime.cpu.team_threads import PROCESS_TEAM
+
+if TYPE_CHECKING:
+    from tuner.runtime.cpu.object_files import LoadedObject
+
+
+# ------------------------------------------------------------------------------
+# A compiled program of groups as a value: machine code, and all that a call of it needs to know.
+
+
+PROGRAM_ENTRY, SINGLE_ENTRY = "program", "group_at"  # functions of the machine code
+PART_ENTRY = "program_part"  # what each thread of a program for several threads runs
+MEMBER_ENTRY, REPEAT_ENTRY = "team_member", "team_repeat"  # of the threads' team
+# A part takes a pointer to its call, the thread's number and the number of threads; the call has a pointer
+# to the frame, and the number of arrivals at barriers, 0 at first, on a line of the cache by itself.
+PART_WORDS, ARRIVALS_OFFSET, CALL_BYTES = 8, 64, 128
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Elements of the arena that have a value before the first call: a buffer with padding."""
+
+    offset_bytes: int
+    type: TensorType
+    value: float
+
+
+@dataclass(frozen=True)
+class GroupedCode:
+    """A program of groups: its types, its machine code, and what the code expects in memory.
+
+    The code takes a frame: an array of pointers to the arguments, the results, the packed weights and the
+    arena, in this order, and a word for the text of an assertion that fails, such as that of an index. Code
+    that ``asserts`` expects 0 there, and writes the address of the first such text; the results are then not
+    defined.
+    """
+
+    entry: str  # name of the payload's function
+    arguments: tuple[TensorType, ...]
+    results: tuple[TensorType, ...]
+    arena_bytes: int
+    fills: tuple[Fill, ...]
+    weights_bytes: int  # of the packed weights
+    needs: tuple[str, ...]  # instruction sets, as in tuner.core.processors
+    compiler: str  # fingerprint
+    groups: tuple[CompiledGroup, ...]
+    object_code: bytes  # an object file of x86-64
+    threads: int = 1  # that the program was compiled for
+    asserts: bool = False
+
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedImage:
+    """Code and packed weights; ``plan`` says how they are packed, None of a program that was loaded."""
+
+    code: GroupedCode
+    weights: Array  # bytes
+    plan: "WeightPlan | None" = None
+
+    def with_weights(self, weights: Sequence[Array]) -> Self:
+        """Returns the program with other weights of the same types, in the order of the program's weights.
+
+        Raises ValueError for a program that was loaded from files.
+        """
+        # JOINED
+
+        if self.plan is None:
+            raise ValueError("a loaded program does not say how its weights are packed")
+        return replace(self, weights=packed_block(self.plan, weights))
+
+
+AMX = "amx-"  # begins the names of instruction sets that need a permission
+
+
+def require_processor(needs: tuple[str, ...], what: str) -> None:
+    """Raises CandidateError(LOAD) where this processor lacks one of the instruction sets ``needs``.
+
+    ``what`` begins the message. Requests the permission to use AMX tiles where they are needed.
+    """
+    missing = missing_sets(needs, own_flags())
+    if missing:
+        raise CandidateError(
+            Stage.LOAD, f"{what}: needs {' and '.join(missing)}, which this processor does not have"
+        )
+    if any(each.startswith(AMX) for each in needs) and not may_use_tiles():
+        raise CandidateError(Stage.LOAD, f"{what}: {REFUSED}")
+
+
+# ------------------------------------------------------------------------------
+# Arrays for the results of a program, used again when nobody holds them: fresh pages cost time.
+#
+# An array is in use while there is a reference to it, to a view of it, or to a tensor that shares its memory.
+
+
+ALIGNMENT_BYTES = 64
+POOL_LIMIT = 4  # sets of results that are kept; a caller that holds more gets new ones
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """Shape and numpy type of a result."""
+
+    shape: tuple[int, ...]
+    dtype: "np.dtype[Any]"
+
+
+class ResultSet:
+    """The results of one call: arrays, and the frame with their addresses that the code takes.
+
+    A caller gets the arrays, never the tuple: a reference to the tuple is not seen.
+    """
+
+    def __init__(self, types: Sequence[ArrayType], arguments: int, last: tuple[int, ...]) -> None:
+        """Allocates arrays that begin at multiples of 64 bytes, and the frame.
+
+        The frame has ``arguments`` addresses that the caller writes, those of the results, and ``last``.
+        """
+        # numpy makes the owners, not ``arrays``, the base of a caller's views
+        owners = tuple(np.empty(_bytes(kind) + ALIGNMENT_BYTES, np.uint8) for kind in types)
+        self.arrays: tuple[Array, ...] = tuple(
+            _aligned(owner, kind) for owner, kind in zip(owners, types, strict=True)
+        )
+        addresses = (*[0] * arguments, *[each.ctypes.data for each in self.arrays], *last)
+        self.frame = (ctypes.c_uint64 * len(addresses))(*addresses)
+        self.address = ctypes.addressof(self.frame)
+        self._watched = [*self.arrays, *owners]
+        del owners
+        self._free_counts = [*map(sys.getrefcount, self._watched)]
+
+    @property
+    def is_free(self) -> bool:
+        """Returns whether nobody else has a reference to an array, or to memory of one."""
+        return [*map(sys.getrefcount, self._watched)] == self._free_counts
+
+
+class ResultPool:
+    """Gives arrays for the results of a call. Calls of one pool must not overlap."""
+
+    def __init__(self, types: Sequence[ArrayType], arguments: int, last: tuple[int, ...]) -> None:
+        """Takes what each ``ResultSet`` takes. Arrays are made when they are needed."""
+        self._of = (tuple(types), arguments, last)
+        self._sets: list[ResultSet] = []
+
+    def take(self) -> ResultSet:
+        """Returns results that nobody holds, or new ones. Their contents are not defined."""
+        for each in self._sets:
+            if each.is_free:
+                return each
+        made = ResultSet(*self._of)
+        self._sets = [made, *self._sets[: POOL_LIMIT - 1]]
+        return made
+
+
+def aligned_bytes(size: int) -> Array:
+    """Returns an array of bytes that begins at a multiple of 64 bytes."""
+    owner = np.empty(size + ALIGNMENT_BYTES, np.uint8)
+    return _aligned(owner, ArrayType((size,), owner.dtype))
+
+
+def _bytes(kind: ArrayType) -> int:
+    return prod(kind.shape) * kind.dtype.itemsize
+
+
+def _aligned(owner: Array, kind: ArrayType) -> Array:
+    start = -owner.ctypes.data % ALIGNMENT_BYTES
+    return owner[start : start + _bytes(kind)].view(kind.dtype).reshape(kind.shape)
+
+
+# ------------------------------------------------------------------------------
+# Lays out the weights of a program in one block of memory: packed as the groups' scripts read them.
+#
+# A weight that two groups read alike is stored once, one that they read differently twice.
+
+
+Key = tuple[int, View | None, WeightPacking | None]  # index of the buffer; the view only of a packed one
+
+
+@dataclass(frozen=True)
+class WeightPlace:
+    """Where a weight lies in the block of all weights, and how it is packed."""
+
+    weight: int  # which of the program's weights
+    offset_bytes: int
+    bytes: int
+    view: View | None = None  # of the weight's buffer, where a part of it is packed
+    packing: WeightPacking | None = None  # None: the buffer as it is
+
+
+@dataclass(frozen=True)
+class WeightPlan:
+    """The places of all weights that the groups of a program read."""
+
+    places: tuple[WeightPlace, ...]
+    bytes: int
+    by_key: tuple[tuple[Key, int], ...]  # -> index into ``places``
+
+    def offset_bytes(self, view: View, packing: WeightPacking | None) -> int:
+        """Returns where the first element that a group reads of a weight lies in the block."""
+        place = self.places[dict(self.by_key)[_key(view, packing)]]
+        inside = 0 if packing else view.offset * number_type(view.type.element).bytes
+        return place.offset_bytes + inside
+
+
+def weight_plan(program: GroupedProgram, codes: Sequence[GroupCode]) -> WeightPlan:
+    """Returns a place for each weight in each packing that some group reads.
+
+    Raises ValueError for a packed view that is no matrix.
+    """
+    found: dict[Key, int] = {}
+    places: list[WeightPlace] = []
+    at = 0
+    for group, code in zip(program.groups, codes, strict=True):
+        for view, packing in zip(group.inputs, code.packings, strict=True):
+            buffer = program.buffers[view.buffer]
+            if buffer.owner != WEIGHT or _key(view, packing) in found:
+                continue
+            size = packed_bytes(view, packing) if packing else buffer.type.bytes
+            found[_key(view, packing)] = len(places)
+            places.append(WeightPlace(buffer.number, at, size, view if packing else None, packing))
+            at += -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    return WeightPlan(tuple(places), at, tuple(found.items()))
+
+
+def packed_bytes(view: View, packing: WeightPacking) -> int:
+    """Returns the bytes of a packed weight. Raises ValueError for a view that is no matrix."""
+    return prod(packed_shape(view.type.shape, packing)) * number_type(view.type.element).bytes
+
+
+def fill_weights(plan: WeightPlan, weights: Sequence[Array], block: Array) -> None:
+    """Writes the weights of a program, packed, into ``block``, an array of ``plan.bytes`` bytes.
+
+    ``weights`` are the arrays of the program's WEIGHT buffers by their number.
+    """
+    for place in plan.places:
+        weight = np.ascontiguousarray(weights[place.weight])
+        target = block[place.offset_bytes : place.offset_bytes + place.bytes].view(weight.dtype)
+        if place.packing is None or place.view is None:
+            target[...] = weight.reshape(-1)
+        else:
+            pack(_viewed(weight, place.view), place.packing, target)
+
+
+def packed_block(plan: WeightPlan, weights: Sequence[Array]) -> Array:
+    """Returns the weights of a program in a new block of bytes; what is between them is zero."""
+    block = aligned_bytes(plan.bytes)
+    block[...] = 0  # also between the weights: equal programs have equal files
+    fill_weights(plan, weights, block)
+    return block
+
+
+def _key(view: View, packing: WeightPacking | None) -> Key:
+    return (view.buffer, view if packing else None, packing)
+
+
+def _viewed(weight: Array, view: View) -> Array:
+    flat = weight.reshape(-1)[view.offset :]
+    strides = [stride * weight.itemsize for stride in view.strides]
+    return np.lib.stride_tricks.as_strided(flat, view.type.shape, strides, writeable=False)
+
+
+class TeamCall:
+    """A program on ``threads`` threads: the caller's, and others of the process's team.
+
+    Calls of several programs run one after the other.
+    """
+
+    def __init__(self, loaded: "LoadedObject", threads: int) -> None:
+        """Takes loaded code that has a part for each thread; starts the threads.
+
+        Threads inherit the processors of the thread that starts them, and a timing pins the caller later.
+        """
+        self._team = PROCESS_TEAM.team(loaded, loaded.addresses, MEMBER_ENTRY, REPEAT_ENTRY)
+        self._part = loaded.addresses[PART_ENTRY]
+        self._call = aligned_bytes(CALL_BYTES)
+        self._call[...] = 0
+        address = self._call.ctypes.data
+        self._frame = ctypes.c_uint64.from_address(address)
+        # the number of threads that sleep is next to it, and 0 between calls
+        self._arrivals = ctypes.c_uint64.from_address(address + ARRIVALS_OFFSET)
+        self._parts = aligned_bytes(threads * PART_WORDS * 8).view(np.uint64).reshape(threads, PART_WORDS)
+        self._parts[:, 0] = address
+        self._parts[:, 1] = range(threads)
+        self._parts[:, 2] = threads
+        self._arguments = tuple(int(part.ctypes.data) for part in self._parts)
+        with self._team.lock:
+            self._team.require(threads)
+
+    def __call__(self, frame: int) -> None:
+        """Runs the program on the frame at an address, and waits for all threads."""
+        with self._team.lock:
+            self._frame.value = frame
+            self._arrivals.value = 0
+            self._team.run(self._part, self._arguments)

@@ -1,0 +1,505 @@
+"""A program of fusions as a Python function, and ``tuner.load``, which loads an exported one."""
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Never
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.fusions import TensorType, number_type
+from tuner.core.typed_arguments import typed_arguments
+from tuner.programs.run.exported import read_program_files
+from tuner.programs.run.failed_assertion import failed_assertion
+from tuner.programs.run.fused_code import (
+    PROGRAM_ENTRY,
+    SINGLE_ENTRY,
+    ArrayType,
+    GroupedCode,
+    ResultPool,
+    aligned_bytes,
+    require_processor,
+)
+from tuner.runtime.cpu.object_files import LoadedObject
+from tuner.runtime.cpu.team_threads import checked_threads
+from tuner.runtime.loaded_code import LoadedCode
+from tuner.runtime.process_locks import thread_lock
+
+if TYPE_CHECKING:
+    from tuner.core.gpu_code import DeviceProgram
+
+
+# ------------------------------------------------------------------------------
+# A program of groups as a Python function: arrays in, arrays out, in a few microseconds.
+#
+# A call compares shape, type and order of each argument with those that the program takes, writes the
+# addresses into a frame that was made once, and calls machine code. Whatever differs takes the slow path,
+# which accepts other arrays of host memory (DLPack), or says in one line what is wrong.
+
+
+Array = npt.NDArray[Any]
+ndarray = np.ndarray
+DATA_OFFSET_BYTES = 16  # of PyArrayObject.data: after the object's header of CPython, numpy's C API
+
+
+class GroupedFunction(LoadedCode):
+    """A callable that runs a compiled program of groups on this processor.
+
+    It runs in the caller's thread, and where it was compiled for several threads, on so many. Calls of
+    several threads run one after the other.
+    """
+
+    load_again = "tuner.compile_program(payload), or tuner.load(folder)"
+    why_no_groups = ""
+
+    def __init__(self, code: GroupedCode, weights: Array) -> None:
+        """Loads machine code; ``weights`` are the packed weights, bytes that the caller does not change.
+
+        Raises CandidateError(LOAD) for code that this processor cannot run.
+        """
+        require_processor(code.needs, code.entry)
+        self.code = code
+        self.weights = weights
+        self._loaded = LoadedObject(code.object_code)
+        self._arena = _arena(code)
+        self._function: Any = _entry(self._loaded, code.threads)
+        self._single: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(
+            self._loaded.addresses[SINGLE_ENTRY]
+        )
+        types = [_array_type(kind) for kind in code.arguments]
+        self._expected = tuple((kind.shape, kind.dtype, True) for kind in types)
+        last = (weights.ctypes.data, self._arena.ctypes.data, 0)
+        if code.asserts:
+            word = len(code.arguments) + len(code.results) + len(last) - 1
+            self._function, self._single = (
+                AssertingCode(each, word * 8) for each in (self._function, self._single)
+            )
+        self._pool = ResultPool(tuple(_array_type(kind) for kind in code.results), len(types), last)
+        self._lock = thread_lock()
+
+    def __call__(self, *arguments: Any, stream: object = None) -> Any:
+        """Calls the program and waits for its end.
+
+        Args:
+            arguments: C-contiguous numpy arrays, or other arrays in host memory (DLPack), of the program's
+                shapes and types.
+            stream: None; a program on the host takes no stream.
+
+        Returns:
+            The result; a tuple of several results; None without a result. Its memory is used for another
+            result when nobody refers to it.
+
+        Raises:
+            UsageError: arguments of another number, shape, type or strides, or a stream.
+            CandidateError: an assertion of the program failed (stage RUN); it is an IndexError, too, where an
+                index is out of range.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> program(np.ones(4, np.float32))
+            array([2., 2., 2., 2.], dtype=float32)
+        """
+        if stream is not None:
+            raise UsageError(f"{self.code.entry}: takes no stream: the program runs on the host")
+        self._lock.acquire()
+        try:
+            results = self._pool.take()
+            if not self._fill(results.frame, arguments):
+                arguments = self._checked(arguments)
+                results.frame[: len(arguments)] = [each.ctypes.data for each in arguments]
+            self._function(results.address)
+            if len(results.arrays) == 1:
+                return results.arrays[0]
+            return tuple([*results.arrays]) or None  # noqa: C409 - a new tuple: the pool counts references
+        finally:
+            self._lock.release()
+
+    def run(self, addresses: Sequence[int]) -> list[Array]:
+        """Calls the code on arguments at addresses that are not checked: a wrong one ends the process.
+
+        Args:
+            addresses: where the arguments begin, C-contiguous memory that the caller keeps alive.
+
+        Returns:
+            The arrays of the results.
+
+        Raises:
+            CandidateError: an assertion of the program failed (stage RUN); it is an IndexError, too, where an
+                index is out of range.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> x = np.ones(4, np.float32)
+            >>> program.run([x.ctypes.data])
+            [array([2., 2., 2., 2.], dtype=float32)]
+        """
+        with self._lock:
+            results = self._pool.take()
+            results.frame[: len(addresses)] = [*addresses]
+            self._function(results.address)
+            return [*results.arrays]  # references, before another thread looks for free results
+
+    def _fill(self, frame: "ctypes.Array[ctypes.c_uint64]", arguments: tuple[Any, ...]) -> bool:
+        """Writes the addresses of the arguments into a frame; returns whether all are arrays that fit."""
+        if len(arguments) != len(self._expected):
+            return False
+        for number, (each, expected) in enumerate(zip(arguments, self._expected, strict=True)):
+            if each.__class__ is not ndarray:
+                return False
+            if (each.shape, each.dtype, each.flags.c_contiguous) != expected:
+                return False
+            frame[number] = address_of(each)
+        return True
+
+    def prepare(self, *arguments: Any) -> "PreparedGroupedCall":
+        """Checks the arguments of a call, for ``repeat`` and ``repeat_group``.
+
+        Args:
+            arguments: those of a call of the program.
+
+        Returns:
+            The prepared call, which keeps the arguments alive.
+
+        Raises:
+            UsageError: arguments of another number, shape, type or strides.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> program.repeat(program.prepare(np.ones(4, np.float32)), 3)
+        """
+        return PreparedGroupedCall(self._checked(arguments))
+
+    def repeat(self, call: "PreparedGroupedCall", times: int) -> None:
+        """Calls the program several times on the same arguments and drops the results, for timing.
+
+        Args:
+            call: what ``prepare`` returned.
+            times: number of calls.
+
+        Returns:
+            None.
+
+        Raises:
+            CandidateError: an assertion of the program failed (stage RUN); it is an IndexError, too, where an
+                index is out of range.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> program.repeat(program.prepare(np.ones(4, np.float32)), 3)
+            >>> program.allocations
+            0
+        """
+        self._repeated(call, self._function, times)
+
+    def repeat_group(self, call: "PreparedGroupedCall", number: int, times: int) -> None:
+        """Runs one group alone several times, on what the last call of the program has left in the arena.
+
+        Args:
+            call: what ``prepare`` returned.
+            number: of the group, from 0, in the order of ``code.groups``.
+            times: number of calls.
+
+        Returns:
+            None.
+
+        Raises:
+            IndexError: there is no group of this number.
+            CandidateError: an assertion of the program failed (stage RUN); it is an IndexError, too, where an
+                index is out of range.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> program.repeat_group(program.prepare(np.ones(4, np.float32)), 0, 3)
+        """
+        if not 0 <= number < len(self.code.groups):
+            raise IndexError(f"group {number}: found no such group, allowed 0 to {len(self.code.groups) - 1}")
+        self._repeated(call, lambda frame: self._single(frame, number), times)
+
+    @typed_arguments
+    def export(self, folder: str | Path) -> None:
+        """Writes the program into a folder, for ``tuner.load(folder)``.
+
+        Args:
+            folder: path of a folder that is new, or has an exported program.
+
+        Returns:
+            None.
+
+        Raises:
+            UsageError: the folder has other files or cannot be written.
+
+        Example:
+            >>> import tempfile
+            >>> from pathlib import Path
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     program.export(f"{folder}/twice")
+            ...     sorted(each.name for each in Path(folder, "twice").iterdir())
+            ['code.o', 'program.json', 'weights.npy']
+        """
+        from tuner.programs.run.exported import save_program
+
+        save_program(self.code, self.weights, Path(folder))
+
+    def as_graph(self, *_arguments: object) -> Never:
+        """Always raises: only a program on a GPU or on the simulator can be captured as a graph.
+
+        Args:
+            _arguments: not used.
+
+        Returns:
+            Never.
+
+        Raises:
+            UsageError: always.
+
+        Example:
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> try:
+            ...     program.as_graph()
+            ... except tuner.UsageError as error:
+            ...     print(error)
+            twice: the program runs on the host: only a program on a GPU has a graph
+        """
+        raise UsageError(
+            f"{self.code.entry}: the program runs on the host: only a program on a GPU has a graph"
+        )
+
+    def close(self) -> None:
+        """Does nothing, unlike ``DeviceFunction.close``: the code is freed with this object.
+
+        Returns:
+            None.
+
+        Raises:
+            Nothing.
+
+        Example:
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> tuner.compile_program(payload, target="cpu").close()
+        """
+
+    @property
+    def program(self) -> "DeviceProgram":
+        """Returns the entry and the types of the program, as other compiled functions have; without code."""
+        from tuner.core.gpu_code import BufferType, DeviceProgram
+
+        arguments, results = (
+            tuple(BufferType(each.element, each.shape) for each in types)
+            for types in (self.code.arguments, self.code.results)
+        )
+        return DeviceProgram("", self.code.entry, arguments, results, (False,) * len(arguments))
+
+    @property
+    def allocations(self) -> int:
+        """Returns 0: memory of the program is allocated once, and none is left by a call."""
+        return 0
+
+    def _repeated(self, call: "PreparedGroupedCall", function: Callable[[int], None], times: int) -> None:
+        with self._lock:
+            results = self._pool.take()
+            results.frame[: len(call.addresses)] = [*call.addresses]
+            for _ in range(times):
+                function(results.address)
+
+    def _checked(self, arguments: tuple[Any, ...]) -> tuple[Array, ...]:
+        """Returns the arguments as numpy arrays that the code takes.
+
+        Raises UsageError where one does not fit.
+        """
+        from tuner.core.gpu_code import BufferType
+        from tuner.programs.run.marshalling import checked_host_array
+
+        entry, expected = self.code.entry, self.code.arguments
+        if len(arguments) != len(expected):
+            raise UsageError(f"{entry}: found {len(arguments)} arguments, allowed {len(expected)}")
+        return tuple(
+            checked_host_array(f"{entry}: argument {number}", value, BufferType(kind.element, kind.shape))
+            for number, (value, kind) in enumerate(zip(arguments, expected, strict=True))
+        )
+
+
+class AssertingCode:
+    """A function of a frame that raises where an assertion of its code fails, whose text is in the frame."""
+
+    def __init__(self, function: Any, offset_bytes: int) -> None:
+        """Takes the function, and where in its frame it writes the address of the text."""
+        self._function = function
+        self._offset_bytes = offset_bytes
+
+    def __call__(self, frame: int, *more: int) -> None:
+        """Calls the function with the frame at an address. Raises CandidateError(RUN)."""
+        failed = _WORD_AT(frame + self._offset_bytes)
+        failed.value = 0
+        self._function(frame, *more)
+        if failed.value:
+            raise failed_assertion(ctypes.string_at(failed.value).decode(errors="replace"))
+
+
+class PreparedGroupedCall:
+    """The checked arguments of one call of a ``GroupedFunction``."""
+
+    def __init__(self, arrays: tuple[Array, ...]) -> None:
+        self.arrays = arrays
+        self.addresses = tuple(each.ctypes.data for each in arrays)
+
+
+def _entry(loaded: LoadedObject, threads: int) -> Callable[[int], None]:
+    """Returns the function that runs a program on a frame, on a number of threads."""
+    if threads > 1:
+        from tuner.programs.run.fused_code import TeamCall
+
+        return TeamCall(loaded, threads)
+    function: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(loaded.addresses[PROGRAM_ENTRY])
+    return function
+
+
+def _arena(code: GroupedCode) -> Array:
+    arena = aligned_bytes(code.arena_bytes)
+    arena[...] = 0
+    for fill in code.fills:
+        kind = _array_type(fill.type)
+        part = arena[fill.offset_bytes : fill.offset_bytes + fill.type.bytes].view(kind.dtype)
+        part[...] = fill.value
+    return arena
+
+
+def _array_type(kind: TensorType) -> ArrayType:
+    name = number_type(kind.element).numpy_name
+    try:
+        return ArrayType(kind.shape, np.dtype(name))
+    except TypeError:  # of ml_dtypes, which programs without such types do without
+        from tuner.programs.run.marshalling import dtype_of
+
+        return ArrayType(kind.shape, dtype_of(kind.element))
+
+
+def _slow_address(array: Array) -> int:
+    return array.ctypes.data
+
+
+def _fast_address(array: Array) -> int:
+    return _WORD_AT(id(array) + DATA_OFFSET_BYTES).value
+
+
+_WORD_AT = ctypes.c_uint64.from_address
+_PROBE = np.empty(1)
+# ``ctypes.data`` takes 2 us; a Python whose objects have another header does it the slow way
+address_of = _fast_address if _fast_address(_PROBE) == _slow_address(_PROBE) else _slow_address
+
+
+# ------------------------------------------------------------------------------
+# ``tuner.load``: an exported program as a function.
+
+
+@typed_arguments
+def load(folder: str | Path, threads: int | None = None) -> GroupedFunction:
+    """Loads a program that ``program.export(folder)`` has written; needs numpy alone.
+
+    Args:
+        folder: path of the folder.
+        threads: that the program runs on, up to 256; None: as many as it was compiled for. More than one
+            only for a program that was compiled for several.
+
+    Returns:
+        The program, which takes and returns arrays.
+
+    Raises:
+        UsageError: the folder has no program, a file was changed, this processor lacks instructions, or the
+            program cannot run on so many threads.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import tuner
+        >>> payload = '''
+        ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+        ...   %y = arith.addf %x, %x : tensor<4xf32>
+        ...   return %y : tensor<4xf32>
+        ... }
+        ... '''
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     tuner.compile_program(payload, target="cpu").export(f"{folder}/twice")
+        ...     program = tuner.load(f"{folder}/twice")
+        >>> program(np.ones(4, np.float32))
+        array([2., 2., 2., 2.], dtype=float32)
+    """
+    image = read_program_files(Path(folder))
+    if threads is not None:
+        image = replace(image, code=replace(image.code, threads=_checked(threads, image.code)))
+    try:
+        return GroupedFunction(image.code, image.weights)
+    except CandidateError as error:
+        raise UsageError(f"{folder}: {error.reason}") from error
+
+
+def _checked(threads: int, code: GroupedCode) -> int:
+    if code.threads > 1:
+        return checked_threads(threads)
+    try:
+        return checked_threads(threads, most=1)
+    except UsageError as error:
+        raise UsageError(error.message, "compile the program with threads=2 or more, and export it") from None

@@ -1,0 +1,244 @@
+"""Errors of compiled host code as Python errors: accesses of device memory, and failing assertions.
+
+Functions called by compiled code cannot raise, so a ``KeptError`` stores the first error, and the caller
+raises it after the call.
+"""
+
+import ctypes
+import itertools
+import re
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu import DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG, AbstractHostWatch, DeviceError
+from tuner.programs.lowering.host_code import MATH_PREFIX
+from tuner.programs.run.failed_assertion import failed_assertion
+
+# ------------------------------------------------------------------------------
+# Turns failing assertions of compiled host code into errors of the call, instead of ending the process.
+#
+# Upstream lowers ``cf.assert`` to calls of ``puts`` with the text and of ``abort``. Code of the host alone
+# returns in place of the latter (``failed_assertions.leave_at_failed_assertions``).
+#
+# Where an assertion is in a function that is not inlined, and in host code of a simulated device, ``abort``
+# is called, which must not return. Such code runs in a separate thread: if an assertion fails, that thread
+# waits forever, and the caller gets the error. So there may be few such failures.
+
+
+ABORT, PUTS = f"{MATH_PREFIX}abort", f"{MATH_PREFIX}puts"  # names in the compiled code
+
+
+# Failures after which a program whose assertions keep a thread takes no more calls; a thread has a stack of
+# 8 MiB of address space
+THREADS_LIMIT = 100
+
+
+def has_assertions(llvm_text: str) -> bool:
+    """Returns whether host code, text in LLVM dialect, contains lowered assertions (``cf.assert``)."""
+    return f"@{PUTS}(" in llvm_text
+
+
+class HostAssertions:
+    """The C functions ``puts`` and ``abort`` that compiled host code calls when an assertion fails.
+
+    Their addresses are valid as long as this object.
+    """
+
+    def __init__(self, *, aborts: bool, limit: int = THREADS_LIMIT) -> None:
+        """``aborts``: whether some assertions call ``abort``; ``limit``: how often these may fail."""
+        self._aborts, self._limit = aborts, limit
+        self._kept_threads = 0
+        self._said: list[str] = []
+        self._is_over = threading.Event()
+        self._puts = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(self._note)
+        self._abort = ctypes.CFUNCTYPE(None)(self._fail)
+
+    def addresses(self) -> dict[str, int]:
+        """Returns the address of each C function, by the name that compiled code calls."""
+        functions: dict[str, Any] = {PUTS: self._puts, ABORT: self._abort}
+        return {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in functions.items()}
+
+    def call(self, code: Callable[[], None]) -> None:
+        """Runs ``code``; raises CandidateError(RUN) for an assertion that fails.
+
+        Code that may call ``abort`` runs in a new thread, which never ends where it does; after as many of
+        them as are allowed, each call is an error. An exception of ``code`` is raised here.
+        """
+        self._said = []
+        if self._aborts:
+            self._call_in_thread(code)
+        else:
+            code()
+        if self._said:
+            raise failed_assertion(self._said[0])
+
+    def _call_in_thread(self, code: Callable[[], None]) -> None:
+        if self._kept_threads >= self._limit:
+            raise CandidateError(
+                Stage.RUN,
+                f"found {self._kept_threads} failed assertions of the program, allowed {self._limit}, "
+                "since each keeps a thread: compile the program again",
+            )
+        self._is_over = threading.Event()
+        raised: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                code()
+            except BaseException as error:  # noqa: BLE001 - raised to the caller
+                raised.append(error)
+            finally:
+                self._is_over.set()
+
+        threading.Thread(target=run, daemon=True).start()
+        self._is_over.wait()
+        if raised:
+            raise raised[0]
+
+    def _note(self, text: bytes) -> int:
+        self._said.append(text.decode(errors="replace"))
+        return 0
+
+    def _fail(self) -> None:
+        self._said = self._said or ["an assertion of the program fails"]
+        self._kept_threads += 1
+        self._is_over.set()
+        threading.Event().wait()
+
+
+FAULT = "tuner_host_fault"
+LOAD_BYTES = 4096  # upper limit of a single load or store; intrinsics pass their size
+CHECK = f"""
+  llvm.func @{FAULT}(!llvm.ptr, i64) -> !llvm.ptr
+  llvm.func internal @tuner_on_host(%pointer: !llvm.ptr, %bytes: i64) -> !llvm.ptr {{
+    %bits = llvm.mlir.constant({DEVICE_ADDRESS_BITS} : i64) : i64
+    %tag = llvm.mlir.constant({DEVICE_ADDRESS_TAG} : i64) : i64
+    %address = llvm.ptrtoint %pointer : !llvm.ptr to i64
+    %high = llvm.lshr %address, %bits : i64
+    %is_device = llvm.icmp "eq" %high, %tag : i64
+    llvm.cond_br %is_device, ^fault, ^fine
+  ^fault:
+    %instead = llvm.call @{FAULT}(%pointer, %bytes) : (!llvm.ptr, i64) -> !llvm.ptr
+    llvm.return %instead : !llvm.ptr
+  ^fine:
+    llvm.return %pointer : !llvm.ptr
+  }}
+"""
+MODULE = re.compile(
+    r"module\b.*\{$"
+)  # the end is harder to find: data of constants follow the module, in braces
+VALUE = r"(%[\w#]+)"
+PLAIN = re.compile(rf"llvm\.(?:load (?:volatile )?|store (?:volatile )?%[\w#]+, ){VALUE}")
+COPY = re.compile(rf'"llvm\.intr\.mem(?:cpy|move)"\({VALUE}, {VALUE}, {VALUE}\)')
+FILL = re.compile(rf'"llvm\.intr\.memset"\({VALUE}, %[\w#]+, {VALUE}\)')
+
+
+class HostFaults:
+    """Makes host code that accesses device memory report an error, on a device that checks host accesses.
+
+    Where device and host share one address space, as with the simulated GPU, compiled host code could load
+    from and store to device memory. Therefore each load and store is preceded by a check against the address
+    range of device memory. The error is stored and raised by the caller, and the code continues on scratch
+    memory; on a GPU it would have ended with a segmentation fault.
+
+        %5 = llvm.load %4 : !llvm.ptr -> f32
+      becomes
+        %checked0 = llvm.call @tuner_on_host(%4, %bytes) : (!llvm.ptr, i64) -> !llvm.ptr
+        %5 = llvm.load %checked0 : !llvm.ptr -> f32
+
+    The C function that checked host code calls when it accesses device memory; it stores an error.
+
+    The function's address is valid as long as this object.
+    """
+
+    def __init__(self, watch: AbstractHostWatch, note: Callable[[DeviceError], None]) -> None:
+        """Takes the watch that finds device memory at an address, and a function that stores each error."""
+        self._watch, self._note = watch, note
+        self._scratch: Any = ctypes.create_string_buffer(LOAD_BYTES)
+        kind = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+        self._function = kind(self._fault)
+
+    def addresses(self) -> dict[str, int]:
+        """Returns the address of the C function, by the name that checked code calls."""
+        return {FAULT: ctypes.cast(self._function, ctypes.c_void_p).value or 0}
+
+    def is_fault(self, address: int, what: str) -> bool:
+        """Returns whether an address is in device memory, and if so stores an error.
+
+        ``what`` describes the access in the error: "a print".
+        """
+        found = self._watch.device_memory_at(address)
+        if found is not None:
+            where = f"{found}, which is device memory"
+            allowed = "host memory, gpu.alloc host_shared, or a copy"
+            self._note(DeviceError(f"host: found {what} of {where}, allowed {allowed}"))
+        return found is not None
+
+    def _fault(self, address: int, size_bytes: int) -> int:
+        """Returns the scratch memory on which the code continues.
+
+        Stores an error also for a tagged address that is not in any device allocation.
+        """
+        if not self.is_fault(address, "a load or store"):
+            self._note(DeviceError(f"host: found an access of {address:#x}, allowed host memory"))
+        if size_bytes > len(self._scratch):
+            self._scratch = ctypes.create_string_buffer(size_bytes)
+        return ctypes.addressof(self._scratch)
+
+
+def with_checks(llvm: str) -> str:
+    """Returns host code (LLVM dialect) whose loads, stores, copies and fills are checked for device memory.
+
+    A call before each access checks its addresses. For an address of device memory the call stores an error
+    (``HostFaults``) and returns scratch memory, which the access then uses. Atomic read-modify-writes, and
+    masked loads and stores of vectors, are not checked.
+    """
+    numbers = itertools.count()
+    lines = [checked for line in llvm.splitlines() for checked in _checked(line, numbers)]
+    start = next((number for number, line in enumerate(lines) if MODULE.match(line)), None)
+    inside = lines if start is None else [*lines[: start + 1], CHECK, *lines[start + 1 :]]
+    return "\n".join(inside)
+
+
+def _checked(line: str, numbers: "itertools.count[int]") -> list[str]:
+    """Returns the checks of a line's addresses, followed by the line."""
+    found = PLAIN.search(line) or FILL.search(line) or COPY.search(line)
+    if found is None:
+        return [line]
+    count = 2 if found.re is COPY else 1
+    names = [f"%checked{next(numbers)}" for _ in range(count)]
+    size = f"%bytes{names[0].removeprefix('%checked')}" if found.re is PLAIN else found.groups()[-1]
+    before = [f"{size} = llvm.mlir.constant({LOAD_BYTES} : i64) : i64"] if found.re is PLAIN else []
+    for number, name in enumerate(names, start=1):
+        call = f"llvm.call @tuner_on_host({found[number]}, {size}) : (!llvm.ptr, i64) -> !llvm.ptr"
+        before.append(f"{name} = {call}")
+    for number, name in reversed(list(enumerate(names, start=1))):
+        line = line[: found.start(number)] + name + line[found.end(number) :]
+    return [*before, line]
+
+
+class KeptError:
+    """Keeps the first error of functions that compiled code calls, until ``raise_it`` raises it.
+
+    Compiled code cannot propagate Python exceptions. While an error is kept, those functions do nothing.
+    """
+
+    def __init__(self) -> None:
+        self._error: BaseException | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """Returns whether an error is kept, which ``raise_it`` has not raised yet."""
+        return self._error is not None
+
+    def keep(self, error: BaseException) -> None:
+        """Stores an error to be raised later, unless an earlier error is stored."""
+        self._error = self._error or error
+
+    def raise_it(self) -> None:
+        """Raises the kept error and forgets it; does nothing if no error is kept."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error

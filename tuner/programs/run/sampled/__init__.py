@@ -1,1 +1,0 @@
-"""Launches of which the simulated GPU runs some blocks, and a reference computes the others."""

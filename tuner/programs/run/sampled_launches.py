@@ -1,0 +1,437 @@
+"""Simulates a few blocks of large launches, and compares them with a reference that computes the launch.
+
+``SampledLaunches`` runs blocks on ``LaunchCopies`` of memory; the reference interprets the kernel's IR,
+or is numpy's product for a matmul. ``InterpretedKernels`` serves host code.
+"""
+
+import ctypes
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import c_int64, c_void_p
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.gpu_code import DeviceProgram, MatmulKernel
+from tuner.core.problem import Problem
+from tuner.programs.interpreter.kernels import LaneKernel, LaneLaunch, read_kernels
+from tuner.programs.lowering.host import PREFIX, SIZES, UNKNOWN_SIZE
+from tuner.programs.lowering.host_code import CALLBACK
+from tuner.programs.run.host_errors import KeptError
+from tuner.programs.run.marshalling import dtype_of
+from tuner.programs.run.runner_functions import Write
+from tuner.runtime.arrays import MemRef
+from tuner.simulator.device.kernels import POINTER_BYTES, Near, PreparedLaunch
+from tuner.simulator.device.memory import MemoryRegion
+from tuner.simulator.launch import Turns
+from tuner.simulator.memory.global_memory import Touched, device_number
+from tuner.simulator.ptx.geometry import Index3, linear, whole_clusters
+from tuner.targets.gpu.block_sample import sample, written_tiles
+
+
+class InterpretedKernels:
+    """C functions, one per kernel, that JIT-compiled host code calls and that interpret the kernel's MLIR.
+
+    Their addresses are valid as long as this object. After a call of the compiled code, its caller must call
+    ``error.raise_it``.
+    """
+
+    def __init__(self, text: str, write: Write) -> None:
+        """Reads kernels from MLIR text, which may be empty. Raises CandidateError.
+
+        Args:
+            text: a module with the kernels.
+            write: receives the text that the kernels print.
+        """
+        kernels = read_kernels(text) if text else {}
+        self.error = KeptError()
+        self._write = write
+        self._functions = {name: self._function(kernel) for name, kernel in kernels.items()}
+
+    def addresses(self) -> dict[str, int]:
+        """Returns the address of each kernel's C function, by the name that the host code calls."""
+        return {
+            CALLBACK + PREFIX + name: ctypes.cast(function, c_void_p).value or 0
+            for name, function in self._functions.items()
+        }
+
+    def _function(self, kernel: LaneKernel) -> Any:
+        kinds = [c_void_p] * (1 + len(kernel.parameters))
+        return ctypes.CFUNCTYPE(None, *kinds)(self._guarded(kernel))
+
+    def _guarded(self, kernel: LaneKernel) -> Callable[..., None]:
+        def launch(sizes: int, *parameters: int) -> None:
+            if self.error.is_there:
+                return
+            try:
+                first = MemRef.at(sizes, 1).address(ctypes.sizeof(c_int64))
+                gx, gy, gz, bx, by, bz, shared_bytes = (c_int64 * SIZES).from_address(first)
+                given = None if shared_bytes == UNKNOWN_SIZE else shared_bytes
+                kernel.launch(LaneLaunch((gx, gy, gz), (bx, by, bz), given), parameters, self._write)
+            except BaseException as error:  # noqa: BLE001 - kept, and raised again
+                self.error.keep(error)
+
+        return launch
+
+
+# ------------------------------------------------------------------------------
+# Copies of the memory that a launch can access, for running its blocks without side effects.
+
+
+class LaunchCopies:
+    """Copies of the memory regions that the parameters of a launch point into, and a launch on the copies.
+
+    The launch on the copies (``launch``) leaves the original memory unchanged.
+    """
+
+    def __init__(self, launch: PreparedLaunch, near: Near) -> None:
+        self._regions = {region.address: region for region in regions_of(launch, near)}
+        self._copies = {
+            address: MemoryRegion(region.name, region.kind, region.bytes.copy(), region.number)
+            for address, region in self._regions.items()
+        }
+        self.launch = replace(launch, parameters=tuple(map(self._moved, launch.parameters)))
+
+    def near(self, address: int) -> MemoryRegion | None:
+        """Returns the copied region that contains an address of a copy; None if no copy does.
+
+        The address may be as kernels have it, which is the same of a region and of its copy.
+        """
+        number = device_number(address)
+        copies = self._copies.values()
+        return next((each for each in copies if each.holds(address, 1) or each.number == number), None)
+
+    def of(self, region: MemoryRegion) -> MemoryRegion:
+        """Returns the copy of an original memory region of the launch."""
+        return self._copies[region.address]
+
+    def in_place(self, touched: tuple[Touched, ...]) -> tuple[Touched, ...]:
+        """Returns recorded memory accesses to copies as accesses to the original regions."""
+        origins = {copy.address: address for address, copy in self._copies.items()}
+        return tuple(replace(one, address=origins.get(one.address, one.address)) for one in touched)
+
+    def _moved(self, content: bytes) -> bytes:
+        """Returns a parameter, with a pointer into a region replaced by a pointer into its copy."""
+        address = int.from_bytes(content, "little")
+        for region in self._regions.values() if len(content) == POINTER_BYTES else ():
+            if region.holds(address, 1):
+                moved = address - region.address + self._copies[region.address].address
+                return moved.to_bytes(POINTER_BYTES, "little")
+        return content
+
+
+def regions_of(launch: PreparedLaunch, near: Near) -> tuple[MemoryRegion, ...]:
+    """Returns the memory regions that the parameters of a launch point into, each once.
+
+    ``near`` returns the region at an address; None for a parameter that is no pointer.
+    """
+    pointers = (content for content in launch.parameters if len(content) == POINTER_BYTES)
+    found = (near(int.from_bytes(content, "little")) for content in pointers)
+    return tuple({region.address: region for region in found if region is not None}.values())
+
+
+# ------------------------------------------------------------------------------
+# The expected effect of a launch: computed by the interpreter of its IR, or by numpy for a matmul.
+
+
+Array = npt.NDArray[Any]
+
+
+IsTimeUp = Callable[[], bool]  # returns whether the time limit of the references is exceeded
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedElements:
+    """Numbers that sampled thread blocks wrote, and a reference's numbers at the same addresses."""
+
+    element: str  # MLIR element type; tf32 for a sum of products of tf32 factors
+    terms: int  # number of terms that an element may be the sum of
+    found: Array
+    expected: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceOutcome:
+    """What a reference implementation computed of a kernel launch, to check the simulator's results.
+
+    It has the number of blocks computed, and the elements of the blocks that the simulator ran as a sample,
+    each as found by the simulator and as expected by the reference.
+    """
+
+    blocks: int
+    compared: tuple[ComparedElements, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PartialLaunch:
+    """A kernel launch of which the simulator has run some blocks, on copies of its memory."""
+
+    launch: PreparedLaunch
+    near: Near
+    blocks: tuple[Index3, ...]  # the blocks that were run
+    copies: LaunchCopies
+    touched: Sequence[Touched]  # accesses of these blocks to the copies
+
+    def written(self, region: MemoryRegion, item_bytes: int) -> Array:
+        """Returns per element of ``region``, a copied memory region, whether the simulated blocks wrote it.
+
+        ``item_bytes`` is the size of an element.
+        """
+        items = region.bytes.size // item_bytes
+        written = np.zeros(items, bool)
+        for one in self.touched:
+            if one.address == region.address:
+                written |= one.written(items, item_bytes)
+        return written
+
+
+class AbstractReference(Protocol):
+    """A second implementation of one kernel, with which the simulator's results are compared."""
+
+    @property
+    def name(self) -> str:
+        """Returns the name of this reference implementation in reports: "the interpreter"."""
+
+    def fits(self, launch: PreparedLaunch) -> bool:
+        """Returns whether this reference can execute a launch: its parameters are those that it expects."""
+
+    def finish(self, sampled: PartialLaunch, is_late: IsTimeUp) -> ReferenceOutcome:
+        """Executes the launch on its original memory: sampled blocks first, other blocks up to a time limit.
+
+        Returns the number of executed blocks, and the elements of the sampled blocks to compare.
+
+        Args:
+            sampled: the launch, of which the simulator ran some blocks on copies.
+            is_late: returns whether the time limit is exceeded.
+
+        Raises CandidateError where the sampled blocks left elements unwritten, or the launch faults.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class InterpretedReference:
+    """A reference implementation of a kernel that interprets the kernel's MLIR."""
+
+    kernel: LaneKernel
+    name: str = "the interpreter"
+
+    def fits(self, launch: PreparedLaunch) -> bool:
+        """Returns whether the launch has parameters that the interpreter can read for this kernel."""
+        try:
+            self.kernel.pointers(launch.parameters)
+        except ValueError:
+            return False
+        return True
+
+    def finish(self, sampled: PartialLaunch, is_late: IsTimeUp) -> ReferenceOutcome:
+        """Interprets the launch on its original memory: sampled blocks, then others until ``is_late()``.
+
+        Returns the number of interpreted blocks, and the elements that the sampled blocks wrote or changed,
+        as found by the simulator and by the interpreter.
+        """
+        launch = sampled.launch
+        again = LaunchCopies(launch, sampled.near)
+        chosen = tuple(linear(block, launch.grid) for block in sampled.blocks)
+        self._run(again.launch, chosen)
+        compared = tuple(
+            self._next_to(element, region, again.of(region), sampled)
+            for region, element in self._elements(launch, sampled.near)
+        )
+        done = self._run_until(launch, chosen, is_late)
+        return ReferenceOutcome(done, tuple(each for each in compared if each.found.size))
+
+    def _run_until(self, launch: PreparedLaunch, first: tuple[int, ...], is_late: IsTimeUp) -> int:
+        """Runs the blocks ``first``, then other blocks up to a time limit; returns the number of blocks."""
+        piece = self._run(launch, first).blocks_at_once
+        others = np.setdiff1d(np.arange(math.prod(launch.grid)), first)
+        done = 0
+        while done < len(others) and not is_late():
+            self._run(launch, others[done : done + piece].tolist())
+            done = min(done + piece, len(others))
+        return len(first) + done
+
+    def _run(self, launch: PreparedLaunch, blocks: Sequence[int]) -> LaneLaunch:
+        sizes = LaneLaunch(launch.grid, launch.block, launch.shared_bytes, blocks)
+        self.kernel.launch_bytes(sizes, launch.parameters)
+        return sizes
+
+    def _elements(self, launch: PreparedLaunch, near: Near) -> list[tuple[MemoryRegion, str]]:
+        """Returns the regions of a launch, each with the element type of the first memref in the region."""
+        found: dict[int, tuple[MemoryRegion, str]] = {}
+        for address, element in self.kernel.pointers(launch.parameters):
+            region = near(address)
+            if region is not None:
+                found.setdefault(region.address, (region, element))
+        return list(found.values())
+
+    def _next_to(
+        self, element: str, before: MemoryRegion, again: MemoryRegion, sampled: PartialLaunch
+    ) -> ComparedElements:
+        """Returns the elements that the sampled blocks or the interpreter wrote or changed."""
+        copy = sampled.copies.of(before)
+        numbers = [_numbers(each.bytes, element) for each in (before, copy, again)]
+        was, found, expected = (_bits(each) for each in numbers)
+        written = sampled.written(copy, numbers[1].itemsize)
+        chosen = written | (found != was) | (expected != was)
+        return ComparedElements(element, self.kernel.terms, numbers[1][chosen], numbers[2][chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class MatmulReference:
+    """A reference implementation of a matmul kernel: numpy computes the product in float64."""
+
+    kernel: MatmulKernel
+    name: str = "float64 products"
+
+    def fits(self, launch: PreparedLaunch) -> bool:
+        """Returns whether the launch has one parameter per buffer of the matmul."""
+        return len(launch.parameters) == len(self.kernel.buffers)
+
+    def finish(self, sampled: PartialLaunch, is_late: IsTimeUp) -> ReferenceOutcome:
+        """Computes all of C with numpy and writes it to the original memory; ``is_late`` is not used.
+
+        Returns the number of all blocks, and the elements of C that the sampled blocks wrote, to compare.
+        Raises CandidateError(VERIFY) where the sampled blocks did not write whole tiles of C.
+        """
+        problem, launch, copies = self.kernel.problem, sampled.launch, sampled.copies
+        a, b, c = (self._matrix(launch, sampled.near, name) for name in "abc")
+        found = self._matrix(copies.launch, copies.near, "c")
+        region = copies.near(found.ctypes.data)
+        assert region is not None
+        first = (found.ctypes.data - region.address) // found.itemsize
+        written = sampled.written(region, found.itemsize)[first : first + found.size]
+        mask = written.reshape(found.shape)
+        places = {block[:2] for block in sampled.blocks}
+        written_tiles(mask, len(places), (launch.grid[0], launch.grid[1]))
+        c[...] = product(problem, a, b).astype(c.dtype)
+        element = "tf32" if problem.dtype == "tf32" else problem.result_dtype
+        compared = ComparedElements(element, problem.sizes[2], found[mask], c[mask])
+        return ReferenceOutcome(math.prod(launch.grid), (compared,))
+
+    def _matrix(self, launch: PreparedLaunch, near: Near, name: str) -> Array:
+        problem = self.kernel.problem
+        address = int.from_bytes(launch.parameters[self.kernel.buffers.index(name)], "little")
+        region = near(address)
+        assert region is not None
+        element = problem.result_dtype if name == "c" else problem.stored_dtype
+        dtype, shape = dtype_of(element), shape_of(problem, name)
+        first = address - region.address
+        size_bytes = int(np.prod(shape)) * dtype.itemsize
+        return region.bytes[first : first + size_bytes].view(dtype).reshape(shape)
+
+
+def shape_of(problem: Problem, name: str) -> tuple[int, int]:
+    """Returns the (rows, columns) of matrix "a", "b" or "c" as stored, transposed as the layout says."""
+    m, n, k = problem.sizes
+    a = (k, m) if problem.layout[0] == "t" else (m, k)
+    b = (n, k) if problem.layout[1] == "t" else (k, n)
+    return {"a": a, "b": b, "c": (m, n)}[name]
+
+
+def product(problem: Problem, a: Array, b: Array) -> Array:
+    """Returns the matrix product in float64 of A and B as stored, transposed as the problem's layout says."""
+    wide = [each.astype(np.float64) for each in (a, b)]
+    one, other = (
+        each.T if letter == "t" else each for each, letter in zip(wide, problem.layout, strict=True)
+    )
+    found: Array = one @ other
+    return found
+
+
+def _numbers(content: npt.NDArray[np.uint8], element: str) -> Array:
+    """Returns bytes as numbers; an incomplete number at the end is dropped."""
+    dtype = dtype_of(element)
+    return content[: content.size // dtype.itemsize * dtype.itemsize].view(dtype)
+
+
+def _bits(numbers: Array) -> Array:
+    return numbers.view(f"u{numbers.itemsize}")
+
+
+# ------------------------------------------------------------------------------
+# Runs a few blocks of large launches on the simulator, and a reference that computes the launch.
+
+
+REFERENCES_LIMIT_S = 20.0  # for all references of a run, without the sampled blocks
+
+
+@dataclass(frozen=True, eq=False)
+class LaunchSample:
+    """How many blocks of one launch the simulator ran, and the elements to compare with a reference."""
+
+    kernel: str
+    blocks: int  # blocks of the launch
+    simulated: int  # blocks that the simulator ran
+    reference: str = ""  # that computed the other blocks as well; "" where the simulator ran all
+    finished: int = 0  # blocks that the reference computed: fewer than all where its time ran out
+    compared: tuple[ComparedElements, ...] = ()
+
+
+class SampledLaunches:
+    """Simulates only some blocks of large kernel launches; a reference implementation computes the launch.
+
+    A launch is sampled if its kernel has a reference and the launch has more blocks than a limit; all other
+    launches run completely. The memory after a sampled launch is that of the reference: later launches and
+    the host read it. A slow reference computes the sampled blocks, and as many others as a time limit allows.
+    """
+
+    def __init__(
+        self,
+        program: DeviceProgram,
+        limit: int,
+        note: Callable[[LaunchSample], None],
+        references_limit_s: float = REFERENCES_LIMIT_S,
+    ) -> None:
+        """Takes a program with references, and the limits.
+
+        Args:
+            program: the program.
+            limit: approximate number of blocks per launch that the simulator runs; of a launch with more
+                blocks than this, at most about 20 even where the limit is higher.
+            note: receives one sample per launch.
+            references_limit_s: time limit of all references of a run, in seconds.
+        """
+        self._limit = limit
+        self._note = note
+        self._left_s = references_limit_s
+        self._references = references_of(program)
+
+    def run(self, launch: PreparedLaunch, near: Near, seed: int | None) -> Turns:
+        """Runs a launch, sampled if it is large; returns the simulation of the blocks that the simulator ran.
+
+        ``near`` returns the memory region at an address; ``seed`` selects a random schedule, None a fixed
+        one. Raises DeviceError of the simulator, CandidateError of the reference.
+        """
+        count, reference = math.prod(launch.grid), self._references.get(launch.name)
+        blocks = self._blocks(launch)
+        if reference is None or len(blocks) >= count or not reference.fits(launch):
+            self._note(LaunchSample(launch.name, count, count))
+            return (yield from launch.turns(near, seed))
+        copies = LaunchCopies(launch, near)
+        simulation = yield from copies.launch.turns(copies.near, seed, blocks)
+        blocks = whole_clusters(blocks, simulation.cluster)
+        start_s = time.monotonic()
+        sampled = PartialLaunch(launch, near, blocks, copies, simulation.touched)
+        outcome = reference.finish(sampled, lambda: time.monotonic() - start_s > self._left_s)
+        self._left_s -= time.monotonic() - start_s
+        share = (count, len(blocks), reference.name, outcome.blocks)
+        self._note(LaunchSample(launch.name, *share, outcome.compared))
+        return replace(simulation, touched=copies.in_place(simulation.touched))
+
+    def _blocks(self, launch: PreparedLaunch) -> tuple[Index3, ...]:
+        """Returns about as many blocks as the limit, sampled along z as well where the grid has many."""
+        x, y, z = launch.grid
+        blocks = sample((x, y, z), self._limit)
+        return blocks[:: max(1, len(blocks) // max(self._limit, 1) // 2)] if z > 1 else blocks
+
+
+def references_of(program: DeviceProgram) -> Mapping[str, AbstractReference]:
+    """Returns the reference implementation of each kernel of a program that has one, by kernel name."""
+    interpreted = read_kernels(program.reference) if program.reference else {}
+    found: dict[str, AbstractReference] = {}
+    found.update({name: InterpretedReference(kernel) for name, kernel in interpreted.items()})
+    found.update({matmul.name: MatmulReference(matmul) for matmul in program.matmuls})
+    return found

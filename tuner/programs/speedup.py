@@ -1,0 +1,165 @@
+"""Speedup of a program by tuning: two versions of it, and of its fusions, timed interleaved."""
+
+import functools
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tuner.analysis.ratios import Comparable, NotComparable, comparison
+from tuner.core.errors import UsageError
+from tuner.core.gpu_code import DeviceProgram
+from tuner.core.interfaces import FINAL_EFFORT, Effort
+from tuner.core.programs import ExplainedGroup
+from tuner.core.records import Measurement
+from tuner.core.reliability import Reliability
+from tuner.core.round_quality import Evidence, reliability_in_round
+from tuner.programs.compiler import CompiledProgram
+from tuner.programs.execution import copies
+from tuner.programs.fusion_compiler import with_shares
+from tuner.programs.request import ProgramOptions
+from tuner.programs.run.fused_program import GroupedFunction
+from tuner.programs.watched_times import evidence_of, host_watch, timed_watching
+from tuner.runtime.cpu.host import describe_machine
+
+if TYPE_CHECKING:
+    from tuner.core.gpu import AbstractDevice
+    from tuner.programs.run.host_function import HostFunction
+
+
+# ------------------------------------------------------------------------------
+# Speedup of a program by its scripts: with and without scripts, timed interleaved in one process.
+
+
+@dataclass(frozen=True)
+class TimedPair:
+    """Interleaved times of calls of a program with transform scripts and of the same program as loops."""
+
+    bound: Measurement  # with scripts
+    plain: Measurement
+    bound_again: Measurement  # the same code a second time, which shows the noise floor
+
+    def gain(self, spare_cores: int) -> Comparable | NotComparable:
+        """Returns the time of a call with scripts divided by that of one without: 0.5 is half of the time.
+
+        Returns NotComparable, with the reason, where no ratio may be printed, such as after a noisy
+        measurement.
+
+        Args:
+            spare_cores: number of cores without a timed thread, whether other processes use them or not.
+        """
+        return comparison(self.bound, self.plain, self._evidence(spare_cores))
+
+    def reliability(self, spare_cores: int) -> Reliability:
+        """Returns how reliable the times of calls are; ``spare_cores`` as of ``gain``."""
+        return reliability_in_round(self.bound, self._evidence(spare_cores))
+
+    def _evidence(self, spare_cores: int) -> Evidence:
+        # on a GPU only the program itself shows a drift
+        reference = None if self.bound.host else self.plain
+        return evidence_of(self.bound, self.bound_again, reference, spare_cores)
+
+
+def timed_on_host(
+    bound: DeviceProgram, plain: DeviceProgram, arguments: tuple[Any, ...], seed: int
+) -> TimedPair:
+    """Times two programs on this processor: with scripts (``bound``) and without (``plain``).
+
+    Calls are interleaved with a reference kernel, which shows changes of the machine's speed. Each program
+    works on one copy of ``arguments``; ``seed`` seeds the random order of the calls.
+    """
+    from tuner.programs.run.host_function import HostFunction
+    from tuner.programs.run.runner_functions import discard
+
+    functions = [HostFunction(code, discard) for code in (bound, plain, bound)]
+    return timed_functions((functions[0], functions[1], functions[2]), arguments, seed)
+
+
+def timed_functions(
+    functions: "tuple[HostFunction | GroupedFunction, ...]", arguments: tuple[Any, ...], seed: int
+) -> TimedPair:
+    """Times three programs on this processor: with scripts, without, and with scripts a second time.
+
+    As ``timed_on_host``, for programs that are loaded.
+    """
+    from tuner.programs.execution import copies
+
+    repeats = tuple(_repeating(each, copies(arguments)) for each in functions)
+    return TimedPair(*timed_watching(repeats, FINAL_EFFORT, np.random.default_rng(seed), host_watch()))
+
+
+def _repeating(function: Any, arguments: tuple[Any, ...]) -> Callable[[int], None]:
+    return functools.partial(function.repeat, function.prepare(*arguments))
+
+
+def timed_on_device(
+    device: "AbstractDevice",
+    bound: DeviceProgram,
+    plain: DeviceProgram,
+    arguments: tuple[Any, ...],
+    seed: int,
+) -> TimedPair:
+    """Times two programs on a device: with scripts (``bound``) and without (``plain``).
+
+    Calls are interleaved; each is timed from the host's call to its return. The programs work on
+    ``arguments`` themselves; ``seed`` seeds the random order of the calls. Raises DeviceError.
+    """
+    from tuner.programs.execution import repeat
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.programs.run.runner_functions import discard
+    from tuner.runtime.timing import measure_together
+
+    with ExitStack() as opened:
+        repeats: list[Callable[[int], None]] = []
+        for code in (bound, plain, bound):
+            program = opened.enter_context(closing(DeviceFunction(code, device, discard)))
+            repeats.append(functools.partial(repeat, program, arguments))
+        return TimedPair(*measure_together(tuple(repeats), FINAL_EFFORT, np.random.default_rng(seed)))
+
+
+# ------------------------------------------------------------------------------
+# Times of a program's groups with the schedules of a database and with their first ones, interleaved.
+
+
+GROUP_EFFORT = Effort(budget_s=0.02, min_samples=6, max_samples=15)  # of each group, per program
+
+
+@dataclass(frozen=True)
+class TimedGroups:
+    """Times of a tuned program and of the untuned one, and of each of its groups."""
+
+    pair: TimedPair  # of whole calls; ``bound``: with the schedules of the database
+    groups: tuple[ExplainedGroup, ...]  # of the tuned program, in the order in which they run
+
+
+def timed_groups(
+    tuned: CompiledProgram, untuned: CompiledProgram, arguments: tuple[Any, ...], options: ProgramOptions
+) -> TimedGroups:
+    """Times two programs of the same groups on this processor.
+
+    ``options`` has the seed of the random order of the calls, and the number of threads. Raises
+    UsageError for programs that are not compiled as groups.
+    """
+    if tuned.image is None or untuned.image is None:
+        raise UsageError(f"no groups: {tuned.why_no_groups or untuned.why_no_groups}")
+    images = (tuned.image, untuned.image, tuned.image)
+    functions = tuple(GroupedFunction(each.code, each.weights) for each in images)
+    pair = timed_functions(functions, arguments, options.seed)
+    rng, watch, machine = np.random.default_rng(options.seed), host_watch(), describe_machine()
+    spare_cores = machine.physical_cores - options.threads
+    after, before, _ = functions
+    calls = (after.prepare(*copies(arguments)), before.prepare(*copies(arguments)))
+    for function, call in zip((after, before), calls, strict=True):
+        function.repeat(call, 1)  # what groups read in the arena is from a whole call
+    found = []
+    for number, group in enumerate(after.code.groups):
+        both = tuple(
+            functools.partial(function.repeat_group, call, number)
+            for function, call in zip((after, before), calls, strict=True)
+        )
+        ours, earlier, again = timed_watching((*both, both[0]), GROUP_EFFORT, rng, watch)
+        reliability = reliability_in_round(ours, evidence_of(ours, again, None, spare_cores))
+        found.append(ExplainedGroup(group, ours.median_s, before_s=earlier.median_s, reliability=reliability))
+    return TimedGroups(pair, with_shares(tuple(found), machine, pair.bound.median_s))

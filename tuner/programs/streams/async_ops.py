@@ -1,0 +1,373 @@
+"""Device work in asynchronous and in synchronous form: tokens, waits, async regions, runtime calls.
+
+Other modules of this package decide on the order of device work, and create it by these functions.
+"""
+
+from collections.abc import Sequence
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Op, Type, Value, ir, passmanager
+from tuner.mlir.effects.accesses import DEVICE_OPS, inside, is_device_work
+from tuner.mlir.effects.aliases import ASYNC, is_token, last_of
+from tuner.mlir.ir.building import create
+from tuner.mlir.ir.memrefs import element_bytes, is_contiguous
+from tuner.mlir.ir.reading import (
+    SEGMENTS,
+    attributes_of,
+    function_type,
+    location_of,
+    private_function,
+    unsupported,
+    walk,
+    walk_where,
+)
+
+FILLED_BYTES = (2, 4)  # element sizes that mgpuMemset16 and mgpuMemset32 fill
+
+
+def is_filled_by_runtime(memref: Type) -> bool:
+    """Returns whether MLIR's GPU runtime can fill memory of this memref type with one number.
+
+    True for contiguous memory of 16-bit or 32-bit elements (mgpuMemset16, mgpuMemset32).
+    """
+    return is_contiguous(memref) and element_bytes(memref.element_type) in FILLED_BYTES
+
+
+def make_async(op: Op, dependency: Value) -> Value:
+    """Creates the asynchronous form of a synchronous GPU operation before it; returns its token.
+
+    The new operation waits for the token ``dependency``, and replaces ``op`` in its users. The caller erases
+    ``op``, because insertion points may still refer to it.
+
+    Creates the asynchronous forms of device work, and ``gpu.wait`` for forks, joins and host waits.
+
+    All operations of ``DEVICE_OPS`` take tokens as their first operands and return a token as their last
+    result.
+
+        gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
+      becomes
+        %1 = gpu.memcpy async [%0] %b, %a : memref<4xf32>, memref<4xf32>
+    """
+    attributes = attributes_of(op)
+    if SEGMENTS in attributes:
+        sizes = list(ir.DenseI32ArrayAttr(attributes[SEGMENTS]))
+        attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([1, *sizes[1:]])
+    results = [*(result.type for result in op.results), ir.Type.parse(ASYNC)]
+    with op.location, ir.InsertionPoint(op):
+        made = create(op.name, results, [dependency, *op.operands], **attributes)
+    for index, result in enumerate(op.results):
+        result.replace_all_uses_with(made.results[index])
+    return made.results[len(results) - 1]
+
+
+def wait_async(tokens: Sequence[Value]) -> Value:
+    """Creates ``gpu.wait async`` at the insertion point: a new stream that begins after ``tokens``.
+
+    Returns the token of the new stream.
+    """
+    return create("gpu.wait", [ir.Type.parse(ASYNC)], tokens).results[0]
+
+
+def wait_on_host(tokens: Sequence[Value]) -> None:
+    """Creates ``gpu.wait`` at the insertion point: the host waits for ``tokens``, whose streams end there."""
+    create("gpu.wait", [], tokens)
+
+
+EXECUTE, AWAIT = "async.execute", "async.await"
+ALLOWED = f"{EXECUTE}, {AWAIT} and async.yield, in one block"
+
+
+def inline_async_regions(function: Op) -> None:
+    """Replaces each ``async.execute`` of a function by the operations in its body, in place.
+
+    Raises CandidateError(COMPILE) for other operations of the async dialect than async.execute, async.await
+    and async.yield, and for async values that control flow forwards.
+
+    Inlines the bodies of ``async.execute``; dependences between the inlined operations are computed later.
+
+    Takes a function with regions of the async dialect; removes the regions. Program order is one of the
+    orders that their tokens allow, because a region follows the regions that it depends on. Rejected: other
+    operations of the async dialect, such as groups, and async values that control flow forwards.
+
+        %t, %f = async.execute -> !async.value<memref<4xf32>> {
+          %0 = gpu.alloc () : memref<4xf32>
+          async.yield %0 : memref<4xf32>
+        }
+        %1 = async.await %f : !async.value<memref<4xf32>>
+      becomes
+        %0 = gpu.alloc () : memref<4xf32>
+    """
+    found = walk(function, EXECUTE, AWAIT)  # inner regions first
+    made: dict[Value, Value] = {}  # value of the async dialect -> the plain value
+    for op in found:
+        if op.name == EXECUTE:
+            _move_body(op, made)
+        elif list(op.results):
+            if op.operands[0] not in made:
+                raise unsupported(op, "a value that control flow hands on", ALLOWED)
+            op.results[0].replace_all_uses_with(made[op.operands[0]])
+    for op in reversed(found):
+        _refuse_users(op)
+        op.erase()
+    left = walk_where(function, lambda op: op.name.startswith("async."))
+    if left:
+        raise unsupported(left[0], left[0].name, ALLOWED)
+
+
+def _move_body(op: Op, made: dict[Value, Value]) -> None:
+    block = op.regions[0].blocks[0]
+    given = list(op.operands)[len(op.operands) - len(block.arguments) :]  # the operands after the tokens
+    for argument, operand in zip(block.arguments, given, strict=True):
+        if operand not in made:
+            raise unsupported(op, "a value that control flow hands on", ALLOWED)
+        argument.replace_all_uses_with(made[operand])
+    end = last_of(block)
+    made.update(zip(list(op.results)[1:], list(end.operands), strict=True))
+    for inner in list(block.operations)[:-1]:
+        inner.operation.move_before(op)
+
+
+def _refuse_users(op: Op) -> None:
+    for result in op.results:
+        for use in result.uses:
+            raise unsupported(use.owner.operation, f"a token or value of {op.name}", ALLOWED)
+
+
+WAIT = "gpu.wait"
+CARRIERS = frozenset({"scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.yield", "scf.condition"})
+
+
+def drop_tokens(function: Op) -> None:
+    """Makes a function's device work synchronous in place: removes async tokens and ``gpu.wait``.
+
+    Raises CandidateError(COMPILE) if an operation other than GPU work and scf uses a token.
+
+    Removes async tokens: device work becomes synchronous, and dependences are computed again later.
+
+    Takes GPU dialect with tokens; removes the tokens and erases ``gpu.wait``. Program order is one of the
+    orders that the tokens allow, because an operation that takes a token follows the operation that returns
+    it. Tokens that scf forwards, such as iter_args of a loop, are removed as well. Rejected: tokens used by
+    other operations, such as arith.select.
+
+        %t = gpu.wait async
+        %u = gpu.memcpy async [%t] %b, %a : memref<4xf32>, memref<4xf32>
+        gpu.wait [%u]
+      becomes
+        gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
+    """
+    _forget_carried(function)
+    for op in reversed(list(inside(function))):  # users of a token before the operation that returns it
+        if op.name == WAIT or (op.name in DEVICE_OPS and _has_tokens(op)):
+            _refuse_other_users(op)
+            if op.name != WAIT:
+                _make_synchronous(op)
+            op.erase()
+
+
+def _forget_carried(function: Op) -> None:
+    """Replaces all tokens that structured control flow forwards by one poison token, which is then folded."""
+    uses = [
+        use
+        for op in inside(function)
+        for result in op.results
+        if is_token(result)
+        for use in result.uses
+        if use.owner.name in CARRIERS
+    ]
+    if not uses:
+        return
+    block = function.regions[0].blocks[0]
+    with function.location, ir.InsertionPoint.at_block_begin(block):
+        nothing = create("ub.poison", [ir.Type.parse(ASYNC)], value=ir.Attribute.parse("#ub.poison"))
+    for use in uses:
+        use.owner.operands[use.operand_number] = nothing.results[0]
+    for op in list(inside(function)):
+        if op.name == WAIT or op.name in DEVICE_OPS:
+            _forget_tokens_of_carriers(op, nothing.results[0])
+    passmanager.PassManager.parse("func.func(canonicalize)").run(function)
+
+
+def _forget_tokens_of_carriers(op: Op, nothing: Value) -> None:
+    """Removes the dependence of device work on tokens that control flow forwards."""
+    for number, each in enumerate(op.operands):
+        if is_token(each) and (isinstance(each.owner, ir.Block) or each.owner.name in CARRIERS):
+            op.operands[number] = nothing
+
+
+def _make_synchronous(op: Op) -> None:
+    attributes = attributes_of(op)
+    if SEGMENTS in attributes:
+        sizes = list(ir.DenseI32ArrayAttr(attributes[SEGMENTS]))
+        attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([0, *sizes[1:]])
+    operands = [each for each in op.operands if not is_token(each)]
+    results = [each.type for each in op.results if not is_token(each)]
+    with op.location, ir.InsertionPoint(op):
+        made = create(op.name, results, operands, **attributes)
+    for index, result in enumerate(made.results):
+        op.results[index].replace_all_uses_with(result)
+
+
+def _has_tokens(op: Op) -> bool:
+    return any(is_token(value) for value in [*op.operands, *op.results])
+
+
+def _refuse_other_users(op: Op) -> None:
+    for result in filter(is_token, op.results):
+        for use in result.uses:
+            found = f"{use.owner.name} {location_of(op)}: found a token of {op.name}"
+            raise CandidateError(Stage.COMPILE, f"{found}, allowed for gpu operations in the same block")
+
+
+POINTER = "!llvm.ptr"
+# Function -> (number of pointer arguments, whether it returns a pointer).
+SIGNATURES = {
+    "mgpuEventCreate": (0, True),
+    "mgpuEventDestroy": (1, False),
+    "mgpuEventRecord": (2, False),
+    "mgpuEventSynchronize": (1, False),
+    "mgpuStreamSynchronize": (1, False),
+    "mgpuStreamWaitEvent": (2, False),
+}
+
+
+Stream = int | Value  # the number of a stream argument, or a pointer that control flow selects
+
+
+class StreamCalls:
+    """Adds streams as trailing arguments to a function, and creates runtime calls for streams and events.
+
+    Streams and events are ``!llvm.ptr``; the functions are those of MLIR's CUDA runtime wrappers, declared
+    on first use.
+
+        func.func private @mgpuEventRecord(!llvm.ptr, !llvm.ptr)
+        func.func @main(%a: memref<4xf32>, %stream: !llvm.ptr) {
+          %event = call @mgpuEventCreate() : () -> !llvm.ptr
+          call @mgpuEventRecord(%event, %stream) : (!llvm.ptr, !llvm.ptr) -> ()
+
+    Adds streams to a function's arguments, and creates calls of MLIR's GPU runtime on them.
+
+    The streams are pointer arguments that are added to the function; ``token`` gives a stream as the
+    !gpu.async.token that upstream's operations take. Calls are created at the current insertion point, and
+    the runtime functions declared at first use.
+    """
+
+    def __init__(self, function: Op, count: int) -> None:
+        """Adds ``count`` streams after the arguments of the function."""
+        self._module = function.parent
+        block = function.regions[0].blocks[0]
+        pointer = ir.Type.parse(POINTER)
+        _extend_type(function, [pointer] * count)
+        self._streams = [block.add_argument(pointer, function.location) for _ in range(count)]
+        with function.location, ir.InsertionPoint.at_block_begin(block):
+            token = ir.Type.parse(ASYNC)
+            self.tokens = [
+                create("builtin.unrealized_conversion_cast", [token], [stream]).results[0]
+                for stream in self._streams
+            ]
+
+    def pointer(self, stream: Stream) -> Value:
+        """Returns a stream, given by number or value, as the pointer that runtime functions take."""
+        return self._streams[stream] if isinstance(stream, int) else stream
+
+    def token(self, stream: Stream) -> Value:
+        """Returns a stream, given by number or value, as a ``!gpu.async.token``, which GPU operations take.
+
+        For a stream that control flow selects, creates the cast at the current insertion point.
+        """
+        if isinstance(stream, int):
+            return self.tokens[stream]
+        return create("builtin.unrealized_conversion_cast", [ir.Type.parse(ASYNC)], [stream]).results[0]
+
+    def record(self, stream: Stream) -> Value:
+        """Creates calls that create an event and record it on a stream; returns the event.
+
+        The event completes when all work that was enqueued on the stream before is complete.
+        """
+        event = self._call("mgpuEventCreate")
+        self._call("mgpuEventRecord", event, self.pointer(stream))
+        return event
+
+    def wait(self, stream: Stream, event: Value) -> None:
+        """Creates a call that makes a stream wait for an event (mgpuStreamWaitEvent)."""
+        self._call("mgpuStreamWaitEvent", self.pointer(stream), event)
+
+    def destroy(self, event: Value) -> None:
+        """Creates a call that destroys an event; waits that are already enqueued stay valid."""
+        self._call("mgpuEventDestroy", event)
+
+    def synchronize_event(self, event: Value) -> None:
+        """Creates a call that makes the host wait for an event (mgpuEventSynchronize)."""
+        self._call("mgpuEventSynchronize", event)
+
+    def synchronize_stream(self, stream: Stream) -> None:
+        """Creates a call that makes the host wait for all work on a stream (mgpuStreamSynchronize)."""
+        self._call("mgpuStreamSynchronize", self.pointer(stream))
+
+    def _call(self, name: str, *operands: Value) -> Value | None:
+        self._declare(name)
+        results = [ir.Type.parse(POINTER)] if SIGNATURES[name][1] else []
+        op = create("func.call", results, operands, callee=ir.FlatSymbolRefAttr.get(name))
+        return op.results[0] if results else None
+
+    def _declare(self, name: str) -> None:
+        block = self._module.regions[0].blocks[0]
+        if any(_symbol(op) == name for op in block.operations):
+            return
+        pointer = ir.Type.parse(POINTER)
+        takes, returns = SIGNATURES[name]
+        kind = ir.FunctionType.get([pointer] * takes, [pointer] * returns)
+        with self._module.location, ir.InsertionPoint.at_block_begin(block):
+            private_function(name, kind)
+
+
+def _symbol(op: Op) -> str | None:
+    attributes = op.operation.attributes
+    return str(ir.StringAttr(attributes["sym_name"]).value) if "sym_name" in attributes else None
+
+
+def _extend_type(function: Op, kinds: list[Type]) -> None:
+    kind = function_type(function)
+    longer = ir.FunctionType.get([*kind.inputs, *kinds], kind.results)
+    function.attributes["function_type"] = ir.TypeAttr.get(longer)
+    if "arg_attrs" in function.attributes:
+        known = list(ir.ArrayAttr(function.attributes["arg_attrs"]))
+        function.attributes["arg_attrs"] = ir.ArrayAttr.get([*known, *[ir.DictAttr.get({})] * len(kinds)])
+
+
+def wait_for_each(function: Op) -> None:
+    """Makes the host wait for each device operation of a function, in place, so that no work overlaps.
+
+    Each operation gets a new stream, which ends with a host wait.
+
+    Makes the host wait for each operation of device work: a program's semantics without any overlap.
+
+    Takes a function of synchronous device work; puts each operation on a new stream, and the host waits for
+    the stream immediately. Tokens are needed even here, because ``gpu-to-llvm`` silently leaves synchronous
+    allocations and copies unconverted.
+
+        gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
+      becomes
+        %0 = gpu.wait async
+        %1 = gpu.memcpy async [%0] %b, %a : memref<4xf32>, memref<4xf32>
+        gpu.wait [%1]
+    """
+    works = [op for op in inside(function) if is_device_work(op)]
+    for op in works:
+        with op.location, ir.InsertionPoint(op):
+            dependency = wait_async([])
+        token = make_async(op, dependency)
+        with op.location, ir.InsertionPoint(op):
+            wait_on_host([token])
+    for op in reversed(works):
+        op.erase()
+
+
+def drop_argument(function: Op, number: int) -> None:
+    """Removes argument ``number`` of a function, which must be unused, from its type, attributes and body."""
+    kind = function_type(function)
+    inputs = [each for index, each in enumerate(kind.inputs) if index != number]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, kind.results))
+    if "arg_attrs" in function.attributes:
+        known = list(ir.ArrayAttr(function.attributes["arg_attrs"]))
+        function.attributes["arg_attrs"] = ir.ArrayAttr.get(known[:number] + known[number + 1 :])
+    function.regions[0].blocks[0].erase_argument(number)

@@ -1,0 +1,354 @@
+"""The data dependences of a host function's device work, also between iterations of a loop.
+
+``dependency_graph`` returns the graph of a block; ``note_concurrency`` keeps which launches tokens leave
+unordered on purpose.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.effects.accesses import (
+    NONE,
+    Accesses,
+    BufferPart,
+    accesses_without_atomics,
+    device_accesses,
+    has_device_work,
+    host_accesses,
+    inside,
+    is_device_work,
+    union,
+)
+from tuner.mlir.effects.aliases import is_buffer, is_token, last_of, roots_of
+from tuner.mlir.effects.memory_effects import ATOMIC, KernelEffects
+from tuner.mlir.ir.reading import unsupported, walk
+from tuner.programs.streams.stream_plan import BEGIN, Node, NodeKind
+
+# (node, node or BEGIN); BEGIN: the host waits for the node at the start of an iteration
+Carried = frozenset[tuple[int, int]]
+# freed by operations; memref.alloca may return the same memory again
+ALLOCATIONS = ("memref.alloc", "gpu.alloc")
+
+
+@dataclass(frozen=True)
+class NodeAccesses:
+    """Loop-carried dependences: which work of an iteration must precede work of later iterations.
+
+    Takes the buffer accesses of a loop body's nodes; returns pairs (u, v): node v of every later iteration
+    depends on node u. Two conflicting nodes depend on each other in both directions: within an iteration
+    program order decides, between iterations these pairs do. Memory that an iteration allocates and does not
+    yield is different memory in the next iteration.
+
+        scf.for %i = %c0 to %n step %c1 {
+          gpu.launch_func @m::@twice ... args(%a, %b : ...)                // 0
+          gpu.launch_func @m::@inc ... args(%a : memref<4xf32>)            // 1: after 0, and before 0 of the next
+        }
+
+    The buffers that one unit of work in a loop body (a node of the dependency graph) reads and writes.
+    """
+
+    kind: NodeKind
+    own: Accesses  # by the device; by the host for a host node
+    inside: Accesses  # by the host inside device work
+
+    def without(self, roots: set[Value]) -> "NodeAccesses":
+        """Returns the accesses except those of the buffers in ``roots``."""
+        return NodeAccesses(self.kind, without(self.own, roots), without(self.inside, roots))
+
+
+def iteration_local_buffers(block: Block) -> set[Value]:
+    """Returns the buffers that operations in a loop's body allocate and that the body does not yield.
+
+    ``memref.alloca`` is not counted, since it may return the same memory again.
+    """
+    ops = [inner for op in block.operations for inner in inside(op.operation)]
+    made = {op.results[0] for op in ops if op.name in ALLOCATIONS}
+    handed_on = {root for each in last_of(block).operands if is_buffer(each.type) for root in roots_of(each)}
+    return made - handed_on
+
+
+def without(accesses: Accesses, roots: set[Value]) -> Accesses:
+    """Returns ``accesses`` except those of the buffers in ``roots``."""
+
+    def others(parts: Iterable[BufferPart]) -> frozenset[BufferPart]:
+        return frozenset(part for part in parts if part.root not in roots)
+
+    return Accesses(others(accesses.reads), others(accesses.writes), accesses.is_unknown)
+
+
+def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
+    """Returns the loop-carried dependences: pairs (u, v) of numbers of nodes.
+
+    Node v of every later iteration depends on node u. v is BEGIN if the host waits for u at the start of an
+    iteration. ``nodes`` are those of a loop's body, without accesses of memory local to an iteration. Returns
+    None where nodes allocate or free memory that other iterations use: then an iteration begins after all
+    work of the previous one.
+    """
+    if any(node.own for node in nodes if node.kind in (NodeKind.ALLOCATION, NodeKind.FREE)):
+        return None
+    works = [number for number, node in enumerate(nodes) if node.kind is NodeKind.WORK]
+    return frozenset(
+        pair for u in works for v, node in enumerate(nodes) for pair in _pairs(u, nodes[u].own, v, node)
+    )
+
+
+def _pairs(u: int, earlier: Accesses, v: int, node: NodeAccesses) -> set[tuple[int, int]]:
+    """Returns the dependences of node v of later iterations on node u, which is device work."""
+    is_host = node.kind is NodeKind.HOST
+    pairs = set()
+    if u != v and not is_host and (node.own.conflicts_with(earlier) or node.inside.conflicts_with(earlier)):
+        pairs.add((u, v))
+    if node.inside.conflicts_with(earlier) or (is_host and node.own.conflicts_with(earlier)):
+        pairs.add((u, BEGIN))
+    return pairs
+
+
+NOTE = "tuner.launch"  # a launch's number in its block, then the numbers of those that it is ordered after
+LAUNCH, WAIT = "gpu.launch_func", "gpu.wait"
+
+
+def note_concurrency(module: ir.Module, function: Op) -> None:
+    """Notes, in place, which launches of a function tokens leave unordered, if kernels have atomics.
+
+    Keeps what tokens leave unordered on purpose: kernels that meet in memory that they use atomically.
+
+    The order of a program's work is computed anew from its data (``dependency_graph.py``), after its tokens
+    are dropped. Kernels that both update a counter would run one after the other then, and a kernel that
+    waits for the other one to count would wait for ever. So launches that no token, and no wait of the host,
+    orders are noted before the tokens are dropped, and memory that both kernels only use atomically does not
+    order them.
+
+        %2 = gpu.launch_func async [%0] @m::@k ... args(%counter : memref<i32>)
+        %3 = gpu.launch_func async [%1] @m::@k ... args(%counter : memref<i32>)    // not after %2
+      becomes, until ``forget_concurrency``
+        %2 = gpu.launch_func async [%0] @m::@k ... args(%counter : memref<i32>) {tuner.launch = array<i64: 0>}
+        %3 = gpu.launch_func async [%1] @m::@k ... args(%counter : memref<i32>) {tuner.launch = array<i64: 1>}
+    """
+    if not walk(module, *ATOMIC):
+        return
+    for block in {launch.block for launch in walk(function, LAUNCH)}:
+        _note(block)
+
+
+def may_run_together(launch: Op, later: Op) -> bool:
+    """Returns whether the program leaves two launches unordered, the first of which its text has before."""
+    if NOTE not in launch.attributes or NOTE not in later.attributes or launch.block != later.block:
+        return False
+    number, *_ = ir.DenseI64ArrayAttr(launch.attributes[NOTE])
+    return number not in list(ir.DenseI64ArrayAttr(later.attributes[NOTE]))[1:]
+
+
+def forget_concurrency(function: Op) -> None:
+    """Removes the notes of ``note_concurrency``, in place."""
+    for launch in walk(function, LAUNCH):
+        if NOTE in launch.attributes:
+            del launch.attributes[NOTE]
+
+
+def _note(block: Block) -> None:
+    behind: dict[Value, frozenset[int]] = {}  # token -> launches that are done when it is
+    waited: frozenset[int] = frozenset()  # launches that the host has waited for
+    count = 0
+    for op in (each.operation for each in block.operations):
+        everything = frozenset(range(count))
+        taken = [behind.get(each, everything) for each in op.operands if is_token(each)]
+        before = waited.union(*taken)
+        tokens = [each for each in op.results if is_token(each)]
+        if op.name == LAUNCH and tokens:
+            op.attributes[NOTE] = ir.DenseI64ArrayAttr.get([count, *sorted(before)])
+            before |= {count}
+            count += 1
+        elif op.name == WAIT and not tokens:
+            waited = before if taken else everything
+        elif has_device_work(op) and not (is_device_work(op) and tokens):
+            waited = everything
+        behind |= dict.fromkeys(tokens, before)
+
+
+LOOPS = frozenset({"scf.for", "scf.while"})
+ONCE = frozenset({"scf.if", "scf.index_switch", "memref.alloca_scope"})  # regions that run at most once
+KINDS = {"gpu.alloc": NodeKind.ALLOCATION, "gpu.dealloc": NodeKind.FREE}
+
+
+@dataclass(frozen=True)
+class GraphNode:
+    """A node of a dependency graph with its operation, which may be a loop or branch with nested device work.
+
+    ``bodies`` has a graph per nested block if these contain device work.
+    """
+
+    op: Op
+    node: Node
+    bodies: tuple["DependencyGraph", ...] = ()
+
+
+@dataclass(frozen=True)
+class DependencyGraph:
+    """The data dependences of a host function: per block, a graph of its device work and of its host work.
+
+    Takes a function whose device work (``DEVICE_OPS``) is still synchronous; returns a node for each
+    operation that accesses buffers, with the earlier nodes that it depends on: nodes that access the same
+    part of a buffer, where one of the two writes it (flow, anti and output dependences). ``stream_plan.py``
+    assigns the nodes to streams. Rejected: several blocks, device work inside operations other than scf.for,
+    scf.while, scf.if and scf.index_switch, and tokens.
+
+        gpu.memcpy %d, %a : memref<4xf32>, memref<4xf32>                   // 0
+        gpu.launch_func @m::@inc ... args(%d : memref<4xf32>)              // 1, depends on 0
+        gpu.memcpy %a, %d : memref<4xf32>, memref<4xf32>                   // 2, depends on 0 and 1
+        %v = memref.load %a[%c0] : memref<4xf32>                           // 3, the host's, depends on 2
+
+    The device work and host work of one block, with the data dependences between them.
+    """
+
+    block: Block
+    items: tuple[GraphNode, ...]
+    # of a loop's body; None: an iteration begins after all work of the previous iteration
+    carried: Carried | None = None
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Returns the nodes in program order; their dependences are indices in this tuple, or BEGIN (-1)."""
+        return tuple(item.node for item in self.items)
+
+
+def dependency_graph(function: Op, effects: KernelEffects, *, bodies_run_on_streams: bool) -> DependencyGraph:
+    """Returns the graph of data dependences between the device work and host work of a function.
+
+    A loop or branch that contains device work is one node. If ``bodies_run_on_streams``, the node is work of
+    its stream: it begins after all its dependences, and the host waits inside the operation for the
+    dependences of its host work. Otherwise the node is host work, and all its device work is done when it
+    ends.
+
+    Raises CandidateError(COMPILE) for several blocks, for async tokens, and for device work inside operations
+    other than scf.for, scf.while, scf.if, scf.index_switch and memref.alloca_scope.
+    """
+    blocks = list(function.regions[0].blocks)
+    if len(blocks) != 1:
+        raise unsupported(
+            function, f"{len(blocks)} blocks", "one: control flow by scf.for, scf.while and scf.if"
+        )
+    return _Builder(effects, bodies_run_on_streams=bodies_run_on_streams).graph(blocks[0], NONE)
+
+
+class _Builder:
+    """Builds the graphs of a block and of its nested blocks."""
+
+    def __init__(self, effects: KernelEffects, *, bodies_run_on_streams: bool) -> None:
+        self._effects = effects
+        self._on_streams = bodies_run_on_streams
+
+    def graph(self, block: Block, carried: Accesses) -> DependencyGraph:
+        """Returns a block's graph; ``carried``: device accesses possibly unfinished at the block's start."""
+        items = _Items(carried)
+        for op in block.operations:
+            self._add(items, op.operation)
+        repeats = self._on_streams and block.owner.name == "scf.for"
+        return DependencyGraph(block, tuple(items.items), items.carried(block) if repeats else None)
+
+    def _add(self, items: "_Items", op: Op) -> None:
+        if is_device_work(op):
+            _refuse_tokens(op)
+            kind = KINDS.get(op.name, NodeKind.WORK)
+            is_kernel = op.name == "gpu.launch_func"
+            without_atomics = accesses_without_atomics(op, self._effects) if is_kernel else None
+            accesses = device_accesses(op, self._effects)
+            items.add(op, kind, accesses, is_kernel=is_kernel, without_atomics=without_atomics)
+        elif has_device_work(op):
+            self._add_region(items, op)
+        elif accesses := host_accesses(op):
+            items.add(op, NodeKind.HOST, accesses)
+
+    def _add_region(self, items: "_Items", op: Op) -> None:
+        if op.name not in LOOPS | ONCE:
+            raise unsupported(op, "device work inside", ", ".join(sorted(LOOPS | ONCE)))
+        on_device, on_host = device_accesses(op, self._effects), host_accesses(op)
+        carried = NONE
+        if self._on_streams:
+            earlier_iterations = _of_earlier_iterations(op, on_device) if op.name in LOOPS else NONE
+            carried = union((earlier_iterations, items.unfinished(union((on_device, on_host)))))
+        bodies = tuple(self.graph(block, carried) for region in op.regions for block in region.blocks)
+        if self._on_streams:
+            items.add(op, NodeKind.WORK, on_device, on_host, bodies, is_kernel=True)
+        else:
+            items.add(op, NodeKind.HOST, union((on_device, on_host)), NONE, bodies)
+
+
+class _Items:
+    """The nodes of a block so far, the accesses of each, and what the host has waited for."""
+
+    def __init__(self, carried: Accesses) -> None:
+        self.items: list[GraphNode] = []
+        self._nodes: list[NodeAccesses] = []
+        self._earlier: list[frozenset[int]] = []  # node -> its transitive dependences, BEGIN included
+        self._without_atomics: dict[int, Accesses] = {}  # of the nodes that are launches
+        self._done: frozenset[int] = frozenset()  # nodes that the host knows to be done
+        self._carried = carried
+
+    def add(
+        self,
+        op: Op,
+        kind: NodeKind,
+        accesses: Accesses,
+        # by the host in device work: they depend on other nodes, but no node depends on them
+        inside: Accesses = NONE,
+        bodies: tuple[DependencyGraph, ...] = (),
+        *,
+        is_kernel: bool = False,
+        without_atomics: Accesses | None = None,  # of a launch
+    ) -> None:
+        """Appends a node with its dependences on earlier nodes."""
+        before = self._dependences(union((accesses, inside)))
+        if without_atomics is not None:
+            before -= {each for each in before if self._meet_in_atomics(each, op, accesses, without_atomics)}
+            self._without_atomics[len(self.items)] = without_atomics
+        if kind is NodeKind.HOST and accesses.conflicts_with(self._carried):
+            before |= {BEGIN}
+        self.items.append(GraphNode(op, Node(kind, before, is_kernel), bodies))
+        self._nodes.append(NodeAccesses(kind, accesses, inside))
+        earlier = before.union(*(self._earlier[number] for number in before - {BEGIN}))
+        self._earlier.append(earlier)
+        if kind is NodeKind.HOST:
+            self._done |= earlier
+
+    def carried(self, block: Block) -> Carried | None:
+        """Returns the loop-carried dependences, if the nodes are those of a loop's body; else None."""
+        own = iteration_local_buffers(block)
+        return carried_dependences([node.without(own) for node in self._nodes])
+
+    def unfinished(self, accesses: Accesses) -> Accesses:
+        """Returns device accesses that ``accesses`` depend on and that the host has not waited for."""
+        unfinished = (number for number in self._dependences(accesses) - self._done)
+        works = (
+            self._nodes[number].own
+            for number in unfinished
+            if self.items[number].node.kind is not NodeKind.HOST
+        )
+        return union((NONE if BEGIN in self._done else self._carried, *works))
+
+    def _meet_in_atomics(self, number: int, op: Op, accesses: Accesses, without_atomics: Accesses) -> bool:
+        """True if the program leaves two launches unordered that only atomics on the same memory relate."""
+        plain = self._without_atomics.get(number)
+        if plain is None or not may_run_together(self.items[number].op, op):
+            return False
+        is_plain = plain.conflicts_with(accesses) or self._nodes[number].own.conflicts_with(without_atomics)
+        return not is_plain
+
+    def _dependences(self, accesses: Accesses) -> frozenset[int]:
+        """Returns the nodes in conflict with the accesses; deallocations are ordered by their dependences."""
+        return frozenset(
+            number
+            for number, earlier in enumerate(self._nodes)
+            if earlier.kind is not NodeKind.FREE and earlier.own.conflicts_with(accesses)
+        )
+
+
+def _of_earlier_iterations(loop: Op, on_device: Accesses) -> Accesses:
+    """Returns the device accesses of earlier iterations that may be unfinished when an iteration begins."""
+    blocks = [block for region in loop.regions for block in region.blocks]
+    return without(on_device, {root for block in blocks for root in iteration_local_buffers(block)})
+
+
+def _refuse_tokens(op: Op) -> None:
+    if any(is_token(value) for value in [*op.operands, *op.results]):
+        raise unsupported(op, "async tokens", "synchronous device work: tokens are made here")

@@ -1,0 +1,386 @@
+"""Lowers GPUX, device work on streams that the program itself names, and its tokens, to stream arguments."""
+
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Attribute, Block, Op, Value, ir, passmanager
+from tuner.mlir.effects.accesses import SHARED, inside
+from tuner.mlir.effects.aliases import ASYNC, is_token, last_of
+from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.reading import SEGMENTS, attributes_of, unsupported
+from tuner.programs.streams.async_ops import POINTER, Stream, StreamCalls, drop_argument
+from tuner.programs.streams.gpux_ops import (
+    CALLERS,
+    CREATE,
+    DESTROY,
+    DESTROY_EVENT,
+    IGNORED,
+    ORDERING,
+    PREFIX,
+    RECORD_EVENT,
+    WAIT,
+    WAIT_EVENT,
+    WAIT_STREAM,
+    WORK,
+    checked_gpux_ops,
+    gpu_attributes,
+    is_stream,
+    make_pointers,
+    selected_streams,
+)
+from tuner.programs.streams.gpux_syntax import STREAM_TYPE
+
+TOKENS_WAIT = "gpu.wait"
+CARRIERS = frozenset(
+    {"scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.execute_region", "arith.select"}
+)
+YIELDS = frozenset({"scf.yield", "scf.condition"})
+
+
+def lower_tokens(function: Op) -> None:
+    """Replaces async tokens of GPUX operations by events, and by waits of one stream for another, in place.
+
+    GPUX is Intel's MLIR dialect of GPU work on named streams. Raises CandidateError(COMPILE) for tokens of
+    other operations, and for other users of tokens.
+
+    Lowers tokens of GPUX work to an order between streams: events, or a wait for all work of a stream.
+
+    Takes GPUX whose work returns and takes ``!gpu.async.token``, which scf may forward; removes the tokens.
+    A token that is used in its own block becomes an event after the work that returned it. A token that
+    control flow forwards becomes the stream of that work: its user waits for all work that is on that stream
+    by then. A token whose user is on the same stream orders nothing more. Rejected: tokens of other
+    operations, and other users of tokens.
+
+        %t = "gpux.memcpy"(%s, %d, %a) : (!gpux.StreamType, M, M) -> !gpu.async.token
+        "gpux.memcpy"(%t, %r, %b, %d) : (!gpu.async.token, !gpux.StreamType, M, M) -> ()
+      becomes
+        "gpux.memcpy"(%s, %d, %a) : (!gpux.StreamType, M, M) -> ()
+        %e = "gpux.record_event"(%s) : (!gpux.StreamType) -> !llvm.ptr
+        "gpux.wait_event"(%r, %e) : (!gpux.StreamType, !llvm.ptr) -> ()
+        "gpux.memcpy"(%r, %b, %d) : (!gpux.StreamType, M, M) -> ()
+        "gpux.destroy_event"(%e) : (!llvm.ptr) -> ()
+    """
+    ops = list(inside(function))
+    if not any(_has_tokens(op) for op in ops if op.name in {*WORK, WAIT}):
+        return
+    _refuse_others(function, ops)
+    lowering = _TokenLowering(function.regions[0].blocks[0])
+    if lowering.carry([op for op in ops if op.name in CARRIERS | YIELDS]):
+        passmanager.PassManager.parse("func.func(canonicalize)").run(
+            function
+        )  # a loop's one stream is no choice
+    lowering.lower(list(inside(function)))
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What a token represents: an event of a stream, or all work on the stream."""
+
+    stream: Value
+    event: Value | None = None
+
+
+class _TokenLowering:
+    """Creates the order between streams that tokens express."""
+
+    def __init__(self, entry: Block) -> None:
+        self._entry = entry
+        self._events: dict[Op, Value] = {}  # work whose token is lowered -> the event after the work
+        self._last_users: dict[Op, Op] = {}
+
+    def carry(self, ops: list[Op]) -> bool:
+        """Replaces tokens that control flow forwards by streams; returns whether there are any."""
+        for op in ops:
+            for number, operand in enumerate(op.operands):
+                if is_token(operand) and not _is_carried(operand):
+                    with op.location, ir.InsertionPoint(op):
+                        op.operands[number] = self._stream_for(operand)
+        carried = [each for op in ops for each in _defined(op) if is_token(each)]
+        for each in carried:
+            each.set_type(ir.Type.parse(STREAM_TYPE))
+        return bool(carried)
+
+    def lower(self, ops: list[Op]) -> None:
+        """Lowers the work with tokens, and the waits for tokens, among the operations of a function."""
+        lowered = [op for op in ops if op.name == TOKENS_WAIT or _has_tokens(op) or _token_count(op)]
+        for op in lowered:
+            with op.location, ir.InsertionPoint(op):
+                self._lower_wait(op) if op.name == TOKENS_WAIT else self._lower_work(op)
+        for op, event in self._events.items():
+            last = self._last_users[op]
+            with last.location, ir.InsertionPoint.after(last):
+                create(DESTROY_EVENT, [], [event])
+        for op in reversed(lowered):
+            op.erase()
+
+    def _lower_work(self, op: Op) -> None:
+        """Creates an operation without its tokens, after the waits that the tokens express."""
+        count = _token_count(op)
+        tokens, operands = list(op.operands)[:count], list(op.operands)[count:]
+        for source in [each for token in tokens for each in self._sources(token, op)]:
+            self._order(operands[0], source)
+        kinds = [each.type for each in op.results if not is_token(each)]
+        if op.name == WAIT and list(op.results):
+            return  # the host does not wait
+        made = create(op.name, kinds, operands, **_attributes(op, count))
+        for number in range(len(kinds)):
+            op.results[number].replace_all_uses_with(made.results[number])
+
+    def _lower_wait(self, op: Op) -> None:
+        """Makes the host wait for the streams of tokens, unless the wait is asynchronous."""
+        if not list(op.results):
+            streams = dict.fromkeys(source.stream for each in op.operands for source in self._sources(each))
+            for stream in streams:
+                create(WAIT, [], [stream])
+
+    def _order(self, stream: Value, source: _Source) -> None:
+        """Makes a stream wait for the work that a token represents."""
+        if source.event is not None:
+            create(WAIT_EVENT, [], [stream, source.event])
+        elif source.stream != stream:
+            create(WAIT_STREAM, [], [stream, source.stream])
+
+    def _sources(self, token: Value, user: Op | None = None) -> list[_Source]:
+        """Returns what a token represents; an event only for a user in the same block on another stream."""
+        if is_stream(token):
+            return [_Source(token)]
+        work = token.owner.operation
+        if work.name == TOKENS_WAIT:
+            return [source for each in work.operands for source in self._sources(each, user)]
+        stream = _stream_operand(work)
+        if user is None or user.block != work.block or stream == _stream_operand(user):
+            return [_Source(stream)]
+        self._last_users[work] = user
+        return [_Source(stream, self._event(work, stream))]
+
+    def _event(self, work: Op, stream: Value) -> Value:
+        if work not in self._events:
+            with work.location, ir.InsertionPoint.after(work):
+                self._events[work] = value(RECORD_EVENT, ir.Type.parse(POINTER), stream)
+        return self._events[work]
+
+    def _stream_for(self, token: Value) -> Value:
+        """Returns a stream that represents a token: one of its streams, waiting for the others."""
+        streams = list(dict.fromkeys(source.stream for source in self._sources(token)))
+        if not streams:
+            with ir.InsertionPoint.at_block_begin(self._entry):
+                return value(CREATE, ir.Type.parse(STREAM_TYPE), **{CALLERS: ir.UnitAttr.get()})
+        for other in streams[1:]:
+            create(WAIT_STREAM, [], [streams[0], other])
+        return streams[0]
+
+
+def _refuse_others(function: Op, ops: list[Op]) -> None:
+    """Raises CandidateError for tokens, and users of tokens, that are neither GPUX nor control flow."""
+    allowed = "those of gpux operations and of gpu.wait, also through scf"
+    if any(map(is_token, function.regions[0].blocks[0].arguments)):
+        raise unsupported(function, "a token as argument", allowed)
+    known = {*WORK, WAIT, TOKENS_WAIT} | CARRIERS | YIELDS
+    for op in ops:
+        if op.name not in known and any(map(is_token, [*op.operands, *_defined(op)])):
+            raise unsupported(op, "a token next to GPUX", allowed)
+
+
+def _token_count(op: Op) -> int:
+    """Returns how many operands of GPUX work precede its stream: tokens, or streams in place of tokens."""
+    if op.name not in {*WORK, WAIT}:
+        return 0
+    return max((number for number, each in enumerate(op.operands) if is_stream(each)), default=0)
+
+
+def _stream_operand(op: Op) -> Value:
+    return op.operands[_token_count(op)]
+
+
+def _attributes(op: Op, tokens: int) -> dict[str, Attribute]:
+    """Returns an operation's attributes, with 0 as the number of its tokens."""
+    attributes = attributes_of(op)
+    for name in {SEGMENTS, "operand_segment_sizes"} & attributes.keys():
+        sizes = list(ir.DenseI32ArrayAttr(attributes[name]))
+        if sizes[0] == tokens:
+            attributes[name] = ir.DenseI32ArrayAttr.get([0, *sizes[1:]])
+    return attributes
+
+
+def _has_tokens(op: Op) -> bool:
+    return any(map(is_token, [*op.operands, *op.results]))
+
+
+def _is_carried(token: Value) -> bool:
+    return isinstance(token.owner, ir.Block) or token.owner.name in CARRIERS
+
+
+def _defined(op: Op) -> list[Value]:
+    """Returns the results of an operation and the arguments of its blocks."""
+    arguments = [each for region in op.regions for block in region.blocks for each in block.arguments]
+    return [*op.results, *arguments]
+
+
+def take_stream_from_caller(function: Op) -> None:
+    """Replaces the GPUX stream arguments of a function by ``gpux.create_stream`` operations, in place.
+
+    The first one is marked as the caller's stream. GPUX is Intel's MLIR dialect of GPU work on named
+    streams.
+
+    Lowers GPUX, device work on streams that the program itself names, to streams as trailing arguments.
+
+    Takes GPUX (``gpux_ops.py``); produces asynchronous GPU dialect on streams that are arguments, as
+    ``async_streams.py`` does. The first stream is the caller's. Each ``create_stream`` adds a stream, forked
+    from the caller's stream there and joined to it at ``destroy_stream``, by events; the caller creates the
+    streams once. The program's order is kept: no dependences are computed. Of several stream arguments the
+    first is the caller's stream; the others are handled as if the program created them at its beginning. A
+    stream that control flow selects becomes a pointer that control flow selects.
+
+        func.func @main(%a: memref<4xf32>, %b: memref<4xf32>) {
+          %s = "gpux.create_stream"() : () -> !gpux.StreamType
+          "gpux.memcpy"(%s, %b, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()
+          "gpux.wait"(%s) : (!gpux.StreamType) -> ()
+          "gpux.destroy_stream"(%s) : (!gpux.StreamType) -> ()
+          return
+        }
+      becomes
+        func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %s0: !llvm.ptr, %s1: !llvm.ptr) {
+          %t0 = builtin.unrealized_conversion_cast %s0 : !llvm.ptr to !gpu.async.token
+          %t1 = builtin.unrealized_conversion_cast %s1 : !llvm.ptr to !gpu.async.token
+          %begin = call @mgpuEventCreate() : () -> !llvm.ptr
+          call @mgpuEventRecord(%begin, %s0) : (!llvm.ptr, !llvm.ptr) -> ()
+          call @mgpuStreamWaitEvent(%s1, %begin) : (!llvm.ptr, !llvm.ptr) -> ()
+          call @mgpuEventDestroy(%begin) : (!llvm.ptr) -> ()
+          %0 = gpu.memcpy async [%t1] %b, %a : memref<4xf32>, memref<4xf32>
+          call @mgpuStreamSynchronize(%s1) : (!llvm.ptr) -> ()
+          return
+        }
+    """
+    block = function.regions[0].blocks[0]
+    for number, stream in enumerate([argument for argument in block.arguments if is_stream(argument)]):
+        mark = {} if number else {CALLERS: ir.UnitAttr.get()}
+        with function.location, ir.InsertionPoint.at_block_begin(block):
+            made = create(CREATE, [stream.type], **mark)
+        stream.replace_all_uses_with(made.results[0])
+        drop_argument(function, stream.arg_number)
+
+
+def lower_gpux(function: Op) -> int:
+    """Lowers a function's GPUX operations, in place, to asynchronous GPU dialect on stream arguments.
+
+    GPUX is Intel's MLIR dialect of GPU work on named streams. Returns how many streams the function takes as
+    its last arguments, at least one. The context then rejects unregistered dialects. Raises
+    CandidateError(COMPILE) for invalid GPUX.
+    """
+    lower_tokens(function)
+    ops = checked_gpux_ops(function)
+    chosen = selected_streams(function)
+    creates = [op for op in ops if op.name == CREATE]
+    made = [op for op in creates if CALLERS not in op.attributes and _has_work(op)]
+    open_ended = {op: bool(chosen) for op in made if chosen or not _users_named(op, DESTROY)}
+    numbers = {op: number for number, op in enumerate(made, start=1)}
+    calls = StreamCalls(function, 1 + len(made))
+    for op in creates:
+        op.results[0].replace_all_uses_with(calls.pointer(numbers.get(op, 0)))
+    make_pointers(chosen)
+    lowering = _Lowering(calls, numbers, {calls.pointer(number): number for number in range(1 + len(made))})
+    for op in ops:
+        with op.location, ir.InsertionPoint(op):
+            lowering.lower(op)
+    for op, is_chosen in open_ended.items():
+        lowering.join_at_end(op, function.regions[0].blocks[0] if is_chosen else op.block)
+    for op in reversed(ops):
+        op.erase()
+    ir.Context.current.allow_unregistered_dialects = False
+    return 1 + len(made)
+
+
+@dataclass(frozen=True)
+class _Lowering:
+    """Creates the lowered form of GPUX operations at the current insertion point."""
+
+    calls: StreamCalls
+    # create_stream -> its number; a create_stream that is missing here stands for the caller's stream, number
+    # 0
+    numbers: dict[Op, int]
+    slots: dict[Value, int]  # stream as a pointer -> its number; a missing stream is selected by control flow
+
+    def lower(self, op: Op) -> None:
+        """Lowers one operation; replaces the uses of its results. The caller erases the operation."""
+        if op.name == CREATE:
+            self._order(0, self.numbers.get(op, 0))
+        elif op.name in IGNORED:
+            return
+        elif op.name == DESTROY:
+            self._join(op)
+        elif op.name in ORDERING:
+            self._lower_order(op)
+        elif op.name == WAIT:
+            self.calls.synchronize_stream(self._slot(op))
+        else:
+            self._lower_work(op)
+
+    def join_at_end(self, made: Op, block: Block) -> None:
+        """Joins a stream to the caller's stream at the end of a block."""
+        end = last_of(block)
+        with end.location, ir.InsertionPoint(end):
+            self._order(self.numbers[made], 0)
+
+    def _join(self, op: Op) -> None:
+        if not _is_idle(op):
+            self._order(self._slot(op), 0)
+
+    def _lower_order(self, op: Op) -> None:
+        if op.name == RECORD_EVENT:
+            op.results[0].replace_all_uses_with(self.calls.record(self._slot(op)))
+        elif op.name == WAIT_EVENT:
+            self.calls.wait(self._slot(op), op.operands[1])
+        elif op.name == DESTROY_EVENT:
+            self.calls.destroy(op.operands[0])
+        else:
+            self._order(self._slot(op, 1), self._slot(op))
+
+    def _order(self, first: Stream, then: int) -> None:
+        """Makes stream ``then`` wait for the work that is on stream ``first`` at this point."""
+        if not (isinstance(first, int) and first == then):
+            event = self.calls.record(first)
+            self.calls.wait(then, event)
+            self.calls.destroy(event)
+
+    def _lower_work(self, op: Op) -> None:
+        is_shared = SHARED in op.attributes  # the host allocates host_shared memory immediately
+        tokens = [] if is_shared else [self.calls.token(self._slot(op))]
+        attributes = gpu_attributes(op, len(tokens))
+        if is_shared:
+            attributes[SHARED] = ir.UnitAttr.get()
+        results = [result.type for result in op.results]
+        new = create(
+            op.name.replace(PREFIX, "gpu."),
+            [*results, *[ir.Type.parse(ASYNC)] * len(tokens)],
+            [*tokens, *list(op.operands)[1:]],
+            **attributes,
+        )
+        for index in range(len(results)):
+            op.results[index].replace_all_uses_with(new.results[index])
+
+    def _slot(self, op: Op, operand: int = 0) -> Stream:
+        return self.slots.get(op.operands[operand], op.operands[operand])
+
+
+def _is_idle(destroy: Op) -> bool:
+    """True if the host has waited for the stream, in the same block, and no work was enqueued since."""
+    stream = destroy.operands[0]
+    used = [
+        op.operation
+        for op in destroy.block.operations
+        if any(stream in list(inner.operands) for inner in inside(op.operation))
+    ]
+    number = used.index(destroy)
+    return number > 0 and used[number - 1].name == WAIT
+
+
+def _users_named(op: Op, name: str) -> list[Op]:
+    """Returns the users of an operation's result with the given operation name."""
+    return [user for user in _users(op) if user.name == name]
+
+
+def _has_work(made: Op) -> bool:
+    return any(user.name != DESTROY for user in _users(made))
+
+
+def _users(op: Op) -> list[Op]:
+    return [use.owner.operation for use in op.results[0].uses]

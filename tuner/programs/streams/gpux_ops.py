@@ -1,0 +1,353 @@
+"""The GPUX dialect, device work on named streams: its operations, checks, stream values, and writing it.
+
+``parse_with_gpux`` parses it, ``checked_gpux_ops`` makes the checks that a registered dialect would
+make; ``write_as_gpux`` writes a function's asynchronous work as GPUX.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from tuner.mlir.bindings import Attribute, Op, Value, ir
+from tuner.mlir.effects.accesses import inside
+from tuner.mlir.effects.aliases import is_token, last_of
+from tuner.mlir.ir.building import create, value
+from tuner.mlir.ir.reading import (
+    ARGUMENTS,
+    CLUSTER,
+    SEGMENTS,
+    SHARED_BYTES,
+    ancestor_in_block,
+    callee_of,
+    inline_call,
+    name_of,
+    parents_of,
+    unsupported,
+    walk,
+)
+from tuner.mlir.transform import parse
+from tuner.programs.streams.async_ops import POINTER, SIGNATURES, drop_argument, is_filled_by_runtime
+from tuner.programs.streams.gpux_syntax import STREAM_TYPE, to_generic
+
+PREFIX = "gpux."
+CREATE, DESTROY, WAIT = "gpux.create_stream", "gpux.destroy_stream", "gpux.wait"
+ALLOC, GPUX_LAUNCH, MEMSET = "gpux.alloc", "gpux.launch_func", "gpux.memset"
+# Device work -> number of operand segments without tokens and stream; None where operands have no segments.
+WORK: dict[str, int | None] = {
+    ALLOC: 2,
+    "gpux.dealloc": None,
+    GPUX_LAUNCH: 8,
+    "gpux.memcpy": None,
+    MEMSET: None,
+}
+OPERANDS = {"gpux.dealloc": 1, "gpux.memcpy": 2, MEMSET: 2}  # number of operands, without the stream
+# Operations on the device and the context, which are always the program's.
+IGNORED = frozenset(f"gpux.{verb}_{what}" for verb in ("create", "destroy") for what in ("device", "context"))
+IGNORED_TYPES = ("!gpux.DeviceType", "!gpux.ContextType")
+# What tokens are lowered to: a value that is an event, a stream's wait for an event, a stream's wait for all
+# work of another stream.
+RECORD_EVENT, DESTROY_EVENT = "gpux.record_event", "gpux.destroy_event"
+WAIT_EVENT, WAIT_STREAM = "gpux.wait_event", "gpux.wait_stream"
+ORDERING = frozenset({RECORD_EVENT, DESTROY_EVENT, WAIT_EVENT, WAIT_STREAM})
+CALLERS = "tuner.caller"  # marks the stream that was an argument, or that represents such a stream
+KNOWN = frozenset({CREATE, DESTROY, WAIT, *WORK, *IGNORED})
+
+
+def parse_with_gpux(text: str, what: str) -> ir.Module:
+    """Parses MLIR text that may contain GPUX, a dialect that MLIR does not know; ``what`` names it in errors.
+
+    If it does, the context allows unregistered dialects. Raises CandidateError(BIND) for invalid text.
+
+    The GPUX dialect: its operations, and the checks that a registered dialect would make.
+
+    GPUX is Intel's, see <https://github.com/intel/mlir-extensions/blob/main/docs/rfcs/GPUXDialect.md>. Its
+    operations are those of the GPU dialect with a stream as first operand, in printed form (``gpux_syntax``)
+    or in generic form. IRDL cannot define the stream type, whose name has upper case letters. Therefore the
+    context allows unregistered dialects until GPUX is lowered, and all checks are here.
+
+        %s = "gpux.create_stream"() : () -> !gpux.StreamType
+        "gpux.memcpy"(%s, %b, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()
+        "gpux.wait"(%s) : (!gpux.StreamType) -> ()
+        "gpux.destroy_stream"(%s) : (!gpux.StreamType) -> ()
+    """
+    if PREFIX not in text:
+        return parse(text, what)
+    ir.Context.current.allow_unregistered_dialects = True
+    return parse(to_generic(text), what)
+
+
+def uses_gpux(function: Op) -> bool:
+    """Returns whether a function contains GPUX operations or takes a GPUX stream.
+
+    GPUX is Intel's MLIR dialect of GPU work on named streams.
+    """
+    return bool(_gpux_ops(function)) or any(map(is_stream, function.regions[0].blocks[0].arguments))
+
+
+def checked_gpux_ops(function: Op) -> list[Op]:
+    """Returns the GPUX operations of a function in pre-order, after checking their operands and order.
+
+    GPUX is Intel's MLIR dialect of GPU work on named streams. Raises CandidateError(COMPILE) for invalid
+    GPUX.
+    """
+    ops = _gpux_ops(function)
+    for op in ops:
+        _check(op)
+    _check_destroyed(ops)
+    return ops
+
+
+def is_stream(value: Value) -> bool:
+    """Returns whether a value has the type ``!gpux.StreamType``, a stream of Intel's GPUX dialect."""
+    return str(value.type) == STREAM_TYPE
+
+
+def segment_sizes(op: Op) -> list[int]:
+    """Returns the sizes of a GPUX operation's operand segments, without those of tokens and of the stream.
+
+    For an operation without segments: the number of operands after the stream. GPUX is Intel's MLIR dialect
+    of GPU work on named streams. Raises CandidateError(COMPILE) for an attribute of segment sizes that does
+    not fit, or that a launch lacks; an allocation may lack it.
+    """
+    expected = WORK.get(op.name)
+    if expected is None:
+        return [len(op.operands) - 1]
+    for name in (SEGMENTS, "operand_segment_sizes"):  # the second is the name until 2023
+        if name in op.attributes:
+            sizes = list(ir.DenseI32ArrayAttr(op.attributes[name]))
+            if len(sizes) != 2 + expected or sizes[:2] != [0, 1]:
+                raise unsupported(op, f"{name} = {sizes}", f"0, 1 and {expected} more")
+            return sizes[2:]
+    if op.name == ALLOC:
+        return [len(op.operands) - 1, 0]
+    raise unsupported(op, f"no {SEGMENTS}", f"0, 1 and {expected} more")
+
+
+def gpu_attributes(op: Op, tokens: int) -> dict[str, Attribute]:
+    """Returns the kernel and the operand segment sizes that a GPUX operation has as one of the GPU dialect.
+
+    Each only where that operation has the attribute; ``hostShared`` of an allocation is left to the caller.
+    GPUX is Intel's MLIR dialect of GPU work on named streams. Raises CandidateError(COMPILE) for segment
+    sizes that do not fit, or that a launch lacks.
+
+    Args:
+        op: the GPUX operation.
+        tokens: number of tokens that the GPU dialect operation takes.
+    """
+    attributes = {name: op.attributes[name] for name in ("kernel",) if name in op.attributes}
+    if op.name == ALLOC:
+        attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([tokens, *segment_sizes(op)])
+    elif op.name == GPUX_LAUNCH:
+        sizes = segment_sizes(op)
+        no_clusters = [0, 0, 0]  # GPUX has no clusters
+        attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([tokens, *sizes[:6], *no_clusters, *sizes[6:], 0])
+    return attributes
+
+
+def _gpux_ops(function: Op) -> list[Op]:
+    return [op for op in inside(function) if op.name.startswith(PREFIX)]
+
+
+def _check(op: Op) -> None:
+    if op.name in ORDERING:
+        return
+    if op.name not in KNOWN:
+        raise unsupported(op, op.name, ", ".join(sorted(KNOWN)))
+    if any(is_token(value) for value in [*op.operands, *op.results]):
+        raise unsupported(op, "async tokens", "the order of a stream")
+    if op.name == CREATE or op.name in IGNORED:
+        for each in op.operands:
+            if str(each.type) not in IGNORED_TYPES:
+                raise unsupported(op, f"an operand of type {each.type}", f"{' and '.join(IGNORED_TYPES)}")
+        return
+    if not list(op.operands) or not is_stream(op.operands[0]):
+        raise unsupported(op, "no stream as first operand", STREAM_TYPE)
+    count = len(op.operands) - 1
+    if sum(segment_sizes(op)) != count or count != OPERANDS.get(op.name, count if op.name in WORK else 0):
+        raise unsupported(
+            op, f"{count} operands after the stream", f"those of gpu.{op.name.removeprefix(PREFIX)}"
+        )
+    if op.name == MEMSET and not is_filled_by_runtime(op.operands[1].type):
+        raise unsupported(op, f"a fill of {op.operands[1].type}", "whole memory of 16 or 32 bits an element")
+
+
+def _check_destroyed(ops: list[Op]) -> None:
+    """Raises CandidateError for a use of a stream after its destruction, which nothing would wait for."""
+    for number, op in enumerate(ops):
+        if op.name == DESTROY:
+            for later in ops[number + 1 :]:
+                if op.operands[0] in list(later.operands) and ancestor_in_block(later, op.block) is not None:
+                    raise unsupported(later, "a stream that is destroyed before", "one that is still there")
+
+
+def inline_stream_functions(module: ir.Module) -> None:
+    """Inlines all calls of functions that contain GPUX or take its streams, in place; the functions stay.
+
+    GPUX is Intel's MLIR dialect of GPU work on named streams. Raises CandidateError(COMPILE) for such a
+    function with several blocks.
+
+    Inlines functions that take streams or work on streams, on which upstream's inliner crashes.
+
+    Takes a module without recursion, with GPUX (``gpux_ops.py``); removes calls of functions that contain
+    GPUX. Upstream asks the dialect of each operation whether the operation may be inlined, and GPUX is not
+    registered. Rejected: such a function with several blocks.
+
+        func.func private @work(%s: !gpux.StreamType, %a: memref<4xf32>) {
+          "gpux.dealloc"(%s, %a) : (!gpux.StreamType, memref<4xf32>) -> ()
+          return
+        }
+        call @work(%t, %d) : (!gpux.StreamType, memref<4xf32>) -> ()
+      becomes
+        "gpux.dealloc"(%t, %d) : (!gpux.StreamType, memref<4xf32>) -> ()
+    """
+    functions = [op for op in walk(module, "func.func") if list(op.regions[0].blocks)]
+    holders = {name_of(function): function for function in functions if uses_gpux(function)}
+    while (call := _next_call(module, holders)) is not None:
+        *_, caller = parents_of(call)
+        _inline(call, holders[callee_of(call)])
+        holders[name_of(caller)] = caller
+
+
+def _next_call(module: ir.Module, holders: Mapping[str, Op]) -> Op | None:
+    """Returns a call of a function that contains GPUX; None if there is none."""
+    return next((call for call in walk(module, "func.call") if callee_of(call) in holders), None)
+
+
+def _inline(call: Op, function: Op) -> None:
+    """Inlines one call. Raises CandidateError(COMPILE) for a function with several blocks."""
+    if len(function.regions[0].blocks) != 1:
+        raise unsupported(call, f"@{name_of(function)} with several blocks and streams", "one block")
+    inline_call(call, function)
+
+
+# ------------------------------------------------------------------------------
+# Finds the values that are GPUX streams selected by control flow, and changes their type to pointers.
+#
+# Control flow may select streams by ``arith.select``, and by results and block arguments of scf. Rejected:
+# streams of any other operation. The runtime takes streams as pointers.
+
+
+CHOOSING = frozenset(
+    {"arith.select", "scf.if", "scf.for", "scf.while", "scf.index_switch", "scf.execute_region"}
+)
+
+
+def selected_streams(function: Op) -> list[Value]:
+    """Returns the GPUX streams that arith.select or scf defines: results and block arguments.
+
+    Raises CandidateError(COMPILE) for a stream that another operation than these and create_stream defines.
+    """
+    found = []
+    for op in inside(function):
+        for stream in filter(is_stream, _defined(op)):
+            if op.name == CREATE:
+                continue
+            if op.name not in CHOOSING:
+                raise unsupported(op, "a stream that it gives", f"streams of {CREATE}, arith.select and scf")
+            found.append(stream)
+    return found
+
+
+def make_pointers(streams: list[Value]) -> None:
+    """Changes the type of GPUX streams to ``!llvm.ptr``, in place.
+
+    The values that they come from must be pointers already, or in ``streams``.
+    """
+    for stream in streams:
+        stream.set_type(ir.Type.parse(POINTER))
+
+
+def _defined(op: Op) -> Iterator[Value]:
+    """Yields the results of an operation and the arguments of its blocks."""
+    yield from op.results
+    for region in op.regions:
+        for block in region.blocks:
+            yield from block.arguments
+
+
+LAUNCH = "gpu.launch_func"
+HOST_WAITS = frozenset({"mgpuStreamSynchronize", "mgpuEventSynchronize"})
+
+
+def write_as_gpux(function: Op) -> None:
+    """Rewrites a function's asynchronous work as GPUX operations on one new stream, in place.
+
+    GPUX is Intel's MLIR dialect of GPU work on named streams. The work must be on one stream that is the
+    last argument, which is removed. The context then allows unregistered dialects. Raises
+    CandidateError(COMPILE) for a launch with clusters.
+
+    Writes the device work of a function as GPUX, on one stream that the function creates.
+
+    Takes asynchronous work on one stream that is the last argument, as ``async_streams.py`` produces with a
+    limit of one; produces GPUX in generic form (``gpux_ops.py``), which ``gpux.py`` can read. A host wait
+    for an event becomes a wait for the stream. Rejected: clusters, which GPUX does not have.
+
+        func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %s0: !llvm.ptr) {
+          %t0 = builtin.unrealized_conversion_cast %s0 : !llvm.ptr to !gpu.async.token
+          %0 = gpu.memcpy async [%t0] %b, %a : memref<4xf32>, memref<4xf32>
+          call @mgpuStreamSynchronize(%s0) : (!llvm.ptr) -> ()
+          return
+        }
+      becomes
+        func.func @main(%a: memref<4xf32>, %b: memref<4xf32>) {
+          %s = "gpux.create_stream"() : () -> !gpux.StreamType
+          "gpux.memcpy"(%s, %b, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()
+          "gpux.wait"(%s) : (!gpux.StreamType) -> ()
+          "gpux.destroy_stream"(%s) : (!gpux.StreamType) -> ()
+          return
+        }
+    """
+    ir.Context.current.allow_unregistered_dialects = True
+    block = function.regions[0].blocks[0]
+    argument = block.arguments[len(block.arguments) - 1]
+    with function.location, ir.InsertionPoint.at_block_begin(block):
+        stream = value(CREATE, ir.Type.parse(STREAM_TYPE))
+    dead = [op for op in inside(function) if _rewrite(op, stream, argument)]
+    end = last_of(block)
+    with end.location, ir.InsertionPoint(end):
+        create(WAIT, [], [stream])
+        create(DESTROY, [], [stream])
+    for op in reversed(dead):
+        op.erase()
+    drop_argument(function, argument.arg_number)
+    _drop_declarations(function.parent)
+
+
+def _rewrite(op: Op, stream: Value, argument: Value) -> bool:
+    """Creates the GPUX form of an operation before it; returns whether the operation is to be erased."""
+    if op.name == "func.call" and callee_of(op) in SIGNATURES:
+        if callee_of(op) in HOST_WAITS:
+            with op.location, ir.InsertionPoint(op):
+                create(WAIT, [], [stream])
+        return True
+    if argument in list(op.operands):
+        return True  # the cast to a token
+    if not any(map(is_token, op.operands)):
+        return False
+    with op.location, ir.InsertionPoint(op):
+        results = [each.type for each in op.results if not is_token(each)]
+        operands = [each for each in op.operands if not is_token(each)]
+        made = create(op.name.replace("gpu.", PREFIX), results, [stream, *operands], **_attributes(op))
+    for old, new in zip(op.results, made.results, strict=False):
+        old.replace_all_uses_with(new)
+    return True
+
+
+def _attributes(op: Op) -> dict[str, Attribute]:
+    """Returns the attributes of the GPUX operation; its first two segments are no token and one stream."""
+    attributes = {name: op.attributes[name] for name in op.attributes if name != SEGMENTS}
+    if SEGMENTS not in op.attributes:
+        return attributes
+    sizes = list(ir.DenseI32ArrayAttr(op.attributes[SEGMENTS]))
+    own = sizes[1:]
+    if op.name == LAUNCH:
+        if any(sizes[CLUSTER]):
+            raise unsupported(op, "clusters", "launches without, in GPUX")
+        own = [*sizes[1 : CLUSTER.start], *sizes[SHARED_BYTES : ARGUMENTS + 1]]
+    return attributes | {SEGMENTS: ir.DenseI32ArrayAttr.get([0, 1, *own])}
+
+
+def _drop_declarations(module: Op) -> None:
+    """Erases the declarations of runtime functions that are no longer called."""
+    declared = [op.operation for op in module.regions[0].blocks[0].operations]
+    for op in declared:
+        if op.name == "func.func" and name_of(op) in SIGNATURES:
+            op.erase()

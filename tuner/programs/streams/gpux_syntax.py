@@ -1,0 +1,367 @@
+"""Rewrites GPUX in printed form to the generic form, which MLIR parses without knowing the dialect.
+
+    %s = gpux.create_stream () : () -> !gpux.StreamType
+    gpux.launch_func @m::@k blocks in (%a, %b, %c) threads in (%d, %e, %f) args(%s : !gpux.StreamType, %x : T)
+
+becomes
+
+    %s = "gpux.create_stream"() : () -> (!gpux.StreamType)
+    "gpux.launch_func"(%s, %a, %b, %c, %d, %e, %f, %x) {kernel = @m::@k, operandSegmentSizes = ...} : ...
+
+The accepted forms are those of Intel's RFC and of its printed examples: operands with or without parentheses,
+function types or memref types alone. Text in generic form, strings and comments are unchanged; line breaks
+are kept, so that messages name the user's lines. Text that the grammar does not cover is left for MLIR's
+parser to reject.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tuner.core.errors import CandidateError, Stage
+
+SKIPPED = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')  # strings and comments
+SPACE = re.compile(r"(?:\s|//[^\n]*)*")
+RESULT = re.compile(r"%[\w$.-]+(?::\d+)?(?:\s*,\s*%[\w$.-]+(?::\d+)?)*\s*=")  # the beginning of an operation
+VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
+SIMPLE_TYPE = re.compile(r"[!\w][\w.$]*")
+CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
+
+
+@dataclass
+class TextCursor:
+    """A position in MLIR text, which advances past what is read; errors name line and column."""
+
+    text: str
+    at: int
+    end: int = field(init=False)  # of what was read, without the white space after it
+
+    def __post_init__(self) -> None:
+        """Begins at the end of the operation's name."""
+        self.end = self.at
+
+    def skip(self) -> None:
+        """Advances past white space and comments."""
+        match = SPACE.match(self.text, self.at)
+        assert match is not None
+        self.at = match.end()
+
+    def sees(self, word: str) -> bool:
+        """Skips white space and comments; returns whether the text then continues with ``word``."""
+        self.skip()
+        return self.text.startswith(word, self.at)
+
+    def takes(self, word: str) -> bool:
+        """Advances past ``word`` if the text continues with it, after white space; returns whether it did."""
+        is_next = self.sees(word)
+        if is_next:
+            self.at = self.end = self.at + len(word)
+        return is_next
+
+    def require(self, word: str) -> None:
+        """Advances past ``word``. Raises CandidateError(BIND) if the text does not continue with it."""
+        if not self.takes(word):
+            raise self.error(f"{word!r}")
+
+    def matched(self, pattern: re.Pattern[str], what: str) -> str:
+        """Reads the text that matches ``pattern`` here, after white space, and returns it.
+
+        Raises CandidateError(BIND), with ``what`` as what is allowed, if nothing matches.
+        """
+        self.skip()
+        match = pattern.match(self.text, self.at)
+        if match is None:
+            raise self.error(what)
+        self.at = self.end = match.end()
+        return match[0]
+
+    def values(self) -> list[str]:
+        """Reads comma-separated SSA values such as ``%a, %b#1``; returns a list, [] if none follows."""
+        found: list[str] = []
+        while self.sees("%") and RESULT.match(self.text, self.at) is None:
+            found.append(self.matched(VALUE, "a value"))
+            if not self.takes(","):
+                break
+        return found
+
+    def enclosed(self, opening: str) -> str:
+        """Reads from the bracket ``opening`` to its closing bracket; returns the text between them.
+
+        Raises CandidateError(BIND) if the text does not continue with ``opening``, or if the closing bracket
+        is missing.
+        """
+        self.require(opening)
+        start, waiting = self.at, [CLOSING[opening]]
+        while waiting:
+            if self.at >= len(self.text):
+                raise self.error(f"{waiting[-1]!r}")
+            skipped = SKIPPED.match(self.text, self.at)
+            if skipped is not None:
+                self.at = skipped.end()
+                continue
+            letter = self.text[self.at]
+            is_arrow = letter == ">" and self.text[self.at - 1] == "-"
+            if letter == waiting[-1] and not is_arrow:
+                waiting.pop()
+            elif letter in CLOSING:
+                waiting.append(CLOSING[letter])
+            self.at += 1
+        self.end = self.at
+        return self.text[start : self.at - 1]
+
+    def type(self) -> str:
+        """Reads and returns an MLIR type, such as ``memref<4xf32>``.
+
+        Raises CandidateError(BIND) if none follows.
+        """
+        kind = self.matched(SIMPLE_TYPE, "a type")
+        return f"{kind}<{self.enclosed('<')}>" if self.sees("<") else kind
+
+    def types(self) -> list[str]:
+        """Reads and returns comma-separated MLIR types, with or without parentheses around them.
+
+        Raises CandidateError(BIND) if no type follows, except between parentheses.
+        """
+        if self.takes("("):
+            found = [] if self.sees(")") else self._listed()
+            self.require(")")
+            return found
+        return self._listed()
+
+    def error(self, allowed: str) -> CandidateError:
+        """Returns, does not raise, the CandidateError(BIND) for unexpected text at this position.
+
+        The message names line, column, the next word, and what is ``allowed``.
+        """
+        self.skip()
+        line = self.text.count("\n", 0, self.at) + 1
+        column = self.at - (self.text.rfind("\n", 0, self.at) + 1) + 1
+        words = self.text[self.at :].split(maxsplit=1)
+        found = repr(words[0]) if words else "the end"
+        return CandidateError(
+            Stage.BIND, f"payload: line {line}:{column}: GPUX: found {found}, allowed {allowed}"
+        )
+
+    def _listed(self) -> list[str]:
+        found = [self.type()]
+        while self.takes(","):
+            found.append(self.type())
+        return found
+
+
+STREAM_TYPE = "!gpux.StreamType"
+TOKEN_TYPE = "!gpu.async.token"  # noqa: S105 # a type of MLIR, no secret
+INDEX_TYPE = "index"
+OPERATION = re.compile(r"(?<![\w.\"!#@%$])gpux\.([a-z_.]+)")
+SYMBOL = re.compile(r"@[\w$.-]+(?:::@[\w$.-]+)*")
+OLDER_NAMES = {"stream.destroy": "destroy_stream", "stream.create": "create_stream"}
+OLDER_PREFIX = re.compile(r"\bimex\.gpux\.")
+
+
+def to_generic(text: str) -> str:
+    """Returns MLIR text with GPUX operations in generic form, which MLIR parses without knowing GPUX.
+
+    GPUX is Intel's dialect of GPU work on named streams. Operations of unknown names stay as they are, for
+    MLIR's parser to reject. Raises CandidateError(BIND), with line and column, for an incomplete operation of
+    a known form.
+    """
+    text = OLDER_PREFIX.sub("gpux.", text)
+    parts, at = [], 0
+    while (match := _next_operation(text, at)) is not None:
+        cursor = TextCursor(text, match.end())
+        name = OLDER_NAMES.get(match[1], match[1])
+        read = READERS.get(name)
+        if read is None:
+            parts.append(text[at : match.end()])
+            at = match.end()
+            continue
+        written = read(cursor).text(name)
+        lines = text.count("\n", match.start(), cursor.end)
+        parts += [text[at : match.start()], written, "\n" * lines]
+        at = cursor.end
+    return "".join([*parts, text[at:]])
+
+
+def _next_operation(text: str, at: int) -> re.Match[str] | None:
+    """Returns the next printed operation from position ``at`` that is not in a string or a comment."""
+    while (found := OPERATION.search(text, at)) is not None:
+        skipped = SKIPPED.search(text, at)
+        if skipped is None or skipped.start() > found.start():
+            return found
+        at = skipped.end()
+    return None
+
+
+Operand = tuple[str, str]  # value, type
+
+
+@dataclass
+class _Operation:
+    """One parsed operation: its operands with their types, in generic order, results and attributes."""
+
+    segments: list[list[Operand]]
+    results: list[str] = field(default_factory=list)  # types
+    attributes: list[str] = field(default_factory=list)  # name = value
+    has_sizes: bool = False  # whether the generic form has operandSegmentSizes
+
+    def text(self, name: str) -> str:
+        """Returns the operation in generic form."""
+        pairs = [pair for segment in self.segments for pair in segment]
+        attributes = list(self.attributes)
+        if self.has_sizes:
+            sizes = ", ".join(str(len(segment)) for segment in self.segments)
+            attributes.append(f"operandSegmentSizes = array<i32: {sizes}>")
+        between = f" {{{', '.join(attributes)}}}" if attributes else ""
+        values, kinds = (", ".join(part) for part in zip(*pairs, strict=True)) if pairs else ("", "")
+        return f'"gpux.{name}"({values}){between} : ({kinds}) -> ({", ".join(self.results)})'
+
+
+@dataclass(frozen=True)
+class _Signature:
+    """The types after the colon: a function type, or memref types alone."""
+
+    inputs: list[str] | None  # None: not given
+    outputs: list[str]
+
+
+def _signature(cursor: TextCursor) -> _Signature | None:
+    """Returns the types after the colon; None if no colon follows."""
+    if not cursor.takes(":"):
+        return None
+    first = cursor.types()
+    return _Signature(first, cursor.types()) if cursor.takes("->") else _Signature(None, first)
+
+
+def _attributes(cursor: TextCursor) -> list[str]:
+    if not cursor.sees("{"):
+        return []
+    inside = cursor.enclosed("{").strip()
+    return [inside] if inside else []
+
+
+def _tokens(cursor: TextCursor) -> tuple[bool, list[Operand]]:
+    """Parses ``async [%t]``; returns whether the operation creates a token, and the tokens it waits for."""
+    is_async = cursor.takes("async")
+    tokens: list[str] = []
+    if cursor.sees("["):
+        cursor.require("[")
+        tokens = cursor.values()
+        cursor.require("]")
+    return is_async, [(token, TOKEN_TYPE) for token in tokens]
+
+
+def _operands(cursor: TextCursor) -> list[str]:
+    """Parses operands with or without parentheses."""
+    if not cursor.takes("("):
+        return cursor.values()
+    found = cursor.values()
+    cursor.require(")")
+    return found
+
+
+def _typed(cursor: TextCursor, values: list[str], defaults: list[str]) -> tuple[list[Operand], list[str]]:
+    """Parses the types of operands; ``defaults``: types of the leading operands that a short form omits."""
+    signature = _signature(cursor)
+    if signature is None:
+        return list(zip(values, defaults, strict=False)), []
+    kinds = signature.inputs
+    if kinds is None:
+        kinds = [*defaults[: len(values) - len(signature.outputs)], *signature.outputs]
+    if len(kinds) != len(values):
+        raise cursor.error(f"{len(values)} types, one for each operand")
+    return list(zip(values, kinds, strict=True)), signature.outputs if signature.inputs is not None else []
+
+
+def _read_plain(cursor: TextCursor) -> _Operation:
+    """Parses ``wait``, ``dealloc``, ``memcpy``, ``memset``, ``destroy_stream``: a stream, then memrefs."""
+    is_async, tokens = _tokens(cursor)
+    values = _operands(cursor)
+    attributes = _attributes(cursor)
+    pairs, results = _typed(cursor, values, [STREAM_TYPE])
+    made = [TOKEN_TYPE] if is_async and not results else []
+    return _Operation([tokens, pairs], [*results, *made], attributes)
+
+
+def _read_create(cursor: TextCursor) -> _Operation:
+    """Parses ``create_stream``, whose type may be omitted."""
+    values = _operands(cursor)
+    attributes = _attributes(cursor)
+    signature = _signature(cursor)
+    inputs = (signature.inputs if signature is not None else None) or []
+    if len(inputs) != len(values):
+        raise cursor.error(f"{len(values)} types, one for each operand")
+    return _Operation([list(zip(values, inputs, strict=True))], [STREAM_TYPE], attributes)
+
+
+def _read_alloc(cursor: TextCursor) -> _Operation:
+    """Parses ``alloc``: a stream, dynamic sizes, and layout symbols in brackets."""
+    is_async, tokens = _tokens(cursor)
+    attributes = ["hostShared"] if cursor.takes("host_shared") else []
+    values = _operands(cursor)
+    symbols: list[str] = []
+    if cursor.takes("["):
+        symbols = cursor.values()
+        cursor.require("]")
+    attributes += _attributes(cursor)
+    signature = _signature(cursor)
+    if signature is None:
+        raise cursor.error("':' and the type of the memref")
+    indices = [[(value, INDEX_TYPE) for value in part] for part in (values[1:], symbols)]
+    made = [TOKEN_TYPE] if is_async and len(signature.outputs) == 1 else []
+    stream = [(value, STREAM_TYPE) for value in values[:1]]
+    return _Operation([tokens, stream, *indices], [*signature.outputs, *made], attributes, has_sizes=True)
+
+
+def _read_launch(cursor: TextCursor) -> _Operation:
+    """Parses ``launch_func``: its stream is before the kernel, or first among ``args``."""
+    is_async, tokens = _tokens(cursor)
+    stream = [(value, STREAM_TYPE) for value in cursor.values()]
+    kernel = cursor.matched(SYMBOL, "@module::@kernel")
+    cursor.takes(",")
+    sizes = [*_sizes(cursor, "blocks"), *_sizes(cursor, "threads")]
+    shared: list[Operand] = []
+    if cursor.takes("dynamic_shared_memory_size"):
+        shared = [(cursor.matched(VALUE, "a value"), "i32")]
+    arguments = _arguments(cursor)
+    if not stream:
+        stream, arguments = arguments[:1], arguments[1:]
+    attributes = [f"kernel = {kernel}", *_attributes(cursor)]
+    segments = [tokens, stream, *[[(size, INDEX_TYPE)] for size in sizes], shared, arguments]
+    return _Operation(segments, [TOKEN_TYPE] if is_async else [], attributes, has_sizes=True)
+
+
+def _sizes(cursor: TextCursor, word: str) -> list[str]:
+    cursor.require(word)
+    cursor.require("in")
+    sizes = _operands(cursor)
+    if len(sizes) != 3:
+        raise cursor.error(f"three sizes of {word}, not {len(sizes)}")
+    return sizes
+
+
+def _arguments(cursor: TextCursor) -> list[Operand]:
+    """Parses ``args(%a : T, %b : T)``; returns [] if no ``args`` follows."""
+    if not cursor.takes("args"):
+        return []
+    cursor.require("(")
+    found: list[Operand] = []
+    while cursor.sees("%"):
+        value = cursor.matched(VALUE, "a value")
+        cursor.require(":")
+        found.append((value, cursor.type()))
+        if not cursor.takes(","):
+            break
+    cursor.require(")")
+    return found
+
+
+READERS: dict[str, Callable[[TextCursor], _Operation]] = {
+    "create_stream": _read_create,
+    "destroy_stream": _read_plain,
+    "alloc": _read_alloc,
+    "dealloc": _read_plain,
+    "memcpy": _read_plain,
+    "memset": _read_plain,
+    "wait": _read_plain,
+    "launch_func": _read_launch,
+}

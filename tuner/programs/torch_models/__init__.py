@@ -1,1 +1,0 @@
-"""PyTorch modules as programs: exported by torch-mlir, called with tensors. Imports torch."""

@@ -1,0 +1,1 @@
+"""What past runs say: the best trial, past runs, differences, regressions, reports."""

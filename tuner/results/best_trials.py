@@ -1,0 +1,403 @@
+"""The best trial of a problem and target, for all commands: over all runs, for stock ``mlir-opt``, and why.
+
+``best_results`` selects the best run per problem, target, threads and machine; ``why_not_best`` says why
+a trial with a lesser time is not selected.
+"""
+
+import contextlib
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tuner.analysis.ratios import Comparable, NotComparable, between_trials
+from tuner.analysis.selected_result import SelectedResult, select_result
+from tuner.core.candidate import TargetName
+from tuner.core.errors import UsageError
+from tuner.core.problem import ALIGNMENTS, CACHES, NUMPY_ALIGNMENT, WARM, Problem
+from tuner.core.requests import tune_command
+from tuner.core.runs import BestGroup, Run, RunBound, StoredTrial, TaskQuery, TrialQuery
+from tuner.space.scripts.requirements import custom_ops
+from tuner.targets.backends import AUTO, Composition, resolve_target, timed_here
+from tuner.tuning.tuned_run import tuned_run
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+# ------------------------------------------------------------------------------
+# The best trial of a group (problem, target, threads, machine): the definition that all commands use.
+#
+# A group's best trial is the selected result (``select_result``) of one of the group's runs: a run with a
+# reliable timing round precedes an unreliable one, then the least median wins, then the earliest run. Nothing
+# is cached: what was timed again, merged, imported or marked stale counts at the next query.
+
+
+MEASURED = "measured"
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A stored run and its selected result: the trial to use, and the trials tied with the fastest."""
+
+    run: Run
+    selected: SelectedResult
+
+    @property
+    def best(self) -> StoredTrial:
+        """Returns the trial to use, which is the best trial of the run's selected result."""
+        return self.selected.best
+
+    @property
+    def rank(self) -> tuple[bool, float, datetime.datetime, str]:
+        """Returns a sort key by which the run with the best result comes first.
+
+        Its elements: whether the run's times are unreliable, the best trial's median seconds per call, when
+        the run began, the run's uuid.
+        """
+        run = self.run
+        return bool(run.unreliable), self.selected.measurement.median_s, run.created, run.uuid
+
+
+def group_of(trial: StoredTrial) -> BestGroup:
+    """Returns a trial's group of comparable times: its problem, target, number of threads and machine."""
+    record = trial.record
+    return BestGroup(record.problem.key, record.target.text, trial.threads, trial.machine.name)
+
+
+def any_group(_group: BestGroup) -> bool:
+    """Returns True for every group: the default of parameter ``is_asked`` of ``best_results``."""
+    return True
+
+
+def any_trial(_trial: StoredTrial) -> bool:
+    """Returns True for every trial: the default of parameter ``is_selectable`` of ``best_results``."""
+    return True
+
+
+def best_results(
+    store: "Store",
+    query: TrialQuery,
+    is_asked: Callable[[BestGroup], bool] = any_group,
+    is_selectable: Callable[[StoredTrial], bool] = any_trial,
+) -> Mapping[BestGroup, RunResult]:
+    """Returns the best run's result per group of comparable times (problem, target, threads, machine).
+
+    Args:
+        store: The results database.
+        query: Conditions on the trials; its limit, its sorting and ``best`` are ignored.
+        is_asked: Selects the groups of the result.
+        is_selectable: Selects the trials that can be results.
+
+    A group without a selectable trial is missing from the mapping. Raises UsageError for an unknown status in
+    the query.
+    """
+    of_group: dict[BestGroup, list[RunBound]] = {}
+    for bound in store.run_bounds(query):
+        if is_asked(bound.group):
+            of_group.setdefault(bound.group, []).append(bound)
+    found = ((group, _best(store, query, bounds, is_selectable)) for group, bounds in of_group.items())
+    return {group: best for group, best in found if best is not None}
+
+
+def _best(
+    store: "Store", query: TrialQuery, bounds: list[RunBound], is_selectable: Callable[[StoredTrial], bool]
+) -> RunResult | None:
+    """Returns the best of several runs; a run whose lower bound is above the best so far is not read."""
+    best: RunResult | None = None
+    for bound in sorted(bounds, key=lambda each: (each.is_unreliable, each.least_s)):
+        if best is not None and (bound.is_unreliable, bound.least_s) > best.rank[:2]:
+            break
+        answered = _run_result(store, query, bound.run, is_selectable)
+        if answered is not None and (best is None or answered.rank < best.rank):
+            best = answered
+    return best
+
+
+def _run_result(
+    store: "Store", query: TrialQuery, run_id: int, is_selectable: Callable[[StoredTrial], bool]
+) -> RunResult | None:
+    status = query.status or MEASURED
+    trials = store.trials(replace(query, run=run_id, best=False, status=status, limit=None, sort="number"))
+    run = store.run(run_id)
+    selected = select_result(tuple(filter(is_selectable, trials)), run.noise)
+    return None if selected is None else RunResult(run, selected)
+
+
+# ------------------------------------------------------------------------------
+# The best known trial of a problem, over all runs.
+
+
+def best_result(
+    store: "Store",
+    problem: Problem,
+    machine: str,  # Machine.name
+    target: str | None = None,
+    threads: int | None = None,
+) -> SelectedResult:
+    """Returns the best stored result of a problem on the machine named ``machine``; replays do not count.
+
+    The result has the trial to use and the trials tied with the fastest. ``target`` is a name such as
+    "cuda:sm_90" or a kind such as "cuda"; ``target`` or ``threads`` None: the best over all of them. Raises
+    UsageError where the database has no such time.
+    """
+    task = TaskQuery.of(problem, target=target, machine=machine, threads=threads)
+    found = best_results(store, TrialQuery(task), is_measured_there)
+    if not found:
+        raise _nothing_known(store, problem, task)
+    return min(found.values(), key=lambda each: each.rank).selected
+
+
+def best_here(
+    store: "Store",
+    composition: Composition,
+    problem: Problem,
+    text: str = AUTO,  # for a target
+    threads: int | None = None,
+) -> SelectedResult:
+    """Returns the best stored result of a problem for the target ``text`` on this class of machine.
+
+    ``text`` is a target or a kind of target, such as "cpu"; "auto" is the first target that can be timed here
+    and has a result. ``threads`` None: over all numbers of threads. Raises UsageError where no time is
+    stored, or where the target does not work on this machine or with the problem's types.
+    """
+    if text != AUTO:
+        target = resolve_target(text, composition)
+        composition.kind(target).require_types(problem, target)
+        return _best_of(store, composition, problem, target, text, threads)
+    timed = [target for target in timed_here(composition) if _takes(composition, problem, target)]
+    if not timed:
+        taking = _first_taking(composition, problem)
+        raise _nothing_known(store, problem, TaskQuery.of(problem, target=taking, threads=threads))
+    for target in timed[:-1]:
+        with contextlib.suppress(UsageError):
+            return _best_of(store, composition, problem, target, target.kind, threads)
+    return _best_of(store, composition, problem, timed[-1], timed[-1].kind, threads)
+
+
+def best_known(
+    store: "Store",
+    composition: Composition,
+    problem: Problem,
+    text: str = AUTO,  # for a target
+    threads: int | None = None,
+    machine: str | None = None,  # Machine.name; None: this one
+) -> SelectedResult:
+    """Returns the best stored result of a problem for the target ``text``, on ``machine`` or on this machine.
+
+    ``machine`` is a name as stored with the results; None: this machine. "auto" is the first target that can
+    be timed here and has a result, or with ``machine`` any target. Raises UsageError where no time is stored.
+    """
+    if machine is None:
+        return best_here(store, composition, problem, text, threads)
+    return best_result(store, problem, machine, None if text == AUTO else text, threads)
+
+
+def best_trials_here(store: "Store", composition: Composition, query: TrialQuery) -> tuple[StoredTrial, ...]:
+    """Returns the best trial of each problem, target and number of threads on this class of machine.
+
+    The earliest proposed trial comes first. ``query`` has conditions on the trials; its limit and its sorting
+    are ignored. Replays are left out.
+    """
+
+    def is_of_here(group: BestGroup) -> bool:
+        target = TargetName.parse(group.target)
+        if composition.kinds.get(target.kind) is None:
+            return False
+        return composition.outcomes(target).machine(target).name == group.machine
+
+    found = best_results(store, query, is_of_here)
+    return tuple(sorted((each.best for each in found.values()), key=lambda trial: (trial.created, trial.id)))
+
+
+def _takes(composition: Composition, problem: Problem, target: TargetName) -> bool:
+    """Returns whether a target computes with the problem's types."""
+    try:
+        composition.kind(target).require_types(problem, target)
+    except UsageError:
+        return False
+    return True
+
+
+def _first_taking(composition: Composition, problem: Problem) -> str | None:
+    """Returns the name of the first target that works here and computes with the problem's types, if any."""
+    working = (
+        TargetName(status.name, status.chip) for status in composition.targets() if status.is_available
+    )
+    return next((target.kind for target in working if _takes(composition, problem, target)), None)
+
+
+def _best_of(
+    store: "Store",
+    composition: Composition,
+    problem: Problem,
+    target: TargetName,
+    asked: str,  # a kind means all its chips: code for sm_90a runs where code for sm_90 does
+    threads: int | None,
+) -> SelectedResult:
+    machine = composition.outcomes(target).machine(target)
+    return best_result(store, problem, machine.name, asked, threads)
+
+
+def is_measured_there(group: BestGroup) -> bool:
+    """Returns True if a group's trials were timed on a machine, False if they replay a recording."""
+    return TargetName.parse(group.target).has_machine
+
+
+def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageError:
+    options = [task.operation, task.shape, task.dtype, task.layout, task.epilogue, task.target]
+    what = " ".join(text for text in options if text is not None)
+    if task.threads is not None:
+        what += f" with threads={task.threads}"
+    for name, found, allowed in (("align", task.align, ALIGNMENTS), ("cache", task.cache, CACHES)):
+        others = [each for each in allowed if each != found and _timed_groups(store, _with(task, name, each))]
+        if others:
+            return UsageError(
+                f"{what}: nothing measured with {name}={found}, only with {name}={' and '.join(others)}",
+                f"choose with --{name} {others[0]}, in Python with {name}={others[0]!r}",
+            )
+    if task.align != NUMPY_ALIGNMENT:
+        what += f" with align={task.align}"
+    if task.cache != WARM:
+        what += f" with cache={task.cache}"
+    elsewhere = {group.machine for group in _timed_groups(store, TaskQuery.of(problem))} - {task.machine}
+    if elsewhere:
+        found = ", ".join(sorted(elsewhere))
+        return UsageError(
+            f"{what}: nothing measured on {task.machine!r}, only on {found}",
+            "choose with --machine, in Python with machine=",
+        )
+    verified = store.trials(TrialQuery(task, status="verified", sort="-created", limit=1))
+    if verified:
+        return UsageError(
+            f"{what}: nothing measured, only verified, which ranks nothing; the latest such trial is "
+            f"{verified[0].id} of run {verified[0].run}",
+            f"tuner export --trial {verified[0].id}",
+        )
+    return UsageError(f"{what}: nothing measured yet", tune_command(task))
+
+
+def _with(task: TaskQuery, name: str, given: str) -> TaskQuery:
+    """Returns a task with another alignment ("align") or cache state ("cache")."""
+    return replace(task, align=given) if name == "align" else replace(task, cache=given)
+
+
+def _timed_groups(store: "Store", task: TaskQuery) -> list[BestGroup]:
+    """Returns the groups of a task's trials that were timed on a machine."""
+    groups = (bound.group for bound in store.run_bounds(TrialQuery(task)))
+    return [group for group in groups if is_measured_there(group)]
+
+
+# ------------------------------------------------------------------------------
+# The best script that stock ``mlir-opt`` runs, and its slowdown against a given trial.
+
+
+@dataclass(frozen=True)
+class BestStock:
+    """The best trial whose script has no transform op of tuner, compared with a given trial.
+
+    Stock ``mlir-opt`` can run such a script. The best is chosen by stored times; nothing is timed.
+    """
+
+    trial: StoredTrial
+    winner: StoredTrial  # the given trial; equal to ``trial`` where its script is portable itself
+    compared: Comparable | NotComparable  # ``trial`` with ``winner``
+
+
+def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
+    """Returns the best trial of ``winner``'s group of which stock ``mlir-opt`` can run the script.
+
+    A group is a problem, machine, target and number of threads. The trial is ``winner`` itself where its
+    script has no transform op of tuner. The result also has the ratio of both times, or the reason why no
+    ratio may be printed. Raises UsageError where no such script was timed, and for a winner that was not
+    timed.
+    """
+    if winner.best_s is None or not is_measured_there(group_of(winner)):
+        raise UsageError(f"--stock: trial {winner.id} was not timed")
+    trial = winner if not custom_ops(winner.script_text) else _selected(store, winner).best
+    return BestStock(trial, winner, between_trials(store.run(winner.run), trial, winner))
+
+
+def _selected(store: "Store", winner: StoredTrial) -> SelectedResult:
+    record, group = winner.record, group_of(winner)
+    query = TrialQuery.measured(record.problem, record.target, winner.machine, winner.threads)
+    found = best_results(store, query, group.__eq__, lambda trial: not custom_ops(trial.script_text))
+    if group not in found:
+        trials = store.trials(query)
+        ops = ", ".join(sorted({op for trial in trials for op in custom_ops(trial.script_text)}))
+        raise UsageError(
+            f"--stock: {record.problem.key}: all {len(trials)} timed scripts call custom ops ({ops})",
+            "more trials, or another --strategy, may time one without",
+        )
+    return found[group].selected
+
+
+# ------------------------------------------------------------------------------
+# Best trials of the same problem for other states of the caches, where they are other schedules.
+
+
+def other_winners(store: "Store", best: StoredTrial) -> tuple[StoredTrial, ...]:
+    """Returns the best trials for other cache states than that of ``best``, with other scripts than its own.
+
+    At most one per state, of the same problem otherwise, and of the same target, machine and threads. () for
+    a trial that was not timed, and for a replay.
+    """
+    if best.best_s is None or not is_measured_there(group_of(best)):
+        return ()
+    found = (_winner(store, best, cache) for cache in CACHES if cache != best.record.problem.cache)
+    return tuple(
+        each for each in found if each is not None and each.record.script_sha256 != best.record.script_sha256
+    )
+
+
+def _winner(store: "Store", best: StoredTrial, cache: str) -> StoredTrial | None:
+    problem = replace(best.record.problem, cache=cache)
+    query = TrialQuery.measured(problem, best.record.target, best.machine, best.threads)
+    return next((each.best for each in best_results(store, query).values()), None)
+
+
+# ------------------------------------------------------------------------------
+# Why a trial with the least time is not its group's best trial.
+
+
+def why_not_best(store: "Store", trial: StoredTrial, best: RunResult) -> str:
+    """Returns one clause: why ``trial``, with the least stored time of its group, is not ``best.best``.
+
+    A group is a problem, target, number of threads and machine; ``best`` is the best run's result of the
+    group.
+    """
+    if trial.stale:
+        return f"its time no longer holds ({trial.stale})"
+    if trial.early_stopped is not None:
+        return "it was early-stopped: its samples are no result"
+    if trial.run == best.run.id:
+        return _why_in_its_run(trial, best)
+    run = tuned_run(store, trial.run)
+    if run.run.unreliable and not best.run.unreliable:
+        return f"the timing of run {trial.run} is unreliable ({run.run.unreliable})"
+    if run.selected is not None and run.selected.best.id != trial.id:
+        return f"in run {trial.run} {_why_in_its_run(trial, RunResult(run.run, run.selected))}"
+    return f"trial {best.best.id} is as fast, and its run is earlier"
+
+
+def _why_in_its_run(trial: StoredTrial, best: RunResult) -> str:
+    if trial.final is None and best.best.final is not None:
+        return "it did not take part in the final re-measurement"
+    return f"trial {best.best.id} is simpler, and as fast within the noise of {best.selected.floor:.1%}"
+
+
+def why_first_is_not_best(
+    store: "Store", trials: tuple[StoredTrial, ...], best_of_runs: tuple[RunResult, ...]
+) -> str:
+    """Returns one line: why the first of ``trials``, sorted by time, is not the best trial of its group.
+
+    ``best_of_runs`` has the best run's result of each group (problem, target, threads, machine). '' where the
+    first trial is the best, was not timed, or has no group there.
+    """
+    if not trials or trials[0].best_s is None:
+        return ""
+    first = trials[0]
+    best = next((each for each in best_of_runs if group_of(each.best) == group_of(first)), None)
+    if best is None or best.best.id == first.id:
+        return ""
+    return f"best: trial {best.best.id}, not {first.id}: {why_not_best(store, first, best)}"

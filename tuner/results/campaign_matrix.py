@@ -1,0 +1,108 @@
+"""The matrix of a group of runs: problems x configurations, each cell with its trial or why it has none."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tuner.analysis.scheduler import ColumnPool
+from tuner.analysis.time_matrix import TimeMatrix
+from tuner.core.candidate import Candidate
+from tuner.core.problem import Problem
+from tuner.core.requests import RunGroup
+from tuner.core.runs import StoredTrial
+from tuner.targets.backends import Composition
+from tuner.tuning.campaign_session import PoolProblem, projected_pool
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+TIMED, FAILED, NOT_TRIED, INAPPLICABLE = STATES = ("timed", "failed", "not tried", "inapplicable")
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    """One configuration on one problem: its projection, and the trial that tried it."""
+
+    state: str  # one of STATES
+    candidate: Candidate | None  # the projection; None: inapplicable
+    trial: StoredTrial | None  # with an outcome; None: not tried, or inapplicable
+    time_s: float | None  # median seconds per call: of the final re-measurement where there is one
+
+    @property
+    def reason(self) -> str:
+        """Returns why there is no time, in one line; "" where there is one."""
+        if self.state == FAILED and self.trial is not None:
+            outcome = self.trial.record.outcome
+            return str(getattr(outcome, "reason", "verified, not timed"))
+        return {TIMED: "", NOT_TRIED: "not tried", INAPPLICABLE: "the strategy cannot do the problem"}[
+            self.state
+        ]
+
+
+@dataclass(frozen=True)
+class GroupMatrix:
+    """The configurations that a group of runs has tried anywhere, on each of its problems."""
+
+    group: int  # id
+    problems: tuple[Problem, ...]
+    names: tuple[str, ...]  # of the problems, "" where they have none
+    counts: tuple[int, ...]
+    columns: tuple[Candidate, ...]  # unprojected: the pool of the group, then what samplers proposed
+    cells: tuple[tuple[MatrixCell, ...], ...]  # [problem][column]
+    costs: tuple[tuple[float, ...], ...]  # [problem][column], of the cost model; inf where there is none
+
+    @property
+    def times(self) -> TimeMatrix:
+        """Returns the matrix of times alone, for analysis."""
+        return TimeMatrix(
+            self.problems,
+            self.counts,
+            self.columns,
+            tuple(tuple(cell.time_s for cell in row) for row in self.cells),
+            tuple(tuple(cell.candidate is not None for cell in row) for row in self.cells),
+            self.costs,
+        )
+
+
+def group_matrix(group_id: int, composition: Composition, store: "Store") -> GroupMatrix:
+    """Returns the matrix of a stored group; columns whose projection was tried have its trial.
+
+    Raises UsageError for an unknown group, and where the search space of a run is no longer readable.
+    """
+    group = store.group(group_id)
+    proposals = store.group_proposals(group_id)
+    tried: dict[tuple[int, Candidate], StoredTrial] = {
+        (each.run, each.proposal.candidate): each.proposal.trial
+        for each in proposals
+        if each.proposal.trial is not None
+    }
+    columns = tuple(dict.fromkeys((*group.settings.columns, *(each.column for each in proposals))))
+    pool = _pool(group, columns, composition)
+    cells = tuple(
+        tuple(_cell(candidate, tried.get((run.id, candidate)) if candidate else None) for candidate in row)
+        for run, row in zip(group.runs, pool.candidates, strict=True)
+    )
+    places = [run.group for run in group.runs]
+    names = tuple("" if place is None else place.name for place in places)
+    return GroupMatrix(group_id, pool.problems, names, pool.counts, columns, cells, pool.costs)
+
+
+def _pool(group: RunGroup, columns: tuple[Candidate, ...], composition: Composition) -> ColumnPool:
+    common, machine = group.runs[0].settings, group.runs[0].machine
+    source = composition.outcomes_of_run(common)
+    problems = tuple(
+        PoolProblem(
+            run.settings.problem,
+            1 if run.group is None else run.group.count,
+            source.plan(run.settings, machine).feasible.spaces,
+        )
+        for run in group.runs
+    )
+    return projected_pool(problems, columns, machine, common.threads)
+
+
+def _cell(candidate: Candidate | None, trial: StoredTrial | None) -> MatrixCell:
+    if candidate is None:
+        return MatrixCell(INAPPLICABLE, None, None, None)
+    if trial is None:
+        return MatrixCell(NOT_TRIED, candidate, None, None)
+    return MatrixCell(FAILED if trial.best_s is None else TIMED, candidate, trial, trial.best_s)

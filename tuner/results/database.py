@@ -1,0 +1,56 @@
+"""Which results database is used, and how it is opened: to write, which may create it, or to read."""
+
+from pathlib import Path
+
+from tuner.core.errors import UsageError
+from tuner.core.requests import tune_command
+from tuner.core.runs import TaskQuery
+from tuner.db.address import is_missing, parse_address
+from tuner.db.store import Store
+from tuner.results.database_name import is_named, which_database
+
+
+def open_or_create(named: str | Path | None) -> Store:
+    """Opens the results database ``named``, a path or URL, for reading and writing; creates a missing file.
+
+    None: the default database, see ``which_database``. Raises UsageError where it cannot be opened.
+    """
+    return Store.open(which_database(named))
+
+
+def open_known(named: str | Path | None) -> Store:
+    """Opens the results database ``named`` for queries; never creates a file.
+
+    The user's own database, where neither ``named`` nor the environment names another, counts as empty if
+    its file is missing. Raises UsageError for a named file that does not exist, and for a database that
+    cannot be opened.
+    """
+    return open_existing(named) if is_named(named) else Store.open_or_empty(which_database(None))
+
+
+def open_existing(named: str | Path | None) -> Store:
+    """Opens the results database ``named``, a path or URL; None: the default database.
+
+    Raises UsageError where the file does not exist or the database cannot be opened.
+    """
+    url = which_database(named)
+    if is_missing(url):
+        raise _no_such_file(url)
+    return Store.open_existing(url)
+
+
+def known_url(named: str | Path | None) -> str:
+    """Returns the path or URL of a results database that exists; "" for the user's own where there is none.
+
+    Raises UsageError where ``named`` or the environment names one that does not exist.
+    """
+    url = which_database(named)
+    if not is_missing(url):
+        return url
+    if is_named(named):
+        raise _no_such_file(url)
+    return ""
+
+
+def _no_such_file(url: str) -> UsageError:
+    return UsageError(f"database {parse_address(url).shown}: no such file", tune_command(TaskQuery()))

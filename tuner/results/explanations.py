@@ -1,0 +1,305 @@
+"""Explanations: the ablation of a run, why a trial failed and where, compile time, mined constraints.
+
+``explain_lines`` shows the ops that ``failed_ops`` finds; ``ablation_lines`` shows an ablation.
+"""
+
+import contextlib
+import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tuner.analysis.constraint_mining import Observation, Suggestion, mine
+from tuner.analysis.importance import Ablation, Gain, KnobAblation, StrategyAblation, TooFew
+from tuner.core.candidate import TargetName
+from tuner.core.errors import SCRIPT, CandidateError, Failure, OpPlace, TunerError, UsageError, named_places
+from tuner.core.interfaces import Script
+from tuner.core.machine import variables_of
+from tuner.core.problem import Problem
+from tuner.core.records import CompileSeconds, PassSeconds
+from tuner.core.runs import Run, StoredTrial, TaskQuery, TrialQuery
+from tuner.core.serialization import seconds_text
+from tuner.db.store import Store
+from tuner.results.output.formatting import (
+    SUMMARY_COLUMNS,
+    SUMMARY_INDENT,
+    knobs_line,
+    one_line,
+    table_lines,
+    trial_time_text,
+    wrapped,
+)
+from tuner.results.output.json_documents import Document, history_document
+from tuner.space.search_space import SearchSpace
+from tuner.targets.backends import Composition
+
+# ------------------------------------------------------------------------------
+# ``tuner show RUN --ablation``: how much each knob and each strategy improved the best time of a run.
+
+
+GAIN_HEADER = ("trials", "gain", "95 % interval", "p-value")
+HELD_HEADER = ("knob", "held at", *GAIN_HEADER, "importance")
+WITHOUT_HEADER = ("knob", "without", *GAIN_HEADER)
+STRATEGY_HEADER = ("strategy", "trials", "failed", "best", "timed", *GAIN_HEADER[1:])
+GAIN_LINE = (
+    "gain      how much slower the best trial is that holds a knob where the search began; in the second "
+    "table, that of all without the knob's best value; '-': fewer than 3 such trials"
+)
+SPARED = ("timed", "failed")  # columns of the table of strategies that a narrow terminal loses first
+
+
+def ablation_document(run: Run, ablation: Ablation | TooFew) -> dict[str, Any]:
+    """Returns the document of ``tuner show run:ID --ablation --json``; gains are fractions: 0.2 is 20 %."""
+    return {
+        "run": run.id,
+        "noise": run.noise,
+        "reliability": run.reliability.text,
+        "knobs": (),
+        **asdict(ablation),
+    }
+
+
+def ablation_lines(
+    run: Run, ablation: Ablation | TooFew, distrusted: str, columns: int | None = None
+) -> list[str]:
+    """Returns a run's ablation as text: two tables of knobs (if trials suffice) and one of strategies.
+
+    ``distrusted``: why the run's times are unreliable, "" if they are reliable. ``columns``: the width of the
+    terminal in characters, None without a limit.
+    """
+    badge = [f"badge     unreliable: {distrusted}"] * bool(distrusted)
+    strategies = table_lines(STRATEGY_HEADER, [*map(strategy_row, ablation.strategies)], columns, SPARED)
+    if isinstance(ablation, TooFew):
+        why = ablation.reason.removeprefix("ablation: ")
+        explained = (f"ablation  run {run.id}: {why} to compare knobs", *badge)
+        return [*wrapped(explained, columns), "", *strategies]
+    noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
+    explained = (
+        f"ablation  run {run.id}: {ablation.measured} measured trials of {ablation.strategy}{noise}",
+        GAIN_LINE,
+        "p-value   that of a knob without any effect; importance: PED-ANOVA",
+        *badge,
+    )
+    return [
+        *wrapped(explained, columns),
+        "",
+        *table_lines(HELD_HEADER, [*map(held_row, ablation.knobs)], columns),
+        "",
+        *table_lines(WITHOUT_HEADER, [*map(without_row, ablation.knobs)], columns),
+        "",
+        *strategies,
+    ]
+
+
+def held_row(each: KnobAblation) -> tuple[str, ...]:
+    """Returns a knob's table cells for the trials with the knob at the value where the search began.
+
+    Cells: knob, held value, the four of ``gain_texts``, importance.
+    """
+    return (each.knob, str(each.held), *gain_texts(each.gain), f"{each.importance:.0%}")
+
+
+def without_row(each: KnobAblation) -> tuple[str, ...]:
+    """Returns the table cells of one knob for the trials that have another value than the knob's best one.
+
+    Cells: knob, best value, the four of ``gain_texts``.
+    """
+    return (each.knob, str(each.best), *gain_texts(each.without_best))
+
+
+def strategy_row(each: StrategyAblation) -> tuple[str, ...]:
+    """Returns the table cells of a strategy: name, trials, failed trials, best time, then ``gain_texts``."""
+    best = "-" if each.best_s is None else seconds_text(each.best_s)
+    return (each.strategy, str(each.trials), str(each.failed), best, *gain_texts(each.gain))
+
+
+def gain_texts(gain: Gain | None) -> tuple[str, str, str, str]:
+    """Returns four table cells: number of trials, slowdown, its 95 % interval, p-value; all '-' for None."""
+    if gain is None:
+        return "-", "-", "-", "-"
+    interval = f"{gain.interval[0]:.1%} .. {gain.interval[1]:.1%}"
+    return str(gain.trials), f"{gain.slower:.1%}", interval, f"{gain.chance:.2g}"
+
+
+# ------------------------------------------------------------------------------
+# Why a trial failed, as lines and as a JSON document.
+
+
+LINE_COLUMNS = SUMMARY_COLUMNS - SUMMARY_INDENT  # of a quoted line of a script or payload
+
+
+def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_text: str = "") -> list[str]:
+    """Returns why a trial failed, with the lines of the ops ``failed``; or one line that it did not fail.
+
+    ``database_text`` is the ``--db`` option, with a leading space, for the commands in the lines; "" for the
+    default database.
+    """
+    record = trial.record
+    if not isinstance(record.outcome, Failure):
+        time = "not timed" if trial.best_s is None else f"{trial_time_text(trial)}, {trial.reliability.word}"
+        status = "compiled only" if record.is_compiled_only else record.status
+        return [f"trial {trial.id} did not fail: {status}, {time}"]
+    stage, reason = record.outcome.stage.value, one_line(record.outcome.reason)
+    return [
+        *wrapped([f"trial {trial.id} failed at stage {stage}: {reason}"]),
+        f"problem   {record.problem.key}",
+        f"strategy  {record.candidate.strategy}",
+        *wrapped([knobs_line(record.candidate.choices)]),
+        *(line for each in failed for line in _failed_op_lines(each)),
+        *([f"texts     tuner show {trial.id} --json{database_text}"] if trial.script_text else []),
+    ]
+
+
+def explain_document(trial: StoredTrial, failed: "Sequence[FailedOp]") -> Document:
+    """Returns the JSON document of ``tuner explain ID --json``; ``failed``: the ops at which it failed."""
+    places = [{**asdict(each.place), "line_text": each.line_text} for each in failed]
+    return {**history_document(trial), "failed_ops": places}
+
+
+def _failed_op_lines(failed: "FailedOp") -> Iterator[str]:
+    at = failed.place
+    yield f"{at.text:<9} line {at.line}, column {at.column}: {at.op}"
+    if failed.line_text:
+        quoted = failed.line_text
+        shown = quoted if len(quoted) <= LINE_COLUMNS else f"{quoted[: LINE_COLUMNS - 3]}..."
+        yield f"{'':{SUMMARY_INDENT}}{shown}"
+
+
+# ------------------------------------------------------------------------------
+# Compile time of a stored trial by pass: the trial is compiled again once, and each pass is timed.
+
+
+def pass_seconds(composition: Composition, store: Store, trial: StoredTrial) -> tuple[PassSeconds, ...]:
+    """Returns how many seconds each compiler pass takes to compile a trial's script, the slowest pass first.
+
+    Stored seconds are returned if they are of the installed compiler on this machine; otherwise the script is
+    compiled again and the seconds are stored. Raises UsageError for a trial that failed at any stage or has
+    no script, and for a script that the installed compiler rejects.
+    """
+    record = trial.record
+    if not trial.script or record.status == "failed":
+        raise UsageError(f"trial {trial.id}: does not compile")
+    compiler = composition.outcomes(record.target).compiler(record.target).fingerprint
+    machine = composition.machine().name
+    stored = trial.compile_seconds
+    if stored is not None and (stored.compiler, stored.machine) == (compiler, machine):
+        return stored.passes
+    passes = _timed(composition, trial)
+    with contextlib.suppress(UsageError):  # a read-only database: the seconds are returned all the same
+        store.set_compile_seconds(trial.id, CompileSeconds(compiler, machine, passes))
+    return passes
+
+
+def _timed(composition: Composition, trial: StoredTrial) -> tuple[PassSeconds, ...]:
+    from tuner.mlir.passes import timed_passes
+
+    record = trial.record
+    script = Script(trial.script_text, record.script_sha256)
+    with timed_passes() as times:
+        try:
+            composition.kind(record.target).code(record.target, record.problem, script)
+        except CandidateError as error:
+            raise UsageError(f"trial {trial.id}: does not compile any more: {error}") from error
+    return times.passes
+
+
+# ------------------------------------------------------------------------------
+# Where a stored trial failed: lines of its script, and of the payload that the script was applied to.
+
+
+@dataclass(frozen=True)
+class FailedOp:
+    """A transform op or payload op that a trial's failure names: its location, and the source line there."""
+
+    place: OpPlace
+    line_text: str  # without its indentation
+
+
+def failed_ops(composition: Composition, trial: StoredTrial) -> tuple[FailedOp, ...]:
+    """Returns the transform op that failed and the payload op that it failed on, as the failure names them.
+
+    Where the failure's reason names only the payload op, the script is applied again to find the transform
+    op, which then comes first. () for a trial that did not fail or has no script, and for a reason that names
+    no op.
+    """
+    record = trial.record
+    if not isinstance(record.outcome, Failure) or not trial.script:
+        return ()
+    places = named_places(record.outcome.reason)
+    if not places:
+        return ()
+    payload = composition.kind(record.target).source(record.problem, trial.script_text)
+    if not any(place.text == SCRIPT for place in places):
+        try:
+            found = composition.failing_op(trial.script_text, payload)
+        except TunerError:  # today's compiler crashes on the script
+            found = None
+        places = (found, *places) if found is not None else places
+    texts = {SCRIPT: trial.script_text.splitlines()}
+    payload_lines = payload.splitlines()
+    return tuple(FailedOp(place, _line(texts.get(place.text, payload_lines), place.line)) for place in places)
+
+
+def _line(lines: list[str], number: int) -> str:
+    """Returns a line without indentation; '' after the end: today's payload may be another."""
+    return lines[number - 1].strip() if number <= len(lines) else ""
+
+
+# ------------------------------------------------------------------------------
+# Stored trials -> constraints that exclude the failed trials of a problem.
+
+
+def suggestions(
+    store: "Store",
+    space: SearchSpace,
+    problem: Problem,
+    target: TargetName,
+    min_support: int,
+    since: datetime.datetime | None = None,
+) -> tuple[Suggestion, ...]:
+    """Returns constraints for the strategy of ``space`` that exclude failed trials of a problem on a target.
+
+    The constraints are mined from the strategy's stored trials of every problem of the same operation, and of
+    every machine and target: a constraint of the search space applies to all of these, so it must exclude no
+    success anywhere. Each constraint explains at least ``min_support`` failed points. ``since``: only trials
+    proposed at this moment or later. Replays are left out.
+    """
+    query = TrialQuery(TaskQuery(operation=problem.operation), strategy=space.strategy, since=since)
+    found = mine(observations(store.trials(query)), space.names, min_support)
+    return tuple(each for each in found if place(problem, target) in dict(each.problems))
+
+
+def observations(trials: Iterable[StoredTrial]) -> tuple[Observation, ...]:
+    """Returns one observation per candidate, problem, target, machine and number of threads.
+
+    It is a success if one of the trials worked; otherwise it has the failure of the last trial. Replays are
+    left out: their outcomes are copies of recorded ones.
+    """
+    points: dict[object, list[StoredTrial]] = {}
+    for trial in trials:
+        if trial.record.target.has_machine:
+            points.setdefault(_key(trial), []).append(trial)
+    return tuple(_observation(tried) for tried in points.values())
+
+
+def place(problem: Problem, target: TargetName) -> str:
+    """Returns text that names a problem and its target: "matmul 64x64x64 f32 nn none for cpu"."""
+    return f"{problem.key} for {target}"
+
+
+def _key(trial: StoredTrial) -> object:
+    record = trial.record
+    return record.problem, record.target, trial.machine, trial.threads, record.candidate
+
+
+def _observation(tried: list[StoredTrial]) -> Observation:
+    records = [trial.record for trial in tried]
+    failures = [each.outcome if isinstance(each.outcome, Failure) else None for each in records]
+    record, trial = records[-1], tried[-1]
+    variables = variables_of(record.problem, trial.machine, trial.threads)
+    return Observation(
+        values=(*variables, *record.candidate.choices),
+        failure=None if None in failures else failures[-1],
+        trials=len(tried),
+        problem=place(record.problem, record.target),
+    )

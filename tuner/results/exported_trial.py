@@ -1,0 +1,226 @@
+"""A trial exported: its script, payload, GPU code or T4 JSON; its text after each stage."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tuner.analysis.ratios import Comparable, NotComparable, against_baseline, distrust, sensitivity_text
+from tuner.analysis.selected_result import timed
+from tuner.analysis.slowdown import lower_quartile
+from tuner.core.candidate import RecordedRound
+from tuner.core.errors import CandidateError, TunerError, UsageError
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.interfaces import Script
+from tuner.core.records import Record, Verdict
+from tuner.core.runs import Run, StoredTrial
+from tuner.core.serialization import utc_text
+from tuner.space.scripts.header import BaselineMedian, ScriptProvenance, script_with_header
+from tuner.space.scripts.requirements import custom_ops, instructions_needed, with_guard
+from tuner.targets.backends import Composition
+from tuner.targets.interface import TargetKind
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+# ------------------------------------------------------------------------------
+# A trial exported: its script, the payload before and after the script, GPU code, T4 JSON.
+
+
+FORMS = ("script", "source", "payload", "ptx", "cubin", "t4")
+DATA_FORMS = ("t4",)  # forms that need no script
+
+
+def exported(
+    composition: Composition, store: "Store", trial: StoredTrial, form: str, output: Path | None
+) -> bytes:
+    """Returns a trial's script, payload, GPU code or record as the contents of a file.
+
+    Args:
+        composition: The parts that generate and transform payloads.
+        store: The results database.
+        trial: The trial to export.
+        form: "script" (with a header of its times), "source" (the payload before the script), "payload" (the
+            payload after the script), "ptx", "cubin", or "t4" (JSON of autotuning results).
+        output: The file that the caller will write, None to print; this function writes no file. The script's
+            header names the file, and "t4" is compressed for a name that ends with ".gz".
+
+    Raises UsageError for a trial without a script, for "script" of a failed trial, for "ptx" or "cubin" where
+    none is stored, and for a replay in any form. Raises TunerError where the payload cannot be transformed.
+    """
+    require_bound(trial)
+    if not trial.script and form not in DATA_FORMS:
+        raise UsageError(f"trial {trial.id}: is a replay and has no script", "--format json")
+    match form:
+        case "t4":
+            return _t4(store, trial, output)
+        case "ptx":
+            return _program(store, trial.id).ptx.encode()
+        case "cubin":
+            return _cubin(store, trial)
+        case "source":
+            return source_of(composition, trial).encode()
+        case "payload":
+            return composition.apply(trial.script_text, source_of(composition, trial)).encode()
+        case _:
+            return _script(_provenance(store, trial), trial.script_text, output).encode()
+
+
+def require_bound(trial: StoredTrial) -> None:
+    """Raises UsageError for a trial with an empty script: its knob values were never bound into a script."""
+    if not trial.script_text:
+        raise UsageError(f"trial {trial.id}: has no script: it was never bound")
+
+
+def source_of(composition: Composition, trial: StoredTrial) -> str:
+    """Returns the payload of a trial as MLIR text, before the trial's transform script is applied."""
+    record = trial.record
+    return composition.kind(record.target).source(record.problem, trial.script_text)
+
+
+def source_file(script_file: Path) -> Path:
+    """Returns the path of the file for a script's payload: ``best.source.mlir`` next to ``best.mlir``."""
+    return script_file.with_name(f"{script_file.stem}.source{script_file.suffix}")
+
+
+def _script(provenance: ScriptProvenance, script: str, output: Path | None) -> str:
+    file = Path("best.mlir") if output is None else output
+    ops = custom_ops(script)
+    if provenance.target.is_on_cpu:
+        script = with_guard(script, provenance.problem)
+    return script_with_header(script, provenance, ops, file.name, source_file(file).name)
+
+
+def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
+    """Returns the header's fields of a trial. Raises UsageError for a failed trial."""
+    record, run = trial.record, store.run(trial.run)
+    if record.status == "failed":
+        hint = f"the script itself: tuner export --trial {trial.id} --format source"
+        raise UsageError(f"trial {trial.id}: failed, and has no time", hint)
+    time = None if trial.best_s is None or trial.early_stopped is not None else timed(trial)
+    baseline = run.baseline
+    compared = None if time is None else against_baseline(run, trial)
+    return ScriptProvenance(
+        tuner=run.tuner_version,
+        problem=record.problem,
+        target=record.target,
+        threads=trial.threads,
+        machine=trial.machine.name,
+        needs=instructions_needed(trial.script_text, record.problem.dtype),
+        strategy=record.candidate.strategy,
+        knobs=record.candidate.choices,
+        median_s=None if time is None else time.median_s,
+        interval_s=None if time is None else time.interval_s,
+        baseline=None if baseline is None else BaselineMedian(baseline.name, baseline.measurement.median_s),
+        trial=trial.id,
+        run=trial.run,
+        mlir=run.compiler.mlir,
+        date=utc_text(trial.created),
+        reliability=trial.reliability,
+        unreliable=trial.unreliable,
+        ratio=compared.speed if isinstance(compared, Comparable) else None,
+        ratio_interval=None if compared is None else compared.speed_interval,
+        round=_recorded_round(run, trial),
+        no_ratio=compared.reason if isinstance(compared, NotComparable) else "",
+        sensitive=sensitivity_text(
+            time, record.problem, run.noise, "" if time is None else distrust(run, trial)
+        ),
+        unverified=_why_unverified(record),
+    )
+
+
+def _why_unverified(record: Record) -> str:
+    """Returns why nothing of a trial was verified; "" for one that was."""
+    if record.is_compiled_only and isinstance(record.outcome, Verdict):
+        return "; ".join(record.outcome.notes) or "nothing was verified"
+    return ""
+
+
+def _recorded_round(run: Run, trial: StoredTrial) -> RecordedRound | None:
+    """Returns the times of the timing round of a trial's final time; None for a trial timed alone."""
+    if trial.final is None or run.noise is None:
+        return None
+    baseline, host = run.baseline, trial.final.host
+    return RecordedRound(
+        kernel_s=lower_quartile(trial.final.samples_s),
+        noise=run.noise,
+        library_s=(
+            lower_quartile(baseline.measurement.samples_s) if baseline and baseline.is_interleaved else None
+        ),
+        panel_product_s=None if host is None else host.panel_product_s,
+    )
+
+
+def _program(store: "Store", trial: int) -> KernelProgram:
+    program = store.program(trial)
+    if program is None:
+        raise UsageError(f"trial {trial}: has no GPU program: it was not compiled for cuda or simulator")
+    return program
+
+
+def _cubin(store: "Store", trial: StoredTrial) -> bytes:
+    cubin = _program(store, trial.id).cubin
+    if not cubin:
+        raise UsageError(f"trial {trial.id}: was compiled without ptxas", "--format ptx")
+    return cubin
+
+
+def _t4(store: "Store", trial: StoredTrial, output: Path | None) -> bytes:
+    from tuner.space.recorded.t4 import Recording, t4_bytes
+
+    recording = Recording((store.run(trial.run),), (trial,))
+    return t4_bytes(recording, is_compressed=output is not None and output.suffix == ".gz")
+
+
+# ------------------------------------------------------------------------------
+# The texts of a stored trial by stage: script, payload, IR of the lowering, code, assembly.
+
+
+def trial_stages(composition: Composition, store: "Store", trial: StoredTrial) -> Iterator[tuple[str, str]]:
+    """Yields (stage, text) of a trial: script, payload, IR after each lowering stage, code, assembly.
+
+    The installed compiler compiles the script again; the code of a GPU is taken from the database where
+    stored. Ends at the first stage that fails; yields nothing for a trial without a script.
+    """
+    if not trial.script:  # a replay, or binding failed
+        return
+    yield "script", trial.script_text
+    record = trial.record
+    kind = composition.kind(record.target)
+    try:
+        source = kind.source(record.problem, trial.script_text)
+        payload = _applied(composition, trial.script_text, source)
+        if not payload:
+            return
+        yield "payload", payload
+        program = store.program(trial.id)
+        if program is None and record.status == "failed":  # the script may hang the compiler
+            return
+        stages, compiled = _lowered(kind, trial)
+        yield from stages
+        code = compiled if program is None else program.ptx
+        texts = (("code", code), ("assembly", code and kind.assembly(code, program)))
+    except CandidateError:
+        return
+    yield from ((stage, text) for stage, text in texts if text)
+
+
+def _applied(composition: Composition, script: str, source: str) -> str:
+    """Returns the payload after the script; "" where the script cannot be applied to it."""
+    try:
+        return composition.apply(script, source)
+    except TunerError:  # which stage fails is in the trial's record
+        return ""
+
+
+def _lowered(kind: TargetKind, trial: StoredTrial) -> tuple[list[tuple[str, str]], str]:
+    """Returns (stage, IR after the stage) as far as today's compiler lowers, and the code, or ''."""
+    from tuner.mlir.passes import kept_stages
+
+    record = trial.record
+    with kept_stages() as kept:
+        try:
+            script = Script(trial.script_text, record.script_sha256)
+            return kept, kind.code(record.target, record.problem, script)
+        except CandidateError:
+            return kept, ""

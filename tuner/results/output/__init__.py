@@ -1,0 +1,1 @@
+"""Formats values as lines, tables, JSON and HTML. Only ``progress`` prints."""

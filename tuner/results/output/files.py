@@ -1,0 +1,77 @@
+"""Writes the files of a command atomically: one file, or several into one folder."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from tuner.core.errors import UsageError
+
+# ------------------------------------------------------------------------------
+# Writes files of commands atomically.
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Writes a file completely or not at all; a device or a pipe is written to directly.
+
+    Replaces an existing file. Raises UsageError if the file cannot be written.
+    """
+    temporary = ""
+    try:
+        if path.exists() and not path.is_file():  # a device or a pipe is written to, not replaced
+            path.write_bytes(content)
+            return
+        path = path.resolve()  # a symbolic link is kept, its target is replaced
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            temporary = file.name
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _umask() -> int:
+    """Returns the process's umask, which POSIX can only read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+# ------------------------------------------------------------------------------
+# Writes several files of a command into one folder.
+
+
+def require_folder(folder: Path) -> None:
+    """Raises UsageError for a path at which there is something else than a folder."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder}: is a file, not a folder to write into")
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
+    """Writes files into a folder, which is made where it is missing; returns their paths.
+
+    All files are complete on the disk before the first one gets its name, so that an error leaves the folder
+    as it was. Other files of the folder stay; files of the same names are replaced. A name may have folders
+    in it: ``x86_64/matmul/f32.yaml``.
+
+    Raises UsageError for a path that is a file, and where the folder or a file cannot be written.
+    """
+    require_folder(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".writing.") as name:
+            staged = Path(name)
+            for file, content in files.items():
+                (staged / file).parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(staged / file, content)
+            for file in files:
+                (folder / file).parent.mkdir(parents=True, exist_ok=True)
+                (staged / file).replace(folder / file)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    return tuple(folder / file for file in files)

@@ -1,0 +1,247 @@
+"""Formats values as short text for people, and tables of text fitted to the width of a terminal."""
+
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from tuner.core.candidate import Value
+from tuner.core.fusions import text_hash
+from tuner.core.problem import Problem
+from tuner.core.records import Measurement
+from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint, StoredTrial
+from tuner.core.serialization import printable, seconds_text
+
+# ------------------------------------------------------------------------------
+# Tables of text: unwrapped for a file or a pipe, or fitted to the width of a terminal.
+
+
+GAP = "  "  # between columns
+TEXT_COLUMNS = 24  # a text column is made no narrower while another column can be left out
+WORD_COLUMNS = 6  # the least width of a text column: words are broken
+
+Row = tuple[str, ...]
+
+
+def table_lines(
+    header: Row, rows: Sequence[Row], columns: int | None = None, spared: Sequence[str] = ()
+) -> list[str]:
+    """Returns the lines of a text table, fitted to ``columns`` characters where that is possible.
+
+    ``columns`` None: any width. In a table that is too wide, long cells are wrapped. Where that would make a
+    column of text narrower than 24 characters, columns among ``spared`` are first left out, in the order
+    given, which a line below the table states; then text is wrapped at as few as 6 characters. A column of
+    numbers only ("-" counts as one) is right-aligned and never wrapped.
+    """
+    rows = [tuple(map(printable, row)) for row in rows]
+    kept, left_out = _without_spared(header, rows, columns, spared)
+    cells = [tuple(row[column] for column in kept) for row in (header, *rows)]
+    widths = _widths(cells, columns)
+    is_right = [_is_number_column(cells, column) for column in range(len(kept))]
+    lines = [line for row in cells for line in _lines(row, widths, is_right)]
+    if left_out:
+        lines.append(f"not shown for want of width: {', '.join(left_out)} (--json prints all)")
+    return lines
+
+
+def varying_columns(
+    header: Row, rows: Sequence[Row], names: Sequence[str]
+) -> tuple[Row, list[Row], list[str]]:
+    """Returns (header, rows, lines) without those columns among ``names`` that are constant over all rows.
+
+    ``lines`` has one line with the names and values of the left-out columns, or none. A table of one row
+    keeps all its columns. Raises ValueError for a table without rows.
+    """
+    is_shared = [
+        name in names and len(rows) > 1 and len(set(column)) == 1
+        for name, column in zip(header, zip(*rows, strict=True), strict=True)
+    ]
+    kept = [number for number, shared in enumerate(is_shared) if not shared]
+    options = [f"{header[number]} {rows[0][number]}" for number, shared in enumerate(is_shared) if shared]
+    return (
+        tuple(header[number] for number in kept),
+        [tuple(row[number] for number in kept) for row in rows],
+        [f"in every row: {', '.join(options)}"] if options else [],
+    )
+
+
+def _without_spared(
+    header: Row, rows: Sequence[Row], columns: int | None, spared: Sequence[str]
+) -> tuple[list[int], list[str]]:
+    """Returns the indices of the columns that are shown, and the names of the columns left out."""
+    kept, left_out = list(range(len(header))), list[str]()
+    for name in (each for each in spared if each in header):
+        cells = [tuple(row[column] for column in kept) for row in (header, *rows)]
+        if columns is None or _total(_least(cells, TEXT_COLUMNS)) <= columns:
+            break
+        kept.remove(header.index(name))
+        left_out.append(name)
+    return kept, left_out
+
+
+def _widths(cells: Sequence[Row], columns: int | None) -> list[int]:
+    """Returns the width of each column: the length of its longest cell, or less where cells are wrapped."""
+    widths = _least(cells, None)
+    for limit in (TEXT_COLUMNS, WORD_COLUMNS):
+        least = _least(cells, limit)
+        while columns is not None and _total(widths) > columns:
+            widest = max(
+                range(len(widths)), key=lambda column: (widths[column] > least[column], widths[column])
+            )
+            if widths[widest] <= least[widest]:
+                break
+            widths[widest] -= 1
+    return widths
+
+
+def _least(cells: Sequence[Row], limit: int | None) -> list[int]:
+    """Returns the least width of each column: numbers are never broken, text is wrapped at ``limit``."""
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        width if limit is None or _is_number_column(cells, column) else min(width, limit)
+        for column, width in enumerate(widths)
+    ]
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(GAP) * (len(widths) - 1)
+
+
+def _lines(row: Row, widths: Sequence[int], is_right: Sequence[bool]) -> list[str]:
+    """Returns the lines of one row; the cell with the most wrapped lines determines how many."""
+    wrapped = [_cell_lines(cell, width) for cell, width in zip(row, widths, strict=True)]
+    lines = []
+    for number in range(max(map(len, wrapped))):
+        texts = (cell[number] if number < len(cell) else "" for cell in wrapped)
+        padded = (
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(texts, widths, is_right, strict=True)
+        )
+        lines.append(GAP.join(padded).rstrip())
+    return lines
+
+
+def _cell_lines(cell: str, width: int) -> list[str]:
+    if len(cell) <= width:
+        return [cell]
+    return textwrap.wrap(cell, width, break_on_hyphens=False)
+
+
+def _is_number_column(cells: Sequence[Row], column: int) -> bool:
+    """Returns whether every cell of a column below the header is a number."""
+    return len(cells) > 1 and all(_is_number(row[column]) for row in cells[1:])
+
+
+def _is_number(cell: str) -> bool:
+    return cell.replace(".", "").isdigit() or cell == "-"
+
+
+# ------------------------------------------------------------------------------
+# Formats values as short text for people.
+
+
+LINE_LIMIT = 2000  # characters of a message
+SUMMARY_COLUMNS, SUMMARY_INDENT = 80, 10  # width of a summary; indent of its text, right of the lines' names
+COMMAND = re.compile(r"\btuner [a-z]")  # a command to type, unlike the version text "tuner 0.1.0"
+
+
+def bound_text(measurement: Measurement) -> str:
+    """Returns the lower bound of an early-stopped measurement's time, its fastest sample: '> 12 ms'."""
+    return f"> {seconds_text(measurement.least_s)}"
+
+
+def early_stopped_text(measurement: Measurement) -> str:
+    """Returns an early-stopped measurement's bound and samples: '> 12 ms, early-stopped after 3 samples'."""
+    return (
+        f"{bound_text(measurement)}, early-stopped after {count_text(len(measurement.samples_s), 'sample')}"
+    )
+
+
+def trial_time_text(trial: StoredTrial) -> str:
+    """Returns the time that counts for a trial as text, such as '1.2 ms', or '-' for an untimed trial.
+
+    For an early-stopped trial it is the lower bound with the number of samples.
+    """
+    if trial.early_stopped is not None:
+        return early_stopped_text(trial.early_stopped)
+    return "-" if trial.best_s is None else seconds_text(trial.best_s)
+
+
+def speed_text(gflop_per_s: float | None) -> str:
+    """Returns a speed with its unit; '-' for None (not timed)."""
+    return "-" if gflop_per_s is None else f"{gflop_per_s:.4g} GFLOP/s"
+
+
+def problem_text(problem: Problem) -> str:
+    """Returns a problem without the parts that have default values: 'matmul 64x64x64 f16 -> f16 nt'.
+
+    A group of operations is named by the hash of its text: 'rows 128x256x1 f32 group 0a1b2c3d4e5f'.
+    """
+    options = [problem.operation, problem.shape, problem.dtype]
+    options += [f"-> {problem.output}"] * bool(problem.output)
+    options += [given for given in (problem.layout, problem.epilogue) if given not in ("nn", "none")]
+    options += [f"group {text_hash(problem.group)}"] * bool(problem.group)
+    return " ".join((*options, *problem.memory_options))
+
+
+def knobs_text(knobs: Sequence[tuple[str, Value]]) -> str:
+    """Returns the (name, value) pairs of knobs as one line: 'tile_m=4 tile_n=16'."""
+    return " ".join(f"{name}={value}" for name, value in knobs)
+
+
+def knobs_line(knobs: Sequence[tuple[str, Value]]) -> str:
+    """Returns the line 'knobs     tile_m=4 tile_n=16' of a summary; 'none' in place of no knobs."""
+    return f"knobs     {knobs_text(knobs) or 'none'}"
+
+
+def one_line(text: str) -> str:
+    """Returns a text as one line, control characters escaped, cut after LINE_LIMIT (2000) characters."""
+    plain = printable(" ".join(text.split()))
+    return plain if len(plain) <= LINE_LIMIT else f"{plain[:LINE_LIMIT]}..."
+
+
+def count_text(count: int, noun: str) -> str:
+    """Returns a count with its noun, in the plural with an s: '1 trial', '2 trials'."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+WORDS = {SPACE_FILE: "{} of the space file", SEED: "{} seed configurations"}
+
+
+def first_points_text(points: tuple[FirstPoint, ...]) -> str:
+    """Returns the origins of the first configurations of a run, which were tried before the sampler's.
+
+    For example 'warm start from 8x8x8 (run 3): 2 points, interleaved with 4 seed configurations'; '' for ().
+    """
+    counts = Counter(point.origin for point in points)
+    others = ", then ".join(text.format(counts[origin]) for origin, text in WORDS.items() if counts[origin])
+    sources = tuple(dict.fromkeys(point.source for point in points if point.origin == WARM_START))
+    if not sources:
+        return others
+    warm = f"warm start from {', '.join(sources)}: {count_text(counts[WARM_START], 'point')}"
+    return f"{warm}, interleaved with {others}" if others else warm
+
+
+def wrapped(lines: Iterable[str], columns: int | None = SUMMARY_COLUMNS) -> list[str]:
+    """Returns lines of a summary wrapped at ``columns`` characters (None: not at all).
+
+    Continued lines are indented by SUMMARY_INDENT (10). A line with a command to type is not wrapped, and no
+    word is broken. Empty lines are left out, unless ``columns`` is None. Control characters are escaped.
+    """
+    lines = map(printable, lines)
+    if columns is None:
+        return [*lines]
+    found: list[str] = []
+    for line in lines:
+        if COMMAND.search(line):
+            found.append(line)
+        else:
+            indent = " " * SUMMARY_INDENT
+            found += textwrap.wrap(
+                line,
+                columns,
+                subsequent_indent=indent,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+    return found

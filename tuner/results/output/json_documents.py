@@ -1,0 +1,344 @@
+"""JSON documents that other programs read. From the first release on, keys are added and none is renamed."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from tuner.analysis.ratios import (
+    Comparable,
+    NotComparable,
+    against_baseline,
+    between_trials,
+    distrust,
+    ratio_document,
+    sensitivity_text,
+)
+from tuner.analysis.selected_result import SelectedResult, Tied, timed
+from tuner.core.candidate import ProblemDocument, candidate_document
+from tuner.core.errors import Failure
+from tuner.core.fusions import text_hash
+from tuner.core.machine import Conditions
+from tuner.core.problem import Problem
+from tuner.core.records import Measurement
+from tuner.core.round_quality import StoredRound
+from tuner.core.runs import Counts, DatabaseInfo, FirstPoint, Run, StoredTrial
+from tuner.core.serialization import encode, printable, utc_text
+from tuner.space.scripts.requirements import custom_ops
+
+if TYPE_CHECKING:
+    from tuner.tuning.tuned_run import TunedRun
+
+Document = dict[str, Any]
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that a spreadsheet evaluates as a formula
+NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+CSV_COLUMNS = (
+    *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "align", "cache"),
+    *("target", "threads", "machine", "strategy", "knobs", "status", "stage", "reason", "median_s"),
+    *("gflop_per_s", "created", "reliability", "unreliable", "stale", "early_stopped_after", "is_best"),
+)
+
+
+def tune_document(run: Run, counts: Counts, selected: SelectedResult | None, seconds: float) -> Document:
+    """Returns the JSON document of ``tuner tune --json``: the run, its trial counts and its selected result.
+
+    ``seconds`` is the duration of the run; ``selected`` None: no trial has a time that counts (one that is
+    neither stale nor early-stopped).
+    """
+    return {
+        "run": run.id,
+        "status": run.status,
+        "problem": problem_document(run.settings.problem),
+        "target": run.settings.target.text,
+        "threads": run.settings.threads,
+        "machine": run.machine.name,
+        "counts": counts_document(counts),
+        "noise": run.noise,
+        "reliability": run.reliability.text,
+        "best": None if selected is None else _best_document(selected, run),
+        "can_separate": None
+        if selected is None
+        else selected.can_separate and not distrust(run, selected.best),
+        "tied": [] if selected is None else [trial.id for trial in selected.tied],
+        "tied_set": [] if selected is None else [tied_document(tie, selected, run) for tie in selected.ties],
+        "roofline": encode(run.roofline),
+        "idle_share": run.idle_share,
+        "first": first_document(run.settings.first or ()),
+        "seconds": seconds,
+    }
+
+
+def tied_document(tie: Tied, selected: SelectedResult, run: Run) -> Document:
+    """Returns JSON of one tied trial of a run; ``slowdown`` is relative to the fastest tied trial."""
+    record, measurement = tie.trial.record, timed(tie.trial)
+    compared = between_trials(run, tie.trial, selected.tied[0])
+    return {
+        "trial": tie.trial.id,
+        **candidate_document(record.candidate),
+        "median_s": measurement.median_s,
+        "interval_s": list(measurement.interval_s),
+        "reliability": tie.trial.reliability.text,
+        **slowdown_document(compared),
+    }
+
+
+def slowdown_document(compared: Comparable | NotComparable) -> Document:
+    """Returns the JSON fields of a relative difference of times and its interval: 0.02 is 2 % longer.
+
+    If the times are not comparable, ``slowdown`` is null and ``slowdown_unknown`` is the reason; the interval
+    is there also for times that are not distinguishable.
+    """
+    if isinstance(compared, NotComparable):
+        interval = None if compared.interval is None else [end - 1 for end in compared.interval]
+        return {"slowdown": None, "slowdown_interval": interval, "slowdown_unknown": compared.reason}
+    return {
+        "slowdown": compared.longer,
+        "slowdown_interval": list(compared.longer_interval),
+        "slowdown_unknown": None,
+    }
+
+
+def first_document(points: tuple[FirstPoint, ...]) -> list[Document]:
+    """Returns JSON of the configurations that a run tried before its sampler proposed any, in order."""
+    return [
+        {"origin": point.origin, "source": point.source, **candidate_document(point.candidate)}
+        for point in points
+    ]
+
+
+def problem_document(problem: Problem) -> Document:
+    """Returns the JSON document of a problem, in the terms of the command line; ``output`` is never empty.
+
+    A group of operations has ``group``, the hash of its text, which its key has too.
+    """
+    document = {**encode(ProblemDocument.of(problem)), "output": problem.result_dtype}
+    return document | ({"group": text_hash(problem.group)} if problem.group else {})
+
+
+def counts_document(counts: Counts) -> Document:
+    """Returns JSON of how many trials of a run were proposed, measured, verified, failed and reused."""
+    document: Document = encode(counts)
+    return document
+
+
+def baseline_document(run: Run, best: StoredTrial) -> Document | None:
+    """Returns JSON of the baseline's time and its ratio to the run's best trial; None without a baseline.
+
+    ``ratio`` above 1 means that the tuned kernel is faster. It is null where the times are not comparable;
+    ``ratio_unknown`` is then the reason. ``choice`` is what the user chose, null for the default;
+    ``operands_offset_bytes`` how far operands lay past a cache line, null on a GPU; ``libraries`` all that
+    the fastest was chosen from.
+    """
+    baseline, compared = run.baseline, against_baseline(run, best)
+    if baseline is None or compared is None:
+        return None
+    return {
+        "name": baseline.name,
+        "choice": run.settings.baseline_library or None,
+        "threads": baseline.threads,
+        "operands_offset_bytes": run.settings.problem.offset_bytes if baseline.threads else None,
+        "median_s": baseline.measurement.median_s,
+        **ratio_document(compared),
+        "libraries": [encode(each) for each in baseline.libraries],
+    }
+
+
+def history_document(trial: StoredTrial) -> Document:
+    """Returns one trial as ``tuner history --format json`` lists it, without the field ``is_best``."""
+    record = trial.record
+    failure = record.outcome if isinstance(record.outcome, Failure) else None
+    return {
+        "trial": trial.id,
+        "run": trial.run,
+        "number": trial.number,
+        "problem": problem_document(record.problem),
+        "target": record.target.text,
+        "threads": trial.threads,
+        "machine": trial.machine.name,
+        **candidate_document(record.candidate),
+        "status": record.status,
+        "stage": failure and failure.stage.value,
+        "reason": failure and failure.reason,
+        "median_s": trial.best_s,
+        "gflop_per_s": gflop_per_s(record.problem, trial.best_s),
+        "reliability": trial.reliability.text,
+        "unreliable": trial.unreliable or None,
+        "early_stopped_after": trial.early_stopped and len(trial.early_stopped.samples_s),  # samples
+        "reused_from": record.reused_from,
+        "stale": trial.stale or None,
+        "created": utc_text(trial.created),
+    }
+
+
+def listed_documents(trials: tuple[StoredTrial, ...], best: Collection[int]) -> list[Document]:
+    """Returns trials as ``tuner history --format json`` lists them; ``best``: ids of the best trials."""
+    return [history_document(trial) | {"is_best": trial.id in best} for trial in trials]
+
+
+def trial_document(trial: StoredTrial) -> Document:
+    """Returns the complete document of one trial, as ``tuner show ID --json`` prints it."""
+    record = trial.record
+    measured = record.outcome if isinstance(record.outcome, Measurement) else None
+    return {
+        **history_document(trial),
+        "row": trial.row,
+        "stages_s": dict(record.stage_s),
+        "verdict": encode(record.correct_verdict),
+        "resources": encode(record.resources),
+        "measurement": measured and measurement_document(measured),
+        "final": trial.final and measurement_document(trial.final),
+        "script_sha256": record.script_sha256,
+        "artifact_sha256": record.artifact_sha256,
+        "script": trial.script_text,
+    }
+
+
+def measurement_document(measurement: Measurement) -> Document:
+    """Returns JSON of a measurement with all its samples; times are seconds per call.
+
+    ``interval_s`` is null for an early-stopped measurement.
+    """
+    return {
+        "median_s": measurement.median_s,
+        "interval_s": list(measurement.interval_s) if measurement.is_complete else None,
+        "inner_calls": measurement.inner_calls,
+        "is_complete": measurement.is_complete,
+        "cold_median_s": measurement.cold_median_s,
+        "conditions": conditions_document(measurement.conditions),
+        "offsets": encode(measurement.offsets),
+        "samples_s": list(measurement.samples_s),
+    }
+
+
+def conditions_document(conditions: Conditions | None) -> Document | None:
+    """Returns JSON of a GPU's sensor readings; None without readings, as on a CPU.
+
+    ``slowdowns`` lists why the GPU throttled its clocks; it is empty where nothing did.
+    """
+    if conditions is None:
+        return None
+    return {**encode(conditions), "slowdowns": list(conditions.slowdowns)}
+
+
+def round_document(stored: StoredRound) -> Document:
+    """Returns JSON of one timing round: its noise, why it is unreliable, if so, and the machine's load."""
+    quality = stored.quality
+    return {
+        "number": stored.number,
+        "started": utc_text(stored.started),
+        "is_answering": stored.is_answering,
+        "noise": quality.noise,
+        "disturbance": quality.disturbance,
+        "unreliable": quality.unreliable or None,
+        "is_lost": quality.is_lost,
+        "host": encode(quality.host),
+    }
+
+
+def run_document(
+    run: Run, counts: Counts, selected: SelectedResult | None, rounds: tuple[StoredRound, ...] = ()
+) -> Document:
+    """Returns the complete JSON document of one run, as ``tuner show run:ID --json`` prints it.
+
+    ``selected`` None: no trial has a time that counts (one that is neither stale nor early-stopped).
+    ``rounds`` are the run's timing rounds. ``seconds`` is 0 for a run whose duration is not known.
+    """
+    settings = run.settings
+    return {
+        **tune_document(run, counts, selected, run.seconds or 0.0),
+        "rounds": [round_document(each) for each in rounds],
+        "strategies": [each.text for each in settings.strategies],
+        "sampler": settings.sampler,
+        "seed": settings.seed,
+        "trials": settings.trials,
+        "budget_s": settings.budget_s,
+        "workers": settings.workers,
+        "fresh": settings.fresh,
+        "warm_start": settings.warm_start,
+        "warm_files": list(settings.warm_files),
+        "mlir": run.compiler.mlir,
+        "compiler": run.compiler.fingerprint,
+        "tuner": run.tuner_version,
+        "load_average": run.load_average,
+        "created": utc_text(run.created),
+        "elsewhere": encode(run.elsewhere),
+        "space": settings.space_yaml,
+        "recording": settings.recording or None,
+    }
+
+
+def listed_run_document(tuned: "TunedRun") -> Document:
+    """Returns the JSON document of one run as ``tuner runs --json`` lists it."""
+    run = tuned.run
+    return {
+        **tune_document(run, tuned.counts, tuned.selected, tuned.seconds),
+        "sampler": run.settings.sampler,
+        "unreliable": run.unreliable or None,
+        "created": utc_text(run.created),
+    }
+
+
+def database_document(database: DatabaseInfo) -> Document:
+    """Returns JSON of ``tuner db info --json``: address, revision, problems, numbers of runs and trials."""
+    document: Document = encode(database)
+    return document
+
+
+def history_csv(trials: tuple[StoredTrial, ...], best: Collection[int] = ()) -> str:
+    """Returns the trials as CSV with a header line; knobs are a JSON object in one field.
+
+    ``best`` are the ids of the best trials.
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(_csv_row(trial) | {"is_best": trial.id in best} for trial in trials)
+    return text.getvalue()
+
+
+def gflop_per_s(problem: Problem, median_s: float | None) -> float | None:
+    """Returns a kernel's speed in 1e9 flop per second; None if its time ``median_s`` is None or 0."""
+    return problem.flop / median_s / 1e9 if median_s else None
+
+
+def _best_document(selected: SelectedResult, run: Run) -> Document:
+    record, measurement = selected.best.record, selected.measurement
+    return {
+        "trial": selected.best.id,
+        **candidate_document(record.candidate),
+        "median_s": measurement.median_s,
+        "interval_s": list(measurement.interval_s),
+        "cold_median_s": measurement.cold_median_s,
+        "conditions": conditions_document(measurement.conditions),
+        "offsets": encode(measurement.offsets),
+        "sensitive": sensitivity_text(measurement, record.problem, run.noise, distrust(run, selected.best))
+        or None,
+        "gflop_per_s": gflop_per_s(record.problem, timed(selected.best).median_s),
+        "reliability": selected.best.reliability.text,
+        "unreliable": distrust(run, selected.best) or None,
+        "baseline": baseline_document(run, selected.best),
+        "custom_ops": list(custom_ops(selected.best.script_text)),  # empty: stock mlir-opt runs the script
+    }
+
+
+def _csv_row(trial: StoredTrial) -> dict[str, Any]:
+    row = history_document(trial)
+    problem = trial.record.problem
+    row |= {"op": problem.operation, "shape": problem.shape}
+    row |= {"dtype": problem.dtype, "output": problem.result_dtype}
+    row |= {"layout": problem.layout, "epilogue": problem.epilogue}
+    row |= {"align": problem.align, "cache": problem.cache, "knobs": json.dumps(row["knobs"])}
+    return {column: csv_cell(row[column]) for column in CSV_COLUMNS if column in row}
+
+
+def csv_cell(value: object) -> object:
+    """Returns a cell that a spreadsheet does not evaluate: text that starts like a formula gets a leading '.
+
+    Control characters in texts are escaped; numbers stay unchanged. Source:
+    https://owasp.org/www-community/attacks/CSV_Injection.
+    """
+    if not isinstance(value, str) or NUMBER.fullmatch(value):
+        return value
+    return printable(f"'{value}" if value.startswith(FORMULA_STARTS) else value)

@@ -1,0 +1,255 @@
+"""Results of campaigns and tuned programs: problems, fusions and baselines, as tables and JSON documents."""
+
+from collections import Counter
+
+from tuner.analysis.ratios import faster_text
+from tuner.core.programs import ExplainedGroup, ProgramBaseline, ProgramResult
+from tuner.core.records import MedianInterval
+from tuner.core.runs import StoredTrial
+from tuner.core.serialization import seconds_text
+from tuner.results.output.formatting import Row, count_text, knobs_text, speed_text, table_lines
+from tuner.results.output.json_documents import Document, gflop_per_s, tune_document
+from tuner.tuning.tuned_run import TunedGroup, TunedRun
+
+# ------------------------------------------------------------------------------
+# The result of a group of runs: a table of its problems, and the JSON document.
+
+
+GROUP_HEADER: Row = (
+    *("run", "name", "problem", "count", "trials", "time", "reliability", "share", "GFLOP/s"),
+    "strategy and knobs",
+)
+GROUP_SPARED = ("name", "share", "GFLOP/s", "trials")  # columns that a narrow terminal loses first
+
+
+def group_lines(tuned: TunedGroup, columns: int | None = None, database_text: str = "") -> list[str]:
+    """Returns the result of a group as lines: a table with a row per problem, totals, commands to type.
+
+    ``columns``: width of the terminal; None without a limit. ``database_text``: the ``--db`` option of the
+    commands, with a leading space; "" for the default database.
+    """
+    total_s = tuned.total_s
+    doubt = "" if tuned.reliability.is_reliable else f" ({tuned.reliability.text})"
+    counted = zip(tuned.runs, tuned.counts, strict=True)
+    rows = [_group_row(each, count, total_s, is_whole=not doubt) for each, count in counted]
+    calls = sum(tuned.counts)
+    spent = f"{count_text(tuned.trials, 'trial')} in {tuned.group.seconds:.0f} s"
+    total = "unknown: a problem has no time" if total_s is None else seconds_text(total_s)
+    return [
+        *table_lines(GROUP_HEADER, rows, columns, GROUP_SPARED),
+        f"group     {tuned.group.id}: {count_text(len(tuned.runs), 'problem')}, {spent}",
+        f"total     {total}{doubt} for {count_text(calls, 'call')}, each problem as often as it occurs",
+        f"next      tuner history --run {tuned.runs[0].run.id}{database_text}",
+    ]
+
+
+def group_document(tuned: TunedGroup) -> Document:
+    """Returns the JSON document of ``tuner tune --shapes FILE --json``: one entry per problem, and totals."""
+    problems = [
+        {
+            "name": "" if each.run.group is None else each.run.group.name,
+            "count": count,
+            **tune_document(each.run, each.counts, each.selected, each.seconds),
+        }
+        for each, count in zip(tuned.runs, tuned.counts, strict=True)
+    ]
+    group = tuned.group
+    return {
+        "group": group.id,
+        "status": group.status,
+        "source": group.settings.source,
+        "trials": tuned.trials,
+        "columns": len(group.settings.columns),
+        "total_s": tuned.total_s,
+        "reliability": tuned.reliability.text,
+        "seconds": group.seconds,
+        "problems": problems,
+    }
+
+
+def _group_row(each: TunedRun, count: int, total_s: float | None, *, is_whole: bool) -> Row:
+    place, best, problem = each.run.group, each.best, each.run.settings.problem
+    name = "" if place is None else place.name
+    start = (str(each.run.id), name, problem.key, str(count), str(each.counts.proposed))
+    if best is None or best.best_s is None:
+        return (*start, "-", "-", "-", "-", "no candidate worked" if not each.has_worked else "no time")
+    share = "-" if total_s is None or not is_whole else f"{count * best.best_s / total_s:.0%}"
+    speed = speed_text(gflop_per_s(problem, best.best_s)).removesuffix(" GFLOP/s")
+    return (*start, seconds_text(best.best_s), best.reliability.word, share, speed, _candidate_text(best))
+
+
+def _candidate_text(best: StoredTrial) -> str:
+    return f"{best.strategy} {knobs_text(best.record.candidate.choices)}"
+
+
+# ------------------------------------------------------------------------------
+# The baselines of a tuned program as a table: what else runs it, and how much faster the program is.
+
+
+BASELINES_HEADER: Row = ("baseline", "time a call", "reliability", "the program is")
+
+
+def baseline_table(baselines: tuple[ProgramBaseline, ...]) -> tuple[Row, ...]:
+    """Returns the table of baselines, its header first; one that was not timed has its reason."""
+    return (BASELINES_HEADER, *(_baseline_row(each) for each in baselines))
+
+
+def baseline_document(each: ProgramBaseline) -> Document:
+    """Returns the JSON document of one baseline: seconds of a call, and the ratio with its interval.
+
+    ``speedup`` is null where no ratio may be printed; ``reason`` is then why.
+    """
+    speed = ratio_of(each)
+    return {
+        "name": each.name,
+        "call_s": None if each.call_s is None else each.call_s.median,
+        "reliability": None if each.call_s is None else each.reliability.text,
+        "speedup": None if speed is None else speed.median,
+        "speedup_interval": None if speed is None else [speed.low, speed.high],
+        "reason": None if speed is not None else _why_no_ratio(each),
+    }
+
+
+def ratio_of(each: ProgramBaseline) -> MedianInterval | None:
+    """Returns how many times as fast the program is, where the times are reliable; else None."""
+    return each.speed if each.reliability.is_reliable else None
+
+
+def _why_no_ratio(each: ProgramBaseline) -> str:
+    return each.reason or each.reliability.reason
+
+
+def _baseline_row(each: ProgramBaseline) -> Row:
+    if each.call_s is None:
+        return (each.name, "-", "-", f"not compared: {each.reason}")
+    speed = ratio_of(each)
+    found = f"no ratio: {_why_no_ratio(each)}" if speed is None else faster_text(speed)
+    return (each.name, seconds_text(each.call_s.median), each.reliability.word, found)
+
+
+# ------------------------------------------------------------------------------
+# The groups of a program as a table: what each computes, what it takes, where its schedule comes from.
+
+
+PARTS_HEADER: Row = (
+    *("group", "kind", "before", "time", "reliability", "share", "roofline", "schedule", "operations"),
+    "strategy and knobs",
+)
+BEFORE = PARTS_HEADER.index("before")
+PARTS_SPARED = ("before", "kind")  # columns that a narrow terminal loses first
+
+
+def group_table(groups: tuple[ExplainedGroup, ...]) -> tuple[Row, ...]:
+    """Returns the table of a program's groups in order, its header first.
+
+    The column of the times before the tuning is there where a group has one. "schedule" is where it comes
+    from: tuned, same contraction, nearest, first; loops have their reason in place of strategy and knobs.
+    """
+    rows = (PARTS_HEADER, *(_part_row(number, each) for number, each in enumerate(groups)))
+    if any(each.before_s is not None for each in groups):
+        return rows
+    return tuple((*row[:BEFORE], *row[BEFORE + 1 :]) for row in rows)
+
+
+def ops_text(ops: tuple[str, ...]) -> str:
+    """Returns the names of operations, each once, with the number of times: "arith.addf x2"."""
+    counts = Counter(ops)
+    return ", ".join(f"{name} x{count}" if count > 1 else name for name, count in counts.items())
+
+
+def explained_document(each: ExplainedGroup) -> Document:
+    """Returns the JSON document of a group: what it computes, by which schedule, what it takes."""
+    group = each.group
+    return {
+        "kind": group.kind,
+        "ops": list(group.ops),
+        "strategy": group.strategy or None,
+        "knobs": dict(group.knobs),
+        "origin": group.origin,
+        "reason": group.reason or None,
+        "divided": group.is_divided,
+        "flop": group.flop,
+        "bytes": group.moved_bytes,
+        "time_s": each.time_s,
+        "reliability": None if each.time_s is None else each.reliability.text,
+        "share": each.share if each.reliability.is_reliable else None,
+        "roofline": each.roofline if each.reliability.is_reliable else None,
+    }
+
+
+def _part_row(number: int, each: ExplainedGroup) -> Row:
+    group = each.group
+    schedule = f"{group.strategy} {knobs_text(group.knobs)}" if group.strategy else group.reason
+    schedule += ", on all threads" if group.is_divided else ""
+    return (
+        f"g{number}",
+        group.kind,
+        _seconds(each.before_s),
+        _seconds(each.time_s),
+        "-" if each.time_s is None else each.reliability.word,
+        _percent(each, each.share),
+        _percent(each, each.roofline),
+        group.origin,
+        ops_text(group.ops),
+        schedule,
+    )
+
+
+def _seconds(time_s: float | None) -> str:
+    return "-" if time_s is None else seconds_text(time_s)
+
+
+def _percent(each: ExplainedGroup, part: float | None) -> str:
+    """Returns a part of another time in percent; '-' where there is none, or the time is not reliable."""
+    return "-" if part is None or not each.reliability.is_reliable else f"{part:.0%}"
+
+
+# ------------------------------------------------------------------------------
+# What is stored of a tuned program, as lines and as a JSON document.
+
+
+def stored_program_lines(result: ProgramResult, columns: int | None = None) -> list[str]:
+    """Returns a tuned program as lines: its groups, its time, the gain, its baselines.
+
+    ``columns``: width of the terminal; None without a limit.
+    """
+    lines: list[str] = []
+    if result.groups:
+        header, *rows = group_table(result.groups)
+        lines += table_lines(header, rows, columns, PARTS_SPARED)
+    lines += [f"loops   {line}" for line in result.left_out]
+    if result.call_s is not None:
+        before = "" if result.before_s is None else f", {seconds_text(result.before_s)} without tuning"
+        lines.append(f"time    {seconds_text(result.call_s)} a call{before}")
+        lines.append(f"reliable {result.reliability.answer}")
+    if result.speed is not None:
+        lines.append(f"gain    {faster_text(result.speed)}")
+    elif result.gain_unknown:
+        lines.append(f"gain    unknown: {result.gain_unknown}")
+    if result.baselines:
+        header, *rows = baseline_table(result.baselines)
+        lines += table_lines(header, rows, columns)
+    return lines
+
+
+def stored_program_document(result: ProgramResult) -> Document:
+    """Returns the JSON document of a tuned program."""
+    speed = result.speed
+    return {
+        "call_s": result.call_s,
+        "before_s": result.before_s,
+        "reliability": None if result.call_s is None else result.reliability.text,
+        "speedup": None if speed is None else speed.median,
+        "speedup_interval": None if speed is None else [speed.low, speed.high],
+        "speedup_unknown": result.gain_unknown or None,
+        "groups": [{**explained_document(each), "before_s": each.before_s} for each in result.groups],
+        "left_out": list(result.left_out),
+        "baselines": [baseline_document(each) for each in result.baselines],
+    }
+
+
+def shown_group_document(tuned: TunedGroup) -> Document:
+    """Returns the JSON document of a stored group of runs, with the program whose groups it tuned."""
+    result = tuned.group.result
+    program = None if result is None else stored_program_document(result)
+    return {**group_document(tuned), "program": program}

@@ -1,0 +1,392 @@
+"""Live progress of a run or a campaign on stderr: updated in place on a terminal, else plain lines."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tuner.core.errors import error_lines
+from tuner.core.problem import Problem
+from tuner.core.records import Record
+from tuner.core.reliability import Reliability
+from tuner.core.requests import RunGroup
+from tuner.core.runs import RunSettings
+from tuner.core.serialization import seconds_text
+from tuner.results.output.formatting import count_text, first_points_text, one_line, speed_text
+from tuner.results.output.json_documents import gflop_per_s
+from tuner.results.output.run_result import measured_text
+from tuner.tuning.events import (
+    BaselineFailed,
+    BaselineMeasured,
+    Event,
+    GroupEvent,
+    GroupObserver,
+    GroupStarted,
+    MachineBusy,
+    NoiseMeasured,
+    Observer,
+    RemeasurementStarted,
+    RoundLost,
+    RunEvent,
+    RunStarted,
+    TrialDone,
+    WaitsForLock,
+    WaitsForNode,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.progress import Progress, TaskID
+    from rich.table import Table
+
+
+# ------------------------------------------------------------------------------
+# Live progress on stderr: a line updated in place on a terminal; otherwise plain lines at intervals.
+
+
+PLAIN_EVERY_S = 5.0  # at most one line in this time, so that the log of a long run stays readable
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Observer]:
+    """Context manager: gives an observer that prints a run's progress on stderr.
+
+    On a terminal one line is updated in place; otherwise lines are printed, of trials at most one in 5 s.
+
+    Returns:
+        An observer for ``observe`` of ``tune`` and ``resume``, valid inside the ``with`` block.
+
+    Raises:
+        OSError: stderr cannot be written to.
+
+    Example:
+        >>> import tuner
+        >>> with tuner.progress() as show:
+        ...     run = tuner.tune(tuner.Matmul(64, 64, 64), target="cpu", trials=2, observe=show)
+        >>> run.run.status
+        'done'
+    """
+    if not sys.stderr.isatty():
+        yield PlainProgress()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(stderr=True, highlight=False)
+    columns = (BarColumn(bar_width=24), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=console, transient=True) as bar:
+        yield LiveProgress(console, bar)
+
+
+class PlainProgress:
+    """Observer that prints plain lines; for finished trials at most one per PLAIN_EVERY_S (5) seconds."""
+
+    def __init__(self) -> None:
+        self._settings: RunSettings | None = None
+        self._printed_s = time.monotonic()
+
+    def __call__(self, event: Event) -> None:
+        """Prints the event; of finished trials at most one per PLAIN_EVERY_S (5) seconds."""
+        if isinstance(event, RunStarted):
+            self._settings = event.settings
+        if not isinstance(event, TrialDone):
+            for line in event_line(event, self._settings).splitlines():
+                print(one_line(line), file=sys.stderr, flush=True)
+            return
+        assert self._settings is not None
+        if time.monotonic() - self._printed_s >= PLAIN_EVERY_S:
+            self._printed_s = time.monotonic()
+            print(one_line(trial_line(event, self._settings)), file=sys.stderr, flush=True)
+
+
+class LiveProgress:
+    """Observer that updates one line in place; events other than finished trials scroll above that line."""
+
+    def __init__(self, console: "Console", bar: "Progress") -> None:
+        self._console = console
+        self._bar = bar
+        self._settings: RunSettings | None = None
+        self._task: TaskID | None = None
+
+    def __call__(self, event: Event) -> None:
+        """Updates the line for a finished trial; prints any other event above the line."""
+        if isinstance(event, RunStarted):
+            self._settings = event.settings
+            if self._task is not None:  # of the previous run: tuning a program starts several runs
+                self._bar.remove_task(self._task)
+            self._task = self._bar.add_task("starting", total=1.0)
+        if not isinstance(event, TrialDone):
+            for line in event_line(event, self._settings).splitlines():
+                # its hint is a command to copy: the terminal may wrap it, a line feed would cut it
+                self._console.print(one_line(line), markup=False, soft_wrap=isinstance(event, MachineBusy))
+            return
+        assert self._settings is not None
+        assert self._task is not None
+        done = share_done(event, self._settings)
+        self._bar.update(self._task, completed=done, description=one_line(trial_line(event, self._settings)))
+
+
+def event_line(event: Event, settings: RunSettings | None = None) -> str:
+    """Returns an event of a run as text, one or two lines.
+
+    ``settings`` are those of the run; None before its RunStarted event, which has them.
+    """
+    match event:
+        case RunStarted():
+            text = f"run {event.run}: {event.settings.problem.key}, {event.settings.target}, "
+            text += f"{count_text(event.settings.threads, 'thread')} on {event.machine.name}; "
+            text += f"{event.feasible} of {event.cartesian} combinations are feasible"
+            first = first_points_text(event.settings.first or ())
+            if event.proposed_before:
+                first = f"going on after {event.proposed_before} trials"
+            empty = "".join(f"\nnote: {why}" for why in event.empty)
+            return f"{text}; {first}{empty}" if first else f"{text}{empty}"
+        case MachineBusy():
+            return _busy_line(event)
+        case BaselineMeasured(baseline, trust):
+            assert settings is not None
+            pace = _pace(settings.problem, baseline.measurement.median_s)
+            return f"baseline: {baseline.name} {pace}{_doubt(trust)}"
+        case BaselineFailed(reason):
+            return f"baseline: not measured: {reason}"
+        case RemeasurementStarted() | NoiseMeasured() | RoundLost():
+            return _remeasurement_line(event)
+        case WaitsForLock(who):
+            return f"waiting for {who}: it times on the same device"
+        case WaitsForNode(why):
+            return f"waiting for the fleet: {why}"
+        case TrialDone():
+            return f"trial {event.trial}: {event.record.status}"
+
+
+def _busy_line(event: MachineBusy) -> str:
+    """Returns why the processors are busy and, on a second line, which command to type once they are idle."""
+    load = event.load
+    verb = "is" if event.processors == 1 else "are"
+    busy = f"{load.busy:.1f} of {count_text(event.processors, 'processor')} {verb} busy with other programs"
+    stolen = f"the hypervisor gives {load.stolen:.1f} of {event.processors} away"
+    what = stolen if load.stolen > load.busy else busy
+    hint = error_lines("", f"once it is idle: tuner tune --resume {event.run} --retime")
+    return f"note: {what}; times will be unreliable\n{hint}"
+
+
+def _remeasurement_line(event: RemeasurementStarted | NoiseMeasured | RoundLost) -> str:
+    """Returns an event of the final re-measurement as one line."""
+    match event:
+        case RemeasurementStarted(trials):
+            return f"final re-measurement: timing the best {trials} again, interleaved"
+        case NoiseMeasured(noise):
+            return f"noise floor: {noise:.2%}"
+        case RoundLost(reason):
+            return f"final re-measurement: lost, no times: {reason}"
+
+
+def trial_line(event: TrialDone, settings: RunSettings) -> str:
+    """Returns a progress line: numbers of trials, best time so far, estimated time left."""
+    counts, total = event.counts, settings.trials
+    done = event.number + 1
+    text = f"{done}{'' if total is None else f'/{total}'} trials: "
+    text += f"{measured_text(counts)}, {counts.failed} failed"
+    if counts.reused:
+        text += f", {counts.reused} reused (same code)"  # as that of a trial of this run or an earlier one
+    if event.best is not None:
+        assert event.best.median_s is not None
+        text += f"; best {_pace(event.best.problem, event.best.median_s)}{_doubt(event.best_reliability)}"
+    left_s = time_left_s(event, settings)
+    return text + (f"; {left_s:.0f} s left" if left_s else "")
+
+
+def _pace(problem: Problem, median_s: float) -> str:
+    return f"{seconds_text(median_s)} ({speed_text(gflop_per_s(problem, median_s))})"
+
+
+def _doubt(trust: Reliability) -> str:
+    """Returns the mark of a time that a disturbed machine gave; the noise of others is not known yet."""
+    return f", {trust.text}" if trust.unreliable else ""
+
+
+def time_left_s(event: TrialDone, settings: RunSettings) -> float | None:
+    """Returns the estimated seconds until a run reaches its limit of trials or time; None if it has none."""
+    done = event.number + 1
+    left = []
+    if settings.trials is not None:
+        left.append((settings.trials - done) * event.elapsed_s / done)
+    if settings.budget_s is not None:
+        left.append(settings.budget_s - event.elapsed_s)
+    return max(0.0, min(left)) if left else None
+
+
+def share_done(event: TrialDone, settings: RunSettings) -> float:
+    """Returns how much of the run's limit is used, 0 to 1: of trials or time, whichever is more.
+
+    0 for a run without a limit.
+    """
+    spent = [0.0]
+    if settings.trials is not None:
+        spent.append((event.number + 1) / settings.trials)
+    if settings.budget_s is not None:
+        spent.append(event.elapsed_s / settings.budget_s)
+    return min(1.0, max(spent))
+
+
+# ------------------------------------------------------------------------------
+# Live progress of a group of runs on stderr: a table on a terminal; otherwise plain lines at intervals.
+
+
+FREE_LINES = 6  # of the terminal, around the table
+
+
+class GroupState:
+    """What is known of a group's problems while the group runs: number of trials and best record of each."""
+
+    def __init__(self, group: RunGroup) -> None:
+        self.group = group
+        self.trials = [0] * len(group.runs)
+        self.best: list[Record | None] = [None] * len(group.runs)
+        self.proposed = 0
+        self.elapsed_s = group.seconds
+
+    def take(self, event: RunEvent) -> None:
+        """Updates the state by an event of one of the runs."""
+        self.proposed, self.elapsed_s = event.proposed, event.elapsed_s
+        if isinstance(event.event, TrialDone):
+            self.trials[event.place] = event.event.counts.proposed
+            self.best[event.place] = event.event.best
+
+    @property
+    def total_s(self) -> float | None:
+        """Returns the sum of the best times so far, each times its count; None while one is missing."""
+        total_s = 0.0
+        for run, best in zip(self.group.runs, self.best, strict=True):
+            if best is None or best.median_s is None:
+                return None
+            total_s += best.median_s * (1 if run.group is None else run.group.count)
+        return total_s
+
+    @property
+    def line(self) -> str:
+        """Returns one line: trials of the budget, problems with a time, total time, seconds."""
+        limits = self.group.settings
+        of_all = "" if limits.trials is None else f"/{limits.trials}"
+        timed = sum(best is not None for best in self.best)
+        text = f"{self.proposed}{of_all} trials: {timed} of {count_text(len(self.best), 'problem')} timed"
+        if self.total_s is not None:
+            text += f"; total {seconds_text(self.total_s)}"
+        of_budget = "" if limits.budget_s is None else f" of {limits.budget_s:.0f}"
+        return f"{text}; {self.elapsed_s:.0f}{of_budget} s"
+
+
+@contextlib.contextmanager
+def group_progress() -> Iterator[GroupObserver]:
+    """Context manager: gives an observer that prints a group's progress on stderr.
+
+    On a terminal a table with a row per problem is updated in place; otherwise lines are printed, of trials
+    at most one in PLAIN_EVERY_S (5) seconds.
+    """
+    if not sys.stderr.isatty():
+        yield PlainGroupProgress()
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(stderr=True, highlight=False)
+    with Live(console=console, transient=True, auto_refresh=False) as live:
+        yield LiveGroupProgress(live)
+
+
+def started_line(event: GroupStarted) -> str:
+    """Returns the first line of a group: its problems, target, and what it begins with."""
+    group, run = event.group, event.group.runs[0]
+    text = f"group {group.id}: {count_text(len(group.runs), 'problem')}, {run.settings.target}, "
+    text += f"{count_text(run.settings.threads, 'thread')} on {run.machine.name}; "
+    text += f"{count_text(len(group.settings.columns), 'configuration')} to try on each"
+    return text + (f"; going on after {event.proposed_before} trials" if event.proposed_before else "")
+
+
+class PlainGroupProgress:
+    """Observer that prints plain lines; for finished trials at most one per PLAIN_EVERY_S (5) seconds."""
+
+    def __init__(self) -> None:
+        self._state: GroupState | None = None
+        self._printed_s = time.monotonic()
+
+    def __call__(self, event: GroupEvent) -> None:
+        """Prints the event; of finished trials at most one per PLAIN_EVERY_S (5) seconds."""
+        if isinstance(event, GroupStarted):
+            self._state = GroupState(event.group)
+            _print(started_line(event))
+            return
+        assert self._state is not None
+        self._state.take(event)
+        if isinstance(event.event, TrialDone):
+            if time.monotonic() - self._printed_s >= PLAIN_EVERY_S:
+                self._printed_s = time.monotonic()
+                _print(self._state.line)
+            return
+        line = _run_line(event, self._state)
+        if line:
+            _print(line)
+
+
+class LiveGroupProgress:
+    """Observer that updates a table in place; events other than finished trials scroll above the table."""
+
+    def __init__(self, live: "Live") -> None:
+        self._live = live
+        self._state: GroupState | None = None
+
+    def __call__(self, event: GroupEvent) -> None:
+        """Updates the table for a finished trial; prints any other event above the table."""
+        if isinstance(event, GroupStarted):
+            self._state = GroupState(event.group)
+            self._live.console.print(one_line(started_line(event)), markup=False)
+            return
+        assert self._state is not None
+        self._state.take(event)
+        line = "" if isinstance(event.event, TrialDone) else _run_line(event, self._state)
+        if line:
+            self._live.console.print(one_line(line), markup=False)
+        rows = max(1, self._live.console.size.height - FREE_LINES)
+        self._live.update(progress_table(self._state, rows), refresh=True)
+
+
+def progress_table(state: GroupState, rows: int) -> "Table":
+    """Returns the table of a group: the ``rows`` problems with the most time x count, the largest first."""
+    from rich.table import Table
+
+    table = Table(*("name", "problem", "count", "trials", "best", "GFLOP/s"), caption=state.line)
+    weights = []
+    for place, (run, best) in enumerate(zip(state.group.runs, state.best, strict=True)):
+        count = 1 if run.group is None else run.group.count
+        least_s = None if best is None else best.median_s
+        weights.append((float("inf") if least_s is None else least_s * count, place))
+    for _, place in sorted(weights, key=lambda pair: (-pair[0], pair[1]))[:rows]:
+        table.add_row(*_cells(state, place))
+    return table
+
+
+def _cells(state: GroupState, place: int) -> tuple[str, ...]:
+    run, best = state.group.runs[place], state.best[place]
+    problem = run.settings.problem
+    name, count = ("", 1) if run.group is None else (run.group.name, run.group.count)
+    times = ("-", "-")
+    if best is not None and best.median_s is not None:
+        times = (seconds_text(best.median_s), speed_text(gflop_per_s(problem, best.median_s)))
+    return (one_line(name), problem.key, str(count), str(state.trials[place]), *times)
+
+
+def _run_line(event: RunEvent, state: GroupState) -> str:
+    """Returns the line of an event of one run, after the problem; "" for what a table shows anyway."""
+    run = state.group.runs[event.place]
+    if isinstance(event.event, BaselineMeasured | NoiseMeasured):
+        return ""
+    line = event_line(event.event, run.settings).splitlines()[0]
+    if isinstance(event.event, RemeasurementStarted):
+        return f"{run.settings.problem.key}: {line}"
+    return line
+
+
+def _print(line: str) -> None:
+    print(one_line(line), file=sys.stderr, flush=True)

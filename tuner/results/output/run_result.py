@@ -1,0 +1,342 @@
+"""The result of a run as lines for people, with the conditions of times that a GPU measured."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tuner.analysis.ratios import (
+    Comparable,
+    NotComparable,
+    against_baseline,
+    between_trials,
+    distrust,
+    sensitivity_text,
+)
+from tuner.analysis.selected_result import SelectedResult, timed
+from tuner.core.machine import GpuState, Roofline, Span
+from tuner.core.records import Measurement
+from tuner.core.runs import Counts, LibraryTime, Run, StoredTrial
+from tuner.core.serialization import interval_text, seconds_text
+from tuner.results.output.formatting import count_text, knobs_line, one_line, speed_text
+from tuner.results.output.json_documents import gflop_per_s
+from tuner.space.scripts.requirements import custom_ops
+
+if TYPE_CHECKING:
+    from tuner.core.remote_results import PendingTrial
+    from tuner.results.best_trials import BestStock
+    from tuner.tuning.tuned_run import TunedRun
+
+
+# ------------------------------------------------------------------------------
+# Lines shown with a time measured on a GPU: the cold-cache time, sensor readings, throttled clocks.
+
+
+def gpu_lines(measurement: Measurement) -> list[str]:
+    """Returns lines on a measurement that only GPUs have: cold-cache time, sensors, clocks, throttling.
+
+    [] for a measurement on a CPU.
+    """
+    lines = []
+    if measurement.cold_median_s is not None:
+        lines.append(f"cold      {seconds_text(measurement.cold_median_s)} with the cache flushed before")
+    conditions = measurement.conditions
+    if conditions is not None:
+        lines.append(f"sensors   {_state_text(conditions.before)}; after: {_state_text(conditions.after)}")
+        lines += _span_lines(conditions.between)
+    return lines + slowdown_lines(measurement)
+
+
+def slowdown_lines(measurement: Measurement) -> list[str]:
+    """Returns a line on why the GPU throttled its clocks during a measurement; [] if it did not."""
+    slowdowns = () if measurement.conditions is None else measurement.conditions.slowdowns
+    text = "throttled by {}: the GPU can be faster than this time"
+    return [text.format(", ".join(slowdowns))] * bool(slowdowns)
+
+
+def _span_lines(span: Span | None) -> list[str]:
+    if span is None or span.lowest_sm_clock_hz is None or span.highest_sm_clock_hz is None:
+        return []
+    low, high = (clock_hz / 1e6 for clock_hz in (span.lowest_sm_clock_hz, span.highest_sm_clock_hz))
+    return [f"clocks    SM {low:.0f} to {high:.0f} MHz in {span.readings} readings between the rounds"]
+
+
+def _state_text(state: GpuState) -> str:
+    readings = (
+        ("SM", state.sm_clock_hz, 1e6, "MHz"),
+        ("memory", state.memory_clock_hz, 1e6, "MHz"),
+        ("", state.temperature_c, 1.0, "C"),
+        ("", state.power_w, 1.0, "W"),
+    )
+    given = (
+        f"{name} {value / scale:.0f} {unit}".strip()
+        for name, value, scale, unit in readings
+        if value is not None
+    )
+    return ", ".join(given) or "nothing reported"
+
+
+# ------------------------------------------------------------------------------
+# The result of a run, as lines for people.
+
+
+TIED_SHOWN = 8  # trials
+USUAL_SOURCES = ("measured", "measured by FMA")  # of a roofline's flop/s, that need no mention
+
+
+def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str = "") -> list[str]:
+    """Returns the result of a tuned run as lines: best trial, reliability of its time, next command.
+
+    ``database_text`` is the ``--db`` option, with a leading space, for the commands in the lines; "" for the
+    default database.
+    """
+    run, record, measurement = tuned.run, selected.best.record, selected.measurement
+    noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
+    interval = f"(95 % interval {interval_text(measurement.interval_s)}{noise})"
+    speed = speed_text(gflop_per_s(record.problem, measurement.median_s))
+    lines = [
+        f"best      trial {selected.best.id} of run {run.id}: {record.candidate.strategy}",
+        knobs_line(record.candidate.choices),
+        f"time      {seconds_text(measurement.median_s)} {interval}",
+        f"speed     {speed}{baseline_text(run, selected.best)}",
+    ]
+    lines += libraries_lines(run)
+    lines += gpu_lines(measurement)
+    sensitive = sensitivity_text(measurement, record.problem, run.noise, distrust(run, selected.best))
+    if sensitive:
+        lines.append(f"operands  sensitive to alignment: {sensitive}")
+    if run.roofline is not None:
+        lines.append(f"roofline  {roofline_text(run, run.roofline, selected.best)}")
+    lines += unreliable_lines(run, selected.best, database_text) + tied_lines(selected, run, database_text)
+    lines += portable_lines(selected.best, database_text)
+    lines.append(f"trials    {counts_text(tuned.counts)} in {tuned.seconds:.0f} s{idle_text(run)}")
+    lines.append(f"next      {_next_text(selected.best)}{database_text}")
+    return lines
+
+
+def other_cache_lines(others: Sequence[StoredTrial]) -> list[str]:
+    """Returns a line per trial that is the best for another state of the caches: ``other_winners``."""
+    return [
+        f"caches    {each.record.problem.cache}: trial {each.id} is the best, {each.record.candidate.text}"
+        for each in others
+    ]
+
+
+def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> list[str]:
+    """Returns lines on the other trials tied with the fastest, with their times relative to the best trial's.
+
+    [] if there are none; at most TIED_SHOWN (8) are named. They are called tied only where the timing was
+    reliable and quiet enough. Otherwise a line says that this round of timing cannot separate them, and if
+    the times are not marked unreliable, a line with the command that times again follows. ``database_text``
+    is the ``--db`` option of that command, with a leading space; "" for the default database.
+    """
+    others = [trial for trial in selected.tied if trial is not selected.best]
+    if not others:
+        return []
+    text = [_tied_text(run, trial, selected.best) for trial in others[:TIED_SHOWN]]
+    more = f" and {len(others) - TIED_SHOWN} more" if len(others) > TIED_SHOWN else ""
+    badge = unreliable_lines(run, selected.best)
+    if badge or not selected.can_separate:
+        return [
+            f"unclear   this round of timing cannot separate it from {', '.join(text)}{more}",
+            *([] if badge else [_again_line(run, database_text)]),  # the badge has the command
+        ]
+    why = "not shown to differ by more than noise; the simplest script is taken"
+    return [f"tied      with {', '.join(text)}{more}: {why}"]
+
+
+def _tied_text(run: Run, trial: StoredTrial, best: StoredTrial) -> str:
+    compared = between_trials(run, trial, best)
+    return (
+        f"{trial.id} ({compared.longer_percent_text})" if isinstance(compared, Comparable) else str(trial.id)
+    )
+
+
+def best_text(best: StoredTrial, run: Run) -> str:
+    """Returns a text on a run's best trial: its id, its time and, if the time is unreliable, the reason."""
+    measurement = timed(best)
+    time = f"{seconds_text(measurement.median_s)} (95 % interval {interval_text(measurement.interval_s)})"
+    return f"the best is trial {best.id} of run {run.id}: {time}; {best.reliability.text}"
+
+
+def portable_lines(best: StoredTrial, database_text: str = "") -> list[str]:
+    """Returns lines on whether stock mlir-opt runs the best script; if not, with a command that exports one.
+
+    [] for a trial of a replay, which has no script. ``database_text``: the ``--db`` option, with a leading
+    space.
+    """
+    if not best.script:  # a replay has no script to export
+        return []
+    ops = custom_ops(best.script_text)
+    if not ops:
+        return ["portable  yes: stock mlir-opt runs its script"]
+    lines = [f"portable  no: its script calls {', '.join(ops)}; the best one without:"]
+    return [*lines, f"          tuner export --trial {best.id} --stock -o stock.mlir{database_text}"]
+
+
+def stock_text(found: "BestStock") -> str:
+    """Returns text on the best trial that stock mlir-opt runs, and its slowdown against the winner."""
+    if found.trial.id == found.winner.id:
+        return f"trial {found.trial.id}: stock mlir-opt runs its script as it is"
+    who = f"trial {found.trial.id}, the best that stock mlir-opt runs"
+    if isinstance(found.compared, NotComparable):
+        verb = "is as fast as" if found.compared.is_equal else "cannot be compared with"
+        return f"{who}, {verb} trial {found.winner.id}: {found.compared.reason}"
+    return f"{who}, takes {found.compared.longer_text} against trial {found.winner.id}"
+
+
+def unreliable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list[str]:
+    """Returns why a run's times are unreliable, and the command that times again; [] if they are reliable.
+
+    An interrupted run has no such command. ``database_text``: its ``--db`` option, with a leading space.
+    """
+    reason = distrust(run, best)
+    if not reason:
+        return []
+    again = [] if run.status == "interrupted" else [_again_line(run, database_text)]  # resumed instead
+    return [f"badge     unreliable: {reason}", *again]
+
+
+def _again_line(run: Run, database_text: str) -> str:
+    """Returns the command that adds a round of timing to a run."""
+    return f"          on a quiet machine: tuner tune --resume {run.id} --retime{database_text}"
+
+
+def verified_lines(
+    tuned: "TunedRun", promising: "Sequence[PendingTrial]", database_text: str = "", facts: str = ""
+) -> list[str]:
+    """Returns the result of a run whose target times nothing: verified trials, next commands.
+
+    ``promising`` are trials to time on a GPU, the most promising first; ``facts`` say why it is.
+    ``database_text`` is the ``--db`` option of the commands, with a leading space; "" for the default
+    database.
+    """
+    run, counts = tuned.run, tuned.counts
+    exported = f"--trial {promising[0].id} -o verified.mlir" if promising else "--trial ID -o verified.mlir"
+    here = ": their code cannot run on this processor, nothing of them was verified"
+    is_here = run.settings.target.is_on_cpu
+    why = (
+        "code for another processor is not timed" if is_here else f"target {run.settings.target} has no clock"
+    )
+    return [
+        f"verified  {counts.verified} of {count_text(counts.proposed, 'trial')} of run {run.id}",
+        *[f"compiled  {counts.compiled} only{here}"] * bool(counts.compiled),
+        f"problem   {run.settings.problem.key}, for {run.machine.name}",
+        f"times     none: {why}, nothing is ranked",
+        *order_lines(promising, facts),
+        f"trials    {counts_text(tuned.counts)} in {tuned.seconds:.0f} s{idle_text(run)}",
+        f"next      tuner history --run {run.id} --status verified{database_text}",
+        f"          tuner export {exported}{database_text}",
+        *[f"          tuner bundle export --run {run.id} -o pending.bundle{database_text}"] * bool(promising),
+    ]
+
+
+def order_lines(promising: "Sequence[PendingTrial]", facts: str = "") -> list[str]:
+    """Returns a line on which trials, at most 8, a GPU should time first; [] if ``promising`` is empty.
+
+    ``facts`` are those of the first trial, by which it is first where no cycles are predicted; "": not shown.
+    """
+    if not promising:
+        return []
+    counted = [trial for trial in promising if trial.predicted_cycles is not None]
+    shown = ", ".join(str(trial.id) for trial in (counted or promising)[:TIED_SHOWN])
+    why = "predicted cycles, which are no times" if counted else "static facts"
+    of_first = f"; {promising[0].id}: {facts}" if facts and not counted else ""
+    return [f"order     trials {shown} first, by {why}{of_first}"]
+
+
+def failure_lines(
+    tuned: "TunedRun", reasons: Sequence[tuple[str, int]], database_text: str = ""
+) -> list[str]:
+    """Returns why no trial of a run succeeded, as lines with the number of trials per reason.
+
+    ``reasons``: messages of failures, each with the number of trials that failed for this reason.
+    ``database_text``: the ``--db`` option of the last line's command, with a leading space; "" for none.
+    """
+    if tuned.counts.proposed == 0:
+        return ["no candidate was tried: the budget was spent before the first"]
+    lines = [f"no candidate worked: {counts_text(tuned.counts)}"]
+    lines += [f"  {count} x {one_line(reason)}" for reason, count in reasons]
+    lines.append(f"  more: tuner history --run {tuned.run.id} --status failed{database_text}")
+    return lines
+
+
+def idle_text(run: Run) -> str:
+    """Returns a text on the share of a run's search that the measuring worker was idle; '' if unknown.
+
+    The worker is idle while it waits for compilation.
+    """
+    return "" if run.idle_share is None else f"; measuring worker idle {run.idle_share:.0%} of the search"
+
+
+def counts_text(counts: Counts) -> str:
+    """Returns a run's trial counts as text: '4 trials: 3 measured, 1 failed, 2 of them reused (...)'."""
+    text = f"{count_text(counts.proposed, 'trial')}: {measured_text(counts)}, {counts.failed} failed"
+    return text + (f", {counts.reused} of them reused (same code)" if counts.reused else "")
+
+
+def measured_text(counts: Counts) -> str:
+    """Returns how many trials were measured, verified without a time, and compiled only: '3 measured'."""
+    found = {"measured": counts.measured, "verified": counts.verified, "compiled only": counts.compiled}
+    shown = [f"{count} {what}" for what, count in found.items() if count]
+    return ", ".join(shown) or "0 measured"
+
+
+def _next_text(best: StoredTrial) -> str:
+    """Returns the command to type for the best trial; a replay has no script to export."""
+    return f"tuner export --trial {best.id} -o best.mlir" if best.script else f"tuner show {best.id}"
+
+
+def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
+    """Returns the best trial's share of the machine's roofline as text, and the roofline's limits.
+
+    Only the limits if the time is unreliable. The limits are at least what the best trial reached.
+    """
+    problem = run.settings.problem
+    reached = problem.flop, problem.bytes, run.machine.l3_bytes, timed(best).median_s
+    roofline = roofline.raised(*reached)
+    limits = f"{roofline.bytes_per_s / 1e9:.1f} GB/s, measured"
+    source = "" if roofline.flop_source in USUAL_SOURCES else f", {roofline.flop_source}"
+    source = source.replace(", measured by", " by")  # the bandwidth is measured as well
+    limits = f"{speed_text(roofline.flop_per_s / 1e9)}{source} and {limits}"
+    who = "this GPU" if run.machine.chip else count_text(run.settings.threads, "thread")
+    if distrust(run, best):
+        return f"{who} can do {limits}"
+    return f"{roofline.share(*reached):.1%} of what {who} can do ({limits})"
+
+
+def libraries_lines(run: Run) -> list[str]:
+    """Returns a line on the libraries that a chosen baseline was compared with, and how all were timed.
+
+    [] where the user chose no baseline, and where it was not measured.
+    """
+    baseline = run.baseline
+    if baseline is None or not run.settings.baseline_library:
+        return []
+    times = "; ".join(map(_library_text, baseline.libraries)) or baseline.name
+    how = f"operands {run.settings.problem.offset_bytes} bytes past a cache line"
+    return [f"libraries {times} ({count_text(baseline.threads, 'thread')}, {how})"]
+
+
+def _library_text(time: LibraryTime) -> str:
+    if time.median_s is None:
+        return one_line(f"{time.name or time.library}: failed: {time.failure}")
+    return f"{time.name} {seconds_text(time.median_s)}"
+
+
+def baseline_text(run: Run, best: StoredTrial) -> str:
+    """Returns the best trial's speed relative to the baseline's, and the baseline's time.
+
+    '' if the baseline was not measured; without a ratio where the times are not comparable.
+    """
+    compared = against_baseline(run, best)
+    if run.baseline is None or compared is None:
+        return ""
+    baseline_s = run.baseline.measurement.median_s
+    speed = speed_text(gflop_per_s(run.settings.problem, baseline_s))
+    # none on a GPU
+    threads = f", {count_text(run.baseline.threads, 'thread')}" if run.baseline.threads else ""
+    name = f"{run.baseline.name} ({seconds_text(baseline_s)}, {speed}{threads})"
+    if isinstance(compared, Comparable):
+        return f", {compared.percent_text} of {name}"
+    if distrust(run, best):  # the badge says why
+        return f", unreliable next to {name}"
+    return f", no ratio to {name}: {compared.reason}"

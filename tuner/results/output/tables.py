@@ -1,0 +1,335 @@
+"""Formats runs and trials for people: tables of several ones, and the main facts about one."""
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from tuner.core.candidate import Value
+from tuner.core.errors import Failure
+from tuner.core.gpu_code import Resources
+from tuner.core.records import Measurement
+from tuner.core.round_quality import RoundQuality, StoredRound
+from tuner.core.runs import RemoteMeasurement, StoredTrial
+from tuner.core.serialization import interval_text, seconds_text, utc_text
+from tuner.results.output.formatting import (
+    Row,
+    bound_text,
+    count_text,
+    early_stopped_text,
+    first_points_text,
+    knobs_line,
+    knobs_text,
+    one_line,
+    problem_text,
+    speed_text,
+    table_lines,
+    varying_columns,
+    wrapped,
+)
+from tuner.results.output.json_documents import gflop_per_s
+from tuner.results.output.run_result import counts_text, gpu_lines, idle_text, result_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tuner.core.records import PassSeconds
+    from tuner.targets.gpu.cycle_model import PredictedCycles
+    from tuner.tuning.tuned_run import TunedRun
+
+
+# ------------------------------------------------------------------------------
+# Runs as a table for people.
+
+
+RUNS_HEADER = (
+    "run",
+    "begun",
+    "problem",
+    "target",
+    "status",
+    "trials",
+    "failed",
+    "best",
+    "reliability",
+    "GFLOP/s",
+)
+RUNS_MAY_BE_SHARED = ("problem", "target")  # columns of HEADER
+RUNS_SPARED = ("failed", "GFLOP/s", "begun", "trials")  # columns that a narrow terminal loses first
+
+
+def runs_table(runs: "tuple[TunedRun, ...]", columns: int | None = None) -> list[str]:
+    """Returns a table of one or more runs, one per line.
+
+    A problem or target that is equal in all of several runs is stated once below. ``columns``: the width of
+    the terminal in characters; None without a limit.
+    """
+    header, rows, shared = varying_columns(RUNS_HEADER, [_row(tuned) for tuned in runs], RUNS_MAY_BE_SHARED)
+    return [*table_lines(header, rows, columns, RUNS_SPARED), *wrapped(shared, columns)]
+
+
+def _row(tuned: "TunedRun") -> tuple[str, ...]:
+    run = tuned.run
+    best_s = None if tuned.selected is None else tuned.selected.measurement.median_s
+    speed = gflop_per_s(run.settings.problem, best_s)
+    return (
+        str(run.id),
+        f"{run.created:%Y-%m-%d}",
+        problem_text(run.settings.problem),
+        run.settings.target.text,
+        run.status,
+        str(tuned.counts.proposed),
+        str(tuned.counts.failed),
+        "-" if best_s is None else seconds_text(best_s),
+        "-" if tuned.selected is None else tuned.selected.best.reliability.word,
+        "-" if speed is None else f"{speed:.1f}",
+    )
+
+
+# ------------------------------------------------------------------------------
+# Formats trials and runs as lines for people.
+
+
+PARTS_SHOWN = 3
+Choices = tuple[tuple[str, Value], ...]
+HISTORY_HEADER = (
+    *(
+        "trial",
+        "run",
+        "problem",
+        "target",
+        "threads",
+        "status",
+        "time",
+        "reliability",
+        "GFLOP/s",
+        "strategy and knobs",
+    ),
+)
+MAY_BE_SHARED = ("run", "problem", "target", "threads")  # columns of HISTORY_HEADER
+SPARED = ("GFLOP/s", "threads", "run", "target")  # columns that a narrow terminal loses first
+REASON_LIMIT = 60  # characters of a failure in a table
+
+
+def history_table(
+    trials: tuple[StoredTrial, ...], columns: int | None = None, best: Collection[int] = ()
+) -> list[str]:
+    """Returns a table of one or more trials, one per line.
+
+    Of several trials, a run, problem, target or number of threads that all have, and knobs that are constant
+    in a strategy, are stated once below. ``best`` are the ids of trials to mark as the best. ``columns``: the
+    width of the terminal in characters; None without a limit.
+    """
+    same = _same_knobs(trials)
+    rows = [_history_row(trial, same, best) for trial in trials]
+    header, rows, shared = varying_columns(*_with_machines(HISTORY_HEADER, rows, trials), MAY_BE_SHARED)
+    below = [f"{strategy} everywhere: {knobs_text(knobs)}" for strategy, knobs in same.items() if knobs]
+    return [*table_lines(header, rows, columns, SPARED), *wrapped([*shared, *below], columns)]
+
+
+def _with_machines(header: Row, rows: list[Row], trials: tuple[StoredTrial, ...]) -> tuple[Row, list[Row]]:
+    """Returns header and rows, with a column of machines where the trials ran on several machines."""
+    names = [trial.machine.name for trial in trials]
+    if len(set(names)) < 2:
+        return header, rows
+    at = header.index("target") + 1
+    cells = zip(("machine", *names), (header, *rows), strict=True)
+    header, *rows = [(*row[:at], name, *row[at:]) for name, row in cells]
+    return header, rows
+
+
+def _same_knobs(trials: tuple[StoredTrial, ...]) -> dict[str, Choices]:
+    """Returns, per strategy with several trials, the knobs that have the same value in all its trials."""
+    choices: dict[str, list[Choices]] = {}
+    for trial in trials:
+        choices.setdefault(trial.strategy, []).append(trial.record.candidate.choices)
+    return {
+        strategy: tuple(knob for knob in every[0] if all(knob in each for each in every))
+        for strategy, every in choices.items()
+        if len(every) > 1
+    }
+
+
+def trial_lines(trial: StoredTrial) -> list[str]:
+    """Returns the main facts about one trial, as lines for ``tuner show ID``."""
+    record = trial.record
+    lines = [
+        f"trial     {trial.id}: number {trial.number} of run {trial.run}, {utc_text(trial.created)}",
+        f"problem   {record.problem.key}",
+        f"target    {record.target}, {count_text(trial.threads, 'thread')} on {trial.machine.name}",
+        f"strategy  {record.candidate.strategy}",
+        knobs_line(record.candidate.choices),
+        f"status    {record.status}{_reused_text(trial)}",
+    ]
+    lines += [f"stale     {trial.stale}"] * bool(trial.stale)
+    lines += _outcome_lines(trial)
+    lines += resources_lines(record.resources)
+    lines += [f"stages    {', '.join(f'{name} {seconds_text(s)}' for name, s in record.stage_s)}"] * bool(
+        record.stage_s
+    )
+    lines.append(f"script    sha256 {record.script_sha256 or '-'}")
+    lines.append(f"code      sha256 {record.artifact_sha256 or '-'}")
+    return lines
+
+
+def resources_lines(resources: tuple[Resources, ...]) -> list[str]:
+    """Returns lines per GPU kernel: registers, spills, shared memory, occupancy, notes of ptxas."""
+    lines = []
+    for each in resources:
+        shared = f"{each.dynamic_shared_bytes} + {each.static_shared_bytes} shared bytes"
+        spills = f"{each.spill_store_bytes} + {each.spill_load_bytes} bytes spilled"
+        lines.append(
+            f"kernel    {each.kernel}: {each.registers} registers, {spills}, {shared} (dynamic + static), "
+            f"occupancy {each.occupancy:.0%}: {count_text(each.blocks_per_multiprocessor, 'block')}"
+        )
+        lines += [f"ptxas     {note}" for note in each.notes]
+    return lines
+
+
+def predicted_lines(found: "PredictedCycles") -> list[str]:
+    """Returns the cycles that a model predicts from GPU machine code, and the busiest parts of the GPU.
+
+    The prediction ranks candidates; it is not a time.
+    """
+    lines = [f"predicted {found.cycles:,.0f} cycles by a count of its machine code: an order, no time"]
+    if found.parts is not None:
+        busy = sorted(vars(found.parts).items(), key=lambda part: -part[1])
+        shown = ", ".join(f"{name.replace('_', ' ')} {cycles:,.0f}" for name, cycles in busy[:PARTS_SHOWN])
+        lines.append(f"busiest   {shown} (cycles of a multiprocessor and its blocks)")
+    return lines
+
+
+def pass_lines(passes: "Sequence[PassSeconds]", columns: int | None = None) -> list[str]:
+    """Returns a table of the time that each compiler pass took, in the given order, and of their sum.
+
+    ``columns``: the width of the terminal in characters; None without a limit.
+    """
+    total_s = sum(each.seconds for each in passes)
+    rows = [(each.name, f"{each.seconds * 1e3:.1f}", str(each.runs)) for each in passes]
+    rows.append(("all", f"{total_s * 1e3:.1f}", "-"))
+    return table_lines(("pass", "ms", "runs"), rows, columns)
+
+
+def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
+    """Returns the main facts about one run, with its result, as lines for ``tuner show run:ID``.
+
+    ``database_text`` is the ``--db`` option, with a leading space, for the commands in the lines; "" for the
+    default database.
+    """
+    run, settings = tuned.run, tuned.run.settings
+    budget = [count_text(settings.trials, "trial")] if settings.trials is not None else []
+    budget += [f"{settings.budget_s:g} s"] if settings.budget_s is not None else []
+    workers = count_text(settings.workers, "worker")
+    load = "" if run.load_average is None else f", load {run.load_average:.2f}"
+    lines = [
+        f"run       {run.id}: {run.status}, {utc_text(run.created)}, tuner {run.tuner_version}",
+        f"problem   {settings.problem.key}",
+        f"target    {settings.target}, {count_text(settings.threads, 'thread')} on {run.machine.name}{load}",
+        f"search    {settings.sampler}, seed {settings.seed}, budget {' or '.join(budget)}, {workers}",
+        f"compiler  {run.compiler.mlir}",
+        *([f"first     {first_points_text(settings.first)}"] if settings.first else []),
+        *([f"remote    {remote_text(run.elsewhere)}"] if run.elsewhere else []),
+    ]
+    if tuned.selected is None:
+        nothing = "best      none" if not tuned.has_worked else "best      none: nothing was timed"
+        return [*lines, f"trials    {counts_text(tuned.counts)}{idle_text(run)}", nothing]
+    return lines + _round_lines(tuned.rounds) + result_lines(tuned, tuned.selected, database_text)
+
+
+def _round_lines(rounds: tuple[StoredRound, ...]) -> list[str]:
+    """Returns the rounds of timing and the noise of each; [] for fewer than two rounds."""
+    if len(rounds) < 2:
+        return []
+    return [
+        f"round     {each.number}: {utc_text(each.started)}, "
+        f"{_quality_text(each.quality)}{' (selected)' if each.is_answering else ''}"
+        for each in rounds
+    ]
+
+
+def _quality_text(quality: RoundQuality) -> str:
+    if quality.unreliable:
+        return f"unreliable: {quality.unreliable}"
+    return "noise not known" if quality.noise is None else f"noise floor {quality.noise:.1%}"
+
+
+def remote_text(elsewhere: RemoteMeasurement) -> str:
+    """Returns text on the remote session that measured a run: tuner, CUDA driver, bundle, source run."""
+    measuring = f"measuring {elsewhere.session}, tuner {elsewhere.tuner}, CUDA driver {elsewhere.driver}"
+    return f"{measuring}; bundle {elsewhere.bundle[:12]}, of run {elsewhere.source}"
+
+
+def _history_row(trial: StoredTrial, same: Mapping[str, Choices], best: Collection[int]) -> tuple[str, ...]:
+    record = trial.record
+    speed = gflop_per_s(record.problem, None if trial.early_stopped is not None else trial.best_s)
+    known = same.get(trial.strategy, ())
+    varying = tuple(knob for knob in record.candidate.choices if knob not in known)
+    what = f"{record.candidate.strategy} {knobs_text(varying)}".rstrip()
+    if isinstance(record.outcome, Failure):
+        reason = one_line(record.outcome.reason)
+        reason = reason if len(reason) <= REASON_LIMIT else f"{reason[: REASON_LIMIT - 3]}..."
+        what = f"{record.candidate.strategy} failed at {record.outcome.stage.value}: {reason}"
+    return (
+        str(trial.id),
+        str(trial.run),
+        problem_text(record.problem),
+        record.target.text,
+        str(trial.threads),
+        _status_text(trial) + ", best" * (trial.id in best),
+        _table_time(trial),
+        "-" if trial.best_s is None or trial.early_stopped is not None else trial.reliability.word,
+        "-" if speed is None else f"{speed:.1f}",
+        what,
+    )
+
+
+def _status_text(trial: StoredTrial) -> str:
+    record = trial.record
+    if trial.stale:
+        return "stale"
+    is_reused = record.reused_from is not None and record.status == "measured"
+    phrase = "reused" if is_reused else "compiled only" if record.is_compiled_only else record.status
+    if trial.early_stopped is not None:
+        return f"{phrase}, early-stopped"
+    return phrase
+
+
+def _table_time(trial: StoredTrial) -> str:
+    if trial.early_stopped is not None:
+        return bound_text(trial.early_stopped)
+    return "-" if trial.best_s is None else seconds_text(trial.best_s)
+
+
+def _outcome_lines(trial: StoredTrial) -> list[str]:
+    record = trial.record
+    outcome = record.outcome
+    verdict = record.correct_verdict
+    lines = []
+    if isinstance(outcome, Failure):
+        lines.append(f"failure   stage {outcome.stage.value}: {outcome.reason}")
+    if verdict is not None:
+        error = f", largest error {verdict.max_error:.3g} of the tolerance" * bool(verdict.elements)
+        lines.append(f"verified  {verdict.elements} elements{error}")
+        lines += [f"note      {note}" for note in verdict.notes]
+    if isinstance(outcome, Measurement):
+        lines.append(f"time      {_measurement_text(outcome)}")
+        lines += gpu_lines(outcome)
+    if trial.final is not None:
+        lines.append(f"final     {_measurement_text(trial.final)}, interleaved")
+        lines += gpu_lines(trial.final)
+    if trial.best_s is not None:
+        lines.append(f"reliable  {trial.reliability.answer}")
+    if trial.best_s is not None and trial.early_stopped is None:
+        lines.append(f"speed     {speed_text(gflop_per_s(record.problem, trial.best_s))}")
+    return lines
+
+
+def _measurement_text(measurement: Measurement) -> str:
+    calls = count_text(measurement.inner_calls, "call")
+    if not measurement.is_complete:
+        return f"{early_stopped_text(measurement)} of {calls}"
+    phrase = f"{seconds_text(measurement.median_s)} (95 % interval {interval_text(measurement.interval_s)}; "
+    return phrase + f"{len(measurement.samples_s)} samples of {calls})"
+
+
+def _reused_text(trial: StoredTrial) -> str:
+    source = trial.record.reused_from
+    return "" if source is None else f", reused from trial {source}: same script or same code"

@@ -1,0 +1,221 @@
+"""Past trials and runs by users' conditions, as values that convert to a pandas.DataFrame."""
+
+import datetime
+import importlib
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from tuner.core.errors import Failure, UsageError, unknown_value
+from tuner.core.problem import (
+    ALIGNMENTS,
+    CACHES,
+    EPILOGUES,
+    INPUT_DTYPES,
+    LAYOUTS,
+    OPERATIONS,
+    OUTPUTS,
+    SUM_DTYPES,
+    dtype_name,
+    require_choice,
+    shape_text,
+)
+from tuner.core.runs import RunQuery, StoredTrial, TaskQuery, TrialQuery
+from tuner.core.serialization import parse_moment, with_zone
+from tuner.core.typed_arguments import typed
+from tuner.results.best_trials import RunResult, best_results, group_of
+from tuner.tuning.tuned_run import TunedRun, tuned_run
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+# ------------------------------------------------------------------------------
+# Past trials as a tuple that converts to a pandas.DataFrame, where pandas is installed.
+
+
+KNOB = "knob."  # prefix of a knob's column: a knob may have the name of another column
+
+
+class Trials(tuple[StoredTrial, ...]):
+    """A tuple of stored trials with outcomes, convertible to tables."""
+
+    def to_frame(self) -> Any:
+        """Returns the trials as a pandas.DataFrame: one line per trial, one column ``knob.NAME`` per knob.
+
+        Returns:
+            The table; its columns are the keys of the dictionaries that ``rows()`` returns.
+
+        Raises:
+            UsageError: pandas is not installed.
+
+        Example:
+            >>> import tuner
+            >>> trials = tuner.history(run=1)
+            >>> len(trials.to_frame()) == len(trials)
+            True
+        """
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError as error:
+            raise UsageError("missing dependency 'pandas'", "pip install pandas") from error
+        return pandas.DataFrame(self.rows())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Returns one dictionary per trial: what was tried, where, and the outcome.
+
+        Returns:
+            Dictionaries with among others op, shape, target, machine, strategy, status, ``median_s`` in
+            seconds per call (None: not timed), and ``knob.NAME`` for each knob that the trial's strategy has.
+
+        Raises:
+            Nothing: each dictionary has all keys, apart from those of knobs.
+
+        Example:
+            >>> import tuner
+            >>> tuner.history(run=1).rows()[0]["shape"]
+            '64x64x64'
+        """
+        return [_row(trial) for trial in self]
+
+
+def _row(trial: StoredTrial) -> dict[str, Any]:
+    record = trial.record
+    problem = record.problem
+    failure = record.outcome if isinstance(record.outcome, Failure) else None
+    return {
+        "trial": trial.id,
+        "run": trial.run,
+        "number": trial.number,
+        "op": problem.operation,
+        "shape": problem.shape,
+        "dtype": problem.dtype,
+        "output": problem.result_dtype,
+        "layout": problem.layout,
+        "epilogue": problem.epilogue,
+        "align": problem.align,
+        "cache": problem.cache,
+        "target": record.target.text,
+        "threads": trial.threads,
+        "machine": trial.machine.name,
+        "strategy": trial.strategy,
+        "status": record.status,
+        "stage": failure and failure.stage.value,
+        "reason": failure and failure.reason,
+        "median_s": trial.time_s,
+        "early_stopped_after": trial.early_stopped and len(trial.early_stopped.samples_s),  # samples
+        "reliability": trial.reliability.text,
+        "unreliable": trial.unreliable or None,
+        "stale": trial.stale or None,
+        "created": trial.created,
+        **{f"{KNOB}{name}": value for name, value in trial.knobs.items()},
+    }
+
+
+# ------------------------------------------------------------------------------
+# Past trials and runs by users' conditions, for the command line and the Python API alike.
+
+
+PROBLEM_OPTIONS = {  # condition -> allowed values
+    "operation": OPERATIONS,
+    "dtype": tuple(INPUT_DTYPES),
+    "layout": LAYOUTS,
+    "epilogue": EPILOGUES,
+    "output": ("", *OUTPUTS),
+    "align": ALIGNMENTS,
+    "cache": CACHES,
+}
+
+ASKED_TYPES: Mapping[str, Any] = {  # of conditions that have more forms than the fields of a query
+    "shape": str | tuple[int, ...] | None,
+    "dtype": object,  # numpy's types as well
+    "output": object,
+    "since": datetime.datetime | str | None,
+}
+
+
+def asked_query(**conditions: Any) -> TrialQuery:
+    """Returns the query of trials with these conditions: ``asked_query(dtype="f32", since="2026-01-31")``.
+
+    The names are fields of TrialQuery and TaskQuery; ``op`` stands for ``operation``. Raises UsageError for
+    an unknown name, and for an impossible problem or moment.
+    """
+    return TrialQuery(**_conditions("history", TrialQuery, conditions))
+
+
+def asked_runs(**conditions: Any) -> RunQuery:
+    """Returns the query of runs with these conditions: ``asked_runs(op="matmul", status="done", limit=5)``.
+
+    The names are fields of RunQuery and TaskQuery; ``op`` stands for ``operation``. Raises UsageError for an
+    unknown name, and for an impossible problem or moment.
+    """
+    return RunQuery(**_conditions("runs", RunQuery, conditions))
+
+
+def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict[str, Any]) -> dict[str, Any]:
+    if "op" in conditions:  # as on the command line
+        conditions["operation"] = conditions.pop("op")
+    of_task = tuple(field.name for field in fields(TaskQuery))
+    types = {each.name: each.type for each in (*fields(TaskQuery), *fields(query)) if each.name != "task"}
+    types |= {name: asked for name, asked in ASKED_TYPES.items() if name in types}
+    for name, given in conditions.items():
+        if name not in types:
+            raise unknown_value(asker, name, tuple(types))
+        conditions[name] = typed(name, given, types[name])
+    if isinstance(conditions.get("shape"), tuple | list):
+        conditions["shape"] = "x".join(map(str, conditions["shape"]))
+    conditions |= problem_conditions(conditions)
+    match conditions.get("since"):
+        case str(text):
+            conditions["since"] = parse_moment(text)
+        case datetime.datetime() as moment:
+            conditions["since"] = with_zone(moment)
+    task = TaskQuery(**{name: conditions.pop(name) for name in of_task if name in conditions})
+    return {"task": task, **conditions}
+
+
+def problem_conditions(conditions: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the conditions on a problem, as ``Problem`` writes them; leaves out all other conditions.
+
+    The keys are operation, shape, dtype, layout, epilogue, output, align and cache; a condition that is None
+    or missing is left out. Raises UsageError for a value that no problem has.
+    """
+    options = {name: conditions[name] for name in PROBLEM_OPTIONS if conditions.get(name) is not None}
+    for name in {"dtype", "output"} & options.keys():
+        options[name] = dtype_name(options[name])
+    if options.get("output") in SUM_DTYPES:
+        options["output"] = ""  # as a Problem says it
+    for name, given in options.items():
+        require_choice(name, given, PROBLEM_OPTIONS[name])
+    if conditions.get("shape") is not None:
+        options["shape"] = shape_text(options.get("operation"), conditions["shape"])
+    return options
+
+
+def past_runs(store: "Store", query: RunQuery) -> tuple[TunedRun, ...]:
+    """Returns the stored runs of a query, the latest first, each with trial counts and selected result."""
+    return tuple(tuned_run(store, run.id) for run in store.matching_runs(query))
+
+
+def past_trials(store: "Store", query: TrialQuery) -> Trials:
+    """Returns the stored trials with outcomes that match a query, sorted and limited as the query says.
+
+    With ``query.best``: only the best trial of each problem, target, number of threads and machine. Raises
+    UsageError for a run that does not exist, and for an unknown status or sorting.
+    """
+    if query.run is not None:
+        store.run(query.run)  # raises for a run that does not exist
+    if not query.best:
+        return Trials(store.trials(query))
+    best = best_results(store, query)
+    return Trials(store.named_trials([each.best.id for each in best.values()], query))
+
+
+def best_results_among(store: "Store", query: TrialQuery, trials: Trials) -> tuple[RunResult, ...]:
+    """Returns the best run's result of each group that any of ``trials`` belongs to.
+
+    A group is a problem, target, number of threads and machine. The best is chosen among all trials that the
+    query allows, so it need not be one of ``trials``.
+    """
+    groups = {group_of(trial) for trial in trials}
+    return tuple(best_results(store, replace(query, best=False), groups.__contains__).values())

@@ -1,0 +1,281 @@
+"""Audit of the best trials: recompiled by today's compiler, and evaluated again where the code has changed.
+
+``audit`` recompiles each trial; changed code is verified and timed by ``evaluated``, as an
+``EvaluationCase``.
+"""
+
+import contextlib
+import enum
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tuner.analysis.selected_result import timed
+from tuner.core.candidate import Candidate, TargetName
+from tuner.core.errors import CandidateError, Failure, TunerError
+from tuner.core.interfaces import FINAL_EFFORT, BoundRecord, Effort, Script
+from tuner.core.machine import Compiler
+from tuner.core.problem import Problem
+from tuner.core.records import Measurement, Record
+from tuner.core.round_quality import round_quality
+from tuner.core.runs import StoredTrial, TrialQuery
+from tuner.core.serialization import seconds_text
+from tuner.results.best_trials import best_trials_here
+from tuner.targets.backends import Composition
+from tuner.targets.interface import BenchSettings, TargetKind
+from tuner.tuning.request import require_memory
+from tuner.version import __version__
+
+if TYPE_CHECKING:
+    from tuner.core.interfaces import AbstractBench
+    from tuner.db.store import Store
+
+
+# ------------------------------------------------------------------------------
+# Candidates of earlier runs, evaluated again with today's compiler.
+
+
+Recall = Callable[[str, str], Record | None]  # (script_sha256, artifact_sha256), one "" -> known record
+
+
+@dataclass(frozen=True)
+class EvaluationCase:
+    """The problem, target, threads, random seed and baseline with which a candidate is evaluated."""
+
+    problem: Problem
+    target: TargetName
+    threads: int
+    seed: int = 0  # of the random inputs
+    baseline: str = ""  # choice of the library that is timed with it; "": the default of the target
+
+
+def known_code(record: Record) -> Recall:
+    """Returns a recall function (script_sha256, artifact_sha256) that knows only the code of ``record``.
+
+    For an equal ``artifact_sha256`` it returns the record, marked as reused, else None. A script is never
+    known: whether it still compiles to the same code is the question.
+    """
+
+    def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:
+        is_same = bool(artifact_sha256) and artifact_sha256 == record.artifact_sha256
+        return replace(record, reused_from=0) if is_same else None
+
+    return recall
+
+
+def nothing_known(_script_sha256: str, _artifact_sha256: str) -> None:
+    """Returns None for any hashes: the recall function with which every candidate is evaluated."""
+
+
+@contextlib.contextmanager
+def bench_of(
+    composition: Composition,
+    case: EvaluationCase,
+    bind: Callable[[Candidate], Script],
+    recall: Recall = nothing_known,
+) -> "Iterator[AbstractBench]":
+    """Context manager: yields a bench, which compiles, verifies and times candidates, and closes it.
+
+    The bench has one compile worker. Raises UsageError where the machine has too little memory for the
+    problem.
+
+    Args:
+        composition: provides the target kinds and the machine.
+        case: problem, target, threads, seed and baseline.
+        bind: returns the script of a candidate.
+        recall: returns the record that is known for a script or code, which is then not evaluated.
+    """
+    from tuner.runtime.workers.runner import BenchOrder
+
+    require_memory(case.problem, composition.machine())
+    order = BenchOrder(case.problem, case.target, bind, recall)
+    outcomes = composition.kind(case.target).outcomes_with(case.baseline)
+    bench = outcomes.bench(order, BenchSettings(case.threads, 1, case.seed))
+    try:
+        yield bench
+    finally:
+        bench.close()
+
+
+def evaluated(bench: "AbstractBench", candidate: Candidate, effort: Effort = FINAL_EFFORT) -> BoundRecord:
+    """Compiles, verifies and times a candidate on a bench; returns its record, script and code.
+
+    ``effort`` is the length of the time measurement. A failure of the candidate is an outcome, not an
+    exception.
+    """
+    bench.start(0, candidate, effort)
+    return bench.finish()
+
+
+# ------------------------------------------------------------------------------
+# Audit of the best trials: recompiled by today's compiler, evaluated again where the code has changed.
+
+
+BEST_TRIALS_OF_A_PROBLEM = 8  # as many as the final re-measurement of a run
+
+
+class AuditStatus(enum.Enum):
+    """The outcome of an audit, which recompiles a best trial with today's compiler."""
+
+    UNCHANGED = "unchanged"  # the same script, the same compiler: nothing to do
+    SAME_CODE = "same code"  # recompiled to equal code: the time holds
+    TIMED_AGAIN = "timed again"  # changed code, correct and about as fast; its time is stored
+    SLOWER = "slower"  # changed code, correct and slower than recorded; its time is stored
+    FAILED = "failed"  # no longer binds or compiles, or the result is wrong
+    NOT_EVALUATED = "not evaluated"  # changed code that cannot be run here
+
+    @property
+    def holds(self) -> bool:
+        """True if the trial is not slower today: the code is the same, or was timed and is not slower.
+
+        The recorded time of TIMED_AGAIN is stale nevertheless, since it is of other code.
+        """
+        return self in (AuditStatus.UNCHANGED, AuditStatus.SAME_CODE, AuditStatus.TIMED_AGAIN)
+
+    @property
+    def is_of_other_code(self) -> bool:
+        """True if today's compiler fails or gives other code, which was timed: the recorded time is stale.
+
+        False for NOT_EVALUATED, also where the code is known to be other.
+        """
+        return self in (AuditStatus.TIMED_AGAIN, AuditStatus.SLOWER, AuditStatus.FAILED)
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A best trial, and the outcome of its audit by today's compiler."""
+
+    trial: StoredTrial
+    status: AuditStatus
+    reason: str  # one line, to print
+    now_s: float | None = None  # seconds per call of today's code
+    run: int | None = None  # the run that stores today's outcome
+
+
+def audit(
+    composition: Composition, store: "Store", query: TrialQuery, tolerated: float, seed: int = 0
+) -> Iterator[Audited]:
+    """Audits the best trials of this machine one by one: recompiles them, and evaluates changed code again.
+
+    Stores each such evaluation as a new run, and marks the recorded time as stale where the outcome is
+    TIMED_AGAIN, SLOWER or FAILED. Then the next best trial of the same problem, target and threads is audited
+    as well, up to 8 trials of each.
+
+    Args:
+        composition: provides target kinds, machine and compilers.
+        store: the results database, which is read and changed.
+        query: conditions on the trials.
+        tolerated: relative slowdown that is not reported as slower: 0.05 for 5 %.
+        seed: of the random inputs.
+    """
+    done: set[int] = set()
+    for _ in range(BEST_TRIALS_OF_A_PROBLEM):
+        next_best_trials = [
+            trial for trial in best_trials_here(store, composition, query) if trial.id not in done
+        ]
+        if not next_best_trials:
+            return
+        for trial in next_best_trials:
+            done.add(trial.id)
+            audited = _audited(composition, store, trial, tolerated, seed)
+            if audited.run is not None:
+                done |= {each.id for each in store.trials(TrialQuery(run=audited.run))}
+            if audited.status.is_of_other_code:
+                store.mark_stale(trial.id, f"{audited.status.value} in an audit: {audited.reason}")
+            yield audited
+
+
+def _audited(
+    composition: Composition, store: "Store", trial: StoredTrial, tolerated: float, seed: int
+) -> Audited:
+    record, run = trial.record, store.run(trial.run)
+    kind = composition.kind(record.target)
+    compiler = kind.outcomes.compiler(record.target)
+    try:
+        machine = kind.outcomes.machine(record.target)
+        bind = kind.outcomes.bind(run.settings.strategies, record.problem, trial.threads, machine)
+        script = bind(record.candidate)
+    except CandidateError as error:
+        return Audited(trial, AuditStatus.FAILED, f"at stage {error.stage.value}: {error.reason}")
+    except TunerError as error:
+        return Audited(trial, AuditStatus.FAILED, str(error))
+    if script.sha256 == record.script_sha256 and compiler.fingerprint == run.compiler.fingerprint:
+        return Audited(trial, AuditStatus.UNCHANGED, "the same script and compiler")
+    case = EvaluationCase(record.problem, record.target, trial.threads, seed)
+    try:
+        with bench_of(composition, case, lambda _candidate: script, known_code(record)) as bench:
+            bound = evaluated(bench, record.candidate)
+    except TunerError as error:
+        return Audited(trial, AuditStatus.NOT_EVALUATED, str(error))
+    if bound.record.reused_from is not None:
+        return Audited(trial, AuditStatus.SAME_CODE, _what_changed(run.compiler, compiler, record, script))
+    return _with_outcome(composition, store, trial, bound, kind, tolerated)
+
+
+def _with_outcome(
+    composition: Composition,
+    store: "Store",
+    trial: StoredTrial,
+    bound: BoundRecord,
+    kind: TargetKind,
+    tolerated: float,
+) -> Audited:
+    """Returns the audit's outcome for changed code, and stores that outcome as a new run."""
+    outcome = bound.record.outcome
+    if not kind.status().is_available:
+        return Audited(trial, AuditStatus.NOT_EVALUATED, f"other code; {kind.status().reason}")
+    run = _stored(composition, store, trial, bound, kind)
+    if isinstance(outcome, Failure):
+        reason = f"fails at stage {outcome.stage.value}: {outcome.reason}"
+        return Audited(trial, AuditStatus.FAILED, reason, run=run)
+    if not isinstance(outcome, Measurement):
+        return Audited(
+            trial, AuditStatus.NOT_EVALUATED, "other code, verified; nothing is timed here", run=run
+        )
+    is_slower = outcome.interval_s[0] > timed(trial).interval_s[1] * (1 + tolerated)
+    disturbed = _disturbed(trial, outcome)
+    if is_slower and disturbed:
+        return Audited(trial, AuditStatus.NOT_EVALUATED, f"other code, cannot tell: {disturbed}", run=run)
+    status = AuditStatus.SLOWER if is_slower else AuditStatus.TIMED_AGAIN
+    recorded = f"other code, recorded {seconds_text(timed(trial).median_s)} in another session"
+    return Audited(trial, status, recorded, outcome.median_s, run)
+
+
+def _disturbed(trial: StoredTrial, now: Measurement) -> str:
+    """Returns why today's time is not comparable with the recorded time; '' where no disturbance was seen."""
+    recorded = timed(trial).host
+    quality = round_quality(
+        0.0,  # noise is not considered: only the machine's state decides
+        None,
+        now.host,
+        quietest_anchor_s=None if recorded is None else recorded.anchor_s,
+        spare_cores=trial.machine.physical_cores - trial.threads,
+    )
+    return quality.unreliable
+
+
+def _stored(
+    composition: Composition, store: "Store", trial: StoredTrial, bound: BoundRecord, kind: TargetKind
+) -> int:
+    """Stores today's outcome as a run of one trial, of today's compiler; returns the run's ID."""
+    record, settings = bound.record, store.run(trial.run).settings
+    settings = replace(
+        settings, trials=1, budget_s=None, workers=1, first=None, warm_start=False, warm_files=()
+    )
+    run = store.begin_run(
+        settings,
+        kind.outcomes.machine(record.target),
+        kind.outcomes.compiler(record.target),
+        __version__,
+        composition.load_average(),
+    )
+    stored = store.propose(run, 0, trial.row, record.candidate)
+    store.record(stored, record, bound.script.text)
+    store.finish_run(run, "done", sum(seconds for _, seconds in record.stage_s))
+    return run
+
+
+def _what_changed(before: Compiler, now: Compiler, record: Record, script: Script) -> str:
+    """Returns what changed although the code is equal: packages, LLVM, passes, script."""
+    changes = [*before.changes_to(now), *["the script"] * (script.sha256 != record.script_sha256)]
+    return f"although changed: {', '.join(changes)}"

@@ -1,0 +1,407 @@
+"""The gate: a file of candidates with recorded code and times, and whether today's code is slower.
+
+``check_entry`` compiles the candidate of an entry again and times the new code interleaved with the
+recorded code.
+"""
+
+import base64
+import binascii
+import datetime
+import enum
+import json
+import math
+import statistics
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tuner.analysis.ratios import Comparable, NotComparable, session_comparison
+from tuner.analysis.slowdown import (
+    LEAST_SESSIONS,
+    Finding,
+    InterleavedSession,
+    PairedSlowdown,
+    SlowdownLimits,
+    finding_of,
+    paired_slowdown,
+)
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, with_alignment
+from tuner.core.errors import Failure, UsageError
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.interfaces import AbstractBench, Artifact, BoundRecord, Effort, Partition, Script
+from tuner.core.problem import Problem
+from tuner.core.records import Measurement, Record
+from tuner.core.reliability import Reliability
+from tuner.core.round_quality import reliability_of_sessions, round_quality
+from tuner.core.runs import NOT_TIMED, RunSettings, StoredTrial
+from tuner.core.serialization import decode, encode, form, parsed, read_text, require_format
+from tuner.mlir.cpu.llvm_modules import instructions_needed
+from tuner.results.regression.audit import EvaluationCase, bench_of, evaluated, known_code
+from tuner.targets.backends import Composition
+from tuner.targets.interface import Bind
+from tuner.tuning.request import require_offered
+from tuner.tuning.run_steps import noise_of
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+# ------------------------------------------------------------------------------
+# The file of a gate: candidates with their compiled code and its times.
+
+
+FORMAT: Final = "tuner-gate"
+VERSION: Final = 1
+FILE_LIMIT_BYTES: Final = 256 << 20
+CODE_LIMIT_BYTES: Final = 64 << 20  # of one entry, unpacked
+
+
+@dataclass(frozen=True)
+class _Code:
+    """The artifact of an entry in JSON: code compressed, in base64."""
+
+    artifact_sha256: str
+    code: bytes
+    panels: tuple[Partition, ...]  # thread partitions; gate files have this key
+    program: KernelProgram | None  # its cubin compressed; its PTX is ``code``
+
+
+def _packed_code(artifact: Artifact) -> _Code:
+    program = artifact.program
+    if program is not None:
+        program = replace(program, ptx="", cubin=_packed(program.cubin))
+    return _Code(artifact.sha256, _packed(artifact.code.encode()), artifact.partitions, program)
+
+
+def _artifact(stored: _Code) -> Artifact:
+    try:
+        code = _unpacked(stored.code, "code").decode()
+    except UnicodeDecodeError as error:
+        raise UsageError("code: is not text") from error
+    program = stored.program
+    if program is not None:
+        program = replace(program, ptx=code, cubin=_unpacked(program.cubin, "program.cubin"))
+    return Artifact("" if program else code, stored.artifact_sha256, stored.panels, program=program)
+
+
+@dataclass(frozen=True)
+class GateEntry:
+    """One candidate of a gate file, with its recorded code, time, machine and compiler."""
+
+    problem: Problem
+    target: TargetName
+    threads: int
+    strategy: ChosenStrategy = field(metadata=form(str, attrgetter("text"), ChosenStrategy.parse))
+    candidate: Candidate
+    script_sha256: str
+    artifact: Artifact = field(metadata=form(_Code, _packed_code, _artifact, is_flat=True))
+    measurement: Measurement
+    machine: str  # Machine.name
+    mlir: str  # version of the LLVM that generated the code, and on CPUs its machine code
+    compiler: str  # Compiler.fingerprint
+
+    @property
+    def key(self) -> str:
+        """Returns the text that identifies an entry in its file: problem, target, number of threads."""
+        threads = f" {self.threads} threads" if self.threads > 1 else ""
+        return f"{self.problem.key} {self.target.text}{threads}"
+
+
+@dataclass(frozen=True)
+class GateFile:
+    """The content of a gate file: candidates whose speed is checked with later compilers."""
+
+    created: datetime.datetime
+    tuner: str  # version
+    entries: tuple[GateEntry, ...]
+
+    def with_entries(self, entries: tuple[GateEntry, ...]) -> "GateFile":
+        """Returns a copy of the file with entries added; each replaces an earlier entry of the same key."""
+        by_key = {entry.key: entry for entry in (*self.entries, *entries)}
+        return replace(self, entries=tuple(by_key.values()))
+
+
+def gate_file_bytes(file: GateFile) -> bytes:
+    """Returns the content of a gate file as JSON in UTF-8; ``read_gate_file`` reads it."""
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "created": encode(file.created),
+        "tuner": file.tuner,
+        "entries": [encode(entry) for entry in file.entries],
+    }
+    return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
+
+
+def read_gate_file(path: Path) -> GateFile:
+    """Reads a gate file. Raises UsageError for an unreadable file, an empty one and wrong values.
+
+    The message names the place of the first wrong value.
+    """
+    head = parsed(read_text(path, "a file of tuner gate", FILE_LIMIT_BYTES), f"{path}")
+    require_format(head, FORMAT, VERSION, f"{path}")
+    entries = head.get("entries")
+    if not isinstance(entries, list) or not entries:
+        raise UsageError(f"{path}: entries: is empty")
+    return GateFile(
+        decode(datetime.datetime, head.get("created"), f"{path}: created"),
+        decode(str, head.get("tuner"), f"{path}: tuner"),
+        tuple(
+            decode(GateEntry, with_alignment(each), f"{path}: entries[{place}]")
+            for place, each in enumerate(entries)
+        ),
+    )
+
+
+def _packed(content: bytes) -> bytes:
+    return base64.b64encode(zlib.compress(content, 9))
+
+
+def _unpacked(packed: bytes, place: str) -> bytes:
+    unpacking = zlib.decompressobj()
+    try:
+        content = unpacking.decompress(base64.b64decode(packed, validate=True), CODE_LIMIT_BYTES)
+    except (binascii.Error, zlib.error) as error:
+        raise UsageError(f"{place}: found damaged code ({error}), allowed what tuner gate wrote") from error
+    if not unpacking.eof:
+        raise UsageError(f"{place}: found code cut off or above {CODE_LIMIT_BYTES} bytes, allowed it whole")
+    return content
+
+
+# ------------------------------------------------------------------------------
+# Whether today's compiler makes slower code: each candidate is timed interleaved with its recorded code.
+
+
+SESSION_EFFORT = Effort(budget_s=0.1, min_samples=11, max_samples=60)  # of each of the three, interleaved
+SESSIONS_LIMIT = 30
+
+
+class GateStatus(enum.Enum):
+    """The outcome of checking one entry of a gate file against today's compiler."""
+
+    SAME_CODE = "same code"  # nothing to time
+    NOT_SLOWER = "not slower"
+    UNCLEAR = "unclear"  # too noisy: neither a slowdown nor its absence is shown
+    SLOWER = "slower"
+    FAILED = "failed"  # no longer compiles, is wrong, or cannot be compared
+
+    @property
+    def passes(self) -> bool:
+        """True unless the code is slower or failed; an unclear outcome passes."""
+        return self not in (GateStatus.SLOWER, GateStatus.FAILED)
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """The outcome of checking one entry of a gate file, with its slowdown and times."""
+
+    entry: GateEntry
+    status: GateStatus
+    reason: str  # one line, to print
+    slowdown: PairedSlowdown | None = None  # None: not timed interleaved
+    sessions: int = 0
+    now_s: float | None = None  # median over the sessions' medians
+    then_s: float | None = None  # seconds per call of the recorded code, timed today
+    reliability: Reliability = NOT_TIMED  # of ``then_s`` and ``now_s``
+
+    @property
+    def compared(self) -> Comparable | NotComparable:
+        """Returns the ratio of the current code's time to the recorded code's, or why there is none.
+
+        The status needs no ratio: the sessions are interleaved, and other load lengthens both codes.
+        """
+        if self.slowdown is None:
+            return NotComparable(self.reason)
+        return session_comparison(self.slowdown, self.reliability.unreliable)
+
+
+@dataclass(frozen=True)
+class GateSession:
+    """One timing session of recorded and current code."""
+
+    times: InterleavedSession
+    objection: str  # why its times cannot be relied on; "" where they can
+
+
+def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial) -> GateEntry:
+    """Returns a new gate entry of a trial's candidate, which is compiled, verified and timed now.
+
+    Raises UsageError for a replayed trial, a trial of another machine, and a candidate that fails or is not
+    timed.
+    """
+    record, run = trial.record, store.run(trial.run)
+    if not record.target.has_machine:
+        raise UsageError(f"trial {trial.id}: is a replay: nothing was timed")
+    source = composition.outcomes(record.target)
+    machine = source.machine(record.target)
+    if machine.name != trial.machine.name:
+        raise UsageError(
+            f"trial {trial.id}: was timed on {trial.machine.name!r}, this machine is {machine.name!r}"
+        )
+    strategy = _chosen(run.settings, record.candidate.strategy)
+    case = EvaluationCase(record.problem, record.target, trial.threads)
+    with bench_of(composition, case, _bind(composition, case, strategy)) as bench:
+        bound = evaluated(bench, record.candidate)
+    if not isinstance(bound.record.outcome, Measurement) or bound.artifact is None:
+        raise UsageError(f"trial {trial.id}: {_why_no_time(bound.record)}")
+    compiler = source.compiler(record.target)
+    return GateEntry(
+        problem=record.problem,
+        target=record.target,
+        threads=trial.threads,
+        strategy=strategy,
+        candidate=record.candidate,
+        script_sha256=bound.script.sha256,
+        artifact=bound.artifact,
+        measurement=bound.record.outcome,
+        machine=machine.name,
+        mlir=compiler.mlir,
+        compiler=compiler.fingerprint,
+    )
+
+
+def check_entry(
+    composition: Composition, entry: GateEntry, limits: SlowdownLimits, seed: int = 0
+) -> GateResult:
+    """Checks one entry of a gate file: compiles its candidate again and times it against the recorded code.
+
+    Equal code is not timed; changed code is verified first and then timed interleaved with the recorded code.
+    Code that needs instructions which this machine lacks is FAILED. Raises UsageError for too little memory.
+    """
+    case = EvaluationCase(entry.problem, entry.target, entry.threads, seed)
+    try:
+        needs = instructions_needed(entry.artifact.host_code)
+        require_offered(composition, entry.target, needs, "its recorded code")
+        bind = _bind(composition, case, entry.strategy)
+    except UsageError as error:
+        return GateResult(entry, GateStatus.FAILED, str(error))
+    with bench_of(composition, case, bind, known_code(entry_record(entry))) as bench:
+        current = evaluated(bench, entry.candidate)
+        if current.record.reused_from is not None:
+            return GateResult(entry, GateStatus.SAME_CODE, _same_code_text(composition, entry))
+        if not isinstance(current.record.outcome, Measurement):
+            return GateResult(entry, GateStatus.FAILED, _why_no_time(current.record))
+        machine = composition.outcomes(entry.target).machine(entry.target)
+        return compared(bench, entry, current, limits, machine.physical_cores - entry.threads)
+
+
+def compared(
+    bench: AbstractBench,
+    entry: GateEntry,
+    current: BoundRecord,
+    limits: SlowdownLimits,
+    spare_cores: int,
+) -> GateResult:
+    """Times the current code interleaved with an entry's recorded code until the result is clear.
+
+    Sessions are added until they show a slowdown or rule one out by ``limits``, at most 30; otherwise the
+    status is UNCLEAR. FAILED where either code does not run. ``spare_cores``: cores without a timed thread.
+    """
+    then = BoundRecord(entry_record(entry), Script("", entry.script_sha256), entry.artifact)
+    taken: list[GateSession] = []
+    for session in turns(bench, then, current, spare_cores):
+        if session is None:
+            return GateResult(entry, GateStatus.FAILED, _missing_text(bench, then))
+        taken.append(session)
+        if len(taken) < LEAST_SESSIONS:
+            continue
+        slowdown = paired_slowdown(tuple(each.times for each in taken))
+        finding = finding_of(slowdown, len(taken), limits)
+        if finding is not Finding.UNCLEAR:
+            break
+    return _result(entry, GateStatus(finding.value), slowdown, tuple(taken))
+
+
+def turns(
+    bench: AbstractBench, then: BoundRecord, current: BoundRecord, spare_cores: int
+) -> Iterator[GateSession | None]:
+    """Yields up to 30 sessions, each of which loads old and new code anew and times them interleaved.
+
+    ``then`` is the old code, which is also loaded twice to measure the noise. ``spare_cores``: cores without
+    a timed thread. Yields None and ends where either code fails.
+    """
+    quietest_s = math.inf  # of the reference kernel
+    for _ in range(SESSIONS_LIMIT):
+        found = bench.remeasure((then, then, current), SESSION_EFFORT)
+        first, again, now = found.times
+        if first is None or again is None or now is None:
+            yield None
+            return
+        host = first.host
+        quietest_s = quietest_s if host is None else min(quietest_s, host.anchor_s)
+        quality = round_quality(
+            noise_of(first, again),
+            None if found.baseline is None else found.baseline.measurement,
+            host,
+            quietest_anchor_s=None if host is None else quietest_s,
+            spare_cores=spare_cores,
+        )
+        times = InterleavedSession(first.samples_s, again.samples_s, now.samples_s)
+        yield GateSession(times, quality.unreliable)
+
+
+def _result(
+    entry: GateEntry, status: GateStatus, slowdown: PairedSlowdown, taken: tuple[GateSession, ...]
+) -> GateResult:
+    return GateResult(
+        entry,
+        status,
+        f"{len(taken)} sessions",
+        slowdown,
+        len(taken),
+        _median(taken, lambda session: session.now_s),
+        _median(taken, lambda session: session.then_s),
+        reliability_of_sessions(tuple(each.objection for each in taken)),
+    )
+
+
+def _median(
+    taken: tuple[GateSession, ...], samples_of: Callable[[InterleavedSession], tuple[float, ...]]
+) -> float:
+    return statistics.median(statistics.median(samples_of(session.times)) for session in taken)
+
+
+def _bind(composition: Composition, case: EvaluationCase, strategy: ChosenStrategy) -> Bind:
+    """Returns the function that binds candidates of a strategy. Raises UsageError for unreadable scripts."""
+    source = composition.outcomes(case.target)
+    return source.bind((strategy,), case.problem, case.threads, source.machine(case.target))
+
+
+def _chosen(settings: RunSettings, name: str) -> ChosenStrategy:
+    """Returns a strategy as its run chose it: with the path of the script where it is a user's."""
+    return next((each for each in settings.strategies if each.name == name), ChosenStrategy(name))
+
+
+def entry_record(entry: GateEntry) -> Record:
+    """Returns the trial record that a gate entry stands for, as it was when the gate file was written."""
+    return Record(
+        problem=entry.problem,
+        candidate=entry.candidate,
+        target=entry.target,
+        outcome=entry.measurement,
+        script_sha256=entry.script_sha256,
+        artifact_sha256=entry.artifact.sha256,
+    )
+
+
+def _same_code_text(composition: Composition, entry: GateEntry) -> str:
+    mlir = composition.outcomes(entry.target).compiler(entry.target).mlir
+    if mlir == entry.mlir or entry.artifact.program is not None:
+        return "it compiles to the recorded code"
+    return f"the same LLVM dialect; its machine code is made by {mlir}, then by {entry.mlir}"
+
+
+def _why_no_time(record: Record) -> str:
+    if isinstance(record.outcome, Failure):
+        return f"fails at stage {record.outcome.stage.value}: {record.outcome.reason}"
+    return "is verified, and nothing is timed here"
+
+
+def _missing_text(bench: AbstractBench, then: BoundRecord) -> str:
+    alone = bench.remeasure((then,), SESSION_EFFORT).times[0]
+    if alone is None:
+        return "the code of then does not run here: record it anew"
+    return "the current code ran alone, and fails interleaved with the recorded code"

@@ -1,0 +1,275 @@
+"""Whether an exported script is still correct and as fast as recorded, relative to reference codes."""
+
+import enum
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tuner.analysis.ratios import Comparable, NotComparable, comparison, session_comparison
+from tuner.analysis.slowdown import (
+    LEAST_SESSIONS,
+    Finding,
+    PairedSlowdown,
+    RelativeSlowdown,
+    RoundTimes,
+    SlowdownLimits,
+    finding_of,
+    relative_slowdown,
+)
+from tuner.core.candidate import Candidate, RecordedRound
+from tuner.core.errors import Failure
+from tuner.core.interfaces import AbstractBench, BoundRecord, Script
+from tuner.core.records import Measurement, Verdict
+from tuner.core.reliability import RELIABLE, Reliability, unreliable
+from tuner.core.round_quality import Evidence, reliability_alone, round_quality
+from tuner.core.runs import NOT_TIMED
+from tuner.results.regression.audit import EvaluationCase, bench_of, evaluated
+from tuner.results.regression.gate import SESSION_EFFORT
+from tuner.space.scripts.header import ScriptProvenance
+from tuner.targets.backends import Composition
+from tuner.tuning.request import require_offered
+from tuner.tuning.run_steps import noise_of
+
+SESSIONS_LIMIT = 15  # quiet sessions: half of the gate's, since a user waits
+DISAGREEMENT_LIMIT = 0.1  # relative: difference of slowdowns by two references on an unchanged machine
+LEAST_BY_EACH = 0.01  # relative: a slowdown is reported where each reference shows as much
+BROKEN = "it ran alone, and failed when it was timed interleaved with the references"
+LEAST_DISTURBED = 6  # disturbed sessions, of half a second each, that show a lasting load
+
+
+class CheckFinding(enum.Enum):
+    """The outcome of checking an exported script."""
+
+    NOT_SLOWER = "not slower"
+    VERIFIED = "verified"  # correct; the target times nothing, or the script has no recorded time
+    COMPILED = "compiled only"  # for another processor, whose code cannot run here
+    SLOWER = "slower"
+    FAILED = "failed"  # does not compile, is wrong, or fails while it is timed
+    CANNOT_TELL = "cannot tell"  # correct; neither a slowdown nor its absence is shown
+
+    @property
+    def passes(self) -> bool:
+        """True if the check passed: the command then exits with code 0."""
+        return self in (CheckFinding.NOT_SLOWER, CheckFinding.VERIFIED)
+
+
+@dataclass(frozen=True)
+class ScriptCheck:
+    """The result of checking an exported script, with its time and slowdown."""
+
+    finding: CheckFinding
+    reason: str  # one clause, to print
+    median_s: float | None = None  # today's seconds per call; None: not timed
+    slowdown: PairedSlowdown | None = None  # relative to the references; None: not comparable
+    sessions: int = 0  # number of sessions of the slowdown
+    hint: str = ""  # command to type where the recorded time is missing or unreliable
+    reliability: Reliability = NOT_TIMED  # of ``median_s``
+
+    @property
+    def compared(self) -> Comparable | NotComparable:
+        """Returns the ratio of today's time to the recorded one, relative to the references, or why none."""
+        if self.slowdown is None:
+            return NotComparable(self.reason)
+        objection = self.reason if self.finding is CheckFinding.CANNOT_TELL else self.reliability.unreliable
+        return session_comparison(self.slowdown, objection)
+
+
+@dataclass(frozen=True)
+class _Session:
+    """One session of today."""
+
+    kernel: Measurement | None  # None: the kernel failed
+    times: RoundTimes | None
+    objection: str  # why the session's times cannot be relied on; "" where they can
+
+
+def limits_of(max_slowdown: float) -> SlowdownLimits:
+    """Returns the limits of a check for the largest slowdown that a user accepts (0.05 for 5 %).
+
+    ``tolerated`` is ``max_slowdown`` minus 3 percentage points, but at least 2 %: only a slowdown that is
+    surely greater is reported. The 3 points are what the regression gate (2 % against 5 %) can distinguish.
+    ``excluded`` is the middle between ``tolerated`` and ``max_slowdown``, but at most ``max_slowdown``: the
+    check passes once the interval ends below it.
+    """
+    gate = SlowdownLimits()
+    resolved = gate.excluded - gate.tolerated
+    tolerated = max(gate.tolerated, max_slowdown - resolved)
+    return SlowdownLimits(tolerated, min(max_slowdown, (tolerated + max_slowdown) / 2))
+
+
+def checked(
+    composition: Composition,
+    provenance: ScriptProvenance,
+    script: str,
+    limits: SlowdownLimits,
+    seed: int = 0,
+) -> ScriptCheck:
+    """Verifies and times an exported script in child processes, and compares with its recorded time.
+
+    ``provenance`` is what the script's header records. The result is VERIFIED where the target times nothing
+    or the header has no time, and CANNOT_TELL where the time is of another machine or unreliable. Raises
+    UsageError for too little memory, and for a script that needs instructions which this machine lacks.
+    """
+    require_offered(composition, provenance.target, provenance.needs, "the script")
+    case = EvaluationCase(
+        provenance.problem, provenance.target, provenance.threads, seed, _baseline(composition, provenance)
+    )
+    with bench_of(composition, case, lambda _candidate: Script.of(script)) as bench:
+        current = evaluated(bench, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
+        outcome = current.record.outcome
+        if isinstance(outcome, Failure):
+            return ScriptCheck(
+                CheckFinding.FAILED, f"failed at stage {outcome.stage.value}: {outcome.reason}"
+            )
+        if isinstance(outcome, Verdict):
+            if current.record.is_compiled_only:
+                return ScriptCheck(CheckFinding.COMPILED, "; ".join(outcome.notes))
+            return ScriptCheck(CheckFinding.VERIFIED, f"{outcome.elements} elements verified, nothing timed")
+        machine = composition.outcomes(provenance.target).machine(provenance.target)
+        spare_cores = machine.physical_cores - provenance.threads
+        alone = ScriptCheck(
+            CheckFinding.VERIFIED,
+            "no time recorded",
+            outcome.median_s,
+            reliability=reliability_alone(outcome.host, quietest_anchor_s=None, spare_cores=spare_cores),
+        )
+        if provenance.median_s is None:
+            return alone
+        if not machine.is_named(provenance.machine):
+            reason = f"it was recorded on another machine, {provenance.machine}"
+            return replace(alone, finding=CheckFinding.CANNOT_TELL, reason=reason)
+        if provenance.unreliable:
+            reason = f"the recorded time is unreliable: {provenance.unreliable}"
+            hint = _recorded_again(provenance)
+            return replace(alone, finding=CheckFinding.CANNOT_TELL, reason=reason, hint=hint)
+        return compared(bench, current, provenance, limits, spare_cores)
+
+
+def _baseline(composition: Composition, provenance: ScriptProvenance) -> str:
+    """Returns the choice of the library that a script was compared with; "": the target's default."""
+    if provenance.baseline is None:
+        return ""
+    choices = composition.kind(provenance.target).baselines
+    return choices.recorded(provenance.baseline.name, provenance.problem)
+
+
+def compared(
+    bench: AbstractBench,
+    current: BoundRecord,
+    provenance: ScriptProvenance,
+    limits: SlowdownLimits,
+    spare_cores: int,
+) -> ScriptCheck:
+    """Times an exported script in sessions and compares with its recorded time, relative to reference codes.
+
+    Each session loads the code anew. Sessions end when they rule out a slowdown, after 15 undisturbed ones,
+    or when six or more, and at least half of all, are disturbed. A slowdown is reported only at the end: some
+    sessions in a row may agree on a disturbance of seconds.
+
+    Args:
+        bench: a bench of the script's problem and target.
+        current: the script's record of today.
+        provenance: what the script's header records, with the recorded time.
+        limits: which slowdown is reported, and which one must be ruled out.
+        spare_cores: number of cores that are idle during the measurement.
+    """
+    recorded = provenance.round or RecordedRound(provenance.median_s or math.nan, noise=0.0)
+    library = None if provenance.baseline is None else provenance.baseline.name
+    quiet: list[_Session] = []
+    disturbed: list[_Session] = []
+    slowdown: RelativeSlowdown | None = None
+    conclusion: tuple[CheckFinding, str] | None = None
+    for session in _sessions(bench, current, library, spare_cores):
+        (disturbed if session.objection else quiet).append(session)
+        if not session.objection and len(quiet) >= LEAST_SESSIONS:
+            slowdown = relative_slowdown(recorded, tuple(each.times for each in quiet if each.times))
+            conclusion = _conclusion(slowdown, len(quiet), limits)
+        if conclusion and conclusion[0].passes:
+            break
+        if _is_busy(quiet, disturbed) or len(quiet) == SESSIONS_LIMIT:
+            break
+    medians_s = [each.kernel.median_s for each in quiet or disturbed if each.kernel is not None]
+    if not medians_s:
+        return ScriptCheck(CheckFinding.FAILED, BROKEN)
+    is_busy = _is_busy(quiet, disturbed)
+    if conclusion is None or (is_busy and not conclusion[0].passes):
+        conclusion = (CheckFinding.CANNOT_TELL, _why_undecided(quiet, disturbed))
+    reliability = unreliable(_why_undecided(quiet, disturbed)) if is_busy else RELIABLE
+    whole = None if slowdown is None else slowdown.whole
+    is_to_record = provenance.round is None and conclusion[0] is CheckFinding.CANNOT_TELL
+    hint = _recorded_again(provenance) if is_to_record else ""
+    return ScriptCheck(*conclusion, statistics.median(medians_s), whole, len(quiet), hint, reliability)
+
+
+def _sessions(
+    bench: AbstractBench, current: BoundRecord, library: str | None, spare_cores: int
+) -> Iterator[_Session]:
+    """Yields timed sessions without end."""
+    quietest_s = math.inf
+    while True:
+        found = bench.remeasure((current, current), SESSION_EFFORT)
+        kernel, again = found.times
+        if kernel is None or again is None:
+            yield _Session(None, None, BROKEN)
+            continue
+        host = kernel.host
+        quietest_s = quietest_s if host is None else min(quietest_s, host.anchor_s)
+        baseline = None if found.baseline is None else found.baseline.measurement
+        quality = round_quality(
+            noise_of(kernel, again),
+            baseline,
+            host,
+            quietest_anchor_s=quietest_s if host else None,
+            spare_cores=spare_cores,
+        )
+        evidence = Evidence(is_interleaved=True, noise=quality.noise, unreliable=quality.unreliable)
+        ratio = comparison(kernel, baseline or again, evidence)
+        is_same_library = found.baseline is not None and found.baseline.name == library
+        times = RoundTimes(
+            kernel.samples_s,
+            baseline.samples_s if baseline and is_same_library else None,
+            None if host is None else host.panel_product_s,
+        )
+        why = ratio.reason if isinstance(ratio, NotComparable) and not ratio.is_equal else ""
+        yield _Session(kernel, times, why)
+
+
+def _conclusion(
+    slowdown: RelativeSlowdown, sessions: int, limits: SlowdownLimits
+) -> tuple[CheckFinding, str] | None:
+    """Returns the finding and its reason; None where more sessions may give one."""
+    names = " and ".join(name for name, _found in slowdown.by_reference)
+    if slowdown.disagreement > DISAGREEMENT_LIMIT:
+        return (
+            CheckFinding.CANNOT_TELL,
+            f"{names} disagree: the machine's memory or clock is another than then",
+        )
+    match finding_of(slowdown.whole, sessions, limits):
+        case Finding.NOT_SLOWER:
+            return CheckFinding.NOT_SLOWER, f"relative to {names}"
+        case Finding.SLOWER if not slowdown.cancels_drift:
+            return (
+                CheckFinding.CANNOT_TELL,
+                f"it is slower relative to {names} alone, as it is where the machine has become slower",
+            )
+        case Finding.SLOWER if slowdown.least > LEAST_BY_EACH:
+            return CheckFinding.SLOWER, f"relative to {names}"
+    return None
+
+
+def _recorded_again(provenance: ScriptProvenance) -> str:
+    retime = f"tuner tune --resume {provenance.run} --retime"
+    return f"record its time again: {retime}, then: tuner export --trial {provenance.trial}"
+
+
+def _is_busy(quiet: Sequence[_Session], disturbed: Sequence[_Session]) -> bool:
+    """True if half of the sessions or more were disturbed: sessions that look quiet may not be quiet."""
+    return len(disturbed) >= max(LEAST_DISTURBED, len(quiet))
+
+
+def _why_undecided(quiet: Sequence[_Session], disturbed: Sequence[_Session]) -> str:
+    if not _is_busy(quiet, disturbed):
+        return f"the interval is too wide after {len(quiet)} sessions"
+    sessions = len(quiet) + len(disturbed)
+    return f"{len(disturbed)} of {sessions} sessions were disturbed: {disturbed[-1].objection}"

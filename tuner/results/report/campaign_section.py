@@ -1,0 +1,359 @@
+"""A report's section about a campaign: the map of times, the curve of portfolios, the tuned program.
+
+``group_section_of`` calls ``time_map_of`` and ``portfolio_curve_of``; ``program_section_of`` is for
+campaigns that tuned a program.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tuner.analysis.dispatch import HeldOutChoice, held_out_choices
+from tuner.analysis.portfolio import choose_portfolio, regret_held_out, regret_in_sample, usable_columns
+from tuner.analysis.ratios import faster_text
+from tuner.analysis.time_matrix import TimeMatrix
+from tuner.core.candidate import Candidate
+from tuner.core.problem import Problem
+from tuner.core.programs import ExplainedGroup, ProgramBaseline, ProgramResult
+from tuner.core.reliability import Reliability, reliability_of_all
+from tuner.core.requests import RunGroup
+from tuner.core.serialization import seconds_text
+from tuner.results.output.formatting import Row, knobs_text
+from tuner.results.output.program_tables import baseline_table, group_table, ratio_of
+from tuner.results.report.content import HEIGHT, WIDTH, Bar, ReportedGroup, Ticks, line
+from tuner.results.report.knob_plots import SHADES
+
+# ------------------------------------------------------------------------------
+# Plot of portfolios: the share of the best speed that is kept by K configurations, over K.
+
+
+SIZE_LIMIT = 10  # of a portfolio on the plot
+STEP = 0.05  # between the ticks of the share
+
+
+@dataclass(frozen=True)
+class PortfolioPoint:
+    """What a portfolio of ``size`` configurations keeps of the best speed, 0 to 1; None: not known."""
+
+    size: int
+    in_sample: float | None  # geometric mean over the problems
+    held_out: float | None  # geometric mean, each problem held out once
+    worst: float | None  # the worst problem, in sample
+
+
+@dataclass(frozen=True)
+class PortfolioCurve:
+    """The plot of portfolios; coordinates are in SVG units."""
+
+    points: tuple[PortfolioPoint, ...]  # by size
+
+    @property
+    def bottom(self) -> float:
+        """Returns the share at the lower edge, a multiple of 5 % below all points."""
+        shares = [share for point in self.points for share in (point.in_sample, point.held_out, point.worst)]
+        known = [share for share in shares if share is not None]
+        return max(0.0, STEP * int((min(known, default=1.0) - 1e-9) / STEP))
+
+    @property
+    def up(self) -> Ticks:
+        """Returns the ticks of the share axis as (y coordinate, label in percent)."""
+        count = round((1 - self.bottom) / STEP)
+        step = max(1, -(-count // 5))
+        shares = [self.bottom + STEP * number for number in range(0, count + 1, step)]
+        return tuple((self.y(share), f"{100 * share:.0f}%") for share in shares)
+
+    @property
+    def across(self) -> Ticks:
+        """Returns the ticks of the axis of sizes as (x coordinate, label)."""
+        return tuple((self.x(point.size), str(point.size)) for point in self.points)
+
+    @property
+    def paths(self) -> tuple[tuple[str, str], ...]:
+        """Returns (name, SVG path) of the three lines; lines without two known points are left out."""
+        drawn = []
+        for name in ("in_sample", "held_out", "worst"):
+            known = [(p.size, share) for p in self.points if (share := getattr(p, name)) is not None]
+            if len(known) > 1:
+                drawn.append((name, line((self.x(size), self.y(share)) for size, share in known)))
+        return tuple(drawn)
+
+    def x(self, size: int) -> float:
+        """Returns the x coordinate of a size."""
+        return WIDTH * (size - 0.5) / len(self.points)
+
+    def y(self, share: float) -> float:
+        """Returns the y coordinate, from the top, of a share of the best speed."""
+        return HEIGHT * (1 - share) / (1 - self.bottom) if self.bottom < 1 else 0.0
+
+
+def portfolio_curve_of(matrix: TimeMatrix) -> PortfolioCurve | None:
+    """Returns the plot for portfolios of 1 to 10 configurations; None with fewer than 2 configurations."""
+    sizes = range(1, min(SIZE_LIMIT, len(usable_columns(matrix))) + 1)
+    if len(sizes) < 2:
+        return None
+    return PortfolioCurve(tuple(_point(matrix, size) for size in sizes))
+
+
+def _point(matrix: TimeMatrix, size: int) -> PortfolioPoint:
+    inside = regret_in_sample(matrix, choose_portfolio(matrix, size))
+    outside = regret_held_out(matrix, size) if len(matrix.problems) > 1 else None
+    return PortfolioPoint(size, inside.geomean, None if outside is None else outside.geomean, inside.worst)
+
+
+# ------------------------------------------------------------------------------
+# The content of a report's section about a tuned program: its groups, and what else runs it.
+
+
+@dataclass(frozen=True)
+class ProgramSection:
+    """The section of a report about a tuned program; the first row of a table is its header."""
+
+    group: int  # id of the group of runs
+    source: str  # name of the program
+    time: str  # of a call; "" where none was timed
+    reliability: str  # of that time, with the reason
+    gain: str  # over the program before the tuning; "" where the two are not comparable
+    bars: tuple[Bar, ...]  # the time of each group
+    groups: tuple[Row, ...]
+    left_out: tuple[str, ...]
+    baseline_bars: tuple[Bar, ...]  # times of a call; () without a timed baseline
+    baselines: tuple[Row, ...]  # () without a baseline
+
+
+def program_section_of(group: RunGroup) -> ProgramSection | None:
+    """Returns the section of the program whose groups a group of runs tuned; None where there is none."""
+    result = group.result
+    if result is None:
+        return None
+    return ProgramSection(
+        group=group.id,
+        source=group.settings.source,
+        time="" if result.call_s is None else seconds_text(result.call_s),
+        gain="" if result.speed is None else faster_text(result.speed),
+        reliability=result.reliability.text,
+        bars=_group_bars(result.groups),
+        groups=group_table(result.groups) if result.groups else (),
+        left_out=result.left_out,
+        baseline_bars=_baseline_bars(result),
+        baselines=baseline_table(result.baselines) if result.baselines else (),
+    )
+
+
+def _group_bars(groups: tuple[ExplainedGroup, ...]) -> tuple[Bar, ...]:
+    """Returns a bar for the time of each group; groups that run as loops have the colour of failures."""
+    longest_s = max((each.time_s or 0.0 for each in groups), default=0.0)
+    if not longest_s:
+        return ()
+    return tuple(
+        Bar(
+            f"g{number} {each.group.kind}, {each.group.origin}",
+            (each.time_s or 0.0) / longest_s,
+            _figure(each),
+            "ours" if each.group.strategy else "failed",
+        )
+        for number, each in enumerate(groups)
+    )
+
+
+def _figure(each: ExplainedGroup) -> str:
+    if each.time_s is None:
+        return "not timed"
+    share = "" if each.share is None else f", {each.share:.0%}"
+    roofline = "" if each.roofline is None else f", roofline {each.roofline:.0%}"
+    if not each.reliability.is_reliable:
+        return f"{seconds_text(each.time_s)}, {each.reliability.word}"
+    return f"{seconds_text(each.time_s)}{share}{roofline}"
+
+
+def _baseline_bars(result: ProgramResult) -> tuple[Bar, ...]:
+    """Returns a bar for the time of a call by each baseline, relative to the longest, tuner's first.
+
+    Tuner's is the baseline's over the ratio, of the first baseline: all were timed in the same rounds.
+    """
+    timed = [each for each in result.baselines if ratio_of(each) is not None]
+    if not timed or timed[0].speed is None:
+        return ()
+    ours_s = _median_s(timed[0]) / timed[0].speed.median
+    rows = [("tuner", ours_s, "ours"), *((each.name, _median_s(each), "baseline") for each in timed)]
+    longest_s = max(seconds for _, seconds, _ in rows)
+    return tuple(Bar(name, seconds / longest_s, seconds_text(seconds), kind) for name, seconds, kind in rows)
+
+
+def _median_s(each: ProgramBaseline) -> float:
+    assert each.call_s is not None
+    return each.call_s.median
+
+
+# ------------------------------------------------------------------------------
+# Map of the times of a group's configurations: a line per problem, a column per configuration.
+
+
+CELL = 14.0  # units
+LETTER = 7.0  # width of a letter in units, at most
+
+
+@dataclass(frozen=True)
+class TimedCell:
+    """One problem with one configuration: its place on the map and its speed."""
+
+    x: float
+    y: float
+    problem: str
+    column: int
+    efficiency: float | None  # best time of the problem / time; None: not timed
+    applies: bool
+    reliability: Reliability  # of the problem's times
+
+    @property
+    def shade(self) -> str:
+        """Returns the name of the cell's shade: "0" (slow) to "5" (fastest); "none" without a time."""
+        if self.efficiency is None or self.reliability.unreliable:
+            return "none"
+        return str(sum(self.efficiency >= bound for bound in SHADES))
+
+    @property
+    def text(self) -> str:
+        """Returns the cell as text: its speed relative to the problem's best, or why it has none."""
+        if self.efficiency is not None:
+            return of_best_text(self.efficiency, self.reliability)
+        return "not timed" if self.applies else "does not apply"
+
+
+@dataclass(frozen=True)
+class TimeMap:
+    """The drawn map; coordinates are in SVG units."""
+
+    problems: tuple[str, ...]  # labels of the lines
+    columns: tuple[int, ...]  # numbers of the configurations with a time, most timed first
+    cells: tuple[TimedCell, ...]
+
+    @property
+    def cell(self) -> float:
+        """Returns the size of a cell with the gap to the next one."""
+        return CELL
+
+    @property
+    def margin(self) -> float:
+        """Returns the space for the labels to the left of the map."""
+        return 10 + LETTER * max(len(label) for label in self.problems)
+
+    @property
+    def width(self) -> float:
+        """Returns the width of the cells."""
+        return CELL * len(self.columns)
+
+    @property
+    def height(self) -> float:
+        """Returns the height of the cells."""
+        return CELL * len(self.problems)
+
+
+def of_best_text(efficiency: float, reliability: Reliability) -> str:
+    """Returns a speed relative to the best, marked if it may be unreliable; no ratio of unreliable times."""
+    if reliability.unreliable:
+        return "timed, unreliable"
+    mark = "" if reliability.is_reliable else f" ({reliability.word})"
+    return f"{100 * efficiency:.1f}% of the best{mark}"
+
+
+def time_map_of(matrix: TimeMatrix, reliability: Sequence[Reliability]) -> TimeMap:
+    """Returns the map of a matrix that has a time: all problems, and the configurations with a time.
+
+    ``reliability``: of the times of each problem.
+    """
+    timed, efficiency = matrix.is_timed(), matrix.efficiency()
+    uses = timed.sum(axis=0)
+    columns = tuple(sorted((c for c in range(len(uses)) if uses[c]), key=lambda c: (-uses[c], c)))
+    labels = tuple(_label(matrix, row) for row in range(len(matrix.problems)))
+    cells = tuple(
+        TimedCell(
+            CELL * place,
+            CELL * row,
+            label,
+            column,
+            float(efficiency[row, column]) if timed[row, column] else None,
+            matrix.applies[row][column],
+            reliability[row],
+        )
+        for row, label in enumerate(labels)
+        for place, column in enumerate(columns)
+    )
+    return TimeMap(labels, columns, cells)
+
+
+def _label(matrix: TimeMatrix, row: int) -> str:
+    """Returns a problem's shape, and what else is needed to tell it from the others with this shape."""
+    problem = matrix.problems[row]
+    same = [each for each in matrix.problems if each.shape == problem.shape]
+    return problem.shape if len(same) == 1 else problem.key.partition(" ")[2]
+
+
+# ------------------------------------------------------------------------------
+# The content of a report's section about a group of runs: many problems tuned under one budget.
+
+
+CHOICES_SHOWN = 10  # the worst
+
+
+@dataclass(frozen=True)
+class GroupSection:
+    """The section of a report about a group: map of times, curve of portfolios, the worst choices."""
+
+    group: RunGroup
+    columns: tuple[Candidate, ...]  # the numbered configurations of the map, from 0
+    time_map: TimeMap | None  # None: nothing was timed
+    curve: PortfolioCurve | None  # None: too little was timed, or a time is unreliable
+    choices: tuple[HeldOutChoice, ...]  # the least efficient first; those without a time are left out
+    untimed_choices: int  # problems whose choice was never timed on them
+    reliability: Mapping[Problem, Reliability]  # of the times of each problem
+
+    @property
+    def whole(self) -> Reliability:
+        """Returns how reliable what the times of all problems give is."""
+        return reliability_of_all(tuple(self.reliability.values()))
+
+    @property
+    def problems(self) -> int:
+        """Returns the number of problems of the group."""
+        return len(self.group.runs)
+
+
+def group_section_of(reported: ReportedGroup) -> GroupSection:
+    """Returns the section of one group of runs."""
+    matrix, trusts = reported.matrix, tuple(run.reliability for run in reported.group.runs)
+    is_timed = bool(matrix.is_timed().any())
+    choices = held_out_choices(matrix) if is_timed and len(matrix.problems) > 1 else ()
+    timed = sorted((each for each in choices if each.efficiency is not None), key=_efficiency)
+    return GroupSection(
+        group=reported.group,
+        columns=matrix.columns,
+        time_map=time_map_of(matrix, trusts) if is_timed else None,
+        curve=None if not is_timed or reliability_of_all(trusts).unreliable else portfolio_curve_of(matrix),
+        choices=tuple(timed[:CHOICES_SHOWN]),
+        untimed_choices=len(choices) - len(timed),
+        reliability=dict(zip(matrix.problems, trusts, strict=True)),
+    )
+
+
+def share_text(share: float | None) -> str:
+    """Returns a share of the best speed in percent, "97.1%"; "unknown" for None."""
+    return "unknown" if share is None else f"{100 * share:.1f}%"
+
+
+def choice_rows(section: GroupSection) -> tuple[tuple[str, ...], ...]:
+    """Returns the table of the worst choices of dispatch, its head first."""
+    rows = (
+        (
+            each.problem.key,
+            share_text(None if section.reliability[each.problem].unreliable else each.efficiency),
+            section.reliability[each.problem].word,
+            each.source,
+            f"{section.columns[each.column].strategy} {knobs_text(section.columns[each.column].choices)}",
+        )
+        for each in section.choices
+    )
+    return (("problem", "of the best", "reliability", "chosen by", "configuration"), *rows)
+
+
+def _efficiency(choice: HeldOutChoice) -> float:
+    assert choice.efficiency is not None
+    return choice.efficiency

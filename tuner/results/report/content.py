@@ -1,0 +1,191 @@
+"""The content of a report, and the parts that its plots share: badges, bars, coordinates, axes."""
+
+import datetime
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tuner.analysis.ratios import distrust
+from tuner.analysis.selected_result import SelectedResult
+from tuner.analysis.time_matrix import TimeMatrix
+from tuner.core.candidate import Value
+from tuner.core.records import PassSeconds
+from tuner.core.requests import RunGroup
+from tuner.core.round_quality import NOISE_LIMIT
+from tuner.core.runs import Counts, Run, StoredTrial
+
+# ------------------------------------------------------------------------------
+# How reliable a figure is, as a short label with a reason.
+
+
+@dataclass(frozen=True)
+class Badge:
+    """How reliable a figure of a report is: a short label, the label's colour and the reason."""
+
+    kind: str  # good, unknown, warning: the colour
+    word: str
+    reason: str
+
+
+def badge_of(run: Run, best: StoredTrial | None = None) -> Badge:
+    """Returns how reliable a run's times are, as a badge; ``best``: its best trial, None without times."""
+    if not run.settings.target.has_machine:
+        return Badge("unknown", "replayed", "Times of a recording: nothing ran here.")
+    if run.unreliable:
+        return Badge("warning", "unreliable", f"{run.unreliable}.")
+    if run.noise is None:
+        return Badge("unknown", "noise not measured", "No code was timed twice to see how far times repeat.")
+    reason = "" if best is None else distrust(run, best)
+    if reason:
+        return Badge("warning", "unreliable", f"{reason}.")
+    differ = f"Two timings of the same code differ by {run.noise:.1%}"
+    if run.noise > NOISE_LIMIT:
+        return Badge("warning", "unreliable", f"{differ}: something else was running.")
+    return Badge("good", f"noise {run.noise:.1%}", f"{differ}: smaller differences mean nothing.")
+
+
+BARS_WIDTH = 1000.0  # of the drawing, in SVG units
+WHISKER = 2.0  # least drawn width of an interval, in units, so that it stays visible
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar of a chart: a quantity as a share of the longest bar, optionally with its confidence interval."""
+
+    name: str
+    share: float  # 0 to 1
+    figure: str
+    kind: str = "ours"  # its colour
+    interval: tuple[float, float] | None = None  # shares
+
+    @property
+    def length(self) -> float:
+        """Returns the drawn length of the bar, in SVG units."""
+        return BARS_WIDTH * self.share
+
+    @property
+    def whisker(self) -> tuple[float, float] | None:
+        """Returns (left end, width) of the drawn interval in SVG units; None without an interval."""
+        if self.interval is None:
+            return None
+        low, high = self.interval
+        width = max(WHISKER, BARS_WIDTH * (high - low))
+        return min(BARS_WIDTH - width, BARS_WIDTH * (low + high) / 2 - width / 2), width
+
+
+# ------------------------------------------------------------------------------
+# The content of a report: the best result of each problem, and runs with their trials.
+
+
+TRIALS_SHOWN = 6000  # listed and drawn on one page, all runs together: about 3 MB of HTML
+TRIALS_SHOWN_OF_RUN = 300  # the least limit per run, however many runs there are
+
+
+@dataclass(frozen=True)
+class BestKnown:
+    """The best result of one problem on one machine and target, with its run."""
+
+    selected: SelectedResult
+    run: Run  # of the best trial
+    passes: tuple[PassSeconds, ...] = ()  # of compiling the best trial again; () if not requested
+
+
+@dataclass(frozen=True)
+class ReportedRun:
+    """One run with all its trials."""
+
+    run: Run
+    counts: Counts
+    trials: tuple[StoredTrial, ...]  # by number
+
+
+@dataclass(frozen=True)
+class ReportedGroup:
+    """A group of runs, with the times of its configurations on its problems."""
+
+    group: RunGroup
+    matrix: TimeMatrix
+
+
+@dataclass(frozen=True)
+class Report:
+    """The content of a report's page: the best result of each problem, and runs with their trials."""
+
+    best: tuple[BestKnown, ...]
+    runs: tuple[ReportedRun, ...]  # the latest first
+    runs_left_out: int
+    version: str  # of the tuner that writes the page
+    moment: datetime.datetime
+    database_text: str = ""  # the --db option that the commands on the page need; "" for the default
+    group: ReportedGroup | None = None  # that the runs belong to, where one is reported
+    groups: tuple[RunGroup, ...] = ()  # that the runs belong to: their programs are drawn
+
+
+def shown_trials(reported: ReportedRun, runs: int) -> tuple[StoredTrial, ...]:
+    """Returns the trials of a run to list on a page of ``runs`` runs: the fastest first, untimed ones last.
+
+    At most max(300, 6000 // ``runs``). If there are more: half of the list are the fastest
+    trials, the other half an even sample of the rest. ``runs``: 1 or more.
+    """
+    limit = max(TRIALS_SHOWN_OF_RUN, TRIALS_SHOWN // runs)
+    finished = sorted(reported.trials, key=_rank)
+    if len(finished) <= limit:
+        return tuple(finished)
+    head, tail = finished[: limit // 2], finished[limit // 2 :]
+    places = limit - len(head)
+    return (*head, *(tail[index * len(tail) // places] for index in range(places)))
+
+
+def _rank(trial: StoredTrial) -> tuple[float, int]:
+    return float("inf") if trial.best_s is None else trial.best_s, trial.number
+
+
+def choices_of(trial: StoredTrial) -> dict[str, Value]:
+    """Returns the knobs of a trial with their values: knob -> value."""
+    return dict(trial.record.candidate.choices)
+
+
+def varying_knobs(trials: Iterable[StoredTrial]) -> dict[str, tuple[Value, ...]]:
+    """Returns knob -> its values in ascending order, for knobs with more than one value among the trials."""
+    values: dict[str, set[Value]] = {}
+    for trial in trials:
+        for name, value in choices_of(trial).items():
+            values.setdefault(name, set()).add(value)
+    return {name: tuple(sorted(found, key=_order)) for name, found in values.items() if len(found) > 1}
+
+
+def _order(value: Value) -> tuple[bool, Value]:
+    return isinstance(value, str), value  # numbers come before strings: Python cannot compare the two
+
+
+# ------------------------------------------------------------------------------
+# Shared parts of plots: the size of a plotting area, numbers as text, round numbers for axes.
+
+
+WIDTH, HEIGHT = 720.0, 240.0  # of a plotting area, in SVG units
+TICKS = 5  # approximate number on an axis
+
+Ticks = tuple[tuple[float, str], ...]  # coordinates along an axis, with their labels
+
+
+def number(value: float) -> str:
+    """Returns a coordinate as text for SVG, rounded to a tenth of a unit."""
+    return f"{round(value, 1):.10g}"
+
+
+def line(points: Iterable[tuple[float, float]]) -> str:
+    """Returns the SVG path of a polyline through points (x, y)."""
+    return "M" + " ".join(f"{number(x)} {number(y)}" for x, y in points)
+
+
+def round_numbers(top: float) -> list[float]:
+    """Returns 3 to 5 equidistant round numbers for an axis: 0, and multiples of a step below ``top`` > 0."""
+    raw = top / TICKS
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw)
+    return [round(step * index, 12) for index in range(math.ceil(top / step))]
+
+
+def powers_of_ten(low: float, high: float) -> list[float]:
+    """Returns the powers of ten from ``low`` to ``high``, both inclusive and above 0."""
+    return [10.0**power for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]

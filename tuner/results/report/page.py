@@ -1,0 +1,243 @@
+"""Collects the report of a database, and writes it as one self-contained HTML page."""
+
+import base64
+import contextlib
+import datetime
+import functools
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import jinja2
+
+from tuner.core.errors import UsageError
+from tuner.core.records import PassSeconds
+from tuner.core.runs import BestGroup, Run, StoredTrial, TrialQuery
+from tuner.core.serialization import interval_text, printable_lines, seconds_text, utc_text
+from tuner.core.typed_arguments import typed_arguments
+from tuner.db.store import Store
+from tuner.results.best_trials import any_group, best_results
+from tuner.results.campaign_matrix import group_matrix
+from tuner.results.database import open_known
+from tuner.results.database_name import database_text, naming_database
+from tuner.results.explanations import pass_seconds
+from tuner.results.output.files import write_atomically
+from tuner.results.output.formatting import count_text, first_points_text, knobs_text, speed_text
+from tuner.results.output.json_documents import gflop_per_s
+from tuner.results.output.run_result import counts_text, idle_text
+from tuner.results.report import RUNS_SHOWN
+from tuner.results.report.campaign_section import (
+    choice_rows,
+    group_section_of,
+    program_section_of,
+    share_text,
+)
+from tuner.results.report.content import BestKnown, Report, ReportedGroup, ReportedRun, badge_of, number
+from tuner.results.report.knob_plots import level_name
+from tuner.results.report.run_plots import importance_bars, knob_rows, strategy_rows
+from tuner.results.report.run_section import card_of, pass_rows, section_of, stage_bars
+from tuner.targets.backends import Composition
+from tuner.version import __version__
+
+# ------------------------------------------------------------------------------
+# A report as one self-contained HTML page: style and script are inline, nothing is fetched.
+
+
+# The filters that templates may apply to values.
+FILTERS = (
+    *(
+        count_text,
+        first_points_text,
+        interval_text,
+        knobs_text,
+        seconds_text,
+        speed_text,
+        utc_text,
+        gflop_per_s,
+    ),
+    *(badge_of, card_of, counts_text, idle_text, level_name, pass_rows, stage_bars),
+    *(importance_bars, knob_rows, strategy_rows),
+    *(choice_rows, share_text),
+)
+
+
+def page_html(report: Report) -> str:
+    """Returns a report as one self-contained HTML page. Texts from the database are escaped."""
+    templates = _templates()
+    style, script = _source(templates, "style.css"), _source(templates, "script.js")
+    page = templates.get_template("page.html").render(
+        report=report,
+        many=None if report.group is None else group_section_of(report.group),
+        programs=[found for each in report.groups if (found := program_section_of(each)) is not None],
+        sections=[section_of(each, len(report.runs)) for each in report.runs],
+        shown={each.run.id for each in report.runs},
+        style=style,
+        script=script,
+        policy=f"default-src 'none'; style-src '{_sha256(style)}'; script-src '{_sha256(script)}'",
+    )
+    return printable_lines(page)
+
+
+@functools.cache
+def _templates() -> jinja2.Environment:
+    """Returns the template environment: values are escaped, coordinates are rounded to a tenth of a unit."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: number(value) if isinstance(value, float) else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {each.__name__: each for each in FILTERS}
+    return made
+
+
+def _source(templates: jinja2.Environment, name: str) -> str:
+    assert templates.loader is not None
+    return templates.loader.get_source(templates, name)[0]
+
+
+def _sha256(text: str) -> str:
+    """Returns the source expression of an inline style or script in a content security policy."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+# ------------------------------------------------------------------------------
+# Collects the report of a database and writes it as a page, for the command line and ``tuner.report``.
+
+
+Passes = Callable[[StoredTrial], tuple[PassSeconds, ...]]  # pass timings of compiling a trial again
+
+
+def no_pass_timings(_trial: StoredTrial) -> tuple[PassSeconds, ...]:
+    """Returns () for any trial: the provider of pass timings that compiles nothing."""
+    return ()
+
+
+def timed_passes(composition: Composition, store: Store) -> Passes:
+    """Returns a function from a trial to the seconds of its compiler passes.
+
+    The function compiles the trial again, or reads stored timings. It returns () for a trial of a replay, one
+    that failed at any stage, and one that does not compile here.
+    """
+
+    def passes(trial: StoredTrial) -> tuple[PassSeconds, ...]:
+        with contextlib.suppress(UsageError):
+            return pass_seconds(composition, store, trial)
+        return ()
+
+    return passes
+
+
+def gathered(
+    store: Store,
+    run: int | None = None,
+    limit: int = RUNS_SHOWN,
+    passes: Passes = no_pass_timings,
+    group: ReportedGroup | None = None,
+) -> Report:
+    """Returns the report of the latest ``limit`` runs and of the best result of every problem.
+
+    There is one best result per problem, target, number of threads and machine. With ``run``: only this run,
+    and the best result for its problem, target, threads and machine. With ``group``: its
+    section, and the runs of the group. ``passes`` gives the pass timings of the best trials. Raises
+    UsageError for a limit below 1 or an unknown run.
+    """
+    if limit < 1:
+        raise UsageError(f"limit: found {limit}, allowed 1 or more")
+    chosen = _chosen(store, run, limit, group)
+    runs = tuple(_reported(store, each) for each in chosen)
+    left_out = 0 if run is not None else _total(store, group) - len(runs)
+    found = _best(store, None if run is None and group is None else runs)
+    best = tuple(replace(each, passes=passes(each.selected.best)) for each in found)
+    numbers = dict.fromkeys(each.run.group.group for each in runs if each.run.group is not None)
+    groups = tuple(store.group(number) for number in numbers)
+    now = datetime.datetime.now(datetime.UTC)
+    return Report(best, runs, left_out, __version__, now, group=group, groups=groups)
+
+
+@typed_arguments
+def report(
+    file: Path | str | None = None,
+    *,
+    db: str | Path | None = None,
+    run: int | None = None,
+    group: int | None = None,
+    limit: int = RUNS_SHOWN,
+    compile_time: bool = False,
+) -> str:
+    """Returns a self-contained HTML page: the latest runs and the best trial of each problem, or one run.
+
+    Args:
+        file: path to write the page to; None: only returned.
+        db: path or URL of the results database; None: as for ``tune``.
+        run: number of the one run to show; None: the latest runs.
+        group: number of the group of runs to show, many problems tuned under one budget; None: no group.
+        limit: number of runs to show at most, 1 or more.
+        compile_time: whether to show the compiler's passes, too: the best trials are compiled again.
+
+    Returns:
+        The HTML text.
+
+    Raises:
+        UsageError: a limit below 1, ``run`` and ``group`` both given, a run, a group or a database named by
+            ``db`` that does not exist, a database that cannot be opened, or a file that cannot be written.
+
+    Example:
+        >>> import tuner
+        >>> page = tuner.report("report.html", run=1)
+        >>> "64x64x64" in page
+        True
+    """
+    from tuner.targets.registry import real_composition
+
+    if run is not None and group is not None:
+        raise UsageError("report: run and group cannot be combined")
+    with naming_database(db), open_known(db) as store:
+        passes = timed_passes(real_composition(), store) if compile_time else no_pass_timings
+        of_group = None if group is None else reported_group(store, real_composition(), group)
+        found = gathered(store, run, limit, passes, of_group)
+    page = page_html(replace(found, database_text=database_text(db)))
+    if file is not None:
+        write_atomically(Path(file), page.encode())
+    return page
+
+
+def reported_group(store: Store, composition: Composition, group: int) -> ReportedGroup:
+    """Returns a group of runs with its matrix of times. Raises UsageError for an unknown group."""
+    return ReportedGroup(store.group(group), group_matrix(group, composition, store).times)
+
+
+def _chosen(store: Store, run: int | None, limit: int, group: ReportedGroup | None) -> tuple[Run, ...]:
+    """Returns the runs to show: one, those of a group in its order, or the latest first."""
+    if group is not None:
+        return group.group.runs[:limit]
+    return store.runs(limit) if run is None else (store.run(run),)
+
+
+def _total(store: Store, group: ReportedGroup | None) -> int:
+    return store.info().runs if group is None else len(group.group.runs)
+
+
+def _reported(store: Store, run: Run) -> ReportedRun:
+    return ReportedRun(run, store.counts(run.id), store.trials(TrialQuery(run=run.id, sort="number")))
+
+
+def _best(store: Store, only: tuple[ReportedRun, ...] | None) -> tuple[BestKnown, ...]:
+    """Returns the best result per problem, target and machine, replays included.
+
+    With ``only``: the results for the problems, targets and machines of those runs.
+    """
+    is_wanted = any_group if only is None else frozenset(_group(each) for each in only).__contains__
+    found = best_results(store, TrialQuery(), is_wanted)
+    ordered = sorted(found.values(), key=lambda each: (each.best.created, each.best.id))
+    return tuple(BestKnown(each.selected, each.run) for each in ordered)
+
+
+def _group(reported: ReportedRun) -> BestGroup:
+    settings = reported.run.settings
+    machine = reported.run.machine.name
+    return BestGroup(settings.problem.key, settings.target.text, settings.threads, machine)

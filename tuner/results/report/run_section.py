@@ -1,0 +1,242 @@
+"""A report's section about one run: headline card, failures, list of trials, and plots.
+
+``section_of`` collects the parts; rows of the list are what plots and failures link to.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tuner.analysis.importance import Ablation, TooFew, ablate
+from tuner.analysis.ratios import Comparable, NotComparable, against_baseline, distrust
+from tuner.analysis.selected_result import SelectedResult, select_result
+from tuner.core.errors import Failure, Stage
+from tuner.core.problem import Problem
+from tuner.core.records import Measurement, PassSeconds
+from tuner.core.runs import Counts, Run, StoredTrial
+from tuner.results.output.formatting import count_text, knobs_text, speed_text, trial_time_text
+from tuner.results.output.json_documents import gflop_per_s
+from tuner.results.report.content import (
+    Badge,
+    Bar,
+    BestKnown,
+    ReportedRun,
+    badge_of,
+    shown_trials,
+    varying_knobs,
+)
+from tuner.results.report.knob_plots import HeatMap, Parallel, heat_map_of, parallel_of
+from tuner.results.report.run_plots import Convergence, RooflinePlot, convergence_of, roofline_of
+
+# ------------------------------------------------------------------------------
+# The headline card of one problem: speed, reliability, comparison with the baseline.
+
+
+PASSES_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Card:
+    """The headline card of a report for one problem: best result, its reliability, ratio to the baseline."""
+
+    best: BestKnown
+    trust: Badge
+    ratio: str  # to the baseline; "" if no ratio may be printed
+    objection: str  # why no ratio may be printed, although the time is reliable; "" where there is one
+    is_doubted: bool  # the time is not reliable: it is no headline, ``trust`` has the reason
+    speeds: tuple[Bar, ...]  # of the best trial and of the baseline, to the same scale; () if doubted
+
+
+def card_of(best: BestKnown) -> Card:
+    """Returns the headline card of a report for the best result of one problem."""
+    run, trial = best.run, best.selected.best
+    compared, doubt = against_baseline(run, trial), distrust(run, trial)
+    return Card(
+        best=best,
+        trust=badge_of(run, trial),
+        ratio=compared.times_text if isinstance(compared, Comparable) else "",
+        objection="" if doubt or not isinstance(compared, NotComparable) else compared.reason,
+        is_doubted=bool(doubt),
+        speeds=() if doubt else _speeds(run, best.selected.measurement),
+    )
+
+
+def pass_rows(passes: tuple[PassSeconds, ...]) -> list[tuple[str, ...]]:
+    """Returns the table of the longest compiler passes as tuples (pass, ms, runs), the header first.
+
+    ``passes`` must be sorted, the longest first; at most PASSES_SHOWN (12) are listed.
+    """
+    longest = [(each.name, f"{each.seconds * 1e3:.1f}", str(each.runs)) for each in passes[:PASSES_SHOWN]]
+    return [("pass", "ms", "runs"), *longest]
+
+
+def _speeds(run: Run, ours: Measurement) -> tuple[Bar, ...]:
+    rows = [("this schedule", ours, "ours")]
+    if run.baseline is not None:
+        rows.append(("baseline", run.baseline.measurement, "baseline"))
+    least_s = min(measurement.interval_s[0] for _, measurement, _ in rows)
+    problem = run.settings.problem
+    return tuple(_speed(name, problem, measurement, least_s, kind) for name, measurement, kind in rows)
+
+
+def _speed(name: str, problem: Problem, measurement: Measurement, least_s: float, kind: str) -> Bar:
+    low_s, high_s = measurement.interval_s
+    figure = speed_text(gflop_per_s(problem, measurement.median_s))
+    return Bar(name, least_s / measurement.median_s, figure, kind, (least_s / high_s, least_s / low_s))
+
+
+# ------------------------------------------------------------------------------
+# Why trials failed: bars by stage, and for each reason the trials that failed for this reason.
+
+
+KINDS_SHOWN = 12  # of a run, the most frequent
+LINKS_SHOWN = 60  # trials linked per kind of failure
+
+
+@dataclass(frozen=True)
+class FailureKind:
+    """The failed trials of a run that failed at one stage for reasons that differ only in numbers."""
+
+    place: str  # anchor on the page; "" if the kind is not shown
+    stage: Stage
+    reason: str  # of the first failure of this kind
+    trials: tuple[int, ...]  # ids, by number
+
+    def linked(self, listed: frozenset[int]) -> tuple[int, ...]:
+        """Returns the ids of at most 60 failed trials to link to, by number; ``listed``: ids on the page."""
+        return tuple(trial for trial in self.trials if trial in listed)[:LINKS_SHOWN]
+
+
+def failure_kinds(run: int, trials: tuple[StoredTrial, ...]) -> tuple[FailureKind, ...]:
+    """Returns the failed trials of the run with number ``run``, grouped by stage and reason.
+
+    The most frequent group comes first; reasons that differ only in numbers are one group.
+    """
+    found: dict[tuple[str, str], list[tuple[Failure, int]]] = {}
+    for trial in trials:
+        if isinstance(trial.record.outcome, Failure):
+            failure = trial.record.outcome
+            kind = failure.stage.value, re.sub(r"\d+", "#", failure.reason)
+            found.setdefault(kind, []).append((failure, trial.id))
+    kinds = []
+    for index, group in enumerate(sorted(found.values(), key=len, reverse=True)):
+        place = f"failure-{run}-{index}" if index < KINDS_SHOWN else ""
+        failure = group[0][0]
+        kinds.append(FailureKind(place, failure.stage, failure.reason, tuple(trial for _, trial in group)))
+    return tuple(kinds)
+
+
+def stage_bars(kinds: tuple[FailureKind, ...]) -> tuple[Bar, ...]:
+    """Returns a bar per stage with failed trials, in the order in which a candidate passes the stages."""
+    counts = {stage: sum(len(kind.trials) for kind in kinds if kind.stage is stage) for stage in Stage}
+    most = max(counts.values())
+    return tuple(
+        Bar(stage.value, count / most, count_text(count, "trial"), "failed")
+        for stage, count in counts.items()
+        if count
+    )
+
+
+# ------------------------------------------------------------------------------
+# The list of a run's trials, whose rows plots and failures link to.
+
+
+@dataclass(frozen=True)
+class ListedTrial:
+    """A trial in the list of a report: id, outcome, varying knobs, and a link to its kind of failure."""
+
+    trial: int  # id
+    outcome: tuple[str, ...]  # speed, time and reliability, or one text over these columns
+    choices: str  # knobs that vary among the listed trials
+    link: str = ""  # anchor of its kind of failure; "" if the page does not show one
+
+
+def trial_rows(shown: tuple[StoredTrial, ...], kinds: Mapping[int, str]) -> tuple[ListedTrial, ...]:
+    """Returns the list of trials on a report's page, one entry per trial in ``shown``.
+
+    ``kinds``: trial id -> HTML id of the trial's kind of failure.
+    """
+    knobs = varying_knobs(shown)
+    strategies = {trial.record.candidate.strategy for trial in shown}
+    listed = []
+    for trial in shown:
+        candidate = trial.record.candidate
+        choices = knobs_text([pair for pair in candidate.choices if pair[0] in knobs])
+        text = f"{candidate.strategy} {choices}" if len(strategies) > 1 else choices
+        listed.append(ListedTrial(trial.id, _outcome(trial), text, kinds.get(trial.id, "")))
+    return tuple(listed)
+
+
+def _outcome(trial: StoredTrial) -> tuple[str, ...]:
+    record = trial.record
+    if isinstance(record.outcome, Failure):
+        return (f"failed: {record.outcome.stage.value}",)
+    if trial.best_s is None:
+        return ("verified",)
+    is_cut = trial.early_stopped is not None
+    speed = speed_text(None if is_cut else gflop_per_s(record.problem, trial.best_s))
+    return speed, trial_time_text(trial), trial.reliability.word
+
+
+# ------------------------------------------------------------------------------
+# The content of a report's section about one run.
+
+
+@dataclass(frozen=True)
+class Section:
+    """The section of a report about one run: result, reliability, listed trials and the data of the plots."""
+
+    run: Run
+    counts: Counts
+    selected: SelectedResult | None  # None: no trial was timed
+    trust: Badge
+    is_trusted: bool  # whether ratios of the run's times may be printed
+    convergence: Convergence | None
+    ablation: Ablation | TooFew
+    heat_map: HeatMap | None
+    parallel: Parallel | None
+    failures: tuple[FailureKind, ...]
+    trials: tuple[ListedTrial, ...]
+    finished: int  # number of finished trials; ``trials`` may list fewer
+    roofline: RooflinePlot | None
+
+    @property
+    def listed(self) -> frozenset[int]:
+        """Returns the ids of the trials that the page lists."""
+        return frozenset(row.trial for row in self.trials)
+
+
+def section_of(reported: ReportedRun, runs: int) -> Section:
+    """Returns the section of one run on a report's page that shows ``runs`` runs in all."""
+    run, trials, shown = reported.run, reported.trials, shown_trials(reported, runs)
+    selected, ablation, kinds = (
+        select_result(trials, run.noise),
+        ablate(trials),
+        failure_kinds(run.id, trials),
+    )
+    best = None if selected is None else selected.best
+    return Section(
+        run=run,
+        counts=reported.counts,
+        selected=selected,
+        trust=badge_of(run, best),
+        is_trusted=best is not None and not distrust(run, best),
+        convergence=convergence_of(run, trials),
+        ablation=ablation,
+        heat_map=_heat_map(reported, ablation) if isinstance(ablation, Ablation) else None,
+        parallel=parallel_of(shown),
+        failures=kinds,
+        trials=trial_rows(shown, {trial: kind.place for kind in kinds for trial in kind.trials}),
+        finished=len(trials),
+        roofline=None if run.roofline is None or best is None else roofline_of(run, run.roofline, best),
+    )
+
+
+def _heat_map(reported: ReportedRun, ablation: Ablation) -> HeatMap | None:
+    own = tuple(
+        trial
+        for trial in reported.trials
+        if trial.best_s is not None and trial.record.candidate.strategy == ablation.strategy
+    )
+    shares = {each.knob: each.importance for each in ablation.knobs}
+    return heat_map_of(own, varying_knobs(own), shares)

@@ -1,1 +1,0 @@
-"""Queries of stored runs: the best trial and its script, past trials, differences between trials."""

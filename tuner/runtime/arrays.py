@@ -1,0 +1,357 @@
+"""Arrays at addresses: memref descriptors, views of other packages' arrays, CUDA streams, loaded code.
+
+``device_array`` takes an array of another package by ``__cuda_array_interface__`` or by DLPack; compiled
+code takes buffers as ``MemRef``.
+"""
+
+import contextlib
+import ctypes
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import UsageError
+from tuner.core.gpu import AbstractDevice, DeviceError
+from tuner.core.numpy_types import DTYPES
+
+# ------------------------------------------------------------------------------
+# Views of other packages' arrays through DLPack 1.0, with the structs of its dlpack.h.
+
+
+VERSION = (1, 0)  # the newest version that is supported
+# DLDataTypeCode and bits -> numpy
+FLOAT, BFLOAT, INTEGER, UNSIGNED, BOOLEAN = 2, 4, 0, 1, 6
+CAPSULE, CAPSULE_OF_1 = b"dltensor", b"dltensor_versioned"
+READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
+
+
+@dataclass(frozen=True, eq=False)
+class DlpackView:
+    """A view of an array that another package exports through DLPack: address, shape, strides, dtype.
+
+    ``owner`` keeps the memory alive.
+    """
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None  # elements; None: row-major
+    dtype: "np.dtype[np.generic]"
+    is_read_only: bool  # False where the producer does not say
+    owner: object
+
+
+class _Tensor(ctypes.Structure):
+    """DLTensor, the first member of DLManagedTensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class _Versioned(ctypes.Structure):
+    """DLManagedTensorVersioned."""
+
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    ]
+
+
+def dlpack_device(name: str, found: Any) -> int:
+    """Returns the DLDeviceType of the memory of ``found``, an array with DLPack: 1 CPU, 2 CUDA, ...
+
+    ``name`` is the argument's, for messages. Raises UsageError where the array does not export its memory.
+    """
+    with _reported(name, found):
+        return int(found.__dlpack_device__()[0])
+
+
+def dlpack_view(name: str, found: Any, **options: Any) -> DlpackView:
+    """Returns a view of the memory that ``found.__dlpack__`` exports.
+
+    ``name`` is the argument's, for messages; ``options`` are further keyword arguments of ``__dlpack__``,
+    such as ``stream``. Unsigned integers get the signed type of their size. Raises UsageError where ``found``
+    does not export its memory, and for an element type that tuner does not know.
+    """
+    with _reported(name, found):
+        try:
+            capsule = found.__dlpack__(max_version=VERSION, **options)
+        except TypeError:  # a producer from before 1.0
+            capsule = found.__dlpack__(**options)
+    tensor, is_read_only = _tensor(capsule)
+    shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
+    strides = tuple(tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides else None
+    dtype = _dtype(name, tensor.code, tensor.bits, tensor.lanes)
+    address = (tensor.data or 0) + tensor.byte_offset
+    return DlpackView(address, shape, strides, dtype, is_read_only, (found, capsule))
+
+
+@contextlib.contextmanager
+def _reported(name: str, found: Any) -> Iterator[None]:
+    """Raises UsageError in place of the error of a producer that does not export its memory."""
+    try:
+        yield
+    except (BufferError, RuntimeError, ValueError) as error:
+        raise UsageError(f"{name}: found {type(found).__name__} that is not handed out: {error}") from error
+
+
+def _tensor(capsule: Any) -> tuple[_Tensor, bool]:
+    is_valid, pointer = ctypes.pythonapi.PyCapsule_IsValid, ctypes.pythonapi.PyCapsule_GetPointer
+    is_valid.argtypes = pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    pointer.restype = ctypes.c_void_p
+    if not is_valid(capsule, CAPSULE_OF_1):
+        return _Tensor.from_address(pointer(capsule, CAPSULE)), False
+    managed = _Versioned.from_address(pointer(capsule, CAPSULE_OF_1))
+    return managed.tensor, bool(managed.flags & READ_ONLY)
+
+
+def _dtype(name: str, code: int, bits: int, lanes: int) -> "np.dtype[np.generic]":
+    names = {FLOAT: f"f{bits}", BFLOAT: "bf16", INTEGER: f"i{bits}", UNSIGNED: f"i{bits}", BOOLEAN: "i1"}
+    element = names.get(code, "")
+    if lanes != 1 or element not in DTYPES:
+        raise UsageError(f"{name}: found DLPack type ({code}, {bits}, {lanes}), allowed floats and integers")
+    return DTYPES[element]
+
+
+# ------------------------------------------------------------------------------
+# Memref descriptors, the ABI by which compiled MLIR passes buffers.
+
+
+# Bytes per element, by CUtensorMapDataType; 13 and later are packed 4-bit and 6-bit types.
+TENSOR_MAP_ELEMENT_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
+HEADER_WORDS = 3  # allocated, aligned, offset
+
+
+@dataclass(frozen=True)
+class MemRef:
+    """MLIR's descriptor of a ranked memref: allocated and aligned address, offset, sizes and strides.
+
+    Each word has 8 bytes; offset and strides are in elements.
+    """
+
+    allocated: int
+    aligned: int
+    offset: int  # elements
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]  # elements
+
+    @classmethod
+    def at(cls, descriptor: int, rank: int) -> "MemRef":
+        """Returns the memref descriptor of rank ``rank`` that host memory has at address ``descriptor``."""
+        return cls.of_words(tuple((ctypes.c_int64 * word_count(rank)).from_address(descriptor)))
+
+    @classmethod
+    def of_words(cls, words: tuple[int, ...]) -> "MemRef":
+        """Returns the memref descriptor made of these 64-bit words: the inverse of ``MemRef.words``."""
+        after_sizes = (HEADER_WORDS + len(words)) // 2
+        return cls(words[0], words[1], words[2], words[HEADER_WORDS:after_sizes], words[after_sizes:])
+
+    @classmethod
+    def of(cls, address: int, shape: tuple[int, ...]) -> "MemRef":
+        """Returns the memref descriptor of a row-major array of ``shape``, without gaps, at ``address``."""
+        strides, step = [], 1
+        for size in reversed(shape):
+            strides.append(step)
+            step *= size
+        return cls(address, address, 0, shape, tuple(reversed(strides)))
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """Returns the descriptor as 64-bit words: allocated, aligned, offset, sizes, strides."""
+        return (self.allocated, self.aligned, self.offset, *self.sizes, *self.strides)
+
+    def address(self, item_bytes: int) -> int:
+        """Returns the byte address of the first element; ``item_bytes``: bytes of an element."""
+        return self.aligned + self.offset * item_bytes
+
+    def extent_bytes(self, item_bytes: int) -> int:
+        """Returns the bytes from the first element's start to the last element's end; 0 for an empty array.
+
+        ``item_bytes``: bytes of an element. Gaps between elements count.
+        """
+        if 0 in self.sizes:
+            return 0
+        last = sum((size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True))
+        return (last + 1) * item_bytes
+
+
+def word_count(rank: int) -> int:
+    """Returns the number of 64-bit words of a memref descriptor of rank ``rank``."""
+    return HEADER_WORDS + 2 * rank
+
+
+def array_of(view: MemRef, dtype: "np.dtype[np.generic]") -> npt.NDArray[Any]:
+    """Returns a numpy array that shares the host memory which a memref descriptor points to.
+
+    The memory has to outlive the array; an empty array has new memory.
+    """
+    size_bytes = view.extent_bytes(dtype.itemsize)
+    if size_bytes == 0:
+        return np.empty(view.sizes, dtype)
+    memory = np.ctypeslib.as_array((ctypes.c_uint8 * size_bytes).from_address(view.address(dtype.itemsize)))
+    strides = tuple(stride * dtype.itemsize for stride in view.strides)
+    return np.ndarray(view.sizes, dtype, memory, strides=strides)
+
+
+def element_bytes_of_tensor_map(dtype: int) -> int:
+    """Returns the bytes per element of a CUtensorMapDataType. Raises DeviceError for an unknown type."""
+    if not 0 <= dtype < len(TENSOR_MAP_ELEMENT_BYTES):
+        raise DeviceError(f"tensor map: found type {dtype}, allowed 0 to {len(TENSOR_MAP_ELEMENT_BYTES) - 1}")
+    return TENSOR_MAP_ELEMENT_BYTES[dtype]
+
+
+# ------------------------------------------------------------------------------
+# Views of other packages' arrays in device memory, through DLPack or ``__cuda_array_interface__``.
+
+
+CUDA_DEVICES = (2, 3, 13)  # kDLCUDA, kDLCUDAHost, kDLCUDAManaged; dlpack.h
+ALIGN_BYTES = 16  # of the widest load, and required by tensor maps: PTX ISA, ld; CUDA driver API
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceArray:
+    """A view of another package's array in device memory: address, shape, strides, dtype.
+
+    ``owner`` keeps the memory alive; ``stream`` is the one on which the contents may still be computed.
+    """
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None  # elements; None: row-major
+    dtype: "np.dtype[np.generic]"
+    owner: object
+    is_read_only: bool = False
+    stream: int | None = None  # on which the contents may still be computed; None: the contents are ready
+
+    @property
+    def memory(self) -> range:
+        """Returns the byte addresses that the array occupies if it has no gaps between its elements.
+
+        For an array with gaps (strides) the range is too short.
+        """
+        return range(self.address, self.address + math.prod(self.shape) * self.dtype.itemsize)
+
+    @property
+    def row_major(self) -> tuple[int, ...]:
+        """Returns the strides, in elements, that a row-major array of this shape without gaps has."""
+        return MemRef.of(0, self.shape).strides
+
+    @property
+    def is_row_major(self) -> bool:
+        """Returns whether the array is row-major without gaps between its elements.
+
+        Strides of dimensions of size 1, and of empty arrays, do not matter.
+        """
+        if self.strides is None or 0 in self.shape:
+            return True
+        steps = zip(self.shape, self.strides, self.row_major, strict=True)
+        return all(size == 1 or stride == wanted for size, stride, wanted in steps)
+
+
+def device_array(name: str, found: Any, stream: int) -> DeviceArray:
+    """Returns a view of ``found``, an array of another package in CUDA memory.
+
+    It is read through DLPack or ``__cuda_array_interface__``; ``name`` is the argument's, for messages. A
+    DLPack producer makes work on ``stream`` wait for the contents; for the other protocol see
+    ``wait_for_producers``. Raises UsageError for an object with neither protocol, a numpy array, memory that
+    DLPack says is not CUDA memory, memory not aligned to 16 bytes, and a masked array.
+    """
+    if isinstance(found, DeviceArray):
+        return _require_aligned(name, found)
+    if getattr(found, "__dlpack__", None) is not None and not isinstance(found, np.ndarray):
+        return _require_aligned(name, _of_dlpack(name, found, stream))
+    if getattr(found, "__cuda_array_interface__", None) is not None:
+        return _require_aligned(name, _of_interface(name, found))
+    raise UsageError(f"{name}: found {type(found).__name__}, allowed DLPack or __cuda_array_interface__")
+
+
+def wait_for_producers(device: AbstractDevice, arrays: Iterable[DeviceArray], stream: int | None) -> None:
+    """Makes later work on ``stream`` wait for the streams on which ``arrays`` may still be computed.
+
+    ``stream`` None: the host waits, before this function returns.
+    """
+    for producer in {array.stream for array in arrays} - {None, stream}:
+        assert producer is not None
+        if stream is None:
+            device.synchronize_stream(producer)
+            continue
+        event = device.create_event()
+        device.record_event(event, producer)
+        device.wait_event(stream, event)
+        device.destroy_event(event)
+
+
+def _of_interface(name: str, found: Any) -> DeviceArray:
+    fields = found.__cuda_array_interface__
+    try:
+        dtype, shape = np.dtype(fields["typestr"]), tuple(int(size) for size in fields["shape"])
+        address, is_read_only = fields["data"]
+        strides, stream = fields.get("strides"), fields.get("stream")
+        steps = None if strides is None else tuple(stride // dtype.itemsize for stride in strides)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{name}: found a __cuda_array_interface__ that is none: {error!r}") from error
+    if fields.get("mask") is not None:
+        raise UsageError(f"{name}: masked arrays are not supported")
+    if strides is not None and any(stride % dtype.itemsize for stride in strides):
+        raise UsageError(f"{name}: found strides of {strides} bytes, allowed multiples of {dtype.itemsize}")
+    return DeviceArray(int(address or 0), shape, steps, dtype, found, bool(is_read_only), stream)
+
+
+def _of_dlpack(name: str, found: Any, stream: int) -> DeviceArray:
+    kind = dlpack_device(name, found)
+    if kind not in CUDA_DEVICES:
+        raise UsageError(f"{name}: found memory of DLPack device {kind}, allowed CUDA: {CUDA_DEVICES}")
+    view = dlpack_view(name, found, stream=stream or 1)  # 1: the default stream in DLPack's protocol
+    return DeviceArray(view.address, view.shape, view.strides, view.dtype, view.owner, view.is_read_only)
+
+
+def _require_aligned(name: str, array: DeviceArray) -> DeviceArray:
+    if 0 not in array.shape and array.address % ALIGN_BYTES:
+        found = f"memory {array.address % ALIGN_BYTES} bytes past a multiple of {ALIGN_BYTES}"
+        raise UsageError(
+            f"{name}: found {found}, allowed a multiple: kernels read {ALIGN_BYTES} bytes at once"
+        )
+    return array
+
+
+def overlap(one: range, other: range) -> bool:
+    """Returns whether two ranges of byte addresses have an address in common."""
+    return max(one.start, other.start) < min(one.stop, other.stop)
+
+
+def stream_handle(stream: Any) -> int:
+    """Returns the CUstream handle of a stream object; an integer is returned as is.
+
+    Supported are ``__cuda_stream__`` (CUDA's protocol, cuda-core), ``cuda_stream`` (PyTorch) and ``ptr``
+    (CuPy). Raises UsageError for other objects.
+    """
+    if isinstance(stream, int):
+        return stream
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        return int(protocol()[1])  # (version, handle)
+    for name in ("cuda_stream", "ptr"):
+        handle = getattr(stream, name, None)
+        if isinstance(handle, int):
+            return handle
+    raise UsageError(
+        f"stream: found {type(stream).__name__}, allowed a handle or an object with __cuda_stream__,"
+        " cuda_stream or ptr"
+    )

@@ -1,0 +1,258 @@
+"""The machine of this process, from Linux's /proc and /sys: its description, instruction sets, processors.
+
+``may_use_tiles`` requests the permission to use AMX; ``present_load`` measures how busy the processors
+are.
+"""
+
+import ctypes
+import os
+import platform
+import re
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.machine import EXTENSIONS, Machine, processor_class
+from tuner.core.processors import PresentLoad, Processors
+
+# ------------------------------------------------------------------------------
+# The permission of Linux to use AMX tile registers. Documentation/arch/x86/xstate.rst of the kernel.
+
+
+ARCH_PRCTL = 158  # system call of x86-64
+REQUEST_PERMISSION = 0x1023  # ARCH_REQ_XCOMP_PERM
+TILE_DATA = 18  # XFEATURE_XTILEDATA
+TILES = re.compile(r"\bllvm\.x86_amx\b|\bllvm\.x86\.(?:tile|tdp)")  # types and intrinsics of LLVM dialect
+REFUSED = "needs AMX, which the operating system refuses to this process"
+
+
+@cache
+def may_use_tiles() -> bool:
+    """Requests the permission for this process and its threads; returns whether it was granted.
+
+    Without it, the first tile instruction ends the process by SIGILL. A container may refuse it. A child
+    process has to request it again after exec.
+    """
+    if platform.machine() != "x86_64" or platform.system() != "Linux":
+        return False
+    library = ctypes.CDLL(None, use_errno=True)
+    return bool(library.syscall(ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA) == 0)
+
+
+def request_for(llvm_text: str) -> None:
+    """Requests the permission where code uses tiles; called wherever code is loaded to be run.
+
+    ``llvm_text`` is a module in LLVM dialect. Raises CandidateError(LOAD) where the permission is refused.
+    """
+    if TILES.search(llvm_text) and not may_use_tiles():
+        raise CandidateError(Stage.LOAD, REFUSED)
+
+
+# ------------------------------------------------------------------------------
+# Which instruction sets this processor has: the flags of Linux's /proc/cpuinfo.
+
+
+CPUINFO = Path("/proc/cpuinfo")
+AVX512 = frozenset({"avx512f", "avx512vl", "avx512bw", "avx512dq"})
+AVX2 = frozenset({"avx2", "fma"})
+BF16 = frozenset({"avx512_bf16"})
+AMX_TILE = "amx_tile"
+AMX_BF16 = frozenset({AMX_TILE, "amx_bf16"})
+AMX_INT8 = frozenset({AMX_TILE, "amx_int8"})
+# Instruction set, as in ``tuner.core.processors`` -> flags. LLVM's levels of x86-64 imply more flags;
+# each processor that has these has them too.
+FLAGS = {
+    "avx2": AVX2,
+    "avx512": AVX512,
+    "avx512-bf16": BF16,
+    "vnni": frozenset({"avx512_vnni"}),
+    "avx-vnni": frozenset({"avx_vnni"}),
+    "amx-bf16": AMX_BF16,
+    "amx-int8": AMX_INT8,
+}
+
+
+def own_flags() -> set[str]:
+    """Returns the flags of the processor of this process; an empty set where Linux does not give them."""
+    return flags_of(CPUINFO.read_text()) if CPUINFO.exists() else set()
+
+
+def flags_of(cpuinfo: str) -> set[str]:
+    """Returns the flags of the first processor in the text of /proc/cpuinfo; an empty set without them."""
+    start = cpuinfo.find("\nflags")
+    line = cpuinfo[start + 1 :].partition("\n")[0] if start >= 0 else ""
+    return set(line.partition(":")[2].split())
+
+
+def missing_sets(needs: tuple[str, ...], flags: set[str]) -> tuple[str, ...]:
+    """Returns which of the instruction sets ``needs`` a processor with ``flags`` lacks, in their order.
+
+    A set that tuner does not know is missing.
+    """
+    return tuple(name for name in needs if name not in FLAGS or not flags >= FLAGS[name])
+
+
+# ------------------------------------------------------------------------------
+# Describes the machine of this process, from Linux's /proc and /sys.
+
+
+PROCESSORS = Path("/sys/devices/system/cpu")
+VNNI = {"avx512_vnni", "avx_vnni"}  # either: LLVM compiles dot products of four bytes to these instructions
+
+
+def describe_machine() -> Machine:
+    """Returns the description of the machine that this process runs on: processor, vector ISA, cores, memory.
+
+    Logical cores are those that the process may use. Physical cores are those of the whole machine, but at
+    most as many as the logical cores. Memory is that of the whole machine. A cache of unknown size has 0
+    bytes. Asks the operating system for the permission to use AMX tiles, if the processor has them.
+    """
+    cpuinfo = _cpuinfo()
+    flags = flags_of(cpuinfo)
+    processor = _field(cpuinfo, "model name") or "unknown processor"
+    family = f"family {_field(cpuinfo, 'cpu family')} model {_field(cpuinfo, 'model')}"
+    isa = "avx512" if flags >= AVX512 else "avx2" if flags >= AVX2 else "none"
+    has = {
+        "has_bf16": bool(flags & BF16),
+        "has_vnni": bool(flags & VNNI),
+        "has_amx_bf16": flags >= AMX_BF16 and may_use_tiles(),
+        "has_amx_int8": flags >= AMX_INT8 and may_use_tiles(),
+    }
+    extensions = (isa, *(word for name, word in EXTENSIONS.items() if has[name]))
+    caches = (_cache_bytes(1), _cache_bytes(2), _cache_bytes(3))
+    logical = len(os.sched_getaffinity(0))
+    return Machine(
+        name=processor_class(processor, family, extensions, caches),
+        processor=processor,
+        isa=isa,
+        physical_cores=_physical_cores(cpuinfo, logical),
+        logical_cores=logical,
+        l1_bytes=caches[0],
+        l2_bytes=caches[1],
+        l3_bytes=caches[2],
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        has_bf16=has["has_bf16"],
+        has_vnni=has["has_vnni"],
+        has_amx_bf16=has["has_amx_bf16"],
+        has_amx_int8=has["has_amx_int8"],
+    )
+
+
+def has_refused_tiles() -> bool:
+    """Returns whether the processor has AMX and the operating system refuses it to this process."""
+    return AMX_TILE in flags_of(_cpuinfo()) and not may_use_tiles()
+
+
+def load_average() -> float:
+    """Returns the load average of the last minute: threads that run, are ready to run or wait for a disk."""
+    return os.getloadavg()[0]
+
+
+def processors(count: int) -> tuple[int, ...]:
+    """Returns the numbers of ``count`` processors to pin threads to, of those that this process may use.
+
+    First one hardware thread of each core, then the others; repeated from the start if there are too few.
+    """
+    allowed = sorted(os.sched_getaffinity(0))
+    seconds = {sibling for cpu in allowed for sibling in _siblings(cpu)[1:]}
+    ordered = [cpu for cpu in allowed if cpu not in seconds] + [cpu for cpu in allowed if cpu in seconds]
+    return tuple(ordered[index % len(ordered)] for index in range(count))
+
+
+def _siblings(cpu: int) -> list[int]:
+    """Returns the hardware threads of a processor's core, from a list such as ``0,64`` or ``0-1,8-9``."""
+    path = PROCESSORS / f"cpu{cpu}" / "topology" / "thread_siblings_list"
+    ranges = re.findall(r"(\d+)(?:-(\d+))?", path.read_text()) if path.exists() else []
+    return [number for low, high in ranges for number in range(int(low), int(high or low) + 1)]
+
+
+def _physical_cores(cpuinfo: str, logical: int) -> int:
+    packages = re.findall(r"^physical id\s*:\s*(\d+)", cpuinfo, re.MULTILINE)
+    cores = re.findall(r"^core id\s*:\s*(\d+)", cpuinfo, re.MULTILINE)
+    return min(len(set(zip(packages, cores, strict=False))) or logical, logical)
+
+
+def _cpuinfo() -> str:
+    return CPUINFO.read_text() if CPUINFO.exists() else ""
+
+
+def _field(cpuinfo: str, name: str) -> str:
+    match = re.search(rf"^{name}\s*:\s*(.*)$", cpuinfo, re.MULTILINE)
+    return match[1].strip() if match else ""
+
+
+def _cache_bytes(level: int) -> int:
+    for index in sorted((PROCESSORS / "cpu0" / "cache").glob("index*")):
+        kind, size = (index / "type").read_text().strip(), (index / "size").read_text().strip()
+        if (index / "level").read_text().strip() == str(level) and kind != "Instruction":
+            return int(size.rstrip("KM")) * {"K": 2**10, "M": 2**20}.get(size[-1], 1)
+    return 0
+
+
+# ------------------------------------------------------------------------------
+# Reads which processors this process may use, and their load, from Linux's /proc and control groups.
+
+
+PROC = Path("/proc")
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
+WINDOW_S = 0.2  # twenty ticks of the counters: resolves a load of a twentieth of a processor
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+BUSY = (0, 1, 2, 5, 6)  # fields of a line of /proc/stat, proc_stat(5): user, nice, system, irq, softirq
+STOLEN = 7
+
+
+def usable_processors() -> Processors:
+    """Returns how many processors the machine has and this process may use, and its control group's quota."""
+    quota = min((*_quotas(), *_quota_of_version_1()), default=None)
+    return Processors(os.cpu_count() or 1, len(os.sched_getaffinity(0)), quota)
+
+
+def present_load(window_s: float = WINDOW_S, sleep: Callable[[float], None] = time.sleep) -> PresentLoad:
+    """Measures the load of the processors that this process may use, for ``window_s`` seconds.
+
+    Returns how many of them were busy and how many were given away by the hypervisor, on average, while this
+    thread slept.
+    """
+    before_s, started_s = _processor_s(), time.monotonic()
+    sleep(window_s)
+    elapsed_s = max(time.monotonic() - started_s, TICK_S)
+    busy_s, stolen_s = (after - before for before, after in zip(before_s, _processor_s(), strict=True))
+    return PresentLoad(busy_s / elapsed_s, stolen_s / elapsed_s)
+
+
+def _processor_s() -> tuple[float, float]:
+    """Returns the cumulative busy and stolen seconds, each summed over the allowed processors."""
+    names = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    lines = [line.split() for line in _text(PROC / "stat").splitlines()]
+    counters = [
+        [int(number) for number in options[1:9]] for options in lines if options and options[0] in names
+    ]
+    busy = sum(numbers[field] for numbers in counters for field in BUSY)
+    return busy * TICK_S, sum(numbers[STOLEN] for numbers in counters) * TICK_S
+
+
+def _quotas() -> Iterator[float]:
+    """Yields the quotas, in processors, of this process's control group and its ancestors; cgroups(7), v2."""
+    paths = [line[3:] for line in _text(PROC / "self" / "cgroup").splitlines() if line.startswith("0::")]
+    for path in paths:
+        group = Path(path.strip().lstrip("/"))
+        for folder in (group, *group.parents):
+            options = _text(CONTROL_GROUPS / folder / "cpu.max").split()
+            if len(options) == 2 and options[0] != "max":
+                yield int(options[0]) / int(options[1])
+
+
+def _quota_of_version_1() -> Iterator[float]:
+    quota, period = (_text(CONTROL_GROUPS / "cpu" / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
+    if quota.strip() and period.strip() and int(quota) > 0:  # -1: no limit
+        yield int(quota) / int(period)
+
+
+def _text(path: Path) -> str:
+    """Returns the text of a /proc or /sys file; '' where the file is missing."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,72 @@
+"""Just-in-time compilation of LLVM dialect to functions of this process, for the host's processor."""
+
+import ctypes
+from typing import Any
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import jit_bindings
+from tuner.runtime.cpu.host import request_for
+
+
+class JittedModule:
+    """Machine code of an LLVM-dialect module for the host's processor, in memory; freed with this object.
+
+    ``addresses`` maps the name of each requested function to the address of its packed wrapper, a C function
+    ``void(void **arguments)``.
+    """
+
+    def __init__(self, llvm_text: str, entries: tuple[str, ...]) -> None:
+        """Compiles MLIR text in LLVM dialect with -O3, and looks up ``entries``.
+
+        Requests the permission to use AMX tiles where the code uses them. Raises CandidateError(LOAD).
+        """
+        request_for(llvm_text)
+        jit_ir, execution_engine = jit_bindings()
+        try:
+            with jit_ir.Context(), jit_ir.Location.unknown():
+                module = jit_ir.Module.parse(llvm_text)
+                self._engine: Any = execution_engine.ExecutionEngine(module, opt_level=3)
+                addresses = {entry: self._engine.raw_lookup(entry) for entry in entries}
+        except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
+            raise CandidateError(Stage.LOAD, " ".join(str(error).split())[:300]) from error
+        missing = [entry for entry, address in addresses.items() if not address]
+        if missing:  # where a symbol is unresolved, the JIT prints its name to stderr
+            is_there = f"@{missing[0]}(" in llvm_text
+            why = "calls what the JIT cannot resolve" if is_there else "is not in the code"
+            raise CandidateError(Stage.LOAD, f"function {missing[0]!r} {why}")
+        self.addresses = addresses  # entry -> address of its packed wrapper, void(void **arguments)
+
+
+class PackedArguments:
+    """Integer or pointer arguments of a call in MLIR's packed calling convention, with a slot for the result.
+
+    ``address`` is the address of an array of pointers to these values, the last of which is the result.
+    """
+
+    def __init__(self, *values: int) -> None:
+        """Stores the values, pointers or 64-bit integers, at fixed addresses, then a slot for the result."""
+        count = len(values) + 1
+        self._values = (ctypes.c_uint64 * count)(*values, 0)
+        first = ctypes.addressof(self._values)
+        self._pointers = (ctypes.c_void_p * count)(*[first + 8 * i for i in range(count)])
+        self.address = ctypes.addressof(self._pointers)
+
+    @property
+    def result(self) -> int:
+        """Returns the result of the last call with these arguments, an unsigned 64-bit integer.
+
+        0 before the first call, and after calls of a function without a result.
+        """
+        return int(self._values[len(self._values) - 1])
+
+
+class CompiledFunction:
+    """A JIT-compiled function as a Python callable that takes PackedArguments; a call releases the GIL."""
+
+    def __init__(self, address: int) -> None:
+        """Takes the address of a packed wrapper, void(void **arguments)."""
+        self._call: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+
+    def __call__(self, arguments: PackedArguments) -> None:
+        """Calls the function with ``arguments``, which also receive its result."""
+        self._call(arguments.address)

@@ -1,0 +1,195 @@
+"""Arrays for kernels: aligned, on small pages, between guard bands, or between pages that fault."""
+
+import ctypes
+import mmap
+import os
+import weakref
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.numpy_types import fill_with, fill_with_nan
+
+# ------------------------------------------------------------------------------
+# Arrays for kernels: aligned, between guard bands or pages that fault, in memory that the process keeps.
+
+
+ALIGNMENT_BYTES = 64  # a cache line and an AVX-512 register
+GUARD_BYTES = 4096  # before and after C: an out-of-bounds vector or tile row falls inside
+GUARD_BYTE = 0xA5
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
+# Address space before and after an operand, without memory behind it: what is read or written there faults.
+FAULTING_BYTES = 128 * 2**20
+PROT_NONE, PROT_READ, PROT_READ_WRITE = 0, mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE  # mmap(2)
+MAP_FIXED, MAP_NORESERVE = 0x10, 0x4000
+MADV_HUGEPAGE = 14  # madvise(2)
+KEEP_BYTES = 32 * 2**20  # the largest mmap threshold that glibc accepts
+
+
+def keep_freed_memory() -> None:
+    """Makes malloc keep memory that this process frees, so that later allocations have no page faults.
+
+    Holds for allocations below 32 MiB; larger ones are mapped anew. Without this, each call of a kernel has
+    page faults in the packing buffers that it allocates.
+    """
+    libc = ctypes.CDLL(None)
+    libc.mallopt(M_MMAP_THRESHOLD, KEEP_BYTES)
+    libc.mallopt(M_TRIM_THRESHOLD, 2**30)
+
+
+def placed_copy(array: npt.NDArray[Any], offset: int = 0) -> npt.NDArray[Any]:
+    """Returns a C-contiguous copy of an array that lies ``offset`` bytes past a cache line."""
+    copy = placed_empty(array.shape, array.dtype, offset)
+    copy[...] = array
+    return copy
+
+
+def placed_empty(shape: tuple[int, ...], dtype: np.dtype[Any], offset: int = 0) -> npt.NDArray[Any]:
+    """Returns an uninitialized C-contiguous array that lies ``offset`` bytes past a cache line.
+
+    ``offset``: 0 to 63. A cache line has ALIGNMENT_BYTES (64).
+    """
+    size = int(np.prod(shape)) * dtype.itemsize
+    memory = np.empty(size + 2 * ALIGNMENT_BYTES, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT_BYTES + offset
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+class GuardedArray:
+    """An array between two guard bands, to detect elements not written and writes out of bounds.
+
+    ``array`` is filled with NaN at first, of integers with the least number.
+    """
+
+    def __init__(self, memory: npt.NDArray[np.uint8], array: npt.NDArray[Any]) -> None:
+        """Takes an array, and the bytes that it lies in: those before and after it are the guard bands."""
+        self._memory, self.array = memory, array
+        start = array.ctypes.data - memory.ctypes.data
+        self._before, self._after = memory[:start], memory[start + array.nbytes :]
+        self.poison()
+
+    @classmethod
+    def placed(cls, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int = 0) -> "GuardedArray":
+        """Returns an array ``offset`` bytes past a cache line, between guard bands of 4096 bytes each."""
+        size = int(np.prod(shape)) * dtype.itemsize
+        memory = placed_empty((size + 2 * GUARD_BYTES,), np.dtype(np.uint8), offset)
+        return cls(memory, memory[GUARD_BYTES : GUARD_BYTES + size].view(dtype).reshape(shape))
+
+    @property
+    def memory(self) -> npt.NDArray[np.uint8]:
+        """Returns the bytes of the array with the guard band before and after it."""
+        return self._memory
+
+    def poison(self) -> None:
+        """Fills the array with NaN (integers: with the least number) and the guard bands with GUARD_BYTE."""
+        self._memory[:] = GUARD_BYTE
+        fill_with_nan(self.array)
+
+    def fill_with(self, number: int) -> None:
+        """Fills the array with a number, which looks like a result, and the guard bands with GUARD_BYTE."""
+        self._memory[:] = GUARD_BYTE
+        fill_with(self.array, number)
+
+    def stray_bytes(self) -> int:
+        """Returns how many bytes of the guard bands differ from GUARD_BYTE: writes outside of the array."""
+        bands = (self._before, self._after)
+        return sum(int(np.count_nonzero(band != GUARD_BYTE)) for band in bands)
+
+
+@final
+class FaultingMemory:
+    """Memory for one array, between pages that fault: an access there ends the process by SIGSEGV.
+
+    FAULTING_BYTES (128 MiB) of address space before and after fault. The memory has whole pages: an array
+    lies at the first byte or at the last ones.
+    """
+
+    def __init__(self, size_bytes: int, *, is_read_only: bool) -> None:
+        """Maps memory for ``size_bytes``. ``is_read_only``: writing at the kernel's addresses faults too.
+
+        Then the memory is mapped once more, to be written elsewhere: changing a protection for each draw
+        would cost as much as drawing a small array.
+        """
+        size = -(-size_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
+        file = os.memfd_create("operand")
+        try:
+            os.ftruncate(file, size)
+            reserved = _map(None, size + 2 * FAULTING_BYTES, PROT_NONE, -1)
+            protection = PROT_READ if is_read_only else PROT_READ_WRITE
+            seen = _map(reserved + FAULTING_BYTES, size, protection, file)
+            written = _map(None, size, PROT_READ_WRITE, file) if is_read_only else seen
+        finally:
+            os.close(file)
+        owner, parts = _Owner(), [(reserved, size + 2 * FAULTING_BYTES), (written, size)]
+        weakref.finalize(owner, _unmap, parts if is_read_only else parts[:1])
+        self.seen = np.asarray(_Bytes(owner, seen, size, is_read_only=is_read_only))
+        self.written = np.asarray(_Bytes(owner, written, size, is_read_only=False))
+        self.written.fill(0xFF)  # NaN, where a kernel reads between an array and the end of its page
+
+    def start(self, size_bytes: int, alignment: int, *, at_end: bool) -> int:
+        """Returns at which byte of ``seen`` and ``written`` an array begins, a multiple of ``alignment``.
+
+        ``at_end``: as near to the pages after it as the alignment allows; else right after those before it.
+        """
+        return self.seen.size - -(-size_bytes // alignment) * alignment if at_end else 0
+
+
+class _Owner:
+    """Mapped memory, which is unmapped with this object."""
+
+
+class _Bytes:
+    """Mapped bytes, for numpy.asarray; the array keeps their owner."""
+
+    def __init__(self, owner: _Owner, address: int, size: int, *, is_read_only: bool) -> None:
+        self._owner = owner
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": (size,),
+            "typestr": "|u1",
+            "data": (address, is_read_only),
+        }
+
+
+def _map(address: int | None, size: int, protection: int, file: int) -> int:
+    """Maps memory of a file, in place of what is mapped at ``address``; of no file (-1): address space."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE if file < 0 else mmap.MAP_SHARED
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
+    found = libc.mmap(address, size, protection, flags | (MAP_FIXED if address else 0), file, 0)
+    if found is None or found == ctypes.c_void_p(-1).value:
+        raise OSError(ctypes.get_errno(), "mmap of operands")
+    if file >= 0:
+        libc.madvise(
+            ctypes.c_void_p(found), ctypes.c_size_t(size), MADV_HUGEPAGE
+        )  # where the system has them
+    return int(found)
+
+
+def _unmap(parts: list[tuple[int, int]]) -> None:
+    libc = ctypes.CDLL(None)
+    for address, size in parts:
+        libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))
+
+
+# ------------------------------------------------------------------------------
+# Copies of arrays on pages of the smallest size, the slowest place that a caller's arrays may have.
+#
+# numpy asks for large pages for arrays of 4 MiB and more, and gets them or not, from one allocation to the
+# next. A kernel that reads far apart is up to 1.4 times as fast on them: what is fastest on small pages is a
+# safe choice.
+
+
+def copy_on_small_pages(array: npt.NDArray[Any], offset: int = 0) -> npt.NDArray[Any]:
+    """Returns a C-contiguous copy of an array ``offset`` bytes past the begin of a page.
+
+    Where the system cannot promise small pages, they are as it gives them.
+    """
+    memory = mmap.mmap(-1, offset + array.nbytes)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    copy = np.frombuffer(memory, array.dtype, array.size, offset).reshape(array.shape)
+    copy[...] = array
+    return copy

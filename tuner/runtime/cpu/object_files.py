@@ -1,0 +1,237 @@
+"""Object files of x86-64 code: read as values, and loaded into this process without a linker.
+
+``read_object`` reads sections, symbols and relocations; ``LoadedObject`` places them in memory. Neither
+needs more than numpy and ctypes.
+"""
+
+import ctypes
+import mmap
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tuner.core.errors import CandidateError, Stage
+
+# ------------------------------------------------------------------------------
+# Reads an object file of x86-64 code: its sections, symbols and relocations, as values.
+#
+# Format: System V ABI (https://refspecs.linuxfoundation.org/elf/gabi4+/contents.html) and its supplement for
+# x86-64. Of the tables only what a loader of one file needs is read.
+
+
+HEADER_MAGIC = b"\x7fELF\x02\x01"  # 64 bits, little-endian
+RELOCATABLE, X86_64 = 1, 62  # e_type, e_machine
+HEADER = struct.Struct("<16sHHIQQQIHHHHHH")  # Elf64_Ehdr
+SECTION = struct.Struct("<IIQQQQIIQQ")  # Elf64_Shdr
+SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym
+RELOCATION = struct.Struct("<QQq")  # Elf64_Rela
+SYMBOL_TABLE, RELOCATIONS, WITHOUT_CONTENT = 2, 4, 8  # SHT_SYMTAB, SHT_RELA, SHT_NOBITS
+WRITTEN, LOADED, EXECUTED = 1, 2, 4  # SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR
+UNWINDING = ".eh_frame"  # for exceptions, which no kernel has
+
+
+@dataclass(frozen=True)
+class ElfSection:
+    """A section of the file that is loaded: its bytes (zeros where the file has none) and its alignment."""
+
+    number: int
+    content: bytes
+    alignment: int
+    is_code: bool
+
+
+@dataclass(frozen=True)
+class ElfSymbol:
+    """A name or a place: ``section`` and the offset in it; section 0: defined elsewhere."""
+
+    name: str
+    section: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Relocation:
+    """A place in a section that gets the address of a symbol plus ``addend``, as ``kind`` says."""
+
+    section: int
+    offset: int
+    kind: int
+    symbol: ElfSymbol
+    addend: int
+
+
+@dataclass(frozen=True)
+class ElfObject:
+    """What of an object file is loaded."""
+
+    sections: tuple[ElfSection, ...]
+    symbols: tuple[ElfSymbol, ...]
+    relocations: tuple[Relocation, ...]
+
+
+@dataclass(frozen=True)
+class _Header:
+    """A section header: Elf64_Shdr."""
+
+    name: int
+    type: int
+    flags: int
+    start: int
+    size: int
+    link: int
+    info: int
+    alignment: int
+
+
+def read_object(code: bytes) -> ElfObject:
+    """Returns the contents of an object file of x86-64. Raises ValueError for anything else."""
+    try:
+        return _read(code)
+    except (struct.error, IndexError) as error:
+        raise ValueError("the object file is cut off or damaged") from error
+
+
+def _read(code: bytes) -> ElfObject:
+    fields = HEADER.unpack_from(code)
+    if not code.startswith(HEADER_MAGIC) or fields[1:3] != (RELOCATABLE, X86_64):
+        raise ValueError("no object file of x86-64")
+    first, count, names = fields[6], fields[12], fields[13]
+    headers = [_header(code, first + number * SECTION.size) for number in range(count)]
+    kept = {
+        number: header
+        for number, header in enumerate(headers)
+        if header.flags & LOADED and _text(code, headers[names], header.name) != UNWINDING
+    }
+    sections = tuple(_section(code, number, header) for number, header in kept.items())
+    symbols = tuple(_symbols(code, headers))
+    relocations = tuple(_relocations(code, headers, set(kept), symbols))
+    return ElfObject(sections, symbols, relocations)
+
+
+def _header(code: bytes, at: int) -> _Header:
+    name, kind, flags, _, start, size, link, info, alignment, _ = SECTION.unpack_from(code, at)
+    return _Header(name, kind, flags, start, size, link, info, alignment)
+
+
+def _section(code: bytes, number: int, header: _Header) -> ElfSection:
+    content = bytes(header.size) if header.type == WITHOUT_CONTENT else _part(code, header)
+    return ElfSection(number, content, max(header.alignment, 1), bool(header.flags & EXECUTED))
+
+
+def _part(code: bytes, header: _Header) -> bytes:
+    part = code[header.start : header.start + header.size]
+    if len(part) != header.size:
+        raise IndexError(header.start)
+    return part
+
+
+def _symbols(code: bytes, headers: list[_Header]) -> Iterator[ElfSymbol]:
+    for header in headers:
+        if header.type == SYMBOL_TABLE:
+            for name, _, _, section, value, _ in SYMBOL.iter_unpack(_part(code, header)):
+                yield ElfSymbol(_text(code, headers[header.link], name), section, value)
+
+
+def _relocations(
+    code: bytes, headers: list[_Header], kept: set[int], symbols: tuple[ElfSymbol, ...]
+) -> Iterator[Relocation]:
+    for header in headers:
+        if header.type == RELOCATIONS and header.info in kept:
+            for offset, info, addend in RELOCATION.iter_unpack(_part(code, header)):
+                yield Relocation(header.info, offset, info & 0xFFFFFFFF, symbols[info >> 32], addend)
+
+
+def _text(code: bytes, strings: _Header, at: int) -> str:
+    start = strings.start + at
+    return code[start : code.index(b"\0", start)].decode()
+
+
+# ------------------------------------------------------------------------------
+# Loads an object file into this process without a linker: machine code for numpy and ctypes alone.
+#
+# The JIT compiles for LLVM's large code model, in which code refers to data and functions by their 64-bit
+# addresses. So the sections may lie anywhere, and each relocation is an addition.
+
+
+PAGE_BYTES = mmap.PAGESIZE
+# R_X86_64_*: kind -> format of the field, and whether the address of the field is subtracted
+FIELDS = {1: ("<Q", False), 2: ("<i", True), 4: ("<i", True), 24: ("<q", True)}
+# What code may call: exp, memcpy, malloc, and what Python is linked with: sem_wait is in another file in old
+# versions of the C library.
+LIBRARIES = ("libm.so.6", "libc.so.6", None)
+ABSOLUTE = 0xFFF1  # SHN_ABS
+
+
+class LoadedObject:
+    """Machine code of an object file in the memory of this process; freed with this object.
+
+    ``addresses`` has the address of each function and object that the file defines, by its name.
+    """
+
+    def __init__(self, code: bytes) -> None:
+        """Loads an object file of x86-64. Raises CandidateError(LOAD) for one that cannot be loaded."""
+        try:
+            found = read_object(code)
+            self._load(found)
+        except (ValueError, OSError, struct.error) as error:
+            raise CandidateError(Stage.LOAD, f"machine code: {error}") from error
+
+    def _load(self, found: ElfObject) -> None:
+        places, code_bytes, size = _layout(found.sections)
+        self._memory = mmap.mmap(-1, size)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
+        for section in found.sections:
+            at = places[section.number]
+            self._memory[at : at + len(section.content)] = section.content
+        libraries = [ctypes.CDLL(name) for name in LIBRARIES]
+        for each in found.relocations:
+            if each.kind not in FIELDS:
+                raise ValueError(f"relocations of kind {each.kind} are not supported")
+            target = _address(each.symbol, start, places, libraries) + each.addend
+            form, is_relative = FIELDS[each.kind]
+            at = places[each.section] + each.offset
+            struct.pack_into(form, self._memory, at, target - (start + at if is_relative else 0))
+        if code_bytes:
+            _make_executable(start, code_bytes)
+        self.addresses = {
+            symbol.name: start + places[symbol.section] + symbol.offset
+            for symbol in found.symbols
+            if symbol.name and symbol.section in places
+        }
+
+
+def _layout(sections: tuple[ElfSection, ...]) -> tuple[dict[int, int], int, int]:
+    """Returns where each section lies, the bytes of all code, which comes first, and of everything."""
+    places: dict[int, int] = {}
+    at = code_bytes = 0
+    for section in sorted(sections, key=lambda each: not each.is_code):
+        if not section.is_code and not code_bytes:
+            at = code_bytes = _rounded(at, PAGE_BYTES)
+        at = places[section.number] = _rounded(at, section.alignment)
+        at += len(section.content)
+    return places, code_bytes or _rounded(at, PAGE_BYTES), _rounded(max(at, 1), PAGE_BYTES)
+
+
+def _rounded(size: int, step: int) -> int:
+    return -(-size // step) * step
+
+
+def _address(symbol: ElfSymbol, start: int, places: dict[int, int], libraries: list[ctypes.CDLL]) -> int:
+    if symbol.section in places:
+        return start + places[symbol.section] + symbol.offset
+    if symbol.section == ABSOLUTE:
+        return symbol.offset
+    for library in libraries:
+        try:
+            return ctypes.cast(getattr(library, symbol.name), ctypes.c_void_p).value or 0
+        except AttributeError:
+            continue
+    raise ValueError(f"calls {symbol.name!r}, which the C library does not have")
+
+
+def _make_executable(start: int, size: int) -> None:
+    """Makes pages read-only and executable. Raises OSError where the system does not allow this."""
+    library = ctypes.CDLL(None, use_errno=True)
+    library.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    if library.mprotect(start, size, mmap.PROT_READ | mmap.PROT_EXEC) != 0:
+        raise OSError(ctypes.get_errno(), "the operating system allows no executable memory")

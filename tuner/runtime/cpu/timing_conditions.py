@@ -1,0 +1,339 @@
+"""Conditions of a timing on the host: load and reference times, evicted caches, arguments that rotate.
+
+``HostWatch`` reads the counters of processor time, and times a fixed ``PanelProduct``, around each
+timing. ``Eviction`` and ``RotatedCalls`` make timed calls find operands outside of the caches.
+"""
+
+import ctypes
+import functools
+import os
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.machine import HostConditions, Machine
+from tuner.core.problem import COLD, WEIGHTS_COLD, Problem
+from tuner.core.records import drift
+from tuner.runtime.cpu.host import describe_machine, load_average
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.runtime.cpu.memory import placed_empty
+from tuner.runtime.cpu.roofline import loop_text, multiply_adds
+from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.runtime.timing import Stopwatch, sample, stopwatch_of
+
+# ------------------------------------------------------------------------------
+# Eviction of arrays from a processor's caches, to time calls whose operands come from memory.
+
+
+LINE_BYTES = 64
+WEIGHTS = slice(1, 2)  # of the operands A, B[, bias], C
+EVICTED = {WEIGHTS_COLD: WEIGHTS, COLD: slice(None)}  # Problem.cache -> operands
+
+
+class Eviction:
+    """Evicts arrays from all caches of the processor, those of other cores included: an action to call.
+
+    Intel SDM, CLFLUSH.
+    """
+
+    def __init__(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
+        """The arrays are contiguous; they are evicted, not changed, by each call."""
+        self._evict = CompiledFunction(_compiled_eviction().addresses["evict"])
+        self.arrays = tuple(arrays)
+        self._arguments = [PackedArguments(*lines_of(each)) for each in arrays]
+
+    def __call__(self) -> None:
+        """Evicts the arrays; returns when it is done."""
+        for arguments in self._arguments:
+            self._evict(arguments)
+
+
+def eviction_of(problem: Problem, operands: Sequence[npt.NDArray[Any]]) -> Eviction | None:
+    """Returns the eviction to run before each timed call of a problem, of what ``Problem.cache`` says.
+
+    ``operands``: A, B[, bias], C. None where caches stay warm, and for a group of operations whose weights
+    are cold: each call reads another copy.
+    """
+    if problem.group and problem.cache == WEIGHTS_COLD:
+        return None
+    evicted = EVICTED.get(problem.cache)
+    return None if evicted is None else Eviction(operands[evicted])
+
+
+@cache
+def _compiled_eviction() -> JittedModule:
+    return JittedModule((files("tuner.runtime.cpu") / "evict.mlir").read_text(), ("evict",))
+
+
+def lines_of(array: npt.NDArray[Any]) -> tuple[int, int]:
+    """Returns the address of the first cache line of an array, and how many lines the array touches."""
+    start = array.ctypes.data // LINE_BYTES * LINE_BYTES
+    end = array.ctypes.data + array.nbytes
+    return start, -(-(end - start) // LINE_BYTES)
+
+
+# ------------------------------------------------------------------------------
+# Reads Linux's counters of processor time: of this machine, and of single processes.
+
+
+PROC = Path("/proc")
+THROTTLING = (  # of control groups, versions 2 and 1: file, key, seconds per unit
+    (Path("/sys/fs/cgroup/cpu.stat"), "throttled_usec", 1e-6),
+    (Path("/sys/fs/cgroup/cpu/cpu.stat"), "throttled_time", 1e-9),
+)
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+BUSY = (0, 1, 2, 5, 6)  # fields of a line of /proc/stat, proc_stat(5): user, nice, system, irq, softirq
+STOLEN = 7
+USER_TICKS, SYSTEM_TICKS = 11, 12  # fields of /proc/PID/stat after the name, proc_pid_stat(5)
+
+
+@dataclass(frozen=True)
+class HostActivity:
+    """Counters of processor time at one moment, of the machine and of given processes; 0: no such counter.
+
+    The counters are cumulative: only the difference of two readings has a meaning.
+    """
+
+    clock_s: float
+    busy_s: float  # of all processors
+    stolen_s: float  # of all processors, by a hypervisor
+    own_s: float  # processor time of the given processes
+    waited_s: float  # time that the threads of the given processes were ready to run and did not run
+    throttled_s: float  # of this control group
+
+
+def read_activity(processes: tuple[int, ...]) -> HostActivity:
+    """Reads the machine's counters of processor time now, and those of the processes with the given ids.
+
+    ``processes`` are those that do the tuner's work.
+    """
+    fields = _text(PROC / "stat")[1:9]
+    ticks = [int(field) for field in fields] or [0] * (STOLEN + 1)
+    return HostActivity(
+        clock_s=time.monotonic(),
+        busy_s=sum(ticks[field] for field in BUSY) * TICK_S,
+        stolen_s=ticks[STOLEN] * TICK_S,
+        own_s=sum(_processor_s(process) for process in processes),
+        waited_s=sum(_waited_s(process) for process in processes),
+        throttled_s=_throttled_s(),
+    )
+
+
+def thread_waited_s() -> float:
+    """Returns how many seconds since its start the calling thread was ready to run and did not run.
+
+    0.0 where Linux does not count them.
+    """
+    options = _text(PROC / "thread-self" / "schedstat")
+    return int(options[1]) * 1e-9 if options else 0.0
+
+
+def _processor_s(process: int) -> float:
+    after_name = " ".join(_text(PROC / str(process) / "stat")).rpartition(")")[2].split()
+    return sum(int(after_name[field]) for field in (USER_TICKS, SYSTEM_TICKS)) * TICK_S if after_name else 0
+
+
+def _waited_s(process: int) -> float:
+    """Returns the seconds on run queues, summed over all threads of a process.
+
+    Source: sched-stats.txt of the Linux kernel's documentation.
+    """
+    return sum(int(options[1]) for options in _of_threads(process, "schedstat")) * 1e-9
+
+
+def _of_threads(process: int, name: str) -> Iterator[list[str]]:
+    for folder in (PROC / str(process) / "task").glob("*"):
+        if options := _text(folder / name):
+            yield options
+
+
+def _throttled_s() -> float:
+    for path, key, unit_s in THROTTLING:
+        options = _text(path)
+        if key in options:
+            return int(options[options.index(key) + 1]) * unit_s
+    return 0.0
+
+
+def _text(path: Path) -> list[str]:
+    """Returns the words of a /proc or /sys file; [] where the file is missing or its process has ended."""
+    try:
+        return path.read_text().split()
+    except OSError:
+        return []
+
+
+# ------------------------------------------------------------------------------
+# A fixed product of small packed panels, which uses a core's resources as a matmul does.
+#
+# Multiply-adds alone do not. On a shared Cascade Lake, matmuls have two speeds 7 to 8 % apart for seconds at
+# a time, and so has this product, while a loop of multiply-adds in registers has one speed. The work is the
+# same in every version of the tuner.
+
+
+# Sizes, as in panel_product.mlir
+ROWS, VECTORS = 6, 2  # of C in registers: 12 sums, so that AVX2 has registers left for A and B
+INNER = 256  # length of the panels
+PANELS_OF_A, PANELS_OF_B = 4, 4  # B has 128 KiB with AVX-512: more than an L1 cache
+ITERATIONS = 20  # of the whole product per repeat, some 0.25 ms
+VALUE = 0.5  # of each element of A and B
+
+
+@final
+class PanelProduct:
+    """A fixed product of small packed panels on each thread of a team, which shows when the host is slower.
+
+    Each thread has separate arrays. The work is the same in every version of the tuner.
+    """
+
+    def __init__(self, team: ThreadTeam, machine: Machine) -> None:
+        """Compiles the product for f32 vectors as wide as the machine's registers; fills the arrays."""
+        lanes = machine.vector_bytes // 4
+        self._team = team
+        self._code = JittedModule(product_text(lanes), ("panel_product",))
+        address = self._code.addresses["panel_product"]
+        sizes = (PANELS_OF_A * INNER * ROWS, PANELS_OF_B * INNER * VECTORS * lanes, ROWS * VECTORS * lanes)
+        self.arrays = [
+            tuple(placed_empty((size,), np.dtype(np.float32)) for size in sizes) for _ in range(team.size)
+        ]
+        for array in (array for arrays in self.arrays for array in arrays):
+            array.fill(VALUE)
+        self._arguments = [
+            PackedArguments(*(array.ctypes.data for array in arrays), ITERATIONS) for arrays in self.arrays
+        ]
+        self._calls = tuple((address, one.address) for one in self._arguments)
+
+    def repeat(self, times: int) -> None:
+        """Computes the product 20 (ITERATIONS) * ``times`` times on each thread of the team, in parallel."""
+        self._team.repeat(self._calls, times)
+
+
+def product_text(lanes: int) -> str:
+    """Returns a module in LLVM dialect that multiplies each panel of A by each panel of B.
+
+    ``lanes``: f32 numbers per vector register. Per step of the innermost loop a panel of A has ROWS floats
+    and a panel of B has VECTORS vectors. C keeps the last product.
+    """
+    text = loop_text("panel_product").replace("FIRST", str([0] * lanes))  # the mask of a broadcast
+    return f"!vector = vector<{lanes}xf32>\n{text}"
+
+
+SURROUNDING_SAMPLES, SURROUNDING_REPEATS = 3, 8  # of the reference kernel, before and after; 8: some 1 ms
+# Not timed, some 10 ms: after a matmul with AVX-512 a Xeon with AMX runs the reference kernel 18 % slower for
+# 1 ms and 10 % slower for 4 ms more, then as after a pause.
+SETTLING_REPEATS = 50
+
+
+@final
+class HostWatch:
+    """Records the conditions under which a thread team is timed: processor counters, and two fixed kernels.
+
+    ``reference_kernel(n)`` runs a loop of multiply-adds in registers n times and returns the seconds per
+    call; ``panel_product(n)`` does so with a product of small packed panels. Both run on all threads of the
+    team, so their times show when the host is slower.
+    """
+
+    def __init__(self, team: ThreadTeam) -> None:
+        """Compiles the reference kernel; the panel product is compiled at first use."""
+        self._threads = team.size
+        self._team = team
+        self._machine = describe_machine()
+        (self._loops,) = multiply_adds(team, "f32", self._machine)
+        self.reference_kernel: Stopwatch = stopwatch_of(self._loops.repeat)
+
+    @functools.cached_property
+    def panel_product(self) -> Stopwatch:
+        """Returns a function that runs a fixed f32 product of small panels n times: seconds per call.
+
+        The product runs on every thread of the team. It uses a core as a matmul does, so its time shows when
+        the host is slower. Compiled at first use.
+        """
+        return stopwatch_of(PanelProduct(self._team, self._machine).repeat)
+
+    def read(self, *helpers: int) -> HostActivity:
+        """Reads the counters of processor time: of the host, this process and the processes ``helpers``.
+
+        ``helpers``: ids of other processes whose work is timed too.
+        """
+        return read_activity((os.getpid(), *helpers))
+
+    def sample_reference(self) -> list[float]:
+        """Times the fixed reference kernel a few times; returns the seconds per call of each sample.
+
+        There are 3 samples. First runs the kernel 50 times untimed, some 10 ms, so that the processor's clock
+        can settle. Called before and after a timing.
+        """
+        self._loops.repeat(SETTLING_REPEATS)
+        return [sample(self._loops.repeat, SURROUNDING_REPEATS) for _ in range(SURROUNDING_SAMPLES)]
+
+    def conditions(
+        self,
+        before: HostActivity,
+        after: HostActivity,
+        anchor_s: tuple[float, ...],
+        panel_product_s: tuple[float, ...] = (),
+        *,
+        turns_s: tuple[float, ...] = (),
+    ) -> HostConditions:
+        """Returns the host conditions of a timing, from counters and from samples of both fixed kernels.
+
+        Args:
+            before: Counters read before the timing.
+            after: Counters read after the timing.
+            anchor_s: Seconds per call of the reference kernel before and after the timing, in time order.
+            panel_product_s: Seconds per call of the panel product, two or more; (): not timed.
+            turns_s: Seconds per call of the reference kernel, interleaved with the timing; used for the drift
+                only, since their level depends on what ran before each sample.
+        """
+        elapsed_s = max(after.clock_s - before.clock_s, 1e-9)
+        own_s = after.own_s - before.own_s
+        busy_s = after.busy_s - before.busy_s
+        return HostConditions(
+            load_average=load_average(),
+            others_cores=max(0.0, (busy_s - own_s) / elapsed_s),
+            waited_share=max(0.0, (after.waited_s - before.waited_s) / elapsed_s / self._threads),
+            stolen_share=(after.stolen_s - before.stolen_s) / elapsed_s / self._threads,
+            throttled_share=(after.throttled_s - before.throttled_s) / elapsed_s,
+            anchor_s=statistics.median(anchor_s),
+            anchor_drift=drift(turns_s or anchor_s),
+            panel_product_s=statistics.quantiles(panel_product_s)[0] if panel_product_s else None,
+        )
+
+
+# ------------------------------------------------------------------------------
+# Calls of a function whose arguments change from call to call: copies of weights that no cache holds.
+#
+# The weights of a model come from the last level of cache, or from memory, since all others were read since
+# the call before. A kernel that is timed in a loop finds them in the second level. With copies that together
+# are larger than that level, one used after the other, each call finds its copy evicted.
+
+
+ENTRY = "rotated_call"
+
+
+class RotatedCalls:
+    """A compiled function that calls another one with the next of its arguments, in turn."""
+
+    def __init__(self, function: int, arguments: tuple[PackedArguments, ...]) -> None:
+        """Takes the address of a packed wrapper, and its arguments, as many as a power of two."""
+        count = len(arguments)
+        if not count or count & (count - 1):
+            raise ValueError(f"arguments: found {count}, allowed a power of two")
+        addresses = [each.address for each in arguments]
+        self._state = (ctypes.c_uint64 * (3 + count))(0, count - 1, function, *addresses)
+        self._arguments = arguments
+        self._state_argument = PackedArguments(ctypes.addressof(self._state))
+        self.call = (_compiled_rotation().addresses[ENTRY], self._state_argument.address)
+
+
+@cache
+def _compiled_rotation() -> JittedModule:
+    return JittedModule((files("tuner.runtime.cpu") / "rotated_calls.mlir").read_text(), (ENTRY,))

@@ -1,0 +1,1 @@
+"""Child processes that compile, verify and time candidates, and what asks them."""

@@ -1,0 +1,156 @@
+"""The child process: serves calls one by one.
+
+``python -m tuner.runtime.workers.child FD_IN FD_OUT PARENT_PID TOKEN`` starts it.
+
+Imports nothing that the service does not need: a child without a compiler starts in 0.1 s.
+"""
+
+import contextlib
+import ctypes
+import errno
+import os
+import pathlib
+import signal
+import sys
+import traceback
+
+from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError, defect_line
+from tuner.runtime.workers.processes import end_all, has_children
+from tuner.runtime.workers.protocol import (
+    CallRequest,
+    Event,
+    Factory,
+    GoAhead,
+    Inbox,
+    Message,
+    Ready,
+    Reply,
+    ServiceDefect,
+    ServiceSpec,
+    encode,
+)
+
+PR_SET_PDEATHSIG = 1  # prctl(2)
+PR_SET_CHILD_SUBREAPER = 36
+CHUNK_BYTES = 1 << 16  # per read; the capacity of a pipe
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class Channel:
+    """The child process's ends of the two pipes to its parent; reads and writes block."""
+
+    def __init__(self, fd_in: int, fd_out: int) -> None:
+        self._fd_in = fd_in
+        self._fd_out = fd_out
+        self._inbox = Inbox()
+
+    def receive(self) -> Message:
+        """Waits for a message of the parent and returns it. Raises EOFError once the pipe is closed."""
+        while (message := self._inbox.take()) is None:
+            chunk = os.read(self._fd_in, CHUNK_BYTES)
+            if not chunk:
+                raise EOFError
+            self._inbox.add(chunk)
+        return message
+
+    def send(self, message: Message) -> None:
+        """Writes a whole message to the parent; waits while the pipe is full.
+
+        Raises pickle's errors, before any byte is written, for a message that cannot be pickled.
+        """
+        rest = memoryview(encode(message))
+        while rest:
+            rest = rest[os.write(self._fd_out, rest) :]
+
+    def announce(self, name: str) -> None:
+        """Sends the parent an Event with this name and waits for the reply, the GoAhead.
+
+        Raises TypeError for another reply, EOFError once the pipe is closed.
+        """
+        self.send(Event(name))
+        if not isinstance(selected := self.receive(), GoAhead):
+            raise TypeError(f"parent answered {type(selected).__name__} to an Event, allowed GoAhead")
+
+
+def main(fd_in: int, fd_out: int, parent_pid: int, token: str) -> None:
+    """Runs a child process: builds the service that the parent describes, serves calls until the pipe closes.
+
+    ``fd_in`` and ``fd_out`` are the file descriptors of the pipes from and to the parent. The kernel kills
+    this process when the parent's thread ends. ``token`` marks processes that belong to this child.
+    """
+    _die_with(parent_pid)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    for fd in (fd_in, fd_out):
+        os.set_inheritable(fd, False)  # a grandchild that inherited the pipes would hide this child's death
+    channel = Channel(fd_in, fd_out)
+    try:
+        spec = channel.receive()  # unpickling imports a service that is a function
+        assert isinstance(spec, ServiceSpec)
+        service = spec.service
+        if isinstance(service, Factory):
+            service = service.build(channel.announce) if spec.announces else service.build()
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the parent must learn of it
+        channel.send(_defect(error))
+        return
+    channel.send(Ready())
+    serve(channel, service, token)
+
+
+def serve(channel: Channel, service: object, token: str) -> None:
+    """Calls methods of ``service`` as the parent requests, one by one, and sends each outcome as a Reply.
+
+    Returns when the pipe is closed; no exception of a call ends the loop. Processes that a call leaves
+    running are killed and make the outcome a Failure; they are recognized by ``token`` or by descent.
+    """
+    while True:
+        try:
+            request = channel.receive()
+        except EOFError:
+            return
+        assert isinstance(request, CallRequest)
+        _selected(channel, service, request, token)
+
+
+def _selected(channel: Channel, service: object, request: CallRequest, token: str) -> None:
+    try:
+        value = getattr(service, request.method)(*request.args)
+        channel.send(Reply(_left_over(token) or value))
+    except CandidateError as error:
+        channel.send(Reply(_left_over(token) or error.failure))
+    except BaseException as error:  # noqa: BLE001 - SystemExit too: one odd candidate is only a Failure
+        channel.send(_defect(error))
+
+
+def _left_over(token: str) -> Failure | None:
+    """Kills the processes that a call started and left running; returns a Failure if there were any.
+
+    Processes of other children of the tuner, such as a baseline, are not among them.
+    """
+    ended = end_all(os.getpid(), token) if has_children() else 0
+    return Failure(Stage.RUN, f"started {ended} processes that go on after it returned") if ended else None
+
+
+def _defect(error: BaseException) -> ServiceDefect:
+    line = traceback.format_exception_only(error)[0].splitlines()[0]  # survives a __str__ that raises
+    if isinstance(error, MemoryError | KeyError):  # whose message is not readable
+        line = defect_line(error)
+    if isinstance(error, TunerError):  # raised on purpose: the message is for users, the class is not
+        line = str(error)
+    is_machines = isinstance(error, MachineError) or (isinstance(error, OSError) and error.errno in DISK_FULL)
+    return ServiceDefect(line, "".join(traceback.format_exception(error)), is_machines)
+
+
+def _die_with(parent_pid: int) -> None:
+    """Makes the kernel kill this process when the parent's thread that started it ends, even by SIGKILL."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    if prctl(PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
+    prctl(PR_SET_CHILD_SUBREAPER, 1)  # processes that a candidate starts remain descendants, orphaned or not
+    if os.getppid() != parent_pid:  # the parent ended before the call of prctl
+        os.kill(os.getpid(), signal.SIGKILL)
+    with contextlib.suppress(OSError):  # a preference, and not writable in every container
+        pathlib.Path("/proc/self/oom_score_adj").write_text("1000")  # out of memory: kill the child first
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

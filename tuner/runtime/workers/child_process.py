@@ -1,0 +1,226 @@
+"""The parent's handle of one child process: pipes, output, signals to its process group."""
+
+import contextlib
+import fcntl
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+from tuner.runtime.workers.processes import VARIABLE, AvailableTime, end_all, state_of
+from tuner.runtime.workers.protocol import Inbox, Message, ServiceSpec, encode
+
+CHUNK_BYTES = 1 << 16  # per read; the capacity of a pipe
+TAIL_BYTES = 1 << 16  # of the output searched for an error: LLVM prints its error before a dump of the DAG
+OUTPUT_LIMIT_BYTES = 16 << 20  # so that a child that prints endlessly does not fill the disk
+LINE_LIMIT = 300  # characters quoted in messages
+STATM_BYTES = 256  # proc_pid_statm(5): seven numbers
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+STOP_TIMEOUT_S = 1.0  # SIGSTOP takes effect in 0.1 ms; a longer wait means that the kernel holds the process
+TELLING = re.compile(r"LLVM ERROR|Assertion .*failed|terminate called|\berror:|Error:")
+
+
+class ChildProcess:
+    """The parent's handle of a running child process, ``tuner.runtime.workers.child``, in a separate session.
+
+    Reading and writing its pipes never block.
+    """
+
+    def __init__(self, spec: ServiceSpec) -> None:
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
+        fcntl.fcntl(self._output, fcntl.F_SETFL, os.O_APPEND)  # so that truncation leaves no hole
+        child_in, self._fd_out = os.pipe()
+        self._fd_in, child_out = os.pipe()
+        self._inbox = Inbox()
+        self._outbox = bytearray()
+        self._is_silent = False  # the child's end of the pipe is closed
+        try:
+            self._token = uuid.uuid4().hex
+            self._process = _spawn(spec, self._token, child_in, child_out, self._output.fileno())
+        finally:
+            os.close(child_in)
+            os.close(child_out)
+        self._fd_memory = os.open(f"/proc/{self.pid}/statm", os.O_RDONLY)
+        os.set_blocking(self._fd_in, False)
+        os.set_blocking(self._fd_out, False)
+        self.send(spec)
+
+    @property
+    def pid(self) -> int:
+        """Returns the child's process id, which is also the id of its process group."""
+        return self._process.pid
+
+    def send(self, message: Message) -> None:
+        """Queues a message for the child and writes what its pipe can take; ``receive`` writes the rest."""
+        self._outbox += encode(message)
+        self._flush()
+
+    def receive(self) -> Message | None:
+        """Returns the child's next message, without waiting; None: no whole message has arrived.
+
+        Raises pickle's errors for bytes that are no message.
+        """
+        self._flush()
+        try:
+            while chunk := os.read(self._fd_in, CHUNK_BYTES):
+                self._inbox.add(chunk)
+            self._is_silent = True
+        except BlockingIOError:
+            pass
+        return self._inbox.take()
+
+    def register(self, poll: "select.poll") -> None:
+        """Registers the child's pipes with ``poll``: to read always, to write while a message is queued."""
+        poll.register(self._fd_in, select.POLLIN)
+        if self._outbox:
+            poll.register(self._fd_out, select.POLLOUT)
+
+    @property
+    def has_ended(self) -> bool:
+        """Returns whether the child has exited or closed its pipe; ``destroy`` then reaps it."""
+        exited = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return exited is not None or self._is_silent
+
+    @property
+    def resident_bytes(self) -> int:
+        """Returns the resident memory of the child process in bytes; 0 where it is ending.
+
+        Memory of processes that the child started is not included.
+        """
+        try:
+            return int(os.pread(self._fd_memory, STATM_BYTES, 0).split()[1]) * PAGE_BYTES
+        except (OSError, IndexError):  # the process is ending
+            return 0
+
+    @property
+    def is_stopped(self) -> bool:
+        """Returns whether the child is stopped by a signal such as SIGSTOP, from this process or another."""
+        return state_of(self.pid) == "T"
+
+    def stop(self) -> None:
+        """Stops the child's process group by SIGSTOP; waits until it has, at most 1 s (STOP_TIMEOUT_S)."""
+        self._signal(signal.SIGSTOP)
+        clock = AvailableTime()
+        flags = os.WSTOPPED | os.WEXITED | os.WNOHANG | os.WNOWAIT
+        while os.waitid(os.P_PID, self.pid, flags) is None and clock() < STOP_TIMEOUT_S:
+            time.sleep(0.0001)
+
+    def go_on(self) -> None:
+        """Resumes the child's stopped process group by SIGCONT."""
+        self._signal(signal.SIGCONT)
+
+    def forget_output(self) -> None:
+        """Empties the file with the child's stdout and stderr, so that it holds only the next call's."""
+        os.ftruncate(self._output.fileno(), 0)
+
+    def cut_output(self) -> None:
+        """Empties the file with the child's stdout and stderr if it is longer than 16 MiB."""
+        if os.fstat(self._output.fileno()).st_size > OUTPUT_LIMIT_BYTES:
+            self.forget_output()
+
+    def destroy(self) -> str:
+        """Kills the child, its process group and all processes that it started; closes its pipes.
+
+        Returns how the child ended, as text for messages: "killed by SIGSEGV", "exited with status 1: ...".
+        """
+        self._signal(signal.SIGSTOP)  # so that the child starts no more processes
+        end_all(self.pid, self._token)
+        self._signal(signal.SIGKILL)  # before reaping: until then no other group can have this id
+        status = self._process.wait()
+        ending = _ending(status, quoted_line(self._tail()))
+        self._output.close()
+        for fd in (self._fd_in, self._fd_out, self._fd_memory):
+            os.close(fd)
+        return ending
+
+    def _flush(self) -> None:
+        try:
+            while self._outbox:
+                del self._outbox[: os.write(self._fd_out, self._outbox)]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:  # the child is gone: has_ended is True
+            self._outbox.clear()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, number)
+
+    def _tail(self) -> str:
+        fd = self._output.fileno()
+        start = max(0, os.fstat(fd).st_size - TAIL_BYTES)
+        return os.pread(fd, TAIL_BYTES, start).decode(errors="replace")
+
+
+class Waitable(Protocol):
+    """What ``sleep_until_news`` can wait for: a child process, or a pipe that another thread writes to."""
+
+    def register(self, poll: "select.poll") -> None:
+        """Registers with ``poll`` the file descriptors and events that end the wait."""
+        ...
+
+
+def sleep_until_news(children: Iterable[Waitable], limit_s: float) -> None:
+    """Sleeps until one of ``children`` has sent bytes, has ended or can take queued bytes.
+
+    At most ``limit_s`` seconds.
+    """
+    poll = select.poll()
+    for child in children:
+        child.register(poll)
+    poll.poll(max(0.0, limit_s) * 1000)
+
+
+def quoted_line(output: str) -> str:
+    """Returns the line of a process's output that a message quotes: the last line that names an error.
+
+    Without such a line, the last line that is not blank; '' for no output. At most 300 (LINE_LIMIT)
+    characters, with "?" for characters that cannot be printed.
+    """
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    telling = [line for line in lines if TELLING.search(line)]
+    line = (telling or lines or [""])[-1]
+    return "".join(character if character.isprintable() else "?" for character in line)[:LINE_LIMIT]
+
+
+def _ending(status: int, line: str) -> str:
+    how = f"killed by {_signal_name(-status)}" if status < 0 else f"exited with status {status}"
+    return f"{how}: {line}" if line else how
+
+
+def _signal_name(number: int) -> str:
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+
+
+def _spawn(
+    spec: ServiceSpec, token: str, child_in: int, child_out: int, output: int
+) -> "subprocess.Popen[bytes]":
+    arguments = [*(str(number) for number in (child_in, child_out, os.getpid())), token]
+    return subprocess.Popen(
+        [sys.executable, "-P", "-u", "-m", "tuner.runtime.workers.child", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        pass_fds=(child_in, child_out),
+        env={**_environment(spec), VARIABLE: token},
+        start_new_session=True,
+    )
+
+
+def _environment(spec: ServiceSpec) -> dict[str, str]:
+    """Returns the parent's environment, its import path as PYTHONPATH, with the spec's changes applied."""
+    path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+    variables = {**os.environ, "PYTHONPATH": path}
+    for name, value in spec.environment:
+        variables.pop(name, None)
+        if value is not None:
+            variables[name] = value
+    return variables

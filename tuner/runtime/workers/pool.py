@@ -1,0 +1,194 @@
+"""Pools of child processes: several that compile scripts, and one that verifies and times candidates."""
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, final
+
+from tuner.core.errors import RAN, Failure, Stage
+from tuner.core.interfaces import Effort, Script
+from tuner.core.problem import Problem
+from tuner.runtime.workers.child_process import ChildProcess
+from tuner.runtime.workers.protocol import Event, Limits, Reply, ServiceSpec
+from tuner.runtime.workers.worker import Worker
+
+
+class CompilePool:
+    """Several child processes that compile scripts in parallel, with a queue of scripts."""
+
+    def __init__(self, spec: ServiceSpec, workers: int, limits: Limits) -> None:
+        """Starts the children immediately: their imports overlap with the caller's further work."""
+        if workers < 1:
+            raise ValueError(f"workers: found {workers}, allowed 1 or more")
+        self._timeout_s = limits.compile_timeout_s
+        self._queue: deque[tuple[int, Problem, Script]] = deque()
+        self._workers = [Worker(spec, limits.memory_bytes) for _ in range(workers)]
+        self._numbers: dict[Worker, int] = {}  # the number of the script that each busy worker compiles
+        self._replies: dict[int, Reply] = {}
+        self._count = 0
+        self._is_paused = False
+        for worker in self._workers:
+            worker.start()
+
+    @property
+    def children(self) -> list[ChildProcess]:
+        """Returns the running child processes, for a caller that waits for messages; [] while paused."""
+        if self._is_paused:
+            return []
+        return [worker.child for worker in self._workers if worker.child is not None]
+
+    def add(self, problem: Problem, script: Script) -> int:
+        """Queues a script for compilation; returns the number by which ``take`` returns its outcome."""
+        self._count += 1
+        self._queue.append((self._count, problem, script))
+        self.advance()
+        return self._count
+
+    def take(self, number: int) -> Reply | None:
+        """Returns the outcome of script ``number``, an Artifact or Failure with seconds; None: not finished.
+
+        An outcome is returned once.
+        """
+        return self._replies.pop(number, None)
+
+    def drop(self, number: int) -> None:
+        """Removes script ``number`` from the queue; kills and replaces the child that compiles it."""
+        self._queue = deque(each for each in self._queue if each[0] != number)
+        for worker, busy_with in tuple(self._numbers.items()):
+            if busy_with == number:
+                del self._numbers[worker]
+                worker.kill()
+                worker.start()
+
+    def advance(self) -> None:
+        """Collects outcomes from the children and gives queued scripts to idle children; does not wait.
+
+        Does nothing while the pool is paused.
+        """
+        if self._is_paused:
+            return
+        for worker in self._workers:
+            reply = worker.poll()
+            if isinstance(reply, Reply):
+                self._replies[self._numbers.pop(worker)] = reply
+                worker.start()
+            if self._queue and not worker.is_busy:
+                self._give(worker)
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Context manager: all compiling child processes are stopped while its body runs, then resumed."""
+        self._is_paused = True
+        try:
+            for worker in self._workers:
+                worker.pause()
+            yield
+        finally:
+            self._is_paused = False
+            for worker in self._workers:
+                worker.resume()
+
+    def close(self) -> None:
+        """Kills every child process of the pool, whatever it is compiling."""
+        for worker in self._workers:
+            worker.kill()
+
+    def _give(self, worker: Worker) -> None:
+        number, problem, script = self._queue.popleft()
+        self._numbers[worker] = number
+        worker.submit("compile", problem, script, stage=Stage.COMPILE, timeout_s=self._timeout_s)
+
+
+# ------------------------------------------------------------------------------
+# The one child process that verifies and times candidates.
+#
+# A call that an earlier call may have broken is repeated in a fresh child; after a failure of running code
+# the child is replaced.
+
+
+FAULT = "killed by SIGSEGV"
+WHY_FAULT = "as by an access outside of its operands or a write to an input"
+LockContext = Callable[[], contextlib.AbstractContextManager[None]]
+
+
+def nothing_to_quiet() -> contextlib.AbstractContextManager[None]:
+    """Returns a context manager that does nothing: the default where nothing has to be stopped or locked."""
+    return contextlib.nullcontext()
+
+
+@final
+class MeasurementWorker:
+    """The one child process that verifies and times candidates; the machine is kept quiet while it times."""
+
+    def __init__(
+        self,
+        spec: ServiceSpec,
+        memory_bytes: int,
+        *,
+        meanwhile: Callable[[], None],  # called repeatedly while the child works; waits a little
+        quiet: LockContext = nothing_to_quiet,  # held while timing: stops the tuner's other work
+        exclusive: LockContext = nothing_to_quiet,  # held while timing: excludes other tuners
+    ) -> None:
+        self._worker = Worker(spec, memory_bytes)
+        self._meanwhile = meanwhile
+        self._quiet = quiet
+        self._turn = exclusive
+        self._worker.start()
+
+    @property
+    def children(self) -> list[ChildProcess]:
+        """Returns a list of the child process, for a caller that waits for messages; [] where none runs."""
+        return [] if self._worker.child is None else [self._worker.child]
+
+    def poll(self) -> None:
+        """Receives messages of the child while it starts, and enforces its limits; does not wait."""
+        self._worker.poll()
+
+    def kill(self) -> None:
+        """Kills the child process, whatever it is doing."""
+        self._worker.kill()
+
+    def ask(
+        self, method: str, problem: Problem, work: Any, effort: Effort, seed: int, timeout_s: float
+    ) -> Reply:
+        """Calls ``method`` of the child's service and waits for the Reply, with its value or a Failure.
+
+        Args:
+            method: "evaluate" or "remeasure".
+            problem: The problem of all candidates.
+            work: An Artifact, or a Group of artifacts to time interleaved.
+            effort: How long to time.
+            seed: Of the random inputs.
+            timeout_s: Limit of the call in seconds, without waiting for other tuners.
+
+        A call that an earlier call of the child may have broken is repeated in a fresh child.
+        """
+        self._worker.submit(method, problem, work, effort, seed, stage=Stage.RUN, timeout_s=timeout_s)
+        reply = self._evaluated()
+        if reply.is_doubtful:
+            return self.ask(method, problem, work, effort, seed, timeout_s)
+        if isinstance(reply.value, Failure) and reply.value.stage in RAN:
+            self._worker.kill()
+        self._worker.start()
+        if isinstance(reply.value, Failure) and reply.value.reason == FAULT:
+            return replace(reply, value=Failure(reply.value.stage, f"{FAULT}, {WHY_FAULT}"))
+        return reply
+
+    def _evaluated(self) -> Reply:
+        with contextlib.ExitStack() as until_reported:
+            while not isinstance(news := self._worker.poll(), Reply):
+                if isinstance(news, Event):
+                    until_reported.enter_context(self._quiet())
+                    self._take_lock(until_reported)
+                    self._worker.go_ahead()
+                self._meanwhile()
+        return news
+
+    def _take_lock(self, until_reported: contextlib.ExitStack) -> None:
+        """Waits while another tuner times; the wait does not count against the child's time limit."""
+        self._worker.pause()
+        try:
+            until_reported.enter_context(self._turn())
+        finally:
+            self._worker.resume()

@@ -1,0 +1,289 @@
+"""Processes of a machine: one timing at a time, time limits, environments, and what a child has started.
+
+``TimingLock`` lets one process at a time measure on a device. ``AvailableTime`` is the clock of time
+limits, such as that of ``run_command``; ``end_all`` kills what a child process has started.
+"""
+
+import contextlib
+import fcntl
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import final
+
+from tuner.core.problem import Problem
+
+# ------------------------------------------------------------------------------
+# A clock of the time in which this process could run, for time limits of child processes.
+#
+# A pause of all processes (SIGSTOP, Ctrl-Z, a suspended virtual machine) is no failure of a candidate. A
+# waiting process reads the clock in short steps; a step that took far longer than asked was a pause of this
+# process, and usually of its children as well. Reasons: docs/decisions/0036-available-time.md.
+
+
+TICK_S = 0.1  # a waiting process reads the clock this often
+LONGEST_STEP_S = 2 * TICK_S  # at most counted per step: a busy machine wakes a process late
+
+
+@final
+class AvailableTime:
+    """A clock of the seconds since its creation in which this process could run; call it for a reading.
+
+    Between two readings at most 0.2 s (LONGEST_STEP_S) are counted: a longer step was a pause of the process.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Takes a clock, in seconds, that goes on during a pause."""
+        self._clock = clock
+        self._looked_s = clock()
+        self._counted_s = 0.0
+
+    def __call__(self) -> float:
+        """Returns the available seconds until now."""
+        now_s = self._clock()
+        self._counted_s += min(now_s - self._looked_s, LONGEST_STEP_S)
+        self._looked_s = now_s
+        return self._counted_s
+
+
+# ------------------------------------------------------------------------------
+# Finds and kills processes started by a child process, directly or not, by parents and a variable.
+
+
+VARIABLE = "TUNER_WORKER"  # has a different value per child; processes that the child starts inherit it
+PROCESSES = Path("/proc")
+GIVE_UP_S = 1.0  # of killing processes that keep starting processes
+DEAD = "ZX"  # states of proc_pid_stat(5)
+
+
+def started_by(process: int, token: str) -> tuple[int, ...]:
+    """Returns the ids of the living processes that ``process`` (an id) started, directly or not, ascending.
+
+    They are its descendants, and all processes with ``token`` in their environment variable TUNER_WORKER.
+    Left out are the process itself, and a process with another token together with its descendants.
+    """
+    parents = dict(filter(None, map(_parent_of, processes())))
+    found = {number for number in parents if number != process and variable_of(number, VARIABLE) == token}
+    grown = found | {process}
+    while more := {
+        number
+        for number, parent in parents.items()
+        if parent in grown and number not in grown and variable_of(number, VARIABLE) in (None, token)
+    }:
+        grown |= more
+    return tuple(sorted(grown - {process}))
+
+
+def end_all(process: int, token: str) -> int:
+    """Kills the processes that ``process`` (an id) started, directly or not; returns how many there were.
+
+    They are those of ``started_by``. Repeats until none is left, for at most 1 s (GIVE_UP_S).
+    """
+    ended: set[int] = set()
+    clock = AvailableTime()
+    while (found := started_by(process, token)) and clock() < GIVE_UP_S:
+        for number in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(number, signal.SIGKILL)
+        ended.update(found)
+    return len(ended)
+
+
+def has_children() -> bool:
+    """Returns whether the calling process has any child process, alive or a zombie."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def state_of(process: int) -> str:
+    """Returns the state letter of a process ("T": stopped), see proc_pid_stat(5); "": no such process."""
+    found = _stat_of(process)
+    return found[0] if found else ""
+
+
+def processes() -> list[int]:
+    """Returns the ids of all processes that this process can see in /proc."""
+    return [int(entry.name) for entry in PROCESSES.iterdir() if entry.name.isdigit()]
+
+
+def variable_of(process: int, name: str) -> str | None:
+    """Returns an environment variable of a process, as at its start; None if unset or not readable.
+
+    Another user's process is not readable, nor one that has ended.
+    """
+    try:
+        variables = (PROCESSES / str(process) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    values = (one.partition(b"=")[2] for one in variables if one.startswith(f"{name}=".encode()))
+    return next((value.decode(errors="replace") for value in values), None)
+
+
+def _parent_of(process: int) -> tuple[int, int] | None:
+    found = _stat_of(process)
+    return None if not found or found[0] in DEAD else (process, int(found[1]))
+
+
+def _stat_of(process: int) -> list[str]:
+    """Returns the fields of /proc/PID/stat after the name, which may contain anything: state, parent, ..."""
+    try:
+        return (PROCESSES / str(process) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:  # it has ended
+        return []
+
+
+def run_command(
+    arguments: list[str], timeout_s: float, clock: Callable[[], float] = time.monotonic
+) -> "subprocess.CompletedProcess[str]":
+    """Runs a command without input and waits for its end; returns its exit code, stdout and stderr as text.
+
+    Raises OSError where the command does not start, and TimeoutExpired where it was killed after
+    ``timeout_s`` seconds; pauses of this process do not count.
+    """
+    available_s = AvailableTime(clock)
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+    ) as process:
+        while True:
+            try:
+                output, errors = process.communicate(timeout=min(TICK_S, timeout_s))
+                return subprocess.CompletedProcess(arguments, process.returncode, output, errors)
+            except subprocess.TimeoutExpired as error:
+                if available_s() >= timeout_s:
+                    process.kill()
+                    raise subprocess.TimeoutExpired(arguments, timeout_s) from error
+            except BaseException:
+                process.kill()
+                raise
+
+
+# ------------------------------------------------------------------------------
+# The lock of a file, which a forked process does not keep.
+#
+# A lock belongs to all copies of a descriptor: a process that is forked while another thread has one would
+# hold it as long as it lives, and wait for itself.
+
+
+@contextlib.contextmanager
+def file_lock(descriptor: int) -> Iterator[None]:
+    """Context manager: owns an open file, and releases its lock and closes it at the end.
+
+    A forked process closes its copy of the file at once, without a release.
+    """
+    token = object()
+    FILES[token] = descriptor
+    try:
+        yield
+    finally:
+        if FILES.pop(token, None) is not None:  # else this process was forked since, and has closed its copy
+            with contextlib.suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_UN)  # a process forked outside of Python has a copy, too
+            os.close(descriptor)
+
+
+def _close_copies() -> None:
+    for descriptor in FILES.values():
+        os.close(descriptor)
+    FILES.clear()
+
+
+# process-wide on purpose: what os.fork() copies is all of the process
+FILES: dict[object, int] = {}
+os.register_at_fork(after_in_child=_close_copies)
+
+
+# ------------------------------------------------------------------------------
+# A lock for one timing at a time on a machine, or on a GPU, across several tuner processes.
+
+
+FOLDER = "/tmp"  # noqa: S108 - the same folder for all users of a machine, whatever their TMPDIR
+FOLDER_VARIABLE = "TUNER_LOCK_FOLDER"  # of the environment: another folder, for tests that share no lock
+LOOK_AGAIN_S = 0.02
+LINE_LIMIT = 200  # bytes of the text that describes the holder
+
+
+def holder_text(problem: Problem) -> str:
+    """Returns text with this process's id and its problem, for tuners that wait for the timing lock."""
+    return f"process {os.getpid()}, {problem.key}"
+
+
+def lock_path(device: str, folder: Path | None = None) -> Path:
+    """Returns the path of a device's lock file.
+
+    It lies in ``folder``; None: the folder that the environment variable ``TUNER_LOCK_FOLDER`` names, else
+    the machine's.
+    """
+    place = folder or Path(os.environ.get(FOLDER_VARIABLE) or FOLDER)
+    return place / f"tuner-timing-{device.replace(':', '-').replace('/', '-')}.lock"
+
+
+@final
+class TimingLock:
+    """A file lock that lets one process at a time measure on a device; the file names the holder.
+
+    The lock ends with the process that holds it.
+    """
+
+    def __init__(
+        self,
+        device: str,  # "cpu", or the bus address of a GPU
+        who: str,  # shown to waiting tuners: "process 4711, matmul 512x512x512 f32 nn none"
+        tell: Callable[[str], None] = lambda _who: None,  # called with the holder that is waited for
+        folder: Path | None = None,  # None: the machine's, see lock_path
+        limit_s: float
+        | None = None,  # of waiting, after which the body runs without the lock; None: no limit
+    ) -> None:
+        self._path = lock_path(device, folder)
+        self._who = who
+        self._tell = tell
+        self._limit_s = limit_s
+        self._reported_holder = ""  # the holder last reported
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Context manager: waits for the lock and holds it while its body runs.
+
+        Where the lock's file cannot be opened, and after the limit of waiting, the body runs without a lock.
+        """
+        descriptor = self._opened()
+        if descriptor is None:
+            yield
+            return
+        with file_lock(descriptor):
+            if self._is_locked(descriptor):
+                with contextlib.suppress(OSError):  # another user's file
+                    os.ftruncate(descriptor, 0)
+                    os.pwrite(descriptor, self._who.encode()[:LINE_LIMIT], 0)
+            yield
+
+    def _opened(self) -> int | None:
+        for flags in (os.O_RDWR | os.O_CREAT, os.O_RDWR, os.O_RDONLY):  # O_CREAT: not for others' files
+            with contextlib.suppress(OSError):
+                return os.open(self._path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        return None
+
+    def _is_locked(self, descriptor: int) -> bool:
+        """Waits for the lock; returns whether it is held, which it is not after the limit of waiting."""
+        started_s = time.monotonic()
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            except BlockingIOError:
+                pass
+            if self._limit_s is not None and time.monotonic() - started_s >= self._limit_s:
+                return False
+            self._report(os.pread(descriptor, LINE_LIMIT, 0).decode(errors="replace"))
+            time.sleep(LOOK_AGAIN_S)
+
+    def _report(self, holder: str) -> None:
+        """Reports a holder unless it was reported last: two tuners wait for each other all the time."""
+        if holder and holder != self._reported_holder:
+            self._reported_holder = holder
+            self._tell("".join(c if c.isprintable() else "?" for c in holder))

@@ -1,0 +1,225 @@
+"""The protocol between the tuner and its child processes: messages over pipes, and limits of a child."""
+
+import importlib
+import math
+import pickle
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tuner.core.interfaces import Effort
+from tuner.core.problem import Problem
+
+# ------------------------------------------------------------------------------
+# Limits of a child process: time and memory.
+
+
+SLOWEST_FLOP_PER_S = 1e9  # a plain scalar loop reaches this; a slower kernel counts as a hang
+REFERENCE_FLOP_PER_S = 5e9  # float64 numpy on one core, on the slowest machine tried
+CALLS = 20  # of the kernel: 2 to verify, warm-up, first samples, and a margin for a slow candidate
+LIBRARY_START_S = 30.0  # of a baseline library: torch is imported, inputs are drawn
+BUSY = 3  # factor by which a processor shared with two other programs is slower
+SAMPLE_S = 1e-3  # least duration of a sample, as in ``tuner.runtime.timing``
+# Elements of A, B and twice C per second that are drawn, filled and compared around each sample: half of
+# what one core reached with 64x64x64, the slowest shape tried, since a short sample has a second comparison.
+UNTIMED_ELEMENTS_PER_S = 1e7
+GPU_CALLS = 60  # of a slow kernel, not early-stopped: 20 warm samples, 20 cold ones, and calls around them
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of the child processes for one problem: seconds to compile and to evaluate, bytes of memory."""
+
+    compile_timeout_s: float = 30.0
+    evaluation_timeout_s: float = 10.0  # for loading and drawing inputs; calls and the reference are added
+    memory_bytes: int = 8 << 30  # resident
+    slowest_flop_per_s: float = SLOWEST_FLOP_PER_S
+    calls: int = CALLS  # that a kernel of ``slowest_flop_per_s`` has time for
+    libraries: int = 1  # most baseline libraries that are started for and timed in a final re-measurement
+
+    def __post_init__(self) -> None:
+        """Raises ValueError unless every limit is positive."""
+        if (
+            min(
+                self.compile_timeout_s,
+                self.evaluation_timeout_s,
+                self.memory_bytes,
+                self.slowest_flop_per_s,
+                self.calls,
+                self.libraries,
+            )
+            <= 0
+        ):
+            raise ValueError(f"limits: found {self}, allowed positive numbers")
+
+    def evaluation_limit_s(self, problem: Problem, effort: Effort, call_s: float | None) -> float:
+        """Returns the seconds that one evaluation may take: to load, to verify and to time an artifact.
+
+        ``call_s``: expected seconds per call of the kernel; None: as slow as ``slowest_flop_per_s``.
+        """
+        reference_s = problem.flop / REFERENCE_FLOP_PER_S
+        return self.evaluation_timeout_s + reference_s + self.timing_s(problem, effort, call_s)
+
+    def remeasurement_limit_s(
+        self, problem: Problem, effort: Effort, call_s: float | None, participants: int
+    ) -> float:
+        """Returns the seconds that ``participants`` programs may take to be timed interleaved.
+
+        One of the participants is a baseline library; ``libraries`` allows for further ones. ``call_s`` is
+        that of the slowest, None: as slow as ``slowest_flop_per_s``. Includes the time to draw inputs and
+        compare results around each sample, in proportion to the size of the problem, and a factor for a busy
+        machine.
+        """
+        reference_s = problem.flop / REFERENCE_FLOP_PER_S
+        each_s = max(self.timing_s(problem, effort, call_s), self._interleaved_s(problem, effort, call_s))
+        others = self.libraries - 1
+        start_s = self.evaluation_timeout_s + reference_s
+        return start_s + participants * each_s + others * (LIBRARY_START_S + reference_s + each_s)
+
+    def _interleaved_s(self, problem: Problem, effort: Effort, call_s: float | None) -> float:
+        """Returns the seconds that one participant may take for its samples and the work around samples."""
+        call_s = problem.flop / self.slowest_flop_per_s if call_s is None else call_s
+        sample_s = 2 * max(call_s, SAMPLE_S)  # an untimed call precedes each sample
+        samples = min(effort.max_samples, max(effort.min_samples, math.ceil(effort.budget_s / sample_s)))
+        return BUSY * samples * (sample_s + _elements(problem) / UNTIMED_ELEMENTS_PER_S)
+
+    def timing_s(self, problem: Problem, effort: Effort, call_s: float | None) -> float:
+        """Returns the seconds that the calls of one kernel may take, warm-up and verification included.
+
+        ``call_s``: expected seconds per call; None: as slow as ``slowest_flop_per_s``.
+        """
+        call_s = problem.flop / self.slowest_flop_per_s if call_s is None else call_s
+        return self.calls * call_s + 4 * effort.budget_s
+
+
+def _elements(problem: Problem) -> int:
+    """Returns the number of elements of A, B and twice C, over all matrices of a batch."""
+    m, n, k = problem.sizes
+    return problem.batch * (m * k + k * n + 2 * m * n)
+
+
+# ------------------------------------------------------------------------------
+# The protocol between the tuner and its child processes: length-prefixed pickles over pipes.
+#
+# parent: ServiceSpec, then CallRequest ..., with a GoAhead for every Event
+# child:  Ready, then per CallRequest any number of Events and one Reply; ServiceDefect in place of either
+
+
+CALL = "__call__"  # the method of a service that is a function
+LENGTH = struct.Struct("<Q")  # bytes of the pickle that follows
+
+
+@dataclass(frozen=True)
+class Factory:
+    """A recipe to build an object in another process: a callable as "module:callable", and its arguments."""
+
+    path: str  # "module:callable"
+    args: tuple[Any, ...] = ()
+    kwargs: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a path that is not ``module:callable``."""
+        module, colon, name = self.path.partition(":")
+        if not (module and colon and name):
+            raise ValueError(f"factory: found {self.path!r}, allowed 'module:callable'")
+
+    def build(self, *first: Any) -> Any:
+        """Imports the callable and returns its result for ``first``, followed by the recipe's arguments."""
+        module, _, name = self.path.partition(":")
+        return getattr(importlib.import_module(module), name)(*first, *self.args, **dict(self.kwargs))
+
+
+@dataclass(frozen=True)
+class ServiceSpec:
+    """What a child process serves: an object that a factory builds in the child, or a function.
+
+    A function (or ``partial``) is pickled as module and name, so the child imports the module before it is
+    ready.
+    """
+
+    name: str  # "compile", "evaluate": for messages
+    service: Factory | Callable[..., Any]
+    environment: tuple[tuple[str, str | None], ...] = ()  # changes to the parent's; None: unset
+    announces: bool = False  # the factory is called with ``announce`` first: announce(name) sends an Event
+
+
+@dataclass(frozen=True)
+class CallRequest:
+    """A message to a child process: one call of a method of its service, with the arguments."""
+
+    method: str
+    args: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A message from a child process: it has built its service and accepts calls."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A message from a child process: the return value of a call, or a Failure in place of it."""
+
+    value: Any
+    seconds: float = 0.0  # of the call, as the parent measured them, without pauses
+    is_doubtful: bool = False  # the child died after other calls, one of which may be the cause
+
+
+@dataclass(frozen=True)
+class Event:
+    """A message from a child process: a call has reached a step, such as timing, and awaits the GoAhead."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class GoAhead:
+    """A message to a child process in reply to an Event: the call may continue."""
+
+
+@dataclass(frozen=True)
+class ServiceDefect:
+    """A message from a child process: an exception other than CandidateError, of a call or while starting."""
+
+    line: str  # for users
+    trace: str
+    is_machines: bool = False  # a full disk: not caused by the candidate
+
+
+Message = ServiceSpec | CallRequest | Ready | Reply | Event | GoAhead | ServiceDefect
+
+
+def encode(message: Message) -> bytes:
+    """Returns a message as bytes for the pipe: eight bytes of length, then the pickled message.
+
+    Raises pickle's errors for a value that cannot be pickled.
+    """
+    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    return LENGTH.pack(len(body)) + body
+
+
+class Inbox:
+    """A buffer that takes received bytes in any pieces and returns whole messages."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def add(self, chunk: bytes) -> None:
+        """Appends received bytes; a piece may begin and end anywhere within a message."""
+        self._bytes += chunk
+
+    def take(self) -> Message | None:
+        """Removes the earliest whole message and returns it; None where no message is complete.
+
+        Raises pickle's errors for bytes that are no message.
+        """
+        if len(self._bytes) < LENGTH.size:
+            return None
+        end = LENGTH.size + LENGTH.unpack_from(self._bytes)[0]
+        if len(self._bytes) < end:
+            return None
+        body = bytes(self._bytes[LENGTH.size : end])
+        del self._bytes[:end]
+        message: Message = pickle.loads(body)  # noqa: S301 - from a child that we started
+        return message

@@ -1,0 +1,360 @@
+"""Candidate runners: several child processes compile, one evaluates, nothing else runs while it times.
+
+Each candidate is a ``Ticket`` until its record is complete. ``WorkerBench`` uses child processes,
+``LocalBench`` this process.
+"""
+
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+
+from tuner.core.candidate import Candidate, TargetName
+from tuner.core.errors import CandidateError, Failure, Stage
+from tuner.core.interfaces import (
+    AbstractBench,
+    AbstractCompiler,
+    AbstractEvaluator,
+    Artifact,
+    BoundRecord,
+    Effort,
+    FinalTimes,
+    Script,
+)
+from tuner.core.problem import Problem
+from tuner.core.records import Measurement, Record, Verdict
+from tuner.runtime.workers.child_process import sleep_until_news
+from tuner.runtime.workers.pool import CompilePool, LockContext, MeasurementWorker, nothing_to_quiet
+from tuner.runtime.workers.processes import TICK_S
+from tuner.runtime.workers.protocol import Limits, Reply, ServiceSpec
+from tuner.runtime.workers.services import (
+    Evaluation,
+    Group,
+    RemeasurementRounds,
+    evaluate,
+    time_together,
+    work_seed,
+)
+
+# ------------------------------------------------------------------------------
+# Candidates in flight: each is a ticket, which is passed through a bench until its record is complete.
+
+
+@dataclass(frozen=True)
+class BenchOrder:
+    """What all candidates of a bench share: problem, target, and functions to bind and to reuse outcomes."""
+
+    problem: Problem
+    target: TargetName
+    bind: Callable[[Candidate], Script]  # raises CandidateError of Stage.BIND
+    recall: Callable[[str, str], Record | None]  # (script_sha256, artifact_sha256), one of them "" -> record
+
+
+class Ticket:
+    """The state of one candidate in a bench: its script, its artifact, and its record once complete."""
+
+    def __init__(self, order: BenchOrder, candidate: Candidate) -> None:
+        """Binds the candidate; sets ``record`` if binding fails or the script's outcome is known."""
+        self._order = order
+        self._candidate = candidate
+        self._stage_s: tuple[tuple[str, float], ...] = ()
+        self.script = Script("", "")
+        self.artifact: Artifact | None = None
+        self.record: Record | None = None
+        self._bind()
+        self.recall_script()
+
+    @property
+    def finished(self) -> BoundRecord:
+        """Returns the candidate's record with script and artifact; to be called once ``record`` is set."""
+        assert self.record is not None
+        return BoundRecord(self.record, self.script, self.artifact)
+
+    def recall_script(self) -> None:
+        """Sets the candidate's ``record`` if the outcome of an equal script is known by now."""
+        if self.record is None:
+            self._reuse(self._order.recall(self.script.sha256, ""))
+
+    def take_compiled(self, outcome: Artifact | Failure, seconds: float) -> None:
+        """Stores the outcome of compiling the candidate's script, which took ``seconds``.
+
+        Completes ``record`` for a failure, for an artifact that must not be launched, and for code whose
+        outcome is known; otherwise the artifact is to be evaluated.
+        """
+        if isinstance(outcome, Failure):
+            self._fail(outcome, seconds)
+            return
+        self.artifact = outcome
+        self._stage_s += outcome.stage_s
+        if outcome.refusal is not None:
+            self.record = self._blank(outcome.refusal)
+            return
+        self._reuse(self._order.recall("", outcome.sha256))
+
+    def take_evaluation(self, outcome: Evaluation | Failure, seconds: float) -> None:
+        """Completes ``record`` with the measurement, the verdict (on a target without times) or the failure.
+
+        ``seconds``: how long a failed evaluation took.
+        """
+        if isinstance(outcome, Failure):
+            self._fail(outcome, seconds)
+            return
+        self._stage_s += outcome.stage_s
+        if outcome.measurement is None:
+            self.record = self._blank(outcome.verdict)
+            return
+        self.record = replace(self._blank(outcome.measurement), verdict=outcome.verdict)
+
+    def _bind(self) -> None:
+        start = time.perf_counter()
+        try:
+            self.script = self._order.bind(self._candidate)
+        except CandidateError as error:
+            self._fail(error.failure, time.perf_counter() - start)
+            return
+        self._stage_s += (("bind", time.perf_counter() - start),)
+
+    def _fail(self, failure: Failure, seconds: float) -> None:
+        self._stage_s += ((failure.stage.value, seconds),)
+        self.record = self._blank(failure)
+
+    def _reuse(self, known: Record | None) -> None:
+        if known is None:
+            return
+        blank = self._blank(known.outcome)
+        self.record = replace(
+            blank,
+            artifact_sha256=blank.artifact_sha256 or known.artifact_sha256,
+            reused_from=known.reused_from,
+            verdict=known.verdict,
+            resources=blank.resources or known.resources,
+        )
+
+    def _blank(self, outcome: Measurement | Verdict | Failure) -> Record:
+        program = None if self.artifact is None else self.artifact.program
+        return Record(
+            problem=self._order.problem,
+            candidate=self._candidate,
+            target=self._order.target,
+            outcome=outcome,
+            script_sha256=self.script.sha256,
+            artifact_sha256="" if self.artifact is None else self.artifact.sha256,
+            stage_s=self._stage_s,
+            resources=() if program is None else program.resources,
+            program=program,
+        )
+
+
+# ------------------------------------------------------------------------------
+# A bench without child processes, for tests, replays and debuggers: a crash ends the tuner.
+
+
+Value = TypeVar("Value")
+
+
+class LocalBench(AbstractBench):
+    """A bench that compiles and evaluates in this process, one candidate at a time.
+
+    A candidate that crashes ends the tuner.
+    """
+
+    def __init__(
+        self, order: BenchOrder, compiler: AbstractCompiler, evaluator: AbstractEvaluator, seed: int
+    ) -> None:
+        self._order = order
+        self._compiler = compiler
+        self._evaluator = evaluator
+        self._seed = seed
+        self._finals = RemeasurementRounds(seed, self._recompiled, self._timed)
+        self._started: deque[tuple[int, Ticket, Effort]] = deque()
+
+    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
+        """Binds the candidate of trial ``number`` to its script and queues it; compiles nothing yet."""
+        self._started.append((number, Ticket(self._order, candidate), effort))
+
+    def finish(self) -> BoundRecord:
+        """Compiles and evaluates the earliest started candidate; returns its record.
+
+        A candidate whose outcome is known by now is not compiled or evaluated again.
+        """
+        number, ticket, effort = self._started.popleft()
+        ticket.recall_script()
+        if ticket.record is None:
+            ticket.take_compiled(*_attempt(Stage.COMPILE, lambda: self._compile(ticket.script)))
+        if ticket.record is None and (artifact := ticket.artifact) is not None:
+            problem, rng = self._order.problem, np.random.default_rng(work_seed(self._seed, number))
+            ticket.take_evaluation(
+                *_attempt(Stage.RUN, lambda: evaluate(self._evaluator, problem, artifact, effort, rng))
+            )
+        return ticket.finished
+
+    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        """Times the top-k trials again, interleaved, in this process, with the baseline where it works.
+
+        Compiles scripts without an artifact first. One time per trial; None: the trial no longer works.
+        """
+        return self._finals.times(top_trials, effort)
+
+    def close(self) -> None:
+        """Drops the candidates that are started and not finished; there are no processes to end."""
+        self._started.clear()
+
+    def _compile(self, script: Script) -> Artifact:
+        return self._compiler.compile(self._order.problem, script)
+
+    def _recompiled(self, scripts: tuple[Script, ...]) -> list[Artifact | Failure]:
+        return [_attempt(Stage.COMPILE, partial(self._compile, script))[0] for script in scripts]
+
+    def _timed(
+        self, group: Group, effort: Effort, seed: int, _slowest_s: float | None
+    ) -> FinalTimes | Failure:
+        asked = (self._evaluator, self._order.problem, group, effort, np.random.default_rng(seed))
+        return _attempt(Stage.RUN, partial(time_together, *asked))[0]
+
+
+def _attempt(stage: Stage, work: Callable[[], Value]) -> tuple[Value | Failure, float]:
+    """Returns the result of ``work``, or its Failure, and the seconds it took."""
+    start = time.perf_counter()
+    try:
+        return work(), time.perf_counter() - start
+    except CandidateError as error:
+        return error.failure, time.perf_counter() - start
+    except Exception as error:  # noqa: BLE001 - as in a child: one odd candidate is only a Failure
+        line = traceback.format_exception_only(error)[0].splitlines()[0]
+        return Failure(stage, line), time.perf_counter() - start
+
+
+# ------------------------------------------------------------------------------
+# A bench of child processes: several compile, one evaluates, and nothing else runs while it times.
+
+
+@dataclass
+class _Job:
+    number: int  # of the trial
+    ticket: Ticket
+    effort: Effort
+    place: int | None = None  # number in the compile pool; None: not queued there
+
+
+class BenchProcesses:
+    """The child processes of one bench, or of several benches of different problems, and their limits."""
+
+    def __init__(
+        self,
+        compile_spec: ServiceSpec,
+        evaluation_spec: ServiceSpec,
+        workers: int,
+        limits: Limits,
+        exclusive: LockContext = nothing_to_quiet,  # held while timing: excludes other tuners
+    ) -> None:
+        self.limits = limits
+        self.pool = CompilePool(compile_spec, workers, limits)
+        self.evaluate = MeasurementWorker(
+            evaluation_spec,
+            limits.memory_bytes,
+            meanwhile=self._meanwhile,
+            quiet=self.pool.paused,
+            exclusive=exclusive,
+        )
+
+    def compiled(self, place: int) -> Reply:
+        """Waits for the outcome of the script with number ``place`` in the compile pool."""
+        while (reply := self.pool.take(place)) is None:
+            self.evaluate.poll()  # the child may be starting
+            self._sleep()
+            self.pool.advance()
+        return reply
+
+    def close(self) -> None:
+        """Kills every child process."""
+        self.pool.close()
+        self.evaluate.kill()
+
+    def _meanwhile(self) -> None:
+        self.pool.advance()
+        self._sleep()
+
+    def _sleep(self) -> None:
+        sleep_until_news([*self.pool.children, *self.evaluate.children], TICK_S)
+
+
+class WorkerBench(AbstractBench):
+    """A bench that compiles candidates in several child processes and evaluates them in one more.
+
+    Candidates are evaluated one by one in the order in which they were started. Use a bench in one thread,
+    and close it: the children end with the thread that created them. Benches of several problems may share
+    child processes; to close one of the benches ends the children of all.
+    """
+
+    def __init__(self, order: BenchOrder, processes: BenchProcesses, seed: int) -> None:
+        self._order = order
+        self._processes = processes
+        self._seed = seed
+        self._finals = RemeasurementRounds(seed, self._recompiled, self._timed)
+        self._jobs: deque[_Job] = deque()
+
+    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
+        """Binds the candidate of trial ``number`` and queues its script for compilation; does not wait.
+
+        Not queued is a script whose outcome is known, or that equals one of an unfinished candidate.
+        """
+        job = _Job(number, Ticket(self._order, candidate), effort)
+        is_repeated = any(other.ticket.script == job.ticket.script for other in self._jobs)
+        if job.ticket.record is None and not is_repeated:
+            job.place = self._processes.pool.add(self._order.problem, job.ticket.script)
+        self._jobs.append(job)
+
+    def finish(self) -> BoundRecord:
+        """Waits until the earliest started candidate is compiled and evaluated; returns its record.
+
+        Other candidates are compiled meanwhile; compilation is paused while a candidate is timed.
+        """
+        job = self._jobs.popleft()
+        ticket = job.ticket
+        if job.place is None:
+            ticket.recall_script()  # the candidate with an equal script is finished and stored by now
+        if ticket.record is None:
+            compiled = self._processes.compiled(
+                job.place or self._processes.pool.add(self._order.problem, ticket.script)
+            )
+            ticket.take_compiled(compiled.value, compiled.seconds)
+        if ticket.record is None:
+            problem, effort = self._order.problem, job.effort
+            within_s = self._processes.limits.evaluation_limit_s(problem, effort, effort.stop_above_s)
+            seed = work_seed(self._seed, job.number)
+            evaluated = self._processes.evaluate.ask(
+                "evaluate", problem, ticket.artifact, effort, seed, within_s
+            )
+            ticket.take_evaluation(evaluated.value, evaluated.seconds)
+        return ticket.finished
+
+    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        """Times the top-k trials again, interleaved, with the baseline where it works.
+
+        Compiles scripts without an artifact first. One time per trial; None: the trial no longer works.
+        """
+        return self._finals.times(top_trials, effort)
+
+    def close(self) -> None:
+        """Kills every child process of the bench and drops the candidates that are not finished."""
+        self._processes.close()
+        self._jobs.clear()
+
+    def _recompiled(self, scripts: tuple[Script, ...]) -> list[Artifact | Failure]:
+        places = [self._processes.pool.add(self._order.problem, script) for script in scripts]
+        return [self._processes.compiled(place).value for place in places]
+
+    def _timed(
+        self, group: Group, effort: Effort, seed: int, slowest_s: float | None
+    ) -> FinalTimes | Failure:
+        problem = self._order.problem
+        within_s = self._processes.limits.remeasurement_limit_s(problem, effort, slowest_s, group.size)
+        found: FinalTimes | Failure = self._processes.evaluate.ask(
+            "remeasure", problem, group, effort, seed, within_s
+        ).value
+        return found

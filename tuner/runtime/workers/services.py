@@ -1,0 +1,345 @@
+"""The services of child processes: a compiler, or an evaluator that owns the machine while timing."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from tuner.core.errors import CandidateError, Failure, Stage, TunerError
+from tuner.core.interfaces import (
+    AbstractBaselineSource,
+    AbstractEvaluator,
+    Artifact,
+    BoundRecord,
+    Effort,
+    FinalTimes,
+    LoadedLibrary,
+    Script,
+    fastest_baseline,
+)
+from tuner.core.problem import Problem
+from tuner.core.records import Measurement, Verdict
+from tuner.core.runs import Baseline, LibraryTime
+from tuner.runtime.workers.protocol import Factory, ServiceSpec
+
+# ------------------------------------------------------------------------------
+# Evaluates an artifact: verdict and measurement. Runs in the one process that owns the machine.
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The verdict on a correct artifact, its time if it was timed, and the seconds that each stage took."""
+
+    verdict: Verdict
+    measurement: Measurement | None  # None: the evaluator has no clock
+    stage_s: tuple[tuple[str, float], ...]
+
+
+def work_seed(seed: int, number: int) -> int:
+    """Returns the random seed for one trial or one timed group of a run, derived from the run's seed.
+
+    ``number`` is the trial's number, 0 or more, or a number below 0 for a group of a final re-measurement.
+    """
+    return int(np.random.default_rng((seed, number % 2**63)).integers(2**63))
+
+
+def evaluate(
+    evaluator: AbstractEvaluator,
+    problem: Problem,
+    artifact: Artifact,
+    effort: Effort,
+    rng: np.random.Generator,
+    before_timing: Callable[[], None] = lambda: None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Evaluation:
+    """Loads an artifact, verifies its result and, if the evaluator times candidates, times it.
+
+    Args:
+        evaluator: Loads, verifies and times for one target kind.
+        problem: The problem that the artifact computes.
+        artifact: The compiled code.
+        effort: How long to time, and above which time to stop early.
+        rng: Draws the inputs.
+        before_timing: Called right before timing, so that a caller can quiet the machine.
+        clock: Seconds, for the time of each stage.
+
+    Raises CandidateError for an artifact that fails or whose result is wrong.
+    """
+    start = clock()
+    loaded = evaluator.load(problem, artifact)
+    loaded_at = clock()
+    verdict = evaluator.verify(problem, loaded, rng)
+    verified_at = clock()
+    stages = (("load", loaded_at - start), ("verify", verified_at - loaded_at))
+    if not evaluator.is_timed:
+        return Evaluation(verdict, None, stages)
+    before_timing()
+    timing_from = clock()
+    measurement = evaluator.measure(problem, loaded, effort, rng)
+    return Evaluation(verdict, measurement, (*stages, ("measure", clock() - timing_from)))
+
+
+# ------------------------------------------------------------------------------
+# Times the top-k candidates of a run interleaved; times again without candidates that make this fail.
+
+
+@dataclass(frozen=True)
+class Group:
+    """Artifacts that are timed interleaved, and whether the baseline is timed with them."""
+
+    artifacts: tuple[Artifact, ...]
+    has_baseline: bool = False  # times the baseline too, if the evaluator has one that works
+
+    @property
+    def size(self) -> int:
+        """Returns the largest number of programs that are timed interleaved: artifacts, and the baseline."""
+        return len(self.artifacts) + self.has_baseline
+
+
+@final
+class RemeasurementRounds:
+    """The final re-measurements of one bench; each timed group of artifacts gets a different random seed."""
+
+    def __init__(
+        self,
+        seed: int,  # of the run
+        compiled: Callable[[tuple[Script, ...]], Sequence[Artifact | Failure | None]],
+        timed: Callable[[Group, Effort, int, float | None], FinalTimes | Failure],  # seed, seconds per call
+    ) -> None:
+        self._seed = seed
+        self._compiled = compiled
+        self._timed = timed
+        self._asked = 0  # groups timed so far
+
+    def times(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        """Times trials interleaved, with the baseline where it works.
+
+        Scripts without an artifact are compiled first. The result has one time per element of ``top_trials``;
+        None: the trial no longer compiles or runs.
+        """
+        bare = tuple(dict.fromkeys(each.script for each in top_trials if each.artifact is None))
+        pairs = zip(bare, self._compiled(bare), strict=True)
+        made = {script: outcome for script, outcome in pairs if isinstance(outcome, Artifact)}
+        artifacts = tuple(each.artifact or made.get(each.script) for each in top_trials)
+        medians_s = [each.record.median_s for each in top_trials if each.record.median_s is not None]
+        slowest_s = max(medians_s, default=None)
+
+        def together(group: Group) -> FinalTimes | Failure:
+            self._asked += 1
+            return self._timed(group, effort, work_seed(self._seed, -self._asked), slowest_s)
+
+        return time_finals(artifacts, together)
+
+
+def time_finals(
+    artifacts: tuple[Artifact | None, ...], together: Callable[[Group], FinalTimes | Failure]
+) -> FinalTimes:
+    """Times artifacts interleaved, with the baseline; returns times in the order of ``artifacts``.
+
+    ``together`` times one group. None for an artifact that is missing or fails. Where timing all artifacts
+    together fails, each artifact is timed alone, and the artifacts that work are timed together again,
+    without the baseline; ``reason`` of the result says why.
+    """
+    present = {place: artifact for place, artifact in enumerate(artifacts) if artifact is not None}
+    if not present:
+        return FinalTimes((None,) * len(artifacts), reason="nothing compiles any more" if artifacts else "")
+    found = together(Group(tuple(present.values()), has_baseline=True))
+    reason = ""
+    if isinstance(found, Failure):
+        reason = found.reason
+        present = {place: one for place, one in present.items() if _works(together(Group((one,))))}
+        found = together(Group(tuple(present.values()))) if present else found
+    if isinstance(found, Failure):  # each artifact fails alone, or only all of them together
+        return FinalTimes((None,) * len(artifacts), reason=reason)
+    by_place = dict(zip(present, found.times, strict=True))  # equal artifacts (A/A) have separate times
+    return FinalTimes(tuple(by_place.get(place) for place in range(len(artifacts))), found.baseline, reason)
+
+
+def _works(outcome: FinalTimes | Failure) -> bool:
+    return not isinstance(outcome, Failure) and outcome.times[0] is not None
+
+
+TIMING = "timing"  # the Event before timing: the parent quiets the machine, then sends GoAhead
+
+Announce = Callable[[str], None]
+Environment = tuple[tuple[str, str | None], ...]
+
+
+class EvaluationService:
+    """The service of the child process that loads, verifies and times artifacts."""
+
+    def __init__(self, announce: Announce, evaluator: Factory) -> None:
+        self._announce = announce
+        self._evaluator: AbstractEvaluator = evaluator.build()
+
+    def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Evaluation:
+        """Returns the verdict on one artifact and, if the target times candidates, its time.
+
+        ``seed``: of the random inputs. Sends an Event before timing. Raises CandidateError for an artifact
+        that fails or whose result is wrong.
+        """
+        rng = np.random.default_rng(seed)
+        return evaluate(self._evaluator, problem, artifact, effort, rng, lambda: self._announce(TIMING))
+
+    def remeasure(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
+        """Returns the times of a group's artifacts, timed interleaved; None for one that does not load.
+
+        ``seed``: of the random inputs. Sends an Event before timing. Raises CandidateError where timing
+        fails.
+        """
+        return time_together(
+            self._evaluator,
+            problem,
+            group,
+            effort,
+            np.random.default_rng(seed),
+            lambda: self._announce(TIMING),
+        )
+
+
+def time_together(
+    evaluator: AbstractEvaluator,
+    problem: Problem,
+    group: Group,
+    effort: Effort,
+    rng: np.random.Generator,
+    before_timing: Callable[[], None] = lambda: None,
+) -> FinalTimes:
+    """Loads the artifacts of ``group`` and times them interleaved, with the baseline if the group has one.
+
+    The result has one entry per artifact, in order: None for one that does not load. If none loads, nothing
+    is timed, not even the baseline. Of several libraries the fastest is the baseline; a library whose process
+    ends is left out, and the others are timed anew. ``before_timing`` is called after loading, right before
+    the first sample. Raises CandidateError where timing fails, or a failed load has made the others unusable.
+    """
+    loaded = dict(_loadable(evaluator, problem, group.artifacts))
+    if not loaded:
+        return FinalTimes((None,) * len(group.artifacts))
+    libraries = _libraries(evaluator, problem, rng) if group.has_baseline else ()
+    before_timing()
+
+    def measured(libraries: tuple[LoadedLibrary, ...]) -> tuple[Measurement, ...]:
+        works = (*loaded.values(), *(each.work for each in libraries))
+        return evaluator.measure_together(problem, works, effort, rng)
+
+    usable, failed, times = _timed_with(libraries, measured)
+    by_index = dict(zip(loaded, times, strict=False))  # the libraries' times are the last
+    timed = [
+        (each.library, Baseline(each.name, _threads(evaluator), time, is_interleaved=True))
+        for each, time in zip(usable, times[len(loaded) :], strict=True)
+    ]
+    kernels = tuple(by_index.get(index) for index in range(len(group.artifacts)))
+    return FinalTimes(kernels, fastest_baseline(timed, failed))
+
+
+def _timed_with(
+    libraries: tuple[LoadedLibrary, ...],
+    measured: Callable[[tuple[LoadedLibrary, ...]], tuple[Measurement, ...]],
+) -> tuple[tuple[LoadedLibrary, ...], tuple[LibraryTime, ...], tuple[Measurement, ...]]:
+    """Returns the libraries that were timed, those that failed with the reason, and the times of all.
+
+    ``measured`` times kernels interleaved with libraries. It is called anew without libraries whose process
+    has ended meanwhile. Raises its CandidateError where none has.
+    """
+    failed = [
+        LibraryTime(each.library, each.name, failure=each.failure) for each in libraries if each.failure
+    ]
+    usable = tuple(each for each in libraries if not each.failure)
+    while True:
+        try:
+            return usable, tuple(failed), measured(usable)
+        except CandidateError as error:
+            ended = [each for each in usable if each.has_ended()]
+            if not ended:
+                raise
+            failed += [LibraryTime(each.library, each.name, failure=error.reason) for each in ended]
+            usable = tuple(each for each in usable if each not in ended)
+
+
+def compile_spec(compiler: Factory, environment: Environment = ()) -> ServiceSpec:
+    """Returns the description of a child process that compiles with the compiler that the factory builds."""
+    return ServiceSpec("compile", compiler, environment)
+
+
+def evaluation_spec(evaluator: Factory, environment: Environment = ()) -> ServiceSpec:
+    """Returns the description of a child process that verifies and times with the factory's evaluator."""
+    factory = Factory("tuner.runtime.workers.services:EvaluationService", (evaluator,))
+    return ServiceSpec("evaluate", factory, environment, announces=True)
+
+
+def _threads(evaluator: AbstractEvaluator) -> int:
+    """Returns the number of threads of an evaluator's libraries; 0: on a GPU, or it has none."""
+    return evaluator.baseline_threads if isinstance(evaluator, AbstractBaselineSource) else 0
+
+
+def _libraries(
+    evaluator: AbstractEvaluator, problem: Problem, rng: np.random.Generator
+) -> tuple[LoadedLibrary, ...]:
+    """Returns the loaded baseline libraries; () where there is none: the artifacts are timed without."""
+    if not isinstance(evaluator, AbstractBaselineSource):
+        return ()
+    try:
+        return evaluator.load_baselines(problem, rng)
+    except CandidateError as error:
+        if error.stage is Stage.RUN:  # the artifacts would fail as well
+            raise
+    except TunerError:
+        pass  # the caller then measures the baseline alone, and that reports the reason
+    return ()
+
+
+def _loadable(
+    evaluator: AbstractEvaluator, problem: Problem, artifacts: tuple[Artifact, ...]
+) -> Iterator[tuple[int, object]]:
+    for index, artifact in enumerate(artifacts):
+        try:
+            loaded = evaluator.load(problem, artifact)
+        except CandidateError as error:
+            if error.stage is Stage.RUN:  # it has destroyed more than itself: a GPU's context
+                raise
+            continue
+        yield index, loaded
+
+
+# ------------------------------------------------------------------------------
+# Environment variables of a child process that control its numeric libraries.
+
+
+# A machine may export these variables for other reasons; OpenBLAS then runs at half its speed.
+CLEARED = (
+    *("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "OMP_PROC_BIND", "OMP_PLACES"),
+    *("MKL_CBWR", "MKL_DEBUG_CPU_TYPE", "MKL_ENABLE_INSTRUCTIONS", "MKL_THREADING_LAYER", "MKL_VERBOSE"),
+    *("MKL_INTERFACE_LAYER", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "BLIS_ARCH_TYPE"),
+    *("DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA", "DNNL_VERBOSE", "ONEDNN_VERBOSE"),
+)
+THREAD_COUNTS = (
+    *("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "GOTO_NUM_THREADS", "MKL_NUM_THREADS"),
+    *("BLIS_NUM_THREADS", "DPCPP_CPU_NUM_CUS"),
+)
+
+# These variables make cuBLAS compute in other types, or slower.
+GPU_CLEARED = (
+    "NVIDIA_TF32_OVERRIDE",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUBLASLT_WORKSPACE_SIZE",
+)
+
+
+def library_environment(threads: int) -> Environment:
+    """Returns the environment changes with which a child's BLAS library uses ``threads`` threads.
+
+    They are (name, value) pairs, value None: unset. Other variables that slow the library are unset.
+    """
+    cleared = tuple((name, None) for name in CLEARED)
+    return (*cleared, *((name, str(threads)) for name in THREAD_COUNTS))
+
+
+def gpu_library_environment() -> Environment:
+    """Returns the environment changes with which cuBLAS in a child process uses its defaults.
+
+    They are (name, None) pairs of variables to unset, which would change its types or slow it.
+    """
+    return tuple((name, None) for name in GPU_CLEARED)

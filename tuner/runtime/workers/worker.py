@@ -1,0 +1,350 @@
+"""A child process under limits, for one call or many: a crash, a timeout or too much memory is a Failure."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError, UsageError
+from tuner.runtime.workers.child_process import ChildProcess, sleep_until_news
+from tuner.runtime.workers.processes import TICK_S, AvailableTime
+from tuner.runtime.workers.protocol import (
+    CallRequest,
+    Event,
+    GoAhead,
+    Message,
+    Ready,
+    Reply,
+    ServiceDefect,
+    ServiceSpec,
+)
+
+if TYPE_CHECKING:
+    from tuner.core.problem import Problem
+    from tuner.runtime.workers.services import Environment
+
+
+# ------------------------------------------------------------------------------
+# One call in a child process, so that an abort or a hang does not end the tuner.
+
+
+Value = TypeVar("Value")
+MEMORY_BYTES = 8 << 30  # of a child, in addition to the arrays of its problem
+
+
+def child_memory_bytes(problem: "Problem") -> int:
+    """Returns the memory limit, in bytes, of a child process that works on a problem.
+
+    MEMORY_BYTES (8 GiB) are added to twice what the problem's arrays and their float64 reference need.
+    """
+    from tuner.payload.reference import reference_bytes
+
+    return MEMORY_BYTES + 2 * reference_bytes(problem)
+
+
+def call_in_child(
+    name: str,  # of the task, for messages
+    work: Callable[[], Value],  # a function that the child can import, or a ``partial`` of one
+    timeout_s: float,
+    memory_bytes: int = MEMORY_BYTES,
+    environment: "Environment" = (),
+) -> Value:
+    """Calls ``work`` without arguments in a new child process and returns its result.
+
+    Args:
+        name: Of the task, for messages.
+        work: A function that the child can import, or a ``partial`` of one.
+        timeout_s: Limit of the call in seconds.
+        memory_bytes: Limit of the child's resident memory.
+        environment: Changes to the environment variables: (name, value) pairs; value None: unset.
+
+    Raises UsageError where ``work`` raises CandidateError of stage BIND (input that does not parse),
+    TunerError where it raises anything else, crashes or exceeds a limit.
+    """
+    from tuner.runtime.workers.protocol import CALL, ServiceSpec
+    # JOINED
+
+    worker = Worker(ServiceSpec(name, work, environment), memory_bytes)
+    try:
+        value: Value = worker.call(CALL, stage=Stage.RUN, timeout_s=timeout_s)
+    except CandidateError as error:
+        kind = UsageError if error.stage is Stage.BIND else TunerError
+        raise kind(f"{name}: {error.reason}") from error
+    finally:
+        worker.kill()
+    return value
+
+
+# ------------------------------------------------------------------------------
+# A child process under limits: a crash, a timeout or too much memory becomes a Failure.
+
+
+START_TIMEOUT_S = 60.0  # importing the compiler takes 1 s on an idle machine
+START_ATTEMPTS = 3  # of a child that is killed while starting, as happens on a machine short of memory
+STOPPED_LIMIT_S = 0.5  # that another process's signal may stop a child before it is replaced
+KILLED = "killed by SIGKILL"
+MIB = 1 << 20
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Call:
+    request: CallRequest
+    stage: Stage
+    timeout_s: float
+
+
+class Worker:
+    """Serves one call at a time in a long-lived child process; a child that had to be killed is replaced.
+
+    The memory limit is on resident memory, polled every tick: RLIMIT_AS would count the address space that a
+    JIT, an allocator per thread or a CUDA driver reserves and never touches.
+    Time limits, and the seconds of a Reply, are in ``AvailableTime``: a pause of this process does not count.
+    The child dies with the thread that started it (prctl(2), PR_SET_PDEATHSIG): use a Worker in one thread.
+    """
+
+    def __init__(
+        self,
+        spec: ServiceSpec,
+        memory_bytes: int,
+        clock: Callable[[], float] = time.monotonic,
+        start_timeout_s: float = START_TIMEOUT_S,
+    ) -> None:
+        self._spec = spec
+        self._start_timeout_s = start_timeout_s
+        self._memory_bytes = memory_bytes
+        self._clock = AvailableTime(clock)  # read by each ``poll`` that waits
+        self._child: ChildProcess | None = None
+        self._call: _Call | None = None
+        self._is_ready = False
+        self._was_ready = False  # True once any child has been ready
+        self._attempts = 0  # to serve the call, in fresh children, that ended for reasons other than the call
+        self._stopped_s: float | None = None  # when another process stopped the child, by the clock
+        self._served = 0  # calls that this child has finished
+        self._began_s = 0.0  # when start or call began, by the clock; shifted by pauses
+        self._paused_s: float | None = None  # when the pause began, by the clock
+
+    @property
+    def is_busy(self) -> bool:
+        """Returns whether a call to the child process is in progress."""
+        return self._call is not None
+
+    @property
+    def child(self) -> ChildProcess | None:
+        """Returns the child process, for a caller that waits for its messages; None where none runs."""
+        return self._child
+
+    def start(self) -> None:
+        """Starts the child process unless one runs; returns before the child is ready.
+
+        A child that has ended is replaced. Raises TunerError where no process can be started.
+        """
+        if self._child is not None and self._child.has_ended:
+            self.kill()
+        if self._child is not None:
+            return
+        try:
+            self._child = ChildProcess(self._spec)
+        except OSError as error:
+            raise TunerError(f"{self._spec.name} worker did not start: {error}") from error
+        self._is_ready = False
+        self._served = 0
+        self._began_s = self._clock()
+
+    def submit(self, method: str, *args: object, stage: Stage, timeout_s: float) -> None:
+        """Begins a call of ``method`` of the child's service and returns; starts a child if none runs.
+
+        ``stage``: the stage of a Failure by a crash, a limit or an unexpected exception. ``timeout_s``: limit
+        in seconds. Raises RuntimeError while another call is in progress, TunerError where no process can be
+        started.
+        """
+        if self._call is not None:
+            raise RuntimeError(f"{self._spec.name} worker is busy")
+        self.start()
+        assert self._child is not None
+        self._attempts = 0
+        self._begin(_Call(CallRequest(method, args), stage, timeout_s))
+
+    def ask(self, method: str, *args: object, stage: Stage, timeout_s: float) -> Reply:
+        """Calls ``method`` of the child's service and waits for the Reply, with its value or a Failure.
+
+        Each Event of the child gets a GoAhead at once. ``stage`` and ``timeout_s``: see ``submit``. Raises
+        TunerError where a child cannot start, MachineError for a full disk.
+        """
+        self.submit(method, *args, stage=stage, timeout_s=timeout_s)
+        try:
+            while not isinstance(news := self.wait(), Reply):
+                self.go_ahead()
+        finally:
+            if self.is_busy:  # interrupted
+                self.kill()
+        return news
+
+    def call(self, method: str, *args: object, stage: Stage, timeout_s: float) -> Any:
+        """Calls ``method`` of the child's service, waits, and returns its value.
+
+        ``stage`` and ``timeout_s``: see ``submit``. Raises CandidateError where the outcome is a Failure,
+        TunerError where a child cannot start, MachineError for a full disk.
+        """
+        reply = self.ask(method, *args, stage=stage, timeout_s=timeout_s)
+        if isinstance(reply.value, Failure):
+            raise CandidateError(reply.value.stage, reply.value.reason)
+        return reply.value
+
+    def go_ahead(self) -> None:
+        """Lets the child continue a call that has announced an Event and waits."""
+        if self._child is not None:
+            self._child.send(GoAhead())
+
+    def poll(self) -> Reply | Event | None:
+        """Returns the child's next Reply or Event without waiting; None: no message, or a paused child.
+
+        None also where no child runs. Enforces the limits of time and memory: a call that exceeds one gets a
+        Failure as its Reply. Raises TunerError where a child cannot start, MachineError for a full disk.
+        """
+        if self._child is None or self._paused_s is not None:
+            return None
+        has_ended = self._child.has_ended  # before reading, so that the child's last message is read
+        try:
+            message = self._child.receive()
+        except Exception as error:  # noqa: BLE001 - pickle raises anything for garbage
+            return self._fail(f"sent no message but {type(error).__name__}: {error}")
+        if message is not None:
+            return self._hear(message)
+        return self._fail(None) if has_ended else self._enforce()
+
+    def wait(self) -> Reply | Event:
+        """Waits for the next Event of the call in progress, or its Reply, and returns it.
+
+        Sleeps first: polling would take processor time from the child where both are pinned to one processor.
+        Raises RuntimeError without a call in progress, TunerError where a child cannot start, MachineError
+        for a full disk.
+        """
+        news = None
+        while news is None:
+            if self._call is None or self._child is None:
+                raise RuntimeError(f"{self._spec.name} worker has nothing to wait for")
+            sleep_until_news([self._child], TICK_S)
+            news = self.poll()
+        return news
+
+    def pause(self) -> None:
+        """Stops the child's process group until ``resume``; the pause does not count for its time limit."""
+        if self._child is not None and self._paused_s is None:
+            self._child.stop()
+            self._paused_s = self._clock()
+
+    def resume(self) -> None:
+        """Resumes the child's process group after ``pause``; does nothing to a child that is not paused."""
+        if self._child is not None and self._paused_s is not None:
+            self._began_s += self._clock() - self._paused_s
+            self._child.go_on()
+        self._paused_s = None
+
+    def kill(self) -> str:
+        """Kills the child and all processes that it started; returns how it ended, as text for messages.
+
+        A call in progress is dropped without a Reply. "" where no child runs.
+        """
+        child, self._child, self._call, self._paused_s = self._child, None, None, None
+        self._stopped_s = None
+        return "" if child is None else child.destroy()
+
+    def _begin(self, call: _Call) -> None:
+        assert self._child is not None
+        self._child.forget_output()
+        self._child.send(call.request)
+        self._call = call
+        if self._is_ready:
+            self._began_s = self._clock()
+
+    def _hear(self, message: Message) -> Reply | Event | None:
+        match message:
+            case Ready():
+                self._is_ready = self._was_ready = True
+                self._began_s = self._clock()  # the call waited for the child
+                return self.poll()
+            case ServiceDefect(line, is_machines=True) if self._is_ready:
+                self.kill()
+                raise MachineError(f"{self._spec.name} worker: {line}")
+            case ServiceDefect(line, trace) if self._call is not None and self._is_ready:
+                log.debug("%s worker: %s", self._spec.name, trace)
+                return self._done(Reply(Failure(self._call.stage, line)))
+            case ServiceDefect(line, trace):
+                log.debug("%s worker: %s", self._spec.name, trace)
+                self.kill()
+                raise TunerError(f"{self._spec.name} worker did not start: {line}")
+            case Reply() if self._call is not None:
+                return self._done(message)
+            case Event() if self._call is not None:
+                return message
+        return self._fail(f"sent {type(message).__name__} unasked")
+
+    def _done(self, reply: Reply) -> Reply:
+        self._call = None
+        self._served += 1
+        return replace(reply, seconds=self._clock() - self._began_s)
+
+    def _enforce(self) -> Reply | None:
+        """Ends a child that exceeds a limit of memory or time, or that another process stopped."""
+        assert self._child is not None
+        self._child.cut_output()
+        if self._stands_still():
+            return self._again("stopped by a signal")
+        if self._call is not None and self._child.resident_bytes > self._memory_bytes:
+            return self._fail(f"exceeded {self._memory_bytes // MIB} MiB of memory")
+        if self._is_ready and self._call is None:
+            return None
+        timeout_s = (
+            self._call.timeout_s if self._call is not None and self._is_ready else self._start_timeout_s
+        )
+        if self._clock() - self._began_s < timeout_s:
+            return None
+        reply = self._fail(f"timed out after {round(timeout_s, 1):g} s")
+        return None if reply is None else replace(reply, is_doubtful=False)  # not caused by an earlier call
+
+    def _fail(self, reason: str | None) -> Reply | None:
+        """Kills the child; returns a Failure of the call: ``reason``, or (None) how the child ended."""
+        call, is_ready, is_doubtful = self._call, self._is_ready, self._served > 0
+        seconds = self._clock() - self._began_s
+        if not is_ready and reason is None:
+            return self._again(None)
+        ending = self.kill()
+        if not is_ready:
+            raise TunerError(f"{self._spec.name} worker did not start: {reason or ending}")
+        return None if call is None else Reply(Failure(call.stage, reason or ending), seconds, is_doubtful)
+
+    def _stands_still(self) -> bool:
+        """Returns whether another process has stopped the child for longer than STOPPED_LIMIT_S."""
+        assert self._child is not None
+        if not self._child.is_stopped:
+            self._stopped_s = None
+            return False
+        self._stopped_s = self._clock() if self._stopped_s is None else self._stopped_s
+        return self._clock() - self._stopped_s > STOPPED_LIMIT_S
+
+    def _again(self, reason: str | None) -> Reply | None:
+        """Retries the call in another child, START_ATTEMPTS times; after that the call fails.
+
+        ``reason`` None: the child ended while starting. Raises TunerError where no child was ever ready.
+        """
+        call, is_starting = self._call, not self._is_ready
+        seconds = self._clock() - self._began_s
+        ending = self.kill()
+        self._attempts += 1
+        reason = reason or ending
+        is_chance = reason != ending or ending.startswith(KILLED)
+        if is_chance and self._attempts < START_ATTEMPTS:
+            self.start()
+            if call is not None:
+                self._begin(call)
+            return None
+        if is_starting:
+            reason = f"{self._spec.name} worker did not start: {reason}"
+        if not self._was_ready or not is_chance:
+            raise TunerError(reason)
+        if call is None:
+            return None
+        return Reply(Failure(call.stage, f"{reason}, {self._attempts} attempts"), seconds)

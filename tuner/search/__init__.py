@@ -1,0 +1,1 @@
+"""Search methods over a feasible set, and the cost models that rank configurations first."""

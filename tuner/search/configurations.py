@@ -1,0 +1,288 @@
+"""Configurations during a search: as small integers, their outcomes, and those scored for one proposal.
+
+A ``RowTable`` has one column of integers per knob; a ``Pool`` knows which configurations were proposed
+and what came of them; a ``Scope`` is the feasible set, or a sample of it.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.space.feasible_set import FeasibleSet
+
+# ------------------------------------------------------------------------------
+# The state of a search: the configurations that were proposed, and their outcomes.
+#
+# A row is the index of a configuration in the feasible set.
+
+
+class Pool:
+    """The state of each configuration of a feasible set during a search: unseen, pending or with an outcome.
+
+    Configurations are identified by their index in the set (``row``).
+    """
+
+    def __init__(self, rows: int, first: Iterable[int] = ()) -> None:
+        # to be proposed before other rows; rows that were proposed meanwhile are skipped
+        self._waiting = deque(first)
+        self.unseen: npt.NDArray[np.bool_] = np.ones(rows, bool)
+        self.order: list[int] = []  # proposed rows, in the order of trial numbers
+        self.proposed: set[int] = set()  # the same rows
+        self.outcomes: dict[int, float | None] = {}  # by row: seconds, None for a failure
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Returns whether every configuration was proposed."""
+        return len(self.proposed) == len(self.unseen)
+
+    def require_unseen(self, row: int) -> None:
+        """Raises ValueError where ``row`` is no index of the feasible set or was proposed before."""
+        if not 0 <= row < len(self.unseen):
+            raise ValueError(f"row: found {row}, allowed 0..{len(self.unseen) - 1}")
+        if not self.unseen[row]:
+            raise ValueError(f"row {row} was proposed before")
+
+    def put_first(self, row: int) -> None:
+        """Makes a configuration that was not proposed the next one that ``next_waiting`` returns.
+
+        ``row`` is its index. Raises ValueError where ``row`` is no index of the feasible set or was proposed
+        before.
+        """
+        self.require_unseen(row)
+        self._waiting.appendleft(row)
+
+    def next_waiting(self) -> int | None:
+        """Returns the index of the next configuration that has to be proposed before others; None for none.
+
+        Removes it from the queue of such configurations; skips those that were proposed meanwhile.
+        """
+        while self._waiting:
+            row = self._waiting.popleft()
+            if self.unseen[row]:
+                return row
+        return None
+
+    def propose(self, row: int) -> None:
+        """Marks the configuration with index ``row`` as proposed (pending).
+
+        Raises ValueError where ``row`` is no index of the feasible set or was proposed before.
+        """
+        self.require_unseen(row)
+        self.unseen[row] = False
+        self.order.append(row)
+        self.proposed.add(row)
+
+    def tell(self, row: int, value: float | None) -> None:
+        """Stores the outcome of a pending configuration: ``value`` in seconds, None for a failure.
+
+        ``row`` is its index. Raises ValueError for one that is not pending.
+        """
+        if row not in self.proposed or row in self.outcomes:
+            raise ValueError(f"row {row} is not pending")
+        self.outcomes[row] = value
+
+    def fastest(self) -> list[int]:
+        """Returns the indices of the configurations with a time, the fastest first.
+
+        Equal times are ordered by index.
+        """
+        timed = sorted((value, row) for row, value in self.outcomes.items() if value is not None)
+        return [row for _, row in timed]
+
+    def draw(
+        self, rng: np.random.Generator, count: int, start: int = 0, stop: int | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Returns up to ``count`` random indices, from ``start`` to ``stop - 1``, of unseen configurations.
+
+        At least one, unless none is left; an index may occur more than once. ``stop`` None: the end of the
+        set.
+        """
+        stop = len(self.unseen) if stop is None else stop
+        drawn = rng.integers(start, stop, size=2 * count)
+        found = drawn[self.unseen[drawn]][:count]
+        if len(found):
+            return found
+        unseen = start + np.flatnonzero(self.unseen[start:stop])
+        return rng.choice(unseen, min(count, len(unseen)), replace=False)
+
+
+# ------------------------------------------------------------------------------
+# The configurations of a feasible set as small integers, and distances between them.
+
+
+Codes = npt.NDArray[np.signedinteger]  # (rows, columns); -1: the row's strategy has no such knob
+Rows = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+
+MISSING = 0.5  # position of a missing knob among its values: in the middle
+ALIGNED_LEVELS_MIN = 3  # values of a knob: of two values, the rank says everything
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a RowTable, with its number of values: the strategy, a knob, or the alignments of a knob.
+
+    Only a strategy or knob with more than one value has a column. A column of alignments, which
+    ``RowTable.with_alignments`` adds, has the ranks of the largest powers of two that divide a knob's values.
+    """
+
+    levels: int  # codes are 0 .. levels - 1
+    is_ordinal: bool  # neighbouring codes are similar values
+    is_strategy: bool
+    alignments: tuple[int, ...] = ()  # by code; () where alignment adds nothing to the code
+
+    @property
+    def places(self) -> Floats:
+        """Returns the position of each value in 0 .. 1, by rank; the last entry is for a missing knob."""
+        return np.append(np.arange(self.levels) / (self.levels - 1), MISSING).astype(np.float32)
+
+    def differences(self, code: int) -> Floats:
+        """Returns the distance, 0 to 1, of each value of the column from the value with code ``code``.
+
+        The last entry is the distance of a missing knob. ``code`` -1: the distances from a missing knob.
+        """
+        if self.is_ordinal:
+            places = self.places
+            ranks_apart: Floats = np.abs(places - places[code])
+            return ranks_apart
+        apart = np.ones(self.levels + 1, np.float32)
+        apart[-1] = MISSING
+        apart[code] = 0.0
+        if code == -1:
+            apart[:-1] = MISSING
+        return apart
+
+    def squares(self, code: int) -> Floats:
+        """Returns the squared distance of each value of the column from the value with code ``code``.
+
+        The last entry is for a missing knob. Numbers lie at their places in 0 .. 1. Texts are one-hot vectors
+        scaled by 1/2, and a missing text is the zero vector: two different texts have a squared distance of
+        1/2, a text and a missing knob 1/4. The sum over all columns is thus a squared Euclidean distance, for
+        which kernels such as the Gaussian are positive definite.
+        """
+        apart = self.differences(code)
+        return apart * apart if self.is_ordinal else 0.5 * apart
+
+
+@dataclass(frozen=True, eq=False)
+class RowTable:
+    """Configurations as small integers (codes), one column for the strategy and for each knob.
+
+    Models and distances use it. A code is the place of a value in its column; -1: the strategy has no such
+    knob.
+    """
+
+    codes: Codes
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def of(cls, feasible: FeasibleSet) -> "RowTable":
+        """Returns the table of all configurations of a feasible set, without columns of a single value."""
+        matrix = feasible.matrix()
+        kept = [place for place, levels in enumerate(matrix.levels) if levels > 1]
+        columns = tuple(
+            Column(levels, matrix.is_ordinal[place], place == 0, alignments(matrix.values[place]))
+            for place, levels in enumerate(matrix.levels)
+            if levels > 1
+        )
+        return cls(matrix.rows if len(kept) == len(matrix.levels) else matrix.rows[:, kept], columns)
+
+    def part(self, rows: Rows) -> "RowTable":
+        """Returns the table of the configurations with the indices ``rows``, in that order."""
+        return RowTable(self.codes[rows], self.columns)
+
+    def with_alignments(self) -> "RowTable":
+        """Returns the table with one more column for each knob for which ``alignments`` returns ranks.
+
+        The column holds the rank of the largest power of two that divides the knob's value; -1: no such knob.
+        """
+        given = [(place, column) for place, column in enumerate(self.columns) if column.alignments]
+        if not given:
+            return self
+        added = [np.append(column.alignments, -1)[self.codes[:, place]] for place, column in given]
+        codes = np.concatenate([self.codes.T, np.array(added, self.codes.dtype)]).T
+        further = (Column(max(column.alignments) + 1, True, False) for _, column in given)
+        return RowTable(codes, (*self.columns, *further))
+
+    def differences(self, codes: Codes) -> Floats:
+        """Returns the distance of each configuration from ``codes``: the sum of the distances in each column.
+
+        ``codes`` has one code for each column, and need not be a configuration of the table.
+        """
+        far = np.zeros(len(self.codes), np.float32)
+        for place, column in enumerate(self.columns):
+            far += column.differences(int(codes[place])).take(self.codes[:, place], mode="wrap")
+        return far
+
+    def squares(self) -> npt.NDArray[np.float64]:
+        """Returns the squared distances of all pairs of configurations by column: (columns, rows, rows)."""
+        count = len(self.codes)
+        squares = np.empty((len(self.columns), count, count))
+        for place, column in enumerate(self.columns):
+            distinct, which = np.unique(self.codes[:, place], return_inverse=True)
+            table = np.stack([column.squares(int(code)).take(distinct, mode="wrap") for code in distinct])
+            squares[place] = table[which[:, None], which]
+        return squares
+
+
+def alignments(values: tuple[int | str, ...]) -> tuple[int, ...]:
+    """Returns for each value of a knob the rank of the largest power of two that divides the value.
+
+    () where this adds nothing: for texts, for fewer than three values, and where that rank never falls from
+    one value to the next. () also for negative numbers; 0 has the rank of odd numbers.
+
+    Vectors, banks and cache lines depend on alignment. By rank alone 48 lies between 32 and 64; by alignment
+    it differs from both. A model that weighs columns gets both, and fits which of them matters.
+    """
+    numbers = [value for value in values if isinstance(value, int) and value >= 0]
+    if len(numbers) < len(values) or len(values) < ALIGNED_LEVELS_MIN:
+        return ()
+    _, ranks = np.unique([_zeros(number) for number in numbers], return_inverse=True)
+    return () if (np.diff(ranks) >= 0).all() else tuple(ranks.tolist())
+
+
+def _zeros(number: int) -> int:
+    """Returns the number of trailing zeros in binary; 0 for 0, which means "off"."""
+    return (number & -number).bit_length() - 1 if number else 0
+
+
+# ------------------------------------------------------------------------------
+# The configurations that are scored for one proposal: all of the feasible set, or a sample of a large set.
+#
+# A row is the index of a configuration in the feasible set.
+
+
+SAMPLE_ROWS = 1 << 14  # drawn anew for every proposal: a hundred proposals score a million rows
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """The configurations among which one proposal is chosen: their indices in the feasible set, and codes."""
+
+    rows: Rows  # in ascending order
+    table: RowTable  # of these rows
+    is_whole: bool  # all rows: always the same object, so models may cache results for it
+
+
+def whole(table: RowTable) -> Scope:
+    """Returns all configurations of the feasible set as the scope that a proposal is chosen from.
+
+    ``table`` has a row for each of them, in the order of the feasible set.
+    """
+    return Scope(np.arange(len(table.codes)), table, is_whole=True)
+
+
+def sampled(table: RowTable, pool: Pool, rng: np.random.Generator, near: list[int]) -> Scope:
+    """Returns a scope of random configurations and of those with the indices ``near``.
+
+    If all of these were proposed before, it holds configurations that were not proposed instead; so at least
+    one was not, while the pool has any left.
+    """
+    drawn = rng.integers(len(table.codes), size=SAMPLE_ROWS)
+    rows = np.unique(np.concatenate([drawn, np.array(near, np.int64)]))
+    if not pool.unseen[rows].any():
+        rows = np.flatnonzero(pool.unseen)[:SAMPLE_ROWS]
+    return Scope(rows, table.part(rows), is_whole=False)

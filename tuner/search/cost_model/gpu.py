@@ -1,0 +1,210 @@
+"""Cost model of a tiled matmul on a GPU, and of its accesses to shared memory, in model cycles."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.gpu import USUAL_MULTIPROCESSORS, WARP_THREADS, Chip
+from tuner.core.problem import Problem
+from tuner.search.cost_model.occupancy import PARTITIONS, BlockNeeds, blocks_per_multiprocessor
+
+# ------------------------------------------------------------------------------
+# Analytical cost model of a tiled matmul on a GPU, in model cycles, never in seconds.
+#
+# The most loaded resource of one multiprocessor (arithmetic, issue slots, the path to shared memory, L2
+# bandwidth, latency that is not hidden), times the waves of thread blocks over all multiprocessors; occupancy
+# by the rules of ``tuner.search.cost_model.occupancy``. The model only ranks schedules of one strategy before
+# any of these schedules was measured.
+
+
+Counts = npt.NDArray[np.float64]
+
+# Multiply-adds per cycle and multiprocessor: CUDA programming guide, throughput of native arithmetic
+# instructions; tensor cores by mma.sync: white papers of A100, GA102, AD102, H100.
+F32_FMA = {75: 64.0, 80: 64.0}
+USUAL_F32_FMA = 128.0
+F64_FMA = {80: 32.0, 90: 64.0, 100: 64.0}
+USUAL_F64_FMA = 2.0
+TENSOR_FMA = {80: 1024.0, 90: 1024.0, 100: 1024.0}  # of 16-bit elements; half of that for tf32
+USUAL_TENSOR_FMA = 256.0  # GeForce accumulates in f32 at half of the rate
+L2_BYTES_PER_CYCLE = 24.0  # per multiprocessor while all of them read: 15 to 30 on A100, H100, AD102, GA102
+WRITE_BYTES_PER_CYCLE = 32.0
+LATENCY = 260.0  # cycles of a load from L2: about the value of arXiv 2208.11174
+SAME_WARP_ISSUE_CYCLES = 2.0  # cycles from one instruction of a warp to the next of the same warp
+BARRIER = 50.0  # cycles of the barrier before all warps of a block start the next tile
+UNHIDDEN = 0.1  # share of the other resources' cycles that the most loaded resource does not hide
+LAUNCH = 5000.0  # cycles of an additional kernel launch
+
+
+@dataclass(frozen=True)
+class GpuTiles:
+    """Tile sizes and resource needs of many GPU matmul schedules: arrays with one entry per schedule.
+
+    A thread block computes block_m x block_n elements of C, or with split K a partial sum of these elements.
+    """
+
+    block_m: Counts
+    block_n: Counts
+    block_k: Counts
+    threads: Counts
+    registers: Counts  # of a thread
+    shared_bytes: Counts  # of a block
+    issued: Counts  # instructions of a warp per step of K
+    memory: Counts  # cycles of the path to shared memory per warp and step of K, see ``memory_path``
+    waits: Counts  # cycles that a warp waits for shared memory per step of K
+    depth: Counts  # pipeline depth: tiles that copies run ahead; 0: no prefetch
+    splits: Counts  # parts that K is split into
+
+
+def cycles(tiles: GpuTiles, problem: Problem, chip: Chip, multiprocessors: int) -> Counts:
+    """Returns the estimated cycles of one matmul call, per schedule of ``tiles``; inf where no block fits.
+
+    The values only rank schedules; they do not predict times. ``multiprocessors`` is their number on the
+    device; 0: the usual number of such a chip.
+    """
+    m, n, _ = problem.sizes
+    count = multiprocessors or USUAL_MULTIPROCESSORS.get(chip.name, 100)
+    resident = _resident(tiles, chip)
+    blocks = np.ceil(m / tiles.block_m) * np.ceil(n / tiles.block_n) * tiles.splits * problem.batch
+    share = np.ceil(blocks / count)  # of the busiest multiprocessor
+    together = np.minimum(np.maximum(resident, 1), share)
+    waves = np.floor(share / together)
+    rest = share - waves * together
+    spent = waves * _wave(tiles, problem, chip, together)
+    spent += np.where(rest > 0, _wave(tiles, problem, chip, np.maximum(rest, 1)), 0.0)
+    return np.where(resident > 0, spent + _joining(tiles, problem, count), np.inf)
+
+
+def fma_per_cycle(problem: Problem, chip: Chip) -> float:
+    """Returns the peak multiply-adds per cycle of one multiprocessor for the problem's element type.
+
+    CUDA cores compute f32 and f64, tensor cores all other types.
+    """
+    match problem.dtype:
+        case "f32":
+            return F32_FMA.get(chip.capability, USUAL_F32_FMA)
+        case "f64":
+            return F64_FMA.get(chip.capability, USUAL_F64_FMA)
+    return TENSOR_FMA.get(chip.capability, USUAL_TENSOR_FMA) * 2 / problem.input_bytes
+
+
+def _wave(tiles: GpuTiles, problem: Problem, chip: Chip, together: Counts) -> Counts:
+    """Returns the cycles of one wave: ``together`` thread blocks resident on one multiprocessor.
+
+    The maximum over the resources, and over the latency of one thread block's loop along K.
+    """
+    k = np.ceil(problem.sizes[2] / tiles.splits)
+    warps = np.ceil(tiles.threads / WARP_THREADS)
+    products = tiles.block_m * tiles.block_n / warps / (fma_per_cycle(problem, chip) / PARTITIONS)
+    step = np.maximum(products, tiles.issued)  # of K, by one warp
+    arithmetic = np.ceil(together * warps / PARTITIONS) * k * step
+    loads = together * k * (tiles.block_m + tiles.block_n) * problem.input_bytes / L2_BYTES_PER_CYCLE
+    reads = together * warps * k * tiles.memory
+    own = tiles.block_k * (np.maximum(products, SAME_WARP_ISSUE_CYCLES * tiles.issued) + tiles.waits)
+    turn = np.where(tiles.depth > 0, np.maximum(own, LATENCY / np.maximum(tiles.depth, 1)), own + LATENCY)
+    path = np.ceil(k / tiles.block_k) * (turn + BARRIER)
+    busiest = np.maximum.reduce([arithmetic, loads, reads, path])
+    results = together * tiles.block_m * tiles.block_n * problem.output_bytes / WRITE_BYTES_PER_CYCLE
+    wave: Counts = busiest + UNHIDDEN * (loads + reads + path) + results + LATENCY
+    return wave
+
+
+def _joining(tiles: GpuTiles, problem: Problem, multiprocessors: int) -> Counts:
+    """Returns the cycles of the split-K reduction: writes and reads of partial sums, and one more kernel."""
+    n = problem.sizes[1]
+    moved = (tiles.splits + 1) * problem.rows * n * 4 / WRITE_BYTES_PER_CYCLE / multiprocessors
+    return np.where(tiles.splits > 1, moved + LAUNCH, 0.0)
+
+
+def _resident(tiles: GpuTiles, chip: Chip) -> Counts:
+    """Returns the resident thread blocks per multiprocessor; equal resource needs are computed once."""
+    kinds, which = np.unique(
+        np.stack([tiles.threads, tiles.registers, tiles.shared_bytes]), axis=1, return_inverse=True
+    )
+    needs = (BlockNeeds(int(threads), int(registers), int(shared)) for threads, registers, shared in kinds.T)
+    fits = np.array([blocks_per_multiprocessor(chip, each) for each in needs], np.float64)
+    resident: Counts = fits[which.reshape(-1)]
+    return resident
+
+
+# ------------------------------------------------------------------------------
+# Cycles of accesses on the path of a multiprocessor to shared memory and L1.
+#
+# All loads and stores of warps go through one queue per multiprocessor, loads from global memory like loads
+# from shared memory. An access takes as many passes as the largest number of distinct 4-byte words that it
+# needs from one bank, and at least a minimum that depends on its width.
+
+
+Words = npt.NDArray[np.integer]  # per lane of a warp: index of the first 4-byte word that it accesses
+
+BANKS = 32
+WARP_BYTES = 128.0  # moved per pass
+# Cycles of a pass: 128 bytes per cycle, 64 on Turing; white papers of TU102, GA100, GA102.
+PASS_CYCLES = {75: 2.0}
+# Minimum passes of an access, by the words per lane. The values of loads were calibrated on recorded
+# kernels of sm_75 and sm_86 (CLBlast's GEMM); a store's value is its width.
+LEAST_PASSES = {
+    "load_shared": {1: 1.0, 2: 1.5, 4: 2.0},
+    "store_shared": {1: 1.0, 2: 2.0, 4: 4.0},
+    "load_global": {1: 1.5, 2: 2.0, 4: 4.0},
+}
+
+
+def access_cycles(kind: str, words: Words, width: int, capability: int) -> float:
+    """Returns how many cycles one access of a warp occupies the path to shared memory and L1.
+
+    Args:
+        kind: "load_shared", "store_shared" or "load_global".
+        words: per lane of the warp, the index of the first 4-byte word that the lane accesses.
+        width: number of consecutive 4-byte words per lane; rounded down to 1, 2 or 4.
+        capability: compute capability of the chip: 75 for sm_75.
+    """
+    width = max(known for known in LEAST_PASSES[kind] if known <= max(width, 1))
+    least = LEAST_PASSES[kind][width]
+    return PASS_CYCLES.get(capability, 1.0) * max(passes(words, width), least)
+
+
+def stream_cycles(kind: str, width: int, capability: int) -> float:
+    """Returns the cycles of one access of a warp whose 32 lanes access one contiguous piece of memory.
+
+    ``kind`` is "load_shared", "store_shared" or "load_global", ``width`` the number of 4-byte words per lane,
+    and ``capability`` the compute capability of the chip (75 for sm_75).
+    """
+    return access_cycles(kind, np.arange(0, 32 * width, width), width, capability)
+
+
+def passes(words: Words, width: int) -> int:
+    """Returns in how many passes the 32 banks of shared memory serve one access of a warp.
+
+    ``words`` is the index of the first 4-byte word of each lane. An access of ``width`` (1, 2 or 4)
+    consecutive words per lane is split into that many parts of the lanes. Consecutive parts share a pass
+    where together they need at most one word of each bank.
+    """
+    taken, held = 0, np.zeros(0, np.int64)
+    for part in np.split(words, width):
+        asked = np.unique(part[:, None] + np.arange(width))
+        joined = np.union1d(held, asked)
+        if len(held) and _most_of_a_bank(joined) == 1:
+            held = joined
+            continue
+        taken += _most_of_a_bank(asked)
+        held = asked
+    return taken
+
+
+def by_kind(columns: Iterable[Counts], cycles: Callable[..., float]) -> Counts:
+    """Returns ``cycles(*values)`` for each configuration; equal values are computed only once.
+
+    ``columns`` has one array per argument of ``cycles``, with one value per configuration. Values are
+    truncated to integers.
+    """
+    kinds, which = np.unique(np.stack(list(columns)), axis=1, return_inverse=True)
+    found = np.array([cycles(*(int(value) for value in kind)) for kind in kinds.T], np.float64)
+    counted: Counts = found[which.reshape(-1)]
+    return counted
+
+
+def _most_of_a_bank(words: npt.NDArray[np.int64]) -> int:
+    return int(np.bincount(words % BANKS).max())

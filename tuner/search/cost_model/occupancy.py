@@ -1,0 +1,153 @@
+"""Occupancy of a GPU by a kernel: resident blocks per multiprocessor, and which launches are possible."""
+
+import math
+import re
+from dataclasses import dataclass
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu import (
+    MAX_BLOCK,
+    MAX_GRID,
+    MAX_REGISTERS_PER_THREAD,
+    MAX_THREADS_PER_BLOCK,
+    REGISTERS,
+    RESERVED_SHARED_BYTES,
+    WARP_THREADS,
+    Chip,
+    chip_of,
+)
+from tuner.core.gpu_code import KernelProgram, Launch, Resources
+
+# ------------------------------------------------------------------------------
+# Resident thread blocks of a kernel per multiprocessor, by the rules of ``cuda_occupancy.h``, CUDA 13.0.
+
+
+# cuda_occupancy.h: cudaOccRegAllocationGranularity, cudaOccSubPartitionsPerMultiprocessor,
+# cudaOccSMemAllocationGranularity
+REGISTER_UNIT = 256  # allocation granularity: registers of a warp are rounded up to a multiple
+PARTITIONS = 4  # sub-partitions of a multiprocessor, each with a quarter of the registers
+SHARED_UNIT_BYTES = 128
+
+
+@dataclass(frozen=True)
+class BlockNeeds:
+    """The resources that one thread block of a kernel needs: threads, registers, shared memory, barriers."""
+
+    threads: int
+    registers: int  # of one thread
+    shared_bytes: int = 0  # static and dynamic
+    barriers: int = 1  # named barriers, as ptxas counts them
+
+    @property
+    def warps(self) -> int:
+        """Returns the number of warps of the block: threads divided by 32, rounded up."""
+        return -(-self.threads // WARP_THREADS)
+
+
+def blocks_per_multiprocessor(chip: Chip, needs: BlockNeeds) -> int:
+    """Returns how many blocks with these needs can be resident on one multiprocessor; 0: not even one."""
+    if not 1 <= needs.threads <= MAX_THREADS_PER_BLOCK:
+        return 0
+    limits = (
+        chip.max_blocks,
+        chip.max_warps // needs.warps,
+        blocks_by_registers(needs),
+        _by_shared_memory(chip, needs),
+        chip.max_barriers // max(needs.barriers, 1),
+    )
+    return min(limits)
+
+
+def occupancy(chip: Chip, needs: BlockNeeds) -> float:
+    """Returns the theoretical occupancy, 0 to 1: resident warps over the most that a multiprocessor holds."""
+    return blocks_per_multiprocessor(chip, needs) * needs.warps / chip.max_warps
+
+
+def blocks_by_registers(needs: BlockNeeds) -> int:
+    """Returns how many blocks fit the register file of one multiprocessor; 0 where not even one fits.
+
+    Other resources are not considered. The register file has the same size on all chips.
+    """
+    if needs.registers > MAX_REGISTERS_PER_THREAD:
+        return 0
+    of_warp = max(_round_up(needs.registers * WARP_THREADS, REGISTER_UNIT), REGISTER_UNIT)
+    # The driver checks a launch with the number of warps rounded up to a multiple of the partitions.
+    if of_warp * _round_up(needs.warps, PARTITIONS) > REGISTERS:
+        return 0
+    warps = REGISTERS // PARTITIONS // of_warp * PARTITIONS
+    return warps // needs.warps
+
+
+def _by_shared_memory(chip: Chip, needs: BlockNeeds) -> int:
+    if needs.shared_bytes > chip.max_shared_bytes:
+        return 0
+    return chip.shared_bytes // _round_up(needs.shared_bytes + RESERVED_SHARED_BYTES, SHARED_UNIT_BYTES)
+
+
+def _round_up(number: int, unit: int) -> int:
+    return -(-number // unit) * unit
+
+
+# ------------------------------------------------------------------------------
+# Static check, without a GPU, of whether the driver would accept a program's launches.
+#
+# Only launches that the driver refuses are rejected. A program that is merely expected to be slow passes: one
+# with register spills may still be the fastest.
+
+
+DYNAMIC = re.compile(r"\.extern\s+\.shared\s+\.align\s+(\d+)")  # declaration of dynamic shared memory in PTX
+
+
+def require_launchable(program: KernelProgram) -> None:
+    """Raises CandidateError(RESOURCES) for the first kernel launch of a program that its chip would refuse.
+
+    Checks grid and block sizes and shared memory. Registers and static shared memory are checked only for
+    kernels that ``program.resources``, the report of ptxas, lists.
+    """
+    chip = chip_of(program.chip)
+    resources = {each.kernel: each for each in program.resources}
+    for launch in program.launches:
+        _require_geometry(launch)
+        known = resources.get(launch.kernel)
+        static = known.static_shared_bytes if known else 0
+        shared = block_shared_bytes(program.ptx, static, launch.dynamic_shared_bytes)
+        _require(launch, "shared bytes", shared, chip.max_shared_bytes, f" on {chip.name}")
+        if known is not None:
+            _require_registers(launch, known)
+
+
+def block_shared_bytes(ptx: str, static_bytes: int, dynamic_bytes: int) -> int:
+    """Returns the bytes of shared memory that one thread block occupies.
+
+    The sum of ``static_bytes``, rounded up to the alignment that the PTX text ``ptx`` declares for dynamic
+    shared memory, and ``dynamic_bytes``.
+    """
+    alignment = max((int(number) for number in DYNAMIC.findall(ptx)), default=1)
+    return -(-static_bytes // alignment) * alignment + dynamic_bytes
+
+
+def _require_geometry(launch: Launch) -> None:
+    _require(launch, "threads of a block", math.prod(launch.block), MAX_THREADS_PER_BLOCK)
+    for axis, blocks, threads, most, widest in zip(
+        "xyz", launch.grid, launch.block, MAX_GRID, MAX_BLOCK, strict=True
+    ):
+        _require(launch, f"grid {axis}", blocks, most)
+        _require(launch, f"block {axis}", threads, widest)
+        if min(blocks, threads) < 1:
+            _refuse(launch, f"grid or block {axis}", 0, "1 or more")
+
+
+def _require_registers(launch: Launch, known: Resources) -> None:
+    needs = BlockNeeds(math.prod(launch.block), known.registers)
+    if blocks_by_registers(needs) == 0:
+        found = f"{known.registers} for each of {needs.threads} threads"
+        _refuse(launch, "registers", found, f"{REGISTERS} for a block, four warps at a time")
+
+
+def _require(launch: Launch, what: str, found: int, most: int, where: str = "") -> None:
+    if found > most:
+        _refuse(launch, what, found, f"{most}{where}")
+
+
+def _refuse(launch: Launch, what: str, found: object, allowed: str) -> None:
+    raise CandidateError(Stage.RESOURCES, f"{launch.kernel}: {what}: found {found}, allowed {allowed}")

@@ -1,0 +1,273 @@
+"""A Gaussian process over configurations: standardized outcomes, fitted length scales, predictions.
+
+``standardized`` scales the logarithms of times, ``fit`` finds weights and noise, ``GaussianProcess``
+predicts mean and standard deviation.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.search.configurations import Codes, Floats, Pool, RowTable, Scope
+
+# ------------------------------------------------------------------------------
+# The length scales of a Gaussian process, by maximum marginal likelihood with priors.
+#
+# Rasmussen and Williams, 2006, http://gaussianprocess.org/gpml, chapter 5; the variance of the process is
+# solved for, the other parameters follow the gradient by Rprop (Riedmiller and Braun, 1993,
+# https://doi.org/10.1109/ICNN.1993.298623), which needs no line search and no scale.
+
+
+Array = npt.NDArray[np.float64]
+
+# Priors, of logarithms, chosen on synthetic spaces: a knob may matter much, little, or not at all.
+WIDTH_MEAN, WIDTH_SPREAD = 0.0, 1.5
+NOISE_MEAN, NOISE_SPREAD = math.log(1e-2), 1.0  # share of the variance that no knob explains
+SCALE_COUNT = 2.0  # prior observations of variance 1
+STEPS = 20
+JITTER = 1e-6  # on the diagonal, for numerical stability in float32
+FIRST_STEP, LARGEST_STEP = 0.4, 1.0
+FASTER, SLOWER = 1.3, 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Widths:
+    """The fitted parameters of a Gaussian process: a weight for each column, and the noise variance.
+
+    A weight multiplies the squared distance in its column; it is 1 / (2 length scale**2). The noise is
+    relative to the variance of the process.
+    """
+
+    weights: Array  # per column, of the squared difference
+    noise: float
+
+    @classmethod
+    def of(cls, parameters: Array) -> "Widths":
+        """Returns the parameters from their natural logarithms: the columns' weights, then the noise.
+
+        Adds JITTER (1e-6) to the noise.
+        """
+        return cls(np.exp(parameters[:-1]), math.exp(parameters[-1]) + JITTER)
+
+
+def correlation(distance: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """Returns the Matern 5/2 correlation of weighted squared distances, elementwise.
+
+    Equation 4.17 of Rasmussen and Williams, with the length scales in the weights.
+    """
+    r = np.sqrt(10 * distance)  # of a dtype that follows the distance's
+    result: npt.NDArray[np.floating] = (1 + r + r * r / 3) * np.exp(-r)
+    return result
+
+
+def fit(squares: Array, values: Array) -> Widths:
+    """Fits weights and noise to observations, by maximum posterior likelihood in a few gradient steps.
+
+    ``squares`` are the squared distances of all pairs of observations by column, (columns, observations,
+    observations); ``values`` are the standardized values of the observations.
+    """
+    columns = len(squares)
+    prior = np.array([*[WIDTH_MEAN] * columns, NOISE_MEAN])
+    spread = np.array([*[WIDTH_SPREAD] * columns, NOISE_SPREAD])
+    now, step, before = prior.copy(), np.full(columns + 1, FIRST_STEP), np.zeros(columns + 1)
+    best, least = now, math.inf
+    for _ in range(STEPS):
+        loss, slope = _loss(squares, values, now)
+        loss += 0.5 * float((((now - prior) / spread) ** 2).sum())
+        slope += (now - prior) / spread**2
+        if loss < least:
+            best, least = now, loss
+        turn = slope * before
+        step = np.where(
+            turn > 0, np.minimum(step * FASTER, LARGEST_STEP), np.where(turn < 0, step * SLOWER, step)
+        )
+        before = np.where(turn < 0, 0.0, slope)
+        now = now - np.sign(before) * step
+    return Widths.of(best)
+
+
+def _loss(squares: Array, values: Array, parameters: Array) -> tuple[float, Array]:
+    """Returns the negative logarithm of the marginal likelihood and its gradient."""
+    columns, count, _ = squares.shape
+    widths = Widths.of(parameters)
+    flat = squares.reshape(columns, count * count)
+    r = np.sqrt(10 * (widths.weights @ flat)).reshape(count, count)
+    decay = np.exp(-r)
+    covariance = (1 + r + r * r / 3) * decay + widths.noise * np.eye(count)
+    inverse = np.linalg.inv(covariance)
+    weighted = inverse @ values
+    variance = (values @ weighted + SCALE_COUNT) / (count + SCALE_COUNT)
+    loss = 0.5 * (count + SCALE_COUNT) * math.log(variance) + 0.5 * float(np.linalg.slogdet(covariance)[1])
+    outer = 0.5 * (inverse - np.outer(weighted, weighted) / variance)
+    by_width = widths.weights * (flat @ (outer * (-5 / 3) * (1 + r) * decay).ravel())
+    by_noise = (widths.noise - JITTER) * np.trace(outer)
+    return loss, np.append(by_width, by_noise)
+
+
+# ------------------------------------------------------------------------------
+# A Gaussian process over the rows: mean and standard deviation of the standardized log time of each row.
+#
+# Rasmussen and Williams, 2006, http://gaussianprocess.org/gpml, algorithm 2.1.
+
+
+GROUP_LIMIT = 256  # largest number of combinations of a group of columns
+BLOCK = 16  # observed rows per block of the Cholesky factor
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Several columns, with the index of each row's combination of their values."""
+
+    places: tuple[int, ...]
+    codes: npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class _Taken:
+    """Observed rows that are part of the Cholesky factor already."""
+
+    rows: list[int]
+    inverse: Array  # of the Cholesky factor, (observations, observations)
+    known: Floats  # by row of the scope: the share of the variance that the observations explain
+
+
+class GaussianProcess:
+    """A Gaussian process that predicts the standardized log time of each configuration of one scope.
+
+    Observed configurations are added to the Cholesky factor in blocks, which are kept, so that one more
+    observation is cheap. The last, incomplete block is computed anew: a result depends on the observations
+    alone, not on earlier calls, to the last bit.
+    """
+
+    def __init__(self, scope: Scope, widths: Widths) -> None:
+        self._table = scope.table
+        self._widths = widths
+        self._groups = _groups(scope.table)
+        self._pairs = [  # by column: weighted squared distance of each two codes
+            weight * np.stack([column.squares(code) for code in (*range(column.levels), -1)])
+            for column, weight in zip(scope.table.columns, widths.weights.tolist(), strict=True)
+        ]
+        rows = len(scope.rows)
+        self._spread = np.empty((0, rows), np.float32)  # whitened correlations with the scope, by observation
+        self._taken = [_Taken([], np.empty((0, 0)), np.zeros(rows, np.float32))]
+
+    def posterior(
+        self, rows: list[int], seen: RowTable, values: npt.NDArray[np.float64]
+    ) -> tuple[Floats, Floats]:
+        """Returns (mean, standard deviation) for each configuration of the scope, given observations.
+
+        ``rows`` are the indices of the observed configurations in the feasible set, ``seen`` their table,
+        ``values`` their standardized values.
+        """
+        while self._taken[-1].rows != rows[: len(self._taken[-1].rows)]:
+            self._taken.pop()
+        self._reserve(len(rows))
+        last = self._taken[-1]
+        for start in range(len(last.rows), len(rows), BLOCK):
+            last = self._take_in(last, rows[: start + BLOCK], seen.codes[: start + BLOCK])
+            if len(last.rows) == start + BLOCK:
+                self._taken.append(last)
+        whitened = last.inverse @ values
+        variance = (whitened @ whitened + SCALE_COUNT) / (len(rows) + SCALE_COUNT)
+        deviation = np.sqrt(np.maximum(1 - last.known, np.float32(1e-8)) * np.float32(variance))
+        return whitened.astype(np.float32) @ self._spread[: len(rows)], deviation
+
+    def _reserve(self, count: int) -> None:
+        if count > len(self._spread):
+            grown = np.empty((count + count // 2, self._spread.shape[1]), np.float32)
+            grown[: len(self._spread)] = self._spread
+            self._spread = grown
+
+    def _take_in(self, before: _Taken, rows: list[int], codes: Codes) -> _Taken:
+        """Returns the Cholesky factor extended by the rows after those of ``before``: block-wise Cholesky."""
+        start, count = len(before.rows), len(rows)
+        covariance = self._covariance(codes[start:], codes)
+        cross = covariance[:, :start] @ before.inverse.T
+        own = np.linalg.inv(np.linalg.cholesky(covariance[:, start:] - cross @ cross.T))
+        inverse = np.zeros((count, count))
+        inverse[:start, :start] = before.inverse
+        inverse[start:, :start] = -own @ (cross @ before.inverse)
+        inverse[start:, start:] = own
+        across = np.stack([correlation(self._squares(code)) for code in codes[start:]])
+        across -= cross.astype(np.float32) @ self._spread[:start]
+        spread = own.astype(np.float32) @ across
+        self._spread[start:count] = spread
+        return _Taken(list(rows), inverse, before.known + np.einsum("ij,ij->j", spread, spread))
+
+    def _covariance(self, codes: Codes, others: Codes) -> Array:
+        """Returns the covariances of the last of the observed rows ``others`` with all of ``others``."""
+        squares = np.zeros((len(codes), len(others)))
+        for place, pairs in enumerate(self._pairs):
+            squares += pairs[codes[:, place, None], others[:, place]]
+        covariance = correlation(squares).astype(np.float64)
+        covariance[:, len(others) - len(codes) :] += self._widths.noise * np.eye(len(codes))
+        return covariance
+
+    def _squares(self, codes: Codes) -> Floats:
+        """Returns the weighted squared distance of one row to every row of the scope."""
+        total = np.zeros(self._spread.shape[1], np.float32)
+        for group in self._groups:
+            joint = np.zeros(1, np.float32)
+            for place in group.places:
+                part = self._table.columns[place].squares(int(codes[place]))
+                joint = (joint[:, None] + np.float32(self._widths.weights[place]) * part).ravel()
+            total += joint.take(group.codes)
+        return total
+
+
+def _groups(table: RowTable) -> tuple[_Group, ...]:
+    """Groups columns while their combinations are few: fewer look-ups for each row."""
+    groups: list[_Group] = []
+    size = 0
+    for place, column in sorted(enumerate(table.columns), key=lambda one: one[1].levels):
+        codes = np.where(table.codes[:, place] < 0, column.levels, table.codes[:, place]).astype(np.intp)
+        size *= column.levels + 1
+        if groups and size <= GROUP_LIMIT:
+            last = groups.pop()
+            groups.append(_Group((*last.places, place), last.codes * (column.levels + 1) + codes))
+        else:
+            groups.append(_Group((place,), codes))
+            size = column.levels + 1
+    return tuple(groups)
+
+
+# ------------------------------------------------------------------------------
+# The outcomes of a search as standardized numbers for a model.
+
+
+SLOW_QUANTILE = 0.5  # slower times are clipped to this quantile: how slow a slow row is matters little
+
+
+def standardized(pool: Pool, rows: list[int]) -> npt.NDArray[np.float64]:
+    """Returns the logarithms of the times of ``rows``, scaled to mean 0 and standard deviation 1.
+
+    For fitting a model; ``rows`` are indices of configurations, at least one. Failed and pending ones get the
+    slowest time; times slower than the median are first replaced by the median. All are 0 where the times are
+    then equal.
+    """
+    outcomes = [pool.outcomes.get(row) for row in rows]
+    times = [time for time in outcomes if time is not None]
+    least = min((time for time in times if time > 0), default=1.0) / 2  # a time of 0 has no logarithm
+    slowest = max(times, default=1.0)
+    logs = np.array([math.log(max(least, slowest if time is None else time)) for time in outcomes])
+    logs = np.minimum(logs, np.quantile(logs, SLOW_QUANTILE))
+    deviation = float(logs.std())
+    scaled: npt.NDArray[np.float64] = (logs - logs.mean()) / (deviation if deviation > 0 else 1.0)
+    return scaled
+
+
+def rows_to_model(pool: Pool, count: int, limit: int) -> list[int]:
+    """Returns which configurations a model is fitted to: the first ``count`` that were proposed, by index.
+
+    Of more than ``limit``, only the ``limit // 2`` fastest and the latest ones, at most ``limit`` in all, in
+    the order of proposals.
+    """
+    rows = pool.order[:count]
+    if count <= limit:
+        return rows
+    among = set(rows)
+    fastest = [row for row in pool.fastest() if row in among][: limit // 2]
+    kept = {*fastest, *rows[-(limit - limit // 2) :]}
+    return [row for row in rows if row in kept]

@@ -1,0 +1,277 @@
+"""Search methods as Optuna samplers, and the sampler of a run as an Optuna study.
+
+``StudySampler`` implements the sampler's interface: it asks a study for the next trial, whose sampler is
+an ``AbstractMethod``. ``stored_studies`` makes studies of stored runs.
+"""
+
+import abc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any, final
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler
+from optuna.storages import BaseStorage, InMemoryStorage
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState, create_trial
+from threadpoolctl import ThreadpoolController
+
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure
+from tuner.core.interfaces import AbstractSampler
+from tuner.core.runs import Run, StoredTrial
+from tuner.search.configurations import Pool, Rows
+from tuner.search.task import (
+    Distributions,
+    SearchTask,
+    distributions_of_candidates,
+    distributions_of_rows,
+    parameters,
+)
+
+
+class AbstractMethod(BaseSampler):
+    """A search method, as an Optuna sampler: a subclass says by ``choose`` which configuration comes next.
+
+    Configurations that wait in the pool are proposed first. Final subclasses only. A choice depends on the
+    pool and on ``np.random.default_rng((seed, number))`` alone. The pool belongs to one study from its first
+    trial on: trial ``number`` of the study is proposal ``number`` of the pool.
+    """
+
+    def __init__(self, task: SearchTask) -> None:
+        self.task = task
+        self._threads = ThreadpoolController()
+
+    @abc.abstractmethod
+    def choose(self, rng: np.random.Generator) -> int:
+        """Returns the index, in the feasible set, of a configuration that was not proposed yet.
+
+        Called only while there is such a configuration; ``rng`` is the only source of randomness.
+        """
+
+    def propose(self, number: int) -> Distributions:
+        """Chooses the configuration of trial ``number`` and marks it as proposed in the pool.
+
+        Returns the Optuna distributions of the trial's parameters, by name.
+        """
+        self.task.pool.propose(self._row(number))
+        return self._parameters_of(number)
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> Distributions:
+        """Returns the Optuna distributions of a trial's parameters: strategy, and knobs of the strategy."""
+        return self._parameters_of(trial.number)
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: Distributions
+    ) -> dict[str, Any]:
+        """Returns the strategy and the knob values that were chosen for a trial, by parameter name."""
+        return dict(parameters(self._candidate(trial.number)))
+
+    def sample_independent(
+        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        """Raises ValueError, always: the trial's strategy has no parameter ``param_name``."""
+        raise ValueError(f"trial {trial.number}: its strategy has no knob {param_name!r}")
+
+    def after_trial(
+        self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
+    ) -> None:
+        """Stores the outcome of a trial in the pool: its seconds, or a failure where ``values`` is empty."""
+        self.task.pool.tell(self.task.pool.order[trial.number], values[0] if values else None)
+
+    def _parameters_of(self, number: int) -> Distributions:
+        return {name: self.distributions[name] for name in parameters(self._candidate(number))}
+
+    @cached_property
+    def distributions(self) -> Distributions:
+        """Returns the Optuna distributions of all parameters by name, over all strategies."""
+        return distributions_of_rows(self.task.feasible)
+
+    def _candidate(self, number: int) -> Candidate:
+        return self.task.feasible.candidate(self.task.pool.order[number])
+
+    def _row(self, number: int) -> int:
+        waiting = self.task.pool.next_waiting()
+        if waiting is not None:
+            return waiting
+        # one thread: sums of floats keep their order, and the measured kernel keeps its cores
+        with self._threads.limit(limits=1, user_api="blas"):
+            return self.choose(np.random.default_rng((self.task.seed, number)))
+
+
+# ------------------------------------------------------------------------------
+# Two searches in sequence: over the rows that meet all preferences, then over the rows that break one.
+#
+# A method fits a model to what it observes: rows that are expected to be slow would distract it. So each
+# search has a method and a pool of its own, and the second search begins when the first has no row left.
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    rows: Rows  # of the whole set, in ascending order: the method's row n is `rows[n]`
+    method: AbstractMethod
+
+    @property
+    def pool(self) -> Pool:
+        return self.method.task.pool
+
+    def number_of(self, row: int) -> int:
+        """Returns the index of a row among the rows of this search."""
+        return int(np.searchsorted(self.rows, row))
+
+
+@final
+class DemotedLast(AbstractMethod):
+    """Searches the configurations that meet all preferences first, then those that break one.
+
+    Two search methods of the same kind; each sees only the outcomes of its part of the feasible set.
+    """
+
+    def __init__(self, task: SearchTask, made: Callable[[SearchTask], AbstractMethod]) -> None:
+        """Takes a function that makes a method for a part of the rows."""
+        AbstractMethod.__init__(self, task)
+        self._preferred, self._demoted = (
+            _Search(np.flatnonzero(is_in), made(task.part(is_in)))
+            for is_in in (task.feasible.is_preferred, ~task.feasible.is_preferred)
+        )
+        self._proposed = self._reported = 0  # how much of this pool was copied to the pools of both searches
+
+    def choose(self, rng: np.random.Generator) -> int:
+        """Returns the index of the next configuration: one that meets all preferences while any is left."""
+        self._catch_up()
+        search = self._demoted if self._preferred.pool.is_exhausted else self._preferred
+        return int(search.rows[search.method.choose(rng)])
+
+    def _catch_up(self) -> None:
+        """Copies new proposals and outcomes into the pools of both searches."""
+        pool = self.task.pool
+        for row in pool.order[self._proposed :]:
+            search = self._search_of(row)
+            search.pool.propose(search.number_of(row))
+        for row, value in islice(pool.outcomes.items(), self._reported, None):
+            search = self._search_of(row)
+            search.pool.tell(search.number_of(row), value)
+        self._proposed, self._reported = len(pool.order), len(pool.outcomes)
+
+    def _search_of(self, row: int) -> _Search:
+        return self._preferred if self.task.feasible.is_preferred[row] else self._demoted
+
+
+# ------------------------------------------------------------------------------
+# The sampler port, implemented by an Optuna study in memory.
+
+
+class StudySampler(AbstractSampler):
+    """The sampler of a run: a search method, with its proposals and outcomes in an Optuna study in memory.
+
+    The database is authoritative: a resumed run replays its records into a new study.
+    """
+
+    def __init__(self, method: AbstractMethod) -> None:
+        self.study = quiet_study(method)  # its trials have the strategy and its knobs as parameters
+        self._method = method
+        self._pool = method.task.pool
+        self._pending: dict[int, optuna.Trial] = {}  # by row
+
+    def ask(self, number: int) -> int | None:
+        """Returns the index of the configuration to try as trial ``number``; None when all were proposed.
+
+        Raises ValueError unless ``number`` is the number of proposals so far.
+        """
+        if self._pool.is_exhausted:
+            return None
+        if number != len(self._pool.order):
+            raise ValueError(f"trial: found {number}, allowed {len(self._pool.order)}")
+        trial = self.study.ask(self._method.propose(number))
+        row = self._pool.order[number]
+        self._pending[row] = trial
+        return row
+
+    def row_of(self, number: int) -> int:
+        """Returns the index of the configuration that was proposed as trial ``number``."""
+        return self._pool.order[number]
+
+    def tell(self, row: int, value: float | None) -> None:
+        """Stores the outcome of a pending configuration: ``value`` in seconds, None for a failed trial.
+
+        ``row`` is its index in the feasible set. Raises ValueError for one that is not pending.
+        """
+        trial = self._pending.pop(row, None)
+        if trial is None:
+            raise ValueError(f"row {row} is not pending")
+        self.study.tell(trial, value, state=optuna.trial.TrialState.FAIL if value is None else None)
+
+    def replay(self, number: int, row: int) -> None:
+        """Repeats a stored proposal: makes configuration ``row`` trial ``number``, as if ``ask`` chose it.
+
+        Raises ValueError for a configuration outside of the set or proposed before, and for a wrong number.
+        """
+        self._pool.put_first(row)
+        self.ask(number)
+
+
+def quiet_study(
+    sampler: BaseSampler | None, storage: BaseStorage | None = None, name: str | None = None
+) -> optuna.Study:
+    """Returns a new Optuna study that minimizes; Optuna's log line about it is suppressed.
+
+    ``storage`` None: the study is kept in memory; ``name`` None: Optuna makes a name.
+    """
+    with quietly():
+        return optuna.create_study(sampler=sampler, storage=storage, study_name=name)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Context manager: suppresses Optuna's log messages below a warning, then restores its verbosity."""
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(verbosity)
+
+
+# ------------------------------------------------------------------------------
+# Stored runs as Optuna studies: their trials have the same parameters as those of a live search.
+
+
+def stored_studies(runs: Iterable[tuple[Run, tuple[StoredTrial, ...]]]) -> BaseStorage:
+    """Returns an Optuna storage in memory with one study for each run; a study minimizes seconds.
+
+    A trial without a time (failed, or only verified) has the state FAIL.
+    """
+    storage = InMemoryStorage()
+    for run, trials in runs:
+        study = quiet_study(
+            None, storage, f"run {run.id}: {run.settings.problem.key} on {run.settings.target}"
+        )
+        study.set_user_attr("value", "seconds per call, the median")
+        study.set_user_attr("machine", run.machine.name)
+        study.set_user_attr("sampler", f"{run.settings.sampler}, seed {run.settings.seed}")
+        distributions = distributions_of_candidates(trial.record.candidate for trial in trials)
+        study.add_trials(_trial(trial, distributions) for trial in trials)
+    return storage
+
+
+def _trial(trial: StoredTrial, distributions: Distributions) -> FrozenTrial:
+    record, values = trial.record, parameters(trial.record.candidate)
+    attributes: dict[str, str | int] = {"trial": trial.id, "status": record.status}
+    if trial.best_s is not None:
+        attributes["reliability"] = trial.reliability.text
+    if isinstance(record.outcome, Failure):
+        attributes |= {"stage": record.outcome.stage.value, "reason": record.outcome.reason}
+    made = create_trial(
+        state=TrialState.FAIL if trial.best_s is None else TrialState.COMPLETE,
+        value=trial.best_s,
+        params=dict(values),
+        distributions={name: distributions[name] for name in values},
+        user_attrs=attributes,
+    )
+    made.datetime_start = made.datetime_complete = trial.created.replace(tzinfo=None)
+    return made

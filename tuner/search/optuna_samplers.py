@@ -1,0 +1,149 @@
+"""Optuna's samplers over the feasible rows: a suggestion is replaced by the nearest row not proposed yet."""
+
+import importlib.util
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.samplers import BaseGASampler, BaseSampler
+from optuna.trial import FrozenTrial, TrialState
+
+from tuner.core.errors import UsageError
+from tuner.search.configurations import Codes
+from tuner.search.method import AbstractMethod, quiet_study
+from tuner.search.task import SearchTask
+
+CONSTRAINTS = "constraints"  # system attribute of a trial that Optuna's samplers read
+# system attributes that the genetic samplers read
+GENERATIONS = ("NSGAIISampler:generation", "NSGAIIISampler:generation")
+POPULATION = 20
+SOURCES_MIN = 10  # trials from which cmaes can estimate its start
+
+History = list[FrozenTrial]
+
+
+class OptunaRows(AbstractMethod):
+    """Asks one of Optuna's samplers for a suggestion; chooses the nearest configuration not proposed yet.
+
+    Each proposal makes a new study of all outcomes, so it depends on the history alone. State that a sampler
+    keeps besides the trials themselves is lost: cmaes starts from the history (warm start, Nomura et al.
+    2021, https://arxiv.org/abs/2012.06932), the genetic samplers treat all trials as one generation.
+    """
+
+    def __init__(self, task: SearchTask, name: str) -> None:
+        AbstractMethod.__init__(self, task)
+        self._kind = KINDS[name]
+        for package in self._kind.packages:
+            if importlib.util.find_spec(package) is None:
+                raise UsageError(
+                    f"sampler optuna:{name}: the package {package} is missing", f"pip install {package}"
+                )
+        self._codes = {
+            str(place): _distribution(column.levels, column.is_ordinal or self._kind.takes_numbers_only)
+            for place, column in enumerate(task.table.columns)
+        }
+
+    def choose(self, rng: np.random.Generator) -> int:
+        """Returns the index of the configuration nearest to Optuna's suggestion that was not proposed yet.
+
+        Of a large set only a random sample is compared (``SearchTask.scope``).
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # some of its samplers are experimental
+            suggested = self._suggested(int(rng.integers(1 << 31)))
+        scope = self.task.scope(rng)
+        return self.task.best_unseen(scope, -scope.table.differences(suggested), rng)
+
+    def _suggested(self, seed: int) -> Codes:
+        history = self.history()
+        study = quiet_study(self._kind.make(self.task.seed if self._kind.is_sequence else seed, history))
+        study.add_trials(history)
+        for _ in range(len(self.task.pool.order) if self._kind.is_sequence else 0):
+            study.ask(self._codes)
+        params = study.ask(self._codes).params
+        return np.array([params[name] for name in self._codes], np.int64)
+
+    def history(self) -> History:
+        """Returns the configurations with an outcome as Optuna trials, in the order of proposals.
+
+        A failed one has the slowest time (1.0 where none has a time) and violates a constraint.
+        """
+        pool = self.task.pool
+        slowest = max((value for value in pool.outcomes.values() if value is not None), default=1.0)
+        given = [(row, pool.outcomes[row]) for row in pool.order if row in pool.outcomes]
+        return [self._trial(row, value, slowest) for row, value in given]
+
+    def _trial(self, row: int, value: float | None, slowest: float) -> FrozenTrial:
+        codes = self.task.table.codes[row].tolist()
+        columns = self.task.table.columns
+        return optuna.trial.create_trial(
+            state=TrialState.COMPLETE,
+            value=slowest if value is None else value,
+            # a knob that the row's strategy lacks: the middle
+            params={
+                str(place): code if code >= 0 else columns[place].levels // 2
+                for place, code in enumerate(codes)
+            },
+            distributions=self._codes,
+            system_attrs={CONSTRAINTS: [1.0 if value is None else -1.0], **dict.fromkeys(GENERATIONS, 0)},
+        )
+
+
+def _distribution(levels: int, is_ordinal: bool) -> BaseDistribution:
+    return IntDistribution(0, levels - 1) if is_ordinal else CategoricalDistribution(tuple(range(levels)))
+
+
+def _stored(trial: FrozenTrial) -> Any:
+    """Returns the constraint values of a trial."""
+    return trial.system_attrs[CONSTRAINTS]
+
+
+def _genetic(kind: type[BaseGASampler]) -> Callable[[int, History], BaseSampler]:
+    def make(seed: int, _: History) -> BaseSampler:
+        return kind(seed=seed, population_size=POPULATION, constraints_func=_stored)  # type: ignore[call-arg]
+
+    return make
+
+
+def _cmaes(seed: int, history: History) -> BaseSampler:
+    if len(history) < SOURCES_MIN:
+        return optuna.samplers.RandomSampler(seed=seed)
+    return optuna.samplers.CmaEsSampler(
+        seed=seed, n_startup_trials=0, source_trials=history, warn_independent_sampling=False
+    )
+
+
+@dataclass(frozen=True)
+class OptunaKind:
+    """How one of Optuna's samplers is constructed, and which packages it needs beyond Optuna's.
+
+    With ``takes_numbers_only`` it gets every knob as an integer code. With ``is_sequence`` it is constructed
+    with the run's seed each time, and its n-th proposal is the n-th point of a sequence.
+    """
+
+    make: Callable[[int, History], BaseSampler]  # (seed, trials with an outcome)
+    packages: tuple[str, ...] = ()  # required beyond Optuna's dependencies
+    takes_numbers_only: bool = False
+    is_sequence: bool = False  # of low discrepancy
+
+
+KINDS = {
+    "tpe": OptunaKind(lambda seed, _: optuna.samplers.TPESampler(seed=seed, constraints_func=_stored)),
+    "gp": OptunaKind(
+        lambda seed, _: optuna.samplers.GPSampler(seed=seed, deterministic_objective=False),
+        ("scipy", "torch"),
+    ),
+    "cmaes": OptunaKind(_cmaes, ("cmaes",), takes_numbers_only=True),
+    "nsgaii": OptunaKind(_genetic(optuna.samplers.NSGAIISampler)),
+    "nsgaiii": OptunaKind(_genetic(optuna.samplers.NSGAIIISampler)),
+    "qmc": OptunaKind(
+        lambda seed, _: optuna.samplers.QMCSampler(seed=seed, scramble=True, warn_independent_sampling=False),
+        ("scipy",),
+        is_sequence=True,
+    ),
+    "random": OptunaKind(lambda seed, _: optuna.samplers.RandomSampler(seed=seed)),
+}

@@ -1,0 +1,61 @@
+"""Search methods over a feasible set: one module and one entry of SAMPLERS each."""
+
+import importlib
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tuner.core.errors import UsageError, unknown_value
+
+if TYPE_CHECKING:
+    from tuner.search.method import AbstractMethod, StudySampler
+    from tuner.search.task import SearchTask
+    from tuner.space.feasible_set import FeasibleSet
+
+# name -> module and class of the method, imported on use: Optuna is slow to import
+SAMPLERS: dict[str, tuple[str, str]] = {
+    "tpe": ("surrogates", "Tpe"),
+    "local": ("simple_methods", "Local"),
+    "ensemble": ("simple_methods", "Ensemble"),
+    "random": ("simple_methods", "RandomRows"),
+    "exhaustive": ("simple_methods", "Exhaustive"),
+}
+OPTUNA = "optuna:"  # prefix of Optuna's samplers
+OPTUNA_NAMES = ("tpe", "gp", "cmaes", "nsgaii", "nsgaiii", "qmc", "random")
+
+
+def make_sampler(
+    name: str, feasible: "FeasibleSet", seed: int, first: tuple[int, ...] = ()
+) -> "StudySampler":
+    """Returns the sampler ``name``, which proposes the configurations of a feasible set.
+
+    The configurations with the indices ``first`` come first; of the others, those that break a preference
+    come last. Raises UsageError for an unknown name, for a sampler whose packages are missing, and for a
+    negative seed.
+    """
+    require_sampler(name)
+    if seed < 0:
+        raise UsageError(f"seed: found {seed}, allowed 0 and more")
+    from tuner.search.configurations import Pool
+    from tuner.search.method import DemotedLast, StudySampler
+    from tuner.search.task import SearchTask
+
+    task = SearchTask(feasible, Pool(feasible.rows, first), seed)
+    made = partial(_method, name)
+    return StudySampler(made(task) if feasible.is_preferred.all() else DemotedLast(task, made))
+
+
+def require_sampler(name: str) -> None:
+    """Raises UsageError unless ``name`` is a sampler that ``make_sampler`` knows: "tpe", "optuna:gp", ..."""
+    if name in SAMPLERS or (name.startswith(OPTUNA) and name.removeprefix(OPTUNA) in OPTUNA_NAMES):
+        return
+    raise unknown_value("sampler", name, (*SAMPLERS, *(f"{OPTUNA}{each}" for each in OPTUNA_NAMES)))
+
+
+def _method(name: str, task: "SearchTask") -> "AbstractMethod":
+    if name.startswith(OPTUNA):
+        from tuner.search.optuna_samplers import OptunaRows
+
+        return OptunaRows(task, name.removeprefix(OPTUNA))
+    module, method = SAMPLERS[name]
+    made: AbstractMethod = getattr(importlib.import_module(f"tuner.search.{module}"), method)(task)
+    return made

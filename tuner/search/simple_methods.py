@@ -1,0 +1,172 @@
+"""Search methods without a fitted model: ensemble, evolution, hill climbing, random and exhaustive search.
+
+``Ensemble`` gives proposals to other search methods, more of them to the method with the best probes.
+"""
+
+from bisect import bisect_right
+
+import numpy as np
+
+from tuner.search.configurations import Codes, Pool
+from tuner.search.method import AbstractMethod
+from tuner.search.surrogates import Tpe, Trees
+from tuner.search.task import SearchTask, is_starting, start_row
+
+# ------------------------------------------------------------------------------
+# A steady-state genetic algorithm: children of fast rows, each replaced by the nearest feasible row.
+#
+# Goldberg and Deb, 1991, https://doi.org/10.1016/B978-0-08-050684-5.50008-2, for tournaments of two; uniform
+# crossover and one mutation per child on average are standard.
+
+
+POPULATION = 20  # the fastest rows, and the random rows of the start
+CROSSOVER = 0.5  # probability that a knob comes from the second parent
+
+
+class Evolution(AbstractMethod):
+    """A genetic algorithm: crosses two of the 20 fastest configurations and mutates the child.
+
+    Proposes the configuration nearest to the child that was not proposed yet. The first 20 proposals are
+    starting points and random configurations.
+    """
+
+    def choose(self, rng: np.random.Generator) -> int:
+        """Returns the index of the configuration nearest to a child of two fast ones, not proposed yet.
+
+        For the first 20 proposals, and while none has a time, that of a starting point or a random one. Of a
+        large set only a random sample is compared (``SearchTask.scope``).
+        """
+        pool = self.task.pool
+        if is_starting(self.task):
+            return start_row(self.task, rng)
+        parents = pool.fastest()[:POPULATION]
+        if len(pool.order) < POPULATION or not parents:
+            return int(pool.draw(rng, 1)[0])
+        child = self._child(rng, parents)
+        scope = self.task.scope(rng)
+        return self.task.best_unseen(scope, -scope.table.differences(child), rng)
+
+    def _child(self, rng: np.random.Generator, parents: list[int]) -> Codes:
+        codes = self.task.table.codes
+        columns = self.task.table.columns
+        # a tournament of two: the smaller index is the faster row
+        one, other = (parents[int(rng.integers(len(parents), size=2).min())] for _ in range(2))
+        child = np.where(rng.random(len(columns)) < CROSSOVER, codes[other], codes[one])
+        mutated = rng.integers([column.levels for column in columns])
+        result: Codes = np.where(rng.random(len(columns)) < 1 / max(1, len(columns)), mutated, child)
+        return result
+
+
+class Exhaustive(AbstractMethod):
+    """Exhaustive search: chooses the configuration with the smallest index that was not proposed."""
+
+    def choose(self, rng: np.random.Generator) -> int:
+        """Returns the smallest index of a configuration that was not proposed; ``rng`` is not used."""
+        return int(np.argmax(self.task.pool.unseen))
+
+
+EXPLORE = 0.05  # probability of a random row: escapes local minima
+CLIMBED = 3  # fastest rows whose neighbours come first
+
+
+class Local(AbstractMethod):
+    """Hill climbing: chooses a configuration that differs in one knob from one of the fastest.
+
+    Where all of these were proposed, chooses one that differs from the fastest in the fewest knobs; now and
+    then a random one.
+    """
+
+    def choose(self, rng: np.random.Generator) -> int:
+        """Returns the index of a configuration not proposed yet, mostly a neighbour of a fast one."""
+        pool = self.task.pool
+        fastest = pool.fastest()
+        if is_starting(self.task):
+            return start_row(self.task, rng)
+        if not fastest or rng.random() < EXPLORE:
+            return int(pool.draw(rng, 1)[0])
+        for row in fastest[:CLIMBED]:
+            surrounding = [near for near in self.task.neighbours.of(row) if pool.unseen[near]]
+            if surrounding:
+                return int(rng.choice(surrounding))
+        scope = self.task.scope(rng)
+        changed = (scope.table.codes != self.task.table.codes[fastest[0]]).sum(axis=1)
+        return self.task.best_unseen(scope, -changed.astype(np.float32), rng)
+
+
+# ------------------------------------------------------------------------------
+# A bandit over other search methods: every second proposal probes one of the methods, round-robin.
+#
+# The method with the best probes makes the other proposals.
+#
+# The method that made a proposal is not stored, so it follows from the index of the proposal; only probes are
+# credited. A resumed run therefore gives the same credit as an uninterrupted one. Credit by rank in a sliding
+# window: Fialho et al., 2010, https://doi.org/10.1007/978-3-642-15844-5_24.
+
+
+PROBE_EVERY = 2  # proposals
+REMEMBERED = 5  # latest probes of a method: a method that is good at the start may not be good later
+UNKNOWN = 1.0  # credit of a method without a probe: the largest
+
+
+# trees and evolution are no samplers by name: alone they win nowhere (docs/decisions/0047)
+ARMS: tuple[type[AbstractMethod], ...] = (Tpe, Local, Trees, Evolution)
+
+
+class Ensemble(AbstractMethod):
+    """Search by four methods: every second proposal tries each method in rotation, the rest use the best.
+
+    The best method is the one with the most credit, which the outcomes of its latest tries give.
+    """
+
+    def __init__(self, task: SearchTask) -> None:
+        AbstractMethod.__init__(self, task)
+        self._arms = tuple(arm(task) for arm in ARMS)
+
+    def choose(self, rng: np.random.Generator) -> int:
+        """Returns the index of the configuration that the probed method, or the best method, chooses.
+
+        At the start of a run, before models can be fitted, returns that of ``start_row``.
+        """
+        if is_starting(self.task):
+            return start_row(self.task, rng)
+        probe = probed(len(self.task.pool.order))
+        return self._arms[best(self.task.pool) if probe is None else probe].choose(rng)
+
+
+def probed(turn: int) -> int | None:
+    """Returns which method proposal ``turn`` (0, 1, ...) probes and is credited to, by its index in ARMS.
+
+    None if the proposal is no probe: then the method with the most credit makes it. Counts all proposals: the
+    first ones, which are made before any method is asked, are credited in the same way.
+    """
+    return None if turn % PROBE_EVERY else (turn // PROBE_EVERY) % len(ARMS)
+
+
+def best(pool: Pool) -> int:
+    """Returns the search method with the most credit, by its index in ARMS; of equal credits the first."""
+    earned = [credit(pool, arm) for arm in range(len(ARMS))]
+    return earned.index(max(earned))
+
+
+def credit(pool: Pool, arm: int) -> float:
+    """Returns how good the latest probes of a search method were, 0 to 1; ``arm`` is its index in ARMS.
+
+    The probes are the latest 5 (REMEMBERED) proposals with an outcome that ``probed`` credits to the method.
+    For each probe: the share of all outcomes that are times no shorter than the probe's; 0 for a failure. The
+    result is their mean, and 1 for a method without a probe.
+    """
+    slower = sorted(-value for value in pool.outcomes.values() if value is not None)
+    probes = [row for turn, row in enumerate(pool.order) if probed(turn) == arm and row in pool.outcomes]
+    beaten = [
+        0.0 if (value := pool.outcomes[row]) is None else bisect_right(slower, -value) / len(pool.outcomes)
+        for row in probes[-REMEMBERED:]
+    ]
+    return float(np.mean(beaten)) if beaten else UNKNOWN
+
+
+class RandomRows(AbstractMethod):
+    """Random search: chooses a random configuration that was not proposed; the baseline of other methods."""
+
+    def choose(self, rng: np.random.Generator) -> int:
+        """Returns the index of a random configuration that was not proposed yet."""
+        return int(self.task.pool.draw(rng, 1)[0])

@@ -1,0 +1,283 @@
+"""Search methods that fit a model to outcomes: Gaussian process, kernel densities, random trees.
+
+``Surrogate`` and ``Trees`` choose the configuration of the largest expected improvement; ``Tpe``
+multiplies the improvements that two models expect.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.search.configurations import Column, Floats, RowTable, Scope
+from tuner.search.density import Densities
+from tuner.search.gaussian_process import GaussianProcess, Widths, fit, rows_to_model, standardized
+from tuner.search.method import AbstractMethod
+from tuner.search.task import SearchTask, is_starting, start_row
+
+# ------------------------------------------------------------------------------
+# Logarithm of the expected improvement, so that the product of two models' improvements is a sum.
+#
+# Jones et al., 1998, https://doi.org/10.1023/A:1008306431147, equation 15.
+
+
+TINY = 1e-30
+
+
+def log_expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
+    """Returns the logarithm of the expected improvement over ``best``, for each pair of mean and deviation.
+
+    The values are taken as normally distributed; an improvement is a value below ``best``, since smaller is
+    better.
+    """
+    z = (np.float32(best) - mean) / deviation
+    density = np.exp(-0.5 * z * z) * np.float32(1 / np.sqrt(2 * np.pi))
+    gain: Floats = np.log(np.maximum(deviation * (z * _cumulative(z) + density), TINY)).astype(np.float32)
+    return gain
+
+
+def _cumulative(z: Floats) -> Floats:
+    """Returns the cumulative normal distribution function, to 1e-7 (Abramowitz and Stegun, 7.1.26)."""
+    x = np.abs(z) * np.float32(np.sqrt(0.5))
+    t = 1 / (1 + np.float32(0.3275911) * x)
+    poly = np.zeros_like(t)
+    for factor in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        poly = (poly + np.float32(factor)) * t
+    error = 1 - poly * np.exp(-x * x)
+    half: Floats = (0.5 * (1 + np.sign(z) * error)).astype(np.float32)
+    return half
+
+
+# ------------------------------------------------------------------------------
+# Oblivious regression trees: one split per level, drawn at random and the best of a few taken.
+#
+# Extremely randomized trees (Geurts et al., 2006, https://doi.org/10.1007/s10994-006-6226-1); with one split
+# per level, as in CatBoost, a tree is a few table look-ups for any number of rows.
+
+
+TREES = 40
+DEPTH = 10  # leaves hold one or two of a few hundred observations
+TRIED = 2  # random splits per level, of which the best is taken
+SHRINKAGE = 0.1  # observations of mean 0 and variance 1 in every leaf
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.intp]
+Answers = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """A fitted forest of regression trees: the splits of all trees, mean and variance of each leaf."""
+
+    places: Integers  # (trees, levels): the column that is split
+    answers: Answers  # (trees, levels, codes): the side of the split; last code: the knob is missing
+    mean: Floats  # (trees, leaves)
+    variance: Floats  # (trees, leaves): large where a leaf has few observations
+
+    def predict(self, table: RowTable) -> tuple[Floats, Floats]:
+        """Returns (mean, standard deviation) of the predicted value of each configuration in the table.
+
+        The deviation combines the spread of the trees and the variance within leaves.
+        """
+        total = np.zeros(len(table.codes), np.float32)
+        squares, within = np.zeros_like(total), np.zeros_like(total)
+        for tree, places in enumerate(self.places.tolist()):
+            leaf = np.zeros(len(table.codes), np.intp)
+            for level, place in enumerate(places):
+                leaf = 2 * leaf + self.answers[tree, level].take(table.codes[:, place], mode="wrap")
+            says = self.mean[tree].take(leaf)
+            total += says
+            squares += says * says
+            within += self.variance[tree].take(leaf)
+        count = np.float32(len(self.places))
+        mean = (total / count).astype(np.float32)
+        variance = squares / count - mean * mean + within / count
+        return mean, np.sqrt(np.maximum(variance, np.float32(1e-6)))
+
+
+def grow(table: RowTable, values: Array, rng: np.random.Generator) -> Forest:
+    """Returns a forest fitted to standardized ``values``, one for each configuration of the table.
+
+    Splits are random, drawn from ``rng``; all trees grow together, level by level.
+    """
+    depth = DEPTH if table.columns else 0
+    trees = np.arange(TREES)
+    leaf = np.zeros((TREES, len(values)), np.intp)
+    places, answers = [], []
+    for level in range(depth):
+        asked, said = _questions(table.columns, rng)  # (trees, tried), (trees, tried, codes)
+        side = said[trees[:, None, None], np.arange(TRIED)[:, None], table.codes.T[asked]]
+        parted = 2 * leaf[:, None] + side
+        best = np.argmax(_explained(parted, values, 2 << level), axis=1)
+        leaf = parted[trees, best]
+        places.append(asked[trees, best])
+        answers.append(said[trees, best])
+    count, total = _sums(leaf, values, 1 << depth)
+    return Forest(
+        np.stack(places, axis=1) if depth else np.zeros((TREES, 0), np.intp),
+        np.stack(answers, axis=1) if depth else np.zeros((TREES, 0, 1), bool),
+        (total / count).astype(np.float32),
+        (SHRINKAGE / count).astype(np.float32),
+    )
+
+
+def _questions(columns: tuple[Column, ...], rng: np.random.Generator) -> tuple[Integers, Answers]:
+    """Draws splits: columns, and the side of every code: by a threshold for numbers, at random for texts."""
+    codes = max(column.levels for column in columns) + 1
+    levels = np.array([column.levels for column in columns])
+    is_ordinal = np.array([column.is_ordinal for column in columns])
+    # position of each code, a missing knob in the middle; the last code is -1 for every knob
+    stands = np.stack([np.append(np.arange(codes - 1.0), (column.levels - 1) / 2) for column in columns])
+    asked = rng.integers(len(columns), size=(TREES, TRIED))
+    threshold = rng.integers(levels[asked] - 1)
+    among = rng.random((TREES, TRIED, codes)) < 0.5
+    return asked, np.where(is_ordinal[asked][..., None], stands[asked] > threshold[..., None], among)
+
+
+def _explained(parted: Integers, values: Array, leaves: int) -> Array:
+    """Returns how much of the sum of squares the means of the leaves explain."""
+    count, total = _sums(parted, values, leaves)
+    explained: Array = (total * total / count).sum(axis=-1)
+    return explained
+
+
+def _sums(leaf: Integers, values: Array, leaves: int) -> tuple[Array, Array]:
+    """Returns per leaf the number of observations, shrinkage included, and the sum of their values."""
+    parts = leaf.reshape(-1, leaf.shape[-1])
+    flat = (parts + leaves * np.arange(len(parts))[:, None]).ravel()
+    count = np.bincount(flat, minlength=leaves * len(parts)) + SHRINKAGE
+    total = np.bincount(flat, np.tile(values, len(parts)), leaves * len(parts))
+    shape = (*leaf.shape[:-1], leaves)
+    return count.reshape(shape), total.reshape(shape)
+
+
+# ------------------------------------------------------------------------------
+# Expected improvement of every configuration by a Gaussian process fitted to all outcomes so far.
+
+
+OBSERVED_LIMIT = 300  # observed rows of a process: its time grows with their cube
+FIT_GROWTH = 1.15  # of the number of rows from one fit of the widths to the next
+
+
+class Surrogate:
+    """A Gaussian process of the outcomes of a search, whose length scales are fitted anew from time to time.
+
+    The result depends on the proposals, their order and their outcomes, not on the order of outcomes: a fit
+    uses a prefix of the proposals, and is repeated when an outcome in that prefix arrives late.
+    """
+
+    def __init__(self, task: SearchTask) -> None:
+        self._task = task
+        self._fitted: tuple[object, Widths] | None = None
+        self._process: tuple[Widths, GaussianProcess] | None = None
+
+    def log_gain(self, scope: Scope) -> Floats:
+        """Returns the logarithm of the expected improvement for each configuration of a scope.
+
+        The improvement is over the best outcome so far, in standardized log time.
+        """
+        pool = self._task.pool
+        rows = rows_to_model(pool, len(pool.order), OBSERVED_LIMIT)
+        values = standardized(pool, rows)
+        widths = self._widths()
+        mean, deviation = self._of(scope, widths).posterior(rows, self._seen(rows), values)
+        return log_expected_improvement(mean, deviation, float(values.min()))
+
+    def _seen(self, rows: list[int]) -> RowTable:
+        return self._task.table.part(np.array(rows)).with_alignments()
+
+    def _of(self, scope: Scope, widths: Widths) -> GaussianProcess:
+        """Returns the process over a scope.
+
+        Cached while the scope is all rows and the widths stay the same.
+        """
+        if not scope.is_whole:
+            return GaussianProcess(_aligned(scope), widths)
+        if self._process is None or self._process[0] is not widths:
+            self._process = (widths, GaussianProcess(_aligned(scope), widths))
+        return self._process[1]
+
+    def _widths(self) -> Widths:
+        pool = self._task.pool
+        rows = rows_to_model(pool, _fit_rows(len(pool.order)), OBSERVED_LIMIT)
+        values = standardized(pool, rows)
+        key = (tuple(rows), values.tobytes())
+        if self._fitted is None or self._fitted[0] != key:
+            self._fitted = (key, fit(self._seen(rows).squares(), values))
+        return self._fitted[1]
+
+
+def _aligned(scope: Scope) -> Scope:
+    return replace(scope, table=scope.table.with_alignments())
+
+
+def _fit_rows(count: int) -> int:
+    """Returns how many proposals the latest fit used, given the number of proposals."""
+    rows = 1
+    while (following := max(rows + 1, int(rows * FIT_GROWTH))) <= count:
+        rows = following
+    return rows
+
+
+# ------------------------------------------------------------------------------
+# Density ratio over the feasible rows, estimated twice: by kernels and by a Gaussian process.
+#
+# The probability that a row is fast, given its knobs, and the density of fast rows over the knobs are two
+# sides of one ratio (Bayes' rule; Tiao et al., 2021, https://arxiv.org/abs/2102.09009). The kernels
+# (tree-structured Parzen estimator) learn joint patterns of good rows at once, the process learns which knobs
+# matter, with its uncertainty. Both give an expected improvement at every row; the row with the largest
+# product is chosen.
+
+
+KERNEL_WEIGHT = 1.0  # exponent of the kernels' improvement in the product; that of the process is 1
+
+
+class Tpe(AbstractMethod):
+    """The search method "tpe": maximizes the product of the expected improvements under two models.
+
+    The models are kernel densities (tree-structured Parzen estimator) and a Gaussian process. Pending
+    configurations and failures count as slow (constant liar).
+    """
+
+    def __init__(self, task: SearchTask) -> None:
+        AbstractMethod.__init__(self, task)
+        self._densities = Densities(task)
+        self._surrogate = Surrogate(task)
+
+    def choose(self, rng: np.random.Generator) -> int:
+        """Returns the index of the unproposed configuration with the largest product of improvements.
+
+        At the start of a run, before models can be fitted, returns that of ``start_row``; of a large set only
+        a random sample is compared (``SearchTask.scope``).
+        """
+        if is_starting(self.task):
+            return start_row(self.task, rng)
+        scope = self.task.scope(rng)
+        score = self._surrogate.log_gain(scope) + KERNEL_WEIGHT * self._densities.log_gain(scope)
+        return self.task.best_unseen(scope, score, rng)
+
+
+MODELLED_LIMIT = 2000  # observed rows from which trees are grown
+
+
+class Trees(AbstractMethod):
+    """Chooses the configuration with the largest expected improvement under a forest of random trees.
+
+    Pending configurations and failures count as slow.
+    """
+
+    def choose(self, rng: np.random.Generator) -> int:
+        """Returns the index of the unproposed configuration with the largest expected improvement.
+
+        At the start of a run, before models can be fitted, returns that of ``start_row``; of a large set only
+        a random sample is compared (``SearchTask.scope``).
+        """
+        task = self.task
+        if is_starting(task):
+            return start_row(task, rng)
+        rows = rows_to_model(task.pool, len(task.pool.order), MODELLED_LIMIT)
+        values = standardized(task.pool, rows)
+        forest = grow(task.table.part(np.array(rows)), values, rng)
+        scope = task.scope(rng)
+        mean, deviation = forest.predict(scope.table)
+        return task.best_unseen(scope, log_expected_improvement(mean, deviation, float(values.min())), rng)

@@ -1,0 +1,219 @@
+"""The input of a search method: feasible set, state and seed; Optuna parameters; the first proposals.
+
+Before enough outcomes are known for a model (``is_starting``), ``start_row`` proposes the median of each
+strategy, then configurations far from earlier ones.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+
+from tuner.core.candidate import Candidate, Value
+from tuner.search.configurations import Floats, Pool, Rows, RowTable, Scope, sampled, whole
+from tuner.space.feasible_set import FeasibleSet
+
+# ------------------------------------------------------------------------------
+# The strategy and its knobs as Optuna parameters: a trial has the parameters of its candidate only.
+
+
+STRATEGY = "strategy"  # a parameter in addition to the knobs; a trial has the knobs of its strategy
+
+Distributions = dict[str, BaseDistribution]  # by parameter, over all strategies
+
+
+def parameters(candidate: Candidate) -> dict[str, Value]:
+    """Returns a candidate as Optuna parameters by name: "strategy", then its knobs."""
+    return {STRATEGY: candidate.strategy, **dict(candidate.choices)}
+
+
+def distributions_of_rows(feasible: FeasibleSet) -> Distributions:
+    """Returns the Optuna distribution of each parameter, over the configurations of a feasible set.
+
+    An integer knob gets the range of the values that occur, other parameters get a list of them.
+    """
+    found: list[tuple[str, Value]] = []
+    for space, index in zip(feasible.spaces, feasible.index, strict=True):
+        found.append((STRATEGY, space.strategy))
+        for place, knob in enumerate(space.knobs):
+            picks = np.flatnonzero(np.bincount(index[:, place]))
+            found.extend((knob.name, knob.choices[pick]) for pick in picks)
+    return _distributions(found)
+
+
+def distributions_of_candidates(candidates: Iterable[Candidate]) -> Distributions:
+    """Returns the Optuna distribution of each parameter, from candidates instead of a search space.
+
+    An integer knob gets the range of the values that occur, other parameters get a list of them.
+    """
+    return _distributions(pair for candidate in candidates for pair in parameters(candidate).items())
+
+
+def _distributions(found: Iterable[tuple[str, Value]]) -> Distributions:
+    values: dict[str, set[Value]] = {}
+    for name, value in found:
+        values.setdefault(name, set()).add(value)
+    return {name: _distribution(met) for name, met in values.items()}
+
+
+def _distribution(values: set[Value]) -> BaseDistribution:
+    numbers = [value for value in values if isinstance(value, int)]
+    if len(numbers) == len(values):
+        return IntDistribution(min(numbers), max(numbers))
+    return CategoricalDistribution(sorted(values, key=str))
+
+
+# ------------------------------------------------------------------------------
+# The input of a search method: feasible set, state of the search, and seed.
+
+
+SCORED_LIMIT = 1 << 15  # rows up to which all are scored for every proposal: 20 ms; more are sampled
+BEST_ROWS = 4  # fastest rows whose neighbours belong to every sample
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """The neighbours of each configuration of a feasible set: those that differ in the value of one knob.
+
+    The neighbours of a configuration are computed at first use and then kept, so that a large set takes no
+    time in advance.
+    """
+
+    feasible: FeasibleSet
+    _known: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+    def of(self, row: int) -> tuple[int, ...]:
+        """Returns the indices of the configurations that differ from configuration ``row`` in one knob.
+
+        They are in ascending order and of the same strategy.
+        """
+        if row not in self._known:
+            self._known[row] = tuple(sorted(self._found(row)))
+        return self._known[row]
+
+    def _found(self, row: int) -> list[int]:
+        candidate = self.feasible.candidate(row)
+        values = dict(candidate.choices)
+        space = next(one for one in self.feasible.spaces if one.strategy == candidate.strategy)
+        moves = (
+            Candidate.of(space.strategy, {**values, knob.name: choice})
+            for knob in space.knobs
+            for choice in knob.choices
+            if choice != values[knob.name]
+        )
+        rows = (self.feasible.row_of(move) for move in moves)
+        return [found for found in rows if found is not None]
+
+
+@dataclass(frozen=True, eq=False)
+class SearchTask:
+    """What a search method works on: a feasible set, the state of its search, and the random seed.
+
+    Methods that search a set together share it.
+    """
+
+    feasible: FeasibleSet
+    pool: Pool
+    seed: int
+
+    def part(self, is_in: npt.NDArray[np.bool_]) -> "SearchTask":
+        """Returns a new task for the configurations where ``is_in`` is True, with an empty history."""
+        feasible = self.feasible.part(is_in)
+        return SearchTask(feasible, Pool(feasible.rows), self.seed)
+
+    @cached_property
+    def table(self) -> RowTable:
+        """Returns all configurations of the feasible set as integer codes; computed once."""
+        return RowTable.of(self.feasible)
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """Returns a look-up of the configurations that differ from a given one in a single knob."""
+        return Neighbours(self.feasible)
+
+    @cached_property
+    def _whole(self) -> Scope:
+        return whole(self.table)
+
+    def scope(self, rng: np.random.Generator) -> Scope:
+        """Returns the configurations to score for one proposal: all, or a random sample of a large set.
+
+        A set of more than 32768 (SCORED_LIMIT) is large. Its sample holds the neighbours of the 4 fastest
+        ones too, unless all of the sample were proposed. At least one was not proposed yet, while any is
+        left.
+        """
+        if self.feasible.rows <= SCORED_LIMIT:
+            return self._whole
+        near = [row for best in self.pool.fastest()[:BEST_ROWS] for row in self.neighbours.of(best)]
+        return sampled(self.table, self.pool, rng, near)
+
+    def best_unseen(self, scope: Scope, score: Floats, rng: np.random.Generator) -> int:
+        """Returns the index of the configuration with the highest score that was not proposed yet.
+
+        ``score`` has one value for each configuration of ``scope``, of which one at least must not be
+        proposed yet. Draws one at random where several have the highest score.
+        """
+        unseen = self.pool.unseen[scope.rows]
+        top = score[unseen].max()
+        best: Rows = scope.rows[unseen & (score >= top)]
+        return int(rng.choice(best))
+
+
+# ------------------------------------------------------------------------------
+# The rows proposed before a model is fitted: the median of each strategy, then rows far from earlier ones.
+#
+# A random configuration of a large space is usually far from good, and two distant ones tell more than two
+# near ones. The farthest row of all would be a corner, where extreme values meet: the farthest of a few
+# random rows usually is not (best-candidate sampling, Mitchell 1991, https://doi.org/10.1145/122718.122736).
+
+
+START_ROWS = 6
+START_ROWS_OF_STRATEGY = 3  # one slow row must not exclude a strategy
+DRAWN = 16  # rows of which the farthest is taken
+
+
+def is_starting(task: SearchTask) -> bool:
+    """Returns whether too few configurations were proposed for a model to be fitted.
+
+    The limit is 6, or 3 for each strategy of the search space if that is more.
+    """
+    return len(task.pool.order) < max(START_ROWS, START_ROWS_OF_STRATEGY * len(task.feasible.index))
+
+
+def start_row(task: SearchTask, rng: np.random.Generator) -> int:
+    """Returns the index of a configuration to propose before a model is fitted.
+
+    It belongs to the strategy with the fewest proposals among those with configurations left: first the one
+    nearest to the median of each knob, then one far from all proposed ones.
+    """
+    ends = np.cumsum([len(index) for index in task.feasible.index]).tolist()
+    starts = [0, *ends[:-1]]
+    seen = [
+        sum(start <= row < end for row in task.pool.order) for start, end in zip(starts, ends, strict=True)
+    ]
+    left = [place for place, count in enumerate(seen) if starts[place] + count < ends[place]]
+    place = min(left, key=seen.__getitem__)
+    if seen[place] == 0:
+        return _middle(task, rng, starts[place], ends[place])
+    return _far(task, rng, starts[place], ends[place])
+
+
+def _middle(task: SearchTask, rng: np.random.Generator, start: int, end: int) -> int:
+    """Returns the row nearest to the median of every knob."""
+    rows = np.arange(start, end)
+    if len(rows) > SCORED_LIMIT:
+        rows = np.sort(rng.choice(rows, SCORED_LIMIT, replace=False))
+    table = task.table.part(rows)
+    far = table.differences(np.median(table.codes, axis=0).astype(table.codes.dtype))
+    return int(rng.choice(rows[far <= far.min()]))
+
+
+def _far(task: SearchTask, rng: np.random.Generator, start: int, end: int) -> int:
+    """Returns the random row, of DRAWN, that is the farthest from every proposed row."""
+    rows = task.pool.draw(rng, DRAWN, start, end)
+    table = task.table.part(rows)
+    far = np.min([table.differences(task.table.codes[row]) for row in task.pool.order], axis=0)
+    return int(rows[np.argmax(far)])

@@ -1,0 +1,335 @@
+"""Lazy execution of streams, and the rules that each call of a host program must keep.
+
+``LazyStreams`` runs submitted work as late as allowed; ``CallRules`` checks that a call forks from its
+stream, joins it again, finishes its work and frees its memory.
+"""
+
+import contextlib
+import random
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tuner.core.gpu import DeviceError
+from tuner.simulator.device.happens_before import (
+    HOST_QUEUE,
+    NO_BYTES,
+    ByteRanges,
+    DefectLog,
+    HostDefect,
+    Moment,
+    moment_after,
+    refused,
+)
+from tuner.simulator.device.memory import MemoryRegion
+from tuner.simulator.launch import Pause
+
+# ------------------------------------------------------------------------------
+# Lazy execution of streams: a synchronisation runs only the work that it depends on, in a chosen order.
+#
+# Running work as late as possible is the worst case of a real GPU, so that a missing synchronisation shows as
+# a wrong result.
+
+
+Order = Literal["fifo", "lifo", "random"]
+ORDERS: tuple[Order, ...] = ("fifo", "lifo", "random")
+
+
+@dataclass(frozen=True, eq=False)
+class StreamOperation:
+    """An operation for a stream or a graph: a copy, fill, kernel, allocation, free or mark without effect.
+
+    It consists of what to do at submission, what to do when it runs, and the bytes that it is known to
+    access.
+    """
+
+    what: str  # in reports: "copy of 64 bytes"
+    # a kernel is interleaved with others, see ``PreparedKernel.turns``; others run at once
+    run: Callable[[Moment], Generator[Pause, None, None] | None] | None = None
+    submitted: Callable[[Moment], None] | None = None  # called when the operation is submitted
+    reads: ByteRanges = NO_BYTES  # where known before the operation runs
+    writes: ByteRanges = NO_BYTES
+    uses_host_memory: bool = False  # pageable host memory, which its owner may free after the call
+
+
+@dataclass(eq=False)
+class Work:
+    """A submitted operation: its moment in happens-before, and the pending work that must run before it."""
+
+    number: int  # order of submission
+    operation: StreamOperation
+    moment: Moment
+    after: tuple["Work", ...]
+    is_done: bool = False
+
+
+@dataclass(eq=False)
+class _Begun:
+    """Work that has begun and not ended, with its further turns, and where it was after the last one."""
+
+    work: Work
+    turns: Generator[Pause, None, None]
+    pause: Pause
+    is_same: bool = False  # as after the turn before
+
+
+class LazyStreams:
+    """The work submitted to the queues of a device; runs as late as possible, when the host waits for it.
+
+    Work runs alone, one after the other, with one exception: kernels that run long or that wait in a loop for
+    what others write, and all work that nothing orders after them, run interleaved.
+    A queue is an integer: a stream, a branch of a launched graph, or the host (see ``happens_before``).
+    """
+
+    def __init__(self, order: Order, seed: int) -> None:
+        """``order`` among ready work: "fifo" by submission, "lifo" the reverse, "random" by ``seed``."""
+        self._order = order
+        self._rng = random.Random(seed)
+        self._count = 0
+        self._last: dict[int, Work] = {}  # by queue
+        self._pending: dict[int, Work] = {}  # by number
+        self._begun: dict[int, _Begun] = {}  # by number
+        self.host = Moment(HOST_QUEUE, 0, {})
+
+    @property
+    def pending(self) -> tuple[Work, ...]:
+        """Returns the submitted work that has neither run nor been cancelled, in the order of submission."""
+        return tuple(self._pending.values())
+
+    def last(self, queue: int) -> Work | None:
+        """Returns the last work submitted to a queue, done or not; None where there is none."""
+        return self._last.get(queue)
+
+    def submit(self, queue: int, operation: StreamOperation, after: Iterable[Work] = ()) -> Work:
+        """Submits an operation to a queue; returns it as work, which does not run yet.
+
+        It is ordered after the queue's last work, after the work ``after``, and after all that the host has
+        waited for.
+        """
+        earlier = [*after]
+        if queue in self._last:
+            earlier.append(self._last[queue])
+        moment = moment_after(queue, (self.host, *(work.moment for work in earlier)))
+        work = Work(self._count, operation, moment, tuple(_not_done(earlier)))
+        self._count += 1
+        self._last[queue] = self._pending[work.number] = work
+        if operation.submitted is not None:
+            operation.submitted(moment)
+        return work
+
+    def host_moment(self) -> Moment:
+        """Returns a new moment of the host, after all work that the host has waited for."""
+        self.host = moment_after(HOST_QUEUE, (self.host,))
+        return self.host
+
+    def wait_for(self, work: Work) -> None:
+        """Runs ``work`` and all pending work that it depends on, as a wait by the host.
+
+        Work that is submitted later is ordered after ``work``.
+        """
+        self._run(_needed(work))
+        self.host = moment_after(HOST_QUEUE, (self.host, work.moment))
+
+    def wait_for_all(self) -> None:
+        """Runs all pending work, as a wait by the host for every queue."""
+        for work in tuple(self._last.values()):
+            self.wait_for(work)
+
+    def drop(self, work: Work) -> None:
+        """Cancels work: marks it as done without running it.
+
+        Work that depends on it depends on what it depended on instead.
+        """
+        work.is_done = True
+        self._pending.pop(work.number, None)
+        for other in self._pending.values():
+            if work in other.after:
+                other.after = tuple(_not_done(other.after))
+
+    def _run(self, needed: dict[int, Work]) -> None:
+        """Runs the work ``needed`` to its end, and other work where that waits for what others write.
+
+        Raises DeviceError where all work that has begun waits for what none of it writes.
+        """
+        while any(not work.is_done for work in needed.values()):
+            ready = self._ready(needed.values())
+            if not ready and self._begun:
+                ready = self._ready(self._pending.values())
+            if ready:
+                self._begin(self._choose(ready))
+            else:
+                self._take_turns()
+
+    def _ready(self, works: Iterable[Work]) -> list[Work]:
+        return [
+            work
+            for work in works
+            if not work.is_done
+            and work.number not in self._begun
+            and all(each.is_done for each in work.after)
+        ]
+
+    def _begin(self, work: Work) -> None:
+        turns = None if work.operation.run is None else self._checked(work, work.operation.run, work.moment)
+        pause = None if turns is None else self._checked(work, next, turns, None)
+        if turns is None or pause is None:
+            self._end(work)
+        else:
+            self._begun[work.number] = _Begun(work, turns, pause)
+
+    def _take_turns(self) -> None:
+        """Lets all work that has begun run on, in the order of submission, until its next turn ends."""
+        for number, begun in sorted(self._begun.items()):
+            pause = self._checked(begun.work, next, begun.turns, None)
+            if pause is None:
+                self._end(begun.work)
+            else:
+                is_same = pause.is_stuck and begun.pause == pause
+                self._begun[number] = _Begun(begun.work, begun.turns, pause, is_same)
+        if self._begun and all(begun.is_same for begun in self._begun.values()):
+            reason = f"endless: nothing writes what is waited for: {self._cancelled()}"
+            raise refused("LAUNCH_TIMEOUT", reason)
+
+    def _checked(self, work: Work, call: Callable[..., Any], *arguments: Any) -> Any:
+        """Calls a function that runs work; ends the work if it raises.
+
+        The error says what ran at the same time, which is cancelled: it may wait for the work that failed.
+        """
+        try:
+            return call(*arguments)
+        except BaseException as error:
+            self._end(work)
+            if not isinstance(error, DeviceError) or not self._begun:
+                raise
+            reason = f"{error}; at the same time {self._cancelled()}"
+            raise DeviceError(reason, error.error_name) from error.__cause__
+
+    def _cancelled(self) -> str:
+        """Cancels all work that has begun; returns where it was."""
+        begun = tuple(self._begun.values())
+        for each in begun:
+            each.turns.close()
+            self._end(each.work)
+        return "; ".join(f"{each.work.operation.what}: {each.pause.where}" for each in begun)
+
+    def _end(self, work: Work) -> None:
+        work.is_done, work.after = True, ()
+        self._pending.pop(work.number, None)
+        self._begun.pop(work.number, None)
+
+    def _choose(self, ready: list[Work]) -> Work:
+        if self._order == "random":
+            return self._rng.choice(ready)
+        choose = min if self._order == "fifo" else max
+        return choose(ready, key=lambda work: work.number)
+
+
+def _needed(target: Work) -> dict[int, Work]:
+    """Returns the pending work, by number, that ``target`` transitively depends on, ``target`` included."""
+    found: dict[int, Work] = {}
+    open_ = list(_not_done((target,)))
+    while open_:
+        work = open_.pop()
+        if work.number not in found:
+            found[work.number] = work
+            open_.extend(_not_done(work.after))
+    return found
+
+
+def _not_done(works: Iterable[Work]) -> Iterator[Work]:
+    """Yields the works that are not done; in place of a cancelled one, what it depends on and is not done."""
+    seen: set[int] = set()
+    open_ = list(works)
+    while open_:
+        work = open_.pop()
+        if work.number not in seen:
+            seen.add(work.number)
+            if work.is_done:
+                open_.extend(work.after)  # of work that ran this is ()
+            else:
+                yield work
+
+
+# ------------------------------------------------------------------------------
+# Rules for a call of a host program: fork from its stream, join it again, finish, free its memory.
+
+
+@dataclass(eq=False)
+class Call:
+    """A call of a host program that has begun and has not ended, with the GPU work submitted meanwhile."""
+
+    begin: Moment | None  # on the caller's stream; None: a synchronous call, ordered by the host
+    before: tuple[MemoryRegion, ...]  # memory allocated before the call
+    works: list[Work] = field(default_factory=list)
+
+
+class CallRules:
+    """Checks the GPU work of each call of a host program; reports to a log.
+
+    Work must be ordered after the begin and before the end of its call, and the call must free the memory
+    that it allocates. At most one call is current at a time.
+    """
+
+    def __init__(self, log: DefectLog) -> None:
+        self._log = log
+        self._call: Call | None = None
+
+    def begin(self, begin: Moment | None, live: tuple[MemoryRegion, ...]) -> None:
+        """Begins a call at moment ``begin``; None: a synchronous call, whose begin orders nothing.
+
+        ``live`` is the memory that is allocated before the call: the call need not free it.
+        """
+        self._call = Call(begin, live)
+
+    def note(self, work: Work) -> None:
+        """Adds work to the current call; reports a missing fork where it may run before the call begins.
+
+        Only the first work of each queue is checked, since a queue runs in order. Without a current call,
+        does nothing.
+        """
+        if self._call is None:
+            return
+        begin = self._call.begin
+        is_first = all(each.moment.queue != work.moment.queue for each in self._call.works)
+        if begin is not None and is_first and not begin.is_before(work.moment):
+            what = f"{work.operation.what} may run before the call's stream has come to the call"
+            self._log.add(HostDefect.MISSING_FORK, what)
+        self._call.works.append(work)
+
+    @contextlib.contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Returns a context manager: work that is submitted inside does not belong to the current call."""
+        call, self._call = self._call, None
+        try:
+            yield
+        finally:
+            self._call = call
+
+    def abandon(self) -> tuple[Work, ...]:
+        """Ends a call that failed, without reports; returns all work of the call, () without a call."""
+        call, self._call = self._call, None
+        return tuple(call.works) if call else ()
+
+    def end(self, end: Moment, live: tuple[MemoryRegion, ...]) -> tuple[Work, ...]:
+        """Ends the current call; returns its work that is not ordered before ``end``, () without a call.
+
+        Reports the last such work of each queue, and each region of ``live``, the memory allocated at the
+        end, that the call allocated and did not free, unless the region is kept on purpose.
+        """
+        if self._call is None:
+            return ()
+        call, self._call = self._call, None
+        late = tuple(work for work in call.works if not work.moment.is_before(end))
+        last = {work.moment.queue: work for work in late}
+        for work in last.values():
+            if call.begin is None:
+                self._log.add(
+                    HostDefect.UNFINISHED, f"{work.operation.what} may run after the call has returned"
+                )
+            else:
+                what = f"{work.operation.what} may run after what follows the call on its stream"
+                self._log.add(HostDefect.MISSING_JOIN, what)
+        for region in live:
+            if region not in call.before and not region.is_kept:
+                self._log.add(HostDefect.LEAK, f"{region.name} ({region.bytes.size} bytes) is never freed")
+        return late

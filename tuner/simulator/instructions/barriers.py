@@ -1,0 +1,235 @@
+"""Decoders of mbarrier instructions, and of cluster instructions: barrier.cluster, mapa, getctarank."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tuner.simulator.instructions.operands import (
+    PREDICATE,
+    SCOPES,
+    U32,
+    U64,
+    Operands,
+    Reader,
+    Step,
+    shared_address,
+)
+from tuner.simulator.memory.shared_memory import RANK_BIT
+from tuner.simulator.ptx.dtypes import TYPES, Array, Bools, Indices
+from tuner.simulator.ptx.syntax_tree import Address, Register
+from tuner.simulator.state.resident_blocks import AT_MEMORY_BARRIER, ResidentBlocks, Threads
+
+# ------------------------------------------------------------------------------
+# Cluster instructions: barrier.cluster, mapa and getctarank.
+
+
+def arrive(operands: Operands) -> Step:
+    """Decodes PTX ``barrier.cluster.arrive``: returns a function that counts the active lanes' arrivals.
+
+    The function raises Fault for a second arrival without a wait in between, and, with ``.aligned``, for a
+    partial warp.
+    """
+    modifiers = operands.modifiers
+    modifiers.need(("cluster",), "a cluster")
+    modifiers.need(("arrive",), "an arrival")
+    is_relaxed, is_aligned = modifiers.has("relaxed"), modifiers.has("aligned")
+    modifiers.has("release")
+    operands.need(0)
+
+    def step(resident: ResidentBlocks) -> None:
+        if is_aligned:
+            resident.require_whole_warps(resident.mask)
+        resident.cluster_barriers.arrive(resident.active(), releases=not is_relaxed)
+
+    return step
+
+
+def wait_cluster(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bools, int], None]:
+    """Decodes PTX ``barrier.cluster.wait``: returns a function that makes lanes wait for their cluster.
+
+    The function is called with (states of the threads, mask of the lanes, number of the basic block that
+    follows). ``_labels`` is unused: all decoders of terminators have the same parameters.
+    """
+    modifiers = operands.modifiers
+    modifiers.need(("cluster",), "a cluster")
+    modifiers.need(("wait",), "a wait")
+    is_aligned = modifiers.has("aligned")
+    modifiers.has("acquire")
+    operands.need(0)
+
+    def terminator(threads: Threads, lanes: Bools, following: int) -> None:
+        if is_aligned:
+            threads.resident.require_whole_warps(lanes)
+        threads.wait_for_cluster(lanes)
+        threads.basic_block[lanes] = following
+
+    return terminator
+
+
+def map_address(operands: Operands) -> Step:
+    """Decodes PTX ``mapa``: returns a function that maps a shared address to another block of the cluster.
+
+    The result addresses the same offset in the shared memory of the block with the given rank.
+    """
+    operands.modifiers.has("shared::cluster")
+    type_ = operands.modifiers.type("u32", "u64")
+    operands.need(3)
+    write = operands.destination(0, type_)
+    address, rank = operands.source(1, type_), operands.source(2, U32)
+
+    def step(resident: ResidentBlocks) -> None:
+        above = rank(resident).astype(type_.dtype) + type_.dtype.type(1)
+        write(resident, address(resident) + (above << type_.dtype.type(RANK_BIT)))
+
+    return step
+
+
+def rank_of(operands: Operands) -> Step:
+    """Decodes PTX ``getctarank``: returns a function that computes which block a shared address belongs to.
+
+    The result is the block's rank in its cluster; an address without a rank gives the rank of the lane's
+    block.
+    """
+    operands.modifiers.has("shared::cluster")
+    type_ = operands.modifiers.type("u32", "u64")
+    operands.need(2)
+    write, address = operands.destination(0, U32), operands.source(1, TYPES[type_.name])
+
+    def step(resident: ResidentBlocks) -> None:
+        above = (resident.full(address(resident)).astype(np.int64) >> RANK_BIT) & 0x1F
+        own = resident.special["%cluster_ctarank"]
+        write(resident, np.where(above > 0, above - 1, own).astype(np.uint32))
+
+    return step
+
+
+CLUSTERS: dict[str, Callable[[Operands], Step]] = {
+    "barrier": arrive,
+    "mapa": map_address,
+    "getctarank": rank_of,
+}
+
+
+# ------------------------------------------------------------------------------
+# mbarrier: init, inval, arrive, expect_tx; and try_wait and test_wait, which end a basic block.
+
+
+ONE, NOTHING = np.ones(1, np.uint32), np.zeros(1, np.uint32)
+
+
+def mbarrier(operands: Operands) -> Step:
+    """Decodes PTX mbarrier.init, inval, arrive and expect_tx: returns a function that updates mbarriers.
+
+    None of them waits. arrive returns the number of the phase as its state token; inval has no effect. Raises
+    UnsupportedInstruction for other operations, such as arrive_drop.
+    """
+    modifiers = operands.modifiers
+    modifiers.type("b64")
+    kind = modifiers.need(("init", "inval", "arrive", "expect_tx"), "an operation")
+    modifiers.has("release", "relaxed")
+    modifiers.has(*SCOPES)
+    expects = kind == "arrive" and modifiers.take("expect_tx") is not None
+    is_generic = modifiers.space() == "generic"
+    if kind == "inval":
+        operands.need(1)
+        return lambda _resident: None
+    if kind == "init":
+        return _init(operands, is_generic)
+    return _arrive(operands, is_generic, kind, expects)
+
+
+def _init(operands: Operands, is_generic: bool) -> Step:
+    operands.need(2)
+    address, count = shared_address(operands, 0, is_generic), operands.source(1, U32)
+
+    def step(resident: ResidentBlocks) -> None:
+        lanes = resident.active()
+        addresses, counts = address(resident, lanes), resident.chosen(count(resident)).astype(np.int64)
+        resident.spaces.shared.starts(lanes, addresses, 8)
+        resident.mbarriers.init(lanes, addresses, counts)
+
+    return step
+
+
+def _arrive(operands: Operands, is_generic: bool, kind: str, expects: bool) -> Step:
+    returns = not isinstance(operands.operand(0), Address)
+    first = int(returns)
+    address = shared_address(operands, first, is_generic)
+    given = operands.source(first + 1, U32) if len(operands) > first + 1 else _ones
+    write = operands.destination(0, U64) if returns else None
+    counts: Reader = _ones if expects else given
+    bytes_: Reader = given if expects else _zeros
+    if kind == "expect_tx":
+        counts, bytes_ = _zeros, given
+
+    def step(resident: ResidentBlocks) -> None:
+        lanes = resident.active()
+        phases = resident.mbarriers.arrive(
+            lanes,
+            address(resident, lanes),
+            resident.chosen(counts(resident)).astype(np.int64),
+            resident.chosen(bytes_(resident)).astype(np.int64),
+        )
+        if write is not None:
+            spread = np.zeros(len(resident.mask), np.uint64)
+            spread[lanes] = phases
+            write(resident, spread)
+
+    return step
+
+
+def _ones(_resident: ResidentBlocks) -> Array:
+    return ONE
+
+
+def _zeros(_resident: ResidentBlocks) -> Array:
+    return NOTHING
+
+
+def wait_mbarrier(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bools, int], None]:
+    """Decodes mbarrier.try_wait and test_wait: returns a function that blocks until a phase completes.
+
+    The test is repeated until it succeeds, so that a kernel never sees False. ``_labels`` is unused. The
+    function is called with (states of the threads, mask of the lanes, number of the basic block that
+    follows).
+    """
+    modifiers = operands.modifiers
+    modifiers.type("b64")
+    modifiers.need(("try_wait", "test_wait"), "an operation")
+    modifiers.has("acquire", "relaxed")
+    modifiers.has(*SCOPES)
+    is_parity = modifiers.take("parity") is not None
+    is_generic = modifiers.space() == "generic"
+    operands.need(3, 4)
+    result, address = operands.operand(0), shared_address(operands, 1, is_generic)
+    state = operands.source(2, U32 if is_parity else U64)
+    operands.writer(result, PREDICATE)
+    assert isinstance(result, Register)
+
+    def terminator(threads: Threads, lanes: Bools, following: int) -> None:
+        resident = threads.resident
+        indices = np.flatnonzero(lanes)
+        addresses = address(resident, indices)
+        for block, mbarrier, lane in _awaited(resident, indices, addresses):
+            resident.bulk.land(block, mbarrier, resident.mbarriers.at(lane, mbarrier), threads.is_stuck)
+        states = resident.full(state(resident))[indices].astype(np.int64)
+        done = indices[resident.mbarriers.test(indices, addresses, states, is_parity)]
+        waiting = lanes.copy()
+        waiting[done] = False
+        threads.status[waiting] = AT_MEMORY_BARRIER
+        threads.basic_block[done] = following
+        if len(done):
+            resident.scatter(result.name, done, np.ones(len(done), bool))
+            threads.is_stuck = False
+
+    return terminator
+
+
+def _awaited(resident: ResidentBlocks, lanes: Indices, addresses: Array) -> list[tuple[int, int, int]]:
+    """Returns (block, shared address, a waiting lane) of every mbarrier at which lanes wait."""
+    blocks = resident.geometry.block_index[lanes]
+    found = {(int(b), int(a)): int(lane) for b, a, lane in zip(blocks, addresses, lanes, strict=True)}
+    return [(block, address, lane) for (block, address), lane in found.items()]
+
+
+MBARRIERS: dict[str, Callable[[Operands], Step]] = {"mbarrier": mbarrier}

@@ -1,0 +1,165 @@
+"""Comparison and selection: setp, set, selp, slct, testp."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tuner.simulator.instructions.operands import PREDICATE, Operands, Reader, Step
+from tuner.simulator.ptx.dtypes import Array, PtxType
+from tuner.simulator.state.resident_blocks import ResidentBlocks
+
+Comparison = Callable[[Array, Array], Array]
+ORDERED: dict[str, Comparison] = {
+    "eq": np.equal,
+    "ne": lambda a, b: (a != b) & ~_is_unordered(a, b),
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+UNSIGNED: dict[str, Comparison] = {
+    "lo": np.less,
+    "ls": np.less_equal,
+    "hi": np.greater,
+    "hs": np.greater_equal,
+}
+COMBINE: dict[str, Comparison] = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
+TESTS: dict[str, Callable[[Array], Array]] = {
+    "finite": np.isfinite,
+    "infinite": np.isinf,
+    "number": lambda a: ~np.isnan(a),
+    "notanumber": np.isnan,
+    "normal": lambda a: np.isfinite(a) & ((a == 0) | (np.abs(a) >= np.finfo(a.dtype).tiny)),
+    "subnormal": lambda a: (a != 0) & (np.abs(a) < np.finfo(a.dtype).tiny),
+}
+
+
+def _is_unordered(a: Array, b: Array) -> Array:
+    return np.isnan(a) | np.isnan(b)
+
+
+def _comparison(operands: Operands, type_: PtxType) -> Comparison:
+    """Consumes the comparison operator and returns its function. PTX ISA, "Floating-Point Comparisons"."""
+    if not type_.is_float:
+        integers: dict[str, Comparison] = {**ORDERED, **UNSIGNED, "ne": np.not_equal}
+        return integers[operands.modifiers.need(integers, "a comparison")]
+    table: dict[str, Comparison] = {**ORDERED, "num": lambda a, b: ~_is_unordered(a, b), "nan": _is_unordered}
+    table |= {f"{name}u": _or_unordered(function) for name, function in ORDERED.items()}
+    return table[operands.modifiers.need(table, "a comparison")]
+
+
+def _or_unordered(function: Comparison) -> Comparison:
+    return lambda a, b: function(a, b) | _is_unordered(a, b)
+
+
+def set_predicate(operands: Operands) -> Step:
+    """Decodes PTX ``setp``: returns a function that compares two operands and writes a predicate.
+
+    With .and, .or or .xor the result is combined with a third operand. A second destination gets the negated
+    comparison, combined likewise; for packed types such as f16x2, the comparison of the upper elements.
+    """
+    type_ = operands.modifiers.type()
+    compare = _comparison(operands, type_)
+    operands.modifiers.take("ftz")
+    combine, third = _combination(operands)
+    a, b = operands.source(1, type_), operands.source(2, type_)
+    first, second = operands.pair(0)
+    write = operands.writer(first, PREDICATE)
+    write_second = None if second is None else operands.writer(second, PREDICATE)
+    if type_.elements == 2:
+        return _set_two(operands, compare, a, b, combine, third)
+
+    def step(resident: ResidentBlocks) -> None:
+        result = compare(a(resident), b(resident))
+        write(resident, combine(result, third(resident)))
+        if write_second is not None:
+            write_second(resident, combine(~result, third(resident)))
+
+    return step
+
+
+def _set_two(
+    operands: Operands, compare: Comparison, a: Reader, b: Reader, combine: Comparison, third: Reader
+) -> Step:
+    """Returns the step of setp on packed pairs of numbers, which sets one predicate per number."""
+    first, second = operands.pair(0)
+    if second is None:
+        raise operands.unsupported("it with one predicate for two numbers")
+    write_low, write_high = operands.writer(first, PREDICATE), operands.writer(second, PREDICATE)
+
+    def step(resident: ResidentBlocks) -> None:
+        results = compare(a(resident), b(resident)).reshape(-1, 2)
+        write_low(resident, combine(results[:, 0], third(resident)))
+        write_high(resident, combine(results[:, 1], third(resident)))
+
+    return step
+
+
+def _combination(operands: Operands) -> tuple[Comparison, Reader]:
+    """Consumes .and, .or or .xor; returns its function and its operand, by default ``or False``."""
+    word = operands.modifiers.take(*COMBINE)
+    operands.need(4 if word else 3)
+    if word is None:
+        nothing = np.zeros(1, bool)
+        return np.logical_or, lambda _resident: nothing
+    return COMBINE[word], operands.source(3, PREDICATE)
+
+
+def set_value(operands: Operands) -> Step:
+    """Decodes PTX ``set``: returns a function that compares two operands and writes a number.
+
+    The number is all ones (u32, s32) or 1.0 (f32) where the comparison holds, else 0. With .and, .or or .xor
+    the comparison is combined with a third operand.
+    """
+    type_, result = operands.modifiers.type(), operands.modifiers.type("u32", "s32", "f32")
+    compare = _comparison(operands, type_)
+    operands.modifiers.take("ftz")
+    combine, third = _combination(operands)
+    a, b, write = operands.source(1, type_), operands.source(2, type_), operands.destination(0, result)
+    true = result.dtype.type(1) if result.is_float else np.array(-1).astype(result.dtype)
+
+    def step(resident: ResidentBlocks) -> None:
+        holds = combine(compare(a(resident), b(resident)), third(resident))
+        write(resident, np.where(holds, true, result.dtype.type(0)))
+
+    return step
+
+
+def select(operands: Operands) -> Step:
+    """Decodes PTX selp: returns a function that writes operand a where the predicate c is True, else b."""
+    type_ = operands.modifiers.type()
+    operands.need(4)
+    a, b = operands.source(1, type_), operands.source(2, type_)
+    chosen, write = operands.source(3, PREDICATE), operands.destination(0, type_)
+    return lambda resident: write(resident, np.where(chosen(resident), a(resident), b(resident)))
+
+
+def select_by_sign(operands: Operands) -> Step:
+    """Decodes PTX ``slct``: returns a function that writes operand a where c >= 0, else b, also for NaN."""
+    condition, type_ = operands.modifiers.type("s32", "f32"), operands.modifiers.type()
+    operands.modifiers.take("ftz")
+    operands.need(4)
+    a, b = operands.source(1, type_), operands.source(2, type_)
+    sign, write = operands.source(3, condition), operands.destination(0, type_)
+    return lambda resident: write(resident, np.where(sign(resident) >= 0, a(resident), b(resident)))
+
+
+def decode_testp(operands: Operands) -> Step:
+    """Decodes PTX ``testp``: returns a function that tests a property of floats; it is not a unit test.
+
+    The properties are finite, infinite, number, notanumber, normal and subnormal. Zero is normal (PTX ISA).
+    """
+    type_ = operands.modifiers.type("f32", "f64")
+    test = TESTS[operands.modifiers.need(TESTS, "a property")]
+    operands.need(2)
+    read, write = operands.source(1, type_), operands.destination(0, PREDICATE)
+    return lambda resident: write(resident, test(read(resident)))
+
+
+DECODERS: dict[str, Callable[[Operands], Step]] = {
+    "setp": set_predicate,
+    "set": set_value,
+    "selp": select,
+    "slct": select_by_sign,
+    "testp": decode_testp,
+}

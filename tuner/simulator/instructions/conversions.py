@@ -1,0 +1,262 @@
+"""Decoders of conversions (cvt, cvta, isspacep) and of mov, which copies, packs and unpacks registers."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tuner.simulator.instructions.operands import PREDICATE, U64, Operands, Step
+from tuner.simulator.memory.global_memory import SPACES, WINDOW_BITS, WINDOWS
+from tuner.simulator.ptx.dtypes import (
+    FORMATS,
+    INTEGER_MODES,
+    TYPES,
+    Array,
+    PtxType,
+    round_to,
+    to_odd,
+    to_tf32,
+    two_sum,
+)
+from tuner.simulator.ptx.syntax_tree import Vector
+from tuner.simulator.state.resident_blocks import ResidentBlocks
+
+# ------------------------------------------------------------------------------
+# Conversions: cvt between all types, cvta and isspacep between state spaces.
+
+
+MODES = ("rn", "rz", "rm", "rp", "rna")
+Function = Callable[[Array], Array]
+
+
+def convert(operands: Operands) -> Step:
+    """Decodes PTX ``cvt``: returns a function that converts numbers between types, or packs two f32.
+
+    Raises UnsupportedInstruction for types or roundings that are not simulated, such as packed fp8.
+    """
+    parts = operands.instruction.parts
+    if len(parts) > 2 and parts[-2] in ("f16x2", "bf16x2"):
+        return _convert_pair(operands)
+    source, target = operands.modifiers.type(), operands.modifiers.type()
+    operands.need(2)
+    function = _after(operands, source, target, _conversion(operands, source, target))
+    write, read = operands.destination(0, target), operands.source(1, source)
+    return lambda resident: write(resident, function(read(resident)))
+
+
+def _conversion(operands: Operands, source: PtxType, target: PtxType) -> Function:
+    modifiers = operands.modifiers
+    flushes = modifiers.take("ftz") is not None
+    if (source.is_float and target.is_float) or target.name == "tf32":
+        return _between_floats(operands, source, target, flushes)
+    if source.is_float:
+        mode = INTEGER_MODES[modifiers.need(INTEGER_MODES, "a rounding to integers")]
+        modifiers.take("sat")  # conversions of floats to integers always clamp
+        return lambda x: _to_integer(mode(x.astype(np.float64)), x, target)
+    if target.is_float:
+        mode_name = modifiers.need(MODES[:4], "a rounding")
+        if target.name == "f64" and source.bits == 64 and mode_name != "rn":
+            raise operands.unsupported(f".{mode_name} of 64 bits")
+        return lambda x: _from_integer(x, target, mode_name)
+    if modifiers.take("sat"):
+        return lambda x: _clamped(x, target)
+    return lambda x: x.astype(target.dtype)
+
+
+def _between_floats(operands: Operands, source: PtxType, target: PtxType, flushes: bool) -> Function:
+    modifiers = operands.modifiers
+    if (whole := modifiers.take(*INTEGER_MODES)) is not None:
+        mode = INTEGER_MODES[whole]
+        return lambda x: mode(x.astype(np.float64)).astype(target.dtype)
+    if target.name == "tf32":
+        kind = modifiers.need(("rna", "rn", "rz"), "a rounding")
+        return lambda x: to_tf32(x.view(np.float32), kind)
+    if source.bits < target.bits or source.name == target.name:
+        return lambda x: _flushed(x, flushes).astype(target.dtype)  # every value is representable
+    kind = modifiers.need(MODES[:4], "a rounding")
+    return lambda x: narrow(_flushed(x, flushes), target, kind)
+
+
+def _after(operands: Operands, source: PtxType, target: PtxType, function: Function) -> Function:
+    """Consumes .relu and .sat of floats; returns the conversion combined with their clamping."""
+    modifiers = operands.modifiers
+    if target.is_float and modifiers.take("sat"):
+        return lambda x: np.nan_to_num(np.clip(function(x), 0, 1), nan=0).astype(target.dtype)
+    if source.is_float and modifiers.take("relu"):
+        return lambda x: function(np.where(x < 0, x.dtype.type(0), x))
+    return function
+
+
+def _flushed(values: Array, flushes: bool) -> Array:
+    if not flushes or values.dtype != np.float32:
+        return values
+    return np.where(np.abs(values) < 2.0**-126, np.copysign(np.float32(0), values), values)
+
+
+def narrow(values: Array, target: PtxType, mode: str) -> Array:
+    """Returns ``values`` rounded once to ``target``: f16, bf16 or f32, as an array of this type.
+
+    ``values`` is a floating-point array; ``mode`` is a rounding of PTX: "rn", "rz", "rm", "rp" or "rna".
+    """
+    if mode == "rn" and target.name in ("f16", "f32"):
+        return values.astype(target.dtype)
+    rounded = round_to(values.astype(np.float64), FORMATS[target.name], mode)
+    return rounded.astype(np.float32).astype(target.dtype)
+
+
+def _to_integer(whole: Array, original: Array, target: PtxType) -> Array:
+    """Returns integral floats as integers, clamped to the type's range; NaN becomes 0. PTX ISA, "cvt"."""
+    limits = np.iinfo(target.dtype)
+    is_high, is_low = whole >= float(limits.max), whole <= float(limits.min)
+    inside = np.where(is_high | is_low | np.isnan(original), 0, whole)
+    if target.dtype == np.uint64:  # numpy converts large floats to uint64 correctly, but not negative floats
+        inside = np.maximum(inside, 0)
+    found = inside.astype(target.dtype)
+    found = np.where(is_high, limits.max, np.where(is_low, limits.min, found))
+    return np.where(np.isnan(original), 0, found).astype(target.dtype)
+
+
+def _from_integer(values: Array, target: PtxType, mode: str) -> Array:
+    """Returns integers as floats rounded once; 64-bit integers by way of 2Sum and rounding to odd."""
+    if target.name == "f64" and mode == "rn":
+        return values.astype(np.float64)
+    if values.dtype.itemsize < 8:
+        return _narrow_exact(values.astype(np.float64), target, mode)
+    if target.name == "f32" and mode == "rn":
+        return values.astype(np.float32)
+    high, low = values >> values.dtype.type(32), values & values.dtype.type(0xFFFFFFFF)
+    total, lost = two_sum(high.astype(np.float64) * 2.0**32, low.astype(np.float64))
+    return _narrow_exact(to_odd(total, lost), target, mode)
+
+
+def _narrow_exact(values: Array, target: PtxType, mode: str) -> Array:
+    if target.name == "f64":
+        return values
+    if target.name == "bf16" or mode != "rn":
+        return round_to(values, FORMATS[target.name], mode).astype(np.float32).astype(target.dtype)
+    return values.astype(target.dtype)
+
+
+def _clamped(values: Array, target: PtxType) -> Array:
+    limits = np.iinfo(target.dtype)
+    low, high = max(limits.min, np.iinfo(values.dtype).min), min(limits.max, np.iinfo(values.dtype).max)
+    return np.clip(values, low, high).astype(target.dtype)
+
+
+def _convert_pair(operands: Operands) -> Step:
+    """Decodes cvt.rn.f16x2.f32 and similar: packs two floats, the first one in the upper half."""
+    modifiers = operands.modifiers
+    modifiers.type("f32")
+    target = TYPES[modifiers.type("f16x2", "bf16x2").name[:-2]]
+    mode = modifiers.need(("rn", "rz"), "a rounding")
+    is_relu = modifiers.take("relu") is not None
+    operands.need(3)
+    high, low = operands.source(1, TYPES["f32"]), operands.source(2, TYPES["f32"])
+    write = operands.destination(0, TYPES["b32"])
+
+    def half(values: Array) -> Array:
+        if is_relu:
+            values = np.where(values < 0, np.float32(0), values)
+        return narrow(values, target, mode).view(np.uint16).astype(np.uint32)
+
+    def step(resident: ResidentBlocks) -> None:
+        write(resident, half(high(resident)) << np.uint32(16) | half(low(resident)))
+
+    return step
+
+
+def convert_address(operands: Operands) -> Step:
+    """Decodes PTX ``cvta``: returns a function that converts addresses of a state space to generic addresses.
+
+    ``cvta.to`` converts in the other direction. The function does not check that an address lies in the state
+    space.
+    """
+    modifiers = operands.modifiers
+    type_ = modifiers.type("u64", "u32")
+    is_to_space = modifiers.take("to") is not None
+    window = WINDOWS.get(modifiers.space(), 0)
+    operands.need(2)
+    read, write = operands.source(1, type_), operands.destination(0, type_)
+    offset = type_.dtype.type(window & ((1 << type_.bits) - 1))
+    if is_to_space:
+        return lambda resident: write(resident, read(resident) - offset)
+    return lambda resident: write(resident, read(resident) + offset)
+
+
+def is_in_space(operands: Operands) -> Step:
+    """Decodes PTX ``isspacep``: returns a function that tests whether generic addresses lie in a state space.
+
+    Constant memory is simulated as a part of global memory, so that const gives the same answer as global.
+    """
+    number = SPACES.index(operands.modifiers.space())
+    operands.need(2)
+    read, write = operands.source(1, U64), operands.destination(0, PREDICATE)
+    return lambda resident: write(resident, read(resident) >> np.uint64(WINDOW_BITS) == number)
+
+
+CONVERSIONS: dict[str, Callable[[Operands], Step]] = {
+    "cvt": convert,
+    "cvta": convert_address,
+    "isspacep": is_in_space,
+}
+
+
+# ------------------------------------------------------------------------------
+# mov: copies, packs and unpacks registers, and takes addresses of variables.
+
+
+def move(operands: Operands) -> Step:
+    """Decodes PTX mov: returns a function that copies a register, a constant or a variable's address.
+
+    A vector operand such as {%r1, %r2} is packed into one register, or unpacked from one register.
+    """
+    type_ = operands.modifiers.type()
+    operands.need(2)
+    if isinstance(operands.operand(0), Vector):
+        return _unpack(operands, type_)
+    if isinstance(operands.operand(1), Vector):
+        return _pack(operands, type_)
+    read, write = operands.source(1, type_), operands.destination(0, type_)
+
+    def step(resident: ResidentBlocks) -> None:
+        write(resident, read(resident))
+
+    return step
+
+
+def _part(operands: Operands, type_: PtxType, count: int) -> PtxType:
+    """Returns the untyped-bits type of each of ``count`` equal parts of a value."""
+    name = f"b{8 * type_.bytes // count}"
+    if name not in TYPES:
+        raise operands.unsupported(f"{count} parts of .{type_.name}")
+    return TYPES[name]
+
+
+def _pack(operands: Operands, type_: PtxType) -> Step:
+    part = _part(operands, type_, len(operands.items(1)))
+    readers = [operands.reader(item, part) for item in operands.items(1)]
+    raw = TYPES[f"b{8 * type_.bytes}"]
+    write = operands.destination(0, raw)
+
+    def step(resident: ResidentBlocks) -> None:
+        parts = np.stack([resident.full(read(resident)) for read in readers], axis=-1)
+        write(resident, parts.view(raw.dtype)[:, 0])
+
+    return step
+
+
+def _unpack(operands: Operands, type_: PtxType) -> Step:
+    part = _part(operands, type_, len(operands.items(0)))
+    writers = [operands.writer(item, part) for item in operands.items(0)]
+    raw = TYPES[f"b{8 * type_.bytes}"]
+    read = operands.source(1, raw)
+
+    def step(resident: ResidentBlocks) -> None:
+        whole = np.ascontiguousarray(resident.full(read(resident)))
+        parts = whole.view(part.dtype).reshape(-1, len(writers))
+        for number, write in enumerate(writers):
+            write(resident, np.ascontiguousarray(parts[:, number]))
+
+    return step
+
+
+MOVES: dict[str, Callable[[Operands], Step]] = {"mov": move}

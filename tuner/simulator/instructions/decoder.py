@@ -1,0 +1,131 @@
+"""Decodes a kernel: converts each basic block to functions that the engine calls."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tuner.simulator.instructions import (
+    async_copies,
+    barriers,
+    comparisons,
+    control_flow,
+    conversions,
+    floats,
+    integers,
+    matrices,
+    memory,
+    warps,
+    wgmma,
+)
+from tuner.simulator.instructions.control_flow import TERMINATORS, Guarded, Terminator, guard_of
+from tuner.simulator.instructions.operands import Operands, Reader, Step
+from tuner.simulator.ptx.layout import ENDS, BasicBlock, Layout, flow_of, is_one_of
+from tuner.simulator.ptx.syntax_tree import Instruction
+from tuner.simulator.state.resident_blocks import ResidentBlocks
+
+DECODERS: dict[str, Callable[[Operands], Step]] = {
+    **floats.DECODERS,
+    **integers.DECODERS,
+    **comparisons.DECODERS,
+    **conversions.CONVERSIONS,
+    **conversions.MOVES,
+    **memory.ACCESSES,
+    **memory.ATOMICS,
+    **control_flow.DECODERS,
+    **barriers.CLUSTERS,
+    **warps.DECODERS,
+    **matrices.MMA,
+    **async_copies.DECODERS,
+    **barriers.MBARRIERS,
+    **wgmma.DECODERS,
+    **matrices.WMMA,
+}
+
+ENDINGS = {**TERMINATORS, "mbarrier": barriers.wait_mbarrier}
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The last instruction of a basic block where it branches, waits or ends threads.
+
+    ``guard`` reads its predicate, and ``terminator`` moves the lanes for which the predicate holds.
+    """
+
+    instruction: Instruction
+    guard: Guarded
+    terminator: Terminator
+
+
+@dataclass(frozen=True)
+class DecodedBlock:
+    """A decoded basic block: a step per instruction, and the ending, if its last instruction ends it.
+
+    ``ending`` None: control falls through to the basic block with the number ``following``; None: threads
+    end.
+    """
+
+    steps: tuple[tuple[Instruction, Step], ...]
+    ending: Ending | None
+    following: int | None
+
+    @property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Returns the PTX instructions of the basic block, its last one included."""
+        last = () if self.ending is None else (self.ending.instruction,)
+        return (*(instruction for instruction, _ in self.steps), *last)
+
+    @property
+    def length(self) -> int:
+        """Returns the number of PTX instructions of the basic block, its last one included."""
+        return len(self.steps) + (self.ending is not None)
+
+
+def decode(layout: Layout, symbols: dict[str, int]) -> tuple[DecodedBlock, ...]:
+    """Returns the decoded basic blocks of a kernel, the entry first; unreachable blocks are left out.
+
+    ``symbols`` maps variables and parameters to addresses in their state spaces. Raises
+    UnsupportedInstruction for an instruction that is not simulated, SimulationError for a branch to an
+    unknown label.
+    """
+    flow = flow_of(layout.kernel)
+    return tuple(_decoded(block, layout, symbols, flow.labels) for block in flow.blocks)
+
+
+def _decoded(
+    block: BasicBlock, layout: Layout, symbols: dict[str, int], labels: dict[str, int]
+) -> DecodedBlock:
+    instructions, ending = block.instructions, None
+    if instructions and is_one_of(instructions[-1], ENDS):
+        ending = _ending(Operands(instructions[-1], layout, symbols), labels)
+        instructions = instructions[:-1]
+    steps = tuple((one, _step(Operands(one, layout, symbols))) for one in instructions)
+    return DecodedBlock(steps, ending, block.following)
+
+
+def _ending(operands: Operands, labels: dict[str, int]) -> Ending:
+    terminator = ENDINGS[operands.instruction.parts[0]](operands, labels)
+    operands.modifiers.finish()
+    return Ending(operands.instruction, guard_of(operands), terminator)
+
+
+def _step(operands: Operands) -> Step:
+    name = operands.instruction.parts[0]
+    if name not in DECODERS:
+        raise operands.unsupported(f"the instruction {name}")
+    step = DECODERS[name](operands)
+    operands.modifiers.finish()
+    guard, is_negated = guard_of(operands)
+    return step if guard is None else _guarded(step, guard, is_negated)
+
+
+def _guarded(step: Step, guard: Reader, is_negated: bool) -> Step:
+    def guarded(resident: ResidentBlocks) -> None:
+        before, was_full = resident.mask, resident.is_full
+        holds = guard(resident)
+        lanes = before & (~holds if is_negated else holds)
+        if not lanes.any():
+            return
+        resident.set_mask(lanes)
+        step(resident)
+        resident.mask, resident.is_full = before, was_full
+
+    return guarded

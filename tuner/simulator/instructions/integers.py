@@ -1,0 +1,383 @@
+"""Decoders of integer instructions: arithmetic, logic, shifts, bit fields and bit counts."""
+
+import operator
+from collections.abc import Callable
+
+import numpy as np
+
+from tuner.simulator.instructions.operands import (
+    U32,
+    Operands,
+    Step,
+    binary,
+    binary_of,
+    ternary,
+    ternary_of,
+    unary,
+)
+from tuner.simulator.ptx.dtypes import TYPES, Array, PtxType
+
+# ------------------------------------------------------------------------------
+# Logic and shifts: and, or, xor, not, cnot, lop3, shl, shr, shf, bfe, bfi, prmt.
+
+
+LOGIC: dict[str, Callable[[Array, Array], Array]] = {
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
+LOGIC_TYPES = ("pred", "b16", "b32", "b64")
+
+
+def logic(operands: Operands) -> Step:
+    """Decodes PTX and, or and xor, of predicates or bits: returns a function that computes the result."""
+    return binary(operands, operands.modifiers.type(*LOGIC_TYPES), LOGIC[operands.instruction.parts[0]])
+
+
+def negation(operands: Operands) -> Step:
+    """Decodes PTX not and cnot: returns a function that inverts all bits, or gives 1 where a is 0, else 0."""
+    type_ = operands.modifiers.type(*LOGIC_TYPES)
+    if operands.instruction.parts[0] == "cnot":
+        return unary(operands, type_, lambda a: (a == 0).astype(type_.dtype))
+    return unary(operands, type_, operator.invert)
+
+
+def lop3(operands: Operands) -> Step:
+    """Decodes PTX lop3.b32: returns a function that applies a Boolean function of three inputs to every bit.
+
+    The operand immLut, a constant, is the function's truth table of 8 bits. PTX ISA, "lop3".
+    """
+    type_ = operands.modifiers.type("b32")
+    operands.need(5)
+    table = operands.constant(4)
+    write = operands.destination(0, type_)
+    a, b, c = (operands.source(number, type_) for number in (1, 2, 3))
+
+    def combined(x: Array, y: Array, z: Array) -> Array:
+        result = np.zeros(np.broadcast_shapes(x.shape, y.shape, z.shape), np.uint32)
+        for row in range(8):
+            if table >> row & 1:
+                result |= (x if row & 4 else ~x) & (y if row & 2 else ~y) & (z if row & 1 else ~z)
+        return result
+
+    return lambda resident: write(resident, combined(a(resident), b(resident), c(resident)))
+
+
+def shift(operands: Operands) -> Step:
+    """Decodes PTX ``shl`` and ``shr``: returns a function that shifts a register left or right.
+
+    A shift by the width of the type or more gives 0, or the sign for ``shr`` of a signed type.
+    """
+    is_left, type_ = operands.instruction.parts[0] == "shl", operands.modifiers.type()
+
+    def shifted(a: Array, amount: Array) -> Array:
+        return shift_left(a, amount, type_) if is_left else shift_right(a, amount, type_)
+
+    return binary_of(operands, type_, (type_, U32), shifted)
+
+
+def shift_left(a: Array, amount: Array, type_: PtxType) -> Array:
+    """Returns a << amount, elementwise, for arrays ``a`` of ``type_``.
+
+    0 where the amount is at least the bit width of the type.
+    """
+    small = np.minimum(amount, type_.bits - 1).astype(type_.dtype)
+    found: Array = np.where(amount >= type_.bits, type_.dtype.type(0), a << small)
+    return found
+
+
+def shift_right(a: Array, amount: Array, type_: PtxType) -> Array:
+    """Returns a >> amount, elementwise, for arrays ``a`` of ``type_``.
+
+    Where the amount is at least the bit width: 0 for an unsigned type, 0 or -1 (the sign) for a signed type.
+    """
+    small = np.minimum(amount, type_.bits - 1).astype(type_.dtype)
+    if type_.is_signed:
+        signed: Array = a >> small
+        return signed
+    found: Array = np.where(amount >= type_.bits, type_.dtype.type(0), a >> small)
+    return found
+
+
+def funnel_shift(operands: Operands) -> Step:
+    """Decodes PTX ``shf``: returns a function that shifts the 64 bits of two registers and keeps 32 of them.
+
+    ``.l`` shifts left and keeps the upper half, ``.r`` shifts right and keeps the lower half. The amount is
+    taken modulo 32 with ``.wrap``, and limited to 32 with ``.clamp``.
+    """
+    type_ = operands.modifiers.type("b32")
+    side = operands.modifiers.need(("l", "r"), "a side")
+    mode = operands.modifiers.need(("wrap", "clamp"), "a mode")
+
+    def shifted(low: Array, high: Array, amount: Array) -> Array:
+        both = high.astype(np.uint64) << np.uint64(32) | low
+        count = (amount & np.uint32(31) if mode == "wrap" else np.minimum(amount, 32)).astype(np.uint64)
+        moved = (both << count) >> np.uint64(32) if side == "l" else both >> count
+        return moved.astype(np.uint32)
+
+    return ternary(operands, type_, shifted)
+
+
+def extract(operands: Operands) -> Step:
+    """Decodes PTX ``bfe``: returns a function that moves a bit field of a register to the lowest bits.
+
+    Operands are the register, the field's first bit and its length. Signed types sign-extend the field.
+    """
+    type_ = operands.modifiers.type("u32", "s32", "u64", "s64")
+
+    def extracted(a: Array, position: Array, length: Array) -> Array:
+        position, length = position & np.uint32(255), length & np.uint32(255)
+        bits = a.view(type_.raw)
+        raw = PtxType(type_.name, type_.raw)
+        available = np.minimum(length, type_.bits - np.minimum(position, type_.bits)).astype(np.uint32)
+        mask = _low_bits(available, raw)
+        field = shift_right(bits, position, raw) & mask
+        if not type_.is_signed:
+            return field
+        top = np.minimum(position + length - np.uint32(1), np.uint32(type_.bits - 1))
+        is_negative = (shift_right(bits, top, raw) & raw.dtype.type(1) == 1) & (length > 0)
+        return np.where(is_negative, field | ~mask, field).view(type_.dtype)
+
+    return ternary_of(operands, type_, (type_, U32, U32), extracted)
+
+
+def insert(operands: Operands) -> Step:
+    """Decodes PTX ``bfi``: returns a function that replaces a bit field of operand b by low bits of a.
+
+    The third and fourth source operands are the field's first bit and its length.
+    """
+    type_ = operands.modifiers.type("b32", "b64")
+    operands.need(5)
+    write = operands.destination(0, type_)
+    a, b = operands.source(1, type_), operands.source(2, type_)
+    start, size = operands.source(3, U32), operands.source(4, U32)
+
+    def inserted(field: Array, base: Array, position: Array, length: Array) -> Array:
+        position, length = position & np.uint32(255), length & np.uint32(255)
+        mask = shift_left(_low_bits(length, type_), position, type_)
+        return (base & ~mask) | (shift_left(field, position, type_) & mask)
+
+    return lambda resident: write(
+        resident, inserted(a(resident), b(resident), start(resident), size(resident))
+    )
+
+
+def _low_bits(count: Array, type_: PtxType) -> Array:
+    """Returns numbers whose ``count`` lowest bits are set."""
+    one = type_.dtype.type(1)
+    ones = np.array(-1).astype(type_.dtype)
+    return np.where(count >= type_.bits, ones, shift_left(np.full(count.shape, one), count, type_) - one)
+
+
+def permute(operands: Operands) -> Step:
+    """Decodes PTX ``prmt.b32``: returns a function that builds 4 bytes from the 8 bytes of two registers.
+
+    Each selector digit of 4 bits names a source byte; with its highest bit set, the byte's sign fills the
+    result's byte. Modes such as ``.f4e`` are not simulated.
+    """
+    type_ = operands.modifiers.type("b32")
+
+    def permuted(a: Array, b: Array, selector: Array) -> Array:
+        both = b.astype(np.uint64) << np.uint64(32) | a
+        result = np.zeros(np.broadcast_shapes(both.shape, selector.shape), np.uint32)
+        for position in range(4):
+            choice = selector >> np.uint32(4 * position) & np.uint32(15)
+            byte = both >> ((choice & np.uint32(7)).astype(np.uint64) * np.uint64(8)) & np.uint64(255)
+            sign = np.where(byte & np.uint64(128), np.uint64(255), np.uint64(0))
+            chosen = np.where(choice & np.uint32(8), sign, byte).astype(np.uint32)
+            result |= chosen << np.uint32(8 * position)
+        return result
+
+    return ternary(operands, type_, permuted)
+
+
+DECODERS: dict[str, Callable[[Operands], Step]] = {
+    **dict.fromkeys(LOGIC, logic),
+    **dict.fromkeys(("not", "cnot"), negation),
+    **dict.fromkeys(("shl", "shr"), shift),
+    "lop3": lop3,
+    "shf": funnel_shift,
+    "bfe": extract,
+    "bfi": insert,
+    "prmt": permute,
+}
+
+
+# ------------------------------------------------------------------------------
+# Integer arithmetic: add, sub, mul, mad, div, rem, abs, neg, min, max, sad, popc, clz, brev, bfind.
+
+
+SIMPLE: dict[str, Callable[[Array, Array], Array]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+
+
+def integer_binary(operands: Operands, type_: PtxType) -> Step:
+    """Decodes PTX add, sub, min and max of integers or packed pairs: returns a function that computes them.
+
+    Sums wrap around, or saturate with .sat; .relu replaces a negative result by 0. Raises
+    UnsupportedInstruction for .sat of another type than s32.
+    """
+    name = operands.instruction.parts[0]
+    function = SIMPLE[name]
+    if operands.modifiers.take("sat"):
+        if type_.name != "s32" or name not in ("add", "sub"):
+            raise operands.unsupported(".sat")
+        return binary(operands, type_, lambda a, b: _saturated(function(a.astype("i8"), b.astype("i8"))))
+    if operands.modifiers.take("relu"):
+        return binary(operands, type_, lambda a, b: np.maximum(function(a, b), type_.dtype.type(0)))
+    return binary(operands, type_, function)
+
+
+def _saturated(values: Array) -> Array:
+    limits = np.iinfo(np.int32)
+    return np.clip(values, limits.min, limits.max).astype(np.int32)
+
+
+def integer_unary(operands: Operands, type_: PtxType) -> Step:
+    """Decodes PTX abs and neg of integers: returns a function that computes them.
+
+    Both leave the most negative number unchanged.
+    """
+    function = {"abs": np.abs, "neg": np.negative}[operands.instruction.parts[0]]
+    return unary(operands, type_, function)
+
+
+def multiply(operands: Operands, type_: PtxType) -> Step:
+    """Decodes PTX mul.lo, mul.hi and mul.wide of integers: returns a function that computes the product.
+
+    .lo keeps the lower half of the product, .hi the upper half, .wide the whole product in twice the width.
+    """
+    part = operands.modifiers.need(("lo", "hi", "wide"), "the part of the product")
+    if part == "wide":
+        wide = _twice(operands, type_)
+        return binary_of(
+            operands, wide, (type_, type_), lambda a, b: a.astype(wide.dtype) * b.astype(wide.dtype)
+        )
+    if part == "hi":
+        return binary(operands, type_, lambda a, b: high_product(a, b, type_))
+    return binary(operands, type_, operator.mul)
+
+
+def multiply_add(operands: Operands, type_: PtxType) -> Step:
+    """Decodes PTX mad.lo, mad.hi and mad.wide of integers: returns a function that computes a * b + c.
+
+    .lo keeps the lower half of the product, .hi the upper half, .wide the whole product; then c is added, and
+    the sum wraps around.
+    """
+    part = operands.modifiers.need(("lo", "hi", "wide"), "the part of the product")
+    if part == "wide":
+        wide = _twice(operands, type_)
+        return ternary_of(
+            operands,
+            wide,
+            (type_, type_, wide),
+            lambda a, b, c: a.astype(wide.dtype) * b.astype(wide.dtype) + c,
+        )
+    if part == "hi":
+        return ternary(operands, type_, lambda a, b, c: high_product(a, b, type_) + c)
+    return ternary(operands, type_, lambda a, b, c: a * b + c)
+
+
+def _twice(operands: Operands, type_: PtxType) -> PtxType:
+    """Returns the integer type of twice the width and the same signedness."""
+    name = f"{type_.name[0]}{2 * type_.bits}"
+    if name not in TYPES:
+        raise operands.unsupported(f".wide of .{type_.name}")
+    return TYPES[name]
+
+
+def high_product(a: Array, b: Array, type_: PtxType) -> Array:
+    """Returns the upper half of the full product a * b, elementwise, for integer arrays of ``type_``."""
+    if type_.bits < 64:
+        wide = TYPES[f"{type_.name[0]}{2 * type_.bits}"].dtype
+        found: Array = ((a.astype(wide) * b.astype(wide)) >> type_.bits).astype(type_.dtype)
+        return found
+    high = _high_unsigned(a.view(np.uint64), b.view(np.uint64))
+    if type_.is_signed:  # two's complement: a negative factor is read as a value that is 2^64 too large
+        high = high - np.where(a < 0, b.view(np.uint64), 0) - np.where(b < 0, a.view(np.uint64), 0)
+    return high.view(type_.dtype)
+
+
+def _high_unsigned(a: Array, b: Array) -> Array:
+    """Returns the upper 64 bits of a product: Knuth's algorithm M with 32-bit digits (TAOCP 4.3.1)."""
+    half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
+    a_high, a_low, b_high, b_low = a >> half, a & low, b >> half, b & low
+    middle = a_high * b_low + (a_low * b_low >> half)
+    middle_low = a_low * b_high + (middle & low)
+    found: Array = a_high * b_high + (middle >> half) + (middle_low >> half)
+    return found
+
+
+def divide(operands: Operands, type_: PtxType) -> Step:
+    """Decodes PTX ``div`` and ``rem`` of integers: returns a function that computes them.
+
+    Quotients are truncated towards zero. Division by zero raises nothing: div gives all ones, as on devices,
+    and rem gives the dividend.
+    """
+    is_rest = operands.instruction.parts[0] == "rem"
+    ones = np.array(-1).astype(type_.dtype)
+
+    def divided(a: Array, b: Array) -> Array:
+        rest = np.fmod(a, b)
+        if is_rest:
+            return np.where(b == 0, a, rest)
+        return np.where(b == 0, ones, (a - rest) // b)
+
+    return binary(operands, type_, divided)
+
+
+def sum_of_differences(operands: Operands) -> Step:
+    """Decodes PTX ``sad``: returns a function that computes c + |a - b| per lane."""
+    type_ = operands.modifiers.type()
+    return ternary(operands, type_, lambda a, b, c: c + np.where(a < b, b - a, a - b))
+
+
+def bit_operations(operands: Operands) -> Step:
+    """Decodes PTX popc, clz, brev and bfind: returns a function that counts, reverses or finds bits.
+
+    popc counts ones, clz counts leading zeros, brev reverses the bits. bfind gives the position of the
+    highest bit that differs from the sign, or, with .shiftamt, the left shift that moves this bit to the top;
+    0xFFFFFFFF where there is none.
+    """
+    name, type_ = operands.instruction.parts[0], operands.modifiers.type()
+    is_shift = name == "bfind" and operands.modifiers.take("shiftamt") is not None
+    operands.need(2)
+    write = operands.destination(0, type_ if name == "brev" else U32)
+    read = operands.source(1, type_)
+
+    def counted(values: Array) -> Array:
+        if name == "bfind":
+            return _found(values, type_, is_shift)
+        bits = _bits(values, type_)
+        if name == "brev":
+            return _packed(bits[:, ::-1], type_)
+        if name == "popc":
+            return np.asarray(bits.sum(axis=1, dtype=np.uint32))
+        return np.where(bits.any(axis=1), bits[:, ::-1].argmax(axis=1), type_.bits).astype(np.uint32)
+
+    return lambda resident: write(resident, counted(read(resident)))
+
+
+def _found(values: Array, type_: PtxType, is_shift: bool) -> Array:
+    """Returns the position of the highest non-sign bit; all ones where there is none. PTX ISA, "bfind"."""
+    if type_.is_signed:
+        values = np.where(values < 0, ~values, values)
+    bits = _bits(values, type_)
+    position = type_.bits - 1 - bits[:, ::-1].argmax(axis=1)
+    position = type_.bits - 1 - position if is_shift else position
+    return np.where(bits.any(axis=1), position, 0xFFFFFFFF).astype(np.uint32)
+
+
+def _bits(values: Array, type_: PtxType) -> Array:
+    """Returns the bits of each value as [value, bit], lowest bit first."""
+    raw = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), type_.bytes)
+    return np.unpackbits(raw, axis=1, bitorder="little")
+
+
+def _packed(bits: Array, type_: PtxType) -> Array:
+    packed = np.packbits(np.ascontiguousarray(bits), axis=1, bitorder="little")
+    return np.ascontiguousarray(packed).view(type_.dtype).ravel()

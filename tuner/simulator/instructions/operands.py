@@ -1,0 +1,459 @@
+"""Modifiers and operands of an instruction during decoding, and the steps that decoders make of them.
+
+A decoder consumes the ``Modifiers`` of an opcode, takes readers and writers of registers from
+``Operands``, and combines them to a step, by ``unary``, ``binary`` or ``ternary`` where the result is a
+function of source values.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+import numpy as np
+
+from tuner.simulator.memory.global_memory import WINDOW_BITS, WINDOWS
+from tuner.simulator.ptx.defects import Defect, Fault, UnsupportedInstruction, unsupported
+from tuner.simulator.ptx.dtypes import TYPES, UNSIGNED, Array, Indices, PtxType, read_bits, write_bits
+from tuner.simulator.ptx.geometry import Geometry
+from tuner.simulator.ptx.layout import Layout
+from tuner.simulator.ptx.syntax_tree import (
+    Address,
+    Immediate,
+    Instruction,
+    Negated,
+    Operand,
+    Pair,
+    Register,
+    Symbol,
+    Vector,
+)
+from tuner.simulator.state.resident_blocks import ResidentBlocks
+
+# Scopes and cache operators, which have no effect: the simulated memory is coherent.
+SCOPES = ("cta", "cluster", "gpu", "sys")
+CACHES = ("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc")
+HINTS = (
+    *("L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate"),
+    *("L2::evict_first", "L2::evict_last", "L2::evict_normal", "L2::64B", "L2::128B", "L2::256B"),
+)
+
+
+class Modifiers:
+    """The modifiers of an opcode, such as ``global`` and ``f32`` of ld.global.f32, that are not consumed yet.
+
+    A decoder consumes the modifiers that it knows; ``finish`` rejects the rest.
+    """
+
+    def __init__(self, instruction: Instruction) -> None:
+        self._instruction = instruction
+        self._left = list(instruction.parts[1:])
+
+    def take(self, *names: str) -> str | None:
+        """Consumes and returns the first of ``names`` that the opcode still has; None where it has none."""
+        for name in names:
+            if name in self._left:
+                self._left.remove(name)
+                return name
+        return None
+
+    def has(self, *names: str) -> bool:
+        """Consumes every modifier of ``names`` that the opcode still has; returns whether there was any."""
+        taken = [self.take(name) for name in names]
+        return any(taken)
+
+    def need(self, names: Iterable[str], what: str) -> str:
+        """Consumes and returns the first of ``names`` that the opcode still has.
+
+        Raises UnsupportedInstruction where it has none of them; ``what`` names the missing modifier in the
+        message, for example "a rounding".
+        """
+        found = self.take(*names)
+        if found is None:
+            raise unsupported(self._instruction, f"it without {what}: {', '.join(names)}")
+        return found
+
+    def type(self, *allowed: str) -> PtxType:
+        """Consumes the last modifier, which must be a type such as ``f32``, and returns the type.
+
+        Raises UnsupportedInstruction where the last modifier is no type, or not one of ``allowed`` (empty:
+        any type).
+        """
+        if not self._left or self._left[-1] not in TYPES:
+            raise unsupported(self._instruction, f".{self._left[-1]}" if self._left else "it without a type")
+        name = self._left.pop()
+        if allowed and name not in allowed:
+            raise unsupported(self._instruction, f".{name}, only {', '.join(allowed)}")
+        return TYPES[name]
+
+    def vector(self) -> int:
+        """Consumes .v2, .v4 or .v8, if present; returns the vector's number of elements, by default 1."""
+        return int((self.take("v2", "v4", "v8") or "v1")[1:])
+
+    def space(self) -> str:
+        """Consumes the state space, such as .shared or .shared::cta, and returns its name, here "shared".
+
+        Returns "generic" where no state space is given, and "global" for .const, as constants are in global
+        memory.
+        """
+        for name in ("global", "shared", "local", "param", "const"):
+            if self.has(name, f"{name}::cta", f"{name}::cluster", f"{name}::entry"):
+                return "global" if name == "const" else name
+        return "generic"
+
+    def take_memory_order(self) -> bool:
+        """Consumes ordering, scope and cache modifiers; returns whether the operation is strong.
+
+        Strong: .volatile, .relaxed, .acquire, .release, .acq_rel or .mmio. PTX ISA, "Memory Consistency
+        Model".
+        """
+        is_strong = self.has("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio")
+        is_weak = self.has("weak")
+        self.has(*SCOPES)
+        self.has(*CACHES)
+        self.has(*HINTS)
+        return is_strong and not is_weak
+
+    def finish(self) -> None:
+        """Raises UnsupportedInstruction where a modifier of the opcode was not consumed."""
+        if self._left:
+            raise self.unknown(f".{self._left[0]}")
+
+    def unknown(self, construct: str) -> UnsupportedInstruction:
+        """Returns, without raising, the UnsupportedInstruction whose message names ``construct``, a text."""
+        return unsupported(self._instruction, construct)
+
+
+# ------------------------------------------------------------------------------
+# Operands of an instruction as functions: readers return values of lanes, writers set registers.
+#
+# A reader returns an array with one value per lane, or with a single value for all lanes.
+
+
+Step: TypeAlias = Callable[[ResidentBlocks], None]
+Reader: TypeAlias = Callable[[ResidentBlocks], Array]
+Writer: TypeAlias = Callable[[ResidentBlocks, Array], None]
+
+PREDICATE = TYPES["pred"]
+SPECIAL_REGISTERS = frozenset(Geometry((1, 1, 1), (1, 1, 1), (0,)).special_registers())
+U16, U32, S32, U64 = TYPES["u16"], TYPES["u32"], TYPES["s32"], TYPES["u64"]
+
+
+class Operands:
+    """The operands and modifiers of an instruction during decoding, converted to functions on request.
+
+    A reader returns an operand's values in the lanes of resident blocks; a writer sets a register of the
+    active lanes. Positions of operands count from 0; the destination comes first.
+    """
+
+    def __init__(self, instruction: Instruction, layout: Layout, symbols: dict[str, int]) -> None:
+        self.instruction = instruction
+        self.modifiers = Modifiers(instruction)
+        self._layout = layout
+        self._symbols = symbols  # variable or parameter -> address in its state space
+
+    def __len__(self) -> int:
+        return len(self.instruction.operands)
+
+    def need(self, *counts: int) -> None:
+        """Raises UnsupportedInstruction where the number of operands is not one of ``counts``."""
+        if len(self) not in counts:
+            raise self.unsupported(f"it with {len(self)} operands")
+
+    def operand(self, number: int) -> Operand:
+        """Returns the operand at position ``number``, from 0.
+
+        Raises UnsupportedInstruction where there are fewer.
+        """
+        if number >= len(self):
+            raise self.unsupported(f"it with {len(self)} operands")
+        return self.instruction.operands[number]
+
+    def source(self, number: int, type_: PtxType) -> Reader:
+        """Returns a function that reads the operand at position ``number``, from 0, as values of ``type_``.
+
+        Raises UnsupportedInstruction for a missing operand, or one that has no such values.
+        """
+        return self.reader(self.operand(number), type_)
+
+    def destination(self, number: int, type_: PtxType) -> Writer:
+        """Returns a function that writes values of ``type_`` to the register at position ``number``, from 0.
+
+        Raises UnsupportedInstruction for a missing operand, or one that is no register for such values.
+        """
+        return self.writer(self.operand(number), type_)
+
+    def items(self, number: int) -> tuple[Operand, ...]:
+        """Returns the elements of the vector operand at position ``number``, from 0.
+
+        Of a scalar operand, the operand itself is the only element.
+        """
+        operand = self.operand(number)
+        return operand.items if isinstance(operand, Vector) else (operand,)
+
+    def names(self, number: int) -> tuple[str, ...]:
+        """Returns the register names of the vector operand at position ``number``, from 0; of a scalar, one.
+
+        Raises UnsupportedInstruction for an element that is no declared register.
+        """
+        return tuple(self.register(item) for item in self.items(number))
+
+    def register(self, operand: Operand) -> str:
+        """Returns the name of a register operand.
+
+        Raises UnsupportedInstruction where it is no declared register.
+        """
+        if not isinstance(operand, Register):
+            raise self.unsupported("an operand that is no register there")
+        self.width(operand.name)
+        return operand.name
+
+    def pair(self, number: int) -> tuple[Operand, Operand | None]:
+        """Returns (a, b) for the operand ``a|b`` at position ``number``, from 0; (a, None) for ``a``."""
+        operand = self.operand(number)
+        return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, None)
+
+    def constant(self, number: int) -> int:
+        """Returns the integer constant at position ``number``, from 0; for a float, its IEEE 754 bits.
+
+        Raises UnsupportedInstruction for an operand that is no constant.
+        """
+        operand = self.operand(number)
+        if not isinstance(operand, Immediate):
+            raise self.unsupported("an operand that is no number there")
+        return operand.bits
+
+    def width(self, name: str) -> "np.dtype[np.generic]":
+        """Returns the numpy type of the bits of register ``name``: unsigned, or bool for a predicate.
+
+        uint64 for the name "_", which discards a result. Raises UnsupportedInstruction for an undeclared
+        register.
+        """
+        if name == "_":
+            return UNSIGNED[8]
+        width = self._layout.width(name)
+        if width is None:
+            raise self.unsupported(f"the register {name.split('#')[0]}, which is not declared")
+        return width
+
+    def reader(self, operand: Operand, type_: PtxType) -> Reader:
+        """Returns a function that reads ``operand`` as values of ``type_`` in the lanes of resident blocks.
+
+        Raises UnsupportedInstruction for a vector, a pair, an address, an undeclared name, a register that is
+        too narrow, and a predicate as another type or the reverse. A negated register may have any type, and
+        special registers are zero-extended.
+        """
+        match operand:
+            case Register(name) if name in SPECIAL_REGISTERS and self._layout.width(name) is None:
+                return lambda resident: read_bits(
+                    _special(resident, name, type_), type_, resident.geometry.lanes
+                )
+            case Register(name):
+                return self._register_reader(name, type_)
+            case Negated(Register(name)):
+                self.width(name)
+                return lambda resident: ~resident.read(name)
+            case Immediate():
+                bits = read_bits(self._constant_bits(operand, type_), type_, 1)
+                if type_.elements == 1:
+                    return lambda _resident: bits
+                return lambda resident: np.tile(bits, resident.geometry.lanes)
+            case Symbol(name):
+                address = np.array(self.address_of(name), np.uint64).astype(type_.raw).view(type_.dtype)
+                return lambda _resident: address
+            case _:
+                raise self.unsupported("a vector or an address there")
+
+    def _register_reader(self, name: str, type_: PtxType) -> Reader:
+        width = self.width(name)
+        if (width == np.bool_) != (type_.name == "pred") or width.itemsize < type_.bytes:
+            raise self.unsupported(f"{name} as a value of type .{type_.name}")
+        if type_.name == "pred":
+            return lambda resident: resident.read(name)
+        if width.itemsize == type_.bytes and type_.elements == 1:
+            dtype = type_.dtype
+            return lambda resident: resident.read(name).view(dtype)
+        return lambda resident: read_bits(resident.read(name), type_, resident.geometry.lanes)
+
+    def _constant_bits(self, immediate: Immediate, type_: PtxType) -> Array:
+        if type_.name == "pred":
+            return np.array(immediate.bits != 0)
+        bits = immediate.bits
+        if immediate.is_f64 and type_.name == "f32":
+            bits = int(np.array(bits, np.uint64).view(np.float64).astype(np.float32).view(np.uint32))
+        elif immediate.is_f32 and type_.name == "f64":
+            bits = int(np.array(bits, np.uint32).view(np.float32).astype(np.float64).view(np.uint64))
+        return np.array([bits & ((1 << 8 * type_.bytes) - 1)], type_.raw)
+
+    def writer(self, operand: Operand, type_: PtxType) -> Writer:
+        """Returns a function that writes values of ``type_`` to the register ``operand`` in the active lanes.
+
+        Raises UnsupportedInstruction where the operand is no declared register, its register is narrower than
+        the type, or only one of the two is a predicate. Values for the name "_" are discarded.
+        """
+        if not isinstance(operand, Register):
+            raise self.unsupported("a result that is no register")
+        name, width = operand.name, self.width(operand.name)
+        if name == "_":
+            return lambda _resident, _values: None
+        if (width == np.bool_) != (type_.name == "pred") or width.itemsize < type_.bytes:
+            raise self.unsupported(f"{name} for a result of type .{type_.name}")
+        if type_.name == "pred":
+            return lambda resident, values: resident.write(name, values)
+        if width.itemsize == type_.bytes and type_.elements == 1:
+            return lambda resident, values: resident.write(name, values.view(width))
+        return lambda resident, values: resident.write(name, write_bits(values, type_, width))
+
+    def address(self, number: int) -> Reader:
+        """Returns a function that reads the address, such as [%rd1 + 16], at position ``number``, from 0.
+
+        The function returns int64 addresses, in the instruction's state space. Raises UnsupportedInstruction
+        for an operand that is no address.
+        """
+        operand = self.operand(number)
+        if not isinstance(operand, Address):
+            raise self.unsupported("an operand that is no address there")
+        return self.address_reader(operand)
+
+    def address_reader(self, operand: Address) -> Reader:
+        """Returns a function that reads an address operand: base plus offset, in bytes, as int64."""
+        offset = operand.offset
+        match operand.base:
+            case Register(name):
+                self.width(name)
+                return lambda resident: resident.read(name).astype(np.int64) + offset
+            case Symbol(name):
+                address = np.array([self.address_of(name) + offset], np.int64)
+            case Immediate(bits):
+                address = np.array([bits + offset], np.int64)
+        return lambda _resident: address
+
+    def address_of(self, name: str) -> int:
+        """Returns the address of the variable or parameter ``name`` in its state space.
+
+        Raises UnsupportedInstruction for an undeclared name.
+        """
+        if name not in self._symbols:
+            raise self.unsupported(f"the name {name.split('#')[0]}, which is not declared")
+        return self._symbols[name]
+
+    def unsupported(self, construct: str) -> UnsupportedInstruction:
+        """Returns, without raising, an UnsupportedInstruction whose message names ``construct``, a text."""
+        return unsupported(self.instruction, construct)
+
+
+def _special(resident: ResidentBlocks, name: str, type_: PtxType) -> Array:
+    """Returns the bits of a special register in all lanes, zero-extended where the type is wider."""
+    found = resident.special[name]
+    return found if found.itemsize >= type_.bytes else found.astype(type_.raw)
+
+
+# ------------------------------------------------------------------------------
+# Operands that must be addresses of shared memory, given as shared or generic addresses.
+
+
+SharedReader: TypeAlias = Callable[[ResidentBlocks, Indices], Indices]  # lanes -> shared addresses
+
+
+def shared_address(operands: Operands, number: int, is_generic: bool) -> SharedReader:
+    """Returns a function (resident blocks, lanes) -> shared addresses of the operand at position ``number``.
+
+    With ``is_generic`` the operand holds generic addresses, which the function converts; it raises Fault for
+    one that is not in shared memory. Raises UnsupportedInstruction for an operand that is no address.
+    """
+    address = operands.address(number)
+
+    def read(resident: ResidentBlocks, lanes: Indices) -> Indices:
+        found: Indices = resident.full(address(resident))[lanes]
+        return _from_generic(resident, lanes, found) if is_generic else found
+
+    return read
+
+
+def _from_generic(resident: ResidentBlocks, lanes: Indices, addresses: Indices) -> Indices:
+    is_outside = addresses >> WINDOW_BITS != WINDOWS["shared"] >> WINDOW_BITS
+    if is_outside.any():
+        worst = int(is_outside.argmax())
+        who, address = resident.geometry.who(int(lanes[worst])), int(addresses[worst])
+        reason = f"{who}: found generic address {address:#x}, allowed shared memory"
+        raise Fault(Defect.OUT_OF_BOUNDS, reason)
+    return addresses - WINDOWS["shared"]
+
+
+# ------------------------------------------------------------------------------
+# Steps that compute one destination as a function of source values.
+
+
+def unary(operands: Operands, type_: PtxType, function: Callable[[Array], Array]) -> Step:
+    """Returns the step for ``d = function(a)``, both of ``type_``: operands 0 and 1 of an instruction.
+
+    A step executes the instruction in the active lanes. ``function`` gets and returns arrays of values.
+    Raises UnsupportedInstruction for another number of operands.
+    """
+    operands.need(2)
+    write, a = operands.destination(0, type_), operands.source(1, type_)
+
+    def step(resident: ResidentBlocks) -> None:
+        write(resident, function(a(resident)))
+
+    return step
+
+
+def binary(operands: Operands, type_: PtxType, function: Callable[[Array, Array], Array]) -> Step:
+    """Returns the step for ``d = function(a, b)``, all of ``type_``: operands 0 to 2 of an instruction.
+
+    A step executes the instruction in the active lanes. ``function`` gets and returns arrays of values.
+    Raises UnsupportedInstruction for another number of operands.
+    """
+    return binary_of(operands, type_, (type_, type_), function)
+
+
+def binary_of(
+    operands: Operands,
+    result: PtxType,
+    sources: tuple[PtxType, PtxType],
+    function: Callable[[Array, Array], Array],
+) -> Step:
+    """Returns the step for ``d = function(a, b)``: operands 0 to 2 of an instruction.
+
+    ``result`` is the type of d, ``sources`` the types of a and b. A step executes the instruction in the
+    active lanes. ``function`` gets and returns arrays of values. Raises UnsupportedInstruction for another
+    number of operands.
+    """
+    operands.need(3)
+    write = operands.destination(0, result)
+    a, b = operands.source(1, sources[0]), operands.source(2, sources[1])
+
+    def step(resident: ResidentBlocks) -> None:
+        write(resident, function(a(resident), b(resident)))
+
+    return step
+
+
+def ternary(operands: Operands, type_: PtxType, function: Callable[[Array, Array, Array], Array]) -> Step:
+    """Returns the step for ``d = function(a, b, c)``, all of ``type_``: operands 0 to 3 of an instruction.
+
+    A step executes the instruction in the active lanes. ``function`` gets and returns arrays of values.
+    Raises UnsupportedInstruction for another number of operands.
+    """
+    return ternary_of(operands, type_, (type_, type_, type_), function)
+
+
+def ternary_of(
+    operands: Operands,
+    result: PtxType,
+    sources: tuple[PtxType, PtxType, PtxType],
+    function: Callable[[Array, Array, Array], Array],
+) -> Step:
+    """Returns the step for ``d = function(a, b, c)``: operands 0 to 3 of an instruction.
+
+    ``result`` is the type of d, ``sources`` the types of a, b and c. A step executes the instruction in the
+    active lanes. ``function`` gets and returns arrays of values. Raises UnsupportedInstruction for another
+    number of operands.
+    """
+    operands.need(4)
+    write = operands.destination(0, result)
+    a, b, c = (operands.source(number, type_) for number, type_ in enumerate(sources, 1))
+
+    def step(resident: ResidentBlocks) -> None:
+        write(resident, function(a(resident), b(resident), c(resident)))
+
+    return step

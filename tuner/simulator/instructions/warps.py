@@ -1,0 +1,218 @@
+"""Warp-level instructions: shfl, vote, activemask, redux, elect, bar.warp.sync."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tuner.simulator.instructions.operands import PREDICATE, S32, U32, Operands, Reader, Step, Writer
+from tuner.simulator.ptx.defects import Defect, Fault
+from tuner.simulator.ptx.dtypes import TYPES, Array, Bools
+from tuner.simulator.ptx.geometry import WARP_LANES
+from tuner.simulator.state.resident_blocks import UNWRITTEN, ResidentBlocks
+
+LANE = np.arange(WARP_LANES)
+REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
+
+def members(resident: ResidentBlocks, mask: Array) -> Bools:
+    """Returns the active lanes that the member mask names, as bool [warp, lane of the warp].
+
+    ``mask`` holds each lane's 32-bit member mask of a .sync instruction; where the lanes of a warp give
+    different masks, the greatest number counts. Raises Fault where a named lane is neither active nor exited,
+    or an active lane is not in the mask that it gives.
+    """
+    active = resident.mask.reshape(-1, WARP_LANES)
+    named = (resident.full(mask).reshape(-1, WARP_LANES) >> LANE.astype(np.uint32)) & 1 == 1
+    if (active & ~named).any():
+        lane = int((active & ~named).ravel().argmax())
+        raise Fault(Defect.ILLEGAL, f"{resident.geometry.who(lane)} is not in its own member mask")
+    masks = np.where(active, resident.full(mask).reshape(-1, WARP_LANES), 0).max(axis=1)
+    wanted = (masks[:, None] >> LANE.astype(np.uint32)) & 1 == 1
+    missing = wanted & ~resident.exited.reshape(-1, WARP_LANES) & ~active & active.max(axis=1, keepdims=True)
+    if missing.any():
+        lane = int(missing.ravel().argmax())
+        raise Fault(Defect.DIVERGENCE, f"{resident.geometry.who(lane)} is in the member mask, but not here")
+    found: Bools = wanted & active
+    return found
+
+
+def shuffle(operands: Operands) -> Step:
+    """Decodes PTX shfl.sync up, down, bfly and idx: returns a function that copies values between lanes.
+
+    A second destination gets whether the source lane was in range. Reading an inactive lane, which is
+    undefined, gives NaN (all ones).
+    """
+    modifiers = operands.modifiers
+    type_ = modifiers.type("b32")
+    modifiers.need(("sync",), "a member mask")
+    mode = modifiers.need(("up", "down", "bfly", "idx"), "a mode")
+    operands.need(5)
+    first, second = operands.pair(0)
+    write = operands.writer(first, type_)
+    write_found = None if second is None else operands.writer(second, PREDICATE)
+    value, amount, bound, mask = (
+        operands.source(number, type_) for number, type_ in ((1, type_), (2, S32), (3, S32), (4, U32))
+    )
+
+    def step(resident: ResidentBlocks) -> None:
+        here = members(resident, mask(resident))
+        source, found = _shuffle_sources(
+            mode, _by_warp(resident, amount).astype(np.int64), _by_warp(resident, bound).astype(np.int64)
+        )
+        values = _by_warp(resident, value)
+        moved = np.take_along_axis(values, source, axis=1)
+        is_there = np.take_along_axis(here, source, axis=1)
+        write(resident, np.where(is_there, moved, np.uint32(UNWRITTEN & 0xFFFFFFFF)).ravel())
+        if write_found is not None:
+            write_found(resident, found.ravel())
+
+    return step
+
+
+def _by_warp(resident: ResidentBlocks, read: Reader) -> Array:
+    return resident.full(read(resident)).reshape(-1, WARP_LANES)
+
+
+def _shuffle_sources(mode: str, amount: Array, bound: Array) -> tuple[Array, Array]:
+    """Returns per lane its source lane (itself where out of range), and whether that is in range."""
+    segment = bound >> 8 & 31
+    limit = (LANE & segment) | (bound & 31 & ~segment)
+    lowest = LANE & segment
+    source = {
+        "up": LANE - (amount & 31),
+        "down": LANE + (amount & 31),
+        "bfly": LANE ^ (amount & 31),
+        "idx": lowest | (amount & 31 & ~segment),
+    }[mode]
+    found = source >= limit if mode == "up" else source <= limit
+    return np.where(found, source, LANE), found
+
+
+def vote(operands: Operands) -> Step:
+    """Decodes PTX vote.sync all, any, uni and ballot: returns a function that combines a warp's predicates.
+
+    The result is a predicate; for ballot, a 32-bit mask of the member lanes whose predicate is True.
+    """
+    modifiers = operands.modifiers
+    modifiers.need(("sync",), "a member mask")
+    kind = modifiers.need(("all", "any", "uni", "ballot"), "a mode")
+    result = modifiers.type("b32" if kind == "ballot" else "pred")
+    operands.need(3)
+    write = operands.destination(0, result)
+    predicate, mask = operands.source(1, PREDICATE), operands.source(2, U32)
+
+    def step(resident: ResidentBlocks) -> None:
+        here = members(resident, mask(resident))
+        holds = _by_warp(resident, predicate)
+        everyone, someone = (holds | ~here).min(axis=1), (holds & here).max(axis=1)
+        if kind == "ballot":
+            _write_warps(resident, write, _ballot(holds & here))
+        else:
+            _write_warps(resident, write, {"all": everyone, "any": someone, "uni": everyone | ~someone}[kind])
+
+    return step
+
+
+def _ballot(bits: Bools) -> Array:
+    found: Array = (bits.astype(np.uint32) << LANE.astype(np.uint32)).sum(axis=1, dtype=np.uint32)
+    return found
+
+
+def _write_warps(resident: ResidentBlocks, write: Writer, values: Array) -> None:
+    """Writes one value per warp to a register of all lanes of the warp."""
+    write(resident, np.repeat(values, WARP_LANES))
+
+
+def active_mask(operands: Operands) -> Step:
+    """Decodes PTX activemask: returns a function that writes the 32-bit mask of the warp's active lanes."""
+    operands.modifiers.type("b32")
+    write = operands.destination(0, U32)
+    return lambda resident: _write_warps(resident, write, _ballot(resident.mask.reshape(-1, WARP_LANES)))
+
+
+def reduce_warp(operands: Operands) -> Step:
+    """Decodes PTX ``redux.sync``: returns a function that reduces 32-bit integers over a warp's member lanes.
+
+    Operations: add, min, max, and, or, xor. Every active lane gets the result.
+    """
+    modifiers = operands.modifiers
+    type_ = modifiers.type("u32", "s32", "b32")
+    modifiers.need(("sync",), "a member mask")
+    function = REDUCTIONS[modifiers.need(REDUCTIONS, "an operation")]
+    operands.need(3)
+    write, read = operands.destination(0, type_), operands.source(1, type_)
+    mask = operands.source(2, U32)
+
+    def step(resident: ResidentBlocks) -> None:
+        here, values = members(resident, mask(resident)), _by_warp(resident, read)
+        results = np.zeros(len(here), type_.dtype)
+        for warp in np.flatnonzero(here.any(axis=1)):
+            total = values[warp, here[warp]][0]
+            for value in values[warp, here[warp]][1:]:
+                total = function(total, value)
+            results[warp] = total
+        _write_warps(resident, write, results)
+
+    return step
+
+
+def elect(operands: Operands) -> Step:
+    """Decodes PTX ``elect.sync``: returns a function that elects the lowest member lane of each warp.
+
+    The first destination gets the number of this lane, the second one a predicate that is True in this lane
+    only.
+    """
+    operands.modifiers.need(("sync",), "a member mask")
+    operands.need(2)
+    first, second = operands.pair(0)
+    write = operands.writer(first, U32)
+    write_leads = None if second is None else operands.writer(second, PREDICATE)
+    mask = operands.source(1, U32)
+
+    def step(resident: ResidentBlocks) -> None:
+        leader = members(resident, mask(resident)).argmax(axis=1)
+        _write_warps(resident, write, leader.astype(np.uint32))
+        if write_leads is not None:
+            write_leads(resident, (leader[:, None] == LANE).ravel())
+
+    return step
+
+
+def synchronise_warp(resident: ResidentBlocks, mask: Array) -> None:
+    """Orders memory accesses among each warp's member lanes, as bar.warp.sync: joins their vector clocks.
+
+    ``mask`` holds each lane's 32-bit member mask. Raises Fault as ``members`` does.
+    """
+    here = members(resident, mask)
+    for warp in np.flatnonzero(here.any(axis=1)):
+        resident.watch.clocks.join(warp * WARP_LANES + np.flatnonzero(here[warp]))
+
+
+def warp_barrier(operands: Operands) -> Step:
+    """Decodes PTX ``bar.warp.sync``: returns a function that orders memory accesses among the member lanes.
+
+    The function raises Fault where a member lane is neither active nor exited, or an active lane is not in
+    the mask that it gives.
+    """
+    operands.modifiers.need(("warp",), "a warp")
+    operands.modifiers.need(("sync",), "a member mask")
+    operands.need(1)
+    mask = operands.source(0, TYPES["b32"])
+    return lambda resident: synchronise_warp(resident, mask(resident))
+
+
+DECODERS: dict[str, Callable[[Operands], Step]] = {
+    "shfl": shuffle,
+    "vote": vote,
+    "activemask": active_mask,
+    "redux": reduce_warp,
+    "elect": elect,
+    "bar": warp_barrier,
+}

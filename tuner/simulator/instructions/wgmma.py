@@ -1,0 +1,220 @@
+"""wgmma: fence, mma_async, commit_group, wait_group; and setmaxnreg."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.simulator.instructions.operands import PREDICATE, U64, Operands, Reader, Step
+from tuner.simulator.ptx.defects import Defect, Fault
+from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Indices
+from tuner.simulator.ptx.syntax_tree import Vector
+from tuner.simulator.state.fragments import (
+    ELEMENTS,
+    FLOAT8S,
+    INTEGERS,
+    RESULTS,
+    ROWS,
+    Operation,
+    Warpgroup,
+    Watched,
+    operand_addresses,
+    partners,
+    register_operand,
+)
+from tuner.simulator.state.resident_blocks import ResidentBlocks
+
+DEPTH_BYTES = 32  # bytes of an operand along K; PTX ISA, "wgmma.mma_async", shapes
+SHAPES = {f"m64n{n}k{k}": (n, k) for n in range(8, 257, 8) for k in (8, 16, 32)}
+INTEGER_COLUMNS = (8, 24, *range(16, 257, 16))  # n of 8-bit integers; same source
+REGISTERS_RANGE = range(24, 257, 8)  # PTX ISA, "setmaxnreg"
+
+
+def wgmma(operands: Operands) -> Step:
+    """Decodes PTX wgmma.fence, mma_async, commit_group, wait_group: returns a function that executes it.
+
+    The function raises Fault for a warpgroup of which only some lanes are active. Raises
+    UnsupportedInstruction for types or shapes that are not simulated.
+    """
+    modifiers = operands.modifiers
+    kind = modifiers.need(("fence", "mma_async", "commit_group", "wait_group"), "an operation")
+    for word in ("sync", "aligned"):
+        modifiers.need((word,), "it")
+    if kind == "fence":
+        return lambda resident: resident.warpgroups.fence(resident)
+    if kind == "commit_group":
+        return lambda resident: resident.warpgroups.commit(resident.mask)
+    if kind == "wait_group":
+        newest = operands.constant(0)
+        return lambda resident: resident.warpgroups.wait(resident, newest)
+    return _multiply(operands)
+
+
+@dataclass(frozen=True)
+class MmaAsync:
+    """The types, shape and flags of a wgmma.mma_async instruction, as decoded.
+
+    The instruction computes D [64, n] = sign * A [64, k] B [k, n], plus the old D if the operand scale-d is
+    True.
+    """
+
+    kinds: tuple[str, str]  # types of A and B
+    result: str  # type of D
+    columns: int  # n
+    depth: int  # k
+    targets: tuple[str, ...]  # registers of D
+    has_left_in_registers: bool  # A in registers; else in shared memory, like B
+    transposed: tuple[bool, bool]  # A, B
+    sign: int
+    is_saturating: bool  # integer sums saturate at the limits of s32; else wrap around
+
+    @property
+    def item_bytes(self) -> int:
+        """Returns the size of an element of A and of B, which is the same, in bytes."""
+        return 4 // ELEMENTS[self.kinds[0]]
+
+
+def _multiply(operands: Operands) -> Step:
+    """Decodes mma_async: floats into f32, f16 and fp8 into f16, 8-bit integers into s32."""
+    mma = _checked(operands)
+    left_transposed, right_transposed = mma.transposed
+    left = (
+        _register_left(operands, mma.item_bytes)
+        if mma.has_left_in_registers
+        else _shared(operands, 1, ROWS, mma.depth, left_transposed)
+    )
+    right = _shared(operands, 2, mma.columns, mma.depth, right_transposed)
+    adds = operands.source(3, PREDICATE)
+
+    def step(resident: ResidentBlocks) -> None:
+        for group in resident.warpgroups.executing(resident.mask):
+            reads = tuple(read(resident, group, mma.item_bytes) for read in (left, right))
+            watched = tuple(Watched(content, elements) for content, elements in reads if elements is not None)
+            operation = Operation(
+                targets=mma.targets,
+                left=reads[0][0],
+                right=reads[1][0],
+                watched=watched,
+                kinds=mma.kinds,
+                result=mma.result,
+                adds=bool(_uniform(resident, group, adds, "scale-d")),
+                sign=mma.sign,
+                is_saturating=mma.is_saturating,
+                clock=_note_reads(resident, group, watched, mma.item_bytes),
+            )
+            resident.warpgroups.issue(resident, group, operation)
+
+    return step
+
+
+def _checked(operands: Operands) -> MmaAsync:
+    """Consumes shape, types and flags. Raises UnsupportedInstruction for an unsupported combination."""
+    modifiers = operands.modifiers
+    columns, depth = SHAPES[modifiers.need(SHAPES, "a shape")]
+    is_saturating = modifiers.take("satfinite") is not None
+    right, left, result = (modifiers.type(*ELEMENTS, *RESULTS).name for _ in range(3))
+    if left not in ELEMENTS or right not in partners(left) or result not in _results(left):
+        raise operands.unsupported("it with these types")
+    item_bytes = 4 // ELEMENTS[left]
+    is_integer = left in INTEGERS
+    if (
+        depth * item_bytes != DEPTH_BYTES
+        or (is_integer and columns not in INTEGER_COLUMNS)
+        or (is_saturating and not is_integer)
+    ):
+        raise operands.unsupported(f"this shape of {left}")
+    targets = operands.names(0)
+    if len(targets) != columns // (4 if result == "f16" else 2):
+        raise operands.unsupported(f"an accumulator of {len(targets)} registers")
+    in_registers = isinstance(operands.operand(1), Vector)
+    transposed, sign = ((False, False), 1) if is_integer else _flags(operands, item_bytes, in_registers)
+    if is_integer:
+        operands.need(4)
+    return MmaAsync(
+        (left, right), result, columns, depth, targets, in_registers, transposed, sign, is_saturating
+    )
+
+
+def _results(left: str) -> tuple[str, ...]:
+    """Returns the types of D that wgmma allows for a type of A."""
+    if left in INTEGERS:
+        return ("s32",)
+    return ("f32", "f16") if left in ("f16", *FLOAT8S) else ("f32",)
+
+
+def _flags(operands: Operands, item_bytes: int, in_registers: bool) -> tuple[tuple[bool, bool], int]:
+    """Returns (whether A, whether B is transposed) and the sign of the product."""
+    flags = [operands.constant(number) for number in range(4, len(operands))]
+    transposes = 0 if item_bytes != 2 else 1 if in_registers else 2
+    if len(flags) != 2 + transposes or {abs(flag) for flag in flags[:2]} != {1}:
+        raise operands.unsupported(f"it with the flags {flags}")
+    right = bool(flags[-1]) if transposes else False
+    return (bool(flags[2]) if transposes == 2 else False, right), flags[0] * flags[1]
+
+
+OperandReader = Callable[[ResidentBlocks, Warpgroup, int], tuple[Array, Indices | None]]
+
+
+def _register_left(operands: Operands, item_bytes: int) -> OperandReader:
+    names = operands.names(1)
+    if len(names) != 4:
+        raise operands.unsupported(f"A in {len(names)} registers")
+
+    def read(resident: ResidentBlocks, group: Warpgroup, _item: int) -> tuple[Array, Indices | None]:
+        return register_operand([resident.read(name)[group.lanes] for name in names], item_bytes), None
+
+    return read
+
+
+def _shared(operands: Operands, number: int, rows: int, depth: int, is_transposed: bool) -> OperandReader:
+    descriptor = operands.source(number, U64)
+
+    def read(resident: ResidentBlocks, group: Warpgroup, item: int) -> tuple[Array, Indices | None]:
+        bits = int(_uniform(resident, group, descriptor, "descriptor"))
+        addresses = operand_addresses(bits, rows, depth, item, is_transposed)
+        shared = resident.spaces.shared
+        if addresses.max() + item > shared.limit_bytes:
+            reason = f"found an operand up to shared byte {addresses.max()}, allowed {shared.limit_bytes}"
+            raise resident.watch.out_of_bounds(int(group.lanes[0]), reason)
+        whole = (addresses + int(resident.geometry.block_index[group.lanes[0]]) * shared.stride_bytes) // item
+        return shared.bytes.view(UNSIGNED[item])[whole], whole
+
+    return read
+
+
+def _uniform(resident: ResidentBlocks, group: Warpgroup, read: Reader, what: str) -> int:
+    values = resident.full(read(resident))[group.lanes]
+    if (values != values[0]).any():
+        raise Fault(Defect.ILLEGAL, f"found different values of {what} inside a warpgroup")
+    return int(values[0])
+
+
+def _note_reads(resident: ResidentBlocks, group: Warpgroup, read: tuple[Watched, ...], item: int) -> int:
+    """Records a warpgroup's reads in the race detector; returns the clock of the reads."""
+    races = resident.spaces.shared.races
+    every = np.concatenate([watched.elements.ravel() for watched in read])
+    cells = np.unique(every * item // races.cell_bytes)
+    clock, found = races.async_read(group.lanes, cells, group.column, resident.bulk.fenced)
+    resident.spaces.shared.report_agent(found, int(group.lanes[0]))
+    return clock
+
+
+def set_registers(operands: Operands) -> Step:
+    """Decodes PTX setmaxnreg inc and dec: returns a function that sets a warpgroup's registers per thread.
+
+    The function raises Fault for a partially active warpgroup, and where the warpgroups of a block that have
+    executed setmaxnreg then have more registers together than a multiprocessor has: 65536. Raises
+    UnsupportedInstruction for a count that is no multiple of 8 from 24 to 256.
+    """
+    modifiers = operands.modifiers
+    modifiers.type("u32")
+    modifiers.need(("inc", "dec"), "a direction")
+    for word in ("sync", "aligned"):
+        modifiers.need((word,), "it")
+    count = operands.constant(0)
+    if count not in REGISTERS_RANGE:
+        raise operands.unsupported(f"{count} registers, only multiples of 8 from 24 to 256")
+    return lambda resident: resident.warpgroups.set_registers(resident.mask, count)
+
+
+DECODERS: dict[str, Callable[[Operands], Step]] = {"wgmma": wgmma, "setmaxnreg": set_registers}

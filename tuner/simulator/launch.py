@@ -1,0 +1,621 @@
+"""Simulates one launch of a kernel of PTX text: preparation, execution block by block, and the result.
+
+``prepare`` lays a kernel out in memory and decodes it; ``Engine`` executes its basic blocks over the
+lanes of resident thread blocks until all threads have ended. Programs of several launches run on a
+SimulatedDevice.
+"""
+
+import math
+import time
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import UsageError
+from tuner.core.gpu_code import KernelProgram, Launch
+from tuner.simulator.instructions.decoder import DecodedBlock, Ending, decode
+from tuner.simulator.memory.access_log import Access, AccessSample, BankConflict
+from tuner.simulator.memory.async_copies import tensor_of
+from tuner.simulator.memory.global_memory import Find, GlobalMemory, Touched
+from tuner.simulator.ptx.defects import BENIGN, Defect, Fault, Hazard, SimulationError, at
+from tuner.simulator.ptx.dtypes import Array, Bools, Indices
+from tuner.simulator.ptx.geometry import WARP_LANES, Geometry, Index3
+from tuner.simulator.ptx.layout import Layout, layout_of
+from tuner.simulator.ptx.parser import parse
+from tuner.simulator.ptx.syntax_tree import PtxKernel, PtxModule
+from tuner.simulator.state.arguments import (
+    Argument,
+    ModuleVariables,
+    block_numbers,
+    check_launch,
+    cluster_of,
+    first_content,
+    place_arguments,
+    place_variables,
+)
+from tuner.simulator.state.resident_blocks import (
+    ENDED,
+    RUNS,
+    LaunchState,
+    ResidentBlocks,
+    Threads,
+    random_unit_lanes,
+    uses_async,
+)
+
+# ------------------------------------------------------------------------------
+# Executes decoded basic blocks over the lanes of resident thread blocks until all threads have ended.
+
+
+# Basic blocks that resident thread blocks may execute, and the processor's seconds; above: an endless loop.
+STEPS_LIMIT = 20_000_000
+SECONDS_LIMIT = 300.0  # 'tuner run' ends a program after 600 s
+SHORT = 1024  # basic blocks of most launches; only longer ones are looked at for threads that only wait
+FAIR_STEPS = 64  # of longer launches: basic blocks after which each warp runs one
+LONG_TURN = 1 << 16  # basic blocks after which other work of the device has a turn
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Where a launch that has not ended is, so that other work may run before it goes on."""
+
+    where: str  # the threads that run, and the lines that they repeat
+    is_stuck: bool  # the threads repeat the same for ever, unless other work writes to memory
+    checksum: int  # of the memory that the launch can reach, where it is stuck
+
+
+@dataclass(frozen=True)
+class _State:
+    """The threads of an engine at one time. An array of a register is replaced by a write, not changed."""
+
+    basic_block: Indices
+    status: Array
+    registers: dict[str, Array]
+
+    def equals(self, other: "_State") -> bool:
+        threads = ((self.basic_block, other.basic_block), (self.status, other.status))
+        if not all(np.array_equal(mine, theirs) for mine, theirs in threads):
+            return False
+        pairs = ((bits, other.registers.get(name)) for name, bits in self.registers.items())
+        same = (bits is found or (found is not None and np.array_equal(bits, found)) for bits, found in pairs)
+        return len(self.registers) == len(other.registers) and all(same)
+
+
+@dataclass
+class ExecutionCounts:
+    """Counts of what a launch executed; an instruction counts once for each warp that executes it.
+
+    One whose guard predicate is false in the whole warp counts too.
+    """
+
+    instructions: int = 0  # warp-level instructions
+
+
+class Engine:
+    """Executes the threads of resident thread blocks, one basic block of some lanes at a time.
+
+    Without a random generator, all lanes at the lowest basic block in reverse post-order run together, so
+    that diverged lanes reconverge where their paths meet: the thread frontiers of Diamos et al. (MICRO 2011).
+    With a random generator, a random warp (of kernels with wgmma, warpgroup) runs a basic block, and one
+    block of each cluster may run ahead of the others.
+    """
+
+    def __init__(
+        self,
+        kernel: PtxKernel,
+        program: tuple[DecodedBlock, ...],
+        resident: ResidentBlocks,
+        counts: ExecutionCounts,
+        rng: np.random.Generator | None,
+        unit_lanes: int = WARP_LANES,  # lanes that a random schedule runs together
+        clock: Callable[[], float] = time.thread_time,  # seconds of the processor
+    ) -> None:
+        self._kernel = kernel
+        self._program = program
+        self._resident = resident
+        self._counts = counts
+        self._rng = rng
+        self._unit = np.arange(resident.geometry.lanes) // unit_lanes
+        self._threads = Threads(resident)
+        self._is_ahead = self._blocks_ahead()
+        self._is_async = uses_async(kernel)
+        self._clock = clock
+        self._seconds = 0.0  # of earlier turns
+        self._steps = 0  # basic blocks
+        self._visited: set[int] = set()  # basic blocks that ran since the state was saved
+        self._visited_before: set[int] = set()  # those that ran before, since the last but one
+        self._saved: _State | None = None
+        self._checksum: int | None = None  # of the memory when the registers were first as saved
+        self._compared, self._save_at = 0, 1
+
+    def run(self, instructions: int) -> None:
+        """Executes until about ``instructions`` instructions, each counted once for lanes that run together.
+
+        Ends earlier where all threads have ended. Raises SimulationError for a fault of an instruction and a
+        deadlock.
+        """
+        while self._resident.time < instructions and (lanes := self._next()) is not None:
+            self._run_block(lanes)
+
+    def turn(self) -> Pause | None:
+        """Executes until all threads have ended, or until other work should have a turn; call it again then.
+
+        Returns None at the end, after reporting asynchronous operations never waited for; else where the
+        threads are. That is where they can only repeat what they do unless other work writes to memory, and
+        after every ``LONG_TURN`` basic blocks. Raises SimulationError for a fault of an instruction, a
+        deadlock, and more than ``STEPS_LIMIT`` basic blocks or ``SECONDS_LIMIT`` (an endless loop).
+        """
+        start_s, self._saved = self._clock(), None
+        while True:
+            lanes = self._next()
+            if lanes is None:
+                self._report_unfinished()
+                return None
+            self._run_block(lanes)
+            self._steps += 1
+            if self._steps < SHORT or self._steps % FAIR_STEPS:
+                continue
+            self._run_each_unit()
+            if self._is_repeated():
+                return Pause(self._where(), True, self._resident.spaces.checksum())
+            if self._steps % LONG_TURN == 0:
+                self._seconds += self._clock() - start_s
+                self._require_within_limits()
+                return Pause(self._where(), False, 0)
+
+    def _require_within_limits(self) -> None:
+        if self._steps >= STEPS_LIMIT:
+            found = f"more than {STEPS_LIMIT} basic blocks"
+        elif self._seconds >= SECONDS_LIMIT:
+            found = f"more than {SECONDS_LIMIT:g} s"
+        else:
+            return
+        raise self._failed(Defect.ENDLESS, f"found {found}: {self._where()}")
+
+    def _report_unfinished(self) -> None:
+        try:
+            self._resident.report_unfinished()
+        except Fault as fault:  # of a store that was not complete
+            raise self._failed(fault.kind, fault.reason) from None
+
+    def _run_each_unit(self) -> None:
+        """Runs a basic block of each warp (of kernels with wgmma, warpgroup) that can run.
+
+        Without this, warps that wait in a loop for what another one writes would keep it from running.
+        """
+        if self._next() is None:
+            return
+        blocks = self._threads.basic_block.copy()
+        runs = self._threads.status == RUNS
+        first = np.full(int(self._unit[-1]) + 1, np.iinfo(np.int64).max)
+        np.minimum.at(first, self._unit[runs], blocks[runs])
+        runs &= blocks == first[self._unit]
+        for number in np.unique(blocks[runs]):
+            self._run_block(runs & (blocks == number))
+
+    def _is_repeated(self) -> bool:
+        """Returns whether all threads and all memory are as at an earlier time of this turn: they will again.
+
+        Brent's cycle detection (1980): the state is saved anew after 1, 2, 4, 8, ... comparisons. Memory is
+        compared when the registers have been equal twice, since a sum over it takes long. False for kernels
+        with asynchronous operations, whose state has more than registers and memory.
+        """
+        if self._is_async:
+            return False
+        saved, self._compared = self._saved, self._compared + 1
+        threads = self._threads
+        mine = _State(threads.basic_block.copy(), threads.status.copy(), {**self._resident.registers})
+        if saved is not None and saved.equals(mine):
+            before, self._checksum = self._checksum, self._resident.spaces.checksum()
+            return before == self._checksum
+        if saved is None or self._compared >= self._save_at:
+            self._compared, self._save_at = 0, 1 if saved is None else 2 * self._save_at
+            self._saved, self._checksum = mine, None
+            self._visited, self._visited_before = set(), self._visited
+        return False
+
+    def _where(self) -> str:
+        """Returns which threads run, and the lines of the basic blocks that they have run last."""
+        lanes = np.flatnonzero(self._threads.status == RUNS)
+        if not len(lanes):
+            return "all threads wait"
+        more = f" and {len(lanes) - 1} more" if len(lanes) > 1 else ""
+        visited = self._visited or self._visited_before  # none: the state was saved just now
+        ran = [one for number in visited for one in self._program[number].instructions]
+        lines = [one.line for one in ran]
+        places = [tuple(map(int, one.place.split(":"))) for one in ran if one.place]
+        source = " (at line {}:{})".format(*min(places)) if places else ""
+        repeat = "repeats" if len(lanes) == 1 else "repeat"
+        first, last = min(lines), max(lines)
+        loop = f"line {first}" if first == last else f"lines {first} to {last}"
+        who = self._resident.geometry.who(int(lanes[0]))
+        return f"{who}{more} {repeat} {loop} of the PTX{source}"
+
+    def _next(self) -> Bools | None:
+        """Returns the mask of lanes to run next, all at one basic block; None when all threads ended."""
+        threads = self._threads
+        try:
+            threads.release()
+        except Fault as fault:
+            raise self._failed(fault.kind, fault.reason) from None
+        if self._resident.mbarriers.has_progress:
+            self._resident.mbarriers.has_progress = False
+            threads.wake()
+        runs = threads.status == RUNS
+        if not runs.any():
+            if (threads.status == ENDED).all():
+                return None
+            if threads.is_stuck or not self._resident.bulk.has_loads:
+                raise self._failed(Defect.DEADLOCK, threads.stuck())
+            threads.is_stuck = True
+            threads.wake()
+            runs = threads.status == RUNS
+        if self._rng is not None:
+            if (runs & self._is_ahead).any():
+                runs &= self._is_ahead
+            runs &= self._unit == self._rng.choice(np.unique(self._unit[runs]))
+        found: Bools = runs & (threads.basic_block == threads.basic_block[runs].min())
+        return found
+
+    def _blocks_ahead(self) -> Bools:
+        """Returns the mask of lanes that a random schedule prefers: one random block per cluster, or none."""
+        geometry = self._resident.geometry
+        count = geometry.cluster_blocks
+        if self._rng is None or count == 1:
+            return np.zeros(geometry.lanes, bool)
+        found: Bools = geometry.block_index % count == self._rng.integers(count + 1)
+        return found
+
+    def _run_block(self, lanes: Bools) -> None:
+        resident, threads = self._resident, self._threads
+        number = int(threads.basic_block[lanes.argmax()])
+        self._visited.add(number)
+        block = self._program[number]
+        resident.set_mask(lanes)
+        self._counts.instructions += block.length * int(lanes.reshape(-1, WARP_LANES).any(axis=1).sum())
+        for instruction, step in block.steps:
+            resident.watch.instruction = instruction
+            resident.time += 1
+            try:
+                step(resident)
+            except Fault as fault:
+                raise at(instruction, fault) from None
+        if block.ending is not None:
+            self._end(block.ending, lanes, block.following)
+        elif block.following is None:
+            threads.exit(lanes)
+        else:
+            threads.basic_block[lanes] = block.following
+
+    def _end(self, ending: Ending, lanes: Bools, following: int | None) -> None:
+        resident = self._resident
+        resident.watch.instruction = ending.instruction
+        resident.time += 1
+        taken = lanes
+        guard, is_negated = ending.guard
+        if guard is not None:
+            holds = guard(resident)
+            taken = lanes & (~holds if is_negated else holds)
+        after = 0 if following is None else following
+        self._threads.basic_block[lanes & ~taken] = after
+        if not taken.any():
+            return
+        try:
+            ending.terminator(self._threads, taken, after)
+        except Fault as fault:
+            raise at(ending.instruction, fault) from None
+
+    def _failed(self, kind: Defect, reason: str) -> SimulationError:
+        return SimulationError(kind, 0, f"kernel {self._kernel.name}: {kind.value}: {reason}")
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """The result of one simulated launch that ran to its end: counts, bank conflicts, hazards and output."""
+
+    kernel: str
+    blocks: int  # simulated thread blocks
+    instructions: int  # warp-level instructions
+    conflicts: tuple[BankConflict, ...]  # of instructions that access shared memory, see ConflictCounter
+    hazards: tuple[Hazard, ...]
+    printed: str = ""  # output of vprintf
+    touched: tuple[Touched, ...] = field(default=(), repr=False, compare=False)  # per array
+    cluster: Index3 = (1, 1, 1)  # blocks of a cluster along x, y and z
+
+    @property
+    def races(self) -> tuple[Hazard, ...]:
+        """Returns all hazards but the benign ones: races, and others that can change the result.
+
+        Others are for example uninitialised shared memory, missing fences and asynchronous operations that
+        are not waited for. A correct kernel has none, unless its blocks synchronise through global memory,
+        which is not modelled.
+        """
+        return tuple(hazard for hazard in self.hazards if hazard.kind not in BENIGN)
+
+    @property
+    def benign(self) -> tuple[Hazard, ...]:
+        """Returns the hazards that change no result: unordered silent stores, and late accumulators.
+
+        A silent store writes the value that the memory has, or the one that all other threads of the
+        instruction write. A late accumulator is written after wgmma.fence, which ptxas repairs.
+        """
+        return tuple(hazard for hazard in self.hazards if hazard.kind in BENIGN)
+
+    @property
+    def conflict_ratio(self) -> float:
+        """Returns the launch's shared-memory wavefronts divided by those needed without bank conflicts.
+
+        1.0: no bank conflicts, or no access to shared memory.
+        """
+        ideal = sum(conflict.ideal_wavefronts for conflict in self.conflicts)
+        return sum(conflict.wavefronts for conflict in self.conflicts) / ideal if ideal else 1.0
+
+    def written(self, array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Returns, in the shape of ``array``, which of its elements the launch wrote.
+
+        ``array`` must be an argument of the launch: the same memory, not a copy. For another array, all are
+        False.
+        """
+        flags = np.zeros(array.size, bool)
+        for each in self.touched:
+            if each.address == array.ctypes.data:
+                flags |= each.written(array.size, array.itemsize)
+        return flags.reshape(array.shape)
+
+
+# ------------------------------------------------------------------------------
+# Public functions: simulate one launch of a kernel of PTX text. Programs run on a SimulatedDevice.
+
+
+LANES_LIMIT = 2048  # lanes of resident blocks: more lanes need more memory, fewer have more overhead
+WAITING_LIMIT = 8  # times LANES_LIMIT: blocks that wait for other blocks while later ones are run
+Turns: TypeAlias = Generator[Pause, None, Simulation]  # a launch that lets other work run now and then
+
+
+def simulate(
+    ptx: str,
+    kernel: str,
+    grid: Index3,
+    block: Index3,
+    arguments: tuple[Argument, ...],
+    dynamic_shared_bytes: int = 0,
+    blocks: tuple[Index3, ...] | None = None,
+    schedule_seed: int | None = None,
+) -> Simulation:
+    """Executes one launch of a kernel on numpy arrays, and returns counts, bank conflicts and hazards.
+
+    Args:
+    - ptx, kernel: the PTX text, and the name of one of its kernels.
+    - grid, block: thread blocks of the grid, and threads of a block, along x, y and z.
+    - arguments: one per parameter. Arrays must be C-contiguous, and the kernel changes them in place; a
+      ``Pointer`` points into an array; numbers are converted to the parameter's type; bytes are passed
+      unchanged; a ``TensorMap`` stands for a CUtensorMap.
+    - dynamic_shared_bytes: dynamic shared memory of each block.
+    - blocks: the thread blocks (x, y, z) to execute, with all blocks of their clusters; None: the whole grid.
+    - schedule_seed: seed of a random schedule of threads; None: a fixed schedule. Vector clocks find
+      races that this schedule does not show.
+
+    Raises SimulationError for a fault (``kind`` holds the defect) and for text that is not PTX,
+    UnsupportedInstruction for an instruction that is not simulated, UsageError for an unknown kernel and a
+    launch that does not fit the kernel.
+    """
+    module = parse(ptx)
+    return simulate_module(
+        module, kernel, grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed
+    )
+
+
+def simulate_module(
+    module: PtxModule,
+    kernel: str,
+    grid: Index3,
+    block: Index3,
+    arguments: tuple[Argument, ...],
+    dynamic_shared_bytes: int = 0,
+    blocks: tuple[Index3, ...] | None = None,
+    schedule_seed: int | None = None,
+    variables: ModuleVariables | None = None,
+) -> Simulation:
+    """Executes one launch of a kernel, as ``simulate`` does, of a PTX module that is already parsed.
+
+    ``variables`` holds the bytes of the module's global and constant variables by name, as ``first_content``
+    returns them; the kernel changes them in place, so that they keep their content between launches. None:
+    the initial content.
+    """
+    entry = kernel_of(module, kernel)
+    check_launch(entry, grid, block, arguments)
+    prepared = prepare(module, entry)
+    return prepared.run(grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed, variables)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedKernel:
+    """A kernel of PTX, laid out in memory and decoded once, for any number of simulated launches."""
+
+    module: PtxModule
+    layout: Layout
+    program: tuple[DecodedBlock, ...]
+
+    def run(
+        self,
+        grid: Index3,
+        block: Index3,
+        arguments: tuple[Argument, ...],
+        dynamic_shared_bytes: int = 0,
+        blocks: tuple[Index3, ...] | None = None,
+        schedule_seed: int | None = None,
+        variables: ModuleVariables | None = None,
+    ) -> Simulation:
+        """Executes one launch, whose arguments are those of ``simulate_module``; changes arrays in place.
+
+        The launch must be one that ``check_launch`` accepts, which is not checked again. Raises
+        SimulationError for a fault, also where threads wait for ever for what none of them writes, UsageError
+        for an argument that does not fit its parameter or a block outside of the grid.
+        """
+        turns = self.turns(grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed, variables, [])
+        return alone(turns, self.layout.kernel.name)
+
+    def turns(
+        self,
+        grid: Index3,
+        block: Index3,
+        arguments: tuple[Argument, ...],
+        dynamic_shared_bytes: int,
+        blocks: tuple[Index3, ...] | None,
+        schedule_seed: int | None,
+        variables: ModuleVariables | None,
+        printed: list[str],
+        find: Find | None = None,
+    ) -> Turns:
+        """Executes one launch, as ``run`` does; yields where it is whenever other work may run.
+
+        Blocks whose threads wait in a loop for what others write are resumed when later blocks have run.
+        ``printed`` receives what the kernel prints, also before a fault. ``find`` finds memory that is none
+        of the arguments, but whose address the kernel has read; None: there is none.
+        """
+        entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
+        numbers = block_numbers(grid, blocks, cluster)
+        global_ = GlobalMemory(self.layout.cell_bytes, *(() if find is None else (find,)))
+        launch = self._launch(arguments, dynamic_shared_bytes, variables, global_, printed=printed)
+        counts, clusters = ExecutionCounts(), max(1, LANES_LIMIT // math.prod(block + cluster))
+        at_once = clusters * math.prod(cluster)
+        waiting: list[Engine] = []
+        for first in range(0, len(numbers), at_once):
+            rng = None if schedule_seed is None else np.random.default_rng([schedule_seed, first])
+            geometry = Geometry(grid, block, numbers[first : first + at_once], cluster)
+            resident = launch.resident_blocks(geometry, rng)
+            engine = Engine(entry, self.program, resident, counts, rng, random_unit_lanes(entry))
+            while (pause := _turn(engine)) is not None and not pause.is_stuck:
+                yield pause
+            if pause is not None:
+                waiting.append(engine)
+            while len(waiting) == WAITING_LIMIT:
+                yield from _resume(waiting)
+        while waiting:
+            yield from _resume(waiting)
+        conflicts, hazards = launch.conflicts.conflicts(), launch.log.hazards()
+        done = len(numbers), counts.instructions
+        touched = launch.placement.global_.touched()
+        return Simulation(entry.name, *done, conflicts, hazards, "".join(printed), touched, cluster)
+
+    def accesses(
+        self,
+        grid: Index3,
+        block: Index3,
+        arguments: tuple[Argument, ...],
+        dynamic_shared_bytes: int = 0,
+        instructions: int = 4000,
+    ) -> tuple[Access, ...]:
+        """Simulates the beginning of a launch; returns a sample of its memory accesses, by PTX instruction.
+
+        Only block (0, 0, 0) and its cluster run, for about ``instructions`` instructions; arrays are changed
+        in place. The sample holds up to 16 accesses of warps per instruction: loads of global memory, and
+        loads, stores and cp.async of shared memory. Raises SimulationError for a fault, UsageError for a
+        launch that does not fit.
+        """
+        entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
+        check_launch(entry, grid, block, arguments)
+        sample = AccessSample()
+        global_ = GlobalMemory(self.layout.cell_bytes)
+        launch = self._launch(arguments, dynamic_shared_bytes, None, global_, sample)
+        geometry = Geometry(grid, block, block_numbers(grid, ((0, 0, 0),), cluster), cluster)
+        with np.errstate(all="ignore"):
+            resident = launch.resident_blocks(geometry, None)
+            Engine(entry, self.program, resident, ExecutionCounts(), None).run(instructions)
+        return tuple(sample.accesses())
+
+    def _launch(
+        self,
+        arguments: tuple[Argument, ...],
+        dynamic_shared_bytes: int,
+        variables: ModuleVariables | None,
+        global_: GlobalMemory,
+        sample: AccessSample | None = None,
+        printed: list[str] | None = None,
+    ) -> LaunchState:
+        place_variables(self.module, first_content(self.module) if variables is None else variables, global_)
+        placement = place_arguments(self.layout, arguments, global_)
+        shared_bytes = self.layout.static_shared_bytes + dynamic_shared_bytes
+        text = [] if printed is None else printed
+        return LaunchState(self.layout, placement, shared_bytes, printed=text, sample=sample)
+
+
+def alone(turns: Turns, kernel: str) -> Simulation:
+    """Runs a launch of ``kernel`` to its end while no other work runs.
+
+    Raises SimulationError where its threads wait for ever, or what ``turns`` makes of this error.
+    """
+    before: Pause | None = None
+    while True:
+        try:
+            pause = next(turns)
+            if pause.is_stuck and before == pause:
+                what = f"{Defect.ENDLESS.value}: nothing writes what is waited for"
+                reason = f"kernel {kernel}: {what}: {pause.where}"
+                turns.throw(SimulationError(Defect.ENDLESS, 0, reason))
+        except StopIteration as end:
+            return cast("Simulation", end.value)
+        before = pause
+
+
+def _turn(engine: Engine) -> Pause | None:
+    with np.errstate(all="ignore"):  # registers wrap around and hold NaN by design
+        return engine.turn()
+
+
+def _resume(waiting: list[Engine]) -> Iterator[Pause]:
+    """Gives each of ``waiting`` a turn, removes those that end; yields one pause for the others, if any."""
+    pauses = [(engine, _turn(engine)) for engine in waiting]
+    left = [(engine, pause) for engine, pause in pauses if pause is not None]
+    waiting[:] = [engine for engine, _ in left]
+    if left:
+        is_stuck = len(left) == len(pauses) and all(pause.is_stuck for _, pause in left)
+        yield Pause(left[0][1].where, is_stuck, left[-1][1].checksum)
+
+
+def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
+    """Lays out and decodes ``kernel``, a kernel of ``module``, for any number of launches.
+
+    Raises UnsupportedInstruction for an instruction that is not simulated, SimulationError for a branch to an
+    unknown label or registers of a type that is not simulated.
+    """
+    layout = layout_of(module, kernel)
+    symbols = {name: slot.address for name, slot in layout.slots.items()}
+    # variables come first in each launch's global memory, so that their addresses never change
+    symbols |= place_variables(module, first_content(module), GlobalMemory())
+    return PreparedKernel(module, layout, decode(layout, symbols))
+
+
+def program_accesses(program: KernelProgram, instructions: int = 4000) -> tuple[tuple[Access, ...], ...]:
+    """Returns, for each launch of ``program``, a sample of its memory accesses.
+
+    Simulates about the first ``instructions`` instructions of block (0, 0, 0) and its cluster. A sample holds
+    up to 16 accesses of warps per PTX instruction: loads of global memory, and loads, stores and cp.async of
+    shared memory. All buffers initially hold zeros; launches that come later see what earlier ones wrote.
+    Raises SimulationError, UnsupportedInstruction and UsageError as ``simulate`` does.
+    """
+    arrays: dict[str, Array] = {each.name: np.zeros(each.bytes, np.uint8) for each in program.buffers}
+    module = parse(program.ptx)
+    return tuple(
+        prepare(module, kernel_of(module, launch.kernel)).accesses(
+            launch.grid, launch.block, _arguments(launch, arrays), launch.dynamic_shared_bytes, instructions
+        )
+        for launch in program.launches
+    )
+
+
+def _arguments(launch: Launch, arrays: dict[str, Array]) -> tuple[Argument, ...]:
+    """Returns the arguments of a launch: arrays, and tensor maps over arrays."""
+    maps = {each.name: tensor_of(each.layout, arrays[each.buffer]) for each in launch.tensor_maps}
+    return tuple(maps[name] if name in maps else arrays[name] for name in launch.arguments)
+
+
+def kernel_of(module: PtxModule, name: str) -> PtxKernel:
+    """Returns the kernel of ``module`` with this name. Raises UsageError for an unknown name."""
+    names = [kernel.name for kernel in module.kernels]
+    if name not in names:
+        raise UsageError(f"{module.name}: found no kernel {name!r}, allowed {', '.join(names) or 'none'}")
+    return module.kernels[names.index(name)]

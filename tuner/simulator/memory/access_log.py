@@ -1,0 +1,218 @@
+"""Watches memory accesses of a launch: reports of defects, a sample of accesses, and bank conflicts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.simulator.memory.vector_clocks import Clocks, HazardLog, SilentStores, Unordered, report
+from tuner.simulator.ptx.defects import Defect, Fault
+from tuner.simulator.ptx.dtypes import Indices
+from tuner.simulator.ptx.geometry import WARP_LANES, Geometry
+from tuner.simulator.ptx.syntax_tree import Instruction
+
+# ------------------------------------------------------------------------------
+# The first memory accesses of each instruction, a record per warp.
+
+
+SAMPLES = 16  # accesses kept per instruction: of several warps or loop iterations
+WORD_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Access:
+    """One memory access of a warp: the address of each lane, and the size.
+
+    An inactive lane has the address of the first active lane.
+    """
+
+    opcode: str  # of the PTX: "ld.shared.v4.b32"
+    line: int  # of the PTX
+    words: tuple[int, ...]  # per lane: index of its first 4-byte word
+    width: int  # 4-byte words per lane
+
+
+class AccessSample:
+    """A sample of a launch's memory accesses: the first 16 accesses of warps of every PTX instruction."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Instruction, list[Access]] = {}
+
+    def note(self, instruction: Instruction, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
+        """Records an access of ``lanes`` to byte ``addresses``, ``size_bytes`` per lane: an entry per warp.
+
+        Ignores accesses of an instruction that already has 16 entries.
+        """
+        kept = self._kept.setdefault(instruction, [])
+        if len(kept) >= SAMPLES:
+            return
+        warps = lanes // WARP_LANES
+        for warp in np.unique(warps)[: SAMPLES - len(kept)]:
+            mine = warps == warp
+            words = np.full(WARP_LANES, addresses[mine][0])
+            words[lanes[mine] % WARP_LANES] = addresses[mine]
+            first = tuple(int(word) for word in words // WORD_BYTES)
+            width = max(size_bytes // WORD_BYTES, 1)
+            kept.append(Access(instruction.opcode, instruction.line, first, width))
+
+    def accesses(self) -> Iterator[Access]:
+        """Yields the recorded accesses, grouped by instruction, each of one warp."""
+        for kept in self._kept.values():
+            yield from kept
+
+
+# ------------------------------------------------------------------------------
+# Bank conflicts of shared memory, counted as wavefronts. CUDA C programming guide, "Shared Memory".
+
+
+BANKS = 32  # of 4 bytes each; CUDA C programming guide, shared memory
+BANK_BYTES = 4
+
+
+@dataclass(frozen=True)
+class BankConflict:
+    """The shared-memory wavefronts of one PTX instruction in a launch, with or without bank conflicts.
+
+    A wavefront serves a 4-byte word of each bank: conflicts are the wavefronts above ``ideal_wavefronts``.
+    """
+
+    line: int  # of the PTX
+    instruction: str
+    wavefronts: int
+    ideal_wavefronts: int  # without conflicts
+
+    @property
+    def ratio(self) -> float:
+        """Returns the wavefronts divided by those needed without bank conflicts; 1.0: no conflicts."""
+        return self.wavefronts / self.ideal_wavefronts
+
+
+class ConflictCounter:
+    """The shared-memory wavefronts counted so far, for each instruction of a launch."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Instruction, tuple[int, int]] = {}
+
+    def count(self, instruction: Instruction, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
+        """Adds the wavefronts of an access by ``lanes`` to the counts of ``instruction``.
+
+        ``addresses`` are shared byte addresses inside the lanes' blocks; ``size_bytes`` are the bytes of each
+        lane.
+        """
+        real, ideal = wavefronts(lanes, addresses, size_bytes)
+        before = self._counts.get(instruction, (0, 0))
+        self._counts[instruction] = (before[0] + real, before[1] + ideal)
+
+    def conflicts(self) -> tuple[BankConflict, ...]:
+        """Returns the counts of every instruction in the counter, also of those without conflicts, by line.
+
+        Loads, stores, ldmatrix, stmatrix and cp.async are counted; atomics, bulk copies and wgmma are not.
+        """
+        found = [
+            BankConflict(instruction.line, instruction.short_text, real, ideal)
+            for instruction, (real, ideal) in self._counts.items()
+        ]
+        return tuple(sorted(found, key=lambda conflict: conflict.line))
+
+
+def wavefronts(lanes: Indices, addresses: Indices, size_bytes: int) -> tuple[int, int]:
+    """Returns (wavefronts of an access to shared memory, wavefronts that it needs without bank conflicts).
+
+    ``addresses`` are the lanes' shared byte addresses. A wavefront serves one 4-byte word of each bank.
+    Accesses of 8 and 16 bytes per lane are served by half warps and quarter warps.
+    """
+    words = max(size_bytes // BANK_BYTES, 1)
+    group_lanes = WARP_LANES // words
+    group = lanes // group_lanes
+    word = addresses[:, None] // BANK_BYTES + np.arange(words)
+    first = group.min()
+    spread = int(word.max()) + 1
+    keys = _distinct(((group - first)[:, None] * spread + word).ravel())
+    groups = int(group.max() - first) + 1
+    slots = keys // spread * BANKS + keys % spread % BANKS
+    served = np.bincount(slots, minlength=groups * BANKS).reshape(groups, BANKS).max(axis=1)
+    return int(served.sum()), int((served > 0).sum())
+
+
+def _distinct(keys: Indices) -> Indices:
+    """Returns the sorted distinct keys; faster than ``np.unique``, which hashes integers since numpy 2.3."""
+    ordered = np.sort(keys)
+    return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
+
+
+class Watch:
+    """The instruction that executes, and what its memory accesses are checked with: vector clocks and logs.
+
+    Shared by all memories of resident blocks.
+    """
+
+    def __init__(
+        self,
+        clocks: Clocks,
+        log: HazardLog,
+        conflicts: ConflictCounter,
+        idle: Instruction,
+        sample: AccessSample | None = None,
+    ) -> None:
+        self.clocks = clocks
+        self.log = log
+        self.conflicts = conflicts
+        self.instruction = idle
+        self._sample = sample
+
+    @property
+    def geometry(self) -> Geometry:
+        """Returns the geometry of the resident blocks: the thread and the block of each lane."""
+        return self.clocks.geometry
+
+    def count_shared(self, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
+        """Counts the wavefronts of an access to shared memory, then samples the access as ``note`` does.
+
+        ``addresses`` are byte addresses, ``size_bytes`` the bytes of each lane.
+        """
+        self.conflicts.count(self.instruction, lanes, addresses, size_bytes)
+        self.note(lanes, addresses, size_bytes)
+
+    def note(self, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
+        """Records an access of ``lanes`` in the launch's sample of accesses; does nothing without a sample.
+
+        ``addresses`` are byte addresses, ``size_bytes`` the bytes of each lane.
+        """
+        if self._sample is not None:
+            self._sample.note(self.instruction, lanes, addresses, size_bytes)
+
+    def report(
+        self,
+        found: list[Unordered],
+        lanes: Indices,
+        memory: str,
+        cell_bytes: int,
+        silent: SilentStores | None = None,
+    ) -> None:
+        """Logs unordered accesses of ``lanes`` as hazards of the current instruction.
+
+        ``memory`` is "shared" or the name of a buffer, for the message; ``cell_bytes`` is the size of a cell.
+        ``silent`` marks stores that keep a value, which are logged as benign.
+        """
+
+        def example(access: int, cell: int, earlier: str) -> str:
+            who = self.geometry.who(int(lanes[min(access, len(lanes) - 1)]))
+            return f"{who} at {memory} byte {cell * cell_bytes}: not ordered after an earlier {earlier}"
+
+        if found:
+            report(self.log, self.instruction, found, example, silent)
+
+    def out_of_bounds(self, lane: int, reason: str) -> Fault:
+        """Returns, without raising, the Fault for an out-of-bounds access by ``lane``, with a ``reason``."""
+        return Fault(Defect.OUT_OF_BOUNDS, f"{self.geometry.who(lane)}: {reason}")
+
+    def require_aligned(self, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
+        """Raises Fault where one of the lanes' byte addresses is not a multiple of ``size_bytes``."""
+        is_off = addresses % size_bytes != 0
+        if is_off.any():
+            worst = int(is_off.argmax())
+            who, address = self.geometry.who(int(lanes[worst])), int(addresses[worst])
+            raise Fault(
+                Defect.MISALIGNED,
+                f"{who}: found address {address:#x}, allowed multiples of {size_bytes} bytes",
+            )

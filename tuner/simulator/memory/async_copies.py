@@ -1,0 +1,450 @@
+"""Asynchronous copies in flight, by cp.async and in bulk (TMA), and tensor maps in tiled mode.
+
+A tensor map says which bytes a bulk tensor copy touches. Bulk loads complete at an mbarrier, all other
+copies in async-groups.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import ml_dtypes
+import numpy as np
+
+from tuner.core.errors import UsageError
+from tuner.core.gpu import TensorMapLayout
+from tuner.simulator.memory.access_log import Watch
+from tuner.simulator.memory.global_memory import GlobalBuffer, GlobalMemory
+from tuner.simulator.memory.shared_memory import POISON, MBarrier, MBarriers, SharedMemory
+from tuner.simulator.ptx.defects import Defect, Fault
+from tuner.simulator.ptx.dtypes import Array, Bools, Indices, to_tf32
+
+# ------------------------------------------------------------------------------
+# cp.async: copies that take effect when a thread waits for them. PTX ISA, "Async-group mechanism".
+
+
+@dataclass
+class Copy:
+    """A cp.async instruction in flight, for all threads that executed it; async-groups are per thread."""
+
+    lanes: Indices
+    starts: Indices  # offsets in the shared memory of all resident blocks
+    content: Array  # [lane, byte]
+    groups: Indices  # per lane: number of its async-group, from 0
+    is_done: Bools
+    reads_global: bool  # False: all threads only zero-fill
+    who: str  # the first thread, for messages
+
+
+class Copies:
+    """The cp.async copies of resident blocks that are in flight."""
+
+    def __init__(self, watch: Watch, global_: GlobalMemory, shared: SharedMemory) -> None:
+        self._watch = watch
+        self._global = global_
+        self._shared = shared
+        self._flying: list[Copy] = []
+        self._groups = np.zeros(watch.geometry.lanes, np.int64)  # committed async-groups per thread
+
+    def begin(
+        self, lanes: Indices, targets: Indices, sources: Indices, size_bytes: int, source_bytes: Indices
+    ) -> None:
+        """Begins a cp.async per lane, from global address ``sources`` to shared address ``targets``.
+
+        Each copy reads ``source_bytes`` bytes at once and fills the rest of ``size_bytes`` with zeros; the
+        destination is NaN until a wait. Raises Fault for an address that is misaligned or out of bounds, or
+        too many source bytes.
+        """
+        if (source_bytes > size_bytes).any():
+            raise Fault(
+                Defect.ILLEGAL, f"found a source of {int(source_bytes.max())} bytes, allowed {size_bytes}"
+            )
+        starts = self._shared.begin_copy(lanes, targets, size_bytes)
+        self._watch.require_aligned(lanes, sources, size_bytes)
+        content = np.zeros((len(lanes), size_bytes), np.uint8)
+        for size in np.unique(source_bytes[source_bytes > 0]):
+            chosen = source_bytes == size
+            content[chosen, :size] = self._global.load_bytes(
+                self._watch, lanes[chosen], sources[chosen], int(size)
+            )
+        done = np.zeros(len(lanes), bool)
+        who = self._watch.geometry.who(int(lanes[0]))
+        copy = Copy(lanes, starts, content, self._groups[lanes], done, bool(source_bytes.any()), who)
+        self._flying.append(copy)
+
+    def commit(self, lanes: Indices) -> None:
+        """Closes the open async-group of each lane in ``lanes``: cp.async.commit_group."""
+        self._groups[lanes] += 1
+
+    def wait(self, mask: Bools, newest: int) -> None:
+        """Completes cp.async copies of the lanes in ``mask``: cp.async.wait_group.
+
+        The copies in each lane's ``newest`` latest async-groups, and copies that are not committed, stay in
+        flight.
+        """
+        for copy in self._flying:
+            is_old = copy.groups < self._groups[copy.lanes] - newest
+            lands = mask[copy.lanes] & ~copy.is_done & is_old
+            if lands.any():
+                self._shared.finish_copy(copy.lanes[lands], copy.starts[lands], copy.content[lands])
+                copy.is_done |= lands
+        self._flying = [copy for copy in self._flying if not copy.is_done.all()]
+
+    def wait_all(self, mask: Bools) -> None:
+        """Completes all cp.async copies of the lanes in ``mask``, committed or not: cp.async.wait_all."""
+        self.commit(np.flatnonzero(mask))
+        self.wait(mask, 0)
+
+    def report_unfinished(self) -> None:
+        """Reports, as a hazard, cp.async copies that no thread waited for.
+
+        Copies that only fill with zeros are left out: the last iterations of a pipeline issue such copies.
+        """
+        unfinished = [copy for copy in self._flying if copy.reads_global]
+        if unfinished:
+            example = f"{unfinished[0].who} ends with a cp.async in flight"
+            self._watch.log.report(Defect.UNFINISHED, None, lambda: example, len(unfinished))
+
+
+# ------------------------------------------------------------------------------
+# Bulk copies (TMA): loads complete at an mbarrier, stores in bulk async-groups.
+#
+# The destination of a load is NaN from the load's issue until a thread waits at the mbarrier. A store reads
+# its source at issue; the source is compared again when a thread waits for the store, to detect changes in
+# between. A store writes when a thread waits for it without ``.read`` (which only releases the source), or,
+# after a wait with ``.read``, when the blocks end. PTX ISA, "Completion Mechanisms for Asynchronous Copy
+# Operations", "cp.async.bulk.wait_group".
+
+
+@dataclass
+class BulkLoad:
+    """A bulk copy to shared memory in flight: its bytes are written when a thread waits at its mbarrier."""
+
+    offsets: Indices  # of each byte, in the shared memory of all resident blocks
+    content: Array
+    clock: int  # component of the load's mbarrier in the vector clocks
+
+
+@dataclass
+class BulkStore:
+    """A bulk copy from shared memory in flight: the bytes read, and the function that writes them."""
+
+    offsets: Indices
+    content: Array
+    clock: int
+    write: Callable[[Array], None]
+    is_read: bool = False  # a thread waited for the read: the source may be overwritten
+
+
+@dataclass
+class BulkCopies:
+    """The bulk copies (TMA) of resident blocks that are in flight."""
+
+    watch: Watch
+    shared: SharedMemory
+    mbarriers: MBarriers
+    store_column: int  # first column of the vector clocks for reads by stores, one per block of a cluster
+    rng: np.random.Generator | None  # delays loads at random; None: no delays
+    fenced: Array = field(init=False)  # per lane: clock of its last proxy fence
+    _loads: dict[tuple[int, int], list[BulkLoad]] = field(default_factory=dict)  # (block, mbarrier address)
+    _open_stores: dict[int, list[BulkStore]] = field(default_factory=dict)  # by lane
+    _store_groups: dict[int, list[list[BulkStore]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.fenced = np.zeros(self.watch.geometry.lanes, np.int32)
+
+    @property
+    def has_loads(self) -> bool:
+        """Returns whether any bulk copy to shared memory is in flight."""
+        return bool(self._loads)
+
+    def fence(self, lanes: Indices) -> None:
+        """Makes the lanes' writes so far visible to the async proxy, which does bulk copies and wgmma.
+
+        PTX ISA, "Async proxy".
+        """
+        self.fenced[lanes] = self.watch.clocks.own(lanes)
+        self.watch.clocks.tick(lanes)
+
+    def multicast(self, lane: int, addresses: Indices, content: Array, mbarrier: int, mask: int) -> None:
+        """Begins a bulk load of ``content`` (bytes) to several blocks of the lane's cluster.
+
+        ``addresses`` has one shared address per byte; ``mbarrier`` is the shared address of the mbarrier that
+        a block waits at for its bytes; both are the same in every block. ``mask`` has a bit per rank of a
+        block. Raises Fault for a mask that is empty or has bits above the cluster's ranks.
+        """
+        count = self.watch.geometry.cluster_blocks
+        if not 0 < mask < 1 << count:
+            raise Fault(Defect.ILLEGAL, f"found mask {mask:#x}, allowed ranks of a cluster of {count} blocks")
+        for rank in range(count):
+            if mask >> rank & 1:
+                self.load(lane, addresses, content, mbarrier, rank)
+
+    def load(
+        self, lane: int, addresses: Indices, content: Array, mbarrier: int, rank: int | None = None
+    ) -> None:
+        """Begins a bulk load of ``content`` (bytes) to shared memory, one address per byte.
+
+        The destination is the lane's block, or the block with ``rank`` in its cluster, and NaN until the
+        mbarrier at shared address ``mbarrier`` of this block is waited for. Raises Fault where there is no
+        mbarrier, or for addresses out of bounds or over an mbarrier.
+        """
+        block = int(self.watch.geometry.block_index[lane])
+        if rank is not None:
+            block = int(self.watch.geometry.first_of_cluster(np.array([block]))[0]) + rank
+        barrier = self.mbarriers.of_block(lane, block, mbarrier)
+        whole = self._in_memory(lane, addresses, block)
+        for address in self.mbarriers.addresses_of(block):
+            if (addresses >> 3 == address >> 3).any():
+                raise Fault(Defect.OUT_OF_BOUNDS, f"found a bulk copy over the mbarrier at {address}")
+        cells = np.unique(whole // self.shared.races.cell_bytes)
+        clock, found = self.shared.races.async_write(lane, cells, barrier.column)
+        self.shared.report_agent(found, lane)
+        self.shared.bytes[whole] = POISON
+        self._loads.setdefault((block, mbarrier), []).append(BulkLoad(whole, content, clock))
+        self.mbarriers.has_progress = True
+
+    def land(self, block: int, mbarrier: int, barrier: MBarrier, must: bool) -> None:
+        """Writes the bytes of the bulk loads in flight at an mbarrier, and counts them at ``barrier``.
+
+        ``barrier`` is the mbarrier at shared address ``mbarrier`` of ``block``. A random schedule may leave
+        the loads in flight, unless ``must`` is set.
+        """
+        if (block, mbarrier) not in self._loads:
+            return
+        if not must and self.rng is not None and self.rng.random() < 0.5:
+            return
+        for load in self._loads.pop((block, mbarrier)):
+            self.shared.bytes[load.offsets] = load.content
+            self.mbarriers.deliver(barrier, len(load.content), load.clock)
+
+    def store(self, lane: int, addresses: Indices, write: Callable[[Array], None]) -> None:
+        """Begins a bulk store: reads bytes at shared addresses of the lane's block.
+
+        ``write`` is called with the bytes when the lane waits for the store, or in ``end`` where it waited
+        only for the read; without a wait never. Raises Fault for addresses out of bounds.
+        """
+        whole = self._in_memory(lane, addresses, int(self.watch.geometry.block_index[lane]))
+        cells = np.unique(whole // self.shared.races.cell_bytes)
+        races = self.shared.races
+        clock, found = races.async_read(np.array([lane]), cells, self._column(lane), self.fenced)
+        self.shared.report_agent(found, lane)
+        content = self.shared.bytes[whole].copy()
+        self._open_stores.setdefault(lane, []).append(BulkStore(whole, content, clock, write))
+
+    def commit(self, lanes: Indices) -> None:
+        """Closes the open bulk async-group, of bulk stores, of each lane: cp.async.bulk.commit_group."""
+        for lane in lanes.tolist():
+            self._store_groups.setdefault(lane, []).append(self._open_stores.pop(lane, []))
+
+    def wait(self, lanes: Indices, newest: int, *, is_for_reads: bool) -> None:
+        """Completes the lanes' bulk stores, but those in each lane's ``newest`` latest bulk async-groups.
+
+        Stores that are not committed stay in flight too. With ``is_for_reads`` (wait_group.read) only the
+        reads of the sources are complete, and nothing is written. Reports, as a hazard, a source that changed
+        in flight.
+        """
+        for lane in lanes.tolist():
+            groups = self._store_groups.get(lane, [])
+            count = max(len(groups) - newest, 0)
+            for store in itertools.chain(*groups[:count]):
+                self._end_read(lane, store)
+                if not is_for_reads:
+                    store.write(store.content)
+            if not is_for_reads:
+                del groups[:count]
+
+    def _end_read(self, lane: int, store: BulkStore) -> None:
+        if store.is_read:
+            return
+        store.is_read = True
+        if (self.shared.bytes[store.offsets] != store.content).any():
+            who = self.watch.geometry.who(lane)
+            self.watch.log.report(
+                Defect.IN_FLIGHT,
+                self.watch.instruction,
+                lambda: f"the source of a bulk store of {who} changed",
+            )
+        self.watch.clocks.learn_agent(np.array([lane]), self._column(lane), store.clock)
+
+    def _column(self, lane: int) -> int:
+        geometry = self.watch.geometry
+        return self.store_column + int(geometry.block_index[lane]) % geometry.cluster_blocks
+
+    def _in_memory(self, lane: int, addresses: Indices, block: int) -> Indices:
+        """Returns shared addresses of a block as offsets in the array of all blocks. Raises Fault."""
+        if addresses.min() < 0 or addresses.max() >= self.shared.limit_bytes:
+            reason = f"found a bulk copy at shared bytes {addresses.min()} to {addresses.max()}"
+            raise self.watch.out_of_bounds(lane, f"{reason}, allowed up to {self.shared.limit_bytes}")
+        return addresses + block * self.shared.stride_bytes
+
+    def end(self) -> None:
+        """Ends the bulk copies when all threads have ended.
+
+        Writes the stores of which only the read was waited for. Reports, as hazards, other stores and loads
+        that no thread waited for, which stay unwritten, and mbarriers that wait for bytes.
+        """
+        left = [store for groups in self._store_groups.values() for store in itertools.chain(*groups)]
+        for store in left:
+            if store.is_read:
+                store.write(store.content)
+        stores = any(self._open_stores.values()) or not all(store.is_read for store in left)
+        for is_left, what in ((self.has_loads, "load"), (stores, "store")):
+            if is_left:
+                example = f"a bulk {what} is not waited for before the end"
+                self.watch.log.report(Defect.UNFINISHED, None, partial(str, example))
+        self.mbarriers.report_unfinished()
+
+
+# ------------------------------------------------------------------------------
+# Tensor maps in tiled mode: the bytes that a bulk tensor copy touches. PTX ISA, "Tensors".
+
+
+SWIZZLES_BYTES = (0, 32, 64, 128)
+BOX_LIMIT = 256  # elements of one dimension; CUDA driver API, cuTensorMapEncodeTiled
+ALIGN_BYTES = 16  # of strides
+SWIZZLE_BITS = {0: 0, 32: 1, 64: 3, 128: 7}  # span in bytes -> bits of the 16-byte chunk's index that change
+
+
+@dataclass(frozen=True, eq=False)
+class TensorMap:
+    """A CUtensorMap in tiled mode over a numpy array; its dimensions and strides are those of the array.
+
+    Raises UsageError for a swizzle other than 0, 32, 64 and 128 bytes, a box that has not a size from 1 to
+    256 for each dimension or is wider than the swizzle (0: any width), and outer strides that are no
+    multiples of 16 bytes. Other rules of CUDA are not checked.
+    """
+
+    array: Array
+    box: tuple[int, ...]  # elements of a copied box, in the order of the array's shape
+    swizzle_bytes: int = 128
+    is_tf32: bool = False  # CU_TENSOR_MAP_DATA_TYPE_TFLOAT32: copies round f32 to tf32
+
+    def __post_init__(self) -> None:
+        if self.swizzle_bytes not in SWIZZLES_BYTES:
+            raise UsageError(f"tensor map: found swizzle {self.swizzle_bytes}, allowed {SWIZZLES_BYTES}")
+        if len(self.box) != self.array.ndim or not all(0 < size <= BOX_LIMIT for size in self.box):
+            raise UsageError(
+                f"tensor map: found box {self.box}, allowed {self.array.ndim} sizes from 1 to {BOX_LIMIT}"
+            )
+        if any(stride % ALIGN_BYTES for stride in self.array.strides[:-1]):
+            raise UsageError(
+                f"tensor map: found strides {self.array.strides}, allowed multiples of {ALIGN_BYTES} bytes"
+            )
+        inner_bytes = self.box[-1] * self.array.itemsize
+        if self.swizzle_bytes and inner_bytes > self.swizzle_bytes:
+            raise UsageError(
+                f"tensor map: found a box {inner_bytes} bytes wide, allowed {self.swizzle_bytes}: the swizzle"
+            )
+
+    @property
+    def box_bytes(self) -> int:
+        """Returns the size of a box in bytes, elements outside of the array included."""
+        return int(np.prod(self.box)) * self.array.itemsize
+
+    def elements(self, coordinates: Sequence[int]) -> tuple[Indices, Bools]:
+        """Returns (index in the flat array, whether it lies inside the array) for each element of a box.
+
+        ``coordinates`` are the box's first element, innermost first, as in PTX instructions; they may be
+        outside.
+        """
+        index, inside = np.zeros(1, np.int64), np.ones(1, bool)
+        for axis, start in enumerate(reversed(coordinates)):
+            index_along = start + np.arange(self.box[axis])
+            stride = self.array.strides[axis] // self.array.itemsize
+            index = (index[:, None] + index_along * stride).ravel()
+            inside = (inside[:, None] & (index_along >= 0) & (index_along < self.array.shape[axis])).ravel()
+        return index, inside
+
+    def content(self, coordinates: Sequence[int]) -> Array:
+        """Returns the bytes of the box at ``coordinates`` (innermost first), before swizzling.
+
+        Elements outside of the array are zeros. Elements of a map with ``is_tf32`` are rounded to tf32.
+        """
+        index, inside = self.elements(coordinates)
+        flat = self.array.reshape(-1)
+        found = np.zeros(len(index), flat.dtype)
+        found[inside] = flat[index[inside]]
+        if self.is_tf32:
+            found = to_tf32(found.view(np.float32)).view(flat.dtype)
+        return found.view(np.uint8)
+
+    def store(self, coordinates: Sequence[int], content: Array) -> None:
+        """Stores ``content``, the bytes of the box at ``coordinates`` (innermost first), in the array.
+
+        Elements outside of the array are dropped.
+        """
+        index, inside = self.elements(coordinates)
+        self.array.reshape(-1)[index[inside]] = content.view(self.array.dtype)[inside]
+
+    def shared_addresses(self, start: int) -> Indices:
+        """Returns the swizzled shared address of each byte of a box that begins at address ``start``."""
+        return swizzled(start + np.arange(self.box_bytes), self.swizzle_bytes)
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedMap:
+    """A tensor map that a launch uses, with the global-memory buffer of its array."""
+
+    tensor: TensorMap
+    buffer: GlobalBuffer
+
+    def cells(self, coordinates: Sequence[int]) -> Indices:
+        """Returns the numbers of the race detector's cells that a box touches: array of shape (1, cells).
+
+        The numbers ascend, each once. ``coordinates`` are the box's first element, innermost first. Elements
+        outside of the array are left out.
+        """
+        index, inside = self.tensor.elements(coordinates)
+        item_bytes, races = self.tensor.array.itemsize, self.buffer.races
+        return np.unique(races.cells(index[inside] * item_bytes, item_bytes))[None]
+
+
+def swizzled(addresses: Indices, span_bytes: int) -> Indices:
+    """Returns shared addresses after swizzling: bits from 4 up are XORed with the bits from 7 up.
+
+    ``span_bytes`` is 32, 64 or 128, for 1, 2 or 3 bits, or 0 for no swizzle. PTX ISA, "Swizzling Modes".
+    """
+    return addresses ^ ((addresses >> 7 & SWIZZLE_BITS[span_bytes]) << 4)
+
+
+# ------------------------------------------------------------------------------
+# Tensor maps for the simulator from arguments of cuTensorMapEncodeTiled: a layout over bytes of memory.
+
+
+TFLOAT32 = 11
+# CUtensorMapDataType -> element type; 12, TFLOAT32_FTZ, flushes subnormals and is not supported
+DTYPES = {
+    **{number: np.dtype(name) for number, name in enumerate(("u1", "u2", "u4", "i4", "u8", "i8", "f2"))},
+    7: np.dtype("f4"),
+    8: np.dtype("f8"),
+    9: np.dtype(ml_dtypes.bfloat16),
+    TFLOAT32: np.dtype("f4"),
+}
+
+
+def extent_bytes(layout: TensorMapLayout) -> int:
+    """Returns the bytes from the first to the last element of the tensor of ``layout``, both included.
+
+    Raises KeyError for an element type that is not in ``DTYPES``.
+    """
+    item_bytes = int(DTYPES[layout.dtype].itemsize)
+    strides = (item_bytes, *layout.strides_bytes)
+    return item_bytes + sum((size - 1) * stride for size, stride in zip(layout.sizes, strides, strict=True))
+
+
+def tensor_of(layout: TensorMapLayout, memory: Array, offset_bytes: int = 0) -> TensorMap:
+    """Returns the tensor map of ``layout`` over ``memory``, an array of bytes, from ``offset_bytes`` on.
+
+    Raises UsageError for a tensor that is not contiguous, and as ``TensorMap`` does; KeyError for an element
+    type that is not in ``DTYPES``.
+    """
+    dtype, shape = DTYPES[layout.dtype], tuple(reversed(layout.sizes))
+    strides = (*reversed(layout.strides_bytes), dtype.itemsize)
+    array: Array = np.ndarray(shape, dtype, memory, offset_bytes, strides)
+    if not array.flags.c_contiguous:
+        raise UsageError(f"tensor map: found strides {strides}, allowed a contiguous tensor in the simulator")
+    return TensorMap(
+        array, tuple(reversed(layout.box)), SWIZZLES_BYTES[layout.swizzle], layout.dtype == TFLOAT32
+    )

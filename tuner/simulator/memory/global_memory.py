@@ -1,0 +1,463 @@
+"""Global memory: the buffers of a launch, what was touched of them, and accesses by address."""
+
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from tuner.core.errors import UsageError
+from tuner.simulator.memory.access_log import Watch
+from tuner.simulator.memory.races import GlobalRaces
+from tuner.simulator.memory.shared_memory import POISON, SharedMemory
+from tuner.simulator.memory.vector_clocks import SilentStores, Unordered
+from tuner.simulator.ptx.defects import Defect, Fault
+from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
+
+# ------------------------------------------------------------------------------
+# The byte ranges of a buffer that a launch read and wrote.
+
+
+@dataclass(frozen=True, eq=False)
+class Touched:
+    """The byte ranges of a buffer that a launch read and wrote: [range, (first, end)], sorted and disjoint.
+
+    ``end`` is exclusive. ``reads`` holds only bytes that were read before the launch wrote them.
+    """
+
+    address: int  # of the array in this process
+    reads: Indices  # bytes read before the launch wrote them
+    writes: Indices
+    plain_reads: Indices  # those of ``reads`` and ``writes`` that are not accessed atomically only
+    plain_writes: Indices
+
+    @classmethod
+    def of(cls, address: int, size_bytes: int, races: GlobalRaces) -> "Touched":
+        """Returns the byte ranges of a buffer that its race detector ``races`` has recorded.
+
+        ``address`` is the array's in this process. Ranges are whole cells of the race detector.
+        """
+
+        def ranges(cells: Bools) -> Indices:
+            found: Indices = np.minimum(runs(cells) * races.cell_bytes, size_bytes)
+            return found
+
+        reads, writes = ranges(races.read_first), ranges(races.written)
+        if not races.has_strong:
+            return cls(address, reads, writes, reads, writes)
+        is_plain = ~races.only_strong
+        return cls(
+            address, reads, writes, ranges(races.read_first & is_plain), ranges(races.written & is_plain)
+        )
+
+    def written(self, items: int, item_bytes: int) -> Bools:
+        """Returns, for each of the buffer's ``items`` items, whether any of its bytes was written.
+
+        An item has ``item_bytes`` bytes.
+        """
+        flags = np.zeros(items, bool)
+        for first, end in self.writes:
+            flags[first // item_bytes : -(-end // item_bytes)] = True
+        return flags
+
+
+def runs(flags: Bools) -> Indices:
+    """Returns the runs of True in ``flags``: [run, (first, end)], where end is exclusive."""
+    changes = np.flatnonzero(flags[1:] != flags[:-1]) + 1
+    first, end = np.flatnonzero(flags[:1]), np.flatnonzero(flags[-1:]) + flags.size
+    return np.concatenate((first, changes, end)).reshape(-1, 2)
+
+
+# ------------------------------------------------------------------------------
+# Global memory: the buffers of a launch, at widely spaced addresses, each with race detection.
+#
+# A buffer of a simulated device has the same address in each launch, so that a kernel can use an address that
+# an earlier one has stored. Addresses as the host has them, which a program may put into memory too, are
+# looked up (``Find``) where a kernel uses them.
+
+
+# Every buffer has a tebibyte of addresses and begins in the middle: no overrun reaches another buffer.
+SLOT_BITS = 40
+FIRST_BYTE = 1 << (SLOT_BITS - 1)
+# Slots of buffers that have an address for one launch only; below are addresses of x86-64, of 47 bits.
+FIRST_OF_LAUNCH = 1 << 7
+FIRST_OF_DEVICE = 1 << 12  # slot of buffer 0 of a device
+GLOBAL_BITS = 60  # of an address of global memory
+DEVICE_BUFFERS = (1 << (GLOBAL_BITS - SLOT_BITS)) - FIRST_OF_DEVICE  # that have an address
+
+
+@dataclass(frozen=True, eq=False)
+class Pointer:
+    """An address in an array; who has it may access the whole array."""
+
+    name: str  # of the array, for messages
+    array: Array
+    offset_bytes: int
+    number: int | None = None  # of the array on its device: its address is the same in each launch
+
+
+Find: TypeAlias = Callable[[int], Pointer | None]  # an address in no buffer of the launch -> where it points
+
+
+def device_address(number: int) -> int:
+    """Returns the address at which kernels find buffer ``number`` of a device."""
+    return FIRST_OF_DEVICE + number << SLOT_BITS | FIRST_BYTE
+
+
+def device_number(address: int) -> int:
+    """Returns the number of the device's buffer that a kernel's address is in, or negative: it is in none."""
+    return (address >> SLOT_BITS) - FIRST_OF_DEVICE
+
+
+def _nowhere(_: int) -> None:
+    return None
+
+
+class GlobalBuffer:
+    """An array in simulated global memory, read and written in place, with its race detector."""
+
+    def __init__(self, name: str, array: Array, cell_bytes: int, is_read_only: bool = False) -> None:
+        self.name = name
+        self.bytes = array.reshape(-1).view(np.uint8)
+        self.is_read_only = is_read_only
+        self.races = GlobalRaces(self.bytes.size, cell_bytes)
+        self._views = {
+            size: self.bytes[: self.bytes.size // size * size].view(dtype) for size, dtype in UNSIGNED.items()
+        }
+
+    def view(self, item_bytes: int) -> Array:
+        """Returns the buffer's memory, not a copy, as unsigned integers of 1, 2, 4 or 8 bytes.
+
+        Bytes at the end that are no whole integer are left out.
+        """
+        return self._views[item_bytes]
+
+
+class GlobalMemory:
+    """The buffers of a launch, each at its global address."""
+
+    def __init__(self, cell_bytes: int = 1, find: Find = _nowhere) -> None:
+        """``cell_bytes`` is what the race detector of an array tells apart."""
+        self._buffers: dict[int, GlobalBuffer] = {}  # by slot
+        self._arrays: dict[int, GlobalBuffer] = {}  # by host address
+        self._addresses: dict[tuple[int, int | None], int] = {}  # by host address and number on the device
+        self._cell_bytes = cell_bytes
+        self._find = find
+        self._count = 0  # buffers that have an address for this launch only
+
+    @property
+    def buffers(self) -> tuple[GlobalBuffer, ...]:
+        """Returns the buffers in the order in which they were added."""
+        return tuple(dict.fromkeys(self._buffers.values()))
+
+    def add(self, buffer: GlobalBuffer) -> int:
+        """Adds a buffer to global memory; returns the address that the buffer gets."""
+        slot = FIRST_OF_LAUNCH + self._count
+        self._count += 1
+        self._buffers[slot] = buffer
+        return slot << SLOT_BITS | FIRST_BYTE
+
+    def place(self, name: str, array: Array, number: int | None = None) -> tuple[int, GlobalBuffer]:
+        """Returns (global address, buffer) of an array; adds the array on its first use.
+
+        ``name`` is the array's, for messages; ``number`` its number on a device. For a second array that
+        begins at the same host address, the buffer of the first one is returned. Raises UsageError for an
+        array that is not C-contiguous.
+        """
+        if not array.flags.c_contiguous:
+            raise UsageError(f"argument {name}: the array is not C-contiguous")
+        key = array.__array_interface__["data"][0]
+        if key not in self._arrays:
+            self._arrays[key] = GlobalBuffer(name, array, self._cell_bytes)
+        buffer = self._arrays[key]
+        if (key, number) not in self._addresses:
+            self._addresses[key, number] = self.add(buffer) if number is None else device_address(number)
+            self._buffers[self._addresses[key, number] >> SLOT_BITS] = buffer
+        return self._addresses[key, number], buffer
+
+    def touched(self) -> tuple[Touched, ...]:
+        """Returns, for each array, the byte ranges that were written, and those read before a write."""
+        return tuple(Touched.of(key, buffer.bytes.size, buffer.races) for key, buffer in self._arrays.items())
+
+    def parts(
+        self, watch: Watch, lanes: Indices, addresses: Indices, size_bytes: int, align_bytes: int = 0
+    ) -> Iterator[tuple[GlobalBuffer, Bools | slice, Indices]]:
+        """Yields (buffer, mask or slice of the lanes that access it, byte offsets in it) per accessed buffer.
+
+        Each lane accesses ``size_bytes`` bytes, aligned to ``align_bytes`` (0: to its size). Raises Fault for
+        an address in no buffer, an access beyond a buffer or a misaligned address.
+        """
+        watch.require_aligned(lanes, addresses, align_bytes or size_bytes)
+        slots = addresses >> SLOT_BITS
+        first = int(slots[0])
+        if first in self._buffers and (slots == first).all():
+            yield self._part(watch, lanes, addresses, size_bytes, first, slice(None))
+            return
+        addresses = self._placed(addresses)
+        slots = addresses >> SLOT_BITS
+        for slot in np.unique(slots):
+            is_here = slots == slot
+            yield self._part(watch, lanes[is_here], addresses[is_here], size_bytes, int(slot), is_here)
+
+    def _placed(self, addresses: Indices) -> Indices:
+        """Returns addresses with those in no buffer of the launch replaced, where ``Find`` knows them.
+
+        The buffers that they are in are added.
+        """
+        slots = addresses >> SLOT_BITS
+        others = [slot for slot in np.unique(slots) if int(slot) not in self._buffers]
+        found, unknown = addresses.copy(), np.isin(slots, others)
+        while unknown.any():
+            address = int(addresses[unknown.argmax()])
+            pointer = self._find(address)
+            if pointer is None:
+                break
+            start, buffer = self.place(pointer.name, pointer.array, pointer.number)
+            offsets = addresses - (address - pointer.offset_bytes)
+            is_same = (offsets >= 0) & (offsets < buffer.bytes.size) | (addresses == address)
+            found[unknown & is_same] = start + offsets[unknown & is_same]
+            unknown &= ~is_same
+        return found
+
+    def _part(
+        self, watch: Watch, lanes: Indices, addresses: Indices, size: int, slot: int, which: Bools | slice
+    ) -> tuple[GlobalBuffer, Bools | slice, Indices]:
+        if slot not in self._buffers:
+            reason = f"found global address {int(addresses[0]):#x}, which is in no buffer"
+            raise watch.out_of_bounds(int(lanes[0]), reason)
+        buffer = self._buffers[slot]
+        starts = addresses - (slot << SLOT_BITS | FIRST_BYTE)
+        is_out = (starts < 0) | (starts + size > buffer.bytes.size)
+        if is_out.any():
+            worst = int(is_out.argmax())
+            reason = (
+                f"found {size} bytes at byte {int(starts[worst])} of {buffer.name}, "
+                f"which has {buffer.bytes.size}"
+            )
+            raise watch.out_of_bounds(int(lanes[worst]), reason)
+        return buffer, which, starts
+
+    def load(
+        self, watch: Watch, lanes: Indices, addresses: Indices, item_bytes: int, count: int, is_strong: bool
+    ) -> Array:
+        """Loads ``count`` unsigned integers per lane from global addresses: [lane, element].
+
+        Reports races as hazards. Raises Fault for an address out of bounds or misaligned.
+        """
+        size = item_bytes * count
+        watch.note(lanes, addresses, size)
+        found = np.empty((len(lanes), count), UNSIGNED[item_bytes])
+        for buffer, which, starts in self.parts(watch, lanes, addresses, size):
+            cells = buffer.races.cells(starts, size)
+            _report(
+                watch, buffer, buffer.races.read(watch.clocks, lanes[which], cells, is_strong), lanes[which]
+            )
+            found[which] = buffer.view(item_bytes)[starts[:, None] // item_bytes + np.arange(count)]
+        return found
+
+    def load_bytes(self, watch: Watch, lanes: Indices, addresses: Indices, size_bytes: int) -> Array:
+        """Loads ``size_bytes`` bytes per lane from global addresses of any alignment: [lane, byte].
+
+        Reports races as hazards. Raises Fault for an address out of bounds.
+        """
+        found = np.empty((len(lanes), size_bytes), np.uint8)
+        for buffer, which, starts in self.parts(watch, lanes, addresses, size_bytes, 1):
+            cells = buffer.races.cells(starts, size_bytes)
+            _report(watch, buffer, buffer.races.read(watch.clocks, lanes[which], cells, False), lanes[which])
+            found[which] = buffer.bytes[starts[:, None] + np.arange(size_bytes)]
+        return found
+
+    def store(self, watch: Watch, lanes: Indices, addresses: Indices, values: Array, is_strong: bool) -> None:
+        """Stores unsigned integers ``values`` [lane, element] at the lanes' global addresses.
+
+        Reports races as hazards. Raises Fault for an address out of bounds or misaligned, or in constant
+        memory.
+        """
+        item, count = values.itemsize, values.shape[1]
+        for buffer, which, starts in self.parts(watch, lanes, addresses, item * count):
+            if buffer.is_read_only:
+                raise watch.out_of_bounds(int(lanes[0]), f"found a write to {buffer.name}, which is constant")
+            cells = buffer.races.cells(starts, item * count)
+            found = buffer.races.write(watch.clocks, lanes[which], cells, is_strong)
+            before = _content(buffer, starts, item * count, cells) if found else None
+            buffer.view(item)[starts[:, None] // item + np.arange(count)] = values[which]
+            if before is not None:
+                mine = np.ascontiguousarray(values[which]).view(np.uint8).reshape(before.shape)
+                after = _content(buffer, starts, item * count, cells)
+                silent = SilentStores(_same(mine, before), _same(mine, after))
+                _report(watch, buffer, found, lanes[which], silent)
+
+    def update_starts(
+        self, watch: Watch, lanes: Indices, addresses: Indices, item_bytes: int, count: int
+    ) -> Iterator[tuple[Array, Bools | slice, Indices]]:
+        """Yields, per buffer that an atomic updates, the memory and the indices to update; changes no memory.
+
+        A tuple holds the buffer as unsigned integers of ``item_bytes``, the mask or slice of the lanes that
+        access it, and the index of the first of each lane's ``count`` integers. Records the access; reports
+        races. Raises Fault for an address out of bounds or misaligned.
+        """
+        size = item_bytes * count
+        for buffer, which, starts in self.parts(watch, lanes, addresses, size):
+            cells = buffer.races.cells(starts, size)
+            buffer.races.note_read(cells)
+            _report(watch, buffer, buffer.races.write(watch.clocks, lanes[which], cells, True), lanes[which])
+            yield buffer.view(item_bytes), which, starts // item_bytes
+
+
+def _content(buffer: GlobalBuffer, starts: Indices, size_bytes: int, cells: Indices) -> Array:
+    """Returns the bytes of accesses as [access, cell, byte]; an access may be narrower than a cell."""
+    found: Array = buffer.bytes[starts[:, None] + np.arange(size_bytes)].reshape(*cells.shape, -1)
+    return found
+
+
+def _same(mine: Array, other: Array) -> Bools:
+    same: Bools = (mine == other).all(axis=2)
+    return same
+
+
+def _report(
+    watch: Watch,
+    buffer: GlobalBuffer,
+    found: list[Unordered],
+    lanes: Indices,
+    silent: SilentStores | None = None,
+) -> None:
+    watch.report(found, lanes, buffer.name, buffer.races.cell_bytes, silent)
+
+
+# ------------------------------------------------------------------------------
+# Loads and stores by state space or generic address. PTX ISA, "State Spaces" and "Generic Addressing".
+
+
+# Windows of the state spaces in generic addresses; a global address is its own generic address. The offset
+# makes a generic address that is truncated to 32 bits an invalid shared address.
+WINDOW_BITS = GLOBAL_BITS
+WINDOW_OFFSET = 1 << 24
+SPACES = ("global", "shared", "local", "param")
+WINDOWS = {name: (number << WINDOW_BITS) + WINDOW_OFFSET for number, name in enumerate(SPACES) if number}
+
+
+class Spaces:
+    """The state spaces that threads of resident blocks can address: global, shared, local and parameters."""
+
+    def __init__(
+        self, watch: Watch, global_: GlobalMemory, shared: SharedMemory, local_bytes: int, parameters: Array
+    ) -> None:
+        self._watch = watch
+        self.global_ = global_
+        self.shared = shared
+        self._parameters = parameters
+        self._local = np.full((watch.geometry.lanes, max(local_bytes, 1)), POISON, np.uint8)
+        self._local_bytes = local_bytes
+
+    def checksum(self) -> int:
+        """Returns a CRC-32 of all bytes of global, shared and local memory, to see whether they change."""
+        found = 0
+        for each in (self._local, self.shared.bytes, *(buffer.bytes for buffer in self.global_.buffers)):
+            found = zlib.crc32(each.data, found)
+        return found
+
+    def load(
+        self,
+        lanes: Indices,
+        addresses: Indices,
+        space: str,
+        item_bytes: int,
+        count: int,
+        is_strong: bool = False,
+    ) -> Array:
+        """Loads ``count`` unsigned integers of ``item_bytes`` per lane: [lane, element].
+
+        ``space`` is "global", "shared", "local", "param", or "generic", where each address names its space.
+        Raises Fault for an address that is misaligned or out of bounds.
+        """
+        found = np.empty((len(lanes), count), UNSIGNED[item_bytes])
+        for name, which, inner in _named(space, addresses):
+            some = lanes[which]
+            if name == "shared":
+                found[which] = self.shared.load(some, inner, item_bytes, count)
+            elif name == "global":
+                found[which] = self.global_.load(self._watch, some, inner, item_bytes, count, is_strong)
+            else:
+                content = self._private(some, inner, name, item_bytes * count)
+                found[which] = np.ascontiguousarray(content).view(UNSIGNED[item_bytes])
+        return found
+
+    def store(
+        self, lanes: Indices, addresses: Indices, space: str, values: Array, is_strong: bool = False
+    ) -> None:
+        """Stores unsigned integers ``values`` [lane, element] at the lanes' addresses.
+
+        ``space`` is as for ``load``. Raises Fault for an address that is misaligned or out of bounds, a
+        parameter or a constant.
+        """
+        for name, which, inner in _named(space, addresses):
+            some = lanes[which]
+            if name == "shared":
+                self.shared.store(some, inner, values[which])
+            elif name == "global":
+                self.global_.store(self._watch, some, inner, values[which], is_strong)
+            elif name == "local":
+                content = np.ascontiguousarray(values[which]).view(np.uint8)
+                columns = self._columns(some, inner, content.shape[1], self._local_bytes, "local")
+                self._local[some[:, None], columns] = content
+            else:
+                raise Fault(Defect.ILLEGAL, "found a store to a parameter")
+
+    def updates(
+        self, lanes: Indices, addresses: Indices, space: str, item_bytes: int, count: int
+    ) -> Iterator[tuple[Array, Bools | slice, Indices]]:
+        """Yields, per memory that an atomic updates, the memory and the indices to update; changes no memory.
+
+        A tuple holds the memory as unsigned integers of ``item_bytes``, the mask or slice of the lanes that
+        access it, and the index of the first of each lane's ``count`` integers. Raises Fault for a bad
+        address, or a space other than global and shared memory.
+        """
+        for name, which, inner in _named(space, addresses):
+            if name == "shared":
+                numbers, starts = self.shared.update_start(lanes[which], inner, item_bytes, count)
+                yield numbers, which, starts
+                continue
+            if name != "global":
+                raise Fault(Defect.ILLEGAL, f"found an atomic on {name} memory")
+            some = self.global_.update_starts(self._watch, lanes[which], inner, item_bytes, count)
+            for numbers, part, starts in some:
+                chosen = np.zeros(len(lanes), bool)
+                chosen[np.arange(len(lanes))[which][part]] = True
+                yield numbers, chosen, starts
+
+    def _private(self, lanes: Indices, addresses: Indices, name: str, size_bytes: int) -> Array:
+        """Loads bytes of local memory or of the parameters: [lane, byte]."""
+        if name == "local":
+            columns = self._columns(lanes, addresses, size_bytes, self._local_bytes, name)
+            local: Array = self._local[lanes[:, None], columns]
+            return local
+        columns = self._columns(lanes, addresses, size_bytes, self._parameters.size, name)
+        parameters: Array = self._parameters[columns]
+        return parameters
+
+    def _columns(self, lanes: Indices, addresses: Indices, size: int, limit: int, name: str) -> Indices:
+        self._watch.require_aligned(lanes, addresses, min(size, 16))
+        is_out = (addresses < 0) | (addresses + size > limit)
+        if is_out.any():
+            worst = int(is_out.argmax())
+            reason = f"found {size} bytes at {name} address {int(addresses[worst])}, allowed up to {limit}"
+            raise self._watch.out_of_bounds(int(lanes[worst]), reason)
+        return addresses[:, None] + np.arange(size)
+
+
+def _named(space: str, addresses: Indices) -> Iterator[tuple[str, Bools | slice, Indices]]:
+    """Yields (state space, mask or slice of the accesses to it, their addresses in it)."""
+    if space != "generic":
+        yield space, slice(None), addresses
+        return
+    numbers = addresses >> WINDOW_BITS
+    for number in np.unique(numbers):
+        if not 0 <= number < len(SPACES):
+            raise Fault(
+                Defect.OUT_OF_BOUNDS, f"found generic address {int(addresses[numbers == number][0]):#x}"
+            )
+        name = SPACES[int(number)]
+        is_here = numbers == number
+        yield name, is_here, addresses[is_here] - WINDOWS.get(name, 0)

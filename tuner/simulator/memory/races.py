@@ -1,0 +1,383 @@
+"""Race detection in shared and global memory by vector clocks, independent of the executed schedule.
+
+Both detectors use ``tuner.simulator.memory.vector_clocks``. Blocks of a launch are unordered, so
+accesses of two blocks to global memory race.
+"""
+
+import numpy as np
+
+from tuner.simulator.memory.vector_clocks import PENDING, SAME_INSTRUCTION, Clocks, Unordered, only
+from tuner.simulator.ptx.defects import Defect
+from tuner.simulator.ptx.dtypes import Array, Bools, Indices
+from tuner.simulator.ptx.geometry import WARP_LANES
+
+# ------------------------------------------------------------------------------
+# Race detection in global memory: between blocks, which are unordered, and within a block by vector clocks.
+#
+# The blocks of a cluster count as one block. Each cell keeps its last write and its last read. Atomic and
+# strong operations (PTX ISA, "Memory Consistency Model") do not race with each other. Synchronisation between
+# blocks by spinning on memory is not modelled: accesses that rely on it are reported. Within a block, a write
+# after reads by several threads is not checked.
+
+
+MANY = -1  # several blocks, or several threads of a block
+
+
+class GlobalRaces:
+    """A race detector of a global buffer: the last accesses to each cell, by all blocks of a launch.
+
+    A cell has ``cell_bytes`` bytes: in an argument, the size of the kernel's smallest access, at most 4; in
+    a variable of the module, 1.
+    """
+
+    def __init__(self, bytes_: int, cell_bytes: int) -> None:
+        self.cell_bytes = cell_bytes
+        cells = -(-bytes_ // cell_bytes)
+        # np.zeros commits memory on first access: sampled blocks access a small part of large buffers
+        self._write_block = np.zeros(cells, np.int32)  # block number + 1; negative: atomic or strong
+        self._write_thread = np.zeros(cells, np.int16)
+        self._write_clock = np.zeros(cells, np.int32)
+        self._read_block = np.zeros(cells, np.int32)  # block number + 1, or MANY
+        self._read_thread = np.zeros(cells, np.int16)  # thread in its cluster, or MANY
+        self._read_clock = np.zeros(cells, np.int32)
+        self._is_read_first = np.zeros(cells, bool)  # read before the launch wrote the cell
+        self._is_strong = np.zeros(cells, bool)  # accessed by an atomic or strong operation
+        self.has_strong = False  # in any cell
+        self._is_mixed = np.zeros(cells, bool)  # by another one before that
+
+    @property
+    def written(self) -> Bools:
+        """Returns for each cell of the buffer whether the launch has written it."""
+        written: Bools = self._write_block != 0
+        return written
+
+    @property
+    def read_first(self) -> Bools:
+        """Returns for each cell of the buffer whether the launch read it before writing to it."""
+        return self._is_read_first
+
+    @property
+    def only_strong(self) -> Bools:
+        """Returns for each cell of the buffer whether only atomic and strong operations accessed it.
+
+        A cell that only atomics have written counts although a plain read after a write is not recorded.
+        """
+        only: Bools = self._is_strong & ~self._is_mixed & (self._write_block <= 0) & (self._read_block == 0)
+        return only
+
+    def _note_strong(self, cells: Indices) -> None:
+        self._is_mixed[cells] |= (self._write_block[cells] > 0) | (self._read_block[cells] != 0)
+        self._is_strong[cells] = True
+        self.has_strong = True
+
+    def note_read(self, cells: Indices) -> None:
+        """Marks ``cells`` as read before any write, but those that the launch has already written.
+
+        ``cells`` are the numbers that the method ``cells`` returns.
+        """
+        self._is_read_first[cells[self._write_block[cells] == 0]] = True
+
+    def cells(self, starts: Indices, size_bytes: int) -> Indices:
+        """Returns the numbers of the cells [access, cell] that accesses at byte offsets ``starts`` touch.
+
+        Each access has ``size_bytes`` bytes, 1 or more; a cell is ``cell_bytes`` bytes of the buffer. An
+        access must lie in one cell or begin at one: otherwise its last cell is missing.
+        """
+        return starts[:, None] // self.cell_bytes + np.arange(-(-size_bytes // self.cell_bytes))
+
+    def read(self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool) -> list[Unordered]:
+        """Records reads of ``cells`` [access, cell], an access per lane; returns those that race with writes.
+
+        ``cells`` are the numbers that the method ``cells`` returns. ``is_strong``: volatile or with a memory
+        order; strong reads do not race with strong or atomic writes, and no later write races with them.
+        """
+        block, thread = _who(clocks, lanes)
+        found = self._against_writes(clocks, lanes, cells, is_strong)
+        self.note_read(cells)
+        if is_strong:
+            self._note_strong(cells)
+            return found
+        before, reader = self._read_block[cells], self._read_thread[cells]
+        is_mine = (before == 0) | (before == block)
+        self._read_block[cells] = np.where(is_mine, block, MANY)
+        is_alone = (before == 0) | ((before == block) & (reader == thread))
+        self._read_thread[cells] = np.where(is_alone, thread, MANY)
+        self._read_clock[cells] = clocks.own(lanes)[:, None]
+        self._spread(cells, block, thread)
+        return found
+
+    def _spread(self, cells: Indices, block: Indices, thread: Indices) -> None:
+        """Marks cells that several lanes of the current instruction read as read by MANY."""
+        other_block = ~np.isin(self._read_block[cells], (MANY,)) & (self._read_block[cells] != block)
+        if other_block.any():
+            self._read_block[cells[other_block]] = MANY
+        seen = self._read_thread[cells]
+        other_thread = (seen != MANY) & (seen != thread)
+        if other_thread.any():
+            self._read_thread[cells[other_thread]] = MANY
+
+    def write(self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool) -> list[Unordered]:
+        """Records writes of ``cells`` [access, cell], an access per lane; returns those that race.
+
+        ``cells`` are the numbers that the method ``cells`` returns. Writes race with earlier accesses, or
+        with writes by other lanes of the instruction. ``is_strong``: atomic, volatile or with a memory order;
+        strong writes do not race with each other.
+        """
+        block, thread = _who(clocks, lanes)
+        found = self._against_writes(clocks, lanes, cells, is_strong)
+        found += self._against_reads(clocks, lanes, cells)
+        if is_strong:
+            self._note_strong(cells)
+        self._write_block[cells] = -block if is_strong else block
+        self._write_thread[cells] = thread
+        self._write_clock[cells] = clocks.own(lanes)[:, None]
+        self._read_block[cells] = 0
+        if not is_strong:
+            found += self._double(cells, block, thread)
+        return found
+
+    def _double(self, cells: Indices, block: Indices, thread: Indices) -> list[Unordered]:
+        """Returns the cells that other lanes of the current instruction also wrote, as unordered accesses."""
+        other_block = self._write_block[cells] != block
+        other_thread = ~other_block & (self._write_thread[cells] != thread)
+        kinds = ((Defect.BLOCK_RACE, other_block), (Defect.GLOBAL_RACE, other_thread))
+        return [Unordered(kind, bad, cells, SAME_INSTRUCTION) for kind, bad in kinds if bad.any()]
+
+    def _against_writes(
+        self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool
+    ) -> list[Unordered]:
+        block, _ = _who(clocks, lanes)
+        writer = self._write_block[cells]
+        if not writer.any():
+            return []
+        is_ordered = (writer == 0) | ((writer < 0) & is_strong)
+        is_other = ~is_ordered & (np.abs(writer) != block)
+        known = clocks.known[lanes[:, None], self._write_thread[cells]]
+        is_own = ~is_ordered & (np.abs(writer) == block) & (known < self._write_clock[cells])
+        return _conflicts(is_other, is_own, cells, "write")
+
+    def _against_reads(self, clocks: Clocks, lanes: Indices, cells: Indices) -> list[Unordered]:
+        reader = self._read_block[cells]
+        if not reader.any():
+            return []
+        block, _ = _who(clocks, lanes)
+        is_other = (reader != 0) & (reader != block)
+        thread = self._read_thread[cells]
+        known = clocks.known[lanes[:, None], np.maximum(thread, 0)]
+        is_own = (reader == block) & (thread != MANY) & (known < self._read_clock[cells])
+        return _conflicts(is_other, is_own, cells, "read")
+
+
+def _who(clocks: Clocks, lanes: Indices) -> tuple[Indices, Indices]:
+    """Returns two columns [lane, 1]: number + 1 of the cluster's first block, and thread in the cluster."""
+    geometry = clocks.geometry
+    block = np.asarray(geometry.blocks)[geometry.first_of_cluster(geometry.block_index[lanes])] + 1
+    return block[:, None].astype(np.int32), geometry.member[lanes][:, None].astype(np.int16)
+
+
+def _conflicts(is_other: Bools, is_own: Bools, cells: Indices, earlier: str) -> list[Unordered]:
+    kinds = ((Defect.BLOCK_RACE, is_other), (Defect.GLOBAL_RACE, is_own))
+    return [Unordered(kind, bad, cells, earlier) for kind, bad in kinds if bad.any()]
+
+
+# ------------------------------------------------------------------------------
+# Race detection in shared memory by vector clocks, independent of the executed schedule.
+#
+# As in FastTrack (Flanagan and Freund, PLDI 2009), a cell keeps its last write as an epoch: thread and clock.
+# Of its reads, a cell keeps the last one of each warp. A cell has the size of the kernel's smallest access.
+
+
+NOBODY = -1
+SEVERAL = 32  # several lanes of a warp read the cell independently
+TOGETHER = 33  # the warp read the cell in one collective instruction: ordered for all lanes if for one
+LANE_BITS = 6
+
+
+class SharedRaces:
+    """A race detector of the shared memory of resident blocks: the last accesses to each cell.
+
+    A cell has ``cell_bytes`` bytes, the size of the kernel's smallest access, at most 4.
+    """
+
+    def __init__(self, clocks: Clocks, bytes_: int, cell_bytes: int, async_readers: int) -> None:
+        self.cell_bytes = cell_bytes
+        self._clocks = clocks
+        self._geometry = clocks.geometry
+        cells = -(-bytes_ // cell_bytes)
+        self.writer = np.full(cells, NOBODY, np.int16)  # column of the vector clocks
+        self._written = np.zeros(cells, np.int32)
+        self._read = np.zeros(
+            (cells, self._geometry.cluster_warps), np.int32
+        )  # per warp: clock and lane of the last read
+        self._is_atomic = np.zeros(cells, bool)  # updated by atomics since the last non-atomic access
+        self._async_read = np.zeros((cells, async_readers), np.int32)
+        self._first_reader = clocks.columns - async_readers  # column of the first asynchronous reader
+
+    def cells(self, starts: Indices, size_bytes: int) -> Indices:
+        """Returns the numbers of the cells [access, cell] that accesses at byte offsets ``starts`` touch.
+
+        Each access has ``size_bytes`` bytes; a cell is ``cell_bytes`` bytes of shared memory.
+        """
+        return starts[:, None] // self.cell_bytes + np.arange(max(size_bytes // self.cell_bytes, 1))
+
+    def read(self, lanes: Indices, cells: Indices, is_collective: bool = False) -> list[Unordered]:
+        """Records reads of ``cells`` [access, cell], an access per lane; returns the unordered ones.
+
+        ``cells`` are the numbers that the method ``cells`` returns. Reads of uninitialised cells are returned
+        too. ``is_collective``: the warp reads as a whole, as ldmatrix does.
+        """
+        found = self._uninitialised(cells)
+        is_atomic = self._is_atomic[cells]
+        if is_atomic.any():
+            found += only(self._against_reads(lanes, cells), is_atomic)
+            found += only(self._against_writes(lanes, cells), ~is_atomic)
+            self._end_atomics(cells[is_atomic])
+        else:
+            found += self._against_writes(lanes, cells)
+        self._note_read(lanes, cells, is_collective)
+        return found
+
+    def _note_read(self, lanes: Indices, cells: Indices, is_collective: bool) -> None:
+        warp = (self._geometry.member[lanes] // WARP_LANES)[:, None]
+        lane = (self._geometry.member[lanes] % WARP_LANES)[:, None]
+        clock = self._clocks.own(lanes)[:, None] << LANE_BITS
+        if is_collective:
+            self._read[cells, warp] = clock | TOGETHER
+            return
+        before = self._read[cells, warp]
+        is_shared = (before > 0) & ((before & (1 << LANE_BITS) - 1) != lane)
+        self._read[cells, warp] = clock | lane
+        is_shared |= self._read[cells, warp] != (clock | lane)  # another lane of the same instruction
+        if is_shared.any():
+            chosen = np.nonzero(is_shared)
+            self._read[cells[chosen], warp[chosen[0], 0]] = (clock | SEVERAL)[chosen[0], 0]
+
+    def write(self, lanes: Indices, cells: Indices, is_pending: bool = False) -> list[Unordered]:
+        """Records writes of ``cells`` [access, cell], an access per lane; returns the unordered ones.
+
+        ``cells`` are the numbers that the method ``cells`` returns. With ``is_pending`` the write is in
+        flight until ``complete`` is called.
+        """
+        found = self._against_writes(lanes, cells) + self._against_reads(lanes, cells)
+        writer = self._geometry.member[lanes][:, None].astype(np.int16)
+        self.writer[cells] = writer
+        self._written[cells] = PENDING if is_pending else self._clocks.own(lanes)[:, None]
+        self._end_atomics(cells)
+        is_double = self.writer[cells] != writer
+        if is_double.any():
+            found.append(Unordered(Defect.SHARED_RACE, is_double, cells, SAME_INSTRUCTION))
+        return found
+
+    def complete(self, lanes: Indices, cells: Indices) -> None:
+        """Completes the lanes' writes of ``cells`` [access, cell] that ``write`` recorded as pending."""
+        self._written[cells] = self._clocks.own(lanes)[:, None]
+
+    def atomic(self, lanes: Indices, cells: Indices) -> list[Unordered]:
+        """Records atomic updates of ``cells`` [access, cell], an access per lane; returns the unordered ones.
+
+        ``cells`` are the numbers that the method ``cells`` returns. Atomic updates do not race with each
+        other. Updates of uninitialised cells are returned too.
+        """
+        is_first = ~self._is_atomic[cells]
+        found = self._uninitialised(cells)
+        found += only(self._against_writes(lanes, cells) + self._against_reads(lanes, cells), is_first)
+        self._forget_reads(cells[is_first])
+        self._is_atomic[cells] = True
+        self.writer[cells] = self._geometry.member[lanes][:, None].astype(np.int16)
+        self._written[cells] = self._clocks.own(lanes)[:, None]
+        self._note_read(lanes, cells, is_collective=False)
+        return found
+
+    def async_write(self, lane: int, cells: Indices, column: int) -> tuple[int, list[Unordered]]:
+        """Records a write of ``cells`` [cell] by an asynchronous agent, such as a bulk copy, for ``lane``.
+
+        ``column`` is the agent's component of vector clocks. Returns (time of the write in the agent's clock,
+        unordered accesses).
+        """
+        lanes, row = np.array([lane]), cells[None]
+        found = self._against_writes(lanes, row) + self._against_reads(lanes, row)
+        clock = self._clocks.tick_agent(lane, column)
+        self.writer[cells] = column
+        self._written[cells] = clock
+        self._end_atomics(cells)
+        return clock, found
+
+    def async_read(
+        self, lanes: Indices, cells: Indices, column: int, fenced: Array
+    ) -> tuple[int, list[Unordered]]:
+        """Records a read of ``cells`` [cell] by an asynchronous agent, wgmma or a bulk store, for ``lanes``.
+
+        ``column`` is the agent's component of vector clocks. Returns (time of the read in the agent's clock,
+        unordered, unfenced and uninitialised accesses). All lanes must be ordered after the writes of the
+        data. ``fenced`` holds the clock of the last proxy fence of each lane of all resident blocks.
+        """
+        row = cells[None]
+        found = self._uninitialised(row)
+        writer = self.writer[row]
+        least = self._clocks.known[lanes].min(axis=0)
+        unknown = (writer != NOBODY) & (least[np.maximum(writer, 0)] < self._written[row])
+        found += self._conflicts(unknown, row, "write")
+        is_thread = (writer != NOBODY) & (writer < self._geometry.cluster_lanes)
+        first = self._geometry.lanes_of_cluster(int(self._geometry.cluster_index[lanes[0]])).start
+        unfenced = (
+            is_thread & ~unknown & (fenced[first + np.where(is_thread, writer, 0)] < self._written[row])
+        )
+        if unfenced.any():
+            found.append(Unordered(Defect.MISSING_FENCE, unfenced, row, "write"))
+        clock = self._clocks.tick_agent(int(lanes[0]), column)
+        self._async_read[cells, column - self._first_reader] = clock
+        return clock, found
+
+    def _uninitialised(self, cells: Indices) -> list[Unordered]:
+        nobody = self.writer[cells] == NOBODY
+        return [Unordered(Defect.UNINITIALISED, nobody, cells, "write")] if nobody.any() else []
+
+    def _against_writes(self, lanes: Indices, cells: Indices) -> list[Unordered]:
+        writer = self.writer[cells]
+        known = self._clocks.known[lanes[:, None], np.maximum(writer, 0)]
+        return self._conflicts((writer != NOBODY) & (known < self._written[cells]), cells, "write")
+
+    def _conflicts(self, is_bad: Bools, cells: Indices, earlier: str) -> list[Unordered]:
+        """Returns the bad cells as unordered accesses: IN_FLIGHT for pending writes, else SHARED_RACE."""
+        if not is_bad.any():
+            return []
+        in_flight = is_bad & (self._written[cells] == PENDING)
+        plain = is_bad & ~in_flight
+        kinds = ((Defect.IN_FLIGHT, in_flight), (Defect.SHARED_RACE, plain))
+        return [Unordered(kind, bad, cells, earlier) for kind, bad in kinds if bad.any()]
+
+    def _against_reads(self, lanes: Indices, cells: Indices) -> list[Unordered]:
+        found = []
+        stamps = self._read[cells]  # [access, cell, warp]
+        if stamps.any():
+            is_bad = (self._known_of_readers(lanes, stamps) < stamps >> LANE_BITS).max(axis=2)
+            if is_bad.any():
+                found.append(Unordered(Defect.SHARED_RACE, is_bad, cells, "read"))
+        if self._async_read.shape[1] and (clocks := self._async_read[cells]).any():
+            known = self._clocks.known[lanes, self._first_reader :]
+            is_bad = (known[:, None] < clocks).max(axis=2)
+            if is_bad.any():
+                found.append(Unordered(Defect.IN_FLIGHT, is_bad, cells, "asynchronous read"))
+        return found
+
+    def _known_of_readers(self, lanes: Indices, stamps: Array) -> Array:
+        """Returns the components of each warp's last reader in the clocks of lanes: [access, cell, warp]."""
+        warps = np.arange(self._geometry.cluster_warps)
+        lane = stamps & ((1 << LANE_BITS) - 1)
+        column = warps * WARP_LANES + np.minimum(lane, WARP_LANES - 1)
+        known: Array = self._clocks.known[lanes[:, None, None], column]
+        if (lane >= SEVERAL).any():
+            least = self._clocks.least_of_warps()[lanes][:, None]
+            most = self._clocks.most_of_warps()[lanes][:, None]
+            known = np.where(lane == SEVERAL, least, np.where(lane == TOGETHER, most, known))
+        return known
+
+    def _end_atomics(self, cells: Indices) -> None:
+        self._is_atomic[cells] = False
+        self._forget_reads(cells)
+
+    def _forget_reads(self, cells: Indices) -> None:
+        """Clears cells' reads at an ordered write: accesses after the write are after these reads too."""
+        self._read[cells] = 0
+        if self._async_read.shape[1]:
+            self._async_read[cells] = 0

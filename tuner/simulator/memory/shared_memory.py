@@ -1,0 +1,351 @@
+"""The shared memory of resident blocks, with its mbarriers, and access to other blocks of a cluster.
+
+Accesses are checked for bounds and races, and their bank conflicts are counted.
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from tuner.simulator.memory.access_log import Watch
+from tuner.simulator.memory.races import SharedRaces
+from tuner.simulator.memory.vector_clocks import SilentStores, Unordered
+from tuner.simulator.ptx.defects import Defect, Fault
+from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
+
+# ------------------------------------------------------------------------------
+# Distributed shared memory: addresses in other blocks of a cluster, and accesses to blocks that have ended.
+#
+# ``mapa`` puts a block's rank into the upper bits of a shared address; an address without a rank is in the
+# thread's own block. PTX ISA, "shared::cluster" and "mapa".
+
+
+RANK_BIT = 26  # above every shared address and every generic address truncated to 32 bits
+RANKS_LIMIT = 16  # blocks of a cluster; CUDA C programming guide, non-portable cluster size
+
+
+@dataclass
+class ClusterMemory:
+    """Shared memory across the blocks of a cluster: finds addresses, and records accesses to other blocks."""
+
+    watch: Watch
+    _touched: dict[tuple[int, int], int] = field(default_factory=dict)  # (block, lane) -> clock
+
+    def located(self, lanes: Indices, addresses: Indices) -> tuple[Indices, Indices]:
+        """Returns (indices of blocks, addresses inside these blocks) for the lanes' shared addresses.
+
+        Records accesses to other blocks. Raises Fault for a rank above the cluster's, or for an address with
+        a rank, even that of the lane's block, in an instruction that allows only addresses without one.
+        """
+        geometry = self.watch.geometry
+        own, ranks = geometry.block_index[lanes], (addresses >> RANK_BIT) - 1
+        is_away = (ranks >= 0) & (ranks < RANKS_LIMIT)
+        if not is_away.any():
+            return own, addresses
+        worst = int(is_away.argmax())
+        if ranks[is_away].max() >= geometry.cluster_blocks:
+            reason = f"found rank {ranks[is_away].max()} of a cluster of {geometry.cluster_blocks} blocks"
+            raise self.watch.out_of_bounds(int(lanes[worst]), reason)
+        opcode = self.watch.instruction.opcode
+        if ".shared" in opcode and "shared::cluster" not in opcode:
+            reason = "found an address of the cluster, allowed those of the block's own shared memory"
+            raise self.watch.out_of_bounds(int(lanes[worst]), reason)
+        blocks = np.where(is_away, geometry.first_of_cluster(own) + ranks, own)
+        self._note(lanes[blocks != own], blocks[blocks != own])
+        return blocks, np.where(is_away, addresses - (ranks + 1 << RANK_BIT), addresses)
+
+    def _note(self, lanes: Indices, blocks: Indices) -> None:
+        for block, lane, clock in zip(
+            blocks.tolist(), lanes.tolist(), self.watch.clocks.own(lanes).tolist(), strict=True
+        ):
+            self._touched[block, lane] = clock
+
+    def report_ended(self) -> None:
+        """Reports, as hazards, blocks that end before another block's access to their memory is ordered."""
+        geometry, clocks = self.watch.geometry, self.watch.clocks
+        for (block, lane), clock in self._touched.items():
+            known = clocks.known[geometry.lanes_of(block), geometry.member[lane]]
+            if known.max() < clock:
+                owner, who = geometry.who(geometry.lanes_of(block).start), geometry.who(lane)
+                example = f"{who}: the block of {owner} does not wait for it before it ends"
+                self.watch.log.report(Defect.ENDED_BLOCK, None, partial(str, example))
+
+
+# ------------------------------------------------------------------------------
+# mbarrier objects in shared memory. PTX ISA, "mbarrier": phases, arrivals and tx-count.
+
+
+MBARRIERS_LIMIT = 32  # per block; a limit of this simulator
+OBJECT_BYTES = 8
+
+
+@dataclass
+class MBarrier:
+    """An mbarrier with its current phase: the arrivals and bytes (tx-count) that are missing."""
+
+    expected: int  # arrivals per phase
+    pending: int  # arrivals missing in the current phase
+    column: int  # component of the vector clocks for the bulk copies that complete at this mbarrier
+    made_by: tuple[int, int]  # epoch of mbarrier.init: (thread, clock)
+    clocks: Array  # join of the vector clocks of the arrived threads
+    phase_clocks: Array  # the same join for the last completed phase
+    phase: int = 0
+    pending_bytes: int = 0
+
+
+@dataclass
+class MBarriers:
+    """The mbarriers in shared memory of resident blocks."""
+
+    watch: Watch
+    cluster: ClusterMemory
+    has_progress: bool = False  # an arrival or a completed phase that waiting threads have not tested yet
+    _barriers: dict[tuple[int, int], MBarrier] = field(default_factory=dict)
+
+    def init(self, lanes: Indices, addresses: Indices, counts: Indices) -> None:
+        """Initialises an mbarrier per lane at its shared address: mbarrier.init.
+
+        ``counts`` are the arrivals of a phase. Raises Fault for a misaligned address, or for more than 32
+        addresses of mbarriers in a block, also of invalidated ones.
+        """
+        self.watch.require_aligned(lanes, addresses, OBJECT_BYTES)
+        clocks = self.watch.clocks
+        for lane, address, count in zip(lanes.tolist(), addresses.tolist(), counts.tolist(), strict=True):
+            key = (int(self.watch.geometry.block_index[lane]), address)
+            known = clocks.known[lane]
+            thread = int(self.watch.geometry.member[lane])
+            column = self._column(key)
+            made = (thread, int(known[thread]))
+            self._barriers[key] = MBarrier(count, count, column, made, known.copy(), known.copy())
+
+    def _column(self, key: tuple[int, int]) -> int:
+        if key in self._barriers:
+            return self._barriers[key].column
+        used = sum(block == key[0] for block, _ in self._barriers)
+        if used >= MBARRIERS_LIMIT:
+            raise Fault(
+                Defect.BARRIER, f"found more than {MBARRIERS_LIMIT} mbarriers, which is not simulated"
+            )
+        geometry = self.watch.geometry
+        return geometry.cluster_lanes + key[0] % geometry.cluster_blocks * MBARRIERS_LIMIT + used
+
+    def at(self, lane: int, address: int) -> MBarrier:
+        """Returns the mbarrier at a lane's shared address, which may lie in another block of the cluster.
+
+        Raises Fault where there is no mbarrier; reports a race where the lane is not ordered after its
+        initialisation.
+        """
+        blocks, inner = self.cluster.located(np.array([lane]), np.array([address]))
+        return self.of_block(lane, int(blocks[0]), int(inner[0]))
+
+    def of_block(self, lane: int, block: int, address: int) -> MBarrier:
+        """Returns the mbarrier at a shared address inside the block with index ``block``, for a lane.
+
+        Raises Fault where there is no mbarrier; reports a race where the lane is not ordered after its
+        initialisation.
+        """
+        barrier = self._barriers.get((block, address))
+        who = self.watch.geometry.who(lane)
+        if barrier is None:
+            raise Fault(Defect.BARRIER, f"{who}: found no initialised mbarrier at shared address {address}")
+        thread, clock = barrier.made_by
+        if self.watch.clocks.known[lane, thread] < clock:
+            example = f"{who} at shared byte {address}: not ordered after the initialisation of the mbarrier"
+            self.watch.log.report(Defect.SHARED_RACE, self.watch.instruction, lambda: example)
+        return barrier
+
+    def addresses_of(self, block: int) -> list[int]:
+        """Returns the shared addresses of all mbarriers of the block with index ``block``."""
+        return [address for own, address in self._barriers if own == block]
+
+    def arrive(self, lanes: Indices, addresses: Indices, counts: Indices, bytes_: Indices) -> Array:
+        """Counts arrivals and expected bytes at mbarriers, per lane: mbarrier.arrive and expect_tx.
+
+        Returns per lane the number of the phase in which it arrived. Raises Fault for more arrivals than a
+        phase has.
+        """
+        phases = np.zeros(len(lanes), np.uint64)
+        for number, lane in enumerate(lanes.tolist()):
+            barrier = self.at(lane, int(addresses[number]))
+            phases[number] = barrier.phase
+            barrier.clocks = np.maximum(barrier.clocks, self.watch.clocks.known[lane])
+            barrier.pending -= int(counts[number])
+            barrier.pending_bytes += int(bytes_[number])
+            if barrier.pending < 0:
+                reason = f"found more arrivals in a phase than {barrier.expected}, its count"
+                raise Fault(Defect.BARRIER, reason)
+            self._complete(barrier)
+        self.watch.clocks.tick(lanes)
+        self.has_progress = True
+        return phases
+
+    def deliver(self, barrier: MBarrier, bytes_: int, clock: int) -> None:
+        """Counts ``bytes_`` bytes of a bulk copy that completed at ``barrier``: complete-tx.
+
+        ``clock`` is the time of the copy's writes, after which waiting threads are ordered. Raises Fault for
+        more bytes than were expected in a phase in which no arrival is missing.
+        """
+        barrier.pending_bytes -= bytes_
+        barrier.clocks[barrier.column] = max(int(barrier.clocks[barrier.column]), clock)
+        if barrier.pending == 0 and barrier.pending_bytes < 0:
+            raise Fault(
+                Defect.BARRIER,
+                f"found {-barrier.pending_bytes} bytes more than expect_tx announced in a phase",
+            )
+        self._complete(barrier)
+
+    def _complete(self, barrier: MBarrier) -> None:
+        if barrier.pending == 0 and barrier.pending_bytes == 0:
+            barrier.phase += 1
+            barrier.pending = barrier.expected
+            barrier.phase_clocks = barrier.clocks.copy()
+            self.has_progress = True
+
+    def test(self, lanes: Indices, addresses: Indices, states: Indices, is_parity: bool) -> Bools:
+        """Returns per lane whether its phase is complete; if so, orders the lane after the phase's arrivals.
+
+        ``states`` holds numbers of phases as ``arrive`` returns them, or with ``is_parity`` their parities.
+        """
+        done = np.zeros(len(lanes), bool)
+        for number, lane in enumerate(lanes.tolist()):
+            barrier = self.at(lane, int(addresses[number]))
+            state = int(states[number])
+            done[number] = barrier.phase & 1 != state & 1 if is_parity else barrier.phase > state
+            if done[number]:
+                self.watch.clocks.learn(np.array([lane]), barrier.phase_clocks)
+        return done
+
+    def report_unfinished(self) -> None:
+        """Reports, as hazards, mbarriers that at the end of the blocks have bytes missing, or too many."""
+        for (_, address), barrier in self._barriers.items():
+            if barrier.pending_bytes:
+                example = f"the mbarrier at shared byte {address} waits for {barrier.pending_bytes} bytes"
+                self.watch.log.report(Defect.UNFINISHED, None, partial(str, example))
+
+
+# ------------------------------------------------------------------------------
+# The shared memory of resident blocks: bounds, bank conflicts and race detection.
+
+
+POISON = 0xFF  # floats made of this byte are NaN
+STRIDE_BYTES = 1024  # each block begins at a multiple, as on the device
+
+
+class SharedMemory:
+    """The shared memory of all resident blocks in one array of bytes, ``stride_bytes`` per block."""
+
+    def __init__(self, watch: Watch, limit_bytes: int, cell_bytes: int, async_readers: int) -> None:
+        self._watch = watch
+        self.cluster = ClusterMemory(watch)
+        self.limit_bytes = limit_bytes
+        self.stride_bytes = -(-limit_bytes // STRIDE_BYTES) * STRIDE_BYTES
+        count = self.stride_bytes * len(watch.geometry.blocks)
+        self.bytes = np.full(count, POISON, np.uint8)
+        self.races = SharedRaces(watch.clocks, count, cell_bytes, async_readers)
+        self._views = {size: self.bytes.view(dtype) for size, dtype in UNSIGNED.items()}
+
+    def starts(self, lanes: Indices, addresses: Indices, size_bytes: int, align_bytes: int = 0) -> Indices:
+        """Returns each lane's byte offset in the array of all blocks, for its shared address.
+
+        Each lane accesses ``size_bytes`` bytes, aligned to ``align_bytes`` (0: to its size). Raises Fault for
+        an address that is misaligned or out of bounds.
+        """
+        self._watch.require_aligned(lanes, addresses, align_bytes or size_bytes)
+        blocks, addresses = self.cluster.located(lanes, addresses)
+        is_out = (addresses < 0) | (addresses + size_bytes > self.limit_bytes)
+        if is_out.any():
+            worst = int(is_out.argmax())
+            reason = (
+                f"found {size_bytes} bytes at shared address {int(addresses[worst])}, "
+                f"allowed up to {self.limit_bytes}"
+            )
+            raise self._watch.out_of_bounds(int(lanes[worst]), reason)
+        return addresses + blocks * self.stride_bytes
+
+    def load(self, lanes: Indices, addresses: Indices, item_bytes: int, count: int) -> Array:
+        """Loads ``count`` unsigned integers per lane from shared addresses: [lane, element].
+
+        Counts bank conflicts; reports races and uninitialised memory. Raises Fault for a bad address.
+        """
+        size = item_bytes * count
+        starts = self.starts(lanes, addresses, size)
+        self._watch.count_shared(lanes, addresses, size)
+        self._report(self.races.read(lanes, self.races.cells(starts, size)), lanes)
+        found: Array = self._views[item_bytes][starts[:, None] // item_bytes + np.arange(count)]
+        return found
+
+    def load_rows(self, lanes: Indices, addresses: Indices) -> Array:
+        """Loads, for ldmatrix, the 16 bytes at each lane's shared address: uint16 [lane, 8 elements].
+
+        Counts bank conflicts; reports races and uninitialised memory. Raises Fault for a bad address.
+        """
+        starts = self.starts(lanes, addresses, 16)
+        self._watch.count_shared(lanes, addresses, 16)
+        self._report(self.races.read(lanes, self.races.cells(starts, 16), is_collective=True), lanes)
+        found: Array = self._views[2][starts[:, None] // 2 + np.arange(8)]
+        return found
+
+    def store(self, lanes: Indices, addresses: Indices, values: Array) -> None:
+        """Stores unsigned integers ``values`` [lane, element] at the lanes' shared addresses.
+
+        Counts bank conflicts; reports races. Raises Fault for a bad address.
+        """
+        item, size = values.itemsize, values.itemsize * values.shape[1]
+        starts = self.starts(lanes, addresses, size)
+        self._watch.count_shared(lanes, addresses, size)
+        cells = self.races.cells(starts, size)
+        found = self.races.write(lanes, cells)
+        before = self._content(cells) if found else None
+        self._views[item][starts[:, None] // item + np.arange(values.shape[1])] = values
+        if before is not None:
+            mine = np.ascontiguousarray(values).view(np.uint8).reshape(before.shape)
+            self._report(found, lanes, SilentStores(_same(mine, before), _same(mine, self._content(cells))))
+
+    def update_start(
+        self, lanes: Indices, addresses: Indices, item_bytes: int, count: int
+    ) -> tuple[Array, Indices]:
+        """Returns what an atomic updates: (shared memory as integers, index of each lane's first integer).
+
+        The integers have ``item_bytes`` bytes; each lane updates ``count`` of them. Changes no memory, but
+        records the access and reports races. Raises Fault for a bad address.
+        """
+        size = item_bytes * count
+        starts = self.starts(lanes, addresses, size)
+        self._report(self.races.atomic(lanes, self.races.cells(starts, size)), lanes)
+        return self._views[item_bytes], starts // item_bytes
+
+    def begin_copy(self, lanes: Indices, addresses: Indices, size_bytes: int) -> Indices:
+        """Begins an asynchronous write of ``size_bytes`` per lane; returns byte offsets for ``finish_copy``.
+
+        Until then the bytes are NaN, and accesses to them are reported. Raises Fault for a bad address.
+        """
+        starts = self.starts(lanes, addresses, size_bytes)
+        self._watch.count_shared(lanes, addresses, size_bytes)
+        found = self.races.write(lanes, self.races.cells(starts, size_bytes), is_pending=True)
+        self._report(found, lanes)
+        self.bytes[starts[:, None] + np.arange(size_bytes)] = POISON
+        return starts
+
+    def finish_copy(self, lanes: Indices, starts: Indices, content: Array) -> None:
+        """Completes an asynchronous write of ``content`` [lane, byte], at the offsets from ``begin_copy``."""
+        self.bytes[starts[:, None] + np.arange(content.shape[1])] = content
+        self.races.complete(lanes, self.races.cells(starts, content.shape[1]))
+
+    def report_agent(self, found: list[Unordered], lane: int) -> None:
+        """Reports unordered accesses of a bulk copy or wgmma that ``lane`` issued, as hazards."""
+        self._report(found, np.array([lane]))
+
+    def _content(self, cells: Indices) -> Array:
+        """Returns the bytes of cells: [access, cell, byte]."""
+        size = self.races.cell_bytes
+        found: Array = self.bytes[cells[:, :, None] * size + np.arange(size)]
+        return found
+
+    def _report(self, found: list[Unordered], lanes: Indices, silent: SilentStores | None = None) -> None:
+        self._watch.report(found, lanes, "shared", self.races.cell_bytes, silent)
+
+
+def _same(mine: Array, other: Array) -> Bools:
+    same: Bools = (mine == other).all(axis=2)
+    return same

@@ -1,0 +1,199 @@
+"""Vector clocks of the threads of a cluster and of asynchronous agents, and the hazards that they show.
+
+A detector compares an access with ``Clocks``; unordered accesses go to ``report``, which classifies them
+as races or silent stores and adds them to the ``HazardLog``.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from tuner.simulator.ptx.defects import Defect, Hazard
+from tuner.simulator.ptx.dtypes import Array, Bools, Indices
+from tuner.simulator.ptx.geometry import WARP_LANES, Geometry
+from tuner.simulator.ptx.syntax_tree import Instruction
+
+# ------------------------------------------------------------------------------
+# Vector clocks (Fidge, Mattern 1988) of the threads of a cluster and of its asynchronous agents.
+#
+# An access by thread t at clock c of t happens before an access by thread u if the component for t in u's
+# clock is at least c. A thread's own component advances where its accesses are released to other threads: at
+# barriers and arrivals.
+
+
+PENDING = 1 << 24  # clock of a write in flight: greater than every component, also that of the writing thread
+
+
+class Clocks:
+    """The vector clocks of the lanes of resident blocks, which order accesses to memory.
+
+    A lane's clock has a component per thread of the cluster, then one per agent, such as bulk copies.
+    """
+
+    def __init__(self, geometry: Geometry, agents: int) -> None:
+        self.geometry = geometry
+        self.columns = geometry.cluster_lanes + agents
+        self.known = np.zeros((geometry.lanes, self.columns), np.int32)
+        self.known[np.arange(geometry.lanes), geometry.member] = 1
+        self._agent_clocks = np.zeros((int(geometry.cluster_index[-1]) + 1, self.columns), np.int32)
+        self._least: Array | None = None
+        self._most: Array | None = None
+
+    def own(self, lanes: Indices) -> Array:
+        """Returns, for each lane, the component of its thread in its vector clock: its current time."""
+        return self.known[lanes, self.geometry.member[lanes]]
+
+    def tick(self, lanes: Indices) -> None:
+        """Advances the time of all lanes of the warps that contain ``lanes``: a release."""
+        warps = np.unique(lanes // WARP_LANES)
+        every = (warps[:, None] * WARP_LANES + np.arange(WARP_LANES)).ravel()
+        self.known[every, self.geometry.member[every]] += 1
+        self._forget()
+
+    def join(self, lanes: Indices, more: Array | None = None) -> None:
+        """Orders ``lanes``, all in one block, after each other's accesses so far, then ticks them: a barrier.
+
+        ``more`` is a vector clock to join with theirs, such as that of threads that arrived without waiting.
+        """
+        together = self.known[lanes].max(axis=0)
+        self.known[lanes] = together if more is None else np.maximum(together, more)
+        self.tick(lanes)
+
+    def learn(self, lanes: Indices, clocks: Array) -> None:
+        """Joins the vector clock ``clocks`` into the vector clocks of ``lanes``: an acquire."""
+        self.known[lanes] = np.maximum(self.known[lanes], clocks)
+        self._forget()
+
+    def learn_agent(self, lanes: Indices, column: int, clock: int) -> None:
+        """Orders ``lanes`` after an asynchronous agent's accesses up to ``clock``.
+
+        Sets the component ``column`` of the agent in their vector clocks to at least ``clock``.
+        """
+        self.known[lanes, column] = np.maximum(self.known[lanes, column], clock)
+        self._forget()
+
+    def tick_agent(self, lane: int, column: int) -> int:
+        """Advances the time of an asynchronous agent in the cluster of ``lane``; returns the new time.
+
+        ``column`` is the agent's component of vector clocks.
+        """
+        cluster = int(self.geometry.cluster_index[lane])
+        self._agent_clocks[cluster, column] += 1
+        return int(self._agent_clocks[cluster, column])
+
+    def least_of_warps(self) -> Array:
+        """Returns, in each lane's vector clock, the least component of each warp's threads: [lane, warp].
+
+        Warps are those of the lane's cluster.
+        """
+        if self._least is None:
+            self._least = self._by_warp().min(axis=2)
+        return self._least
+
+    def most_of_warps(self) -> Array:
+        """Returns, in each lane's vector clock, the greatest component of each warp's threads: [lane, warp].
+
+        Warps are those of the lane's cluster.
+        """
+        if self._most is None:
+            self._most = self._by_warp().max(axis=2)
+        return self._most
+
+    def _by_warp(self) -> Array:
+        threads = self.known[:, : self.geometry.cluster_lanes]
+        return threads.reshape(len(threads), self.geometry.cluster_warps, WARP_LANES)
+
+    def _forget(self) -> None:
+        self._least = self._most = None
+
+
+class HazardLog:
+    """The hazards of a launch recorded so far: a count and an example per kind and instruction."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Defect, Instruction | None], tuple[str, int]] = {}
+
+    def report(
+        self, kind: Defect, instruction: Instruction | None, example: Callable[[], str], count: int = 1
+    ) -> None:
+        """Adds ``count`` hazards of ``kind`` at ``instruction``; None: at the end of the kernel.
+
+        ``example`` returns a description; it is called only for the first report of this kind and
+        instruction.
+        """
+        key = (kind, instruction)
+        text, before = self._found[key] if key in self._found else (example(), 0)
+        self._found[key] = (text, before + count)
+
+    def hazards(self) -> tuple[Hazard, ...]:
+        """Returns the recorded hazards by line and kind; those at the end of the kernel have line 0."""
+        found = []
+        for (kind, instruction), (example, count) in self._found.items():
+            line = instruction.line if instruction else 0
+            text = instruction.short_text if instruction else "end of the kernel"
+            found.append(Hazard(kind, line, text, example, count))
+        return tuple(sorted(found, key=lambda hazard: (hazard.line, hazard.kind.value)))
+
+
+# ------------------------------------------------------------------------------
+# Unordered accesses as values, and their classification as hazards: races or silent stores.
+
+
+SAME_INSTRUCTION = "write of the same instruction"
+RACES = (Defect.SHARED_RACE, Defect.GLOBAL_RACE, Defect.BLOCK_RACE)
+
+
+@dataclass(frozen=True)
+class Unordered:
+    """Accesses of lanes, of one kind of defect, not ordered after earlier accesses to the same cells."""
+
+    kind: Defect
+    is_bad: Bools  # [access, cell of the access]
+    cells: Indices  # [access, cell of the access]
+    earlier: str  # "write", "read", ...
+
+
+@dataclass(frozen=True)
+class SilentStores:
+    """Which cells a store leaves with the value that they have: silent stores (Lepak and Lipasti, ISCA 2000).
+
+    Per written cell [access, cell]: whether its new value equals the one before the instruction, and the one
+    that all lanes of the instruction leave.
+    """
+
+    is_as_before: Bools  # equal to the value before the instruction
+    is_as_after: Bools  # equal to the value after all lanes of the instruction
+
+
+def only(found: list[Unordered], where: Bools) -> list[Unordered]:
+    """Returns the unordered accesses of ``found`` to cells where ``where`` [access, cell] is True."""
+    kept = [Unordered(one.kind, one.is_bad & where, one.cells, one.earlier) for one in found]
+    return [one for one in kept if one.is_bad.any()]
+
+
+def report(
+    log: HazardLog,
+    instruction: Instruction,
+    found: list[Unordered],
+    example: Callable[[int, int, str], str],  # (access, cell, earlier) -> text of the example
+    silent: SilentStores | None = None,
+) -> None:
+    """Logs unordered accesses of ``instruction`` as hazards, and silent stores among them as benign hazards.
+
+    A silent store writes the value that the memory has, so that its order has no effect. ``example``
+    describes (access, cell, kind of the earlier access), for the first hazard.
+    """
+    for one in found:
+        harmless = np.zeros_like(one.is_bad)
+        if silent is not None and one.kind in RACES:
+            is_same = silent.is_as_after if one.earlier == SAME_INSTRUCTION else silent.is_as_before
+            harmless = one.is_bad & is_same
+        for kind, bad in ((Defect.SAME_VALUE, harmless), (one.kind, one.is_bad & ~harmless)):
+            if not bad.any():
+                continue
+            access, position = np.argwhere(bad)[0]
+            cell, earlier = int(one.cells[access, position]), one.earlier
+            words = partial(example, int(access), cell, earlier)
+            log.report(kind, instruction, words, int(bad.sum()))

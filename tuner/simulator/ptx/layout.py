@@ -1,0 +1,254 @@
+"""What is known of a kernel before a launch: its control flow, addresses of variables, register widths."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tuner.simulator.ptx.defects import Defect, SimulationError
+from tuner.simulator.ptx.dtypes import TYPES, Bools
+from tuner.simulator.ptx.syntax_tree import Instruction, Label, PtxKernel, PtxModule, Symbol, Variable
+
+# ------------------------------------------------------------------------------
+# Control-flow graph of a kernel: its basic blocks in reverse post-order.
+#
+# In this order a loop's body comes before the code after the loop, so that running the lowest basic block
+# first reconverges diverged lanes where their paths meet.
+
+
+BRANCHES = ("bra", "ret", "exit", "trap")
+WAITS = ("mbarrier.try_wait", "mbarrier.test_wait")  # retried until success: alone in their basic block
+ENDS = (*BRANCHES, "bar", "barrier", *WAITS)
+NO_ENDS = ("bar.warp.", "barrier.cluster.arrive.")
+
+
+@dataclass(frozen=True)
+class BasicBlock:
+    """A basic block: only the last instruction may branch, end threads or wait for warps or mbarriers."""
+
+    instructions: tuple[Instruction, ...]
+    following: int | None  # the fall-through block; None: none is reachable
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The control flow of a kernel: its basic blocks, the entry first, and the block of each label."""
+
+    blocks: tuple[BasicBlock, ...]
+    labels: dict[str, int]  # label -> block
+
+
+def is_one_of(instruction: Instruction, names: tuple[str, ...]) -> bool:
+    """Returns whether the opcode begins with one of ``names``, such as "bar" or "mbarrier.try_wait".
+
+    bar.warp and barrier.cluster.arrive match no name, because they do not end a basic block.
+    """
+    opcode = f"{instruction.opcode}."
+    if opcode.startswith(NO_ENDS):
+        return False
+    return any(opcode.startswith(f"{name}.") for name in names)
+
+
+def flow_of(kernel: PtxKernel) -> Flow:
+    """Returns the control-flow graph of a kernel: its basic blocks in reverse post-order.
+
+    Unreachable blocks are left out. Raises SimulationError for a branch to an unknown label.
+    """
+    raw, labels = _cut(kernel)
+    following = _targets(kernel, raw, labels)
+    order = _reverse_post_order(following)
+    number = {block: index for index, block in enumerate(order)}
+    blocks = tuple(BasicBlock(tuple(raw[block]), number.get(block + 1)) for block in order)
+    return Flow(blocks, {label: number[block] for label, block in labels.items() if block in number})
+
+
+def _cut(kernel: PtxKernel) -> tuple[list[list[Instruction]], dict[str, int]]:
+    """Returns the basic blocks in textual order, an empty block last, and a map from labels to blocks."""
+    raw: list[list[Instruction]] = [[]]
+    labels = {}
+    for item in kernel.body:
+        is_wait = isinstance(item, Instruction) and is_one_of(item, WAITS)
+        if raw[-1] and (isinstance(item, Label) or is_wait):
+            raw.append([])
+        if isinstance(item, Label):
+            labels[item.name] = len(raw) - 1
+            continue
+        raw[-1].append(item)
+        if is_one_of(item, ENDS):
+            raw.append([])
+    if raw[-1]:
+        raw.append([])
+    return raw, labels
+
+
+def _targets(kernel: PtxKernel, raw: list[list[Instruction]], labels: dict[str, int]) -> list[list[int]]:
+    """Returns the indices of each basic block's successors."""
+    found = []
+    for number, block in enumerate(raw):
+        last = block[-1] if block else None
+        after = [number + 1] if number + 1 < len(raw) else []
+        if last is None or not is_one_of(last, BRANCHES):
+            found.append(after)
+            continue
+        targets = [_label(kernel, last, labels)] if is_one_of(last, ("bra",)) else []
+        found.append(targets + (after if last.guard else []))
+    return found
+
+
+def _label(kernel: PtxKernel, branch: Instruction, labels: dict[str, int]) -> int:
+    target = branch.operands[0] if branch.operands else None
+    if isinstance(target, Symbol) and target.name in labels:
+        return labels[target.name]
+    reason = f"line {branch.line}: {branch.text}: found no such label in {kernel.name}"
+    raise SimulationError(Defect.SYNTAX, branch.line, reason)
+
+
+def _reverse_post_order(following: list[list[int]]) -> list[int]:
+    """Returns the reachable blocks in reverse post-order; the search visits loop exits before loop bodies."""
+    reach = _reachable(following)
+    seen = {0}
+    post: list[int] = []
+
+    def choices(block: int) -> Iterator[int]:
+        """Yields successors outside of the block's loop first: reversed, they come after the loop's body."""
+        return iter(sorted(following[block], key=lambda target: (bool(reach[target, block]), -target)))
+
+    stack = [(0, choices(0))]
+    while stack:
+        block, rest = stack[-1]
+        target = next((target for target in rest if target not in seen), None)
+        if target is None:
+            post.append(block)
+            stack.pop()
+        else:
+            seen.add(target)
+            stack.append((target, choices(target)))
+    return post[::-1]
+
+
+def _reachable(following: list[list[int]]) -> Bools:
+    """Returns the transitive closure of the successors [from, to], by Warshall's algorithm (1962)."""
+    count = len(following)
+    reach = np.zeros((count, count), bool)
+    for block, targets in enumerate(following):
+        reach[block, targets] = True
+    for middle in range(count):
+        reach |= reach[:, middle : middle + 1] & reach[middle]
+    return reach
+
+
+# ------------------------------------------------------------------------------
+# Addresses of a kernel's variables and parameters in their state spaces, and widths of its registers.
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The place of a variable or parameter: a state space, such as "shared", and the address in it."""
+
+    space: str
+    address: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What is known of a kernel before a launch: addresses of variables, sizes, widths of registers."""
+
+    kernel: PtxKernel
+    slots: dict[str, Slot]  # name -> slot, of shared and local variables and of parameters
+    static_shared_bytes: int  # static shared memory; dynamic shared memory begins here
+    local_bytes: int
+    parameter_bytes: int
+    cell_bytes: int  # granularity of race detection: the kernel's smallest access
+    widths: dict[str, "np.dtype[np.generic]"] = field(repr=False)  # of registers declared one by one
+    banks: dict[str, tuple["np.dtype[np.generic]", int]] = field(repr=False)  # prefix -> (width, count)
+
+    def width(self, register: str) -> "np.dtype[np.generic] | None":
+        """Returns the numpy type of the bits of ``register``: unsigned, or bool; None where undeclared."""
+        if register in self.widths:
+            return self.widths[register]
+        match = re.fullmatch(r"(.*?)(\d+)((?:#\d+)?)", register)
+        bank = self.banks.get(match[1] + match[3]) if match else None
+        if match is None or bank is None or int(match[2]) >= bank[1]:
+            return None
+        return bank[0]
+
+
+def layout_of(module: PtxModule, kernel: PtxKernel) -> Layout:
+    """Returns the addresses of a kernel's variables and parameters, and the widths of its registers.
+
+    Variables lie one after another in shared and local memory, dynamic shared memory last; global variables
+    get their addresses at the launch. Raises SimulationError for registers of a type that is not simulated.
+    """
+    variables = (*module.variables, *kernel.variables)
+    slots, static = _shared_slots([v for v in variables if v.space == "shared"])
+    local_slots, local = _slots([v for v in variables if v.space == "local"], "local")
+    parameters = [Variable(p.name, "param", p.align_bytes, p.bytes, False) for p in kernel.parameters]
+    parameter_slots, parameter_bytes = _slots(parameters, "param")
+    widths, banks = _registers(module, kernel)
+    return Layout(
+        kernel=kernel,
+        slots=slots | local_slots | parameter_slots,
+        static_shared_bytes=static,
+        local_bytes=local,
+        parameter_bytes=parameter_bytes,
+        cell_bytes=min((access_bytes(i) for i in kernel.body if isinstance(i, Instruction)), default=4),
+        widths=widths,
+        banks=banks,
+    )
+
+
+def _shared_slots(variables: list[Variable]) -> tuple[dict[str, Slot], int]:
+    slots, end = _slots([v for v in variables if not v.is_extern], "shared")
+    dynamic = [v for v in variables if v.is_extern]
+    start = _aligned(end, max((v.align_bytes for v in dynamic), default=16))
+    slots |= {variable.name: Slot("shared", start) for variable in dynamic}
+    return slots, start if dynamic else end
+
+
+def _slots(variables: list[Variable], space: str) -> tuple[dict[str, Slot], int]:
+    slots, end = {}, 0
+    for variable in variables:
+        start = _aligned(end, variable.align_bytes)
+        slots[variable.name] = Slot(space, start)
+        end = start + variable.bytes
+    return slots, end
+
+
+def _aligned(start: int, align: int) -> int:
+    return -(-start // align) * align
+
+
+def _registers(
+    module: PtxModule, kernel: PtxKernel
+) -> tuple[dict[str, "np.dtype[np.generic]"], dict[str, tuple["np.dtype[np.generic]", int]]]:
+    widths, banks = {}, {}
+    for bank in kernel.registers:
+        if bank.type not in TYPES:
+            reason = (
+                f"{module.name}:{kernel.line}: found registers of type .{bank.type}, which are not simulated"
+            )
+            raise SimulationError(Defect.UNSUPPORTED, kernel.line, reason)
+        type_ = TYPES[bank.type]
+        width = type_.dtype if type_.name == "pred" else type_.raw
+        if bank.count is None:
+            widths[bank.prefix] = width
+        else:
+            prefix, _, scope = bank.prefix.partition("#")
+            banks[f"{prefix}#{scope}" if scope else prefix] = (width, bank.count)
+    return widths, banks
+
+
+def access_bytes(instruction: Instruction) -> int:
+    """Returns the bytes of memory that an ld, st, atom, red, wmma.load or wmma.store accesses, but at most 4.
+
+    4 for every other instruction, and for accesses to parameters. The smallest value in a kernel is the size
+    of its race-detection cells.
+    """
+    parts = instruction.parts
+    is_tile = parts[0] == "wmma" and parts[1:2] in (("load",), ("store",))
+    if not is_tile and (parts[0] not in ("ld", "st", "atom", "red") or "param" in parts):
+        return 4
+    type_ = TYPES.get(parts[-1])
+    count = next((int(part[1:]) for part in parts if part in ("v2", "v4", "v8")), 1)
+    return min(4, type_.bytes * count) if type_ else 4

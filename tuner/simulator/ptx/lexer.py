@@ -1,0 +1,209 @@
+"""PTX text -> tokens with line numbers, and the cursor with which the parser reads them."""
+
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tuner.simulator.ptx.defects import Defect, SimulationError
+from tuner.simulator.ptx.syntax_tree import Immediate
+
+# ------------------------------------------------------------------------------
+# PTX text -> tokens with line numbers and positions.
+
+
+TOKEN = re.compile(
+    r"""
+      (?P<space>   \s+ | //[^\n]* | /\*.*?\*/ )
+    | (?P<text>    "[^"\n]*" )
+    | (?P<float>   0[fF][0-9a-fA-F]{8} | 0[dD][0-9a-fA-F]{16} )
+    | (?P<number>  0[xX][0-9a-fA-F]+U? | 0[bB][01]+U? | \d+\.\d+ | \d+U? )
+    | (?P<word>    [A-Za-z_$%.](?:[\w$.]|::)* )
+    | (?P<mark>    [-+!@|<>=\[\]{}(),;:*] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token of PTX text: a word, a number, a string or a punctuation mark."""
+
+    kind: str  # "word", "number", "float", "text", "mark", "end"
+    text: str
+    line: int
+    start: int  # offset in the source, in characters
+    end: int
+
+
+def tokens_of(source: str, name: str) -> list[Token]:
+    """Returns the tokens of PTX text without comments, and a token of kind "end" as the last one.
+
+    ``name`` is the file's, for messages. Raises SimulationError for an invalid character.
+    """
+    return list(_tokens(source, name))
+
+
+def _tokens(source: str, name: str) -> Iterator[Token]:
+    position, line = 0, 1
+    while position < len(source):
+        match = TOKEN.match(source, position)
+        if match is None or match.lastgroup is None:
+            raise syntax_error(name, line, f"found {source[position]!r}, allowed PTX")
+        if match.lastgroup != "space":
+            yield Token(match.lastgroup, match[0], line, position, match.end())
+        line += match[0].count("\n")
+        position = match.end()
+    yield Token("end", "", line, position, position)
+
+
+def syntax_error(name: str, line: int, reason: str) -> SimulationError:
+    """Returns, without raising, the SimulationError for text that is not PTX.
+
+    ``name`` is the file's; ``reason`` says what was found and what is allowed.
+    """
+    return SimulationError(Defect.SYNTAX, line, f"{name}:{line}: {reason}")
+
+
+# ------------------------------------------------------------------------------
+# A position in the token stream of a PTX file, with the operations that all productions share.
+
+
+CLOSING = {"{": "}", "(": ")", "[": "]"}
+
+
+class Cursor:
+    """A position in the tokens of a PTX file, with unlimited lookahead."""
+
+    def __init__(self, source: str, name: str) -> None:
+        self.source = source
+        self.name = name
+        self._tokens = tokens_of(source, name)
+        self._index = 0
+
+    @property
+    def token(self) -> Token:
+        """Returns the next token without consuming it."""
+        return self._tokens[self._index]
+
+    def ahead(self, distance: int = 1) -> Token:
+        """Returns the token ``distance`` after the next one, at most the end token, without consuming any."""
+        return self._tokens[min(self._index + distance, len(self._tokens) - 1)]
+
+    def take(self) -> Token:
+        """Consumes and returns the next token. Raises SimulationError at the end of the text."""
+        token = self.token
+        if token.kind == "end":
+            raise self.wrong("more text")
+        self._index += 1
+        return token
+
+    def accept(self, text: str) -> bool:
+        """Consumes the next token if its text is ``text``; returns whether it was."""
+        if self.token.kind == "end" or self.token.text != text:
+            return False
+        self._index += 1
+        return True
+
+    def expect(self, text: str) -> Token:
+        """Consumes and returns the next token. Raises SimulationError where its text is not ``text``."""
+        if self.token.text != text:
+            raise self.wrong(repr(text))
+        return self.take()
+
+    def word(self, allowed: str) -> str:
+        """Consumes a word token and returns its text. Raises SimulationError for another token.
+
+        ``allowed`` describes the expected word in the error.
+        """
+        if self.token.kind != "word":
+            raise self.wrong(allowed)
+        return self.take().text
+
+    def integer(self) -> int:
+        """Consumes an integer, with an optional minus sign, and returns it.
+
+        Raises SimulationError for another token.
+        """
+        sign = -1 if self.accept("-") else 1
+        if self.token.kind != "number" or "." in self.token.text:
+            raise self.wrong("a whole number")
+        return sign * self._whole()
+
+    def immediate(self) -> Immediate:
+        """Consumes an integer or floating-point constant, with an optional minus sign, and returns it.
+
+        Raises SimulationError for another token, and for a minus sign before a float in hexadecimal form
+        (0f..., 0d...), which ptxas refuses too. PTX ISA, "Constants".
+        """
+        sign = -1 if self.accept("-") else 1
+        if self.token.kind not in (("number", "float") if sign > 0 else ("number",)):
+            raise self.wrong("a number" if sign > 0 else "a decimal number after the minus sign")
+        if self.token.kind == "number" and "." not in self.token.text:
+            return Immediate(sign * self._whole())
+        token = self.take()
+        if token.kind == "float":
+            return Immediate(int(token.text[2:], 16), token.text[1] in "fF", token.text[1] in "dD")
+        return Immediate(int.from_bytes(struct.pack("<d", sign * float(token.text)), "little"), is_f64=True)
+
+    def _whole(self) -> int:
+        """Consumes an integer without a sign. Raises SimulationError for digits that are not of its base."""
+        try:
+            number = int(_digits(self.token.text), 0)
+        except ValueError:
+            raise self.wrong("a whole number") from None
+        self.take()
+        return number
+
+    def skip(self) -> None:
+        """Skips a sequence in brackets, (), [] or {}, that begins at the cursor, nested brackets included.
+
+        Raises SimulationError where there is no bracket, or the closing one is missing.
+        """
+        if self.token.text not in CLOSING:
+            raise self.wrong("a bracket")
+        opening = self.take()
+        closing = CLOSING[opening.text]
+        while self.token.text != closing:
+            if self.token.kind == "end":
+                raise syntax_error(self.name, opening.line, f"found no {closing!r} for this {opening.text!r}")
+            if self.token.kind == "mark" and self.token.text in CLOSING:
+                self.skip()
+            else:
+                self.take()
+        self.take()
+
+    def skip_statement(self) -> None:
+        """Skips all tokens up to and including the next semicolon.
+
+        Raises SimulationError where there is none.
+        """
+        while not self.accept(";"):
+            self.take()
+
+    def position(self) -> int:
+        """Returns the cursor's position, as an index into the tokens, for ``back_to``."""
+        return self._index
+
+    def back_to(self, position: int) -> None:
+        """Moves the cursor to a position that ``position`` returned before."""
+        self._index = position
+
+    def text_from(self, token: Token) -> str:
+        """Returns the source text from ``token`` to the last consumed one, on one line, without comments."""
+        text = self.source[token.start : self._tokens[self._index - 1].end]
+        return " ".join(re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).split())
+
+    def wrong(self, allowed: str) -> SimulationError:
+        """Returns, without raising, the syntax error for the next token.
+
+        ``allowed`` describes what is expected.
+        """
+        found = repr(self.token.text) if self.token.kind != "end" else "the end of the text"
+        return syntax_error(self.name, self.token.line, f"found {found}, allowed {allowed}")
+
+
+def _digits(text: str) -> str:
+    """Returns an integer literal in Python's syntax: no U suffix, octal as 0o."""
+    text = text.rstrip("U")
+    return f"0o{text[1:]}" if re.fullmatch(r"0[0-7]+", text) else text

@@ -1,1 +1,0 @@
-"""Matrix fragments of mma and wgmma: which lane holds which element."""

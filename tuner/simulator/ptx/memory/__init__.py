@@ -1,1 +1,0 @@
-"""State spaces, asynchronous copies and mbarriers."""

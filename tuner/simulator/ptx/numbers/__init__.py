@@ -1,1 +1,0 @@
-"""Rounding and fused multiply-add, bit for bit as PTX defines them."""

@@ -1,1 +1,0 @@
-"""PTX text -> syntax tree, basic blocks, and the layout of memory."""

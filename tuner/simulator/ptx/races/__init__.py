@@ -1,1 +1,0 @@
-"""Data races by vector clocks, and bank conflicts of shared memory."""

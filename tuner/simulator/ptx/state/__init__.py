@@ -1,1 +1,0 @@
-"""The state of a launch: arguments in memory, registers of resident blocks, states of threads."""

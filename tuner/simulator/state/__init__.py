@@ -1,0 +1,1 @@
+"""The state of a launch: arguments in memory, registers of resident blocks, fragments."""

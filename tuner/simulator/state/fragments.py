@@ -1,0 +1,404 @@
+"""Matrix fragments in registers: of mma.sync, ldmatrix and wgmma, and wgmma operations in flight.
+
+wgmma reads shared memory asynchronously; ``Warpgroups`` keeps what is issued and not yet waited for. The
+section comments have the layouts of fragments.
+"""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from tuner.simulator.memory.access_log import Watch
+from tuner.simulator.memory.async_copies import swizzled
+from tuner.simulator.memory.shared_memory import SharedMemory
+from tuner.simulator.ptx.defects import Defect, Fault
+from tuner.simulator.ptx.dtypes import TYPES, UNSIGNED, Array, Bools, Indices, read_tf32
+from tuner.simulator.ptx.geometry import WARP_LANES
+
+# ------------------------------------------------------------------------------
+# Matrix fragments of mma.sync and ldmatrix. PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions".
+#
+# With g = lane / 4, t = lane % 4, and e elements per register (4 of 8 bits, 2 of 16, 1 of 32), 0 <= i < e:
+#
+# - A: register r holds row g + 8 (r % 2), columns 4 e (r / 2) + t e + i;
+# - B: register r holds rows 4 e r + t e + i, column g;
+# - C: register r of 32 bits holds row g + 8 (r / 2), column 2 t + r % 2; of f16 two columns of row g + 8 r.
+
+
+INTEGERS, FLOAT8S = ("s8", "u8"), ("e4m3", "e5m2")
+# Elements of an operand per register.
+ELEMENTS = {"s8": 4, "u8": 4, "e4m3": 4, "e5m2": 4, "f16": 2, "bf16": 2, "tf32": 1}
+S32 = np.iinfo(np.int32)
+RESULTS = {"s32": np.dtype("i4"), "f32": np.dtype("f4")}  # types of C with one element per register
+
+
+def partners(left: str) -> tuple[str, ...]:
+    """Returns the types that matrix B may have in mma where matrix A has the type ``left``, such as "f16"."""
+    return next((kinds for kinds in (INTEGERS, FLOAT8S) if left in kinds), (left,))
+
+
+def operand_values(bits: Array, kind: str) -> Array:
+    """Returns elements of A or B as float64 [..., element], from their bits.
+
+    ``bits`` is [..., register] of 32-bit registers, which hold 1, 2 or 4 elements each, or [..., element] of
+    unsigned integers of the size of an element. ``kind`` is the elements' PTX type, such as "f16".
+    """
+    if kind == "tf32":
+        return read_tf32(bits).astype(np.float64)
+    return np.ascontiguousarray(bits).view(TYPES[kind].dtype).astype(np.float64)
+
+
+def _block(register: Array, kind: str) -> Array:
+    """Returns one register of all lanes [warp * 32] as matrices [warp, g, t * element]."""
+    grid = register.reshape(-1, 8, 4)
+    return operand_values(grid, kind)
+
+
+def matrix_a(registers: list[Array], kind: str) -> Array:
+    """Returns matrix A of each warp, as float64 [warp, 16, k], from the registers of mma.sync.
+
+    ``registers`` holds an array [warp * 32] of bits per register; ``kind`` is the elements' PTX type.
+    """
+    pairs = [
+        np.concatenate([_block(registers[r], kind), _block(registers[r + 1], kind)], axis=1)
+        for r in range(0, len(registers), 2)
+    ]
+    return np.concatenate(pairs, axis=2)
+
+
+def matrix_b(registers: list[Array], kind: str) -> Array:
+    """Returns matrix B of each warp, as float64 [warp, k, 8], from the registers of mma.sync.
+
+    ``registers`` holds an array [warp * 32] of bits per register; ``kind`` is the elements' PTX type.
+    """
+    columns = np.concatenate([_block(register, kind) for register in registers], axis=2)
+    return columns.transpose(0, 2, 1)
+
+
+def matrix_c(registers: list[Array], kind: str) -> Array:
+    """Returns matrix C of each warp, as float64 [warp, 16, 8], from the registers of mma.sync.
+
+    ``registers`` holds an array [warp * 32] of bits per register; ``kind`` is "f16", "f32" or "s32".
+    """
+    if kind == "f16":
+        return np.concatenate([_block(register, "f16") for register in registers], axis=1)
+    values = np.stack([register.view(RESULTS[kind]).reshape(-1, 8, 4) for register in registers], axis=-1)
+    warps = len(values)  # [warp, g, t, register] with register = 2 * half + column
+    grid = values.reshape(warps, 8, 4, 2, 2).transpose(0, 3, 1, 2, 4)
+    return grid.reshape(warps, 16, 8).astype(np.float64)
+
+
+def fragments_c(numbers: Array) -> list[Array]:
+    """Returns the registers in which mma.sync holds matrix D: per register an array [warp * 32] of bits.
+
+    ``numbers`` is D [warp, 16, 8], of 16-bit or 32-bit elements. The inverse of ``matrix_c``.
+    """
+    warps = len(numbers)
+    if numbers.itemsize == 2:
+        halves = np.ascontiguousarray(numbers).view(np.uint32).reshape(warps, 2, WARP_LANES)
+        return [np.ascontiguousarray(halves[:, half]).ravel() for half in range(2)]
+    grid = numbers.reshape(warps, 2, 8, 4, 2).transpose(1, 4, 0, 2, 3)
+    flat = np.ascontiguousarray(grid).view(np.uint32).reshape(4, warps * WARP_LANES)
+    return list(flat)
+
+
+def rounded(matrix: Array, kind: str, *, is_saturating: bool = False) -> Array:
+    """Returns float64 sums rounded once to ``kind``: "f16", "f32" or "s32".
+
+    s32 wraps around, or saturates with ``is_saturating``.
+    """
+    if kind == "s32":
+        limited = np.clip(matrix, S32.min, S32.max) if is_saturating else matrix
+        return limited.astype(np.int64).astype(np.int32)
+    return matrix.astype(np.float16 if kind == "f16" else np.float32)
+
+
+def product(
+    a: list[Array], b: list[Array], c: list[Array], kinds: tuple[str, str], result: str, is_saturating: bool
+) -> list[Array]:
+    """Returns the registers of D = A B + C of mma.sync: per register an array [warp * 32] of bits.
+
+    ``a``, ``b`` and ``c`` are registers of the same form; ``kinds`` are the types of A and B, ``result`` that
+    of C and D. Exact products are summed in float64 and rounded once; integer sums are exact, and saturate at
+    the limits of s32 with ``is_saturating``. A device sums floating-point numbers in a different order and
+    truncates, so that the last bits may differ.
+    """
+    total = matrix_a(a, kinds[0]) @ matrix_b(b, kinds[1]) + matrix_c(c, result)
+    return fragments_c(rounded(total, result, is_saturating=is_saturating))
+
+
+def rows_to_registers(rows: Array, is_transposed: bool) -> Array:
+    """Returns the registers that ldmatrix loads, as uint32 [warp, matrix, lane].
+
+    ``rows`` holds 16-bit elements [warp, matrix, 8 rows, 8 columns]; each register holds two of them. With
+    ``is_transposed`` (.trans) the matrices are transposed first.
+    """
+    matrices = rows.swapaxes(2, 3) if is_transposed else rows
+    return np.ascontiguousarray(matrices).view(np.uint32).reshape(*rows.shape[:2], WARP_LANES)
+
+
+def registers_to_rows(registers: Array, is_transposed: bool) -> Array:
+    """Returns the 16-bit elements that stmatrix stores, as uint16 [warp, matrix, 8 rows, 8 columns].
+
+    ``registers`` holds uint32 [warp, matrix, lane]; with ``is_transposed`` (.trans) the matrices are
+    transposed. The inverse of ``rows_to_registers``.
+    """
+    matrices = np.ascontiguousarray(registers).view(np.uint16).reshape(*registers.shape[:2], 8, 8)
+    return np.ascontiguousarray(matrices.swapaxes(2, 3) if is_transposed else matrices)
+
+
+# ------------------------------------------------------------------------------
+# Layouts of wgmma matrices. PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.
+#
+# Accumulator of warp w: with g = lane / 4 and t = lane % 4, register 4 j + 2 h + i of f32 holds row 16 w + g
+# + 8 h, column 8 j + 2 t + i; register 2 j + h of f16 holds both of these columns.
+
+
+WARPGROUP_LANES = 128
+ROWS = 64  # M of one operation
+SPANS_BYTES = {0: 0, 1: 128, 2: 64, 3: 32}  # swizzle field of a matrix descriptor -> bytes
+
+
+def accumulator(registers: list[Array], result: str) -> Array:
+    """Returns the accumulator of a warpgroup, as float64 [64, n], from its registers.
+
+    ``registers`` holds an array of 128 lanes' bits per register; ``result`` is "f32", "f16" or "s32".
+    """
+    bits = np.ascontiguousarray(np.stack(registers, axis=-1))  # [128, register]
+    grid = (
+        bits.view(TYPES[result].dtype).reshape(4, 8, 4, -1, 2, 2).transpose(0, 4, 1, 3, 2, 5)
+    )  # [warp, half, g, j, t, i]
+    return grid.reshape(ROWS, -1).astype(np.float64)
+
+
+def accumulator_registers(numbers: Array) -> list[Array]:
+    """Returns the registers in which a warpgroup holds an accumulator: per register 128 lanes' bits (uint32).
+
+    ``numbers`` is [64, n], of f32, s32, or f16, two columns of which share a register. The inverse of
+    ``accumulator``.
+    """
+    grid = numbers.reshape(4, 2, 8, -1, 4, 2).transpose(0, 2, 4, 3, 1, 5)
+    bits = np.ascontiguousarray(grid).view(np.uint32).reshape(WARPGROUP_LANES, -1)
+    return [np.ascontiguousarray(bits[:, number]) for number in range(bits.shape[1])]
+
+
+def register_operand(registers: list[Array], item_bytes: int) -> Array:
+    """Returns matrix A of wgmma [64, k] as unsigned integers of ``item_bytes`` bytes, from four registers.
+
+    ``registers`` holds an array of 128 lanes' bits per register, in mma.sync's layout.
+    """
+    dtype = UNSIGNED[item_bytes]
+    blocks = [np.ascontiguousarray(register).view(dtype).reshape(4, 8, -1) for register in registers]
+    pairs = [np.concatenate(blocks[r : r + 2], axis=1) for r in range(0, len(blocks), 2)]
+    return np.concatenate(pairs, axis=2).reshape(ROWS, -1)
+
+
+def operand_addresses(
+    descriptor: int, rows: int, depth: int, item_bytes: int, is_transposed: bool
+) -> Indices:
+    """Returns the shared address of each element [row, k] of the wgmma operand that ``descriptor`` describes.
+
+    ``rows`` and ``depth`` are the operand's elements along M or N and along K, of ``item_bytes`` bytes.
+
+    The canonical layouts of the PTX ISA, "Matrix Descriptor Format". K-major (not ``is_transposed``): groups
+    of 8 rows are the stride offset apart, and the rows of a group the swizzle span; without swizzle rows are
+    16 bytes apart, and chunks of 16 bytes along k the leading offset. MN-major: runs of one span of rows are
+    the leading offset apart, and groups of 8 k the stride offset; without swizzle, groups of 8 rows the
+    stride offset, and groups of 8 k the leading offset.
+
+    Raises Fault for a descriptor with a base offset.
+    """
+    start, leading, stride = ((descriptor >> shift & 0x3FFF) << 4 for shift in (0, 16, 32))
+    if descriptor >> 49 & 7:
+        raise Fault(Defect.ILLEGAL, "found a base offset in a matrix descriptor, which is not simulated")
+    span = SPANS_BYTES[descriptor >> 62 & 3]
+    row, k = np.arange(rows)[:, None], np.arange(depth)[None, :]
+    inner = k * item_bytes
+    if not is_transposed and span:
+        offsets = row // 8 * stride + row % 8 * span + inner
+    elif not is_transposed:
+        offsets = row // 8 * stride + row % 8 * 16 + inner // 16 * leading + inner % 16
+    elif span:
+        run = span // item_bytes
+        offsets = row // run * leading + k // 8 * stride + k % 8 * span + row % run * item_bytes
+    else:
+        offsets = row // 8 * stride + k // 8 * leading + k % 8 * 16 + row % 8 * item_bytes
+    return swizzled(start + offsets, span)
+
+
+# ------------------------------------------------------------------------------
+# wgmma operations in flight: products of a warpgroup, which read shared memory asynchronously.
+#
+# Operands are read when an operation is issued, and compared when it completes, to detect changes in between;
+# accumulators are NaN meanwhile. PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate
+# Instructions".
+
+
+POISON_BITS = np.uint32(0x7FC0DEAD)  # a NaN: value of accumulators in flight
+REGISTERS_LIMIT = 65536  # of a multiprocessor; CUDA C programming guide, compute capabilities
+
+
+class Registers(Protocol):
+    """Interface to the registers of resident blocks; ``ResidentBlocks`` implements it."""
+
+    mask: Bools
+    time: int
+    written_at: dict[str, int]
+
+    def read(self, name: str) -> Array:
+        """Returns the bits of the register ``name`` in all lanes."""
+
+    def put(self, name: str, lanes: Indices, bits: Array) -> None:
+        """Writes a register in ``lanes``, without recording the write in ``written_at``."""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A shared-memory operand of a wgmma in flight: copied at issue, compared at completion."""
+
+    content: Array  # [row, k] raw
+    elements: Indices  # [row, k], indices into the shared memory of all resident blocks
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A wgmma.mma_async that is issued and not yet waited for: operands, result registers and flags."""
+
+    targets: tuple[str, ...]
+    left: Array  # [row, k] raw
+    right: Array  # [column, k] raw
+    watched: tuple[Watched, ...]
+    kinds: tuple[str, str]  # of the operands
+    result: str  # of the accumulator
+    adds: bool  # adds to the accumulator; else replaces it
+    sign: int
+    is_saturating: bool
+    clock: int
+
+
+@dataclass
+class Warpgroup:
+    """A warpgroup (128 lanes), with its wgmma-groups and its accumulators in flight."""
+
+    lanes: Indices
+    column: int  # component of the vector clocks for the warpgroup's reads
+    open: list[Operation] = field(default_factory=list)
+    groups: list[list[Operation]] = field(default_factory=list)
+    live: dict[str, Array] = field(default_factory=dict)  # register of an accumulator in flight -> value
+    fenced_at: int = -1  # time of the last wgmma.fence
+    registers: int = 0  # per thread, as set by setmaxnreg; 0: not set
+
+
+class Warpgroups:
+    """The warpgroups of resident blocks, with their wgmma operations in flight."""
+
+    def __init__(self, watch: Watch, shared: SharedMemory, first_column: int) -> None:
+        self._watch = watch
+        self._shared = shared
+        self._first_column = first_column
+        self._of_block = -(-watch.geometry.block_lanes // WARPGROUP_LANES)
+        self._groups: dict[int, Warpgroup] = {}
+
+    def executing(self, mask: Bools) -> list[Warpgroup]:
+        """Returns the warpgroups that are active in ``mask``.
+
+        Raises Fault for a partially active warpgroup.
+        """
+        lanes = np.flatnonzero(mask)
+        geometry = self._watch.geometry
+        of_block = geometry.thread[lanes] // WARPGROUP_LANES
+        numbers = geometry.block_index[lanes] * self._of_block + of_block
+        found = []
+        for number in np.unique(numbers):
+            own = lanes[numbers == number]
+            if len(own) != WARPGROUP_LANES:
+                reason = f"found {len(own)} of its {WARPGROUP_LANES} threads here, allowed all"
+                raise Fault(Defect.DIVERGENCE, f"warpgroup of {geometry.who(int(own[0]))}: {reason}")
+            column = self._first_column + int(number) % (self._of_block * geometry.cluster_blocks)
+            found.append(self._groups.setdefault(int(number), Warpgroup(own, column)))
+        return found
+
+    def issue(self, resident: Registers, group: Warpgroup, operation: Operation) -> None:
+        """Issues a wgmma.mma_async of a warpgroup; its accumulators are undefined until it is waited for.
+
+        Until then each of their registers holds the bits 0x7FC0DEAD, a NaN of f32. Reports, as hazards, a
+        missing wgmma.fence, and accumulators that were written after the fence or in flight.
+        """
+        fresh = [name for name in operation.targets if name not in group.live]
+        if group.fenced_at < 0:
+            self._report(Defect.MISSING_FENCE, group, "there was no wgmma.fence before")
+        elif any(resident.written_at.get(name, -1) > group.fenced_at for name in fresh):
+            self._report(Defect.LATE_ACCUMULATOR, group, "an accumulator was written after the fence")
+        flying = [name for name in operation.targets if name in group.live]
+        if any((resident.read(name)[group.lanes] != POISON_BITS).any() for name in flying):
+            self._report(Defect.IN_FLIGHT, group, "an accumulator was written while in flight")
+        for name in fresh:
+            group.live[name] = resident.read(name)[group.lanes].copy()
+            resident.put(name, group.lanes, np.full(len(group.lanes), POISON_BITS))
+        group.open.append(operation)
+
+    def commit(self, mask: Bools) -> None:
+        """Commits the open wgmma-group of each warpgroup that is active in ``mask``: wgmma.commit_group."""
+        for group in self.executing(mask):
+            group.groups.append(group.open)
+            group.open = []
+
+    def fence(self, resident: Registers) -> None:
+        """Records a wgmma.fence of the active warpgroups; ``issue`` checks accumulator writes against it."""
+        for group in self.executing(resident.mask):
+            group.fenced_at = resident.time
+
+    def wait(self, resident: Registers, newest: int) -> None:
+        """Completes wgmma operations of active warpgroups, and writes their accumulators: wgmma.wait_group.
+
+        The ``newest`` latest wgmma-groups of each warpgroup, and operations that are not committed, stay in
+        flight with their accumulators. Reports operands that changed in flight.
+        """
+        for group in self.executing(resident.mask):
+            while len(group.groups) > newest:
+                for operation in group.groups.pop(0):
+                    self._retire(group, operation)
+            flying = [operation for some in (*group.groups, group.open) for operation in some]
+            pending = {name for operation in flying for name in operation.targets}
+            for name in [name for name in group.live if name not in pending]:
+                resident.put(name, group.lanes, group.live.pop(name))
+
+    def _retire(self, group: Warpgroup, operation: Operation) -> None:
+        for operand in operation.watched:
+            now = self._shared.bytes.view(operand.content.dtype)[operand.elements]
+            if (now != operand.content).any():
+                self._report(Defect.IN_FLIGHT, group, "an operand was overwritten while in flight")
+        raw = (operation.left, operation.right)
+        left, right = (operand_values(bits, kind) for bits, kind in zip(raw, operation.kinds, strict=True))
+        total = operation.sign * (left @ right.T)
+        if operation.adds:
+            total = total + accumulator([group.live[name] for name in operation.targets], operation.result)
+        numbers = rounded(total, operation.result, is_saturating=operation.is_saturating)
+        bits = accumulator_registers(numbers)
+        group.live.update(zip(operation.targets, bits, strict=True))
+        self._watch.clocks.learn_agent(group.lanes, group.column, operation.clock)
+
+    def set_registers(self, mask: Bools, count: int) -> None:
+        """Sets the registers per thread of the warpgroups active in ``mask`` to ``count``: setmaxnreg.
+
+        Raises Fault for a partially active warpgroup, and where the warpgroups of a block that have executed
+        setmaxnreg then have more registers together than a multiprocessor has: 65536. Others are not counted.
+        """
+        for group in self.executing(mask):
+            group.registers = count
+        for block in range(len(self._watch.geometry.blocks)):
+            own = [self._groups.get(block * self._of_block + number) for number in range(self._of_block)]
+            total = sum(group.registers * WARPGROUP_LANES for group in own if group is not None)
+            if total > REGISTERS_LIMIT:
+                raise Fault(Defect.ILLEGAL, f"found {total} registers of a block, allowed {REGISTERS_LIMIT}")
+
+    def _report(self, kind: Defect, group: Warpgroup, what: str) -> None:
+        who = self._watch.geometry.who(int(group.lanes[0]))
+        self._watch.log.report(kind, self._watch.instruction, lambda: f"warpgroup of {who}: {what}")
+
+    def report_unfinished(self, watch: Watch) -> None:
+        """Reports wgmma operations that no thread waited for, as one hazard at the end of the kernel."""
+        if any(group.open or any(group.groups) for group in self._groups.values()):
+            example = "a wgmma is not waited for before the end"
+            watch.log.report(Defect.UNFINISHED, None, lambda: example)

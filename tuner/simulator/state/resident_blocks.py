@@ -1,0 +1,457 @@
+"""The state of thread blocks that execute together: registers, thread scheduling, barriers, the launch.
+
+``LaunchState``, which all blocks of a launch share, creates ``ResidentBlocks``, with one numpy lane per
+thread; their ``Threads`` wait at the barriers of blocks and at ``ClusterBarriers``.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tuner.simulator.memory.access_log import AccessSample, ConflictCounter, Watch
+from tuner.simulator.memory.async_copies import BulkCopies, Copies, PlacedMap
+from tuner.simulator.memory.global_memory import Spaces
+from tuner.simulator.memory.shared_memory import MBARRIERS_LIMIT, MBarriers, SharedMemory
+from tuner.simulator.memory.vector_clocks import Clocks, HazardLog
+from tuner.simulator.ptx.defects import Defect, Fault
+from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
+from tuner.simulator.ptx.geometry import WARP_LANES, Geometry
+from tuner.simulator.ptx.layout import Layout
+from tuner.simulator.ptx.syntax_tree import Instruction, PtxKernel
+from tuner.simulator.state.arguments import Placement
+from tuner.simulator.state.fragments import WARPGROUP_LANES, Warpgroups
+
+
+@dataclass
+class ClusterBarriers:
+    """The hardware barriers of resident clusters, with the arrivals and waits of each lane."""
+
+    watch: Watch
+    _arrivals: Indices = field(init=False)  # per lane: number of its arrivals
+    _waits: Indices = field(init=False)  # per lane: number of its completed waits
+    _clocks: dict[tuple[int, int], Array] = field(default_factory=dict)  # (cluster, phase)
+
+    def __post_init__(self) -> None:
+        self._arrivals, self._waits = (np.zeros(self.watch.geometry.lanes, np.int64) for _ in range(2))
+
+    def arrive(self, lanes: Indices, *, releases: bool) -> None:
+        """Counts an arrival of each of ``lanes``: barrier.cluster.arrive.
+
+        With ``releases``, the lanes' accesses so far are ordered before the waits of the phase. Raises Fault
+        for a second arrival without a wait in between.
+        """
+        geometry, clocks = self.watch.geometry, self.watch.clocks
+        is_twice = self._arrivals[lanes] > self._waits[lanes]
+        if is_twice.any():
+            who = geometry.who(int(lanes[is_twice.argmax()]))
+            raise Fault(Defect.BARRIER, f"{who}: found a second arrival, allowed one before each wait")
+        if releases:
+            for cluster in np.unique(geometry.cluster_index[lanes]).tolist():
+                some = lanes[geometry.cluster_index[lanes] == cluster]
+                for phase in np.unique(self._arrivals[some]).tolist():
+                    known = clocks.known[some[self._arrivals[some] == phase]].max(axis=0)
+                    before = self._clocks.get((cluster, phase), known)
+                    self._clocks[cluster, phase] = np.maximum(before, known)
+            clocks.tick(lanes)
+        self._arrivals[lanes] += 1
+
+    def begin_wait(self, lanes: Indices) -> None:
+        """Raises Fault where one of ``lanes`` has not arrived since its last wait; changes nothing."""
+        is_early = self._arrivals[lanes] == self._waits[lanes]
+        if is_early.any():
+            who = self.watch.geometry.who(int(lanes[is_early.argmax()]))
+            raise Fault(Defect.BARRIER, f"{who}: found a wait, allowed one after each arrival")
+
+    def released(self, waiting: Bools, ended: Bools) -> Indices:
+        """Returns the waiting lanes whose phase is complete, and orders them after the phase's arrivals.
+
+        Counts their waits. ``waiting`` and ``ended`` are masks of all lanes. A phase is complete when all
+        threads of the cluster that have not ended have arrived.
+        """
+        geometry, found = self.watch.geometry, []
+        for cluster in np.unique(geometry.cluster_index[waiting]).tolist():
+            lanes = geometry.lanes_of_cluster(cluster)
+            complete = self._arrivals[lanes][~ended[lanes]].min()
+            here = np.flatnonzero(waiting[lanes]) + lanes.start
+            done = here[self._arrivals[here] <= complete]
+            for lane in done.tolist():
+                clocks = self._clocks.get((cluster, int(self._waits[lane])))
+                if clocks is not None:
+                    self.watch.clocks.learn(np.array([lane]), clocks)
+            self._waits[done] += 1
+            found.append(done)
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+
+# Content of a register before its first write: NaN in every floating-point type.
+UNWRITTEN = 0xFFFF_FFFF_FFFF_FFFF
+
+
+@dataclass
+class ResidentBlocks:
+    """The state of thread blocks that are simulated together: registers, memories and the active lanes."""
+
+    geometry: Geometry
+    watch: Watch
+    spaces: Spaces
+    copies: Copies
+    mbarriers: MBarriers
+    cluster_barriers: ClusterBarriers
+    bulk: BulkCopies
+    warpgroups: Warpgroups
+    tensor_maps: dict[int, PlacedMap]  # by generic address
+    special: dict[str, Array]
+    width_of: Callable[[str], "np.dtype[np.generic] | None"]  # register -> numpy type of its bits
+    exited: Bools  # lanes whose thread has ended, and padding lanes
+    printed: list[str]  # output of vprintf, of all thread blocks of the launch
+    mask: Bools = field(init=False)
+    is_full: bool = True  # all lanes are active
+    registers: dict[str, Array] = field(default_factory=dict)
+    written_at: dict[str, int] = field(default_factory=dict)  # register -> time of its last write
+    time: int = 0  # instructions executed so far
+
+    def __post_init__(self) -> None:
+        self.set_mask(np.ones(self.geometry.lanes, bool))
+
+    def set_mask(self, mask: Bools) -> None:
+        """Sets the active mask, a bool per lane: the lanes in which the following instructions execute."""
+        self.mask = mask
+        self.is_full = bool(mask.all())
+
+    def active(self) -> Indices:
+        """Returns the indices of the active lanes, in ascending order."""
+        return np.flatnonzero(self.mask)
+
+    def read(self, name: str) -> Array:
+        """Returns the bits of register ``name`` in all lanes, active or not: unsigned integers, or bool.
+
+        A register that was never written holds all ones, a predicate False.
+        """
+        found = self.registers.get(name)
+        return self._unwritten(name) if found is None else found
+
+    def write(self, name: str, bits: Array) -> None:
+        """Writes ``bits``, one value per lane or one for all, to register ``name`` in the active lanes."""
+        if name == "_":
+            return
+        self.written_at[name] = self.time
+        if self.is_full and bits.shape == self.mask.shape:
+            self.registers[name] = bits
+        else:
+            self.registers[name] = np.where(self.mask, bits, self.read(name))
+
+    def scatter(self, name: str, lanes: Indices, bits: Array) -> None:
+        """Writes ``bits``, one value for each of ``lanes``, to register ``name`` in these lanes.
+
+        The lanes need not be active.
+        """
+        if name == "_":
+            return
+        self.written_at[name] = self.time
+        self.put(name, lanes, bits)
+
+    def put(self, name: str, lanes: Indices, bits: Array) -> None:
+        """Writes a register in ``lanes``, active or not, for an asynchronous operation.
+
+        Unlike ``scatter``, leaves ``written_at`` unchanged, so that it does not count as a write by the
+        kernel.
+        """
+        found = np.array(self.read(name))
+        found[lanes] = bits
+        self.registers[name] = found
+
+    def report_unfinished(self) -> None:
+        """Ends asynchronous operations when all threads have ended; reports those that no thread waited for.
+
+        Bulk stores of which only the read was waited for are written.
+        """
+        self.copies.report_unfinished()
+        self.bulk.end()
+        self.spaces.shared.cluster.report_ended()
+        self.warpgroups.report_unfinished(self.watch)
+
+    def full(self, values: Array) -> Array:
+        """Returns ``values``, one per lane or one for all lanes, broadcast to one per lane; read-only."""
+        return np.broadcast_to(values, self.mask.shape)
+
+    def chosen(self, values: Array) -> Array:
+        """Returns ``values`` of the active lanes; ``values`` has one value per lane, or one for all lanes."""
+        full = self.full(values)
+        return full if self.is_full else full[self.mask]
+
+    def require_whole_warps(self, lanes: Bools) -> None:
+        """Raises Fault where ``lanes`` has some but not all threads of a warp; ended threads do not count.
+
+        An .aligned barrier requires this.
+        """
+        here = lanes.reshape(-1, WARP_LANES)
+        rest = ~here & ~self.exited.reshape(-1, WARP_LANES)
+        is_split = here.any(axis=1) & rest.any(axis=1)
+        if is_split.any():
+            warp = int(is_split.argmax())
+            lane = warp * WARP_LANES + int(rest[warp].argmax())
+            raise Fault(
+                Defect.DIVERGENCE,
+                f"{self.geometry.who(lane)} is not here, but others of its warp are",
+            )
+
+    def whole_warps(self) -> Indices:
+        """Returns the indices of the warps whose lanes are active.
+
+        Raises Fault for a partially active warp.
+        """
+        lanes = self.mask.reshape(-1, WARP_LANES)
+        some = lanes.any(axis=1)
+        is_split = some & ~lanes.all(axis=1)
+        if is_split.any():
+            warp = int(is_split.argmax())
+            found = int(lanes[warp].sum())
+            who = self.geometry.who(warp * WARP_LANES + int(lanes[warp].argmax()))
+            raise Fault(Defect.DIVERGENCE, f"the warp of {who} has {found} of 32 threads here, allowed all")
+        return np.flatnonzero(some)
+
+    def lanes_of_warps(self, warps: Indices) -> Indices:
+        """Returns the indices of all lanes of the warps with the indices ``warps``."""
+        return (warps[:, None] * WARP_LANES + np.arange(WARP_LANES)).ravel()
+
+    def _unwritten(self, name: str) -> Array:
+        dtype = self.width_of(name)
+        assert dtype is not None, "operands are declared: checked when they are decoded"
+        if dtype == np.bool_:
+            return np.zeros(self.mask.shape, bool)
+        return np.full(self.mask.shape, UNWRITTEN & ((1 << 8 * dtype.itemsize) - 1), UNSIGNED[dtype.itemsize])
+
+
+# ------------------------------------------------------------------------------
+# The state that all thread blocks of a launch share, and the creation of resident blocks.
+
+
+IDLE = Instruction("begin", (), None, 0, "begin")
+ASYNCHRONOUS = ("mbarrier.", "cp.async.bulk.", "wgmma.")
+
+
+@dataclass
+class LaunchState:
+    """The state that all thread blocks of a launch share: arguments in memory, and logs."""
+
+    layout: Layout
+    placement: Placement
+    shared_bytes: int
+    log: HazardLog = field(default_factory=HazardLog)
+    conflicts: ConflictCounter = field(default_factory=ConflictCounter)
+    printed: list[str] = field(default_factory=list)
+    sample: AccessSample | None = None  # records accesses; None: not recorded
+
+    def resident_blocks(self, geometry: Geometry, rng: np.random.Generator | None) -> ResidentBlocks:
+        """Returns the state of the thread blocks of ``geometry`` before their first instruction.
+
+        They share this launch's memory and logs. ``rng`` delays bulk loads at random, to find missing waits;
+        None: no delays. Columns of a vector clock: threads of the cluster; then, if the kernel has
+        asynchronous operations, its mbarriers, the shared-memory reads of wgmma per warpgroup, and those of
+        bulk stores per block.
+        """
+        is_async = uses_async(self.layout.kernel)
+        warpgroups, blocks = -(-geometry.block_lanes // WARPGROUP_LANES), geometry.cluster_blocks
+        readers = (warpgroups + 1) * blocks if is_async else 0
+        clocks = Clocks(geometry, MBARRIERS_LIMIT * blocks + readers if is_async else 0)
+        watch = Watch(clocks, self.log, self.conflicts, IDLE, self.sample)
+        shared = SharedMemory(watch, self.shared_bytes, self.layout.cell_bytes, readers)
+        global_, mbarriers = self.placement.global_, MBarriers(watch, shared.cluster)
+        return ResidentBlocks(
+            geometry=geometry,
+            watch=watch,
+            spaces=Spaces(watch, global_, shared, self.layout.local_bytes, self.placement.parameters),
+            copies=Copies(watch, global_, shared),
+            mbarriers=mbarriers,
+            cluster_barriers=ClusterBarriers(watch),
+            bulk=BulkCopies(watch, shared, mbarriers, clocks.columns - blocks, rng),
+            warpgroups=Warpgroups(watch, shared, clocks.columns - readers),
+            tensor_maps=self.placement.tensor_maps,
+            special=geometry.special_registers(),
+            width_of=self.layout.width,
+            exited=geometry.thread >= geometry.threads,
+            printed=self.printed,
+        )
+
+
+def uses_async(kernel: PtxKernel) -> bool:
+    """Returns whether a kernel contains mbarriers, bulk copies or wgmma; cp.async does not count."""
+    return any(isinstance(item, Instruction) and item.opcode.startswith(ASYNCHRONOUS) for item in kernel.body)
+
+
+def random_unit_lanes(kernel: PtxKernel) -> int:
+    """Returns how many lanes a random schedule runs together: 128 (warpgroup) with wgmma, else 32 (warp)."""
+    has_wgmma = any(
+        isinstance(item, Instruction) and item.opcode.startswith("wgmma.") for item in kernel.body
+    )
+    return WARPGROUP_LANES if has_wgmma else 32
+
+
+# ------------------------------------------------------------------------------
+# Scheduling state of each thread: its next basic block; running, waiting at a barrier, or ended.
+
+
+RUNS, AT_BARRIER, AT_MEMORY_BARRIER, AT_CLUSTER_BARRIER, ENDED = range(5)
+PLACES = {AT_MEMORY_BARRIER: "an mbarrier", AT_CLUSTER_BARRIER: "the cluster's barrier"}
+BARRIERS_LIMIT = 16  # named barriers per block
+
+
+@dataclass
+class Arrival:
+    """Arrivals of threads of a block at a named barrier without waiting (bar.arrive): count and clocks."""
+
+    threads: int
+    clocks: Array  # join of their vector clocks
+
+
+@dataclass
+class Reduction:
+    """A reduction (bar.red) in progress, over the predicates of the threads at a named barrier."""
+
+    operation: str  # "and", "or", "popc"
+    target: str  # register
+    values: Bools  # of all lanes
+
+
+@dataclass
+class Threads:
+    """The scheduling states of the threads of resident blocks: running, waiting at a barrier, or ended.
+
+    Arrays have an entry per lane. PTX ISA, "bar, barrier".
+    """
+
+    resident: ResidentBlocks
+    basic_block: Indices = field(init=False)  # the thread's next basic block
+    status: Array = field(init=False)
+    barrier: Indices = field(init=False)  # number of the named barrier where the thread waits
+    expected: Indices = field(init=False)  # number of threads that complete the barrier; 0: the whole block
+    is_stuck: bool = False  # no thread can run: bulk copies must complete now
+    _arrivals: dict[tuple[int, int], Arrival] = field(default_factory=dict)  # (block, barrier)
+    _reductions: dict[tuple[int, int], Reduction] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        lanes = self.resident.geometry.lanes
+        self.basic_block, self.barrier, self.expected = (np.zeros(lanes, np.int64) for _ in range(3))
+        self.status = np.where(self.resident.exited, ENDED, RUNS)
+
+    def exit(self, lanes: Bools) -> None:
+        """Marks the threads of ``lanes`` as ended."""
+        self.status[lanes] = ENDED
+        self.resident.exited = self.resident.exited | lanes
+
+    def wait(self, lanes: Bools, barriers: Array, expected: Array) -> None:
+        """Makes the threads of ``lanes`` wait at named barriers: bar.sync.
+
+        ``barriers`` and ``expected`` have an entry for each lane that is set in the mask ``lanes``: its
+        barrier, and how many threads complete it; 0: all threads of the block that have not ended. Raises
+        Fault for a barrier above 15, or a number of threads that is no multiple of 32.
+        """
+        _check_barriers(barriers, expected)
+        self.status[lanes] = AT_BARRIER
+        self.barrier[lanes] = barriers
+        self.expected[lanes] = expected
+
+    def wait_for_cluster(self, lanes: Bools) -> None:
+        """Makes the threads of ``lanes`` wait at the barrier of their cluster: barrier.cluster.wait.
+
+        Raises Fault for a thread that has not arrived since its last wait.
+        """
+        self.resident.cluster_barriers.begin_wait(np.flatnonzero(lanes))
+        self.status[lanes] = AT_CLUSTER_BARRIER
+
+    def reduce(self, lanes: Bools, barrier: int, operation: str, target: str, values: Array) -> None:
+        """Adds the predicates ``values`` of ``lanes`` to the reduction at a named barrier (bar.red).
+
+        Does not make the threads wait. ``values`` has an entry for each lane of the resident blocks, also for
+        lanes that are not in ``lanes``. ``operation`` is "and", "or" or "popc"; ``target`` is the register
+        for the result. Raises Fault where other threads give another operation or register.
+        """
+        for block in np.unique(self.resident.geometry.block_index[lanes]):
+            key = (int(block), barrier)
+            found = self._reductions.setdefault(key, Reduction(operation, target, np.zeros(len(lanes), bool)))
+            if (found.operation, found.target) != (operation, target):
+                raise Fault(Defect.BARRIER, f"found different reductions at barrier {barrier}")
+            found.values = np.where(lanes, values, found.values)
+
+    def arrive(self, lanes: Bools, barriers: Array, expected: Array) -> None:
+        """Counts the threads of ``lanes`` at a named barrier without making them wait: bar.arrive.
+
+        ``barriers`` and ``expected`` are as for ``wait``. Raises Fault as ``wait`` does.
+        """
+        _check_barriers(barriers, expected)
+        indices = np.flatnonzero(lanes)
+        clocks = self.resident.watch.clocks
+        blocks = self.resident.geometry.block_index[indices]
+        for block, number in np.unique(np.stack((blocks, barriers), axis=1), axis=0):
+            some = indices[(blocks == block) & (barriers == number)]
+            key = (int(block), int(number))
+            known = clocks.known[some].max(axis=0)
+            before = self._arrivals.get(key, Arrival(0, known))
+            self._arrivals[key] = Arrival(before.threads + len(some), np.maximum(before.clocks, known))
+        self.expected[indices] = expected
+        clocks.tick(indices)
+
+    def release(self) -> None:
+        """Lets the threads run again that wait at complete barriers of blocks (named) and of clusters.
+
+        Orders their memory accesses, and writes the results of bar.red. Raises Fault where more threads are
+        at a barrier than it expects.
+        """
+        at_cluster = self.status == AT_CLUSTER_BARRIER
+        if at_cluster.any():
+            ended = self.status == ENDED
+            self.status[self.resident.cluster_barriers.released(at_cluster, ended)] = RUNS
+        waiting = self.status == AT_BARRIER
+        if not waiting.any():
+            return
+        for block in np.unique(self.resident.geometry.block_index[waiting]):
+            lanes = self.resident.geometry.lanes_of(int(block))
+            here = np.flatnonzero(waiting[lanes]) + lanes.start
+            for number in np.unique(self.barrier[here]):
+                self._release(int(block), int(number), here[self.barrier[here] == number])
+
+    def _release(self, block: int, number: int, lanes: Indices) -> None:
+        arrival = self._arrivals.get((block, number))
+        count = len(lanes) + (arrival.threads if arrival else 0)
+        of_block = self.status[self.resident.geometry.lanes_of(block)]
+        expected = int(self.expected[lanes[0]]) or int((of_block != ENDED).sum())
+        if count > expected:
+            raise Fault(Defect.BARRIER, f"barrier {number}: found {count} threads, allowed {expected}")
+        if count < expected:
+            return
+        self.resident.watch.clocks.join(lanes, arrival.clocks if arrival else None)
+        self._arrivals.pop((block, number), None)
+        self._reduced(block, number, lanes)
+        self.status[lanes] = RUNS
+
+    def _reduced(self, block: int, number: int, lanes: Indices) -> None:
+        found = self._reductions.pop((block, number), None)
+        if found is None:
+            return
+        values = found.values[lanes]
+        result = {"and": values.all(), "or": values.any(), "popc": values.sum()}[found.operation]
+        dtype = bool if found.operation != "popc" else np.uint32
+        self.resident.scatter(found.target, lanes, np.full(len(lanes), result, dtype))
+
+    def wake(self) -> None:
+        """Lets the threads that wait at mbarriers run again, so that they test their mbarriers again."""
+        self.status[self.status == AT_MEMORY_BARRIER] = RUNS
+
+    def stuck(self) -> str:
+        """Returns a text about a deadlock: how many threads wait, and at which barriers some of them do."""
+        lanes = np.flatnonzero((self.status != RUNS) & (self.status != ENDED))
+        words = []
+        for lane in lanes[:: max(len(lanes) // 4, 1)]:
+            at = PLACES.get(int(self.status[lane]), f"barrier {self.barrier[lane]}")
+            words.append(f"{self.resident.geometry.who(int(lane))} waits at {at}")
+        return f"{len(lanes)} threads wait for ever: {'; '.join(words)}"
+
+
+def _check_barriers(barriers: Array, expected: Array) -> None:
+    if (barriers >= BARRIERS_LIMIT).any():
+        raise Fault(Defect.BARRIER, f"found barrier {int(barriers.max())}, allowed 0 to {BARRIERS_LIMIT - 1}")
+    if (expected % WARP_LANES != 0).any():
+        raise Fault(
+            Defect.BARRIER, f"found a count of {int(expected.max())} threads, allowed multiples of 32"
+        )

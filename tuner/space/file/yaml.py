@@ -1,0 +1,119 @@
+"""The shipped search space file, and a strict YAML reader: no repeated keys, aliases or tags."""
+
+import importlib.resources
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tuner.core.errors import UsageError
+
+
+def default_space_file() -> Path:
+    """Returns the path of the search space file that is shipped with tuner."""
+    return Path(str(importlib.resources.files("tuner") / "search_space.yaml"))
+
+
+# ------------------------------------------------------------------------------
+# A strict YAML reader: no repeated keys, no aliases, no tags, bounded depth and size.
+
+
+LENGTH_LIMIT = 1_000_000  # characters; the default file has some thousand
+DEPTH_LIMIT = 20  # nested lists and mappings; the schema needs six
+LOADER: Any = getattr(
+    yaml, "CSafeLoader", yaml.SafeLoader
+)  # libyaml's, ten times as fast, where it was built
+
+
+def load(text: str, name: str) -> object:
+    """Parses a YAML document of lists, mappings and scalars, without aliases and repeated keys.
+
+    ``name`` is the file's name for messages. Returns None for an empty text. Raises UsageError, mostly with
+    the line, for other or invalid YAML, more than 20 levels, and a text of more than 1 000 000 characters.
+    """
+    if len(text) > LENGTH_LIMIT:
+        raise UsageError(f"{name}: found {len(text)} characters, allowed {LENGTH_LIMIT}")
+    try:
+        _check_events(text, name)
+        root = yaml.compose(text, LOADER)
+        for node in _mappings(root):
+            _check_keys(node, name)
+        return yaml.load(text, LOADER)  # noqa: S506 - a safe one
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        if mark is not None and "nesting depth" in str(
+            error.problem
+        ):  # libyaml's own limit, while it reads ahead
+            raise _too_deep(f"{name}: {_line(mark)}") from None
+        line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
+        raise UsageError(f"{name}: {line}found no YAML ({error.problem or error.context})") from None
+    except (yaml.YAMLError, ValueError) as error:  # a character or a number that YAML cannot hold
+        reason = " ".join(str(error).split())
+        raise UsageError(f"{name}: found no YAML ({reason})") from None
+
+
+def item_lines(text: str) -> tuple[int, ...]:
+    """Returns the line on which each item of a document's list begins, from 1.
+
+    The list is the whole document, or the only value of a mapping; () for another document. The text must be
+    one that ``load`` accepts.
+    """
+    root = yaml.compose(text, LOADER)
+    if isinstance(root, yaml.MappingNode) and len(root.value) == 1:
+        root = root.value[0][1]
+    if not isinstance(root, yaml.SequenceNode):
+        return ()
+    return tuple(item.start_mark.line + 1 for item in root.value)
+
+
+def dump(document: object) -> str:
+    """Returns lists, mappings and scalars as a YAML text, which ``load`` can read.
+
+    ``load`` refuses the text where the same list or mapping object is in it twice: that becomes an alias.
+    """
+    return str(yaml.safe_dump(document, sort_keys=False, width=110))
+
+
+def _check_events(text: str, name: str) -> None:
+    """Refuses aliases (a few lines of them expand to gigabytes), deep nesting and several documents."""
+    depth = documents = 0
+    for event in yaml.parse(text, LOADER):
+        where = f"{name}: {_line(event.start_mark)}"
+        documents += isinstance(event, yaml.DocumentStartEvent)
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if documents > 1:
+            raise UsageError(f"{where}: has a second document")
+        if isinstance(event, yaml.AliasEvent):
+            raise UsageError(f"{where}: the alias *{event.anchor} is not supported", "write the values out")
+        if depth > DEPTH_LIMIT:
+            raise _too_deep(where)
+
+
+def _too_deep(where: str) -> UsageError:
+    return UsageError(f"{where}: found deeper nesting, allowed {DEPTH_LIMIT} levels")
+
+
+def _mappings(node: yaml.Node | None) -> Iterator[yaml.MappingNode]:
+    if isinstance(node, yaml.MappingNode):
+        yield node
+        for _, value in node.value:
+            yield from _mappings(value)
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _mappings(item)
+
+
+def _check_keys(node: yaml.MappingNode, name: str) -> None:
+    seen = set()
+    for key, _ in node.value:
+        where = f"{name}: {_line(key.start_mark)}"
+        if not isinstance(key, yaml.ScalarNode):
+            raise UsageError(f"{where}: a key is a list or a mapping, not text")
+        if key.value in seen:
+            raise UsageError(f"{where}: the key {key.value!r} is given twice")
+        seen.add(key.value)
+
+
+def _line(mark: Any) -> str:  # of PyYAML, or of libyaml
+    return "line ?" if mark is None else f"line {mark.line + 1}"

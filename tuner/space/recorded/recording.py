@@ -1,0 +1,357 @@
+"""A search space that was measured before: the recorded file, its configurations, and their outcomes.
+
+A file is read and parsed, its configurations become a feasible set, and their times and failures a
+``RecordedSpace``; Kernel Tuner's caches are read here.
+"""
+
+import contextlib
+import gzip
+import hashlib
+import json
+import math
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.candidate import Value
+from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.machine import Compiler, Machine
+from tuner.core.problem import Problem
+from tuner.core.records import Measurement, Verdict
+from tuner.core.runs import Baseline
+from tuner.core.serialization import LARGEST, quoted
+from tuner.space.enumeration import Rows
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.search_space import CHOICES_LIMIT, Knob, SearchSpace
+
+# ------------------------------------------------------------------------------
+# A file of recorded results: read, uncompressed, and parsed as JSON, in either format.
+
+
+BYTES_LIMIT = 1 << 30  # uncompressed
+GZIP_MAGIC = b"\x1f\x8b"
+OPEN_ENDS = ("", "}", "}}")  # endings that a file may lack
+LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # or one of a pair: UTF-8 encodes neither alone
+SUFFIXES = (".gz", ".json", ".t4")
+
+
+@dataclass(frozen=True)
+class RecordedFile:
+    """A file of recorded tuning results: its name, its hash and its JSON document."""
+
+    name: str  # without folder and suffixes
+    sha256: str  # of the bytes on disk
+    document: dict[str, Any]
+
+
+def open_recorded(path: Path) -> RecordedFile:
+    """Reads a file of recorded results, JSON that may be compressed by gzip.
+
+    Also reads an unfinished cache of Kernel Tuner, whose closing brackets are missing. Raises UsageError for
+    a file that cannot be read, exceeds 1 GiB or is no JSON object.
+    """
+    try:
+        with path.open("rb") as file:
+            content = _limited(path, file.read(BYTES_LIMIT + 1))  # a device may be endless
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    document = _parsed(path, _unpacked(path, content))
+    if not isinstance(document, dict):
+        raise UsageError(f"{path}: is JSON but no object; allowed are T4 or a Kernel Tuner cache")
+    return RecordedFile(name_of(path), hashlib.sha256(content).hexdigest(), document)
+
+
+def name_of(path: Path) -> str:
+    """Returns the name of a recording: the file's name without folder, ``.gz``, ``.json`` and ``.t4``."""
+    name = path.name
+    for suffix in SUFFIXES:
+        name = name.removesuffix(suffix)
+    return printable(" ".join(name.split()))
+
+
+def printable(text: str) -> str:
+    """Returns the text with unprintable characters, which could control a terminal, escaped.
+
+    Line breaks are kept.
+    """
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def _unpacked(path: Path, content: bytes) -> bytes:
+    if not content.startswith(GZIP_MAGIC):
+        return content
+    try:
+        with gzip.open(path) as file:
+            return _limited(path, file.read(BYTES_LIMIT + 1))
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageError(f"{path}: damaged gzip ({error})") from None
+
+
+def _limited(path: Path, content: bytes) -> bytes:
+    if len(content) > BYTES_LIMIT:
+        raise UsageError(f"{path}: found more than {BYTES_LIMIT} bytes, allowed {BYTES_LIMIT}")
+    return content
+
+
+def _parsed(path: Path, content: bytes) -> object:
+    try:
+        text = content.decode().rstrip()
+        document = _loads(text)
+        if LONE_SURROGATE.search(text):
+            json.dumps(document, ensure_ascii=False).encode()
+        return document
+    except UnicodeEncodeError:
+        raise UsageError(f"{path}: half of a surrogate pair, which UTF-8 cannot write") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: byte {error.start} is not UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: is not JSON ({error}), allowed T4 or a Kernel Tuner cache") from None
+
+
+def _loads(text: str) -> object:
+    """Parses JSON, also an unfinished cache of Kernel Tuner, whose closing brackets are missing."""
+    for ending in OPEN_ENDS:
+        with contextlib.suppress(json.JSONDecodeError):
+            return json.loads(text.rstrip(",") + ending)
+    return json.loads(text)
+
+
+# ------------------------------------------------------------------------------
+# The configurations that a file lists, as rows of a feasible set.
+
+
+Raw = int | float | bool | str  # a knob's value in JSON
+
+
+@dataclass(frozen=True)
+class Points:
+    """The configurations of one strategy that a file lists, in its order; one may occur twice."""
+
+    strategy: str
+    names: tuple[str, ...]  # of the knobs
+    listed: tuple[tuple[Raw, ...], ...]  # per knob, the choices in the order the file gives; () for none
+    values: list[tuple[Raw, ...]]  # per point, one per knob
+    entries: list[int]  # per point, the index of its entry in the file
+
+
+def feasible_set_of(groups: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:
+    """Returns (feasible set of all configurations, index of each configuration's entry in the file).
+
+    The indices are in the order of the feasible set. Of equal configurations the last entry counts. Raises
+    UsageError for a strategy or knob without a printable name, and for a value that no knob can have.
+    """
+    spaces, rows, entries = zip(*(_strategy(points) for points in groups), strict=True)
+    return FeasibleSet(spaces, rows), tuple(np.concatenate(entries).tolist())
+
+
+def _strategy(points: Points) -> tuple[SearchSpace, Rows, npt.NDArray[np.int64]]:
+    for name in (points.strategy, *points.names):
+        _require_name(name)
+    columns = list(zip(*points.values, strict=True)) if points.names else []
+    knobs = []
+    index = np.zeros((len(points.values), len(points.names)), np.uint32)
+    for place, (name, listed, column) in enumerate(zip(points.names, points.listed, columns, strict=True)):
+        raw = _distinct(name, listed, column)
+        plain = _plain(raw)
+        knobs.append(Knob(name, tuple(dict.fromkeys(plain.values()))))
+        ranks = {value: knobs[-1].choices.index(plain[value]) for value in raw}
+        index[:, place] = np.fromiter(map(ranks.__getitem__, column), np.uint32, len(column))
+    order = np.lexsort(index.T[::-1]) if points.names else np.arange(len(index))
+    index = index[order]
+    is_last = np.append((index[1:] != index[:-1]).any(axis=1), True)
+    space = SearchSpace(points.strategy, tuple(knobs))
+    rows = Rows(index[is_last], int(is_last.sum()), is_sample=False)
+    return space, rows, np.array(points.entries, np.int64)[order][is_last]
+
+
+def _require_name(name: object) -> None:
+    if not isinstance(name, str) or not name.isprintable() or not name:
+        raise UsageError(f"strategy or knob: found {quoted(name)}, allowed a printable name")
+
+
+def _distinct(name: str, listed: tuple[Raw, ...], column: Iterable[Raw]) -> tuple[Raw, ...]:
+    """Returns the choices of a knob: the listed ones, then other values that occur, in order."""
+    try:
+        met = set(column).difference(listed)
+    except TypeError:
+        found = "a list or an object"
+        raise UsageError(f"knob {name!r}: found {found}, allowed numbers and printable texts") from None
+    for value in (*listed, *met):
+        if not _is_choice(value):
+            raise UsageError(f"knob {name!r}: found {quoted(value)}, allowed numbers and printable texts")
+    distinct = (*dict.fromkeys(listed), *sorted(met, key=lambda value: (isinstance(value, str), value)))
+    if len(distinct) > CHOICES_LIMIT:
+        raise UsageError(f"knob {name!r}: found {len(distinct)} different values, allowed {CHOICES_LIMIT}")
+    return distinct
+
+
+def _is_choice(value: object) -> bool:
+    if isinstance(value, str):
+        return value.isprintable()
+    return isinstance(value, int | float) and abs(value) < LARGEST
+
+
+def _plain(raw: tuple[Raw, ...]) -> dict[Raw, Value]:
+    """Returns integers where all values are whole numbers, else texts: a knob has integers or texts."""
+    if all(not isinstance(value, str) and value == int(value) for value in raw):
+        return {value: int(value) for value in raw}
+    return {value: str(value) for value in raw}
+
+
+# ------------------------------------------------------------------------------
+# A search space that was measured before: the outcome of every configuration, and the machine.
+
+
+UNLIKE = 10.0  # factor: no mean, median or minimum of samples differs from all samples by so much
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTime:
+    """The recorded time of a configuration that worked, with samples and verdict where there are any."""
+
+    time_s: float  # the recording's statistic: the median in this tuner's records, the mean in Kernel Tuner's
+    samples_s: tuple[float, ...] = ()  # () where the recording keeps none
+    measurement: Measurement | None = None  # complete, in this tuner's records
+    verdict: Verdict | None = None  # None: the recording has no verdict
+
+    def __post_init__(self) -> None:
+        """Raises UsageError where time and samples cannot be in the same unit."""
+        if not self.samples_s:
+            return
+        least_s, most_s = min(self.samples_s), max(self.samples_s)
+        if not least_s / UNLIKE < self.time_s < most_s * UNLIKE:
+            raise UsageError(
+                f"time: {self.time_s:g} s does not fit samples of {least_s:g} to {most_s:g} s: "
+                "both need one unit"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedSpace:
+    """The configurations that a recording tried, as a feasible set, with their outcomes and the machine."""
+
+    name: str  # of the file, without its suffixes
+    sha256: str  # of the file
+    feasible: FeasibleSet  # without configurations that the recording lists as forbidden
+    outcomes: tuple[RecordedTime | Failure, ...]  # by row
+    codes: tuple[int, ...]  # by row: equal numbers for equal machine code
+    machine: Machine
+    compiler: Compiler
+    problem: Problem | None = None  # None: a problem of another tuner
+    threads: int = 1
+    baseline: Baseline | None = None  # the baseline of the runs
+    constraints: tuple[str, ...] = ()  # constraints that rejected other points, where they are known
+    forbidden: int = 0  # number of points that the recording lists as forbidden
+
+    @property
+    def rows(self) -> int:
+        """Returns the number of different configurations that were tried."""
+        return len(self.outcomes)
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """Returns the knobs of all strategies, one strategy after another."""
+        return tuple(knob for space in self.feasible.spaces for knob in space.knobs)
+
+    @cached_property
+    def times_s(self) -> npt.NDArray[np.float64]:
+        """Returns the seconds of each configuration, in the order of ``feasible``; NaN for a failure."""
+        return np.array([one.time_s if isinstance(one, RecordedTime) else np.nan for one in self.outcomes])
+
+
+# ------------------------------------------------------------------------------
+# Kernel Tuner's cache files to recorded spaces. Times in the files are in milliseconds.
+#
+# The format: https://github.com/KernelTuner/kernel_tuner/tree/master/kernel_tuner/schema/cache
+
+
+MS = 1e-3
+FORBIDDEN = "InvalidConfig"  # a restriction or a limit of the device rejects it
+FAILED = {
+    "CompilationFailedConfig": Failure(Stage.COMPILE, "CompilationFailedConfig"),
+    "RuntimeFailedConfig": Failure(Stage.RUN, "RuntimeFailedConfig"),
+}
+UNTIMED = Failure(Stage.MEASURE, "recorded without a time")
+FAILED_VALUE = 1e20  # an older notation of a failure
+SMALLEST = 1e-12  # in any unit: below the resolution of clocks; keeps speeds finite
+
+
+def is_kernel_tuner(document: dict[str, Any]) -> bool:
+    """Returns whether a JSON document has the form of a Kernel Tuner cache: an object under "cache"."""
+    return isinstance(document.get("cache"), dict)
+
+
+def kernel_tuner_space(file: RecordedFile) -> RecordedSpace:
+    """Returns the recorded space of a Kernel Tuner cache; times are converted from milliseconds to seconds.
+
+    Raises UsageError where no configuration was tried or times do not fit their samples. A document of
+    another form raises what reading it gives: KeyError, TypeError, ValueError or AttributeError.
+    """
+    document = file.document
+    tried = [entry for entry in document["cache"].values() if entry.get("time") != FORBIDDEN]
+    if not tried:
+        raise UsageError("no point was tried")
+    names = tuple(document["tune_params_keys"])
+    points = Points(
+        strategy=str(document.get("kernel_name") or file.name),
+        names=names,
+        listed=tuple(tuple(document["tune_params"].get(name, ())) for name in names),
+        values=[tuple(entry[name] for name in names) for entry in tried],
+        entries=list(range(len(tried))),
+    )
+    feasible, entries = feasible_set_of((points,))
+    device = str(document.get("device_name") or "unknown device")
+    return RecordedSpace(
+        name=file.name,
+        sha256=file.sha256,
+        feasible=feasible,
+        outcomes=tuple(_outcome(tried[entry]) for entry in entries),
+        codes=tuple(range(len(entries))),
+        machine=foreign_machine(device),
+        compiler=Compiler("not MLIR: Kernel Tuner", (), ""),
+        forbidden=len(document["cache"]) - len(tried),
+    )
+
+
+def foreign_machine(device: str) -> Machine:
+    """Returns a machine of which only the name is known: all its sizes are 0."""
+    name = printable(device)
+    return Machine(name, name, "none", False, 0, 0, 0, 0, 0, 0)
+
+
+def _outcome(entry: dict[str, Any]) -> RecordedTime | Failure:
+    time_ms = entry.get("time")
+    if isinstance(time_ms, str):
+        return FAILED.get(time_ms, Failure(Stage.RUN, printable(time_ms)))
+    if not is_time(time_ms):
+        return UNTIMED
+    return RecordedTime(time_ms * MS, samples_of(entry.get("times", ()), MS))
+
+
+def is_time(value: object) -> TypeGuard[int | float]:
+    """Returns whether a JSON value is a valid time in any unit: a number of at least 1e-12 and below 1e20."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return SMALLEST <= value < FAILED_VALUE
+
+
+def samples_of(values: list[float], unit_s: float) -> tuple[float, ...]:
+    """Returns times converted to seconds; () where one of them is no valid time.
+
+    ``unit_s`` is the length of the times' unit in seconds.
+    """
+    try:
+        # three passes in C: a file may hold millions
+        are_times = (
+            min(values, default=0) >= SMALLEST and max(values) < FAILED_VALUE and math.isfinite(sum(values))
+        )
+    except TypeError:
+        return ()
+    return tuple([value * unit_s for value in values]) if are_times else ()

@@ -1,0 +1,195 @@
+"""The strategies that a run tries, chosen by names or files, with their spaces and first scripts."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tuner.core.candidate import Candidate, ChosenStrategy, Value
+from tuner.core.errors import CandidateError, UsageError, unknown_value
+from tuner.core.interfaces import Script
+from tuner.core.machine import Machine, variables_of
+from tuner.core.problem import Problem
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.file.reading import SpaceFile, load_space_file, spaces_for
+from tuner.space.file.yaml import default_space_file
+from tuner.space.projection import projected
+from tuner.space.scripts.strategy import TEMPLATE_SUFFIX, Binder, load_strategy
+from tuner.space.search_space import SearchSpace
+
+if TYPE_CHECKING:
+    from tuner.space.scripts.schedule import Schedule
+
+
+# ------------------------------------------------------------------------------
+# Which strategies a run tries: shipped strategies by name, a user's by the path of the script.
+
+
+MAIN = "__transform_main"  # the sequence that the interpreter runs
+PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
+
+
+def choose(options: tuple[str, ...], space_file: SpaceFile) -> tuple[ChosenStrategy, ...]:
+    """Returns the strategies that the values of --strategy name; () means all of the search space file.
+
+    A value is a name in the file, or the path of a script. Raises UsageError for a value that is neither, for
+    a script that cannot be read, and for a template that the file does not describe.
+    """
+    if not options:
+        return tuple(_named(entry.name, space_file) for entry in space_file.strategies)
+    return tuple(_of_name(given, space_file) for given in dict.fromkeys(options))
+
+
+def spaces(
+    chosen: tuple[ChosenStrategy, ...],
+    space_file: SpaceFile,
+    problem: Problem,
+    isa: str,
+    variables: tuple[tuple[str, Value], ...],
+) -> tuple[SearchSpace, ...]:
+    """Returns the search spaces of the chosen strategies that support a problem.
+
+    Args:
+        chosen: the strategies; those without a space in the file bring knobs in their script.
+        space_file: the search space file.
+        problem: the problem to tune.
+        isa: instruction set of the machine.
+        variables: (name, value) pairs of sizes and device limits, which constraints may use.
+
+    Spaces of the file come first, in its order; a script that the file does not describe supports every
+    problem. Raises UsageError if the file describes chosen strategies and none of these supports the problem,
+    and for a script that cannot be read or parsed.
+    """
+    known = {entry.name for entry in space_file.strategies}
+    schedules = {one.name: _schedule(one) for one in chosen if _is_plain(one)}
+    declared = {name: schedule.knobs for name, schedule in schedules.items()}
+    in_file = tuple(one.name for one in chosen if one.name in known)
+    found = spaces_for(space_file, problem, isa, variables, in_file, declared) if in_file else ()
+    asserting = (_with_assertions(space, schedules.get(space.strategy)) for space in found)
+    own = (one.name for one in chosen if one.name not in known)
+    return (*asserting, *(_custom_space(name, schedules[name], variables) for name in own))
+
+
+def _of_name(given: str, space_file: SpaceFile) -> ChosenStrategy:
+    if any(entry.name == given for entry in space_file.strategies):
+        return _named(given, space_file)
+    if not given.endswith((PLAIN_SUFFIX, TEMPLATE_SUFFIX)):
+        known = [entry.name for entry in space_file.strategies]
+        error = unknown_value("strategy", given, known)
+        raise UsageError(f"{error.message}, or the path of a .mlir script", error.hint)
+    path = Path(given).absolute()
+    name = re.sub(r"\W", "_", path.name.removesuffix(TEMPLATE_SUFFIX).removesuffix(PLAIN_SUFFIX))
+    chosen = ChosenStrategy(name, path)
+    if not _is_plain(chosen) and all(entry.name != name for entry in space_file.strategies):
+        raise UsageError(
+            f"strategy {given!r}: its knobs are missing in {space_file.name}",
+            f"describe strategies.{name} there",
+        )
+    text = load_strategy(name, path).text
+    if not text.strip() or (_is_plain(chosen) and MAIN not in text):
+        raise UsageError(
+            f"strategy {given!r}: found no sequence @{MAIN}, which a transform script begins with",
+            "tuner new-strategy NAME",
+        )
+    return chosen
+
+
+def _named(name: str, space_file: SpaceFile) -> ChosenStrategy:
+    path = space_file.script(name)
+    return ChosenStrategy(name, None if path is None else path.absolute())
+
+
+def _is_plain(chosen: ChosenStrategy) -> bool:
+    return chosen.path is not None and not chosen.path.name.endswith(TEMPLATE_SUFFIX)
+
+
+def _schedule(chosen: ChosenStrategy) -> "Schedule":
+    from tuner.space.scripts.schedule import Schedule
+
+    strategy = load_strategy(chosen.name, chosen.path)
+    return Schedule(strategy.text, strategy.path.name)
+
+
+def _custom_space(name: str, schedule: "Schedule", variables: tuple[tuple[str, Value], ...]) -> SearchSpace:
+    """Returns the search space of a script that the search space file does not describe."""
+    return SearchSpace(name, schedule.knobs, schedule.constraints + schedule.idle, variables)
+
+
+def _with_assertions(space: SearchSpace, schedule: "Schedule | None") -> SearchSpace:
+    """Returns the space with the constraints that the script itself asserts added to the file's."""
+    if schedule is None:
+        return space
+    return replace(space, constraints=space.constraints + schedule.constraints)
+
+
+# ------------------------------------------------------------------------------
+# The default script of a problem that was not tuned: the first configuration of the search space.
+
+
+def default_script(problem: Problem, machine: Machine) -> Script | None:
+    """Returns the script of ``first_configuration``; None where there is none."""
+    found = first_configuration(problem, machine)
+    return None if found is None else found[1]
+
+
+def first_configuration(problem: Problem, machine: Machine) -> tuple[Candidate, Script] | None:
+    """Returns the first preferred configuration of the shipped search space, and its script for one thread.
+
+    That is the first feasible one listed under ``first`` in the file that breaks no preference. Without such:
+    of the first strategy with a feasible configuration, its first that breaks no preference, else its first.
+    None where no strategy supports the problem on the machine, or none has a feasible configuration.
+    """
+    space_file = load_space_file(default_space_file())
+    chosen = choose((), space_file)
+    variables = variables_of(problem, machine, threads=1)
+    try:
+        able = spaces(chosen, space_file, problem, machine.isa, variables)
+    except UsageError:
+        return None  # no strategy supports the type or the layout
+    point = _first(able, tuple(point for entry in space_file.strategies for point in entry.first))
+    if point is None:
+        return None
+    strategies = tuple(load_strategy(one.name, one.path) for one in chosen)
+    return point, Binder(strategies, problem, variables, threads=1).bind(point)
+
+
+def no_strategy(problem: Problem, machine: Machine) -> str:
+    """Returns the reason why a group of operations has no first configuration on a machine."""
+    what = f"{problem.operation} of {problem.dtype} of these sizes"
+    return f"no strategy is for {what} on {machine.processor}"
+
+
+def _first(able: tuple[SearchSpace, ...], wanted: tuple[Candidate, ...]) -> Candidate | None:
+    for space in able:
+        for point in wanted:
+            if space.contains(point) and not (space.violated(point) or space.demoted_by(point)):
+                return point
+    for space in able:
+        try:
+            feasible = FeasibleSet.of((space,))
+            return feasible.candidate(int(feasible.is_preferred.argmax()))
+        except UsageError:
+            continue  # this strategy has no feasible configuration; another may have one
+    return None
+
+
+def projected_script(
+    candidate: Candidate, problem: Problem, machine: Machine
+) -> tuple[Candidate, Script] | None:
+    """Returns what a configuration becomes on a problem, with its script for one thread.
+
+    Takes the shipped search space; see ``tuner.space.projection``. None for a strategy that is not in it or
+    does not support the problem, and where no configuration of the strategy is allowed.
+    """
+    space_file = load_space_file(default_space_file())
+    variables = variables_of(problem, machine, threads=1)
+    try:
+        chosen = choose((candidate.strategy,), space_file)
+        (space,) = spaces(chosen, space_file, problem, machine.isa, variables)
+        found = projected(candidate, space)
+        if found is None:
+            return None
+        strategies = tuple(load_strategy(one.name, one.path) for one in chosen)
+        return found, Binder(strategies, problem, variables, threads=1).bind(found)
+    except (UsageError, CandidateError):
+        return None

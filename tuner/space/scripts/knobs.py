@@ -1,0 +1,319 @@
+"""The tunable ops of a transform script and their options: what a knob can set, under which conditions.
+
+A ``tune.knob`` is set by its value, ``tune.alternatives`` by its region. Ops of one name share one knob.
+"""
+
+import keyword
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tuner.core.candidate import Value
+from tuner.core.errors import UsageError
+from tuner.mlir.bindings import ir
+from tuner.mlir.ir.reading import walk_ops
+from tuner.space.search_space import Knob
+
+# ------------------------------------------------------------------------------
+# The ``options`` of a ``transform.tune.knob`` as values to choose from, each with its attribute.
+#
+# An array lists the values. A dictionary describes integers: MLIR does not verify it, so this module does.
+
+
+OPTIONS_LIMIT = 4096  # values of one knob, as in a search space file
+RANGE_LIMIT = 1 << 20  # integers enumerated to find the values
+ALLOWED_KEYS = (
+    "{min, max, step, divisible_by, divides} (lower_bound and upper_bound mean min and max) or {options}"
+)
+SPELLINGS = {"lower_bound": "min", "upper_bound": "max"}  # keys of llvm/lighthouse
+KEYS = frozenset({"min", "max", "step", "divisible_by", "divides"})
+
+
+@dataclass(frozen=True)
+class Option:
+    """One value that a knob may take, with the MLIR attribute to write into the script."""
+
+    value: Value
+    attribute: ir.Attribute
+
+
+def read_options(options: ir.Attribute, where: str) -> tuple[Option, ...]:
+    """Returns the options of a ``tune.knob``, an array or a dictionary attribute, in their order.
+
+    ``where`` begins the messages. All values are texts where an array has both integers and other attributes.
+    Raises UsageError for no options, more than 4096 (OPTIONS_LIMIT), a value twice, or an unknown form.
+    """
+    if isinstance(options, ir.ArrayAttr):
+        found = _listed(options)
+    elif isinstance(options, ir.DictAttr):
+        found = _described({each.name: each.attr for each in options}, where)
+    else:
+        raise UsageError(
+            f"{where}: options: found {options}, allowed an array or a dictionary {ALLOWED_KEYS}"
+        )
+    values = [option.value for option in found]
+    if not found or len(found) > OPTIONS_LIMIT:
+        raise UsageError(f"{where}: options: found {len(found)} values, allowed 1..{OPTIONS_LIMIT}")
+    if len(set(values)) < len(values):
+        twice = next(value for value in values if values.count(value) > 1)
+        raise UsageError(f"{where}: options: {twice!r} is listed twice")
+    return found
+
+
+def _value(attribute: ir.Attribute) -> Value:
+    """Returns the integer of an integer attribute, the text of any other attribute."""
+    if isinstance(attribute, ir.IntegerAttr):
+        return int(attribute.value)
+    return _text(attribute)
+
+
+def _listed(options: ir.ArrayAttr) -> tuple[Option, ...]:
+    values = [_value(each) for each in options]
+    if len({type(value) for value in values}) > 1:
+        values = [str(value) for value in values]  # a knob's values have one type
+    return tuple(Option(value, each) for value, each in zip(values, options, strict=True))
+
+
+def _text(attribute: ir.Attribute) -> str:
+    if isinstance(attribute, ir.StringAttr):
+        return str(attribute.value)
+    if isinstance(attribute, ir.FloatAttr):
+        return repr(attribute.value)
+    return str(attribute)
+
+
+def _described(given: dict[str, ir.Attribute], where: str) -> tuple[Option, ...]:
+    if given.keys() == {"options"}:
+        return read_options(given["options"], where)
+    named = {SPELLINGS.get(key, key): attribute for key, attribute in given.items()}
+    if not named.keys() <= KEYS or len(named) < len(given):
+        raise UsageError(f"{where}: options: found keys {', '.join(given)}, allowed {ALLOWED_KEYS}")
+    types = {str(each.type) if isinstance(each, ir.IntegerAttr) else str(each) for each in named.values()}
+    if len(types) != 1 or not all(isinstance(each, ir.IntegerAttr) for each in named.values()):
+        found = ", ".join(sorted(types)) or "nothing"
+        raise UsageError(f"{where}: options: found {found}, allowed integers of one type")
+    integer_type = next(iter(named.values())).type
+    numbers = _integers({key: int(each.value) for key, each in named.items()}, where)
+    return tuple(Option(number, ir.IntegerAttr.get(integer_type, number)) for number in numbers)
+
+
+def _integers(given: dict[str, int], where: str) -> list[int]:
+    """Returns the integers from min to max, both included, that satisfy step, divisible_by and divides."""
+    for key in ("step", "divisible_by", "divides"):
+        if given.get(key, 1) < 1:
+            raise UsageError(f"{where}: options.{key}: found {given[key]}, allowed 1 or more")
+    low, high = given.get("min", 1), given.get("max", given.get("divides"))
+    if high is None:
+        raise UsageError(f"{where}: options: the key max is missing")
+    factor = given.get("divisible_by", 1)
+    start, step = (low, given["step"]) if "step" in given else (-(-low // factor) * factor, factor)
+    numbers = range(start, high + 1, step)
+    if len(numbers) > RANGE_LIMIT:
+        raise UsageError(f"{where}: options: found {len(numbers)} integers, allowed {RANGE_LIMIT}")
+    multiple = given.get("divides")
+    return [
+        number
+        for number in numbers
+        if number % factor == 0 and (multiple is None or (number != 0 and multiple % number == 0))
+    ]
+
+
+# ------------------------------------------------------------------------------
+# The tunable ops of a transform script: ``tune.knob`` by its value, ``tune.alternatives`` by its region.
+
+
+KNOB = "transform.tune.knob"
+ALTERNATIVES = "transform.tune.alternatives"
+PARAMETER = "!transform.param<"  # begins the type of a parameter whose attribute's type is fixed
+
+
+@dataclass(frozen=True)
+class TunableOp:
+    """A transform op whose ``attribute`` a knob sets to one of the op's options."""
+
+    name: str  # of the knob
+    where: str  # script, line and column, for messages
+    attribute: str
+    options: tuple[Option, ...]
+    selected: Value | None  # the value that the script selects already
+    conditions: tuple[str, ...]  # expressions over other knobs; the op runs where all conditions hold
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """Returns the values that the knob may have; only the selected value where the script selects one."""
+        return tuple(each.value for each in self.options) if self.selected is None else (self.selected,)
+
+    def option(self, value: Value) -> ir.Attribute | None:
+        """Returns the MLIR attribute of a knob's value; None for a value that is not one of the options."""
+        return next((each.attribute for each in self.options if each.value == value), None)
+
+
+def walk(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
+    """Returns the ops with one of ``names`` below ``root``, in pre-order, which is the order of the text."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name in names:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    walk_ops(root, visit, is_pre_order=True)
+    return found
+
+
+def tunable_ops_in(root: ir.Operation) -> list[ir.Operation]:
+    """Returns the ``tune.knob`` and ``tune.alternatives`` ops below ``root``, in the order of the text.
+
+    Left out are alternatives whose region a parameter of the script selects.
+    """
+    ops = walk(root, (KNOB, ALTERNATIVES))
+    return [op for op in ops if op.name == KNOB or not len(op.operands)]
+
+
+def read_tunable_ops(root: ir.Operation, script: str) -> tuple[TunableOp, ...]:
+    """Returns what a knob can set in each tunable op below ``root``; ``script`` is the script's name.
+
+    Raises UsageError for invalid options, for a selected value that is none of them, and for alternatives
+    without regions.
+    """
+    return tuple(_tunable_op(op, name_of(op), where(op, script)) for op in tunable_ops_in(root))
+
+
+def name_of(op: ir.Operation) -> str:
+    """Returns the knob's name of a tunable op; an op without a name gets a number: ``knob_0``."""
+    name = str(op.attributes["name"].value)
+    if name:
+        return name
+    root = op
+    while root.parent is not None:
+        root = root.parent.operation
+    return f"{op.name.rpartition('.')[2]}_{walk(root, (op.name,)).index(op)}"
+
+
+def where(op: ir.Operation, script: str) -> str:
+    """Returns ``script`` (the script's name), line and column of an op, for messages: 'a.mlir:3:5'.
+
+    The op's name stands in place of line and column where the location is unknown.
+    """
+    location = op.location
+    if not isinstance(location, ir.FileLineColLoc):
+        return f"{script}: {op.name}"
+    return f"{script}:{location.start_line}:{location.start_col}"
+
+
+def conditions(op: ir.Operation) -> tuple[str | None, ...]:
+    """Returns the path conditions of an op, outermost first, such as ``order == 1``.
+
+    The op runs where all conditions hold. None stands for a region that no knob selects, or a knob whose name
+    cannot be used in expressions (``is_word``).
+    """
+    found: list[str | None] = []
+    while (parent := op.parent) is not None:
+        parent = parent.operation
+        if parent.name == ALTERNATIVES:
+            blocks = [list(region.blocks) for region in parent.regions]
+            number = next(number for number, inside in enumerate(blocks) if op.block in inside)
+            decider = _decider(parent)
+            found.insert(0, None if decider is None else f"{decider} == {number}")
+        op = parent
+    return tuple(found)
+
+
+def is_word(name: str) -> bool:
+    """Returns whether a name can be used in expressions: an identifier that is no Python keyword."""
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def knobs_of(tunable_ops: tuple[TunableOp, ...]) -> tuple[Knob, ...]:
+    """Returns the knobs of tunable ops: ops with the same name share one knob.
+
+    Raises UsageError for ops of the same name with different options or selected values.
+    """
+    first: dict[str, TunableOp] = {}
+    for tunable in tunable_ops:
+        known = first.setdefault(tunable.name, tunable)
+        if {each.value for each in known.options} != {each.value for each in tunable.options}:
+            raise UsageError(
+                f"{tunable.where}: knob {tunable.name!r}: its options {_short(tunable)} "
+                f"differ from those of {known.where}: {_short(known)}"
+            )
+        if known.selected is None and tunable.selected is not None:
+            first[tunable.name] = tunable
+        elif tunable.selected not in (None, known.selected):
+            raise UsageError(
+                f"{tunable.where}: knob {tunable.name!r}: {tunable.selected!r} is selected, "
+                f"but {known.selected!r} at {known.where}"
+            )
+    return tuple(Knob(name, tunable.values) for name, tunable in first.items())
+
+
+def _decider(alternatives: ir.Operation) -> str | None:
+    """Returns the name of the knob that selects the region; None for a region not selected by a knob."""
+    if not len(alternatives.operands):
+        name = name_of(alternatives)
+    else:
+        owner = alternatives.operands[0].owner
+        if isinstance(owner, ir.Block) or owner.name != KNOB:
+            return None
+        name = name_of(owner.operation)
+    return name if is_word(name) else None
+
+
+def _reported(op: ir.Operation) -> tuple[str, ...]:
+    return tuple(each for each in conditions(op) if each is not None)
+
+
+def _tunable_op(op: ir.Operation, name: str, place: str) -> TunableOp:
+    if op.name == ALTERNATIVES:
+        return _alternatives(op, name, place)
+    what = f"{place}: knob {name!r}"
+    options, selected = op.attributes["options"], _attribute(op, "selected")
+    if selected is not None and isinstance(options, ir.DictAttr) and not len(options):
+        options = ir.ArrayAttr.get([selected])  # an empty dictionary describes no options
+    read = read_options(options, what)
+    _check_types(op, read, what)
+    return TunableOp(name, place, "selected", read, _selection(selected, read, what), _reported(op))
+
+
+def _selection(selected: ir.Attribute | None, options: tuple[Option, ...], what: str) -> Value | None:
+    """Returns the value that the script selects. MLIR verifies it for an array, not for a dictionary."""
+    if selected is None:
+        return None
+    for option in options:
+        if option.attribute == selected:
+            return option.value
+    listed = ", ".join(str(option.value) for option in options[:20])
+    raise UsageError(f"{what}: found {selected} selected, allowed {listed}")
+
+
+def _alternatives(op: ir.Operation, name: str, place: str) -> TunableOp:
+    if not len(op.regions):
+        raise UsageError(f"{place}: alternatives {name!r}: has no regions")
+    i64 = ir.IntegerType.get_signless(64)
+    options = tuple(Option(number, ir.IntegerAttr.get(i64, number)) for number in range(len(op.regions)))
+    selected = _attribute(op, "selected_region_attr")  # MLIR verified the number
+    chosen = None if selected is None else int(selected.value)
+    return TunableOp(name, place, "selected_region_attr", options, chosen, _reported(op))
+
+
+def _attribute(op: ir.Operation, name: str) -> ir.Attribute | None:
+    return op.attributes.get(name)
+
+
+def _check_types(op: ir.Operation, options: tuple[Option, ...], what: str) -> None:
+    """Raises UsageError for options of another type than the op's result: i32 for !transform.param<i64>.
+
+    The interpreter would reject every candidate.
+    """
+    result = str(op.results[0].type)
+    if not result.startswith(PARAMETER):
+        return
+    allowed = result.removeprefix(PARAMETER).removesuffix(">")
+    for option in options:
+        attribute = option.attribute
+        if not isinstance(attribute, ir.IntegerAttr) or str(attribute.type) != allowed:
+            raise UsageError(f"{what}: found option {attribute}, allowed {allowed}: its result is a {result}")
+
+
+def _short(tunable: TunableOp) -> str:
+    values = [str(option.value) for option in tunable.options]
+    return ", ".join(values[:8] + ["..."] * (len(values) > 8))

@@ -1,0 +1,332 @@
+"""A plain ``.mlir`` schedule as a strategy: its knobs and constraints are read, a candidate is written.
+
+``Schedule`` reads knobs by ``tuner.space.scripts.knobs``, and each ``transform.smt.constrain_params`` as
+constraints; to bind a candidate it sets the knobs and folds these ops.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+from tuner.core.candidate import Candidate, Value
+from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.mlir import transform as interpreter
+from tuner.mlir.bindings import ir, transform
+from tuner.payload.cpu import PARTITIONS_COMMENT
+from tuner.space.expressions import LENGTH_LIMIT, Expression, parse
+from tuner.space.scripts import knobs as knob_ops
+from tuner.space.scripts.knobs import KNOB, PARAMETER, TunableOp, conditions, is_word, name_of, walk, where
+from tuner.space.search_space import Knob
+
+# ------------------------------------------------------------------------------
+# ``transform.smt.constrain_params`` as expressions over knobs: MLIR's interpreter has no semantics for it.
+#
+# Supports the quantifier-free fragment of SMT-LIB's theories Core and Ints, over integer knobs and results of
+# earlier constraints. Assertions become constraints of the search space, yielded values become constants of
+# the bound script. Other SMT ops, such as quantifiers, bit vectors and declared functions, are errors.
+
+
+CONSTRAIN = "transform.smt.constrain_params"
+CONSTANT = "transform.param.constant"
+ORDER = ("<", "<=", ">", ">=")  # of smt.int.cmp's predicate
+INFIX = {
+    "smt.int.add": "+",
+    "smt.int.mul": "*",
+    "smt.int.sub": "-",
+    "smt.eq": "==",
+    "smt.and": "and",
+    "smt.or": "or",
+}
+ALLOWED_OPS = (
+    "smt.constant, smt.int.{constant, add, sub, mul, div, mod, abs, cmp}, "
+    "smt.{eq, distinct, and, or, xor, not, implies, ite, assert, yield}"
+)
+
+
+@dataclass(frozen=True)
+class Constrained:
+    """One ``transform.smt.constrain_params`` op as expressions over knobs: its assertions and its results."""
+
+    assertions: tuple[Expression, ...]
+    results: tuple[Expression, ...]
+
+
+def read_constraints(root: ir.Operation, knobs: tuple[Knob, ...], script: str) -> tuple[Constrained, ...]:
+    """Returns every ``constrain_params`` op below ``root`` as expressions, in the order of the text.
+
+    ``script`` is the script's name for messages. Raises UsageError for unsupported ops or parameters.
+    """
+    reader = _Reader(knobs, script)
+    return tuple(reader.read(op) for op in walk(root, (CONSTRAIN,)))
+
+
+def fold(root: ir.Operation, constrained: tuple[Constrained, ...], values: dict[str, Value]) -> None:
+    """Replaces every ``constrain_params`` op below ``root`` by the constants that the op yields.
+
+    ``constrained`` has the ops as expressions, in the order of the text, ``values`` a candidate's knob
+    values. Raises CandidateError(BIND) for a constant that does not fit its type.
+    """
+    for op, what in zip(walk(root, (CONSTRAIN,)), constrained, strict=True):
+        with ir.InsertionPoint(op), op.location:
+            for result, expression in zip(op.results, what.results, strict=True):
+                constant = transform.ParamConstantOp(result.type, _number(result.type, expression, values))
+                result.replace_all_uses_with(constant.result)
+        op.erase()
+
+
+def _number(parameter: ir.Type, expression: Expression, values: dict[str, Value]) -> ir.IntegerAttr:
+    """Returns a yielded integer as an attribute of the parameter's type. Raises CandidateError(BIND)."""
+    text = str(parameter)
+    kind = ir.Type.parse(
+        text.removeprefix(PARAMETER).removesuffix(">") if text.startswith(PARAMETER) else "i64"
+    )
+    number = expression.evaluate(values)
+    assert isinstance(number, int), f"{expression.text} is of integers, and divides none by zero"
+    limit = 2**kind.width if kind.is_unsigned else 2 ** (kind.width - 1)
+    if not (0 if kind.is_unsigned else -limit) <= number < limit:
+        raise CandidateError(
+            Stage.BIND, f"{expression.where}: {expression.text!r}: {number} does not fit {kind}"
+        )
+    return ir.IntegerAttr.get(kind, number)
+
+
+class _Reader:
+    """Translates SMT values to texts of expressions over knobs."""
+
+    def __init__(self, knobs: tuple[Knob, ...], script: str) -> None:
+        self._knobs = {knob.name: knob for knob in knobs}
+        self._script = script
+        self._texts: dict[ir.Value, str] = {}
+        self._positive = {knob.name for knob in knobs if all(_is_positive(each) for each in knob.choices)}
+
+    def read(self, op: ir.Operation) -> Constrained:
+        block = op.regions[0].blocks[0]
+        place = where(op, self._script)
+        self._texts |= {
+            argument: self._parameter(value, place)
+            for argument, value in zip(block.arguments, op.operands, strict=True)
+        }
+        asserted: list[str] = []
+        yielded: list[str] = []
+        for inner in (each.operation for each in block.operations):
+            operands = [self._texts[operand] for operand in inner.operands]
+            if inner.name == "smt.yield":
+                yielded = operands
+            elif inner.name == "smt.assert":
+                asserted += operands
+            else:
+                asserted += self._nonzero(inner, operands)
+                self._texts[inner.results[0]] = self._text(inner, operands)
+        self._texts |= dict(zip(op.results, yielded, strict=True))
+        return Constrained(
+            tuple(parse(text, place) for text in dict.fromkeys(self._guarded(op, asserted, place))),
+            tuple(parse(text, place) for text in yielded),
+        )
+
+    def _guarded(self, op: ir.Operation, asserted: list[str], place: str) -> list[str]:
+        """Returns assertions as implications, so that each applies only where its region runs."""
+        found = conditions(op)
+        if None in found:
+            raise UsageError(
+                f"{place}: {CONSTRAIN}: inside alternatives, it needs a knob that picks them, "
+                "with a name of letters, digits and _"
+            )
+        guard = " and ".join(str(each) for each in found)
+        return [f"not ({guard}) or {text}" if guard else _bare(text) for text in asserted]
+
+    def _parameter(self, value: ir.Value, place: str) -> str:
+        """Returns the expression of a parameter whose value is known before the script runs."""
+        if value in self._texts:
+            return self._texts[value]
+        owner = None if isinstance(value.owner, ir.Block) else value.owner
+        if (
+            owner is not None
+            and owner.name == CONSTANT
+            and isinstance(owner.attributes["value"], ir.IntegerAttr)
+        ):
+            return _literal(owner.attributes["value"].value)
+        if owner is None or owner.name != KNOB:
+            found = "an argument" if owner is None else owner.name
+            raise UsageError(
+                f"{place}: {CONSTRAIN}: found a parameter from {found}, "
+                f"allowed knobs, {CONSTANT} and results of other constraints"
+            )
+        knob = self._knobs[name_of(owner.operation)]
+        if knob.is_text or not is_word(knob.name):
+            found = "texts" if knob.is_text else "another name"
+            raise UsageError(
+                f"{place}: {CONSTRAIN}: knob {knob.name!r}: found {found}, "
+                "allowed integers, and a name of letters, digits and _"
+            )
+        return knob.name
+
+    def _nonzero(self, op: ir.Operation, operands: list[str]) -> list[str]:
+        """Returns the assertion that a divisor is not 0, since SMT-LIB leaves division by 0 unspecified."""
+        if op.name not in ("smt.int.div", "smt.int.mod") or self._is_positive(operands[1]):
+            return []
+        return [f"({operands[1]} != 0)"]
+
+    def _text(self, op: ir.Operation, operands: list[str]) -> str:
+        text = self._literal(op) or _boolean(op.name, operands) or self._arithmetic(op, operands)
+        place = where(op, self._script)
+        if text is None:
+            raise UsageError(f"{place}: {CONSTRAIN}: found {op.name}, allowed {ALLOWED_OPS}")
+        if len(text) > LENGTH_LIMIT:
+            raise UsageError(
+                f"{place}: {CONSTRAIN}: found an expression of {len(text)} characters, allowed {LENGTH_LIMIT}"
+            )
+        return text
+
+    def _literal(self, op: ir.Operation) -> str | None:
+        if op.name == "smt.int.constant":
+            return _literal(_signed(op.attributes["value"]))
+        if op.name == "smt.constant":
+            return "(1 == 1)" if op.attributes["value"].value else "(1 == 0)"
+        return None
+
+    def _arithmetic(self, op: ir.Operation, operands: list[str]) -> str | None:
+        first, second = [*operands, "", ""][:2]
+        match op.name:
+            case "smt.int.cmp":
+                return f"({first} {ORDER[int(op.attributes['pred'].value)]} {second})"
+            case "smt.int.abs":
+                return f"abs({first})"
+            case "smt.int.mod":  # SMT-LIB has Euclidean division: the remainder is never negative
+                return f"({first} % {self._magnitude(second)})"
+            case "smt.int.div" if self._is_positive(second):
+                return f"({first} // {second})"
+            case "smt.int.div":
+                return f"(({first} - {first} % {self._magnitude(second)}) // {second})"
+        return None
+
+    def _magnitude(self, text: str) -> str:
+        return text if self._is_positive(text) else f"abs({text})"
+
+    def _is_positive(self, text: str) -> bool:
+        return text in self._positive or (text.isdigit() and text != "0")
+
+
+def _boolean(name: str, operands: list[str]) -> str | None:
+    match name:
+        case "smt.not":
+            return f"(not {operands[0]})"
+        case "smt.implies":
+            return f"(not {operands[0]} or {operands[1]})"
+        case "smt.ite":
+            return f"({operands[1]} if {operands[0]} else {operands[2]})"
+        case "smt.xor":
+            return "(" * (len(operands) - 1) + operands[0] + "".join(f" != {each})" for each in operands[1:])
+        case "smt.distinct":
+            return "(" + " and ".join(f"{a} != {b}" for a, b in combinations(operands, 2)) + ")"
+    return f"({f' {INFIX[name]} '.join(operands)})" if name in INFIX else None
+
+
+def _signed(constant: ir.IntegerAttr) -> int:
+    """Returns the signed value of a constant, whose attribute is read as unsigned two's complement."""
+    number, bits = int(constant.value), int(constant.type.width)
+    return number - 2**bits if number >= 2 ** (bits - 1) else number
+
+
+def _literal(number: int) -> str:
+    return str(number) if number >= 0 else f"({number})"
+
+
+def _is_positive(value: Value) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+def _bare(text: str) -> str:
+    """Returns a text without a pair of parentheses around the whole text."""
+    depth = 0
+    for place, character in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth == 0:
+            return text[1:-1] if text.startswith("(") and place == len(text) - 1 else text
+    return text
+
+
+# ------------------------------------------------------------------------------
+# A plain ``.mlir`` schedule as a strategy: knobs are read from the IR, a candidate is written into the IR.
+#
+# A knob is a ``transform.tune.knob``, or the choice of a region of ``transform.tune.alternatives``; ops of
+# the same name are one knob. A knob whose value the script selects already has this one choice.
+
+
+class Schedule:
+    """A plain MLIR transform script with knobs, parsed once; binding a candidate takes under 1 ms."""
+
+    def __init__(self, text: str, name: str = "script") -> None:
+        """Parses the text; ``name`` is used in messages.
+
+        Raises UsageError with MLIR's first error, and for invalid options of a knob or invalid constraints.
+        """
+        self._partitions = "".join(
+            f"{line}\n" for line in text.splitlines() if line.startswith(PARTITIONS_COMMENT)
+        )
+        self._context = interpreter.new_context()
+        with self._context, ir.Location.unknown():
+            try:
+                self._module = interpreter.parse(text, name)
+            except CandidateError as error:
+                raise UsageError(error.reason) from error
+            self._tunable_ops = knob_ops.read_tunable_ops(self._module.operation, name)
+            self.knobs = knob_ops.knobs_of(self._tunable_ops)
+            self._constrained = read_constraints(self._module.operation, self.knobs, name)
+
+    @property
+    def constraints(self) -> tuple[Expression, ...]:
+        """Returns the constraints over knobs that the script's ``transform.smt`` assertions state."""
+        return tuple(each for op in self._constrained for each in op.assertions)
+
+    @property
+    def idle(self) -> tuple[Expression, ...]:
+        """Returns constraints that keep a knob at its first choice where no op that runs uses the knob.
+
+        Without these constraints, candidates would differ only in knobs without effect. A knob has none where
+        its name cannot be used in expressions, or where the constraint would exceed 1000 characters.
+        """
+        texts = ((knob, _runs_or_first(knob, self._tunable_ops)) for knob in self.knobs)
+        return tuple(
+            parse(text, f"knob {knob.name}") for knob, text in texts if text and len(text) <= LENGTH_LIMIT
+        )
+
+    def select(self, candidate: Candidate) -> str:
+        """Returns the script's text with a candidate's knob values filled in.
+
+        Raises CandidateError(BIND) for a missing, unknown or illegal value, or a violated constraint.
+        """
+        values = dict(candidate.choices)
+        self._require(values)
+        with self._context, ir.Location.unknown():
+            bound = self._module.operation.clone()
+            root = bound.operation
+            for tunable, op in zip(self._tunable_ops, knob_ops.tunable_ops_in(root), strict=True):
+                op.attributes[tunable.attribute] = tunable.option(values[tunable.name])
+            fold(root, self._constrained, values)
+            return f"{self._partitions}{root}"
+
+    def _require(self, values: dict[str, Value]) -> None:
+        for knob in self.knobs:
+            if values.get(knob.name) not in knob.choices:
+                allowed = ", ".join(str(choice) for choice in knob.choices[:20])
+                is_given = knob.name in values
+                found = f"found {values[knob.name]!r}" if is_given else "its value is missing"
+                raise CandidateError(Stage.BIND, f"knob {knob.name!r}: {found}, allowed {allowed}")
+        known = [knob.name for knob in self.knobs]
+        for name in values:
+            if name not in known:
+                allowed = ", ".join(known) or "none: the script has no knobs"
+                raise CandidateError(Stage.BIND, f"knob: found {name!r}, allowed {allowed}")
+        for each in self.constraints:
+            if not each.evaluate(values):
+                raise CandidateError(Stage.BIND, f"{each.where}: {each.text!r} does not hold")
+
+
+def _runs_or_first(knob: Knob, tunable_ops: tuple[TunableOp, ...]) -> str | None:
+    """Returns the constraint of ``idle`` for a knob; None for a knob always in use, or with one choice."""
+    uses = [tunable.conditions for tunable in tunable_ops if tunable.name == knob.name]
+    if len(knob.choices) == 1 or not all(uses) or not knob_ops.is_word(knob.name):
+        return None
+    runs = " or ".join(
+        f"({' and '.join(each)})" if len(each) > 1 else each[0] for each in dict.fromkeys(uses)
+    )
+    return f"{runs} or {knob.name} == {knob.choices[0]!r}"

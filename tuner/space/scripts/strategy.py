@@ -1,0 +1,179 @@
+"""A strategy (a transform script with open knobs), and the binding of a candidate to the strategy."""
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+import jinja2.sandbox
+
+from tuner.core.candidate import Candidate, Value
+from tuner.core.errors import CandidateError, Stage, defect_line
+from tuner.core.fusions import facts_of
+from tuner.core.interfaces import Partition, Script
+from tuner.core.problem import Problem
+from tuner.core.serialization import read_text
+from tuner.payload.cpu import partition, partitions_comment, zero
+
+if TYPE_CHECKING:
+    from tuner.space.scripts.schedule import Schedule
+
+TEMPLATE_SUFFIX = ".mlir.j2"
+AMX_TILE = 16  # rows and columns of a tile of sums
+SCRIPT_LIMIT = 4 * 2**20  # characters of a bound script; a template that writes more is broken
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A transform script with open knobs: a Jinja2 template, or plain MLIR with ``transform.tune`` ops."""
+
+    name: str
+    path: Path
+    text: str
+
+    @property
+    def is_template(self) -> bool:
+        """True if the script is a Jinja2 template; False if its knobs are ``transform.tune`` ops."""
+        return self.path.name.endswith(TEMPLATE_SUFFIX)
+
+
+def strategy_folder() -> Path:
+    """Returns the folder of the shipped strategies' scripts inside the installed package."""
+    return Path(str(files("tuner") / "strategies"))
+
+
+def load_strategy(name: str, path: Path | None = None) -> Strategy:
+    """Reads a strategy's script: a shipped template by name, or a template or ``.mlir`` file at ``path``.
+
+    Raises UsageError for a file that cannot be read.
+    """
+    source = path or strategy_folder() / f"{name}{TEMPLATE_SUFFIX}"
+    return Strategy(name, source, read_text(source, f"the script of strategy {name}"))
+
+
+@dataclass(frozen=True)
+class Binder:
+    """Fills the knob values of candidates into scripts, for one problem, machine and number of threads."""
+
+    strategies: tuple[Strategy, ...]
+    problem: Problem
+    variables: tuple[tuple[str, Value], ...]  # (name, value) of sizes and device limits, as in constraints
+    threads: int
+
+    def bind(self, candidate: Candidate) -> Script:
+        """Returns the script of a candidate's strategy with the candidate's knob values filled in.
+
+        Raises CandidateError(BIND) for an unknown strategy, a failing template or a value that the script
+        rejects, and UsageError for a plain script that cannot be parsed.
+        """
+        strategy = next((s for s in self.strategies if s.name == candidate.strategy), None)
+        if strategy is None:
+            raise CandidateError(Stage.BIND, f"no strategy {candidate.strategy!r} in this run")
+        if strategy.is_template:
+            text = self._render(strategy, candidate)
+        else:
+            text = self._schedules[strategy.name].select(candidate)
+        return Script.of(text)
+
+    @cached_property
+    def _schedules(self) -> "dict[str, Schedule]":
+        """Returns the parsed schedules by strategy; lazy, since binding a template needs no MLIR bindings."""
+        from tuner.space.scripts.schedule import Schedule
+
+        plain = (strategy for strategy in self.strategies if not strategy.is_template)
+        return {strategy.name: Schedule(strategy.text, strategy.path.name) for strategy in plain}
+
+    def names_for(self, candidate: Candidate) -> dict[str, Any]:
+        """Returns name -> value of all variables that a template can use for a candidate.
+
+        They are sizes, device limits, element types, knobs and ``panels``; see docs/reference/templates.md.
+        """
+        if self.problem.group:
+            extents = {"extents": list(facts_of(self.problem.group).loops), "panels": []}
+            variables = dict(self.variables)
+            return variables | _element_names(self.problem, variables) | dict(candidate.choices) | extents
+        functions = {panel.entry: panel for panel in self._partitions(candidate)}
+        partitions = [{"name": name, "m": panel.m, "n": panel.n} for name, panel in functions.items()]
+        variables = dict(self.variables)
+        options = _element_names(self.problem, variables)
+        return variables | options | dict(candidate.choices) | {"panels": partitions}
+
+    def _partitions(self, candidate: Candidate) -> tuple[Partition, ...]:
+        if self.problem.group:
+            return ()
+        knobs = dict(candidate.choices)
+        return partition(self.problem, self.threads, str(knobs.get("split", "none")), _multiple(knobs))
+
+    def _render(self, strategy: Strategy, candidate: Candidate) -> str:
+        try:
+            partitions = self._partitions(candidate)
+            body = _join(_template(strategy.path.parent, strategy.text).generate(**self.names_for(candidate)))
+        except Exception as error:  # a template is a program: it may raise anything
+            raise CandidateError(Stage.BIND, f"{strategy.path.name}: {_one_line(error)}") from error
+        header = partitions_comment(partitions) + "\n" if len(partitions) > 1 else ""
+        return header + body.strip() + "\n"
+
+
+def _join(parts: Iterator[str]) -> str:
+    """Returns a template's output joined. Raises ValueError above SCRIPT_LIMIT characters."""
+    body, size = [], 0
+    for part in parts:
+        body.append(part)
+        size += len(part)
+        if size > SCRIPT_LIMIT:
+            raise ValueError(f"script of more than {SCRIPT_LIMIT} characters")
+    return "".join(body)
+
+
+def _multiple(knobs: dict[str, Value]) -> int:
+    """Returns the number of which a partition's extent is a multiple, so that no register tile is cut.
+
+    A script with AMX tiles counts tiles of sums, of 16 x 16, where others count rows and columns.
+    """
+    axis = "n" if knobs.get("split") == "n" else "m"
+    knob, tiles = knobs.get(f"tile_{axis}"), knobs.get(f"tiles_{axis}")
+    if isinstance(tiles, int):
+        return AMX_TILE * tiles
+    return knob if isinstance(knob, int) else 1
+
+
+def _element_names(problem: Problem, variables: dict[str, Value]) -> dict[str, Value]:
+    """Returns template variables of the element types: names, zeros, sums per vector register, epilogue."""
+    return {
+        "dtype": problem.dtype,
+        "accumulator": problem.accumulator,
+        "zero_in": zero(problem.stored_dtype),
+        "zero_out": zero(problem.accumulator),
+        "lanes": int(variables.get("vector_bytes", 16)) // problem.sum_bytes,
+        "has_epilogue": problem.epilogue != "none" or problem.result_dtype != problem.accumulator,
+    }
+
+
+@functools.lru_cache(maxsize=64)
+def _template(folder: Path, text: str) -> jinja2.Template:
+    """Returns a compiled template, cached: compilation takes ten times as long as rendering."""
+    return _environment(folder).from_string(text)
+
+
+@functools.lru_cache(maxsize=8)
+def _environment(folder: Path) -> jinja2.Environment:
+    """Returns the Jinja2 sandbox of a folder, cached; the folder's strategies share compiled imports.
+
+    An untrusted template has access neither to Python's internals nor to files outside the folder and the
+    shipped strategies.
+    """
+    loader = jinja2.FileSystemLoader([folder, strategy_folder()])
+    return jinja2.sandbox.SandboxedEnvironment(
+        loader=loader,
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # MLIR, not HTML
+    )
+
+
+def _one_line(error: Exception) -> str:
+    said = defect_line(error) if isinstance(error, MemoryError) else " ".join(str(error).split())
+    return said[:300] or type(error).__name__

@@ -1,0 +1,408 @@
+"""The arrays that kernels are called with: checks of a user's arrays, and the arrays of an evaluation.
+
+``KernelArrays`` is what an evaluator asks of arrays; ``ProblemArrays`` holds those of a problem at fixed
+addresses, so that all candidates are verified and timed on the same memory.
+"""
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.problem import Problem
+from tuner.core.records import Verdict
+from tuner.payload.inputs import draw_extremes
+from tuner.payload.reference import (
+    NUMPY_DTYPES,
+    Array,
+    Flip,
+    Inputs,
+    changed_inputs,
+    compare,
+    compare_rows,
+    compare_tile,
+    draw,
+    draw_base,
+    negated,
+    not_finite,
+    output_dtype,
+    with_special_numbers,
+)
+from tuner.runtime.cpu.memory import FaultingMemory, GuardedArray, placed_empty
+
+# ------------------------------------------------------------------------------
+# Checks of the arrays that a tuned kernel is called with: their number, shapes and types.
+
+
+LOAD_AGAIN = "tuner.load_best(problem)"  # in another process
+Expected = tuple[str, tuple[int, ...], "np.dtype[Any]"]  # name, shape, type
+
+
+def expected_inputs(problem: Problem) -> tuple[Expected, ...]:
+    """Returns (name, shape, dtype) of each input array of a problem's kernel: "a", "b"[, "bias"].
+
+    Shapes are those that the problem's layout stores: a transposed A or B has its stored shape.
+    """
+    dtype = NUMPY_DTYPES[problem.dtype]
+    a = ("a", problem.a_shape, dtype)
+    b = ("b", problem.b_shape, dtype)
+    bias = (("bias", (problem.sizes[1],), output_dtype(problem)),) if problem.epilogue == "bias_relu" else ()
+    return (a, b, *bias)
+
+
+def expected_output(problem: Problem) -> Expected:
+    """Returns (name, shape, dtype) of the output array of a problem's kernel, whose name is "out"."""
+    return ("out", problem.c_shape, output_dtype(problem))
+
+
+def require_inputs(problem: Problem, given: int) -> None:
+    """Raises UsageError where ``given``, a number of input arrays, is not the number that the problem has."""
+    names = [name for name, _, _ in expected_inputs(problem)]
+    if given != len(names):
+        raise UsageError(f"{problem.key}: found {given} arrays, allowed {', '.join(names)}")
+
+
+def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[Any]") -> None:
+    """Raises UsageError for an array whose ``shape`` or ``dtype`` is not the expected one.
+
+    ``expected``: (name, shape, dtype). The message says how to convert an array of the expected shape, or how
+    to transpose one whose last two sizes are exchanged.
+    """
+    name, wanted_shape, wanted_dtype = expected
+    if shape != wanted_shape or dtype != wanted_dtype:
+        raise UsageError(
+            f"{name}: found {dtype} of shape {shape}, allowed {wanted_dtype} of shape {wanted_shape}; "
+            f"{_remedy(expected, shape)}"
+        )
+
+
+def require_numpy(expected: Expected, found: object) -> None:
+    """Raises UsageError for an object that is no numpy array, or a masked one: kernels ignore the mask.
+
+    ``expected``: (name, shape, dtype), for the message; the shape and dtype of ``found`` are not checked.
+    """
+    name, _, dtype = expected
+    if isinstance(found, np.ma.MaskedArray):
+        raise UsageError(f"{name}: masked arrays are not supported: pass its .data or .filled()")
+    if not isinstance(found, np.ndarray):
+        remedy = f"convert it: np.asarray({name}, {str(dtype)!r})"
+        raise UsageError(f"{name}: found {type(found).__name__}, allowed a numpy array; {remedy}")
+
+
+def require_row_major(expected: Expected, strides: tuple[int, ...], *, is_row_major: bool) -> None:
+    """Raises UsageError unless ``is_row_major``, which the caller found out: an array must be C-contiguous.
+
+    ``expected`` (name, shape, dtype) and ``strides``, in bytes, are used in the message only.
+    """
+    name, shape, dtype = expected
+    if not is_row_major:
+        remedy = (
+            f"make it: np.empty({shape}, {str(dtype)!r})"
+            if name == "out"
+            else f"copy it: np.ascontiguousarray({name})"
+        )
+        raise UsageError(f"{name}: found strides {strides}, allowed a C-contiguous array; {remedy}")
+
+
+def _remedy(expected: Expected, shape: tuple[int, ...]) -> str:
+    """Returns the hint for an array whose shape or type is not the expected one."""
+    name, wanted_shape, wanted_dtype = expected
+    if shape == wanted_shape:
+        return f"convert it: {name}.astype({str(wanted_dtype)!r})"
+    if shape == (*wanted_shape[:-2], *wanted_shape[:-3:-1]):
+        turned = f"{name}.T" if len(shape) == 2 else f"{name}.swapaxes(-1, -2)"
+        return f"transpose it: np.ascontiguousarray({turned}), or tune a layout that stores it so"
+    return "a kernel is of one shape: load the best of this one"
+
+
+# ------------------------------------------------------------------------------
+# What the evaluation of kernels asks of the arrays that they work on: of a matmul, or of a group.
+
+
+MOST_LIKE_A_RESULT = 100  # a number of each type of an output, i8 and bf16 included
+
+
+def number_like_a_result(rng: np.random.Generator) -> int:
+    """Returns a number to fill outputs with: drawn, so that no kernel can take it out of its result."""
+    return int(rng.integers(1, MOST_LIKE_A_RESULT + 1))
+
+
+class KernelArrays(Protocol):
+    """The arrays of a problem at fixed addresses, with the results that a correct kernel writes."""
+
+    @property
+    def problem(self) -> Problem:
+        """Returns the problem that the arrays are of."""
+
+    @property
+    def operands(self) -> tuple[Array, ...]:
+        """Returns the arrays that kernels read, then those that they write."""
+
+    def fill(self, rng: np.random.Generator) -> None:
+        """Draws new inputs in place, and fills the outputs with NaN (integers: the smallest number)."""
+
+    def flip_signs(self) -> None:
+        """Changes the inputs in place to others with a known result, and fills the outputs with ones."""
+
+    def guarded(self, *, at_end: bool) -> AbstractContextManager[None]:
+        """Works, within the block, on arrays next to pages that fault: after them (``at_end``) or before."""
+
+    def add_special_numbers(self, rng: np.random.Generator) -> None:
+        """Puts NaN and infinity into the inputs; what then is expected of the outputs has them too."""
+
+    def fill_with_extremes(self, rng: np.random.Generator) -> None:
+        """Draws inputs of numbers that usual draws do not contain, and overwrites the outputs."""
+
+    def overwrite_output(self, rng: np.random.Generator) -> None:
+        """Overwrites the outputs, at random with NaN or a number, which looks like a result."""
+
+    def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
+        """Draws what to change before each call; returns addresses as ``ThreadTeam.watch`` takes them."""
+
+    def evaluate(self) -> Verdict:
+        """Compares every element of the outputs. Raises CandidateError(VERIFY) for a wrong one."""
+
+    def compare_some_rows(self, rng: np.random.Generator) -> None:
+        """Compares a part of the outputs. Raises CandidateError(VERIFY) for a wrong element."""
+
+    def check_rows(self, rng: np.random.Generator) -> None:
+        """Compares the outputs for extreme inputs. Raises CandidateError(VERIFY) for a wrong element."""
+
+
+# ------------------------------------------------------------------------------
+# The arrays of a problem at fixed addresses: all candidates are verified and timed on the same memory.
+
+
+MARKS = 256  # random places of single-element changes, used cyclically; a power of two
+A_SHARE = 0.5  # of the numbers that change; the rest are in B
+COMPARED_ROWS = 64  # on extreme inputs: some of each kind of row
+NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
+GLANCE_ELEMENTS = 2**14  # compared by ``compare_some_rows``: some 0.3 ms
+Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text describes the worst element
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedArrays:
+    """The arrays of a problem in one place in memory."""
+
+    a: Array
+    b: Array
+    bias: Array
+    output: GuardedArray
+    seen: tuple[Array, ...]  # A, B, bias where kernels read them
+    is_read_only: bool  # kernels fault where they write A, B or bias
+
+    @classmethod
+    def placed(cls, a: Array, b: Array, problem: Problem) -> "PlacedArrays":
+        """Returns arrays like ``a`` and ``b``, with the problem's alignment and no more, that can be written.
+
+        With 16, each lies 16 bytes past a cache line.
+        """
+        offset, dtype = problem.offset_bytes, output_dtype(problem)
+        a, b = (placed_empty(each.shape, each.dtype, offset) for each in (a, b))
+        bias = placed_empty((problem.sizes[1],), dtype, offset)
+        output = GuardedArray.placed((problem.rows, problem.sizes[1]), dtype, offset)
+        return cls(a, b, bias, output, (a, b, bias), is_read_only=False)
+
+
+class ProblemArrays:
+    """The host arrays of a problem at fixed addresses: A, B[, bias], and C between guard bands.
+
+    Kernels are timed on them; ``guarded`` has others, between pages that fault, for verification. C is
+    compared with a float64 reference. A C of integers gets their smallest number instead of NaN.
+    """
+
+    def __init__(self, problem: Problem, rng: np.random.Generator, compare: Compare = compare) -> None:
+        """Allocates and draws; the float64 product is computed once, when C is first compared."""
+        self.problem = problem
+        self._compare = compare
+        self._base = draw_base(problem, rng)
+        self._at = PlacedArrays.placed(self._base.a, self._base.b, problem)
+        self.fill(rng)
+
+    @property
+    def operands(self) -> tuple[Array, ...]:
+        """Returns the arrays A, B[, bias], C that a kernel is called with.
+
+        C of a batch has the shape (rows of all matrices, n).
+        """
+        inputs = self._at.seen if self.problem.epilogue == "bias_relu" else self._at.seen[:2]
+        return (*inputs, self._at.output.array)
+
+    @property
+    def allocations(self) -> tuple[Array, ...]:
+        """Returns A, B[, bias], and the bytes of C with its guard bands, for a copy on a device."""
+        return (*self.operands[:-1], self._at.output.memory)
+
+    @contextlib.contextmanager
+    def guarded(self, *, at_end: bool) -> Iterator[None]:
+        """Works, within the block, on arrays between pages that fault; kernels fault where they write inputs.
+
+        Each array lies right before such pages (``at_end``), as near as the problem's alignment allows, or
+        right after them.
+        """
+        timed, self._at = self._at, self._guarded[at_end]
+        try:
+            yield
+        finally:
+            self._at = timed
+
+    @functools.cached_property
+    def _guarded(self) -> tuple[PlacedArrays, PlacedArrays]:
+        """Returns the arrays right after faulting pages, and right before such pages, in the same memory."""
+        timed = self._at
+        inputs = (timed.a, timed.b, timed.bias)
+        memories = [FaultingMemory(each.nbytes, is_read_only=True) for each in inputs]
+        output = FaultingMemory(timed.output.array.nbytes, is_read_only=False)
+        after, before = (self._operands_in(memories, output, at_end=at_end) for at_end in (False, True))
+        return after, before
+
+    def _operands_in(
+        self, memories: list[FaultingMemory], of_output: FaultingMemory, *, at_end: bool
+    ) -> PlacedArrays:
+        def view(memory: FaultingMemory, of: Array, like: Array) -> Array:
+            least = like.itemsize if self.problem.align == "any" else int(self.problem.align)
+            start = memory.start(like.nbytes, least, at_end=at_end)
+            return of[start : start + like.nbytes].view(like.dtype).reshape(like.shape)
+
+        timed = (self._at.a, self._at.b, self._at.bias)
+        pairs = list(zip(memories, timed, strict=True))
+        a, b, bias = (view(memory, memory.written, like) for memory, like in pairs)
+        seen = tuple(view(memory, memory.seen, like) for memory, like in pairs)
+        c = view(of_output, of_output.seen, self._at.output.array)
+        return PlacedArrays(a, b, bias, GuardedArray(of_output.seen, c), seen, is_read_only=True)
+
+    def fill(self, rng: np.random.Generator) -> None:
+        """Draws new inputs in place, and fills C with NaN (integers: the smallest number)."""
+        self._inputs = draw(self.problem, self._base, rng, (self._at.a, self._at.b))
+        if self._inputs.bias is not None:
+            self._at.bias[...] = self._inputs.bias
+        self.poison()
+
+    def fill_with_extremes(self, rng: np.random.Generator) -> None:
+        """Draws inputs of extreme numbers, such as signed zeros, and fills C with NaN or a number.
+
+        Integers get their smallest number instead of NaN. Overwrites all arrays. See ``draw_extremes``.
+        """
+        self._inputs = draw_extremes(self.problem, rng)
+        operands = zip((self._at.a, self._at.b, self._at.bias), self._inputs.arrays, strict=False)
+        for array, drawn in operands:
+            array[...] = drawn
+        self.overwrite_output(rng)
+
+    def check_rows(self, rng: np.random.Generator) -> None:
+        """Compares random rows of C with the reference; all of C must be finite.
+
+        Takes COMPARED_ROWS (64) rows, and computes no other rows of the reference. Raises
+        CandidateError(VERIFY) for a wrong or a non-finite element.
+        """
+        m, n = self.problem.rows, self.problem.sizes[1]
+        c = self._at.output.array
+        unwritten = not_finite(c)
+        if unwritten:
+            raise CandidateError(Stage.VERIFY, f"{unwritten} of {m * n} elements are NaN or infinite")
+        rows = np.sort(rng.permutation(m)[:COMPARED_ROWS])
+        verdict, worst = compare_tile(self._inputs, c, rows, slice(0, n), "elements looked at")
+        if not verdict.max_error <= 1.0:
+            raise CandidateError(Stage.VERIFY, worst)
+
+    def flip_signs(self) -> None:
+        """Negates A and B in place, and fills C with ones."""
+        self._inputs = negated(self._inputs, (self._at.a, self._at.b))
+        if self._inputs.bias is not None:
+            self._at.bias[...] = self._inputs.bias
+        self._at.output.fill_with(1)
+
+    def add_special_numbers(self, rng: np.random.Generator) -> None:
+        """Puts NaN, infinity, unit vectors or -128 into A and B in place, see ``SpecialNumbers``."""
+        self._inputs = with_special_numbers(self._inputs, rng)
+
+    def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
+        """Draws which element of the inputs and which of C to change before each call; changes no array.
+
+        Returns addresses of shape (256, 2), for ``ThreadTeam.watch``: the highest byte of a number of A or B,
+        whose sign is to be flipped, and the highest two bytes of an element of C, to become NaN. From then on
+        C is compared with the result for the inputs of the last of ``calls`` calls.
+        """
+        is_a = rng.random(MARKS) < A_SHARE
+        flips = [rng.integers(array.size, size=MARKS) for array in (self._at.a, self._at.b)]
+        nans = rng.integers(self._at.output.array.size, size=MARKS)
+        last = (calls - 1) % MARKS
+        self._inputs = replace(self._inputs, flip=self._flip(int(flips[1 - is_a[last]][last]), is_a[last]))
+        numbers = np.where(is_a, _ends(self._at.a, flips[0], 1), _ends(self._at.b, flips[1], 1))
+        return np.stack((numbers, _ends(self._at.output.array, nans, 2)), axis=1)
+
+    def expect_flip(self, rng: np.random.Generator) -> tuple[int, int]:
+        """Chooses a random number of A or B, and from then on compares C as if its top bit were flipped.
+
+        Changes no array: the caller flips the bit, the sign of a float (an i8 changes by 128). Returns where
+        the number is: (0 for A or 1 for B, flat index).
+        """
+        which = int(rng.random() >= A_SHARE)
+        index = int(rng.integers((self._at.a, self._at.b)[which].size))
+        self._inputs = replace(self._inputs, flip=self._flip(index, which == 0))
+        return which, index
+
+    def expect_no_flip(self) -> None:
+        """Ends the effect of ``expect_flip`` and ``marks``: C is compared for the inputs as drawn."""
+        self._inputs = replace(self._inputs, flip=None)
+
+    def _flip(self, index: int, is_a: bool) -> Flip:
+        array, stored_flipped = (self._at.a, "tn") if is_a else (self._at.b, "nt")
+        place = tuple(int(each) for each in np.unravel_index(index, array.shape))
+        *matrix, row, column = place
+        if self.problem.layout == stored_flipped:
+            row, column = column, row
+        return Flip("A" if is_a else "B", row, column, *matrix)
+
+    def compare_some_rows(self, rng: np.random.Generator) -> None:
+        """Compares some consecutive rows of C, at a random place, with the reference.
+
+        Some GLANCE_ELEMENTS (2**14) elements, at least one row. Raises CandidateError(VERIFY) for a wrong
+        element.
+        """
+        m, n = self.problem.rows, self.problem.sizes[1]
+        rows = min(m, max(1, GLANCE_ELEMENTS // n))
+        first = int(rng.integers(m - rows + 1))
+        verdict, worst = compare_rows(self._inputs, self._at.output.array, first, first + rows)
+        if not verdict.max_error <= 1.0:
+            raise CandidateError(Stage.VERIFY, worst)
+
+    def overwrite_output(self, rng: np.random.Generator) -> None:
+        """Overwrites C, at random with NaN (integers: the smallest number) or a number like a result."""
+        if rng.random() < NAN_SHARE:
+            self.poison()
+        else:
+            self._at.output.fill_with(number_like_a_result(rng))
+
+    def poison(self) -> None:
+        """Fills C with NaN (integers: the smallest number), and its guard bands with their pattern."""
+        self._at.output.poison()
+
+    def evaluate(self) -> Verdict:
+        """Compares every element of C with the reference; checks that guard bands and inputs are unchanged.
+
+        Returns the verdict. Raises CandidateError(VERIFY) for the first check that fails.
+        """
+        stray = self._at.output.stray_bytes()
+        if stray:
+            raise CandidateError(Stage.VERIFY, f"wrote {stray} bytes outside of C")
+        verdict, worst = self._compare(self._inputs, self._at.output.array)
+        if not verdict.max_error <= 1.0:
+            raise CandidateError(Stage.VERIFY, worst)
+        changed = "" if self._at.is_read_only else changed_inputs(self._inputs, self.operands[:-1])
+        if changed:
+            raise CandidateError(Stage.VERIFY, f"changed its input {changed}")
+        return verdict
+
+
+def _ends(array: Array, indices: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.uint64]:
+    """Returns the addresses of the ``count`` highest bytes of the elements at flat ``indices``."""
+    addresses = array.ctypes.data + (indices + 1) * array.itemsize - count
+    return addresses.astype(np.uint64)

@@ -1,0 +1,201 @@
+"""The replaceable parts of a run, and the target that an option such as "auto" or "cuda:sm_90" means."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tuner.core.candidate import SIMULATOR, TargetName
+from tuner.core.errors import OpPlace, UsageError, unknown_value
+from tuner.core.gpu import chip_of
+from tuner.core.machine import Machine
+from tuner.core.processors import PresentLoad, Processors
+from tuner.core.requests import RunRequest
+from tuner.core.runs import RunSettings
+from tuner.targets.interface import OutcomeSource, TargetKind, TargetStatus
+
+# ------------------------------------------------------------------------------
+# The replaceable parts of a run. The real parts import heavy modules only when they are called.
+
+
+class Apply(Protocol):
+    """A function that applies a transform script to a payload; returns the payload's new text.
+
+    Raises TunerError where the script fails.
+    """
+
+    def __call__(self, script: str, payload: str, allows_effects: bool = False) -> str:
+        """Returns the text of ``payload`` after the transform script ``script``; both are MLIR text.
+
+        Passes that write files or start programs run only if ``allows_effects``. Raises TunerError.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Recordings:
+    """The functions that replay recorded search spaces in place of a machine: ``--target replay:FILE``."""
+
+    status: TargetStatus  # of the target "replay", which never measures
+    settings: Callable[[RunRequest, int], RunSettings]  # (request, workers); raises UsageError
+    of_file: Callable[[Path], tuple[OutcomeSource, TargetName]]  # raises UsageError
+    of_run: Callable[[RunSettings], OutcomeSource]  # of the run's recording; raises UsageError
+
+
+@dataclass(frozen=True)
+class Composition:
+    """The replaceable parts of a run: target kinds, recordings, facts of this machine, the interpreter.
+
+    Tests replace some of them by parts without compiler and clock.
+    """
+
+    kinds: Mapping[str, TargetKind]  # by name
+    recordings: Recordings
+    machine: Callable[[], Machine]  # this machine
+    processors: Callable[[], Processors]  # that this process may use
+    present_load: Callable[[], PresentLoad]  # of the usable processors, while nothing is timed
+    load_average: Callable[[], float | None]  # of the last minute
+    apply: Apply
+    failing_op: Callable[[str, str], OpPlace | None]  # (script, payload); raises TunerError
+
+    def kind(self, target: TargetName) -> TargetKind:
+        """Returns the kind of a target, such as the kind ``cuda`` of ``cuda:sm_90``.
+
+        Of a target whose detail is another machine's processor it is that kind's ``described``.
+        Raises UsageError for a replay, which has no kind, and for an unknown kind.
+        """
+        kind = self.kinds.get(target.kind)
+        if kind is None:
+            raise UsageError(f"target {target.text!r}: not known here")
+        return kind.described if kind.described is not None and target.detail else kind
+
+    def outcomes(self, target: TargetName) -> OutcomeSource:
+        """Returns the functions that compile, verify and time candidates for a target of a machine.
+
+        Raises UsageError for a replay and for an unknown target.
+        """
+        return self.kind(target).outcomes
+
+    def outcomes_of_run(self, settings: RunSettings) -> OutcomeSource:
+        """Returns the functions that give a run its outcomes: of its target, or of its recording.
+
+        Raises UsageError for an unknown target, for a baseline that its kind has no choice of, and for a file
+        that is no recording.
+        """
+        if settings.target.has_machine:
+            return self.kind(settings.target).outcomes_with(settings.baseline_library)
+        return self.recordings.of_run(settings)
+
+    def status(self, target: TargetName) -> TargetStatus:
+        """Returns whether this machine can compile for a target and run on it, and why or why not.
+
+        Raises UsageError for an unknown target.
+        """
+        return self.kind(target).status() if target.has_machine else self.recordings.status
+
+    def targets(self) -> tuple[TargetStatus, ...]:
+        """Returns the status on this machine of each target kind, then that of replays of recordings."""
+        return (*(kind.status() for kind in self.kinds.values()), self.recordings.status)
+
+
+# ------------------------------------------------------------------------------
+# Resolves a target option such as "auto" or "cuda:sm_90" on this machine: kind, chip, availability.
+
+
+AUTO = "auto"  # the first target that times candidates here
+
+
+def resolve_target(text: str, composition: Composition, chip: str = "") -> TargetName:
+    """Returns the target that ``text`` means on this machine: "auto", "cuda" or "simulator:sm_90".
+
+    "auto" is the first target that times candidates here; "cuda" without a chip gets the chip of this
+    machine's GPU. ``chip`` may be given separately. A target that can only compile here is returned as well.
+    Raises UsageError for an unknown target, for a target that can neither run nor compile here, for "cuda"
+    with a chip of another capability than the GPU here, and where "auto" finds none.
+    """
+    if text == AUTO:
+        return _first_timed(composition, chip)
+    target = named_target(text, composition, chip)
+    status = composition.status(target)
+    if not (status.is_available or status.can_compile):
+        raise UsageError(f"target {text}: not available here: {status.reason}")
+    return _on_this_gpu(target, status, has_chip=bool(chip) or ":" in text)
+
+
+def require_runs_here(target: TargetName, composition: Composition, command: str) -> None:
+    """Raises UsageError for a target whose candidates this machine compiles but cannot run.
+
+    Its hint is ``command`` ("tuner tune matmul 8x8x8") with the simulator of the same chip as target.
+    """
+    status = composition.status(target)
+    if status.missing:
+        line = f"target {target.text}: nothing runs here: {status.missing}"
+        verify = "to verify without a GPU, and carry the result to one by tuner bundle export: "
+        raise UsageError(line, f"{verify}{command} --target {TargetName(SIMULATOR, target.detail).text}")
+
+
+def named_target(text: str, composition: Composition, chip: str = "") -> TargetName:
+    """Returns the target of ``text``: ``kind``, ``kind:chip``, ``cpu:processor`` or ``replay:recording``.
+
+    ``chip``: given separately, "" if not; a kind of GPU without a chip gets its default chip. Raises
+    UsageError for an unknown kind, chip or processor, for two different chips, and for a chip of a kind that
+    has none.
+    Does not check whether the target works here.
+    """
+    name, colon, detail = text.partition(":")
+    if colon and chip and chip != detail:
+        raise UsageError(f"chip {chip!r} cannot be combined with target {text!r}", "name the chip once")
+    names = (*composition.kinds, composition.recordings.status.name)
+    if name not in names:
+        raise unknown_value("target", text, (AUTO, *names))
+    kind = composition.kinds.get(name)
+    if kind is None and not chip:
+        return TargetName(name, detail)  # of a recording
+    if kind is not None and colon and kind.details and not chip:
+        if detail not in kind.details:
+            raise unknown_value(name, detail, kind.details)
+        return TargetName(name, detail)
+    if kind is not None and kind.default_chip:
+        return TargetName(name, chip_of(detail if colon else chip or kind.default_chip).name)
+    if chip or colon:
+        allowed = ", ".join(each.name for each in composition.kinds.values() if each.default_chip)
+        raise UsageError(
+            f"chip {detail or chip!r} cannot be combined with target {name}, only with {allowed}"
+        )
+    return TargetName(name)
+
+
+def timed_here(composition: Composition, chip: str = "") -> Iterator[TargetName]:
+    """Yields the targets that time candidates on this machine, a GPU before the CPU.
+
+    ``chip``: the chip of the GPU, or "". Raises UsageError, when it is reached, for a target without this
+    chip.
+    """
+    for status in sorted(composition.targets(), key=lambda status: not status.chip):
+        if status.is_available and status.is_timed:
+            yield _on_this_gpu(named_target(status.name, composition, chip), status, has_chip=bool(chip))
+
+
+def _first_timed(composition: Composition, chip: str) -> TargetName:
+    for target in timed_here(composition, chip):
+        return target
+    names: dict[str, list[str]] = {}
+    for status in composition.targets():
+        names.setdefault(status.reason, []).append(status.name)
+    reasons = "; ".join(f"{', '.join(each)}: {reason}" for reason, each in names.items())
+    raise UsageError(f"target: found none that works here: {reasons}")
+
+
+def _on_this_gpu(target: TargetName, status: TargetStatus, *, has_chip: bool) -> TargetName:
+    """Returns the target with the chip of this machine's GPU, unless a chip was named.
+
+    Raises UsageError for a named chip that is not this machine's.
+    """
+    if not status.chip:
+        return target
+    if not has_chip:
+        return TargetName(target.kind, status.chip)
+    if chip_of(target.detail).capability != chip_of(status.chip).capability:
+        hint = f"--target {target.kind}:{status.chip}, or simulator:{target.detail}"
+        raise UsageError(f"target {target.text}: the GPU here is {status.chip}", hint)
+    return target

@@ -1,0 +1,276 @@
+"""What targets do in child processes: compile, evaluate, bind, measure baselines; and the plan of a run.
+
+Only the child process imports the heavy modules, so a target can be described without these.
+"""
+
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, NoReturn, final
+
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
+from tuner.core.errors import OpPlace, Stage, TunerError
+from tuner.core.gpu_code import Resources
+from tuner.core.interfaces import Script
+from tuner.core.machine import Compiler, Machine, Roofline, variables_of
+from tuner.core.problem import Problem
+from tuner.core.runs import Baseline, RunSettings
+from tuner.runtime.workers.protocol import CALL, ServiceSpec
+from tuner.runtime.workers.worker import Worker
+from tuner.space.scripts.strategy import Binder, load_strategy
+from tuner.targets.interface import BenchChildren, Benches, BenchSettings, Bind, OutcomeSource, Plan
+
+if TYPE_CHECKING:
+    from tuner.core.interfaces import AbstractBench, Effort
+    from tuner.runtime.workers.runner import BenchOrder
+
+
+# ------------------------------------------------------------------------------
+# The bench of targets whose candidates are compiled and evaluated in child processes.
+
+
+Children = Callable[[TargetName, Problem, int], BenchChildren]  # (target, problem, threads)
+Bench = Callable[["BenchOrder", BenchSettings], "AbstractBench"]
+
+
+def child_bench(children: Children) -> Bench:
+    """Returns a function that creates a bench, which compiles and evaluates candidates in child processes.
+
+    ``children`` returns how to start them, for (target, problem, threads). They are started as soon as a
+    bench is created.
+    """
+    several = child_benches(children)
+    return lambda order, how: several((order,), (how,))[0]
+
+
+def child_benches(children: Children) -> Benches:
+    """Returns a function that creates a bench for each of several problems, on the same child processes.
+
+    ``children`` returns how to start them; those of the first problem are started, with the memory that the
+    largest problem may take. All problems have one target, and one number of threads and workers.
+    """
+
+    def benches(
+        orders: "tuple[BenchOrder, ...]", how: "tuple[BenchSettings, ...]"
+    ) -> "tuple[AbstractBench, ...]":
+        from tuner.runtime.workers.processes import TimingLock, holder_text
+        from tuner.runtime.workers.runner import BenchProcesses, WorkerBench
+        from tuner.runtime.workers.services import compile_spec, evaluation_spec
+
+        made = [
+            children(order.target, order.problem, each.threads)
+            for order, each in zip(orders, how, strict=True)
+        ]
+        memory_bytes = max(each.limits.memory_bytes for each in made)
+        exclusive = TimingLock(made[0].device, holder_text(orders[0].problem), how[0].report_waiting)
+        processes = BenchProcesses(
+            compile_spec(made[0].compiler),
+            evaluation_spec(made[0].evaluator, made[0].environment),
+            how[0].workers,
+            replace(made[0].limits, memory_bytes=memory_bytes),
+            exclusive.held,
+        )
+        return tuple(
+            WorkerBench(order, processes, each.seed) for order, each in zip(orders, how, strict=True)
+        )
+
+    return benches
+
+
+# ------------------------------------------------------------------------------
+# Binds candidates; those of a user's custom templates in a child process, since templates may hang.
+
+
+TIMEOUT_S = 10.0  # per candidate; a shipped template takes milliseconds
+MEMORY_BYTES = 1 << 30
+
+
+def binding(
+    chosen: tuple[ChosenStrategy, ...],
+    problem: Problem,
+    variables: tuple[tuple[str, Value], ...],  # sizes and device limits
+    threads: int,
+    timeout_s: float = TIMEOUT_S,
+) -> Bind:
+    """Returns a function that binds candidates: it fills their knob values into their strategy's script.
+
+    Args:
+        chosen: The strategies.
+        problem: The problem to bind for.
+        variables: Names and values of sizes and device limits, which templates may use.
+        threads: Threads of the kernel.
+        timeout_s: Limit per candidate, for custom templates.
+
+    A template is a program that need not terminate: custom templates are bound in a child process, under
+    limits. Raises UsageError for a script that cannot be read.
+    """
+    strategies = tuple(load_strategy(one.name, one.path) for one in chosen)
+    here = Binder(strategies, problem, variables, threads)
+    foreign = tuple(
+        strategy
+        for one, strategy in zip(chosen, strategies, strict=True)
+        if one.path is not None and strategy.is_template
+    )
+    if not foreign:
+        return here.bind
+    names = {strategy.name for strategy in foreign}
+    there = ChildBinder(Binder(foreign, problem, variables, threads), timeout_s)
+    return lambda candidate: (there if candidate.strategy in names else here).bind(candidate)
+
+
+@final
+class ChildBinder:
+    """Binds candidates in a child process, which starts at the first candidate and ends with this object.
+
+    To bind is to fill a candidate's knob values into its strategy's script.
+    """
+
+    def __init__(self, binder: Binder, timeout_s: float) -> None:
+        self.worker = Worker(ServiceSpec("bind", binder.bind), MEMORY_BYTES)
+        self._timeout_s = timeout_s
+        weakref.finalize(self, self.worker.kill)
+
+    def bind(self, candidate: Candidate) -> Script:
+        """Returns the transform script of a candidate as plain MLIR text, with its knob values filled in.
+
+        Raises CandidateError of stage BIND, also where a template exceeds its limit of time or memory.
+        """
+        script: Script = self.worker.call(CALL, candidate, stage=Stage.BIND, timeout_s=self._timeout_s)
+        return script
+
+
+# ------------------------------------------------------------------------------
+# Functions that targets call in a child process; only the child imports the heavy modules.
+
+
+def apply_script(script: str, payload: str, allows_effects: bool) -> str:
+    """Applies a transform script to a payload; returns the payload's new text. Arguments are MLIR text.
+
+    ``allows_effects``: run passes that write files or start programs. Raises CandidateError for a script that
+    fails.
+    """
+    from tuner.mlir import bindings, transform
+
+    with transform.new_context(), bindings.ir.Location.unknown():
+        module = transform.parse(payload, "payload")
+        bound = transform.parse(script, "script")
+        transform.apply_script(module, bound, allows_effects=allows_effects)
+        return str(module)
+
+
+def find_failing_op(script: str, payload: str) -> OpPlace | None:
+    """Returns the op of a transform script that fails on a payload, with its location in the script.
+
+    None where the script succeeds, does not parse, has no entry sequence, or is rejected before its first op
+    runs. Raises CandidateError(BIND) for a payload that does not parse.
+    """
+    from tuner.mlir.transform import failing_op
+
+    return failing_op(script, payload)
+
+
+def measure_cpu_baseline(
+    problem: Problem, threads: int, effort: "Effort", seed: int, library: str = ""
+) -> Baseline:
+    """Times a CPU's baseline library on a problem, without an epilogue; returns its name and time.
+
+    Call it in a child with ``baseline_environment(library, threads)``: libraries take their number of threads
+    from there. ``library`` is a key of ``baseline_libraries.LIBRARIES``; "": the default of the type. Raises
+    TunerError where the library is missing or its result is wrong.
+    """
+    from tuner.targets.cpu.baseline import BaselineService
+
+    return BaselineService(problem, threads, seed, library).measure(effort)
+
+
+def measure_gpu_baseline(problem: Problem, effort: "Effort", seed: int) -> Baseline:
+    """Times cuBLAS on a problem, without an epilogue, on this machine's GPU; returns its name and time.
+
+    Raises TunerError where cuBLAS or the GPU is missing, or cuBLAS's result is wrong.
+    """
+    from tuner.targets.gpu.evaluator import evaluator_here, time_cublas
+
+    return time_cublas(evaluator_here(), problem, effort, seed)
+
+
+def measure_cpu_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
+    """Returns the flop/s in ``dtype`` and the bytes/s that ``threads`` threads reach, measured here."""
+    from tuner.runtime.cpu.roofline import measure_roofline
+
+    return measure_roofline(dtype, threads, machine)
+
+
+def measure_gpu_roofline(dtype: str) -> Roofline:
+    """Returns the documented peak flop/s of this machine's GPU in ``dtype``, and the bytes/s of copies.
+
+    Raises TunerError where the GPU or its documented peak is missing.
+    """
+    from tuner.runtime.cuda.probe import describe_gpu, gpu_roofline
+    from tuner.targets.gpu.evaluator import open_gpu
+
+    here = describe_gpu()
+    return gpu_roofline(open_gpu(here).device, here.facts, dtype)
+
+
+# ------------------------------------------------------------------------------
+# Feasible set and binding of candidates for the strategies of a search space file.
+
+
+def plan(settings: RunSettings, machine: Machine) -> Plan:
+    """Returns what a run may try: the feasible set, the rows of the space file's first points, and seeds.
+
+    Seeds are rows that a cost model prefers. Raises UsageError for an empty feasible set, and for a space
+    file that is not valid.
+    """
+    from tuner.search.cost_model.configurations import seed_rows
+    from tuner.space.feasible_set import FeasibleSet
+    from tuner.space.file.reading import first_rows, parse_space
+    from tuner.space.scripts.choice import spaces
+
+    space_file = parse_space(settings.space_yaml, settings.space_name)
+    variables = variables_of(settings.problem, machine, settings.threads)
+    found = spaces(settings.strategies, space_file, settings.problem, machine.isa, variables)
+    listed = [point for entry in space_file.strategies for point in entry.first]
+    feasible = FeasibleSet.of(found, (*listed, *(point.candidate for point in settings.first or ())))
+
+    def seeds(resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
+        return seed_rows(feasible, settings.problem, machine, settings.threads, resources)
+
+    return Plan(feasible, first_rows(space_file, feasible), seeds)
+
+
+def bind(strategies: tuple[ChosenStrategy, ...], problem: Problem, threads: int, machine: Machine) -> Bind:
+    """Returns a function that fills a candidate's knob values into its strategy's script.
+
+    Raises UsageError for a strategy that cannot be read.
+    """
+    # JOINED
+
+    return binding(strategies, problem, variables_of(problem, machine, threads), threads)
+
+
+def untimed_outcomes(
+    machine: Callable[[TargetName], Machine],
+    compiler: Callable[[TargetName], Compiler],
+    children: Callable[[TargetName, Problem, int], BenchChildren],
+    why: str,
+) -> OutcomeSource:
+    """Returns the outcomes of a kind whose candidates are verified in ``children`` and not timed.
+
+    A baseline and a roofline raise TunerError with ``why``: the reason that nothing is timed.
+    """
+
+    def refuse(*_arguments: object) -> NoReturn:
+        raise TunerError(why)
+
+    return OutcomeSource(
+        machine=machine,
+        compiler=compiler,
+        plan=plan,
+        bind=bind,
+        bench=child_bench(children),
+        baseline=refuse,
+        roofline=refuse,
+        children=children,
+        is_timed=lambda: False,
+    )

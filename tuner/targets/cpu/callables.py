@@ -1,0 +1,174 @@
+"""A tuned CPU kernel as a Python callable on numpy arrays, and the short path of kernels of one thread."""
+
+import ctypes
+import warnings
+from collections.abc import Callable
+from typing import final
+
+import numpy as np
+
+from tuner.core.errors import UsageError
+from tuner.core.interfaces import Script
+from tuner.core.problem import Problem
+from tuner.payload.reference import Array
+from tuner.runtime.cpu.memory import keep_freed_memory, placed_empty
+from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.runtime.loaded_code import LoadedCode
+from tuner.targets.arrays import (
+    LOAD_AGAIN,
+    Expected,
+    expected_inputs,
+    expected_output,
+    require_inputs,
+    require_numpy,
+    require_row_major,
+    require_type,
+)
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+
+# ------------------------------------------------------------------------------
+# A kernel of one thread, called at the addresses of arrays: for calls of a few microseconds.
+
+
+_NO_BYTES = ctypes.c_char * 0
+
+
+def address_of(array: Array) -> int:
+    """Returns the address of an array's first element."""
+    try:
+        return ctypes.addressof(_NO_BYTES.from_buffer(array.data))
+    except (TypeError, ValueError, BufferError):  # read-only, or transposed
+        return int(array.ctypes.data)  # three times as long
+
+
+@final
+class AddressCall:
+    """A loaded kernel of one thread as a function of the addresses of A, B and C; nothing is checked.
+
+    Threads may call it at once: each call takes arguments of its own, which are kept for the next.
+    """
+
+    def __init__(self, kernel: LoadedKernel) -> None:
+        """Takes a kernel with one thread partition of three operands."""
+        (partition,) = kernel.partitions
+        self._kernel = kernel  # owns the machine code
+        self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(kernel.code.addresses[partition.called])
+        self._free: list[_Arguments] = []
+
+    def __call__(self, a: int, b: int, c: int) -> None:
+        """Computes C = A B for arrays at these addresses. Releases the interpreter lock meanwhile."""
+        try:
+            arguments = self._free.pop()
+        except IndexError:
+            arguments = _Arguments()
+        arguments.values[0], arguments.values[1], arguments.values[2] = a, b, c
+        self._function(arguments.address)
+        self._free.append(arguments)
+
+
+class _Arguments:
+    """Three pointers in MLIR's packed calling convention: an array of pointers to values."""
+
+    __slots__ = ("_pointers", "address", "values")
+
+    def __init__(self) -> None:
+        self.values = (ctypes.c_uint64 * 4)()  # the fourth is for the result
+        first = ctypes.addressof(self.values)
+        self._pointers = (ctypes.c_void_p * 4)(*[first + 8 * place for place in range(4)])
+        self.address = ctypes.addressof(self._pointers)
+
+
+# ------------------------------------------------------------------------------
+# A tuned CPU kernel as a Python callable on numpy arrays.
+
+
+class CpuCallable(LoadedCode):
+    """A tuned CPU kernel of one problem as a Python callable on numpy arrays: C = A B.
+
+    Thread-safe: a lock serialises calls. The first call with an array that has less alignment than the
+    problem's gives a UserWarning; the result is right.
+    """
+
+    load_again = LOAD_AGAIN
+
+    def __init__(self, problem: Problem, kernel: LoadedKernel) -> None:
+        """Starts a thread team with one thread for each thread partition of the kernel."""
+        self.problem = problem
+        self._kernel = kernel
+        self._team = ThreadTeam(len(kernel.partitions))
+        self._align_bytes = 1 if problem.align == "any" else int(problem.align)  # 1: nothing to report
+
+    def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
+        """Multiplies: returns C of the problem for (a, b[, bias]).
+
+        Args:
+            inputs: C-contiguous numpy arrays of the problem's shapes and dtypes, as the layout stores them.
+            out: array for the result, which shares no memory with an input; None: a new array.
+
+        Returns:
+            ``out``, or a new array.
+
+        Raises:
+            UsageError: a wrong number, shape, dtype or memory order, or an ``out`` that cannot be written or
+                shares memory with an input.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> kernel = tuner.load_best(tuner.Matmul(64, 64, 64), target="cpu")
+            >>> a, b, c = (np.ones((64, 64), np.float32) for _ in range(3))
+            >>> kernel(a, b, out=c) is c
+            True
+        """
+        require_inputs(self.problem, len(inputs))
+        expected, output = expected_inputs(self.problem), expected_output(self.problem)
+        for array, each in zip(inputs, expected, strict=True):
+            _check(each, array)
+        result = placed_empty(output[1], output[2]) if out is None else out
+        _check(output, result)
+        _check_writable(result, {name: array for array, (name, _, _) in zip(inputs, expected, strict=True)})
+        prepared = self._kernel.calls(self.problem, (*inputs, result))
+        if any(address % self._align_bytes for address in prepared.operands):
+            self._report_alignment(prepared.operands)
+        with self._team.lock:
+            self._team.repeat(prepared.calls, 1)
+        return result
+
+    def _report_alignment(self, operands: tuple[int, ...]) -> None:
+        """Warns, once in the life of the kernel, of arrays with less alignment than the problem's."""
+        names = [name for name, _, _ in (*expected_inputs(self.problem), expected_output(self.problem))]
+        pairs = zip(names, operands, strict=True)
+        lacking = [name for name, address in pairs if address % self._align_bytes]
+        self._align_bytes = 1
+        warnings.warn(
+            f"{' and '.join(lacking)}: not at a multiple of {self.problem.align} bytes, as the kernel was "
+            "timed: it may be slower; align the array, or tune with align='any'",
+            stacklevel=3,
+        )
+
+
+def load_callable(problem: Problem, script_text: str, threads: int) -> Callable[..., Array]:
+    """Returns a bound script, compiled for this processor, as a callable on numpy arrays.
+
+    ``threads``: the most threads that the script may use. Raises CandidateError where compiling or loading
+    fails.
+    """
+    keep_freed_memory()
+    artifact = CpuCompiler().compile(problem, Script.of(script_text))
+    return CpuCallable(problem, CpuEvaluator(threads).load(problem, artifact))
+
+
+def _check(expected: Expected, array: Array) -> None:
+    require_numpy(expected, array)
+    require_type(expected, array.shape, array.dtype)
+    require_row_major(expected, array.strides, is_row_major=array.flags.c_contiguous)
+
+
+def _check_writable(out: Array, inputs: dict[str, Array]) -> None:
+    """Raises UsageError for an output that is read-only or overlaps an input: kernels do not check."""
+    if not out.flags.writeable:
+        raise UsageError("out: is read-only, but is written to")
+    for name, array in inputs.items():
+        if np.may_share_memory(out, array):
+            raise UsageError(f"out: shares memory with {name}")

@@ -1,0 +1,418 @@
+"""The arrays of a fusion at fixed addresses, as strided views between guard bands."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.fusions import WeightPacking
+from tuner.core.numpy_types import DTYPES
+from tuner.core.problem import WEIGHTS_COLD, Problem
+from tuner.core.records import Verdict
+from tuner.mlir.fusions import GroupArgument, group_arguments
+from tuner.mlir.reference.fusion_reference import Expected, evaluate, worst_error
+from tuner.payload.packed_weights import pack, packed_shape
+from tuner.payload.reference import Array
+from tuner.runtime.cpu.jit import PackedArguments
+from tuner.runtime.cpu.memory import GuardedArray, placed_empty
+from tuner.runtime.cpu.timing_conditions import RotatedCalls
+from tuner.targets.arrays import number_like_a_result
+from tuner.targets.cpu.timing_checks import PartitionCalls
+
+# ------------------------------------------------------------------------------
+# An argument of a group in memory: a strided view between guard bands.
+
+
+class StridedArray:
+    """A strided view whose memory lies between guard bands; what is between its rows is guarded, too."""
+
+    def __init__(self, argument: GroupArgument) -> None:
+        """Allocates the memory and fills it with NaN."""
+        self._guarded = GuardedArray.placed((argument.span,), DTYPES[argument.element])
+        self.memory = self._guarded.array  # all elements from the first to the last one
+        self.view = view_of(self.memory, argument)
+        self._before = self.memory
+        self._has_gaps = self.view.size < self.memory.size
+
+    @property
+    def address(self) -> int:
+        """Returns the address of the first element."""
+        return self.memory.ctypes.data
+
+    def poison(self) -> None:
+        """Fills the memory with NaN (integers: with the least number), and draws the guard bands anew."""
+        self._guarded.poison()
+        self._keep()
+
+    def fill_with(self, number: int) -> None:
+        """Fills the memory with a number, and draws the guard bands anew."""
+        self._guarded.fill_with(number)
+        self._keep()
+
+    def stray_bytes(self) -> int:
+        """Returns how many bytes outside of the view have changed since the array was filled."""
+        stray = self.guard_bytes()
+        if self._has_gaps:
+            was, now = self._before.view(np.uint8), self._without_view().view(np.uint8)
+            stray += int(np.count_nonzero(was != now))
+        return stray
+
+    def guard_bytes(self) -> int:
+        """Returns how many bytes of the guard bands have changed."""
+        return self._guarded.stray_bytes()
+
+    def element_address(self, place: tuple[int, ...]) -> int:
+        """Returns the address of an element of the view."""
+        offset = sum(at * step for at, step in zip(place, self.view.strides, strict=True))
+        return self.address + int(offset)
+
+    def _keep(self) -> None:
+        if self._has_gaps:
+            self._before = self._without_view()
+
+    def _without_view(self) -> Array:
+        copy = self.memory.copy()
+        strides = self.view.strides
+        np.lib.stride_tricks.as_strided(copy, self.view.shape, strides)[...] = np.ones((), copy.dtype)
+        return copy
+
+
+def view_of(memory: Array, argument: GroupArgument) -> Array:
+    """Returns the view that an argument is of the memory from its first element on."""
+    strides = [stride * memory.itemsize for stride in argument.strides]
+    return np.lib.stride_tricks.as_strided(memory, argument.shape, strides)
+
+
+# ------------------------------------------------------------------------------
+# The arrays of a group of operations at fixed addresses: all candidates work on the same memory.
+#
+# Inputs and outputs are strided views between guard bands. What is expected is evaluated once for each of
+# DRAWS draws of the inputs, in float64; an evaluation takes longer than many calls of a kernel. Weights have
+# the same numbers in all draws, packed as the code of a kernel reads them; with the cache state
+# "weights-cold" there are as many copies as are larger than the second level of cache, of which each call
+# reads the next.
+
+
+DRAWS = 2
+COPIES_LIMIT = 256  # of small weights; a power of two
+MARKS = 256  # as of ProblemArrays
+NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else a number
+SOME_ELEMENTS = 2**14  # compared by ``compare_some_rows``
+SMALL, LARGE = EXTREME_SCALES = (0.01, 30.0)  # of inputs
+ZEROS = 0.05  # share of an input's elements that are zeros of either sign in extreme draws
+LEAST_POSITIVE = 0.1  # where an input has to be positive
+OTHER_BYTES = 64  # that a kernel never reads
+MARK, MARK_BYTES = 0x7FFF, 2  # what ``ThreadTeam.watch`` writes into an element: of floats a NaN
+
+I8_RANGE = (-128, 128)  # the least of all numbers, and one more than the greatest
+
+Packings = tuple[WeightPacking | None, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """One draw of a group's inputs, and what a correct kernel makes of them."""
+
+    inputs: tuple[Array, ...]  # the memory of each input, one-dimensional
+    expected: tuple[Expected, ...]  # for each output
+
+
+class GroupArrays:
+    """The arrays that kernels of a group are verified and timed on."""
+
+    def __init__(self, problem: Problem, rng: np.random.Generator, evicting_bytes: int) -> None:
+        """Allocates the arrays, draws inputs and evaluates what is expected.
+
+        ``evicting_bytes``: so many bytes of other weights, read in between, evict a weight from the second
+        level of cache. Raises CandidateError(VERIFY) for a group whose result cannot be evaluated.
+        """
+        self.problem = problem
+        self._arguments = group_arguments(problem.group)
+        self._inputs = [each for each in self._arguments if not each.is_output]
+        self._arrays = [StridedArray(each) for each in self._arguments]
+        self._evicting_bytes = evicting_bytes if problem.cache == WEIGHTS_COLD else 0
+        self._blocks: dict[Packings, list[tuple[Array, ...]]] = {}
+        self._other = np.zeros(OTHER_BYTES, np.uint8)
+        self._is_positive = False
+        self._weights = tuple(self._drawn(each, rng) for each in self._inputs)
+        first = self._draw(rng)
+        if not all(np.isfinite(each.value).all() for each in first.expected):  # as of a negative variance
+            self._is_positive = True
+            self._weights = tuple(map(_positive, self._weights))
+            first = self._draw(rng)
+        self._draws = (first, *(self._draw(rng) for _ in range(DRAWS - 1)))
+        self._draw_now = self._draws[0]
+        self.fill(rng)
+
+    @property
+    def operands(self) -> tuple[Array, ...]:
+        """Returns the memory of each argument, one-dimensional: inputs, then outputs."""
+        return tuple(each.memory for each in self._arrays)
+
+    def calls(self, function: int, packings: Packings) -> PartitionCalls:
+        """Returns the calls of a kernel on the arrays; each reads the next copy of the weights.
+
+        ``function``: address of the kernel's packed wrapper. ``packings``: how it reads each input.
+        """
+        blocks = self._packed(packings)
+        arguments = tuple(PackedArguments(*self._addresses(block)) for block in blocks)
+        weights = tuple(array for block in blocks for array in block)
+        if len(arguments) == 1:
+            call, keeps = (function, arguments[0].address), object()
+        else:
+            rotated = RotatedCalls(function, arguments)
+            call, keeps = rotated.call, rotated
+        return PartitionCalls((call,), (), (self._arrays, arguments, blocks, keeps), weights)
+
+    def fill(self, rng: np.random.Generator) -> None:
+        """Fills the inputs with one of the draws, the outputs with NaN (integers: the smallest number)."""
+        self._use(self._draws[int(rng.integers(DRAWS))])
+        self.poison()
+
+    def flip_signs(self) -> None:
+        """Fills the inputs with the next draw, and the outputs with ones."""
+        others = [each for each in self._draws if each is not self._draw_now]
+        self._use(others[0])
+        for output in self._outputs:
+            output.fill_with(1)
+
+    @contextlib.contextmanager
+    def guarded(self, *, at_end: bool) -> Iterator[None]:
+        """Works on the same arrays: kernels of groups may read some elements past their inputs."""
+        yield
+
+    def add_special_numbers(self, rng: np.random.Generator) -> None:
+        """Leaves the inputs as they are: what is expected of NaN is not known for each operation."""
+
+    def fill_with_extremes(self, rng: np.random.Generator) -> None:
+        """Fills the inputs with small and large numbers and zeros of both signs; overwrites the outputs.
+
+        Where the group then has no finite result, as of a division by zero, it is a usual draw.
+        """
+        inputs = tuple(
+            weight if argument.is_weight else _extreme(base, rng)
+            for argument, weight, base in zip(self._inputs, self._weights, self._draws[0].inputs, strict=True)
+        )
+        found = self._expected(inputs)
+        is_finite = all(np.isfinite(each.value).all() for each in found)
+        self._use(Draw(inputs, found) if is_finite else self._draws[0])
+        self.overwrite_output(rng)
+
+    def check_rows(self, rng: np.random.Generator) -> None:
+        """Compares every element of the outputs, as ``evaluate`` does."""
+        self.evaluate()
+
+    def overwrite_output(self, rng: np.random.Generator) -> None:
+        """Overwrites the outputs, at random with NaN (integers: the smallest number) or a number."""
+        if rng.random() < NAN_SHARE:
+            self.poison()
+        else:
+            for output in self._outputs:
+                output.fill_with(number_like_a_result(rng))
+
+    def poison(self) -> None:
+        """Fills the outputs with NaN (integers: the smallest number), guard bands with their pattern."""
+        for output in self._outputs:
+            output.poison()
+
+    def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
+        """Draws which element of the outputs becomes NaN before each call; the inputs stay as they are.
+
+        Returns addresses of shape (256, 2), for ``ThreadTeam.watch``. The first of a pair is that of a byte
+        that no kernel reads. Elements whose result is NaN, or may be the mark, are not chosen. Of bytes a
+        mark takes two.
+        """
+        found = np.empty((MARKS, 2), np.uint64)
+        found[:, 0] = self._other.ctypes.data
+        places = self._number_places
+        for mark in range(MARKS):
+            output, index = places[int(rng.integers(len(places)))]
+            array = self._outputs[output]
+            place = tuple(int(each) for each in np.unravel_index(int(rng.choice(index)), array.view.shape))
+            found[mark, 1] = array.element_address(place) + max(array.view.itemsize - MARK_BYTES, 0)
+        return found
+
+    def compare_some_rows(self, rng: np.random.Generator) -> None:
+        """Compares consecutive rows of each output, at a random place. Raises CandidateError(VERIFY)."""
+        for output, (array, expected) in enumerate(zip(self._outputs, self._draw_now.expected, strict=True)):
+            rows = array.view.shape[0] if array.view.ndim else 1
+            some = min(rows, max(1, SOME_ELEMENTS * rows // max(1, array.view.size)))
+            first = int(rng.integers(rows - some + 1))
+            part = np.s_[first : first + some] if array.view.ndim else np.s_[...]
+            wanted = Expected(expected.value[part], expected.tolerance[part])
+            _require_equal(f"output {output}", wanted, array.view[part])
+
+    def evaluate(self) -> Verdict:
+        """Compares every element of the outputs; checks that guard bands and inputs are unchanged.
+
+        Returns the verdict. Raises CandidateError(VERIFY) for the first check that fails.
+        """
+        stray = sum(each.stray_bytes() for each in self._outputs)
+        if stray:
+            raise CandidateError(Stage.VERIFY, f"wrote {stray} bytes outside of its outputs")
+        worst, elements = 0.0, 0
+        for output, (array, expected) in enumerate(zip(self._outputs, self._draw_now.expected, strict=True)):
+            worst = max(worst, _require_equal(f"output {output}", expected, array.view))
+            elements += array.view.size
+        pairs = zip(self._arrays, self._draw_now.inputs, strict=False)
+        for number, (array, drawn) in enumerate(pairs):
+            if array.guard_bytes() or not np.array_equal(array.memory, drawn):
+                raise CandidateError(Stage.VERIFY, f"changed its input {number}")
+        return Verdict(worst, elements)
+
+    def require_same_weights(self, packings: Packings) -> None:
+        """Raises CandidateError(VERIFY) where a copy of the weights, packed for a kernel, has changed."""
+        as_drawn = self._laid_out(packings)
+        for block in self._packed(packings):
+            if not all(map(np.array_equal, block, as_drawn)):
+                raise CandidateError(Stage.VERIFY, "changed its weights")
+
+    @property
+    def _outputs(self) -> list[StridedArray]:
+        return self._arrays[len(self._inputs) :]
+
+    @cached_property
+    def _number_places(self) -> list[tuple[int, npt.NDArray[np.int64]]]:
+        """Returns (output, flat indices of its elements that can be marked in all draws) for each output."""
+        found = []
+        for output in range(len(self._outputs)):
+            expected = [draw.expected[output].value for draw in self._draws]
+            can = [_can_be_marked(each, self._outputs[output].view) for each in expected]
+            index = np.flatnonzero(np.all(can, axis=0))
+            found += [(output, index)] * bool(len(index))
+        if not found:
+            why = "group: no element of the result is finite for random inputs, or has a byte next to it"
+            raise CandidateError(Stage.VERIFY, why)
+        return found
+
+    def _draw(self, rng: np.random.Generator) -> Draw:
+        """Returns random inputs with the group's weights, and what is expected of them."""
+        inputs = tuple(
+            weight if argument.is_weight else self._drawn(argument, rng)
+            for argument, weight in zip(self._inputs, self._weights, strict=True)
+        )
+        return Draw(inputs, self._expected(inputs))
+
+    def _drawn(self, argument: GroupArgument, rng: np.random.Generator) -> Array:
+        if argument.element == "i8":
+            return rng.integers(*I8_RANGE, argument.span).astype(np.int8)
+        numbers: Array = rng.standard_normal(argument.span).astype(DTYPES[argument.element])
+        return _positive(numbers) if self._is_positive else numbers
+
+    def _expected(self, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
+        views = [view_of(memory, each) for memory, each in zip(inputs, self._inputs, strict=True)]
+        try:
+            return evaluate(self.problem.group, tuple(views))
+        except UsageError as error:
+            raise CandidateError(Stage.VERIFY, f"no reference: {error.message}") from error
+
+    def _use(self, draw: Draw) -> None:
+        self._draw_now = draw
+        for array, memory in zip(self._arrays, draw.inputs, strict=False):
+            array.memory[...] = memory
+
+    def _packed(self, packings: Packings) -> list[tuple[Array, ...]]:
+        """Returns the copies of the weights as a kernel reads them, each an array for each weight."""
+        if packings not in self._blocks:
+            first = self._laid_out(packings)
+            copies = _copies(sum(each.nbytes for each in first), self._evicting_bytes)
+            self._blocks[packings] = [first, *(tuple(map(_copied, first)) for _ in range(copies - 1))]
+        return self._blocks[packings]
+
+    def _laid_out(self, packings: Packings) -> tuple[Array, ...]:
+        triples = zip(self._inputs, self._weights, packings, strict=True)
+        return tuple(_laid_out(*each) for each in triples if each[0].is_weight or each[2] is not None)
+
+    def _addresses(self, weights: tuple[Array, ...]) -> list[int]:
+        left = list(weights)
+        addresses = [
+            left.pop(0).ctypes.data if argument.is_weight else array.address
+            for argument, array in zip(self._arguments, self._arrays, strict=True)
+        ]
+        assert not left, "only weights are packed"
+        return addresses
+
+
+def _copies(weight_bytes: int, evicting_bytes: int) -> int:
+    """Returns how many copies of weights to use one after the other, a power of two.
+
+    One where caches are warm, and where a single copy is too large for the second level.
+    """
+    if not weight_bytes or weight_bytes >= evicting_bytes:
+        return 1
+    others = -(-evicting_bytes // weight_bytes)
+    return min(COPIES_LIMIT, 1 << others.bit_length())
+
+
+def _laid_out(argument: GroupArgument, memory: Array, packing: WeightPacking | None) -> Array:
+    """Returns a weight as a kernel reads it, at a cache line."""
+    if packing is None:
+        return _copied(memory)
+    shape = packed_shape(argument.shape, packing)
+    packed = placed_empty((int(np.prod(shape)),), memory.dtype)
+    pack(view_of(memory, argument), packing, packed)
+    return packed
+
+
+def _copied(array: Array) -> Array:
+    copy = placed_empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
+def _positive(memory: Array) -> Array:
+    positive: Array = (np.abs(memory) + np.asarray(LEAST_POSITIVE, memory.dtype)).astype(memory.dtype)
+    return positive
+
+
+def _extreme(memory: Array, rng: np.random.Generator) -> Array:
+    """Returns numbers scaled by a small or a large factor, some of them zeros of either sign.
+
+    Numbers of i8 become the least and the greatest ones; other integers stay as they are.
+    """
+    if memory.dtype == np.int8:
+        return rng.choice(np.array([I8_RANGE[0], I8_RANGE[1] - 1, 0], np.int8), memory.size)
+    if memory.dtype.kind in "iub":
+        return memory
+    scale = EXTREME_SCALES[int(rng.integers(len(EXTREME_SCALES)))]
+    numbers = (memory.astype(np.float64) * scale).astype(memory.dtype)
+    numbers[rng.random(memory.size) < ZEROS] *= 0
+    return numbers
+
+
+def _can_be_marked(expected: npt.NDArray[np.float64], view: Array) -> npt.NDArray[np.bool_]:
+    """Returns which elements of an output differ from the mark of ``ThreadTeam.watch`` after a call."""
+    finite = np.isfinite(expected)
+    if view.dtype.kind not in "iub":
+        return finite
+    numbers = np.where(finite, expected, 0).astype(np.int64)
+    if view.itemsize >= MARK_BYTES:
+        is_other: npt.NDArray[np.bool_] = numbers >> (8 * (view.itemsize - MARK_BYTES)) != MARK
+        return finite & is_other
+    can = np.zeros(view.shape, np.bool_)
+    if view.ndim and view.strides[-1] == 1:
+        first, second = numbers[..., :-1], numbers[..., 1:]
+        # as bytes, the mark is -1 and the greatest number; a result may be off by one
+        can[..., :-1] = (np.abs(first + 1) > 1) | (second < np.iinfo(np.int8).max - 1)
+    return can
+
+
+def _require_equal(name: str, expected: Expected, found: Array) -> float:
+    """Returns the largest error in tolerances. Raises CandidateError(VERIFY) where it is above 1."""
+    worst = worst_error(expected, found)
+    if worst <= 1.0:
+        return worst
+    wide = found.astype(np.float64)
+    with np.errstate(all="ignore"):
+        error = np.abs(wide - expected.value) / np.maximum(expected.tolerance, np.finfo(np.float64).tiny)
+    is_nan = np.isnan(error) & ~(np.isnan(wide) & np.isnan(expected.value))
+    error = np.where(is_nan, np.inf, np.where(wide == expected.value, 0.0, error))
+    place = np.unravel_index(int(np.nanargmax(error)), error.shape)
+    wrong = int(np.count_nonzero(error > 1.0))
+    at = ", ".join(str(int(each)) for each in place)
+    line = f"worst at [{at}]: found {wide[place]:.9g}, expected {expected.value[place]:.9g}"
+    raise CandidateError(Stage.VERIFY, f"{name}: {wrong} of {wide.size} elements are wrong; {line}")

@@ -1,0 +1,284 @@
+"""The target ``cpu`` (this machine's processor), and targets ``cpu:NAME`` of other processors."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from tuner.core.candidate import CPU, TargetName
+from tuner.core.errors import TunerError, UsageError
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.interfaces import Script, fastest_baseline
+from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.problem import Problem
+from tuner.core.processors import PROCESSORS, instruction_sets_of, peak_text, processor_of
+from tuner.core.runs import Baseline, LibraryTime, StoredTrial
+from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
+from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
+from tuner.targets import children as strategy_space
+from tuner.targets.children import (
+    child_bench,
+    child_benches,
+    measure_cpu_baseline,
+    measure_cpu_roofline,
+    untimed_outcomes,
+)
+from tuner.targets.interface import (
+    BaselineChoice,
+    BenchChildren,
+    OutcomeSource,
+    ProgramSupport,
+    TargetKind,
+    TargetStatus,
+)
+
+# ------------------------------------------------------------------------------
+# Targets ``cpu:NAME``: the processor of another machine. Candidates are verified where that is possible.
+
+
+NO_CLOCK = "code for another processor is not timed"
+
+
+def described_cpu(
+    source: Callable[[Problem, str], str],
+    assembly: Callable[[str, KernelProgram | None], str],
+    require_types: Callable[[Problem, TargetName], None],
+) -> TargetKind:
+    """Returns the kind of targets ``cpu:NAME``; the arguments are the functions of the kind ``cpu``.
+
+    NAME is one of ``tuner.core.processors.PROCESSORS``.
+    """
+    return TargetKind(
+        name=CPU,
+        status=_described_status,
+        outcomes=untimed_outcomes(_machine, _described_compiler, _described_children, NO_CLOCK),
+        source=source,
+        load=_described_load,
+        code=_described_code,
+        assembly=assembly,
+        require_types=require_types,
+        sources=CPU_SOURCES,
+    )
+
+
+def _described_status() -> TargetStatus:
+    reason = f"compiles for {', '.join(PROCESSORS)}; verifies what this processor can run of it, no times"
+    return TargetStatus(f"{CPU}:NAME", True, reason, is_timed=False)
+
+
+def _machine(target: TargetName) -> Machine:
+    return processor_of(target.detail).machine
+
+
+def _described_compiler(_target: TargetName) -> Compiler:
+    from tuner.mlir.cpu.pipeline import cpu_compiler
+
+    return replace(cpu_compiler(), pipeline_sha256=sources_sha256(CPU_SOURCES))
+
+
+def _described_children(target: TargetName, problem: Problem, threads: int) -> BenchChildren:
+    from tuner.runtime.cpu.host import processors
+    from tuner.runtime.workers.protocol import Factory, Limits
+    from tuner.runtime.workers.services import library_environment
+
+    evaluator = "tuner.targets.cpu.evaluator:DescribedEvaluator"
+    return BenchChildren(
+        compiler=Factory("tuner.targets.cpu.compiler:DescribedCompiler", (target.detail,)),
+        evaluator=Factory(evaluator, (threads, processors(threads))),
+        limits=Limits(memory_bytes=child_memory_bytes(problem)),
+        environment=library_environment(1),  # the other cores compile
+    )
+
+
+def _described_load(
+    _problem: Problem, trial: StoredTrial, _program: KernelProgram | None
+) -> Callable[..., object]:
+    raise UsageError(f"trial {trial.id}: is code for another processor, {trial.record.target.detail}")
+
+
+def _described_code(target: TargetName, problem: Problem, script: Script) -> str:
+    from tuner.targets.cpu.compiler import CpuCompiler, DescribedCompiler
+
+    return DescribedCompiler(target.detail).code_of(CpuCompiler().compile(problem, script))
+
+
+# ------------------------------------------------------------------------------
+# The target kind ``cpu``: this machine's processor.
+
+
+BASELINE_TIMEOUT_S = 120.0  # in addition to the float64 reference
+GROUP_TIMEOUT_S = 20.0  # to load a group and to evaluate its draws by numpy, which is slow for some functions
+DTYPES = ("f32", "f64", "bf16", "i8")
+GPUS_TAKE_IT = "on target cpu; cuda and simulator take it"
+
+
+def host_machine() -> Machine:
+    """Returns this machine, described from /proc and /sys."""
+    from tuner.runtime.cpu.host import describe_machine
+
+    return describe_machine()
+
+
+def _status() -> TargetStatus:
+    from tuner.runtime.cpu.host import has_refused_tiles
+
+    machine = host_machine()
+    if machine.isa == "none":
+        return TargetStatus("cpu", False, f"{machine.processor} has neither AVX-512 nor AVX2 with FMA")
+    facts = (
+        f"{machine.name}, {machine.physical_cores} cores",
+        f"has {', '.join(instruction_sets_of(machine))}",
+        *["has AMX, but the operating system refuses it"] * has_refused_tiles(),
+        f"peaks: {peak_text(machine)}",
+    )
+    return TargetStatus("cpu", True, "; ".join(facts))
+
+
+def _compiler(_target: TargetName) -> Compiler:
+    from tuner.mlir.cpu.pipeline import cpu_compiler  # CpuCompiler would import the bindings
+
+    return cpu_compiler()
+
+
+def _children(choice: str, _target: TargetName, problem: Problem, threads: int) -> BenchChildren:
+    from tuner.runtime.cpu.host import processors
+    from tuner.runtime.workers.protocol import Factory, Limits
+    from tuner.runtime.workers.services import library_environment
+
+    return BenchChildren(
+        compiler=Factory("tuner.targets.cpu.compiler:CpuCompiler"),
+        evaluator=Factory("tuner.targets.cpu.evaluator:CpuEvaluator", (threads, processors(threads), choice)),
+        limits=Limits(
+            evaluation_timeout_s=GROUP_TIMEOUT_S if problem.group else Limits.evaluation_timeout_s,
+            memory_bytes=child_memory_bytes(problem),
+            libraries=_most_libraries(choice),
+        ),
+        # one thread for the float64 reference: more would spin while kernels are timed
+        environment=library_environment(1),
+    )
+
+
+def _most_libraries(choice: str) -> int:
+    """Returns how many libraries a choice stands for at most."""
+    from tuner.targets.cpu.baseline_libraries import BEST, LIBRARIES
+
+    return len(LIBRARIES) if choice == BEST else 1
+
+
+def _require_baseline(choice: str, problem: Problem) -> None:
+    from tuner.targets.cpu.baseline_libraries import chosen_libraries
+
+    chosen_libraries(choice, problem)
+
+
+def _recorded_baseline(name: str, problem: Problem) -> str:
+    from tuner.targets.cpu.baseline_libraries import recorded_library
+
+    return recorded_library(name, problem)
+
+
+def _baseline(choice: str, problem: Problem, threads: int, seed: int) -> Baseline:
+    """Times the chosen libraries alone, each in a process of its own; returns the fastest.
+
+    Raises TunerError where none works.
+    """
+    from tuner.runtime.workers.processes import TimingLock, holder_text
+    from tuner.targets.cpu.baseline_libraries import chosen_libraries
+
+    timed: list[tuple[str, Baseline]] = []
+    failed: list[LibraryTime] = []
+    with TimingLock("cpu", holder_text(problem)).held():
+        for library in chosen_libraries(choice, problem):
+            try:
+                timed.append((library, _timed_alone(library, problem, threads, seed)))
+            except TunerError as error:
+                failed.append(LibraryTime(library, "", failure=str(error)))
+    fastest = fastest_baseline(timed, failed)
+    if fastest is None:
+        raise TunerError("; ".join(each.failure for each in failed))
+    return fastest
+
+
+def _timed_alone(library: str, problem: Problem, threads: int, seed: int) -> Baseline:
+    from tuner.core.interfaces import FINAL_EFFORT
+    from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S
+    from tuner.targets.cpu.baseline_libraries import baseline_environment
+
+    work = partial(measure_cpu_baseline, problem, threads, FINAL_EFFORT, seed, library)
+    timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
+    return call_in_child("baseline", work, timeout_s, environment=baseline_environment(library, threads))
+
+
+def _roofline(problem: Problem, threads: int) -> Roofline:
+    from tuner.runtime.workers.processes import TimingLock, holder_text
+
+    work = partial(measure_cpu_roofline, problem.dtype, threads, host_machine())
+    with TimingLock("cpu", holder_text(problem)).held():
+        return call_in_child("roofline", work, BASELINE_TIMEOUT_S)
+
+
+def _source(problem: Problem, script: str) -> str:
+    from tuner.payload.cpu import partitions_in, payload_mlir
+
+    if problem.group:
+        return problem.group
+    return payload_mlir(problem, partitions_in(script, problem))
+
+
+def _load(problem: Problem, trial: StoredTrial, _program: KernelProgram | None) -> Callable[..., object]:
+    from tuner.targets.cpu.callables import load_callable
+
+    if problem.group:
+        raise UsageError(f"{problem.key}: a group is a part of a program, and runs with it")
+    kernel: Callable[..., object] = load_callable(problem, trial.script_text, trial.threads)
+    return kernel
+
+
+def _code(_target: TargetName, problem: Problem, script: Script) -> str:
+    from tuner.targets.cpu.compiler import CpuCompiler
+
+    return str(CpuCompiler().compile(problem, script).host_code)
+
+
+def _assembly(code: str, _program: KernelProgram | None) -> str:
+    from tuner.targets.cpu.compiler import assembly
+
+    return assembly(code)
+
+
+def _require_types(problem: Problem, _target: TargetName) -> None:
+    if problem.dtype not in DTYPES:
+        raise UsageError(f"dtype: found {problem.dtype!r}, allowed {', '.join(DTYPES)} {GPUS_TAKE_IT}")
+
+
+def _outcomes(choice: str) -> OutcomeSource:
+    """Returns the outcomes of runs that are compared with a choice of libraries; "": the default."""
+    children = partial(_children, choice)
+    return OutcomeSource(
+        machine=lambda _target: host_machine(),
+        compiler=_compiler,
+        plan=strategy_space.plan,
+        bind=strategy_space.bind,
+        bench=child_bench(children),
+        benches=child_benches(children),
+        baseline=partial(_baseline, choice),
+        roofline=_roofline,
+        children=children,
+        times_processors=True,
+    )
+
+
+KIND = TargetKind(
+    name="cpu",
+    status=_status,
+    outcomes=_outcomes(""),
+    source=_source,
+    load=_load,
+    code=_code,
+    assembly=_assembly,
+    require_types=_require_types,
+    programs=ProgramSupport(),
+    sources=CPU_SOURCES,
+    described=described_cpu(_source, _assembly, _require_types),
+    details=tuple(PROCESSORS),
+    baselines=BaselineChoice(_require_baseline, _outcomes, _recorded_baseline),
+)

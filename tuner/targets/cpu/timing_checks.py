@@ -1,0 +1,314 @@
+"""Checks of a timed CPU kernel: changing inputs, other alignments, impossible times, side effects.
+
+``WatchedSamples`` takes the samples, by the ``PartitionCalls`` of the kernel; ``PlacedOperands`` serves
+timings at other alignments; ``ProcessorPeak`` refuses times that the processor cannot reach; a kernel
+may leave no threads running.
+"""
+
+import contextlib
+import ctypes
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.interfaces import Effort
+from tuner.core.machine import Machine
+from tuner.core.problem import Problem
+from tuner.core.records import Measurement, OffsetTime
+from tuner.core.remote_results import most_flop_per_s
+from tuner.payload.reference import Array
+from tuner.runtime import timing
+from tuner.runtime.cpu.memory import placed_copy
+from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.runtime.cpu.timing_conditions import eviction_of
+from tuner.targets.arrays import KernelArrays
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionCalls:
+    """The calls that run a CPU kernel once: one (function address, argument address) per thread partition.
+
+    ``operands`` are the addresses of the arrays A, B[, bias], C. ``keeps`` refers to the memory at all these
+    addresses, so that it is not freed. ``weights``: arrays of a group's weights, packed for its code.
+    """
+
+    calls: tuple[tuple[int, int], ...]
+    operands: tuple[int, ...]
+    keeps: object
+    weights: tuple[npt.NDArray[Any], ...] = ()
+
+
+# ------------------------------------------------------------------------------
+# Times of a kernel at several alignments of its operands: whether it is as fast for other arrays.
+
+
+TESTED = (0, 16, 32, 48)  # bytes past a cache line
+KERNELS = 4  # of the fastest ones
+NEAR = 1.05  # times the fastest: one of these is selected
+BYTES_LIMIT = 1 << 30  # of all copies of the operands
+SHARE = 1 / 6  # of the effort for a kernel, per offset
+MIN_SAMPLES, MAX_SAMPLES = 9, 30
+
+
+def fastest(times: Mapping[int, Measurement]) -> tuple[int, ...]:
+    """Returns the keys of the measurements that are within NEAR of the fastest one, at most KERNELS."""
+    least_s = min(each.median_s for each in times.values())
+    near = [index for index, each in times.items() if each.median_s <= NEAR * least_s]
+    return tuple(sorted(near, key=lambda index: times[index].median_s)[:KERNELS])
+
+
+def offsets_of(problem: Problem) -> tuple[int, ...]:
+    """Returns the offsets in bytes at which kernels of a problem are timed; that of its alignment is one."""
+    return tuple(sorted({*TESTED, problem.offset_bytes}))
+
+
+def fits(problem: Problem) -> bool:
+    """Returns whether a problem's operands are copied to each offset: copies need at most BYTES_LIMIT.
+
+    Those of a group of operations are not: in a program they lie where its plan of the memory says.
+    """
+    return not problem.group and problem.bytes * len(offsets_of(problem)) <= BYTES_LIMIT
+
+
+class PlacedOperands:
+    """Copies of a problem's operands A, B[, bias], C at each tested offset."""
+
+    def __init__(self, problem: Problem, operands: tuple[Array, ...]) -> None:
+        """Copies the operands, which must hold finite numbers: C is compared between the offsets."""
+        self._problem = problem
+        self.offsets = offsets_of(problem)
+        self.operands = [tuple(placed_copy(each, offset) for each in operands) for offset in self.offsets]
+
+    def times(
+        self,
+        team: ThreadTeam,
+        calls: tuple[PartitionCalls, ...],
+        effort: Effort,
+        rng: np.random.Generator,
+    ) -> tuple[OffsetTime, ...]:
+        """Times calls of one kernel, one for each offset, interleaved, a sixth of ``effort`` for each.
+
+        ``calls`` run the kernel on ``operands``, in their order. Raises CandidateError(VERIFY) where C
+        depends on the offset.
+        """
+
+        def stopwatch(one: PartitionCalls, operands: tuple[Array, ...]) -> timing.Stopwatch:
+            evict = eviction_of(self._problem, operands)
+            if evict is not None:
+                return timing.after_each(evict, lambda: team.once(one.calls))
+            return timing.with_untimed_calls(timing.stopwatch_of(lambda times: team.repeat(one.calls, times)))
+
+        each = Effort(SHARE * effort.budget_s, MIN_SAMPLES, MAX_SAMPLES)
+        found = timing.measure_together_by(tuple(map(stopwatch, calls, self.operands)), each, rng)
+        first, *others = (arrays[-1].view(np.uint8) for arrays in self.operands)
+        for offset, other in zip(self.offsets[1:], others, strict=True):
+            if not np.array_equal(first, other):
+                line = f"computes another C where the operands lie {offset} bytes past a cache line"
+                raise CandidateError(Stage.VERIFY, line)
+        pairs = zip(self.offsets, found, strict=True)
+        return tuple(OffsetTime(offset, time.median_s, time.interval_s) for offset, time in pairs)
+
+
+# ------------------------------------------------------------------------------
+# Tells times that this processor cannot reach, which are refused, from times above the peak that is known.
+#
+# What hardware cannot do follows from documents. A measured peak is the most that was seen: a kernel above it
+# is verified and timed again, and then it is the peak.
+
+
+@final
+class ProcessorPeak:
+    """The highest flop/s by dtype that this processor was seen to reach, at first by a probe."""
+
+    def __init__(self, machine: Machine, threads: int, probe: Callable[[str], float]) -> None:
+        """Takes the threads that kernels run on, and a function that measures the flop/s for a dtype."""
+        self._machine = machine
+        self._threads = threads
+        self._probe = probe
+        self._flop_per_s: dict[str, float] = {}  # by dtype
+
+    def require_possible(self, problem: Problem, measurement: Measurement) -> None:
+        """Raises CandidateError(VERIFY) for a time that is too short for what the processor can do.
+
+        Too short means more flop/s than documents of its instructions allow, see ``most_flop_per_s``.
+        """
+        reached, limit = (
+            _reached(problem, measurement),
+            most_flop_per_s(problem, self._machine, self._threads),
+        )
+        if reached > limit:
+            raise CandidateError(
+                Stage.VERIFY,
+                f"faster than this processor: found {reached / 1e9:.4g} GFLOP/s, allowed {limit / 1e9:.4g}, "
+                "the most that its instructions can do",
+            )
+
+    def is_exceeded(self, problem: Problem, measurement: Measurement) -> bool:
+        """Returns whether a time is shorter than any that was seen here. Measures the peak at first use.
+
+        Measures it again before it returns True: a clock may have risen, another load have ended.
+        """
+        if problem.dtype not in self._flop_per_s:
+            self._flop_per_s[problem.dtype] = self._probe(problem.dtype)
+        reached = _reached(problem, measurement)
+        if reached > self._flop_per_s[problem.dtype]:
+            again = self._probe(problem.dtype)
+            self._flop_per_s[problem.dtype] = max(again, self._flop_per_s[problem.dtype])
+        return reached > self._flop_per_s[problem.dtype]
+
+    def rise(self, problem: Problem, measurement: Measurement) -> None:
+        """Takes a time as reached: times up to this speed are not above the peak any more."""
+        known = self._flop_per_s.get(problem.dtype, 0.0)
+        self._flop_per_s[problem.dtype] = max(known, _reached(problem, measurement))
+
+
+def _reached(problem: Problem, measurement: Measurement) -> float:
+    """Returns the flop/s of a measurement, by the slow end of its interval."""
+    return problem.flop / measurement.interval_s[1]
+
+
+# ------------------------------------------------------------------------------
+# Detects what a kernel leaves behind in this process: threads that run on, and other rules of rounding.
+
+
+TASKS = "/proc/self/task"  # proc(5): a folder of each thread
+DEFAULT = ctypes.c_void_p(-1)  # FE_DFL_ENV of <fenv.h>
+ONE, LEAST = 1.0, 2.0**-1074  # names, so that the products are not computed when the file is compiled
+A_QUARTER, THREE_QUARTERS = 2.0**-54, 3 * 2.0**-54  # of the step from 1.0 to the next number
+
+
+@contextlib.contextmanager
+def no_thread_started() -> Iterator[None]:
+    """Raises CandidateError(RUN) at the end of a ``with`` block if threads started in it still run.
+
+    A kernel with threads of its own would use more processors than allowed, or run on.
+    """
+    before = _threads()
+    yield
+    started = _threads() - before
+    if started:
+        raise CandidateError(Stage.RUN, f"started {len(started)} threads that go on after it returned")
+
+
+@contextlib.contextmanager
+def same_float_mode() -> Iterator[None]:
+    """Raises CandidateError(RUN) at the end of a ``with`` block if this thread rounds otherwise than before.
+
+    Also if it then reads subnormal numbers as zeros, or writes them as zeros. Sets what is usual again.
+    """
+    before = _mode()
+    yield
+    if _mode() != before:
+        ctypes.CDLL(None).fesetenv(DEFAULT)
+        raise CandidateError(
+            Stage.RUN, "changed how its thread rounds, or whether it has subnormal numbers, after it returned"
+        )
+
+
+def _threads() -> set[str]:
+    return set(os.listdir(TASKS))  # noqa: PTH208 - around each call of a kernel: pathlib takes 20 us more
+
+
+def _mode() -> tuple[bool, bool, bool]:
+    return ONE + THREE_QUARTERS > ONE, ONE + A_QUARTER > ONE, LEAST * ONE > 0.0
+
+
+# ------------------------------------------------------------------------------
+# Samples of a kernel that time its work only, while inputs and C change in ways no kernel can predict.
+#
+# Before each sample, untimed, inputs are drawn and C is filled with NaN or ones. Where caches are to be cold,
+# operands are evicted before each call, and calls are timed one by one. Within a sample, before each
+# call, the sign of another number of A or B is flipped and another element of C is set to NaN, at random
+# places. After the sample, untimed, the C of the last call is compared. Reasons:
+# docs/decisions/0029-watched-samples.md.
+
+
+LEAD_BELOW_S = 0.01  # a shorter sample follows an untimed call: ``fill`` drove data out of the caches
+WHOLE_SAMPLES = 12  # after each of the first so many samples all of C is compared
+COMPARED_SHARE = 0.25  # of the samples' time: while comparing took less, all of C is compared
+MORE_CALLS = 0.25  # of a sample: at most so much longer than asked, at random: the last call is unpredictable
+
+
+@final
+class WatchedSamples:
+    """A stopwatch of one kernel: runs the kernel a number of times, returns the seconds per call.
+
+    Changes inputs and C between calls, and verifies C after each sample (see ``tuner.runtime.timing``).
+    """
+
+    def __init__(
+        self,
+        team: ThreadTeam,
+        prepared: PartitionCalls,
+        arrays: KernelArrays,
+        rng: np.random.Generator,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """Takes the calls of the kernel on ``arrays``, one call for each thread."""
+        self._evict = eviction_of(arrays.problem, (*arrays.operands, *prepared.weights))
+        self._team = team
+        self._prepared = prepared
+        self._arrays = arrays
+        self._rng = rng
+        self._clock = clock
+        self._last_s = 0.0  # of the last sample
+        self._timed_s = 0.0  # of all samples
+        self._compared_s = 0.0  # of comparing whole results
+        self._samples = 0
+
+    def __call__(self, inner: int) -> float:
+        """Returns the seconds per call of at least ``inner`` calls.
+
+        Raises CandidateError: VERIFY for a wrong C or an element that a call left unwritten, RUN for threads
+        that the kernel started and that are still alive.
+        """
+        times = inner + int(self._rng.integers(int(inner * MORE_CALLS) + 1))
+        self._arrays.fill(self._rng)
+        if self._last_s < LEAD_BELOW_S:
+            self._team.repeat(self._prepared.calls, 1)
+            if self._samples < WHOLE_SAMPLES:
+                self._arrays.evaluate()
+        self._arrays.overwrite_output(self._rng)
+        marks = self._arrays.marks(self._rng, times)
+        with no_thread_started():
+            skipped = self._timed(times, marks)
+        self._timed_s += self._last_s
+        if skipped:
+            raise CandidateError(
+                Stage.VERIFY, f"left an element of C unwritten in {skipped} of {times} calls"
+            )
+        self._check()
+        return self._last_s / times
+
+    def _timed(self, times: int, marks: npt.NDArray[np.uint64]) -> int:
+        """Runs and times the calls of a sample; returns how many left C unwritten."""
+        if self._evict is None:
+            start = self._clock()
+            skipped = self._team.watch(self._prepared.calls, times, marks)
+            self._last_s = self._clock() - start
+            return skipped
+        skipped, self._last_s = 0, 0.0
+        for call in range(times):
+            run = self._team.once(self._prepared.calls, marks[call % len(marks)][None])
+            self._evict()
+            start = self._clock()
+            unwritten = run()
+            self._last_s += self._clock() - start
+            skipped += unwritten
+        return skipped
+
+    def _check(self) -> None:
+        """Compares all of C; after WHOLE_SAMPLES only some rows, unless comparing took little of the time."""
+        self._samples += 1
+        if self._samples > WHOLE_SAMPLES and self._compared_s > COMPARED_SHARE * self._timed_s:
+            self._arrays.compare_some_rows(self._rng)
+            return
+        start = self._clock()
+        self._arrays.evaluate()
+        self._compared_s += self._clock() - start

@@ -1,0 +1,318 @@
+"""A problem and a program on a GPU: arrays at fixed addresses, loaded kernels, errors as failures."""
+
+import contextlib
+import ctypes
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import final
+
+import numpy as np
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu import AbstractDevice, DeviceError, Extent, KernelLaunch
+from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch
+from tuner.core.problem import Problem
+from tuner.core.records import Verdict
+from tuner.payload.reference import Array, compare
+from tuner.runtime.cpu.memory import GUARD_BYTES
+from tuner.targets.arrays import Compare, ProblemArrays
+
+# ------------------------------------------------------------------------------
+# Converts DeviceErrors to failures of a candidate; the stage decides whether the process must end.
+
+
+OUT_OF_MEMORY = "CUDA_ERROR_OUT_OF_MEMORY"
+
+
+@contextlib.contextmanager
+def failing_as(stage: Stage) -> Iterator[None]:
+    """Raises CandidateError(stage) in place of a DeviceError that the ``with`` block raises.
+
+    A sticky error, which loses the context, becomes CandidateError(RUN) whatever ``stage``: a process with a
+    failure of RUN, VERIFY or MEASURE is ended, see ``tuner.core.errors.RAN``.
+    """
+    try:
+        yield
+    except DeviceError as error:
+        raise CandidateError(Stage.RUN if error.is_sticky else stage, str(error)) from error
+
+
+@contextlib.contextmanager
+def allocating(what: str, size_bytes: int, stage: Stage) -> Iterator[None]:
+    """Raises CandidateError(stage) where the ``with`` block raises DeviceError CUDA_ERROR_OUT_OF_MEMORY.
+
+    The message says that ``size_bytes`` bytes are needed for ``what``. Other errors are raised unchanged.
+    """
+    try:
+        yield
+    except DeviceError as error:
+        if error.error_name != OUT_OF_MEMORY:
+            raise
+        needed = f"{size_bytes / 2**30:.2f} GiB of GPU memory for {what} are not free"
+        raise CandidateError(stage, f"{needed}: {OUT_OF_MEMORY}") from error
+
+
+# ------------------------------------------------------------------------------
+# A compiled program on a device: kernels loaded, scratch memory allocated.
+
+
+POISON = 0xFFFFFFFF  # a NaN in every floating-point type
+SLOT_BYTES = 128  # of an argument: a tensor map, which must be aligned to 64 bytes
+
+
+@final
+class LoadedKernels:
+    """A compiled program on a device: its kernels are loaded and its scratch memory is allocated.
+
+    Kernels are unloaded and memory is freed when this object is garbage-collected.
+    """
+
+    def __init__(self, device: AbstractDevice, program: KernelProgram) -> None:
+        """Loads cubin or PTX and allocates scratch memory.
+
+        Raises DeviceError, and CandidateError(LOAD) where the GPU lacks memory.
+        """
+        self._device = device
+        self._program = program
+        self._scratch: dict[str, int] = {}
+        module = device.load_module(program.cubin or program.ptx.encode())
+        forget = weakref.finalize(self, _give_back, device, module, self._scratch)
+        forget.atexit = False  # the driver and its memory are gone by then
+        self._functions = {
+            launch.kernel: device.function(module, launch.kernel) for launch in program.launches
+        }
+        own = [buffer for buffer in program.buffers if buffer.role == "scratch"]
+        with allocating("scratch", sum(buffer.bytes for buffer in own), Stage.LOAD):
+            for buffer in own:
+                self._scratch[buffer.name] = device.allocate(buffer.bytes, 0)
+
+    def poison(self) -> None:
+        """Sets all bits of the program's scratch memory: a read of an unwritten element shows in C.
+
+        These bits are NaN in every floating-point type and -1 in signed integers.
+        """
+        for buffer in self._program.buffers:
+            if buffer.name in self._scratch:
+                self._fill(buffer, self._scratch[buffer.name], POISON, 0)
+
+    def work(self, addresses: Mapping[str, int]) -> Callable[[int], None]:
+        """Returns a function that enqueues one run of the program on the stream that it is given.
+
+        ``addresses``: device addresses of the problem's buffers by name, such as "a". Each run first zeroes
+        the buffers that the program needs zeroed.
+        """
+        every = {**addresses, **self._scratch}
+        zeroed = [(buffer, every[buffer.name]) for buffer in self._program.buffers if buffer.is_zeroed]
+        launches = [self._prepared(launch, every) for launch in self._program.launches]
+
+        def enqueue(stream: int) -> None:
+            for buffer, address in zeroed:
+                self._fill(buffer, address, 0, stream)
+            for launch, _ in launches:
+                self._device.launch(launch, stream)
+
+        return enqueue
+
+    def _prepared(self, launch: Launch, addresses: Mapping[str, int]) -> tuple[KernelLaunch, "Arguments"]:
+        """Returns a launch for the device, and its arguments, which must stay alive as long as the launch."""
+        arguments = Arguments(launch, addresses, self._device)
+        ready = KernelLaunch(
+            self._functions[launch.kernel],
+            Extent(*launch.grid),
+            Extent(*launch.block),
+            launch.dynamic_shared_bytes,
+            arguments.address,
+            len(launch.arguments),
+        )
+        return ready, arguments
+
+    def _fill(self, buffer: KernelBuffer, address: int, value: int, stream: int) -> None:
+        item_bytes = 4 if buffer.bytes % 4 == 0 else 1
+        low = value & (1 << 8 * item_bytes) - 1
+        self._device.fill(address, low, item_bytes, buffer.bytes // item_bytes, stream)
+
+
+@final
+class Arguments:
+    """The arguments of a kernel launch, pointers and tensor maps, in memory as CUDA reads them."""
+
+    def __init__(self, launch: Launch, addresses: Mapping[str, int], device: AbstractDevice) -> None:
+        """Encodes the launch's tensor maps. Raises DeviceError for a tensor map that the driver rejects."""
+        values = [_value(launch.tensor_map(name) or name, addresses, device) for name in launch.arguments]
+        self._values = (ctypes.c_uint8 * (SLOT_BYTES * (len(values) + 1)))()  # one more: the start moves
+        start = -(-ctypes.addressof(self._values) // SLOT_BYTES) * SLOT_BYTES
+        places = [start + SLOT_BYTES * number for number in range(len(values))]
+        for place, each in zip(places, values, strict=True):
+            ctypes.memmove(place, each, len(each))
+        self._pointers = (ctypes.c_uint64 * len(places))(*places)
+
+    @property
+    def address(self) -> int:
+        """Returns the address of the ``void*[]`` for the launch, whose entries point to the arguments."""
+        return ctypes.addressof(self._pointers)
+
+
+def _value(argument: str | BufferMap, addresses: Mapping[str, int], device: AbstractDevice) -> bytes:
+    if isinstance(argument, BufferMap):
+        return device.tensor_map(addresses[argument.buffer], argument.layout)
+    return addresses[argument].to_bytes(8, "little")
+
+
+def _give_back(device: AbstractDevice, module: int, scratch: dict[str, int]) -> None:
+    with contextlib.suppress(DeviceError):  # of a context that is lost
+        for address in scratch.values():
+            device.free(address, 0)
+        device.unload_module(module)
+
+
+TOP_BIT = 0x80  # of the highest byte of a number: its sign, see ``Flip``
+NAN, NUMBER = 0xFFFFFFFF, 0x3F3F3F3F  # in every floating-point type; all bytes are equal
+LEAST = 0x80000000  # of i32, which has no NaN
+
+
+@final
+class GpuProblemArrays:
+    """A problem's arrays in device memory: A, B[, bias], and C between guard bands; with host copies.
+
+    A C of integers gets their smallest number instead of NaN.
+    """
+
+    def __init__(
+        self,
+        device: AbstractDevice,
+        problem: Problem,
+        rng: np.random.Generator,
+        compare: Compare = compare,
+    ) -> None:
+        """Draws inputs and allocates device memory. Raises CandidateError(RUN) where the GPU lacks memory."""
+        self.problem = problem
+        self._device = device
+        self._host = ProblemArrays(problem, rng, compare)
+        self._addresses: list[int] = []  # on the device, of the copy of each host allocation
+        self._right: Array | None = None  # C with its guard bands as last verified, for the current inputs
+        self._flipped: tuple[int, int] | None = None  # operand and index of the number that is flipped
+        self._written: Array | None = None  # that number
+        needed = sum(array.nbytes for array in self._host.allocations)
+        try:
+            with allocating(problem.key, needed, Stage.RUN):
+                for array in self._host.allocations:
+                    self._addresses.append(device.allocate(array.nbytes, 0))
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def addresses(self) -> Mapping[str, int]:
+        """Returns the device address of each array of the problem by its name: "a", "b"[, "bias"], "c"."""
+        names = ("a", "b", "bias") if self.problem.epilogue == "bias_relu" else ("a", "b")
+        return dict(zip(names, self._addresses, strict=False)) | {"c": self._addresses[-1] + GUARD_BYTES}
+
+    def fill(self, rng: np.random.Generator) -> None:
+        """Draws new inputs, fills C with NaN (integers: the smallest number), and uploads all arrays."""
+        self._right = None
+        self._host.fill(rng)
+        self._upload(0)
+
+    def flip_signs(self) -> None:
+        """Negates A and B, fills C with ones, and uploads all arrays to the device."""
+        self._right = None
+        self._host.flip_signs()
+        self._upload(0)
+
+    def poison(self) -> None:
+        """Resets C to NaN (integers: the smallest number) and its guard bands, on the host and the device."""
+        self._host.poison()
+        self._upload(len(self._addresses) - 1)
+
+    def prepare_sample(self, rng: np.random.Generator, stream: int) -> None:
+        """Overwrites C on the device and flips the sign of one number of A or B, chosen at random.
+
+        C gets NaN (integers: the smallest number) or numbers; an i8 whose sign is flipped changes by 128.
+        Enqueues this on ``stream`` and does not wait: the timed work is launched while the stream is busy.
+        """
+        self._flipped = self._host.expect_flip(rng)
+        self._write_flipped(TOP_BIT, stream)
+        self._cover(rng, stream)
+
+    def _cover(self, rng: np.random.Generator, stream: int) -> None:
+        """Fills C, without its guard bands, with NaN or with numbers, chosen at random."""
+        c = self._host.operands[-1]
+        value = (LEAST if c.dtype.kind == "i" else NAN, NUMBER)[int(rng.integers(2))]
+        item_bytes = 4 if c.nbytes % 4 == 0 else 1
+        self._device.fill(
+            self.addresses["c"], value & (1 << 8 * item_bytes) - 1, item_bytes, c.nbytes // item_bytes, stream
+        )
+
+    def end_sample(self, rng: np.random.Generator, stream: int, *, is_evaluated: bool) -> None:
+        """Undoes the sign flip of ``prepare_sample``; if ``is_evaluated``, also verifies C.
+
+        Waits for ``stream``. Compares random rows of C, which must be finite everywhere. Raises
+        CandidateError(VERIFY) for a wrong element.
+        """
+        self._write_flipped(0, stream)
+        self._device.synchronize_stream(stream)
+        if is_evaluated:
+            self._download(len(self._addresses) - 1)
+            self._host.check_rows(rng)
+        self._flipped = None
+        self._host.expect_no_flip()
+
+    def evaluate(self) -> Verdict:
+        """Downloads all arrays, compares every element of C, checks guard bands and inputs.
+
+        Returns the verdict. Raises CandidateError(VERIFY) for the first check that fails, see
+        ``ProblemArrays.evaluate``.
+        """
+        self._right = None
+        self._download(0)
+        verdict = self._host.evaluate()
+        self._right = self._host.allocations[-1].copy()
+        return verdict
+
+    def verify_run(self, run: Callable[[int], None], rng: np.random.Generator) -> None:
+        """Overwrites C, runs a program once more on the current inputs, and verifies C and inputs.
+
+        ``run(stream)`` enqueues a run. A C with the bits of the last verified C is not compared again. The C
+        of an earlier run proves nothing: it may belong to a sample whose inputs were changed. Raises
+        CandidateError(VERIFY), also where a run since the last comparison changed an input or wrote outside
+        of C.
+        """
+        self._cover(rng, 0)
+        run(0)
+        *inputs, c = self._host.allocations
+        found = [np.empty_like(array) for array in inputs]
+        self._copy_back((*found, c), 0)
+        pairs = [*zip(inputs, found, strict=True), (self._right, c)]
+        if any(was is None or not np.array_equal(was, now) for was, now in pairs):
+            self.evaluate()
+
+    def close(self) -> None:
+        """Frees the arrays' device memory; errors of a lost context are ignored."""
+        with contextlib.suppress(DeviceError):
+            while self._addresses:
+                self._device.free(self._addresses.pop(), 0)
+
+    def _download(self, first: int) -> None:
+        self._copy_back(self._host.allocations[first:], first)
+
+    def _copy_back(self, arrays: tuple[Array, ...], first: int) -> None:
+        for array, address in zip(arrays, self._addresses[first:], strict=True):
+            self._device.copy(array.ctypes.data, address, array.nbytes, 0)
+        self._device.synchronize_stream(0)
+
+    def _write_flipped(self, bit: int, stream: int) -> None:
+        """Writes the chosen number to the device: as drawn (``bit`` 0), or with flipped sign (TOP_BIT)."""
+        assert self._flipped is not None
+        which, index = self._flipped
+        numbers = self._host.operands[which].reshape(-1)
+        number = numbers[index : index + 1].copy()
+        number.view(np.uint8)[-1] ^= bit
+        address = self._addresses[which] + index * number.itemsize
+        self._device.copy(address, number.ctypes.data, number.nbytes, stream)
+        self._written = number  # kept alive until the stream has copied it
+
+    def _upload(self, first: int) -> None:
+        pairs = list(zip(self._host.allocations, self._addresses, strict=True))
+        for array, address in pairs[first:]:
+            self._device.copy(address, array.ctypes.data, array.nbytes, 0)
+        self._device.synchronize_stream(0)

@@ -1,0 +1,175 @@
+"""A sample of the thread blocks of a large grid, and the tiles of C that the sampled blocks wrote."""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import CandidateError, Stage
+
+# ------------------------------------------------------------------------------
+# A sample of the thread blocks of a large grid: corners, edges and interior.
+
+
+Block = tuple[int, int, int]  # x, y, z
+LEAST = 9  # the corners of C under each block order, and one in the middle
+BANDS = (4, 8)  # rows of blocks per band of a swizzled block order, see tuner/mlir/gpu_ops/grid.py
+
+
+def sample(grid: Block, limit: int, least: int = LEAST) -> tuple[Block, ...]:
+    """Returns the thread blocks (x, y, z) of a matmul's grid to simulate: all of a small grid, else a sample.
+
+    A column is all blocks along z at one (x, y): with split K the blocks of a column share a tile of the
+    output C, which is complete only when all of them have run. A grid of at most ``limit`` columns is
+    returned whole. Of a larger grid the result has up to ``limit`` columns, or up to ``least`` if that is
+    more, and never more than about 20: first the corners of C, then the middle, edges and interior.
+    """
+    x_count, y_count, z_count = grid
+    if x_count * y_count <= limit:
+        columns = list(itertools.product(range(x_count), range(y_count)))
+    else:
+        columns = list(dict.fromkeys(_columns(x_count, y_count)))[: max(limit, least)]
+    return tuple((x, y, z) for x, y in columns for z in range(z_count))
+
+
+def _band_corners(x_count: int, y_count: int, rows: int) -> list[tuple[int, int]]:
+    """Returns the columns of the other two corners of C where each band of rows is swept along y first.
+
+    The first and the last block of the grid compute the same tiles in either block order.
+    """
+    first_height = min(rows, y_count)
+    last_start = (y_count - 1) // rows * rows
+    last_height = y_count - last_start
+    numbers = ((x_count - 1) * first_height, last_start * x_count + last_height - 1)
+    return [(number % x_count, number // x_count) for number in numbers]
+
+
+def _second(count: int) -> tuple[int, int]:
+    """Returns the second index from each end of ``count`` indices, clamped to the valid range."""
+    return min(1, count - 1), max(count - 2, 0)
+
+
+def _columns(x_count: int, y_count: int) -> list[tuple[int, int]]:
+    """Returns the columns (x, y) to sample in descending order of priority; may contain duplicates."""
+    x_ends, y_ends = (0, x_count - 1), (0, y_count - 1)
+    x_middle, y_middle = x_count // 2, y_count // 2
+    x_next, y_next = min(x_middle + 1, x_count - 1), min(y_middle + 1, y_count - 1)
+    return [
+        *itertools.product(x_ends, y_ends),  # corners
+        (x_middle, y_middle),
+        *(column for rows in BANDS for column in _band_corners(x_count, y_count, rows)),
+        *((x, y_middle) for x in x_ends),  # edges
+        *((x_middle, y) for y in y_ends),
+        *itertools.product((x_middle, x_next), (y_middle, y_next)),  # neighbours in the interior
+        *itertools.product(_second(x_count), _second(y_count)),  # diagonal neighbours of the corners
+    ]
+
+
+# ------------------------------------------------------------------------------
+# The tiles of C that sampled thread blocks wrote, inferred from a mask of the written elements.
+
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A rectangle of elements of an output matrix C: half-open ranges of rows and columns."""
+
+    rows: slice
+    columns: slice
+
+
+def written_tiles(
+    written: Mask, count: int, grid: tuple[int, int], cluster: tuple[int, int] = (1, 1)
+) -> tuple[Tile, ...]:
+    """Returns the tiles of the output matrix C that a sample of thread blocks wrote, inferred from a mask.
+
+    Equal tiles cover C, the last ones cut at its edges, one per block of the grid. A grid that is rounded up
+    to whole clusters has tiles beyond C, less than a cluster along each axis; each cluster has at least one
+    tile in C.
+
+    Args:
+    - written: mask [row, column] of the elements of C that were written.
+    - count: number of sampled blocks, or of their tiles where a block computes several.
+    - grid: number of blocks (or tiles) along x and y. Columns of C may run along either.
+    - cluster: blocks of a cluster along x and y.
+
+    Raises CandidateError(VERIFY) where the written elements are not ``count`` whole tiles (fewer where tiles
+    lie beyond C): a tile is incomplete, or elements of a block outside of the sample were written.
+    """
+    complaint = None
+    turns = ((grid, cluster), (grid[::-1], cluster[::-1]))  # columns usually run along x
+    for (x_count, y_count), (x_blocks, y_blocks) in turns:
+        height = _extent(written, y_count, y_blocks)
+        width = _extent(written.T, x_count, x_blocks)
+        rows, columns = (-(-size // each) for size, each in zip(written.shape, (height, width), strict=True))
+        is_exact = (columns, rows) == (x_count, y_count)
+        least = count if is_exact else -(-count // (x_blocks * y_blocks))
+        try:
+            return _whole_tiles(written, height, width, range(least, count + 1))
+        except CandidateError as error:
+            complaint = complaint or error
+    assert complaint is not None
+    raise complaint
+
+
+def corners(tiles: tuple[Tile, ...], shape: tuple[int, ...]) -> int:
+    """Returns how many corner elements of an output matrix of ``shape`` (rows, columns) lie in the tiles."""
+    ends = [(row, column) for row in {0, shape[0] - 1} for column in {0, shape[1] - 1}]
+    held = {
+        end
+        for end in ends
+        for tile in tiles
+        if tile.rows.start <= end[0] < tile.rows.stop and tile.columns.start <= end[1] < tile.columns.stop
+    }
+    return len(held)
+
+
+def _extent(written: Mask, count: int, cluster: int) -> int:
+    """Returns the extent of ``count`` equal tiles along axis 0 whose edges match the written elements best.
+
+    Up to ``cluster`` - 1 tiles may lie beyond the end of the axis.
+    """
+    size = written.shape[0]
+    least, fewest = -(-size // count), count - cluster + 1
+    most = size if fewest <= 1 else -(-size // (fewest - 1)) - 1
+    cuts = np.flatnonzero((written[1:] != written[:-1]).any(axis=1)) + 1
+    # largest first: max() returns the first of equal extents
+    return max(
+        range(most, least - 1, -1),
+        key=lambda extent: int(np.count_nonzero(cuts % extent == 0)),
+        default=least,
+    )
+
+
+def _whole_tiles(written: Mask, height: int, width: int, counts: range) -> tuple[Tile, ...]:
+    tiles = []
+    for top in range(0, written.shape[0], height):
+        for left in range(0, written.shape[1], width):
+            part = written[top : top + height, left : left + width]
+            if part.any():
+                _require_whole(part, top, left)
+                rows, columns = part.shape
+                tiles.append(Tile(slice(top, top + rows), slice(left, left + columns)))
+    if len(tiles) not in counts:
+        found = f"wrote {len(tiles)} of {height} x {width} elements of C"
+        raise CandidateError(Stage.VERIFY, f"blocks of {counts[-1]} tiles {found}")
+    return tuple(tiles)
+
+
+def _require_whole(part: Mask, top: int, left: int) -> None:
+    missing = int(np.count_nonzero(~part))
+    if missing == 0:
+        return
+    is_stray = 2 * missing > part.size  # another block's tile, in which a few elements were written
+    row, column = np.argwhere(part if is_stray else ~part)[0]
+    place = f"[{top + row}, {left + column}]"
+    if is_stray:
+        found = (
+            f"{part.size - missing} elements outside of the tiles of these blocks were written, first {place}"
+        )
+    else:
+        found = f"{missing} of {part.size} elements of a tile were not written, first {place}"
+    raise CandidateError(Stage.VERIFY, found)

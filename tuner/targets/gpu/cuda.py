@@ -1,0 +1,294 @@
+"""The target ``cuda``: NVIDIA GPUs; and functions that the target ``simulator`` shares with it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tuner.core.candidate import CUDA, TargetName
+from tuner.core.errors import UsageError
+from tuner.core.fusions import FLOAT8S
+from tuner.core.gpu import CHIPS, DeviceError, chip_of
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.interfaces import Effort, Script
+from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.problem import INPUT_DTYPES, NUMPY_ALIGNMENT, WARM, Problem
+from tuner.core.runs import Baseline, StoredTrial
+from tuner.mlir.fingerprint import GPU_SOURCES
+from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
+from tuner.targets import children as strategy_space
+from tuner.targets.children import child_bench, child_benches, measure_gpu_baseline, measure_gpu_roofline
+from tuner.targets.interface import BenchChildren, OutcomeSource, ProgramSupport, TargetKind, TargetStatus
+
+if TYPE_CHECKING:
+    from tuner.core.gpu import AbstractDevice
+    from tuner.core.gpu_code import Assemble
+    from tuner.runtime.workers.protocol import Factory, Limits
+
+
+# ------------------------------------------------------------------------------
+# Functions that the target kinds ``cuda`` and ``simulator`` share: compiling, reading code, calling.
+
+
+DEFAULT_CHIP = "sm_90"
+FLOAT8_CAPABILITY = 89  # PTX ISA, "mma": .e4m3 and .e5m2
+COMPILE_TIMEOUT_S = 90.0  # ptxas is ended after 60
+
+
+def require_chip_types(problem: Problem, target: TargetName) -> None:
+    """Raises UsageError for a problem that the chip cannot compute, or that speaks of a CPU's memory.
+
+    Tensor cores before sm_89 have no 8-bit floats. Alignment and cache states are of CPUs.
+    """
+    if problem.align != NUMPY_ALIGNMENT:
+        raise UsageError(
+            f"--align {problem.align} cannot be combined with {target.text}: the driver aligns device memory"
+        )
+    if problem.cache != WARM:
+        raise UsageError(
+            f"--cache {problem.cache} cannot be combined with {target.text}: a GPU's result has both times"
+        )
+    if problem.dtype in FLOAT8S and chip_of(target.detail).capability < FLOAT8_CAPABILITY:
+        taken = ", ".join(dtype for dtype in INPUT_DTYPES if dtype not in FLOAT8S)
+        later = f"sm_{FLOAT8_CAPABILITY} and later take it"
+        raise UsageError(f"dtype: found {problem.dtype!r}, allowed {taken} on {target.detail}; {later}")
+
+
+def compiler_factory(target: TargetName) -> "Factory":
+    """Returns a recipe to build the compiler for the target's chip in another process.
+
+    The compiler looks for ptxas in the process that builds it.
+    """
+    from tuner.runtime.workers.protocol import Factory
+
+    return Factory("tuner.targets.gpu.compiler:GpuCompiler", (chip_of(target.detail),))
+
+
+def gpu_source(problem: Problem, script: str) -> str:
+    """Returns the payload of a problem for a GPU, as MLIR text, before ``script`` transforms it.
+
+    The script's comments decide the workspace of split-K and packed operands. Raises UsageError where these
+    are not possible.
+    """
+    from tuner.payload.gpu import gpu_payload_mlir, scratch_in
+
+    return gpu_payload_mlir(problem, scratch_in(script, problem))
+
+
+def gpu_code(target: TargetName, problem: Problem, script: Script) -> str:
+    """Returns the PTX that a transform script compiles to for the target's chip; ptxas is not used.
+
+    Raises CandidateError for a script that does not compile.
+    """
+    from tuner.targets.gpu.compiler import GpuCompiler
+
+    return str(GpuCompiler(chip_of(target.detail), lambda: None).compile(problem, script).code)
+
+
+def gpu_assembly(_code: str, program: KernelProgram | None) -> str:
+    """Returns the machine code (SASS) of a compiled program as text; "" without nvdisasm or without a cubin.
+
+    The first parameter is not used.
+    """
+    from tuner.targets.gpu.sass import sass
+
+    return sass(program)
+
+
+def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | None) -> Callable[..., object]:
+    """Returns a trial's compiled program, loaded onto this machine's GPU, as a callable on arrays.
+
+    Raises UsageError where ``program`` is None (no program is stored for the trial), DeviceError without a
+    GPU, CandidateError(LOAD) where the GPU lacks memory.
+    """
+    if program is None:
+        raise UsageError(f"trial {trial.id}: no compiled program is stored")
+    from tuner.targets.gpu.callables import load_program
+
+    kernel: Callable[..., object] = load_program(problem, program)
+    return kernel
+
+
+def assembler_text() -> str:
+    """Returns text that says which ptxas is used on this machine and which known defects it has.
+
+    Without ptxas, or where it does not work, the text says so.
+    """
+    from tuner.targets.gpu.compiler import defect_line, defects_of, find_ptxas
+
+    try:
+        ptxas = find_ptxas()
+    except UsageError as error:
+        return str(error)
+    if ptxas is None:
+        return "no ptxas, so PTX only and no resources (pip install nvidia-cuda-nvcc)"
+    known = "".join(f"; {defect_line(defect)}" for defect in defects_of(ptxas.version))
+    return f"ptxas {ptxas.version} of {ptxas.tool.origin}: {ptxas.tool.path}{known}"
+
+
+# ------------------------------------------------------------------------------
+# The target kind ``cuda``: NVIDIA GPUs. Compiling needs no GPU; verifying and timing does.
+
+
+EVALUATION_TIMEOUT_S = 60.0  # to create a context, load code, draw and upload inputs
+SLOWEST_FLOP_PER_S = 5e10  # a tenth of one multiprocessor; a slower kernel counts as a hang
+BASELINE_TIMEOUT_S = 180.0  # in addition to the float64 reference
+GIB = 2**30
+
+
+def cuda_limits(memory_bytes: int) -> "Limits":
+    """Returns the time and memory limits of the child processes that compile and time GPU kernels.
+
+    ``memory_bytes`` is the limit of each child's resident memory.
+    """
+    from tuner.runtime.workers.protocol import GPU_CALLS, Limits
+
+    return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes, SLOWEST_FLOP_PER_S, GPU_CALLS)
+
+
+def gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
+    """Times cuBLAS on a problem in a separate process; returns its name and time.
+
+    Raises TunerError where cuBLAS or the GPU is missing or fails, cuBLAS's result is wrong, or the process
+    exceeds a limit.
+    """
+    from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S
+    from tuner.runtime.workers.services import gpu_library_environment
+
+    timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
+    work, memory_bytes = partial(measure_gpu_baseline, problem, effort, seed), child_memory_bytes(problem)
+    return call_in_child("baseline", work, timeout_s, memory_bytes, gpu_library_environment())
+
+
+def _machine(target: TargetName) -> Machine:
+    """Returns this machine's GPU if it is of the target's chip, else a machine with only the chip known."""
+    from tuner.runtime.cuda.probe import machine_for
+
+    return machine_for(chip_of(target.detail))
+
+
+def _compiler(target: TargetName) -> Compiler:
+    from tuner.targets.gpu.compiler import find_ptxas, gpu_compiler_build
+
+    return gpu_compiler_build(chip_of(target.detail), find_ptxas(), GPU_SOURCES)
+
+
+def _children(target: TargetName, problem: Problem, _threads: int) -> BenchChildren:
+    from tuner.runtime.workers.protocol import Factory
+    from tuner.runtime.workers.services import gpu_library_environment, library_environment
+    from tuner.targets.cpu.target import host_machine
+
+    return BenchChildren(
+        compiler=compiler_factory(target),
+        evaluator=Factory("tuner.targets.gpu.evaluator:GpuEvaluator", (target.detail,)),
+        limits=cuda_limits(child_memory_bytes(problem)),
+        device=_bus(),
+        # all cores for the float64 reference: kernels and cuBLAS run on the GPU
+        environment=(*library_environment(host_machine().physical_cores), *gpu_library_environment()),
+    )
+
+
+def _bus() -> str:
+    """Returns the PCI address of this machine's GPU; "cuda" without a GPU, where nothing is timed."""
+    from tuner.runtime.cuda.probe import describe_gpu
+
+    try:
+        return describe_gpu().bus
+    except DeviceError:
+        return CUDA
+
+
+def _baseline(problem: Problem, _threads: int, seed: int) -> Baseline:
+    from tuner.core.interfaces import FINAL_EFFORT
+    from tuner.runtime.workers.processes import TimingLock, holder_text
+
+    with TimingLock(_bus(), holder_text(problem)).held():
+        return gpu_baseline(problem, FINAL_EFFORT, seed)
+
+
+def _roofline(problem: Problem, _threads: int) -> Roofline:
+    """Returns the roofline of this machine's GPU, measured in a separate process.
+
+    Raises TunerError where the GPU is missing or has no documented peak.
+    """
+    from tuner.runtime.workers.processes import TimingLock, holder_text
+
+    with TimingLock(_bus(), holder_text(problem)).held():
+        return call_in_child("roofline", partial(measure_gpu_roofline, problem.dtype), BASELINE_TIMEOUT_S)
+
+
+def _status() -> TargetStatus:
+    from tuner.runtime.cuda import probe
+
+    assembler = assembler_text()
+    try:
+        here = probe.describe_gpu()
+    except DeviceError as error:
+        return _compiles_only(str(error), assembler)
+    facts = here.facts
+    if facts.chip not in CHIPS:
+        return _compiles_only(f"{facts.name} is {facts.chip}, allowed {', '.join(CHIPS)}", assembler)
+    text = f"{facts.name}, {facts.chip}, {facts.multiprocessors} multiprocessors, "
+    text += f"{facts.memory_bytes / GIB:.0f} GiB, CUDA driver {facts.driver_version}"
+    reason = "; ".join((text, assembler, _sensor_text(here.bus)))
+    return TargetStatus(CUDA, True, reason, can_compile=True, chip=facts.chip)
+
+
+def _compiles_only(why: str, assembler: str) -> TargetStatus:
+    reason = f"compiles only: {why}; {assembler}"
+    return TargetStatus(CUDA, False, reason, is_timed=False, can_compile=True, missing=why)
+
+
+def _sensor_text(bus: str) -> str:
+    from tuner.runtime.cuda.probe import GpuSensors, SensorsError
+
+    try:
+        GpuSensors(bus)
+    except SensorsError as error:
+        return str(error)
+    return "clocks and temperatures by NVML"
+
+
+def _open_device(_chip: str, _order: str, _seed: int, **_simulated: object) -> "AbstractDevice":
+    """Opens this machine's GPU; arguments for simulated devices are ignored."""
+    from tuner.runtime.cuda.probe import open_device
+
+    return open_device()
+
+
+def _assembler(chip: str) -> "Assemble | None":
+    """Returns a function that assembles PTX for ``chip``; None without ptxas: the driver compiles PTX."""
+    from tuner.core.gpu_code import KernelProgram
+    from tuner.targets.gpu.compiler import find_ptxas
+
+    ptxas = find_ptxas()
+    if ptxas is None:
+        return None
+    empty = KernelProgram(chip, "", b"", (), ())
+    return lambda ptx, _names: ptxas.assemble(replace(empty, ptx=ptx)).cubin
+
+
+KIND = TargetKind(
+    name=CUDA,
+    status=_status,
+    outcomes=OutcomeSource(
+        machine=_machine,
+        compiler=_compiler,
+        plan=strategy_space.plan,
+        bind=strategy_space.bind,
+        bench=child_bench(_children),
+        benches=child_benches(_children),
+        baseline=_baseline,
+        roofline=_roofline,
+        children=_children,
+        is_timed=lambda: _status().is_timed,
+    ),
+    source=gpu_source,
+    load=load_on_gpu,
+    code=gpu_code,
+    assembly=gpu_assembly,
+    default_chip=DEFAULT_CHIP,
+    require_types=require_chip_types,
+    programs=ProgramSupport(_open_device, _assembler),
+    sources=GPU_SOURCES,
+)

@@ -1,0 +1,412 @@
+"""Models the cycles of a GPU program from its machine code: to order candidates, never as a time.
+
+``executions`` infers how often a warp executes each instruction; ``KernelCounts`` sums what each part of
+a multiprocessor does; ``predict_cycles`` takes the busiest part of each launch.
+"""
+
+import math
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tuner.core.errors import TunerError
+from tuner.core.gpu import USUAL_MULTIPROCESSORS, WARP_THREADS, chip_of
+from tuner.core.gpu_code import KernelProgram, Launch
+from tuner.core.problem import Problem
+from tuner.search.cost_model.gpu import (
+    L2_BYTES_PER_CYCLE,
+    LATENCY,
+    LAUNCH,
+    WARP_BYTES,
+    WRITE_BYTES_PER_CYCLE,
+    access_cycles,
+    fma_per_cycle,
+    stream_cycles,
+)
+from tuner.search.cost_model.occupancy import PARTITIONS
+from tuner.simulator.launch import program_accesses
+from tuner.simulator.memory.access_log import Access
+from tuner.targets.gpu.compiler import Tool
+from tuner.targets.gpu.sass import Kernel, MachineInstruction, listing_of, nvdisasm, read_kernels
+
+# ------------------------------------------------------------------------------
+# Infers how often a warp executes each instruction of a kernel, from the multiply-adds required.
+
+
+WARP_LANES, WARPGROUP_LANES = 32, 128
+# Shapes of mma.sync in names: "HMMA.16816.F32" has 16 x 8 x 16; of wgmma: "HGMMA.64x256x16.F32".
+WARP_SHAPE = re.compile(r"\.(16|8)(8|4)(64|32|16|8|4)(?:\.|$)")
+GROUP_SHAPE = re.compile(r"\.(\d+)x(\d+)x(\d+)")
+SCALAR_PRODUCTS = {"FFMA": 1, "DFMA": 1, "HFMA2": 2}
+WARP_PRODUCTS = ("HMMA", "IMMA", "QMMA", "DMMA")
+GROUP_PRODUCTS = ("HGMMA", "IGMMA", "QGMMA")
+
+
+def multiply_adds(instruction: MachineInstruction) -> int:
+    """Returns how many multiply-adds one lane does in an FFMA, DFMA, HFMA2 or matrix instruction; else 0.
+
+    An integer multiply-add outside of matrix instructions (IMAD) counts as 0.
+    """
+    name = instruction.mnemonic
+    if name in SCALAR_PRODUCTS:
+        return SCALAR_PRODUCTS[name]
+    shape, lanes = None, WARP_LANES
+    if name in WARP_PRODUCTS:
+        shape = WARP_SHAPE.search(instruction.name)
+    elif name in GROUP_PRODUCTS:
+        shape, lanes = GROUP_SHAPE.search(instruction.name), WARPGROUP_LANES
+    return int(shape[1]) * int(shape[2]) * int(shape[3]) // lanes if shape else 0
+
+
+def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tuple[float, ...]:
+    """Returns how often a warp executes each instruction of a kernel, one number per instruction.
+
+    ``owed``: the multiply-adds that a lane must execute. The innermost loop with most products gets as many
+    iterations as needed to execute the multiply-adds that the code outside of this loop does not. The loop
+    around has ``outer_iterations`` iterations; all other code is executed once.
+    """
+    products = [multiply_adds(each) for each in kernel.code]
+    counts = [1.0] * len(products)
+    inner = main_loop(kernel)
+    if inner is None:
+        return tuple(counts)
+    around = [loop for loop in kernel.loops() if loop != inner and _holds(loop, inner)]
+    outer = min(around, key=lambda loop: loop[1] - loop[0], default=None)
+    if outer is not None:
+        counts[slice(*outer)] = [outer_iterations] * (outer[1] - outer[0])
+    entered = counts[inner[0]]
+    counts[slice(*inner)] = [0.0] * (inner[1] - inner[0])
+    missing = owed - sum(count * each for count, each in zip(counts, products, strict=True))
+    turns = max(missing / sum(products[slice(*inner)]), entered)
+    counts[slice(*inner)] = [turns] * (inner[1] - inner[0])
+    return tuple(counts)
+
+
+def main_loop(kernel: Kernel) -> tuple[int, int] | None:
+    """Returns the innermost loop with most products: (index of its first instruction, after its last).
+
+    Innermost means that the loop contains no other loop with products. None for a kernel without such a loop.
+    """
+    products = [multiply_adds(each) for each in kernel.code]
+    loops = [loop for loop in kernel.loops() if any(products[slice(*loop)])]
+    innermost = [loop for loop in loops if not any(other != loop and _holds(loop, other) for other in loops)]
+    return max(innermost, key=lambda loop: sum(products[slice(*loop)]), default=None)
+
+
+def _holds(loop: tuple[int, int], other: tuple[int, int]) -> bool:
+    return loop[0] <= other[0] and other[1] <= loop[1]
+
+
+# ------------------------------------------------------------------------------
+# Models the cycles of a kernel from its machine code: those of the busiest part of a multiprocessor.
+#
+# Counted are the instructions that each partition issues, the multiplications and integer operations of its
+# pipes, accesses to shared memory and the L1 cache (one path), bytes from the L2 cache, and the critical path
+# of one warp: stall counts, and the latency of loads that the warp waits for. The model orders kernels before
+# any kernel was run, and is for nothing else: its cycles are never a time.
+
+
+F32_PIPES = {75: 1, 80: 1}  # of a partition, 16 lanes each: white papers of TU102, GA100, GA102, AD102, H100
+USUAL_F32_PIPES = 2
+F32_CYCLES = 2.0  # of a warp on a pipe of 16 lanes
+INTEGER_CYCLES = 2.0  # 16 lanes
+WIDE_CYCLES = 4.0  # of a multiply of integers with a result of 64 bits
+LAUNCH_CYCLES = 2000.0  # from a block's launch to its first product, and while the block ends
+
+MEMORY = ("LDS", "LDSM", "STS", "STSM", "LDG", "LDGSTS", "LDL", "STL", "STG", "RED", "ATOM", "ATOMG")
+F32 = ("FFMA", "FMUL", "FADD")
+# These instructions occupy no pipe of a partition for longer than the cycle of their issue.
+ONLY_ISSUED = (
+    *("BRA", "EXIT", "NOP", "WARPSYNC", "BSSY", "BSYNC", "BAR", "LDGDEPBAR", "DEPBAR", "SYNCS", "WARPGROUP"),
+    *("S2R", "S2UR", "R2UR", "MUFU", "I2F", "F2I", "SHFL", "LDC", "CS2R", "ELECT", "FENCE", "ERRBAR"),
+)
+# Latency of loads, in cycles; shared memory: about that of arXiv 1804.06826 and 1903.07486.
+LATENCIES = {"LDG": LATENCY, "LDL": LATENCY, "LDS": 24.0, "LDSM": 24.0}
+BARRIER_CYCLES = 40.0  # until all warps of a block go on
+
+
+@dataclass(frozen=True)
+class BlockWork:
+    """The thread blocks of a kernel launch, for the cycle model: their number, warps and memory traffic."""
+
+    blocks: int
+    warps: int  # of a block that multiply
+    resident: int  # blocks that a multiprocessor holds
+    fetched_bytes: float  # of a block, from the L2 cache
+    stored_bytes: float  # of a block
+
+    def together(self, multiprocessors: int) -> int:
+        """Returns how many blocks run at once on the multiprocessor that has most; at least 1.
+
+        ``multiprocessors``: the number of multiprocessors of the GPU.
+        """
+        return max(min(self.resident, -(-self.blocks // multiprocessors)), 1)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The predicted cycles for which each part of a multiprocessor, such as its memory, is busy.
+
+    ``issue``: issuing instructions; ``products``, ``integers``: arithmetic pipes; ``memory``: shared memory
+    and L1; ``second_level``: bytes from the L2; ``critical_path``: not a part, but one warp's instructions in
+    sequence.
+    """
+
+    issue: float
+    products: float
+    integers: float
+    memory: float
+    second_level: float
+    critical_path: float  # of one warp, whatever other warps do
+
+    @property
+    def busiest(self) -> float:
+        """Returns the cycles of the busiest part, or of a warp's critical path if that is longer."""
+        return max(
+            self.issue, self.products, self.integers, self.memory, self.second_level, self.critical_path
+        )
+
+
+@dataclass(frozen=True)
+class KernelCounts:
+    """A kernel's instructions, how often a warp executes each, and the cycles of each memory access."""
+
+    kernel: Kernel
+    executed: tuple[float, ...]
+    memory_cycles: Mapping[int, float]  # of an access, by its index in the code
+    tensor_fma_per_cycle: float  # of a multiprocessor
+    capability: int
+
+    @property
+    def multiply_adds(self) -> float:
+        """Returns how many multiply-adds one lane executes in a kernel."""
+        pairs = zip(self.kernel.code, self.executed, strict=True)
+        return sum(count * multiply_adds(one) for one, count in pairs)
+
+    def parts(self, work: BlockWork, blocks: int) -> Parts:
+        """Returns the predicted busy cycles of each part of a multiprocessor with ``blocks`` blocks.
+
+        ``work`` describes the blocks of the launch.
+        """
+        warps = work.warps * blocks
+        busiest = math.ceil(warps / PARTITIONS)  # warps of a partition
+        each = list(zip(self.kernel.code, self.executed, strict=True))
+        memory = sum(cycles * self.executed[place] for place, cycles in self.memory_cycles.items())
+        return Parts(
+            issue=busiest * sum(self.executed),
+            products=busiest * sum(count * self._product_cycles(one) for one, count in each),
+            integers=busiest * sum(count * _integer_cycles(one) for one, count in each),
+            memory=warps * memory,
+            second_level=blocks * work.fetched_bytes / L2_BYTES_PER_CYCLE,
+            critical_path=critical_path(self.kernel, self.executed),
+        )
+
+    def cycles(self, work: BlockWork, multiprocessors: int) -> float:
+        """Returns the predicted cycles of a launch: full waves of blocks, and the last wave.
+
+        ``work`` describes the blocks of the launch; ``multiprocessors`` is the GPU's number of
+        multiprocessors.
+        """
+        together = work.together(multiprocessors)
+        waves, rest = divmod(work.blocks, together * multiprocessors)
+        ending = LAUNCH_CYCLES + together * work.stored_bytes / WRITE_BYTES_PER_CYCLE
+        wave = self.parts(work, together).busiest
+        last = 0.0
+        if rest:
+            count = -(-rest // multiprocessors)
+            last = max(self.parts(work, 1).busiest, wave * count / together) + ending
+        return waves * (wave + ending) + last
+
+    def _product_cycles(self, instruction: MachineInstruction) -> float:
+        """Returns the cycles for which a warp's instruction occupies the multiplying pipes; 0: none."""
+        name = instruction.mnemonic
+        pipes = F32_PIPES.get(self.capability, USUAL_F32_PIPES)
+        if name in F32 or (name == "IMAD" and ".WIDE" not in instruction.name):
+            return F32_CYCLES / pipes + (pipes > 1 and name == "FFMA" and _asks_one_bank(instruction))
+        if name == "IMAD":
+            return WIDE_CYCLES
+        if name in SCALAR_PRODUCTS:
+            return F32_CYCLES
+        fma = multiply_adds(instruction)
+        return fma * WARP_THREADS * PARTITIONS / self.tensor_fma_per_cycle if fma else 0.0
+
+
+def _integer_cycles(instruction: MachineInstruction) -> float:
+    name = instruction.mnemonic
+    is_other = name in (*F32, *MEMORY, *ONLY_ISSUED, "IMAD") or name.startswith("U")
+    return 0.0 if is_other or multiply_adds(instruction) else INTEGER_CYCLES
+
+
+def _asks_one_bank(instruction: MachineInstruction) -> bool:
+    """Returns whether three source registers are in one of the two register banks, none of them reused."""
+    sources = instruction.sources
+    parities = {number % 2 for number, _ in sources}
+    return len(sources) == 3 and len(parities) == 1 and not any(reused for _, reused in sources)
+
+
+def critical_path(kernel: Kernel, executed: Sequence[float]) -> float:
+    """Returns the cycles that one warp takes alone: stall counts, and load latencies that nothing hides.
+
+    Each barrier of a block (BAR) adds BARRIER_CYCLES (40). ``executed``: how often the warp executes each
+    instruction of the kernel.
+    """
+    spent = dict(_spent(kernel))  # the second iteration of the main loop counts: prefetched loads are done
+    return sum(executed[place] * cycles for place, cycles in spent.items())
+
+
+def _spent(kernel: Kernel) -> Iterator[tuple[int, float]]:
+    """Yields (index, cycles) of each instruction; instructions of the main loop twice."""
+    now, ready = 0.0, dict.fromkeys(range(6), 0.0)
+    start, end = main_loop(kernel) or (0, 0)
+    for place in (*range(end), *range(start, len(kernel.code))):
+        one = kernel.code[place]
+        begins = max([now, *(ready[number] for number in one.waits)])
+        ends = begins + max(one.stall_cycles, 1) + (BARRIER_CYCLES if one.mnemonic == "BAR" else 0.0)
+        if one.sets is not None:
+            ready[one.sets] = max(ready[one.sets], begins + LATENCIES.get(one.mnemonic, 0.0))
+        yield place, ends - now
+        now = ends
+
+
+# ------------------------------------------------------------------------------
+# Cycles of a warp's memory accesses on the path to shared memory and L1, from the lanes' addresses.
+
+
+# Mnemonic of machine code -> (PTX opcode that it is compiled from, kind of access)
+ORIGINS = {
+    "LDS": ("ld.shared", "load_shared"),
+    "LDSM": ("ldmatrix", "load_shared"),
+    "STS": ("st.shared", "store_shared"),
+    "STSM": ("stmatrix", "store_shared"),
+    "LDGSTS": ("cp.async.c", "store_shared"),
+    "LDG": ("ld.global", "load_global"),
+}
+SPILLS = ("LDL", "STL")  # written through to the L2, with few hits in the L1
+MATRIX_WORDS = 4  # of each lane whose address ldmatrix and stmatrix take
+
+
+def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -> dict[int, float]:
+    """Returns the predicted cycles of a warp at each memory instruction of a kernel, by index in the code.
+
+    An access to shared memory or a global load costs the mean of the simulated ``accesses`` of its kind and
+    width, else of its kind; without such accesses, the cycles of lanes that access consecutive words. Global
+    stores and atomics cost one cycle per word, spills the cycles of their bytes on the path to the L2.
+    ``capability``: that of the chip, such as 90.
+    """
+    costs = _mean_costs(accesses, capability)
+    found = {place: _cycles(each, costs, capability) for place, each in enumerate(kernel.code)}
+    return {place: cycles for place, cycles in found.items() if cycles}
+
+
+def _mean_costs(accesses: Iterable[Access], capability: int) -> dict[tuple[str, int], float]:
+    """Returns the mean cycles by (mnemonic, width in words); width 0 stands for any."""
+    seen: dict[tuple[str, int], list[float]] = {}
+    for access in accesses:
+        for mnemonic, (opcode, kind) in ORIGINS.items():
+            if access.opcode.startswith(opcode):
+                cycles = access_cycles(kind, np.array(access.words), access.width, capability)
+                for width in (access.width, 0):
+                    seen.setdefault((mnemonic, width), []).append(cycles)
+    return {key: float(np.mean(each)) for key, each in seen.items()}
+
+
+def _cycles(instruction: MachineInstruction, costs: dict[tuple[str, int], float], capability: int) -> float:
+    name, width = instruction.mnemonic, instruction.words
+    if name in SPILLS:
+        return WARP_BYTES * width / L2_BYTES_PER_CYCLE
+    if name in ("LDSM", "STSM"):
+        width = MATRIX_WORDS
+    if name in ORIGINS:
+        known = costs.get((name, width), costs.get((name, 0)))
+        return known if known is not None else stream_cycles(ORIGINS[name][1], width, capability)
+    return float(width) if name in ("STG", "RED", "ATOM", "ATOMG") else 0.0
+
+
+# ------------------------------------------------------------------------------
+# Predicts cycles of a compiled kernel program from its machine code, to order candidates: never a time.
+
+
+WGMMA_RATE = 2.0  # times the rate of mma.sync on sm_90; H100 white paper
+HANDED_OVER = "USETMAXREG"  # setmaxnreg, by which a warpgroup that only copies gives up registers
+
+
+@dataclass(frozen=True)
+class PredictedCycles:
+    """Cycles that a model of the GPU predicts for a program; never seconds, never stored as a measurement."""
+
+    cycles: float  # of one call
+    parts: Parts | None  # of a multiprocessor, in the launch with most multiply-adds; None: no such launch
+
+
+def predict_cycles(
+    problem: Problem, program: KernelProgram, nvdisasm: Path, multiprocessors: int | None = None
+) -> PredictedCycles:
+    """Returns the cycles that a model predicts for one call of a program that has a cubin.
+
+    ``nvdisasm``: path of the executable. ``multiprocessors``: their number in the GPU; None: as many as the
+    chip's largest product has. Raises CalledProcessError where nvdisasm cannot read the cubin, TimeoutExpired
+    where it takes longer than 60 s, SimulationError and UnsupportedInstruction where the simulator cannot run
+    the kernels.
+    """
+    count = multiprocessors or USUAL_MULTIPROCESSORS.get(program.chip, 1)
+    kernels = {each.name: each for each in read_kernels(listing_of(program.cubin, nvdisasm))}
+    cycles, most, parts = LAUNCH * (len(program.launches) - 1), 0.0, None
+    for launch, accesses in zip(program.launches, program_accesses(program), strict=True):
+        kernel = kernels[launch.kernel]
+        work = _work(problem, program, launch, kernel)
+        turns = float(launch.tiles_of((0, 0, 0)))
+        counts = _counts(problem, program, work, kernel, accesses, turns)
+        cycles += counts.cycles(work, count)
+        if counts.multiply_adds > most:
+            most, parts = counts.multiply_adds, counts.parts(work, work.together(count))
+    return PredictedCycles(cycles, parts)
+
+
+def _work(problem: Problem, program: KernelProgram, launch: Launch, kernel: Kernel) -> BlockWork:
+    """Returns a launch's blocks; bytes of a block as if its tiles of C were square, which reads least."""
+    _, n, k = problem.sizes
+    elements = problem.rows * n
+    blocks, tiles = math.prod(launch.grid), launch.tiles_of((0, 0, 0))
+    copies_only = WARPGROUP_LANES if any(each.mnemonic == HANDED_OVER for each in kernel.code) else 0
+    resident = [each.blocks_per_multiprocessor for each in program.resources if each.kernel == launch.kernel]
+    return BlockWork(
+        blocks=blocks,
+        warps=-(-(math.prod(launch.block) - copies_only) // WARP_THREADS),
+        resident=max([1, *resident]),
+        fetched_bytes=2 * math.sqrt(tiles * elements / blocks) * k * problem.input_bytes,
+        stored_bytes=elements / blocks * problem.output_bytes,
+    )
+
+
+def _counts(
+    problem: Problem,
+    program: KernelProgram,
+    work: BlockWork,
+    kernel: Kernel,
+    accesses: Iterable[Access],
+    turns: float,
+) -> KernelCounts:
+    """Returns the instruction counts of a kernel; ``turns``: iterations of the loop around its main loop."""
+    chip, mnemonics = chip_of(program.chip), {each.mnemonic for each in kernel.code}
+    owed = problem.flop / 2 / (work.blocks * work.warps * WARP_THREADS)
+    rate = fma_per_cycle(problem, chip) * (WGMMA_RATE if mnemonics & set(GROUP_PRODUCTS) else 1.0)
+    costs = memory_cycles(kernel, accesses, chip.capability)
+    return KernelCounts(kernel, executions(kernel, owed, turns), costs, rate, chip.capability)
+
+
+def predicted(problem: Problem, program: KernelProgram) -> PredictedCycles | None:
+    """Returns the cycles that a model predicts for a compiled program, from its machine code.
+
+    None without nvdisasm or cubin, and for code that cannot be analysed.
+    """
+    tool: Tool | None = nvdisasm()
+    if tool is None or not program.cubin:
+        return None
+    try:
+        return predict_cycles(problem, program, tool.path)
+    except (TunerError, subprocess.SubprocessError):
+        return None

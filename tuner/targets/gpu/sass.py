@@ -1,0 +1,205 @@
+"""The machine code (SASS) of GPU kernels, as text and as instructions, and counts of instructions.
+
+``listing_of`` runs nvdisasm; ``read_kernels`` parses its listing.
+"""
+
+import re
+import subprocess
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+from tuner.core.gpu_code import KernelProgram
+from tuner.targets.gpu.compiler import locate
+
+# ------------------------------------------------------------------------------
+# Static instruction mix of text: PTX, MLIR's LLVM dialect, or assembly.
+
+
+PTX_MARK = ".visible .entry"
+# An instruction of PTX, with its guard; the first two parts name the operation: ld.shared, mma.sync, add.
+PTX_INSTRUCTION = re.compile(r"^\s+(?:@!?%\w+\s+)?([a-z]\w*(?:\.[a-z]\w*)?)[^;\n]*;", re.MULTILINE)
+PTX_TYPE = re.compile(r"\.(?:[bsuf]\d+|pred|bf16|tf32)$")
+LLVM_OPERATION = re.compile(r"^\s+(?:%[\w:]+ = )?llvm\.([a-z_]+(?:\.[a-z_]+)*)", re.MULTILINE)
+ASSEMBLY = re.compile(r"^  (?:(?:data16|cs|lock|rep|notrack) )*([A-Za-z]\S*)", re.MULTILINE)  # indented
+DECLARED = ("mlir.constant", "mlir.poison", "mlir.undef", "mlir.zero")  # compile to no instruction
+
+Mix = tuple[tuple[str, int], ...]  # (instruction, occurrences in the text), most frequent first
+
+
+def instruction_mix(text: str) -> Mix:
+    """Returns (instruction, occurrences) for PTX or LLVM-dialect text, the most frequent instruction first.
+
+    Counts the text, not executions. PTX instructions are named without types, such as "ld.shared".
+    """
+    if PTX_MARK in text:
+        names = [PTX_TYPE.sub("", name) for name in PTX_INSTRUCTION.findall(text)]
+    else:
+        names = [name for name in LLVM_OPERATION.findall(text) if name not in DECLARED]
+    return _counted(names)
+
+
+def assembly_mix(text: str) -> Mix:
+    """Returns (instruction, occurrences) for assembly text of x86 or SASS, the most frequent first.
+
+    Counts the lines that are indented by exactly two spaces, as this project's listings are. Prefixes such as
+    ``lock`` and ``rep`` are skipped; SASS must have no guard predicates.
+    """
+    return _counted(ASSEMBLY.findall(text))
+
+
+def _counted(names: list[str]) -> Mix:
+    return tuple(sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+# ------------------------------------------------------------------------------
+# Parses nvdisasm's listing of a cubin: instructions with their control codes, and loops.
+#
+# A control code is part of each 128-bit instruction since Volta: the stall count (cycles before the warp may
+# issue the next instruction), and the barriers that the instruction sets and waits for. NVIDIA does not
+# document control codes; see Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
+# Microbenchmarking", 2018.
+
+
+# Bits of the high word of an instruction.
+STALL_BIT, WRITE_BARRIER_BIT, WAITS_BIT = 41, 46, 52
+NO_BARRIER = 7
+LABEL = re.compile(r"^(\.L_x_\d+):")
+FUNCTION = re.compile(r"^\.text\.(\w+):")
+INSTRUCTION = re.compile(
+    r"^\s+/\*(?P<address>[0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?"
+    r"(?P<text>[A-Z][^;]*?)\s*;\s+/\* 0x[0-9a-f]{16} \*/$"
+)
+HIGH_WORD = re.compile(r"^\s+/\* 0x([0-9a-f]{16}) \*/$")
+TARGET = re.compile(r"\((\.L_x_\d+)\)")
+REGISTER = re.compile(r"\bR(\d+)(\.reuse)?")
+
+
+@dataclass(frozen=True)
+class MachineInstruction:
+    """One SASS instruction of a kernel, with its control code: stall cycles and scheduling barriers."""
+
+    address: int  # in bytes, from the start of its kernel
+    text: str  # without the predicate that guards it
+    stall_cycles: int = 1
+    sets: int | None = None  # the barrier that signals that its result is ready
+    waits: tuple[int, ...] = ()  # barriers that the instruction waits for
+
+    @property
+    def name(self) -> str:
+        """Returns the mnemonic with its modifiers: "HMMA.16816.F32"."""
+        return self.text.split()[0]
+
+    @property
+    def mnemonic(self) -> str:
+        """Returns the mnemonic without its modifiers: "HMMA" for "HMMA.16816.F32"."""
+        return self.name.partition(".")[0]
+
+    @property
+    def words(self) -> int:
+        """Returns how many 4-byte words per lane a load or store moves: 4, 2 or 1, by its modifiers."""
+        parts = self.name.split(".")
+        return 4 if "128" in parts else 2 if "64" in parts else 1
+
+    @property
+    def sources(self) -> tuple[tuple[int, bool], ...]:
+        """Returns (register number, whether it is reused) of each register operand after the first.
+
+        A reused operand comes from the operand cache (``.reuse``), not from its register bank.
+        """
+        return tuple((int(number), bool(reused)) for number, reused in REGISTER.findall(self.text)[1:])
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The machine code (SASS) of one GPU kernel: its instructions in order, and its labels."""
+
+    name: str
+    code: tuple[MachineInstruction, ...]
+    labels: tuple[tuple[str, int], ...]  # (label, address)
+
+    def loops(self) -> tuple[tuple[int, int], ...]:
+        """Returns each loop of the code as (first index, index after the last) of its instructions.
+
+        Loops with the same first instruction count as one, the longest. A backward jump over an EXIT is no
+        loop: such a jump returns from code that retries a wait. Nor is a jump to itself, after each kernel.
+        """
+        place = {each.address: index for index, each in enumerate(self.code)}
+        addresses = dict(self.labels)
+        found: dict[int, int] = {}
+        for index, each in enumerate(self.code):
+            target = TARGET.search(each.text)
+            if each.name.startswith("BRA") and target and addresses[target[1]] <= each.address:
+                start = place[addresses[target[1]]]
+                is_inside = all(one.name != "EXIT" for one in self.code[start:index])
+                if start < index and is_inside:  # not the endless branch to itself after each kernel
+                    found[start] = index + 1
+        return tuple(found.items())
+
+
+def read_kernels(listing: str) -> tuple[Kernel, ...]:
+    """Returns the kernels, in order, of a listing that ``nvdisasm -c -hex`` printed."""
+    found: list[tuple[str, list[MachineInstruction], dict[str, int]]] = []
+    pending: list[str] = []  # labels of the next instruction
+    for line, below in pairwise((*listing.splitlines(), "")):
+        if function := FUNCTION.match(line):
+            found.append((function[1], [], {}))
+        elif label := LABEL.match(line):
+            pending.append(label[1])
+        elif (instruction := INSTRUCTION.match(line)) and found:
+            _, code, labels = found[-1]
+            code.append(_instruction(int(instruction["address"], 16), instruction["text"], below))
+            labels |= dict.fromkeys(pending, code[-1].address)
+            pending.clear()
+    return tuple(Kernel(name, tuple(code), tuple(labels.items())) for name, code, labels in found)
+
+
+def _instruction(address: int, text: str, below: str) -> MachineInstruction:
+    """Returns an instruction with its control code, from ``below``: the line with its high 64 bits."""
+    word = HIGH_WORD.match(below)
+    assert word is not None, f"found {below!r}, allowed the high word of an instruction"
+    bits = int(word[1], 16)
+    barrier = bits >> WRITE_BARRIER_BIT & 7
+    waits = tuple(number for number in range(6) if bits >> WAITS_BIT & 1 << number)
+    return MachineInstruction(
+        address, text, bits >> STALL_BIT & 15, None if barrier == NO_BARRIER else barrier, waits
+    )
+
+
+TIMEOUT_S = 60.0
+
+
+def listing_of(cubin: bytes, nvdisasm: Path) -> str:
+    """Returns nvdisasm's listing of a cubin: its instructions as text, with their encodings.
+
+    ``nvdisasm``: path of the executable. Raises CalledProcessError where nvdisasm cannot read the cubin,
+    TimeoutExpired where it takes longer than 60 s (TIMEOUT_S).
+    """
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        command = [str(nvdisasm), "-c", "-hex", file.name]
+        return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True).stdout
+
+
+def sass(program: KernelProgram | None) -> str:
+    """Returns the machine code of a program as SASS text, kernel by kernel; "" where there is none to show.
+
+    That is without a program or its cubin, without nvdisasm, or where nvdisasm fails.
+    """
+    tool = nvdisasm()
+    if tool is None or program is None or not program.cubin:
+        return ""
+    try:
+        kernels = read_kernels(listing_of(program.cubin, tool.path))
+    except subprocess.SubprocessError:
+        return ""
+    return "".join(
+        f"<{kernel.name}>:\n" + "".join(f"  {each.text}\n" for each in kernel.code) for kernel in kernels
+    )
+
+
+nvdisasm = cache(lambda: locate("nvdisasm"))

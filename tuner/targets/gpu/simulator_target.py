@@ -1,0 +1,98 @@
+"""The target kind ``simulator``: simulated GPUs. Candidates are verified, not timed."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from tuner.core.candidate import SIMULATOR, TargetName
+from tuner.core.gpu import chip_of
+from tuner.core.machine import Compiler, Machine, gpu_machine
+from tuner.core.problem import Problem
+from tuner.mlir.fingerprint import SIMULATOR_SOURCES
+from tuner.runtime.workers.worker import child_memory_bytes
+from tuner.targets.children import untimed_outcomes
+from tuner.targets.gpu.cuda import (
+    COMPILE_TIMEOUT_S,
+    DEFAULT_CHIP,
+    assembler_text,
+    compiler_factory,
+    gpu_assembly,
+    gpu_code,
+    gpu_source,
+    load_on_gpu,
+    require_chip_types,
+)
+from tuner.targets.interface import BenchChildren, ProgramSupport, TargetKind, TargetStatus
+
+if TYPE_CHECKING:
+    from tuner.core.gpu import AbstractDevice
+    from tuner.runtime.workers.protocol import Limits
+    from tuner.simulator.device.kernels import RunLaunch
+    from tuner.simulator.device.streams import Order as WorkOrder
+
+EVALUATION_TIMEOUT_S = 300.0  # the longest loops over K of a few blocks, on a busy machine
+NO_CLOCK = "the simulator has no clock"
+
+
+def simulator_limits(memory_bytes: int) -> "Limits":
+    """Returns the time and memory limits of child processes that compile for, or simulate, a GPU.
+
+    ``memory_bytes`` is the limit of each child's resident memory.
+    """
+    from tuner.runtime.workers.protocol import Limits
+
+    return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes)
+
+
+def _status() -> TargetStatus:
+    reason = f"verifies on the PTX simulator, no times; {assembler_text()}"
+    return TargetStatus(SIMULATOR, True, reason, is_timed=False)
+
+
+def _machine(target: TargetName) -> Machine:
+    return gpu_machine(SIMULATOR, chip_of(target.detail), "PTX simulator")
+
+
+def _compiler(target: TargetName) -> Compiler:
+    from tuner.targets.gpu.compiler import find_ptxas, gpu_compiler_build
+
+    return gpu_compiler_build(chip_of(target.detail), find_ptxas(), SIMULATOR_SOURCES)
+
+
+def _children(target: TargetName, problem: Problem, _threads: int) -> BenchChildren:
+    from tuner.runtime.workers.protocol import Factory
+    from tuner.runtime.workers.services import library_environment
+
+    return BenchChildren(
+        compiler=compiler_factory(target),
+        evaluator=Factory("tuner.targets.gpu.simulator:SimulatorEvaluator"),
+        limits=simulator_limits(child_memory_bytes(problem)),
+        environment=library_environment(1),  # the other cores compile
+    )
+
+
+def _open_device(
+    chip: str,
+    order: str,
+    seed: int,
+    *,
+    write: "Callable[[str], object] | None" = None,
+    run_launch: "RunLaunch | None" = None,
+) -> "AbstractDevice":
+    from tuner.simulator.device.simulated_device import SimulatedDevice
+
+    return SimulatedDevice(chip, cast("WorkOrder", order), seed, write, run_launch)
+
+
+KIND = TargetKind(
+    name=SIMULATOR,
+    status=_status,
+    outcomes=untimed_outcomes(_machine, _compiler, _children, NO_CLOCK),
+    source=gpu_source,
+    load=load_on_gpu,
+    code=gpu_code,
+    assembly=gpu_assembly,
+    default_chip=DEFAULT_CHIP,
+    require_types=require_chip_types,
+    programs=ProgramSupport(_open_device, is_simulated=True),
+    sources=SIMULATOR_SOURCES,
+)

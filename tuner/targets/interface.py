@@ -1,0 +1,230 @@
+"""The interface of targets: everything that differs between them, and the source of a run's outcomes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core.errors import UsageError
+from tuner.core.gpu_code import KernelProgram, Resources
+from tuner.core.interfaces import Script
+from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.problem import Problem
+from tuner.core.runs import Baseline, RunSettings, StoredTrial
+from tuner.space.feasible_set import FeasibleSet
+
+if TYPE_CHECKING:
+    from tuner.core.gpu import AbstractDevice
+    from tuner.core.gpu_code import Assemble
+    from tuner.core.interfaces import AbstractBench
+    from tuner.runtime.workers.protocol import Factory, Limits
+    from tuner.runtime.workers.runner import BenchOrder
+    from tuner.runtime.workers.services import Environment
+    from tuner.simulator.device.kernels import RunLaunch
+
+
+# ------------------------------------------------------------------------------
+# The source of a run's outcomes: a machine, the nodes of a fleet, or a recording.
+
+
+Bind = Callable[[Candidate], Script]  # raises CandidateError
+Benches = Callable[["tuple[BenchOrder, ...]", "tuple[BenchSettings, ...]"], "tuple[AbstractBench, ...]"]
+Seeds = Callable[[Mapping[Candidate, Resources]], tuple[int, ...]]  # ptxas's resources of candidates -> rows
+
+
+def no_seeds(_resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
+    """Returns (): the default of ``Plan.seeds``, for a source of outcomes without a cost model.
+
+    Seeds are rows of the feasible set that a cost model prefers and a run proposes first. A replay has none,
+    since it evaluates the search.
+    """
+    return ()
+
+
+def always() -> bool:
+    """Returns True: the default of ``OutcomeSource.is_timed``, where correct candidates are timed."""
+    return True
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The feasible set of a run, and the rows of it that are proposed before the sampler's."""
+
+    feasible: FeasibleSet
+    first: tuple[int, ...] = ()  # rows to propose before all others
+    seeds: Seeds = no_seeds  # returns rows that a cost model prefers, to propose after ``first``
+
+
+def ignore_report(_who: str) -> None:
+    """Does nothing: the default of callbacks that report why a bench waits."""
+
+
+@dataclass(frozen=True)
+class BenchSettings:
+    """Settings of a bench that hold for all candidates: threads, compile workers, seed, and callbacks."""
+
+    threads: int
+    workers: int  # candidates compiled at once
+    seed: int
+    report_waiting: Callable[[str], None] = ignore_report  # called with another, timing tuner's description
+    run: str = ""  # uuid of the run that the bench is for; "": not in a database
+    report_fleet: Callable[[str], None] = (
+        ignore_report  # called with the reason why the bench waits for nodes
+    )
+
+
+@dataclass(frozen=True)
+class BenchChildren:
+    """How to start the child processes that compile and evaluate candidates of one problem, and their limits.
+
+    They run on this machine or on a node of a fleet.
+    """
+
+    compiler: "Factory"  # of an AbstractCompiler, in each compile worker
+    evaluator: "Factory"  # of an AbstractEvaluator, in the measurement worker
+    limits: "Limits"
+    environment: "Environment" = ()  # of the measurement worker
+    device: str = "cpu"  # on which one tuner at a time may time
+
+
+@dataclass(frozen=True)
+class OutcomeSource:
+    """The functions by which a run compiles, verifies and times candidates, or reads their recorded outcomes.
+
+    There is one value per kind of target and one per recording.
+    """
+
+    machine: Callable[[TargetName], Machine]  # that code is compiled for
+    compiler: Callable[[TargetName], Compiler]
+    plan: Callable[[RunSettings, Machine], Plan]  # raises UsageError when nothing can be tried
+    # (strategies, problem, threads, machine) -> binder; raises UsageError for an unreadable strategy
+    bind: Callable[[tuple[ChosenStrategy, ...], Problem, int, Machine], Bind]
+    bench: "Callable[[BenchOrder, BenchSettings], AbstractBench]"
+    baseline: Callable[[Problem, int, int], Baseline]  # (problem, threads, seed); raises TunerError
+    roofline: Callable[[Problem, int], Roofline]  # (problem, threads); raises TunerError
+    # (target, problem, threads) -> child processes of the bench; None: the bench has none
+    children: Callable[[TargetName, Problem, int], BenchChildren] | None = None
+    # benches of several problems, each with its settings, that share child processes or a connection to a
+    # fleet; None: each problem has a ``bench`` of its own
+    benches: Benches | None = None
+    is_timed: Callable[[], bool] = always  # False: correct candidates are verified, not timed
+    needs_local_resources: bool = True  # of this machine: memory for compile workers and arrays; processors
+    times_processors: bool = False  # of this machine: other programs on them disturb the times
+
+
+# ------------------------------------------------------------------------------
+# The interface of target kinds: everything that differs between kinds, as one value per kind.
+
+
+def no_machine_code(_chip: str) -> "Assemble | None":
+    """Returns None: the default of ``ProgramSupport.assembler`` for a device that compiles PTX itself."""
+    return None
+
+
+@dataclass(frozen=True)
+class TargetStatus:
+    """Whether this machine can compile for a target, run on it and time it, and why or why not."""
+
+    name: str
+    is_available: bool  # candidates are evaluated here, not only compiled
+    reason: str  # why, or why not
+    is_timed: bool = True  # here; False: candidates are verified only
+    can_compile: bool = False  # without ``is_available``: candidates are compiled, not run
+    chip: str = ""  # of the GPU that candidates run on here
+    missing: str = ""  # why nothing compiled runs here: "no CUDA driver"; "" where it runs
+
+
+class OpenDevice(Protocol):
+    """A function that opens the GPU, real or simulated, on which programs of a target run."""
+
+    def __call__(
+        self,
+        chip: str,
+        order: str,
+        seed: int,
+        /,
+        *,
+        write: "Callable[[str], object] | None" = None,
+        run_launch: "RunLaunch | None" = None,
+    ) -> "AbstractDevice":
+        """Opens a device for ``chip`` and returns it.
+
+        The other arguments are for simulated devices: ``order`` of work that is ready to run, ``seed`` of a
+        random order, ``write`` receives text that kernels print, ``run_launch`` executes each launch.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class ProgramSupport:
+    """How whole programs, not single operations such as a matmul, run on a kind of target."""
+
+    open_device: "OpenDevice | None" = None  # None: programs run on the host
+    assembler: "Callable[[str], Assemble | None]" = no_machine_code  # of a chip: PTX -> machine code
+    is_simulated: bool = False  # the order can be chosen, defects are reported, and there is no clock
+
+    @property
+    def has_device(self) -> bool:
+        """Returns True if programs run on a GPU, real or simulated, False if they run on the host."""
+        return self.open_device is not None
+
+
+@dataclass(frozen=True)
+class BaselineChoice:
+    """The libraries that a user may choose as the baseline of a kind of target, by name."""
+
+    # (choice, problem) -> None; raises UsageError for a choice that is unknown, missing or cannot compute it
+    require: Callable[[str, Problem], None]
+    outcomes: Callable[[str], OutcomeSource]  # choice -> outcomes that are compared with it
+    # (recorded name of a library, problem) -> choice of the same library here; "": the default
+    recorded: Callable[[str, Problem], str]
+
+
+def no_choice(why: str) -> BaselineChoice:
+    """Returns the choice of a kind that always has the same baseline: refuses every name with ``why``."""
+
+    def refuse(choice: str, *_: object) -> NoReturn:
+        raise UsageError(f"--baseline {choice} cannot be combined with {why}")
+
+    return BaselineChoice(refuse, refuse, lambda _name, _problem: "")
+
+
+ONE_BASELINE = no_choice("this target: the baseline can be chosen for target cpu alone")
+
+
+@dataclass(frozen=True)
+class TargetKind:
+    """A kind of target (cpu, cuda, simulator): the functions that differ between kinds.
+
+    A new kind is a file with such a value, and an entry in ``parts.kinds.KINDS``.
+    """
+
+    name: str  # "cpu": ``TargetName.kind``
+    status: Callable[[], TargetStatus]
+    outcomes: OutcomeSource  # of runs on this machine
+    source: Callable[[Problem, str], str]  # (problem, script) -> payload of the script
+    # (problem, trial, its compiled program if one is stored) -> kernel to call
+    load: Callable[[Problem, StoredTrial, KernelProgram | None], Callable[..., object]]
+    # (target, problem, script) -> PTX, or LLVM dialect of a CPU; raises CandidateError
+    code: Callable[[TargetName, Problem, Script], str]
+    # (code, compiled program if there is one) -> assembly; "" without a disassembler
+    assembly: Callable[[str, KernelProgram | None], str]
+    require_types: Callable[[Problem, TargetName], None]  # raises UsageError for unsupported types
+    default_chip: str = ""  # of a kind whose targets are chips
+    programs: ProgramSupport | None = None  # None: single operations only
+    sources: tuple[str, ...] = ()  # files and folders of the package on which its code depends
+    described: "TargetKind | None" = None  # of targets whose detail is another machine's processor
+    details: tuple[str, ...] = ()  # the processors that ``described`` takes: "znver4"
+    baselines: BaselineChoice = ONE_BASELINE
+
+    def outcomes_with(self, baseline: str) -> OutcomeSource:
+        """Returns the outcomes of runs that are compared with a chosen baseline; "": with the default one.
+
+        Raises UsageError for a kind without a choice.
+        """
+        return self.baselines.outcomes(baseline) if baseline else self.outcomes
+
+    def require_baseline(self, baseline: str, problem: Problem) -> None:
+        """Raises UsageError unless a problem can be compared with a chosen baseline; "" always can."""
+        if baseline:
+            self.baselines.require(baseline, problem)

@@ -1,0 +1,37 @@
+"""PyTorch: modules as tuned programs, a backend of torch.compile, operations of torch.library.
+
+Needs PyTorch (the extra ``torch``), which nothing else of tuner imports.
+
+    program = tuner.torch.compile(module, (x,))             # schedules of earlier tunings, or first ones
+    program = tuner.torch.tune(module, (x,), budget="10m")  # tunes its groups of operations
+    y = program(x)
+    program.export("folder")
+"""
+
+from tuner.core.errors import UsageError
+
+try:
+    from tuner.torch.compilation import compile, load, tune  # noqa: A004 - as torch.compile
+    from tuner.torch.dynamo_backend import GraphCounts, backend, graph_counts, register
+    from tuner.torch.operations import addmm, bmm, linear, mm
+    from tuner.torch.program import TensorProgram
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    raise UsageError("tuner.torch: PyTorch is not installed", "pip install 'mlir-tuner[torch]'") from error
+
+__all__ = [
+    "GraphCounts",
+    "TensorProgram",
+    "addmm",
+    "backend",
+    "bmm",
+    "compile",
+    "graph_counts",
+    "linear",
+    "load",
+    "mm",
+    "tune",
+]
+
+register()

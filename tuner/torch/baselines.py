@@ -1,0 +1,247 @@
+"""What runs a PyTorch module next to tuner (eager, torch.compile, other runtimes), timed interleaved."""
+
+import contextlib
+import importlib.util
+import io
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+
+from tuner.analysis.ratios import (
+    Comparable,
+    NotComparable,
+    measurement_of,
+    median_interval,
+    paired_comparison,
+)
+from tuner.core.errors import TunerError
+from tuner.core.programs import COMPILE, EAGER, FREEZING, MAX_AUTOTUNE, ONNXRUNTIME, OPENVINO, ProgramBaseline
+from tuner.core.records import MedianInterval
+from tuner.core.round_quality import Evidence, reliability_in_round, round_quality
+from tuner.runtime.timing import Call, before_slice_of, interleaved_times
+from tuner.tuning.run_steps import noise_of
+
+# ------------------------------------------------------------------------------
+# What runs a PyTorch module next to tuner: eager, torch.compile, other runtimes that are installed.
+
+
+LINE_CHARACTERS = 200  # of a failure
+ModuleCall = Callable[[], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A module in evaluation mode, and inputs to call it with."""
+
+    module: torch.nn.Module
+    arguments: tuple[Any, ...]
+    keywords: Mapping[str, Any]
+
+
+def example_of(
+    module: torch.nn.Module | torch.export.ExportedProgram,
+    arguments: tuple[Any, ...],
+    keywords: Mapping[str, Any],
+) -> Example:
+    """Returns a module with its inputs; an exported program has its own, and is run as a graph of eager."""
+    if not isinstance(module, torch.export.ExportedProgram):
+        return Example(module, arguments, keywords)
+    own_arguments, own_keywords = module.example_inputs or ((), {})
+    return Example(module.module(), own_arguments, own_keywords)
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """Why a baseline does not run a module, in one line."""
+
+    reason: str
+
+
+Runtime = Callable[[Example, int], ModuleCall]  # takes the number of threads, too
+
+
+def made(make: Callable[[], ModuleCall]) -> ModuleCall | NotRun:
+    """Makes a call and calls it once; returns it, or why that fails, in one line."""
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):  # inductor prints tables
+            warnings.simplefilter("ignore")  # of the runtimes about their own code
+            call = make()
+            call()
+    except Exception as error:  # noqa: BLE001 - a runtime that fails is a line of the results
+        return NotRun(_line(error))
+    return call
+
+
+def _line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    name = "" if isinstance(error, TunerError) else f"{type(error).__name__}: "
+    return f"{name}{text}"[:LINE_CHARACTERS]
+
+
+def _eager(example: Example, _threads: int) -> ModuleCall:
+    return lambda: example.module(*example.arguments, **example.keywords)
+
+
+def _by_torch_compile(options: dict[str, Any]) -> Runtime:
+    def make(example: Example, _threads: int) -> ModuleCall:
+        function: Any = torch.compile(function_of(example.module), dynamic=False)
+
+        def call() -> Any:
+            return function(*example.arguments, **example.keywords)
+
+        with torch._inductor.config.patch(options):  # noqa: SLF001 - its documented name
+            call()  # compiles
+        return call
+
+    return make
+
+
+def function_of(module: torch.nn.Module) -> Callable[..., Any]:
+    """Returns a function that calls a module, with a code object of its own.
+
+    torch.compile gives up on a code object that was compiled too often, and then runs it as eager does.
+    """
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        return module(*arguments, **keywords)
+
+    call.__code__ = call.__code__.replace()
+    return call
+
+
+def _by_onnxruntime(example: Example, threads: int) -> ModuleCall:
+    require("onnxruntime", "onnx", "onnxscript")
+    import onnxruntime
+
+    inputs = _positional(example)
+    file = io.BytesIO()
+    names = [f"x{number}" for number in range(len(inputs))]
+    torch.onnx.export(example.module, inputs, file, input_names=names, dynamo=True, verbose=False)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    session = onnxruntime.InferenceSession(file.getvalue(), options, providers=["CPUExecutionProvider"])
+    taken = {each.name for each in session.get_inputs()}
+    feed = {name: each.numpy() for name, each in zip(names, inputs, strict=True) if name in taken}
+    return lambda: session.run(None, feed)
+
+
+def _by_openvino(example: Example, threads: int) -> ModuleCall:
+    require("openvino")
+    import openvino
+
+    inputs = _positional(example)
+    shapes = [each.shape for each in inputs]
+    converted = openvino.convert_model(example.module, example_input=inputs, input=shapes)
+    is_bf16 = any(each.dtype == torch.bfloat16 for each in inputs)
+    limits = {
+        "INFERENCE_NUM_THREADS": threads,
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": "bf16" if is_bf16 else "f32",
+    }
+    request = openvino.compile_model(converted, "CPU", limits).create_infer_request()
+    arrays = [each.numpy() for each in inputs]
+
+    def call() -> list[Any]:
+        found = request.infer(arrays, share_inputs=True, share_outputs=True)
+        return [found[number] for number in range(len(found))]
+
+    return call
+
+
+def _positional(example: Example) -> tuple[torch.Tensor, ...]:
+    """Returns the inputs of a module that takes tensors one after the other. Raises TunerError for others."""
+    if example.keywords or not all(isinstance(each, torch.Tensor) for each in example.arguments):
+        raise TunerError("needs inputs that are tensors, without keywords")
+    return example.arguments
+
+
+def require(*packages: str) -> None:
+    """Raises TunerError that names the packages which are not installed."""
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    if missing:
+        raise TunerError(f"not installed: {', '.join(missing)}")
+
+
+RUNTIMES: Mapping[str, Runtime] = {
+    EAGER: _eager,
+    COMPILE: _by_torch_compile({}),
+    FREEZING: _by_torch_compile({"freezing": True}),
+    MAX_AUTOTUNE: _by_torch_compile({"freezing": True, "max_autotune": True}),
+    ONNXRUNTIME: _by_onnxruntime,
+    OPENVINO: _by_openvino,
+}
+
+
+# ------------------------------------------------------------------------------
+# Times a tuned program and its baselines interleaved, so that all find the same caches.
+
+
+SECONDS = 3.0  # of rounds; each has a slice of 2 ms of each
+OURS, AGAIN = "tuner", "tuner again"
+
+
+def timed_baselines(
+    program: Callable[..., Any],
+    example: Example,
+    names: tuple[str, ...],
+    threads: int = 1,
+    seconds: float = SECONDS,
+) -> tuple[ProgramBaseline, ...]:
+    """Compiles a module by each baseline, and times all and the tuned program, interleaved in this process.
+
+    A baseline that cannot run the module has the reason in place of times. The number of torch's threads is
+    ``threads`` meanwhile. () for no names.
+    """
+    if not names:
+        return ()
+    with _threads(threads), torch.no_grad():
+        calls = {name: made(partial(RUNTIMES[name], example, threads)) for name in names}
+        running = {name: call for name, call in calls.items() if not isinstance(call, NotRun)}
+        ours = partial(program, *example.arguments, **example.keywords)
+        # the program is timed twice: the difference is the noise floor
+        timed: dict[str, Call] = {OURS: ours, **running, AGAIN: ours}
+        times_s = interleaved_times(timed, seconds, before_slice=before_slice_of(threads))
+    return tuple(
+        ProgramBaseline(name, reason=call.reason)
+        if isinstance(call, NotRun)
+        else compared_baseline(name, times_s[name], times_s[OURS], times_s[AGAIN])
+        for name, call in calls.items()
+    )
+
+
+def compared_baseline(
+    name: str, theirs_s: Sequence[float], ours_s: Sequence[float], again_s: Sequence[float]
+) -> ProgramBaseline:
+    """Returns the times of a baseline and their ratio to the program's, or why no ratio may be printed.
+
+    ``theirs_s`` are the times of its slices, ``ours_s`` those of the program in the same rounds, ``again_s``
+    those of the program a second time.
+    """
+    theirs, ours, again = map(measurement_of, (theirs_s, ours_s, again_s))
+    quality = round_quality(noise_of(ours, again), theirs, None, quietest_anchor_s=None, spare_cores=0)
+    evidence = Evidence(is_interleaved=True, noise=quality.noise, unreliable=quality.unreliable)
+    compared = paired_comparison(ours_s, theirs_s, evidence)
+    return ProgramBaseline(
+        name,
+        median_interval(theirs_s),
+        MedianInterval(compared.speed, *compared.speed_interval)
+        if isinstance(compared, Comparable)
+        else None,
+        compared.reason if isinstance(compared, NotComparable) else "",
+        reliability_in_round(theirs, evidence),
+    )
+
+
+@contextlib.contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """Context manager: torch works in ``count`` threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

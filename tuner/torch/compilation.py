@@ -1,0 +1,206 @@
+"""``tuner.torch.compile``, ``load`` and ``tune``: PyTorch modules as programs on this processor."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tuner.core.errors import UsageError
+from tuner.core.fusions import TensorType
+from tuner.core.programs import ALL, chosen_baselines
+from tuner.core.serialization import parse_seconds
+from tuner.core.typed_arguments import typed_arguments
+from tuner.programs.compile import compile_program
+from tuner.programs.run.fused_program import GroupedFunction
+from tuner.programs.run.fused_program import load as load_arrays
+from tuner.programs.tuning import store_result, tune_text
+from tuner.torch.baselines import example_of, timed_baselines
+from tuner.torch.export import ExportedModule, Output, export_module
+from tuner.torch.guards import ModuleWeights
+from tuner.torch.program import TensorProgram, torch_type
+from tuner.tuning.events import GroupObserver, ignore_group
+
+# ------------------------------------------------------------------------------
+# ``tuner.torch.compile``: a PyTorch module becomes a program on this processor.
+
+
+@typed_arguments
+def compile(  # noqa: A001 - as torch.compile
+    module: torch.nn.Module | torch.export.ExportedProgram,
+    arguments: tuple[Any, ...] = (),
+    keywords: Mapping[str, Any] | None = None,
+    *,
+    db: str | Path | None = None,
+    threads: int = 1,
+) -> TensorProgram:
+    """Compiles a module for the shapes and types of example inputs; nothing is tuned.
+
+    The module is traced without gradients, by torch.export. Its weights are copied, packed as the schedules
+    read them: the module and its ``state_dict`` stay as they are, and ``stale()`` says whether they have
+    changed.
+
+    Args:
+        module: a module, in ``eval`` mode where that matters, or a program of ``torch.export.export``.
+        arguments: example inputs, a tuple; () of an exported program.
+        keywords: example keyword inputs.
+        db: path or URL of a results database, whose best trials schedule the groups of operations; None:
+            that of ``TUNER_DB``, else the user's own, if there is one.
+        threads: that the program runs on, 1 to 256, whatever ``torch.set_num_threads`` was given.
+
+    Returns:
+        The program, which is called like the module.
+
+    Raises:
+        UsageError: torch.export or torch-mlir refuses the module, or an argument is wrong.
+        CandidateError: the program cannot be compiled.
+
+    Example:
+        >>> import torch
+        >>> import tuner.torch
+        >>> module = torch.nn.Linear(4, 2).eval()
+        >>> program = tuner.torch.compile(module, (torch.ones(3, 4),))
+        >>> torch.allclose(program(torch.ones(3, 4)), module(torch.ones(3, 4)), atol=1e-6)
+        True
+    """
+    exported = export_module(module, arguments, keywords)
+    weights = ModuleWeights(module)
+    function: Any = compile_program(exported.text, target="cpu", db=db, threads=threads)
+    return TensorProgram(function, exported, weights)
+
+
+@typed_arguments
+def load(folder: str | Path) -> TensorProgram:
+    """Loads an exported program, for tensors.
+
+    Args:
+        folder: path of the folder that ``program.export(folder)`` wrote.
+
+    Returns:
+        The program; it takes the tensors that the module takes, one after the other, and returns a tensor, or
+        a tuple of several.
+
+    Raises:
+        UsageError: the folder has no program, a file was changed, or this processor lacks instructions.
+
+    Example:
+        >>> import tempfile
+        >>> import torch
+        >>> import tuner.torch
+        >>> x = torch.ones(3, 4)
+        >>> program = tuner.torch.compile(torch.nn.Linear(4, 2).eval(), (x,))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     program.export(f"{folder}/linear")
+        ...     loaded = tuner.torch.load(f"{folder}/linear")
+        >>> torch.equal(loaded(x), program(x))
+        True
+    """
+    function = load_arrays(folder)
+    return TensorProgram(function, _flat(function))
+
+
+def _flat(function: GroupedFunction) -> ExportedModule:
+    """Returns the trees of a program whose arguments and results are tensors one after the other."""
+    results = tuple(_empty(each) for each in function.code.results)
+    flatten = torch.utils._pytree.tree_flatten  # noqa: SLF001 - torch's only API
+    in_spec = flatten((tuple(_empty(each) for each in function.code.arguments), {}))[1]
+    out_spec = flatten(results[0] if len(results) == 1 else results)[1]
+    inputs = tuple(range(len(function.code.arguments)))
+    outputs = tuple(Output(at) for at in range(len(results)))
+    types, result_types = (
+        tuple(torch_type(each.element) for each in kinds)
+        for kinds in (function.code.arguments, function.code.results)
+    )
+    return ExportedModule("", in_spec, out_spec, inputs, outputs, types, result_types)
+
+
+def _empty(kind: TensorType) -> torch.Tensor:
+    return torch.empty(kind.shape, dtype=torch_type(kind.element), device="meta")
+
+
+@typed_arguments
+def tune(
+    module: torch.nn.Module | torch.export.ExportedProgram,
+    arguments: tuple[Any, ...] = (),
+    keywords: Mapping[str, Any] | None = None,
+    *,
+    trials: int | None = None,
+    budget: float | str | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    baseline: str = ALL,
+    db: str | Path | None = None,
+    observe: GroupObserver = ignore_group,
+    threads: int = 1,
+) -> TensorProgram:
+    """Tunes a module for the shapes and types of example inputs, on this processor; returns the program.
+
+    The distinct groups of operations of the module share one budget. Their trials are stored, so that
+    ``tuner.torch.compile`` finds the schedules later, and other modules profit from them. Weights are timed
+    as they are in a model: evicted from the second level of cache.
+
+    Args:
+        module: a module, in ``eval`` mode where that matters, or a program of ``torch.export.export``.
+        arguments: example inputs, a tuple; () of an exported program.
+        keywords: example keyword inputs.
+        trials: candidates of all groups together; where neither ``trials`` nor ``budget`` is given, 8 for
+            each distinct group.
+        budget: time of the search, in seconds or as "10m".
+        seed: seed of the order of trials and of random inputs.
+        workers: candidates compiled at once; None: the cores, at most 4.
+        baseline: what runs the module next to the program, interleaved, at the end: "all", "eager",
+            "torch.compile" (with eager) or "none". Compiling by torch.compile takes a minute or so.
+        db: path or URL of the results database; None: the default one.
+        observe: called with each event of the tuning (``tuner.tuning.events``).
+        threads: that the program runs on, 1 to 256; its groups are tuned on one thread each.
+
+    Returns:
+        The program, which is called like the module; ``program.tuned`` has the times of its groups, the gain
+        over the untuned program, and ``baselines``: how many times as fast it is as eager and torch.compile,
+        or why no ratio may be printed.
+
+    Raises:
+        UsageError: torch.export or torch-mlir refuses the module, it has no groups to tune, or an argument is
+            wrong.
+        KeyboardInterrupt: the tuning was interrupted; its trials are stored, and ``tuner tune --resume
+            group:N`` goes on.
+
+    Example:
+        >>> import torch
+        >>> import tuner.torch
+        >>> module = torch.nn.Linear(64, 32).eval()
+        >>> x = torch.ones(16, 64)
+        >>> program = tuner.torch.tune(module, (x,), trials=2, baseline="eager")
+        >>> torch.allclose(program(x), module(x), atol=1e-5)
+        True
+        >>> [each.group.origin for each in program.tuned.groups]
+        ['tuned']
+        >>> [(each.name, each.call_s.median > 0) for each in program.tuned.baselines]
+        [('eager', True)]
+    """
+    names = chosen_baselines(baseline)
+    exported = export_module(module, arguments, keywords)
+    weights = ModuleWeights(module)
+    name = type(module).__name__
+    tuned = tune_text(
+        exported.text,
+        trials=trials,
+        budget_s=parse_seconds(budget) if isinstance(budget, str) else budget,
+        seed=seed,
+        workers=workers,
+        database=db,
+        source=name,
+        observe=observe,
+        threads=threads,
+    )
+    if tuned.is_interrupted:
+        raise KeyboardInterrupt
+    if tuned.failure:
+        raise UsageError(f"{name}: {tuned.failure}")
+    function: Any = compile_program(exported.text, target="cpu", db=tuned.request.database, threads=threads)
+    program = TensorProgram(function, exported, weights)
+    example = example_of(module, arguments, keywords or {})
+    program.tuned = replace(tuned, baselines=timed_baselines(program, example, names, threads))
+    store_result(program.tuned)
+    return program

@@ -1,0 +1,233 @@
+"""``torch.compile(module, backend="tuner")``: what is refused is left to inductor, else to eager.
+
+A graph is taken if torch-mlir lowers it, it can become groups of operations, and none of its contractions or
+convolutions would run as scalar loops. Parameters are constants of the program: their contents are compared
+at each call, and changed ones make the graph be compiled again.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from tuner.core.errors import TunerError, UsageError
+from tuner.core.programs import LOOPS
+from tuner.core.typed_arguments import typed_arguments
+from tuner.programs.compile import compile_program
+from tuner.programs.run.fused_program import GroupedFunction
+from tuner.results.database import known_url
+from tuner.runtime.process_locks import thread_lock
+from tuner.torch.export import export_module
+from tuner.torch.guards import NO_GRADIENTS, State, WeightContents, plain
+from tuner.torch.lowering import first_line
+from tuner.torch.program import TensorProgram
+
+NAME = "tuner"
+Compiled = Callable[..., Any]
+FALLBACK = "inductor"
+MATMULS = ("linalg.matmul", "linalg.batch_matmul")
+CONVOLUTIONS = ("linalg.conv", "linalg.depthwise_conv")  # how their names begin
+
+
+@dataclass(frozen=True)
+class GraphCounts:
+    """How many graphs this process has compiled by the backend, and how many it has left to another one."""
+
+    taken: int = 0
+    left: int = 0
+    reasons: tuple[str, ...] = ()  # why graphs were left, one for each
+
+
+class _Counter:
+    def __init__(self) -> None:
+        self._lock = thread_lock()
+        self.counts = GraphCounts()
+
+    def take(self) -> None:
+        with self._lock:
+            self.counts = GraphCounts(self.counts.taken + 1, self.counts.left, self.counts.reasons)
+
+    def leave(self, reason: str) -> None:
+        with self._lock:
+            reasons = (*self.counts.reasons, reason)
+            self.counts = GraphCounts(self.counts.taken, self.counts.left + 1, reasons)
+
+    def reset(self) -> None:
+        with self._lock:
+            self.counts = GraphCounts()
+
+
+# process-wide on purpose: as torch._dynamo's own counters
+_COUNTER = _Counter()
+
+
+@typed_arguments
+def graph_counts(*, reset: bool = False) -> GraphCounts:
+    """Returns how many graphs ``torch.compile(..., backend="tuner")`` has taken and left in this process.
+
+    Args:
+        reset: whether to count from 0 again.
+
+    Returns:
+        The counts before they are reset.
+
+    Raises:
+        Nothing.
+
+    Example:
+        >>> import tuner.torch
+        >>> tuner.torch.graph_counts(reset=True).left
+        0
+    """
+    counts = _COUNTER.counts
+    if reset:
+        _COUNTER.reset()
+    return counts
+
+
+@typed_arguments
+def backend(graph: torch.fx.GraphModule, inputs: Sequence[Any], **_options: Any) -> Compiled:
+    """Compiles a graph of torch.compile, or leaves it to inductor, else to eager.
+
+    Args:
+        graph: the graph.
+        inputs: example inputs; parameters among them become constants.
+
+    Returns:
+        A function of the graph's inputs.
+
+    Raises:
+        UsageError: ``TUNER_DB`` names a database that does not exist. What cannot be compiled is left.
+
+    Example:
+        >>> import torch
+        >>> import tuner.torch
+        >>> module = torch.compile(torch.nn.Linear(4, 2).eval(), backend="tuner")
+        >>> with torch.no_grad():
+        ...     module(torch.ones(3, 4)).shape
+        torch.Size([3, 2])
+    """
+    known_url(None)  # a wrong name would leave every graph
+    try:
+        compiled = _BoundGraph(graph, tuple(inputs))
+    except TunerError as error:
+        _COUNTER.leave(" ".join(str(error).split()))
+        return _left(graph, inputs)
+    _COUNTER.take()
+    return compiled
+
+
+def register() -> None:
+    """Registers the backend by its name, so that ``backend="tuner"`` finds it."""
+    from torch._dynamo.backends.registry import _BACKENDS
+
+    if NAME not in _BACKENDS:
+        torch._dynamo.register_backend(backend, name=NAME)  # noqa: SLF001 - torch's documented place
+
+
+class _BoundGraph:
+    """A graph whose parameters are constants; called with all inputs."""
+
+    def __init__(self, graph: torch.fx.GraphModule, inputs: tuple[Any, ...]) -> None:
+        _require_tensors(inputs)
+        self._graph = graph
+        self._is_left = False
+        self._constant = tuple(at for at, each in enumerate(inputs) if _is_constant(each))
+        self._variable = tuple(at for at in range(len(inputs)) if at not in self._constant)
+        self._contents = WeightContents()
+        self._bound = self._compiled(inputs)
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Calls the program, compiled again where a parameter has changed; else the graph in eager mode."""
+        try:
+            bound = self._bound  # read once: another thread may bind other parameters
+            if self._state(inputs) != bound.state:
+                bound = self._bound = self._compiled(inputs)
+            return tuple(bound.program.run(tuple([inputs[at] for at in self._variable])))
+        except TunerError as error:
+            if isinstance(error, IndexError):  # of an index out of range, as in eager mode
+                raise
+            if not self._is_left:
+                _COUNTER.leave(" ".join(str(error).split()))
+            self._is_left = True  # counted once
+            return self._graph(*inputs)
+
+    def _state(self, inputs: tuple[Any, ...]) -> State:
+        return self._contents.of([inputs[at] for at in self._constant])
+
+    def _compiled(self, inputs: tuple[Any, ...]) -> "_BoundProgram":
+        state = self._state(inputs)  # before the parameters are copied: a change during that is seen later
+        constants = {at: inputs[at].detach() for at in self._constant}
+        bound = _WithConstants(self._graph, constants)
+        exported = export_module(bound, tuple(inputs[at].detach() for at in self._variable))
+        if exported.shared:  # whoever writes into one writes into both
+            raise UsageError(exported.shared)
+        if not all(each.result == number for number, each in enumerate(exported.outputs)):
+            raise UsageError("the graph returns what is no tensor")
+        function: Any = compile_program(exported.text, target="cpu")
+        _require_fast(function)
+        return _BoundProgram(TensorProgram(function, exported), state)
+
+
+@dataclass(frozen=True, eq=False)
+class _BoundProgram:
+    """A graph compiled for the parameters that it was called with, and what these contained."""
+
+    program: TensorProgram
+    state: State
+
+
+class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
+    """A graph with some of its inputs as buffers."""
+
+    def __init__(self, graph: torch.fx.GraphModule, constants: dict[int, torch.Tensor]) -> None:
+        super().__init__()
+        self._graph = graph
+        self._places = tuple(constants)
+        for at, tensor in constants.items():
+            self.register_buffer(f"constant_{at}", tensor)
+
+    def forward(self, *variables: Any) -> Any:
+        """Calls the graph with the constants at their places."""
+        left = iter(variables)
+        count = len(variables) + len(self._places)
+        known = {at: getattr(self, f"constant_{at}") for at in self._places}
+        return self._graph(*[known[at] if at in known else next(left) for at in range(count)])
+
+
+def _require_tensors(inputs: tuple[Any, ...]) -> None:
+    for number, each in enumerate(inputs):
+        if not isinstance(each, torch.Tensor):
+            raise UsageError(f"the graph takes a {type(each).__name__}: sizes are not static")
+        plain(each, f"input {number} of the graph")
+        if each.requires_grad and torch.is_grad_enabled():
+            raise UsageError(NO_GRADIENTS)
+
+
+def _is_constant(tensor: Any) -> bool:
+    """Returns whether an input is a parameter, or a buffer of a module, which dynamo marks as static."""
+    return isinstance(tensor, torch.nn.Parameter) or hasattr(tensor, "_dynamo_static_input_type")
+
+
+def _require_fast(function: Any) -> None:
+    """Raises UsageError for a program that would be slower than what it replaces."""
+    if not isinstance(function, GroupedFunction):
+        raise UsageError(f"no groups: {function.why_no_groups}")
+    for each in function.code.groups:
+        products = [name for name in each.ops if name in MATMULS or name.startswith(CONVOLUTIONS)]
+        if each.origin == LOOPS and products:
+            raise UsageError(f"{products[0]} would run as scalar loops: {each.reason}")
+
+
+def _left(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
+    """Returns a graph compiled by inductor, or the graph itself where inductor cannot compile it."""
+    from torch._dynamo import lookup_backend
+
+    try:
+        compiled: Compiled
+        compiled = lookup_backend(FALLBACK)(graph, list(inputs))
+    except Exception as error:  # noqa: BLE001 - inductor needs a C++ compiler, and more
+        _COUNTER.leave(f"{FALLBACK}: {first_line(error)}")
+        compiled = graph.forward
+    return compiled

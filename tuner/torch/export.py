@@ -1,0 +1,337 @@
+"""Turns a PyTorch module into the text of a payload, by torch.export and torch-mlir.
+
+Weights are constants of the text; each result of the function is a leaf of what the module returns.
+"""
+
+import operator
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._dynamo.convert_frame import compile_lock
+from torch.utils import _pytree
+
+from tuner.core.errors import UsageError
+from tuner.mlir.bindings import torch_importer
+from tuner.runtime.process_locks import free_in_forks
+from tuner.torch.decompositions import decompositions
+from tuner.torch.guards import default_dtype, plain, require_modes, require_no_transforms
+from tuner.torch.lowering import INTEGERS, first_line, fold_uniform, lower_in_child, promote_unsigned
+
+TENSOR, CONSTANT = "TensorArgument", "ConstantArgument"  # classes of values in torch.export's signatures
+# process-wide on purpose: torch.export keeps what it traces in variables of its modules, and torch.compile
+# has this lock when it calls the back end
+TRACING = free_in_forks(compile_lock)
+INPUT = "USER_INPUT"  # the kind of an argument there: others are weights
+STATIC = "the module has dynamic sizes: only static ones are supported"
+
+
+@dataclass(frozen=True, eq=False)
+class ExportedModule:
+    """A module as payload text, and the trees of its arguments and of what it returns."""
+
+    text: str
+    in_spec: Any  # of (arguments, keyword arguments)
+    out_spec: Any
+    inputs: tuple[int, ...]  # which leaves of the arguments are the function's; others are constants
+    outputs: tuple["Output", ...]
+    types: tuple[torch.dtype, ...]  # of the function's arguments: MLIR's have no sign
+    result_types: tuple[torch.dtype, ...]  # of its results
+    constants: tuple[tuple[int, object], ...] = ()  # leaves of the arguments that are no tensors
+    shared: str = ""  # which result shares memory with an input or another result, in eager mode
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Returns the names of the function's arguments, for messages."""
+        return tuple(f"argument {at}" for at in self.inputs)
+
+    def tensors_of(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Returns the arguments of the function in those of a call of the module.
+
+        Raises UsageError for another structure than the example's, and for another number, which is a
+        constant of the program.
+        """
+        leaves, found = _pytree.tree_flatten((arguments, dict(keywords)))
+        if found != self.in_spec:
+            raise UsageError("arguments: found another structure than that of the example inputs")
+        for at, constant in self.constants:
+            if type(leaves[at]) is not type(constant) or repr(leaves[at]) != repr(constant):
+                raise UsageError(
+                    f"argument {at}: found {_brief(leaves[at])}, allowed {_brief(constant)}, "
+                    "which the program was compiled for",
+                    "compile the module again for another value, or pass a tensor",
+                )
+        return tuple(leaves[at] for at in self.inputs)
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """A leaf of what a module returns: a result of the function, by its number, or a constant."""
+
+    result: int | None
+    constant: object = None
+
+
+def export_module(
+    module: torch.nn.Module | torch.export.ExportedProgram,
+    arguments: tuple[Any, ...] = (),
+    keywords: Mapping[str, Any] | None = None,
+    lower: Callable[[str], str] = lower_in_child,
+) -> ExportedModule:
+    """Exports a module for example arguments; an exported program has its own.
+
+    ``lower`` turns torch-mlir's dialect of PyTorch into linalg, by default in a child process.
+
+    Raises UsageError where torch.export or torch-mlir refuses the module, for one that changes its buffers or
+    arguments, for sizes that are not static, in modes that the program would not follow, and for what it
+    would not compute as PyTorch does.
+    """
+    require_modes(default_dtype())
+    require_no_transforms()
+    program = module
+    with TRACING, warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")  # of torch and of torch-mlir, about their own code
+        if not isinstance(program, torch.export.ExportedProgram):
+            program = _by_torch(program, *_own_tensors(arguments, keywords or {}))
+        _require_followed(program)
+        shared = _shared(program)
+        program = _decomposed(program)
+        fold_uniform(program.graph)
+        _require_pure(program)
+        _require_deterministic(program)
+        _require_no_pool_indices(program)
+        promote_unsigned(program)
+        _resolve_weights(program)
+        inputs = [each for each in program.graph_signature.input_specs if each.kind.name == INPUT]
+        outputs = _outputs(program)
+        _drop_constants(program)
+        types, result_types = _types(program)
+        raw = _by_torch_mlir(program)
+    text = lower(raw)
+    call = program.call_spec
+    return ExportedModule(
+        text,
+        call.in_spec,
+        call.out_spec,
+        tuple(at for at, each in enumerate(inputs) if _is_tensor(each)),
+        outputs,
+        types,
+        result_types,
+        tuple((at, each.arg.value) for at, each in enumerate(inputs) if not _is_tensor(each)),
+        shared,
+    )
+
+
+def _own_tensors(
+    arguments: tuple[Any, ...], keywords: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Returns example arguments whose tensors are copies: torch.export merges tensors that share memory.
+
+    Raises UsageError for arguments that are no tuple, and for a tensor that no program takes.
+    """
+    if not isinstance(arguments, tuple):
+        raise UsageError(f"arguments: found {type(arguments).__name__}, allowed a tuple: (x,) of one tensor")
+    leaves, spec = _pytree.tree_flatten((arguments, dict(keywords)))
+    own = [
+        plain(each, f"argument {at}").clone() if isinstance(each, torch.Tensor) else each
+        for at, each in enumerate(leaves)
+    ]
+    copied: tuple[tuple[Any, ...], dict[str, Any]] = _pytree.tree_unflatten(own, spec)
+    return copied
+
+
+def _by_torch(
+    module: torch.nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> torch.export.ExportedProgram:
+    try:
+        return torch.export.export(module, arguments, keywords)
+    except Exception as error:  # torch raises errors of many kinds for modules that it refuses
+        raise UsageError(f"torch.export refuses the module: {first_line(error)}") from error
+
+
+def _require_followed(program: torch.export.ExportedProgram) -> None:
+    """Raises UsageError for what decompositions lose.
+
+    Strides of an input, dropout between layers, weights of a sum of embeddings, arithmetic in fixed point.
+    """
+    for node in _calls(program):
+        if node.target is torch.ops.aten.as_strided.default:
+            raise UsageError("aten.as_strided is not supported: it reads memory by the strides of its input")
+        if "upsample_bi" in str(node.target) and not node.meta["val"].is_floating_point():
+            raise UsageError(f"{node.target} of uint8 is not supported: PyTorch computes it in fixed point")
+        schema = node.target._schema.arguments if _is_operation(node) else ()  # noqa: SLF001
+        given = dict(zip((each.name for each in schema), node.args, strict=False)) | node.kwargs
+        if given.get("train") is True and given.get("dropout"):  # of a recurrent network
+            raise _chance(node.target)
+        if given.get("per_sample_weights") is not None:  # dropped by torch-mlir, without a word
+            raise UsageError(f"{node.target} with per_sample_weights is not supported")
+
+
+def _is_operation(node: torch.fx.Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload)  # noqa: SLF001 - torch's only name
+
+
+def _calls(program: torch.export.ExportedProgram) -> list[torch.fx.Node]:
+    """Returns the operations of a program and of the graphs inside of it, such as those under autocast."""
+    graphs = (each for each in program.graph_module.modules() if isinstance(each, torch.fx.GraphModule))
+    return [node for each in graphs for node in each.graph.nodes if node.op == "call_function"]
+
+
+def _shared(program: torch.export.ExportedProgram) -> str:
+    """Says which result shares memory with an input, a weight or another result; "" if none does."""
+    owners = {_storage(node): f"with {node.name}" for node in program.graph.nodes if node.op == "placeholder"}
+    for number, each in enumerate(program.graph.output_node().args[0]):
+        storage = _storage(each) if isinstance(each, torch.fx.Node) else None
+        if storage is not None and storage in owners:
+            return f"result {number} shares memory {owners[storage]}"
+        owners[storage] = f"with result {number}"
+    return ""
+
+
+def _storage(node: torch.fx.Node) -> int | None:
+    """Returns what tells the storages of tensors apart; None of a value that is no tensor."""
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+        return None
+    return int(value.untyped_storage()._cdata)  # noqa: SLF001
+
+
+def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """Returns a program of the operations that torch-mlir lowers; changes of buffers are then results."""
+    try:
+        return program.run_decompositions(decompositions())
+    except UsageError:
+        raise
+    except Exception as error:  # as above
+        raise UsageError(f"torch.export refuses the module: {first_line(error)}") from error
+
+
+def _resolve_weights(program: torch.export.ExportedProgram) -> None:
+    """Makes weights plain tensors, in place. Raises UsageError for what is none: sparse, fake, freed."""
+    for weights in (program.state_dict, program.constants):
+        for name, weight in weights.items():
+            if isinstance(weight, torch.Tensor):
+                weights[name] = plain(weight, name)
+
+
+def _drop_constants(program: torch.export.ExportedProgram) -> None:
+    """Drops arguments and results that are no tensors, in place: the function has tensors alone."""
+    signature, graph = program.graph_signature, program.graph
+    placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+    for node, spec in zip(placeholders, tuple(signature.input_specs), strict=True):
+        if not _is_tensor(spec) and spec.kind.name == INPUT:
+            if node.users or type(spec.arg).__name__ != CONSTANT:
+                raise UsageError(STATIC)
+            graph.erase_node(node)
+            signature.input_specs.remove(spec)
+    kept = [_is_tensor(each) for each in signature.output_specs]
+    specs = signature.output_specs
+    specs[:] = [each for each, is_kept in zip(specs, kept, strict=True) if is_kept]
+    end = graph.output_node()
+    end.args = (tuple(each for each, is_kept in zip(end.args[0], kept, strict=True) if is_kept),)
+
+
+def _types(program: torch.export.ExportedProgram) -> tuple[tuple[torch.dtype, ...], tuple[torch.dtype, ...]]:
+    """Returns the types of the function's arguments and of its results."""
+    named = {node.name: node.meta["val"].dtype for node in program.graph.nodes if node.op == "placeholder"}
+    inputs = (each.arg.name for each in program.graph_signature.input_specs if each.kind.name == INPUT)
+    results = tuple(node.meta["val"].dtype for node in program.graph.output_node().args[0])
+    if any(each.is_complex for each in results):
+        raise UsageError("a result of complex numbers is not supported")
+    return tuple(named[name] for name in inputs), results
+
+
+def _by_torch_mlir(program: torch.export.ExportedProgram) -> str:
+    """Returns a program in torch-mlir's dialect, with the places of its nodes and its weights."""
+    importer = torch_importer()
+    for node in program.graph.nodes:
+        if _is_of_integers(node):  # read by torch-mlir as the place of the node
+            trace = node.meta.get("stack_trace") or ""
+            node.meta["stack_trace"] = f'{trace}\nFile "{INTEGERS}{node.target}", line 1,'
+    try:
+        module = importer.export_and_import(
+            program, output_type="raw", func_name="main", decomposition_table={}
+        )
+        return str(module.operation.get_asm(enable_debug_info=True))
+    except Exception as error:  # torch-mlir, too
+        raise UsageError(f"torch-mlir refuses the module: {first_line(error)}") from error
+
+
+def _is_of_integers(node: torch.fx.Node) -> bool:
+    """Returns whether an operation takes and gives tensors of integers alone."""
+    values = [each.meta.get("val") for each in (*node.all_input_nodes, node)]
+    tensors = [
+        each for value in values for each in _pytree.tree_leaves(value) if isinstance(each, torch.Tensor)
+    ]
+    is_whole = not any(each.is_floating_point() or each.is_complex() for each in tensors)
+    return node.op == "call_function" and is_whole and bool(tensors)
+
+
+def _require_pure(program: torch.export.ExportedProgram) -> None:
+    for each in program.graph_signature.output_specs:
+        if each.kind.name == "USER_INPUT_MUTATION":
+            raise UsageError(
+                f"the module changes its input {each.target}: only results are supported",
+                "in the module, change a copy of it: .clone()",
+            )
+        if each.kind.name != "USER_OUTPUT":
+            raise UsageError(
+                f"the module changes {each.target or each.arg.name}: only results are supported",
+                "call module.eval(), or return the new value",
+            )
+    if not all(isinstance(size, int) for node in program.graph.nodes for size in _sizes(node)):
+        raise UsageError(STATIC)
+
+
+def _require_deterministic(program: torch.export.ExportedProgram) -> None:
+    """Refuses what draws random numbers: torch-mlir's generator is not PyTorch's, nor are its seeds."""
+    for node in program.graph.nodes:
+        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+            raise _chance(node.target)
+
+
+def _require_no_pool_indices(program: torch.export.ExportedProgram) -> None:
+    """Refuses indices of a max_pool: torch-mlir gives -1 for a NaN, PyTorch its place."""
+    for node in program.graph.nodes:
+        if node.target is operator.getitem and node.args[1] == 1 and "max_pool" in str(node.args[0].target):
+            raise UsageError("indices of a max_pool are not supported: those of NaN would be wrong")
+
+
+def _chance(operation: object) -> UsageError:
+    return UsageError(f"the module draws random numbers, by {operation}", "call module.eval()")
+
+
+def _sizes(node: torch.fx.Node) -> tuple[Any, ...]:
+    """Returns the sizes of a tensor that a node gives; () of another value."""
+    return tuple(getattr(node.meta.get("val"), "shape", ()))
+
+
+def _is_tensor(spec: Any) -> bool:
+    return type(spec.arg).__name__ == TENSOR
+
+
+def _outputs(program: torch.export.ExportedProgram) -> tuple[Output, ...]:
+    outputs: list[Output] = []
+    number = 0
+    for each in program.graph_signature.output_specs:
+        if _is_tensor(each):
+            outputs.append(Output(number))
+            number += 1
+        elif type(each.arg).__name__ == CONSTANT:
+            outputs.append(Output(None, each.arg.value))
+        else:
+            raise UsageError("the module returns a number that it computes: only tensors are supported")
+    if not number:
+        raise UsageError("the module returns no tensor")
+    return tuple(outputs)
+
+
+def rebuilt(leaves: list[Any], spec: Any) -> Any:
+    """Returns what a module returns, from its leaves."""
+    return _pytree.tree_unflatten(leaves, spec)
+
+
+def _brief(value: object) -> str:
+    return value if isinstance(value, str) else "a tensor" if isinstance(value, torch.Tensor) else repr(value)

@@ -1,0 +1,236 @@
+"""Guards of compiled modules: what a call depends on beyond the numbers, and what its weights contain."""
+
+import inspect
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch._C import _functorch
+from torch._C._dynamo.guards import TensorGuards
+from torch.autograd import forward_ad
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._device import DeviceContext
+
+from tuner.core.errors import UsageError
+from tuner.runtime.cpu.content_hash import ContentHash
+
+# ------------------------------------------------------------------------------
+# What a call of a compiled module depends on beyond the numbers: kinds of tensors, and PyTorch's modes.
+#
+# A program reads memory by its address, so that PyTorch's own bookkeeping passes it by: lazy signs, tangents,
+# transforms, autocast. What a program was compiled under is compared at each call, by the guard that
+# torch.compile itself uses for tensors, which takes 0.2 us; what differs is made equal, or refused in one
+# line.
+
+
+Expected = tuple[tuple[torch.dtype, torch.Size], ...]
+Check = Callable[..., bool]
+PROCESSOR = torch.device("cpu")
+NO_GRADIENTS = "autograd is not supported: call the program under torch.no_grad(), or detach its inputs"
+NO_TANGENTS = "forward-mode autograd is not supported: the input has a tangent"
+dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack  # noqa: SLF001 - torch's only API
+function_modes: Callable[[], int] = torch._C._len_torch_function_stack  # noqa: SLF001
+default_dtype = torch.get_default_dtype
+
+
+def tensor_checks(expected: Expected) -> tuple[Check, Check, Check]:
+    """Returns three functions of a call's tensors, each True for tensors whose memory may be read as it is.
+
+    The first is for calls outside of ``torch.inference_mode``, the second for calls inside of it, and the
+    third for tensors that were made inside of it. All are False under autocast, in transforms of
+    ``torch.func`` and while tracing, whose keys PyTorch adds to those of each tensor.
+    """
+    checks = []
+    for is_called_inside, is_made_inside in ((False, False), (True, False), (True, True)):
+        with torch.inference_mode(is_made_inside):
+            examples = [torch.empty(shape, dtype=dtype) for dtype, shape in expected]
+        with torch.inference_mode(is_called_inside):
+            checks.append(_check_like(examples) if examples else _never)
+    return checks[0], checks[1], checks[2]
+
+
+def _check_like(examples: list[torch.Tensor]) -> Check:
+    sizes: list[Any] = [list(each.shape) for each in examples]
+    strides: list[Any] = [list(each.stride()) for each in examples]
+    guard = TensorGuards(*examples, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
+    check: Check = guard.check
+    return check
+
+
+def _never() -> bool:
+    return False
+
+
+def require_modes(compiled_under: torch.dtype) -> None:
+    """Raises UsageError where PyTorch computes otherwise than by its defaults: in a mode, or while tracing.
+
+    ``compiled_under``: the default dtype that a program was compiled under, and needs.
+    """
+    if torch.is_autocast_enabled("cpu"):
+        raise UsageError(
+            "torch.autocast is not supported around a program",
+            "compile a module whose forward has autocast, and call the program outside of it",
+        )
+    if default_dtype() is not compiled_under:
+        raise UsageError(
+            f"found default dtype {_name(default_dtype())}, allowed {_name(compiled_under)}, "
+            "which the program was compiled under"
+        )
+    if torch.jit.is_tracing():
+        raise UsageError("torch.jit.trace is not supported: it would keep the program's results as constants")
+    if dispatch_modes():
+        raise UsageError(
+            "a TorchDispatchMode, such as FakeTensorMode, is not supported: it would not see the program"
+        )
+    for mode in _get_current_function_mode_stack():
+        if not isinstance(mode, DeviceContext) or mode.device != PROCESSOR:
+            raise UsageError(f"{type(mode).__name__} is not supported: it changes operations of the module")
+
+
+def require_no_transforms() -> None:
+    """Raises UsageError inside of a transform of ``torch.func``, such as vmap, where nothing is compiled."""
+    if _functorch.peek_interpreter_stack() is not None:
+        raise UsageError("transforms of torch.func are not supported: compile outside of vmap, grad and jvp")
+
+
+def plain(tensor: object, name: str) -> torch.Tensor:
+    """Returns a tensor with the numbers of ``tensor``, whose lazy signs are resolved, for its memory.
+
+    ``name`` is for messages. Raises UsageError for what is no tensor with dense memory on this processor:
+    sparse, fake, wrapped by a transform, without memory, with a tangent.
+    """
+    if not isinstance(tensor, torch.Tensor):
+        raise UsageError(f"{name}: found {type(tensor).__name__}, allowed a tensor")
+    if _functorch.is_functorch_wrapped_tensor(tensor) or torch._is_functional_tensor(tensor):  # noqa: SLF001
+        raise UsageError(
+            f"{name}: transforms of torch.func are not supported: vmap, grad, jvp, functionalize"
+        )
+    keys = torch._C._dispatch_keys(tensor)  # noqa: SLF001 - torch's only API
+    if keys.has(torch._C.DispatchKey.Python):  # noqa: SLF001 - its numbers are elsewhere, or nowhere
+        raise UsageError(f"{name}: found {type(tensor).__name__}, allowed a tensor with its own memory")
+    if not _is_passing(type(tensor)):
+        raise UsageError(
+            f"{name}: found {type(tensor).__name__}, whose __torch_function__ a program would not call",
+            "pass .as_subclass(torch.Tensor)",
+        )
+    if tensor.is_nested:
+        raise UsageError(f"{name}: found a nested tensor, allowed a dense tensor")
+    if tensor.layout is not torch.strided or tensor.is_quantized:
+        kind = "a quantized tensor" if tensor.is_quantized else str(tensor.layout).removeprefix("torch.")
+        raise UsageError(f"{name}: found {kind}, allowed a dense tensor")
+    if not tensor.is_cpu:
+        raise UsageError(f"{name}: found device {tensor.device}, allowed cpu")
+    if forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None:  # noqa: SLF001
+        raise UsageError(NO_TANGENTS)
+    require_memory(tensor, name)
+    return tensor.detach().as_subclass(torch.Tensor).resolve_conj().resolve_neg()
+
+
+def _is_passing(kind: type[torch.Tensor]) -> bool:
+    """Returns whether a type of tensors leaves operations as they are, as a parameter does."""
+    function: Any = kind.__torch_function__
+    if inspect.ismethod(function):
+        return function.__func__ is torch.Tensor.__torch_function__.__func__
+    return function is torch._C._disabled_torch_function_impl  # noqa: SLF001 - of parameters
+
+
+def require_memory(tensor: torch.Tensor, name: str) -> None:
+    """Raises UsageError for a tensor whose storage was freed, or is smaller than the tensor."""
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    needed = (tensor.storage_offset() + last + 1) * tensor.element_size()
+    if tensor.numel() and tensor.untyped_storage().nbytes() < needed:
+        raise UsageError(f"{name}: found a tensor without memory: its storage was freed")
+
+
+def checked(tensors: Sequence[object], expected: Expected, names: Sequence[str]) -> tuple[torch.Tensor, ...]:
+    """Returns tensors whose memory a program may read, equal to ``tensors``: copies where they have to be.
+
+    Raises UsageError for one that does not fit, by its name in ``names``.
+    """
+    found = []
+    for tensor, (dtype, shape), name in zip(tensors, expected, names, strict=True):
+        ready = plain(tensor, name)
+        if ready.dtype != dtype or ready.shape != shape:
+            raise UsageError(
+                f"{name}: found {_text(ready.dtype, ready.shape)}, allowed {_text(dtype, shape)}"
+            )
+        if tensor.requires_grad and torch.is_grad_enabled():  # type: ignore[attr-defined,unused-ignore]
+            raise UsageError(NO_GRADIENTS)
+        found.append(ready.contiguous())
+    return tuple(found)
+
+
+def _text(dtype: torch.dtype, shape: torch.Size) -> str:
+    return f"{_name(dtype)} of shape {'x'.join(map(str, shape)) or '()'}"
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+# ------------------------------------------------------------------------------
+# What weights contain, so that code which has copies of them is not used after they have changed.
+#
+# torch counts versions of a tensor, which writes through ``.data``, numpy or DLPack leave as they are, and
+# which tensors made under inference mode lack; addresses are used again. So contents are compared: 64 bits of
+# a hash, read at the speed of memory.
+
+
+Layout = tuple[int, torch.dtype, torch.Size, tuple[int, ...]]  # address, type, shape, strides
+State = tuple[tuple[Any, ...], int]  # types, shapes and strides of tensors, and the hash of what they contain
+
+
+class WeightContents:
+    """Reads the contents of tensors, mostly of the same ones as in the call before."""
+
+    def __init__(self) -> None:
+        self._known: tuple[list[Layout], tuple[Any, ...], ContentHash | None] = ([], (), None)
+
+    def of(self, tensors: Sequence[torch.Tensor]) -> State:
+        """Returns a value that equals another one if types, shapes, strides and contents are equal."""
+        layouts = [(each.data_ptr(), each.dtype, each.shape, each.stride()) for each in tensors]
+        known, kinds, content = self._known  # read at once: other threads call this, too
+        if content is not None and layouts == known:
+            return kinds, content.value()
+        kinds = tuple(each[1:] for each in layouts)
+        dense = [each if _is_dense(each) else each.detach().contiguous() for each in tensors]
+        content = ContentHash([(each.data_ptr(), _span_bytes(each)) for each in dense])
+        if all(one is other for one, other in zip(dense, tensors, strict=True)):
+            self._known = (layouts, kinds, content)
+        return kinds, content.value()
+
+
+class ModuleWeights:
+    """The parameters and buffers of a module, or of an exported program, as they were when this was made."""
+
+    def __init__(self, module: torch.nn.Module | torch.export.ExportedProgram) -> None:
+        """Reads all weights once; keeps no reference to the module."""
+        self._module = weakref.ref(module)
+        self._states = dict(_states(module))
+
+    def changed(self) -> tuple[str, ...]:
+        """Returns the names of weights that have changed; () where the module does not exist any more."""
+        module = self._module()
+        if module is None:
+            return ()
+        now = dict(_states(module))
+        return tuple(name for name in self._states | now if self._states.get(name) != now.get(name))
+
+
+def _states(module: torch.nn.Module | torch.export.ExportedProgram) -> Iterator[tuple[str, State]]:
+    for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+        plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+        yield name, WeightContents().of([plain])
+
+
+def _is_dense(tensor: torch.Tensor) -> bool:
+    """Returns whether a tensor has all the memory between its first and its last element."""
+    return _span_bytes(tensor) <= int(tensor.numel()) * int(tensor.element_size())
+
+
+def _span_bytes(tensor: torch.Tensor) -> int:
+    if not tensor.numel():
+        return 0
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return (int(last) + 1) * int(tensor.element_size())

@@ -1,0 +1,286 @@
+"""Lowers a module from torch-mlir's dialect of PyTorch to linalg, in a child process: a crash is a refusal.
+
+The child process gets no weights: a constant is named in the text, and its bytes follow the text (MLIR's
+``dialect_resources``), which stay in this process. What torch-mlir makes of integers is checked here, where
+each operation still has the place of the node that it comes from.
+"""
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch.utils import _pytree
+
+from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.mlir.bindings import torch_pass_bindings
+from tuner.programs.compile import call_in_kept_child
+
+RESOURCES = "\n{-#"  # begins the bytes of constants, after the module
+INTEGERS = "integers "  # begins the place of a node whose tensors are all of integers, before its operation
+TO_FLOATS = ("arith.sitofp", "arith.uitofp")
+DIVISIONS = ("divsi", "divui", "remsi", "remui", "ceildivsi", "ceildivui", "floordivsi")
+EXACT_BITS = 16  # integers of so few bits are exact in f32, and so are their quotients' whole parts
+LINE_LIMIT = 300  # characters of an error of torch-mlir
+REASON = re.compile(r"error:\s")  # in the line of an error that says why
+PLACE = re.compile(r'(?<=error:) (callsite\(.*?\)|loc\(.*?\)|"[^"]*":\d+:\d+|unknown):')
+LACKING = re.compile(
+    r"failed to legalize operation 'torch\."
+    r"(?:operator'.*?<\{name = \"torch\.(?P<unknown>[\w.]+)\"|(?P<known>aten[\w.]+)')"
+)
+PIPELINES = (
+    (
+        "builtin.module(func.func(torch-match-quantized-custom-ops), "
+        "torchdynamo-export-to-torch-backend-pipeline{extra-library=})"
+    ),
+    "builtin.module(torch-backend-to-linalg-on-tensors-backend-pipeline{allow-non-finites=True})",
+)
+
+
+def lower_in_child(text: str) -> str:
+    """Returns a module in torch-mlir's dialect as linalg on tensors, lowered in the thread's child process.
+
+    Raises UsageError where torch-mlir refuses the module or crashes, and for integers that would be wrong.
+    """
+    return _lowered(text, lambda module: call_in_kept_child(partial(lower, module)))
+
+
+def lower_in_process(text: str) -> str:
+    """Returns a module lowered as ``lower_in_child`` does, in this process, which a crash would end."""
+    return _lowered(text, lower)
+
+
+def _lowered(text: str, lower_module: Callable[[str], str]) -> str:
+    module, mark, resources = text.partition(RESOURCES)
+    try:
+        return lower_module(module) + mark + resources
+    except CandidateError as error:
+        raise UsageError(f"torch-mlir refuses the module: {error.reason}") from error
+
+
+def lower(text: str) -> str:
+    """Returns a module in torch-mlir's dialect as linalg on tensors, without its places; in this process.
+
+    Raises CandidateError(BIND) where torch-mlir refuses the module, and for integers that it would get wrong.
+    """
+    bindings = torch_pass_bindings()
+    ir = bindings.ir
+    with ir.Context() as context:
+        bindings.torch.register_dialect(context)
+        try:
+            module = ir.Module.parse(text)
+            for pipeline in PIPELINES:
+                bindings.PassManager.parse(pipeline).run(module.operation)
+        except ir.MLIRError as error:
+            raise CandidateError(Stage.BIND, first_line(error)) from error
+        _require_exact_integers(ir, module)
+        return str(module.operation.get_asm())
+
+
+def _require_exact_integers(ir: Any, module: Any) -> None:
+    """Raises CandidateError(BIND) for integers computed as floats, and for divisors that may be 0.
+
+    PyTorch computes integers exactly, and raises ZeroDivisionError where a processor ends the process.
+    """
+    problems: list[str] = []
+
+    def check(op: Any) -> Any:
+        place = str(op.location) if op.name in TO_FLOATS else ""
+        if INTEGERS in place and ir.IntegerType(op.operands[0].type).width > EXACT_BITS:
+            name = place.partition(INTEGERS)[2].partition('"')[0]
+            problems.append(f"{name} would compute integers as floats")
+        elif op.name.removeprefix("arith.") in DIVISIONS and not _constant(ir, op.operands[1]):
+            problems.append("integers are divided by what may be 0")
+        return ir.WalkResult.INTERRUPT if problems else ir.WalkResult.ADVANCE
+
+    module.operation.walk(check)
+    if problems:  # an exception of a walk's function is not passed on
+        raise CandidateError(Stage.BIND, problems[0])
+
+
+def _constant(ir: Any, value: Any) -> int | None:
+    """Returns the integer that a value always is: a constant, or an element of a tensor of one; else None."""
+    if isinstance(value.owner, ir.Block):  # an argument of the body of a linalg.generic: an operand's element
+        operands = value.owner.owner.operation.operands
+        if value.arg_number >= len(operands) or isinstance(operands[value.arg_number].owner, ir.Block):
+            return None
+        value = operands[value.arg_number]
+    operation = value.owner.operation
+    if operation.name == "arith.trunci":
+        wide = _constant(ir, operation.operands[0])
+        return None if wide is None else wide & ((1 << ir.IntegerType(value.type).width) - 1)
+    if operation.name != "arith.constant":
+        return None
+    constant = operation.attributes["value"]
+    if isinstance(constant, ir.DenseIntElementsAttr) and constant.is_splat:
+        constant = constant.get_splat_value()
+    return int(constant.value) if isinstance(constant, ir.IntegerAttr) else None
+
+
+def first_line(error: BaseException) -> str:
+    """Returns the first line of an error that says something, cut to ``LINE_LIMIT`` characters.
+
+    Of an operation that torch-mlir does not lower it is the operation's name, and there are no places: those
+    are of the exporter's own code.
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if REASON.search(line)] or lines
+    line = PLACE.sub("", telling[0]) if telling else ""
+    lacking = LACKING.search(line)
+    if lacking:
+        return f"it does not lower {lacking['unknown'] or lacking['known']}"
+    return line[:LINE_LIMIT] if " " in line else f"{type(error).__name__} {line}".strip()
+
+
+# ------------------------------------------------------------------------------
+# Computes operations of constants whose elements are all equal by PyTorch itself.
+#
+# torch-mlir 20261001 folds them wrongly: the sum of constants of 2.0 and -1 is 1.8e19, the sign of -3.0 is 1,
+# a comparison of 0.25 with 0 is the opposite.
+
+
+ATEN = torch.ops.aten
+LIKE = ATEN.full_like.default
+FACTORIES = (
+    ATEN.full.default,
+    ATEN.scalar_tensor.default,
+    LIKE,
+)  # what is left of others after decompositions
+# Of a weight of one float and an integer these are folded wrongly, too, and rightly of a float.
+ELEMENTWISE_SUMS = (
+    ATEN.add.Tensor,
+    ATEN.sub.Tensor,
+    ATEN.mul.Tensor,
+    ATEN.add.Scalar,
+    ATEN.sub.Scalar,
+    ATEN.mul.Scalar,
+)
+
+
+def fold_uniform(graph: torch.fx.Graph) -> None:
+    """Turns each operation of such constants whose result is one too into ``aten.full``, in place.
+
+    Integers that are added to or multiplied with floats become floats. Raises UsageError where PyTorch fails.
+    """
+    known: dict[torch.fx.Node, torch.Tensor] = {}
+    for node in graph.nodes:
+        if (
+            node.target in ELEMENTWISE_SUMS
+            and node.meta["val"].is_floating_point()
+            and type(node.args[1]) is int
+        ):
+            node.args = (node.args[0], float(node.args[1]), *node.args[2:])
+        if not _is_followed(node, known):
+            continue
+        shape, dtype = node.meta["val"].shape, node.meta["val"].dtype
+        try:
+            if node.target is LIKE:
+                result = torch.full(shape, node.args[1], dtype=dtype)
+            else:
+                result = node.target(*_values(node.args, known), **_values(node.kwargs, known))
+        except RuntimeError as error:  # as in eager mode: a division by zero, a number out of range
+            raise UsageError(f"{node.target} of constants fails: {first_line(error)}") from error
+        if _is_uniform(result):
+            number = result.reshape(-1)[0]
+            known[node] = number.expand(shape)
+            node.target, node.args = ATEN.full.default, (list(shape), number.item())
+            node.kwargs = {"dtype": dtype, "device": number.device, "pin_memory": False}
+
+
+def _is_followed(node: torch.fx.Node, known: dict[torch.fx.Node, torch.Tensor]) -> bool:
+    """Returns whether an operation gives a tensor of known sizes, and computes it of such constants alone."""
+    if node.op != "call_function" or not isinstance(node.meta.get("val"), torch.Tensor):
+        return False
+    if not all(isinstance(size, int) for size in node.meta["val"].shape):
+        return False
+    inputs = node.all_input_nodes
+    return node.target in FACTORIES or (bool(inputs) and all(each in known for each in inputs))
+
+
+def _values(arguments: Any, known: dict[torch.fx.Node, torch.Tensor]) -> Any:
+    return torch.fx.node.map_arg(arguments, lambda node: known[node])
+
+
+def _is_uniform(result: torch.Tensor) -> bool:
+    if not result.numel() or result.is_complex():
+        return False
+    first = result.reshape(-1)[0]
+    if first != first:
+        return bool((result != result).all())
+    return bool((result == first).all()) and bool((result.signbit() == first.signbit()).all())
+
+
+# ------------------------------------------------------------------------------
+# Unsigned integers: MLIR's have no sign, so that an operation must be one whose bits need none.
+#
+# Torch-mlir converts uint8 to wider types as it should, and forgets the sign where it promotes types itself.
+# So types are promoted here, before operations; what gives uint8 is taken if its bits are those of int8.
+
+
+UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32, torch.uint64})
+CONVERSIONS = (ATEN._to_copy.default, torch.ops.prims.convert_element_type.default)  # noqa: SLF001
+REDUCTIONS = (ATEN.sum.default, ATEN.sum.dim_IntList)  # of int64
+# by their names: each is right for all 256 numbers, which a test shows
+BYTES = frozenset(
+    {
+        *("add", "sub", "mul", "neg", "amax", "amin", "maximum", "minimum", "clamp"),
+        *("bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "__lshift__", "__rshift__"),
+        *("cat", "stack", "split", "split_with_sizes", "slice", "select", "index", "index_select", "gather"),
+        *("alias", "clone", "detach", "expand", "flip", "permute", "repeat", "squeeze", "transpose"),
+        *("unsqueeze", "view", "where", "full", "full_like", "empty_strided", "scalar_tensor"),
+    }
+)
+
+
+def promote_unsigned(program: torch.export.ExportedProgram) -> None:
+    """Converts uint8 to the types that PyTorch promotes it to, in place.
+
+    Raises UsageError for other unsigned types, and for operations whose results would depend on a sign.
+    """
+    for node in list(program.graph.nodes):
+        found = _types([node, *node.all_input_nodes]) & UNSIGNED
+        if found - {torch.uint8}:
+            raise UsageError(f"{_name(*found)} is not supported: of unsigned types, only uint8")
+        if found and node.op == "call_function":
+            _promote(program, node)
+
+
+def _promote(program: torch.export.ExportedProgram, node: torch.fx.Node) -> None:
+    target: Any = node.target
+    given, taken = _types([node]), _types(node.all_input_nodes)
+    if target in CONVERSIONS and torch.uint8 in given and any(each.is_floating_point for each in taken):
+        _convert(program, node, torch.int32)  # wraps, where fptoui has no value
+    elif not given or target in CONVERSIONS or (torch.uint8 in given and _base(target) in BYTES):
+        return
+    elif given == {torch.bool} and torch.Tag.pointwise in target.tags:
+        _convert(program, node, torch.int64)
+    elif torch.uint8 not in given and (torch.Tag.pointwise in target.tags or target in REDUCTIONS):
+        _convert(program, node, *given)
+    elif _base(target) != "getitem":
+        raise UsageError(f"{target} of uint8 is not supported: convert to int32 before it")
+
+
+def _convert(program: torch.export.ExportedProgram, node: torch.fx.Node, dtype: torch.dtype) -> None:
+    """Lets a node read its inputs of uint8, or the floats that become uint8, as ``dtype``."""
+    for each in node.all_input_nodes:
+        value = each.meta["val"]
+        if value.dtype is torch.uint8 or node.target in CONVERSIONS:
+            with program.graph.inserting_before(node):
+                wide = program.graph.call_function(CONVERSIONS[0], (each,), {"dtype": dtype})
+            wide.meta = {"val": value.to(dtype)}
+            node.replace_input_with(each, wide)
+
+
+def _base(target: Any) -> str:
+    """Returns the name of an operation without its overload: "add" of aten.add.Tensor."""
+    return str(getattr(target, "__name__", target)).partition(".")[0]
+
+
+def _types(nodes: list[torch.fx.Node]) -> set[torch.dtype]:
+    values = _pytree.tree_leaves([each.meta.get("val") for each in nodes])
+    return {each.dtype for each in values if isinstance(each, torch.Tensor)}
+
+
+def _name(*types: torch.dtype) -> str:
+    return ", ".join(sorted(str(each).removeprefix("torch.") for each in types))

@@ -1,0 +1,348 @@
+"""Operations ``tuner::mm``, ``addmm``, ``bmm`` and ``linear`` of torch.library, for f32 and f64 on the CPU.
+
+Each shape is compiled once. A weight, which is a parameter, is packed once: its contents are read at each
+call, and it is packed again where they have changed. Gradients, tangents and ``torch.autocast`` are refused.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, NoReturn
+
+import torch
+from torch.autograd import forward_ad
+from torch.utils.weak import WeakIdKeyDictionary
+
+from tuner.core.candidate import TargetName
+from tuner.core.errors import UsageError
+from tuner.core.typed_arguments import shown
+from tuner.programs.compile import compile_in_child
+from tuner.programs.request import ProgramRequest
+from tuner.programs.run.fused_code import GroupedImage
+from tuner.programs.run.fused_program import GroupedFunction
+from tuner.torch.guards import NO_GRADIENTS, State, WeightContents
+
+ELEMENTS = {torch.float32: "f32", torch.float64: "f64"}
+SHAPES_LIMIT = 256  # that are kept compiled
+PRODUCT = """#whole = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (j)>
+func.func @main({arguments}) -> {c} {{
+{weight}  %zero = arith.constant 0.0 : {element}
+  %empty = tensor.empty() : {c}
+  %zeros = linalg.fill ins(%zero : {element}) outs(%empty : {c}) -> {c}
+  %product = {op} ins(%a, %b : {a}, {b}) outs(%zeros : {c}) -> {c}
+{bias}  return %{result} : {c}
+}}
+"""
+BIAS = """  %sum = linalg.generic
+    {{indexing_maps = [#whole, #row, #whole], iterator_types = ["parallel", "parallel"]}}
+    ins(%product, %bias : {c}, {row}) outs(%empty : {c}) {{
+  ^bb0(%x: {element}, %y: {element}, %z: {element}):
+    %r = arith.addf %x, %y : {element}
+    linalg.yield %r : {element}
+  }} -> {c}
+"""
+RESOURCES = (
+    '{{-#\n  dialect_resources: {{\n    builtin: {{\n      weight: "0x04000000{digits}"\n    }}\n  }}\n#-}}\n'
+)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product of matrices: its sizes, and which operands it has."""
+
+    element: str
+    m: int
+    n: int
+    k: int
+    batch: int = 0  # 0: of plain matrices
+    has_bias: bool = False  # of n elements
+    is_weight: bool = False  # B is packed
+
+    @property
+    def text(self) -> str:
+        """Returns the payload: a function of A, B unless it is a weight, and the bias if there is one."""
+        lead = (self.batch,) if self.batch else ()
+        a, b, c = (_tensor(self.element, *lead, *each) for each in self._shapes)
+        row = _tensor(self.element, self.n)
+        arguments = [f"%a: {a}", *[f"%b: {b}"] * (not self.is_weight), *[f"%bias: {row}"] * self.has_bias]
+        weight = f"  %b = arith.constant dense_resource<weight> : {b}\n" if self.is_weight else ""
+        body = PRODUCT.format(
+            arguments=", ".join(arguments),
+            weight=weight,
+            element=self.element,
+            a=a,
+            b=b,
+            c=c,
+            op="linalg.batch_matmul" if self.batch else "linalg.matmul",
+            bias=BIAS.format(c=c, row=row, element=self.element) if self.has_bias else "",
+            result="sum" if self.has_bias else "product",
+        )
+        return body + (RESOURCES.format(digits="00" * self._weight_bytes) if self.is_weight else "")
+
+    @property
+    def _shapes(self) -> tuple[tuple[int, int], ...]:
+        return (self.m, self.k), (self.k, self.n), (self.m, self.n)
+
+    @property
+    def _weight_bytes(self) -> int:
+        return self.k * self.n * (8 if self.element == "f64" else 4)
+
+
+@dataclass(frozen=True, eq=False)
+class _PackedWeight:
+    """A weight's functions, and what the weight contained when it was packed."""
+
+    contents: WeightContents
+    state: State
+    functions: dict[tuple[Product, bool], GroupedFunction]  # by the product, and whether B is the transpose
+
+
+# process-wide on purpose: weights live as long as their modules, as does what is packed of them
+PACKED: Any = WeakIdKeyDictionary()
+
+
+def mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Returns a @ b of two matrices."""
+    _require_tensors("mm", a=a, b=b)
+    result: torch.Tensor = torch.ops.tuner.mm(a, b)
+    return result
+
+
+def addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Returns bias + a @ b of two matrices; the bias has an element for each column."""
+    _require_tensors("addmm", bias=bias, a=a, b=b)
+    result: torch.Tensor = torch.ops.tuner.addmm(bias, a, b)
+    return result
+
+
+def bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Returns a @ b of two batches of matrices."""
+    _require_tensors("bmm", a=a, b=b)
+    result: torch.Tensor = torch.ops.tuner.bmm(a, b)
+    return result
+
+
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """Returns x @ weight.T + bias, as torch.nn.functional.linear; x has one dimension or more."""
+    _require_tensors("linear", x=x, weight=weight, **({} if bias is None else {"bias": bias}))
+    result: torch.Tensor = torch.ops.tuner.linear(x, weight, bias)
+    return result
+
+
+def _mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    _require_matrices("mm", a, b)
+    return _product("mm", a, b, None)
+
+
+def _addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    _require_matrices("addmm", a, b, bias)
+    return _product("addmm", a, b, bias)
+
+
+def _bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    _require_batches(a, b)
+    element = _element("bmm", a, b)
+    return _run(Product(element, a.shape[1], b.shape[2], a.shape[2], batch=a.shape[0]), [a, b], None)
+
+
+def _linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    _require_weight(x, weight, bias)
+    found = _product("linear", x.reshape(-1, x.shape[-1]), weight, bias, is_transposed=True)
+    return found.reshape(*x.shape[:-1], weight.shape[0])
+
+
+# torch computes without numbers where one operand has none: on a device "meta", or while it traces
+
+
+def _empty_mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    _require_one_device("mm", a, b)
+    _require_matrices("mm", a, b)
+    return a.new_empty((a.shape[0], b.shape[1]))
+
+
+def _empty_addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    _require_one_device("addmm", a, b, bias)
+    _require_matrices("addmm", a, b, bias)
+    return a.new_empty((a.shape[0], b.shape[1]))
+
+
+def _empty_bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    _require_one_device("bmm", a, b)
+    _require_batches(a, b)
+    return a.new_empty((a.shape[0], a.shape[1], b.shape[2]))
+
+
+def _empty_linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    _require_one_device("linear", x, weight, *([] if bias is None else [bias]))
+    _require_weight(x, weight, bias)
+    return x.new_empty((*x.shape[:-1], weight.shape[0]))
+
+
+def _refuse_autocast(name: str, *_: object) -> NoReturn:
+    """Called by torch under ``torch.autocast``, where its own products are in bf16 or f16."""
+    raise UsageError(
+        f"tuner::{name}: torch.autocast is not supported",
+        "call it under torch.autocast('cpu', enabled=False)",
+    )
+
+
+def _without_gradients(name: str, operation: Any, keys: Any, *operands: Any) -> torch.Tensor:
+    """Calls an operation where no derivative is asked for, in the transforms of ``torch.func``, too."""
+    tensors = [each for each in operands if isinstance(each, torch.Tensor)]
+    if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):  # type: ignore[attr-defined,unused-ignore]
+        raise UsageError(f"tuner::{name}: {NO_GRADIENTS}")
+    is_forward_mode = forward_ad._current_level >= 0  # noqa: SLF001 - torch's only API
+    if is_forward_mode and any(forward_ad.unpack_dual(each).tangent is not None for each in tensors):
+        raise UsageError(f"tuner::{name}: forward-mode autograd is not supported: an operand has a tangent")
+    with torch._C._AutoDispatchBelowAutograd():  # noqa: SLF001 - as torch.library does
+        found: torch.Tensor = operation.redispatch(keys & torch._C._after_autograd_keyset, *operands)  # noqa: SLF001
+    return found
+
+
+# process-wide on purpose: torch knows the operations as long as this exists
+LIBRARY = torch.library.Library("tuner", "FRAGMENT")
+OPERATIONS: tuple[tuple[str, Callable[..., torch.Tensor], Callable[..., torch.Tensor]], ...] = (
+    ("mm(Tensor a, Tensor b) -> Tensor", _mm, _empty_mm),
+    ("addmm(Tensor bias, Tensor a, Tensor b) -> Tensor", _addmm, _empty_addmm),
+    ("bmm(Tensor a, Tensor b) -> Tensor", _bmm, _empty_bmm),
+    ("linear(Tensor x, Tensor weight, Tensor? bias=None) -> Tensor", _linear, _empty_linear),
+)
+
+
+def _define(schema: str, compute: Callable[..., torch.Tensor], empty: Callable[..., torch.Tensor]) -> None:
+    """Defines an operation that sees tangents of ``torch.func``, unlike ``torch.library.custom_op``."""
+    name = schema.partition("(")[0]
+    LIBRARY.define(schema, tags=torch.Tag.pt2_compliant_tag)
+    operation = getattr(torch.ops.tuner, name).default
+    LIBRARY.impl(name, compute, "CompositeExplicitAutograd")
+    LIBRARY.impl(name, partial(_without_gradients, name, operation), "Autograd", with_keyset=True)
+    LIBRARY.impl(name, partial(_refuse_autocast, name), "AutocastCPU")
+    torch.library.register_fake(f"tuner::{name}", empty, lib=LIBRARY)
+
+
+for _operation in OPERATIONS:
+    _define(*_operation)
+
+
+def _product(
+    name: str,
+    a: torch.Tensor,
+    b: torch.Tensor,
+    bias: torch.Tensor | None,
+    *,
+    is_transposed: bool = False,
+) -> torch.Tensor:
+    columns = b.shape[0] if is_transposed else b.shape[1]
+    element = _element(name, a, b, *([] if bias is None else [bias]))
+    is_weight = isinstance(b, torch.nn.Parameter)
+    product = Product(element, a.shape[0], columns, a.shape[1], 0, bias is not None, is_weight)
+    inputs = [a, *[b.t() if is_transposed else b] * (not is_weight), *([] if bias is None else [bias])]
+    return _run(product, inputs, b if is_weight else None, is_transposed=is_transposed)
+
+
+def _run(
+    product: Product,
+    inputs: Sequence[torch.Tensor],
+    weight: torch.Tensor | None,
+    *,
+    is_transposed: bool = False,
+) -> torch.Tensor:
+    if 0 in (product.m, product.n, product.k):
+        raise UsageError("a matrix has no elements: products of 1 or more are supported")
+    if weight is None:
+        function = _function(product)
+    else:
+        function = _function_of_weight(product, weight, is_transposed=is_transposed)
+    held = [each.detach().contiguous() for each in inputs]
+    return torch.from_numpy(function.run([each.data_ptr() for each in held])[0])
+
+
+def _function_of_weight(product: Product, weight: torch.Tensor, *, is_transposed: bool) -> GroupedFunction:
+    packed: _PackedWeight | None = PACKED.get(weight)
+    contents = WeightContents() if packed is None else packed.contents
+    state = contents.of([weight])
+    if packed is None or packed.state != state:
+        packed = PACKED[weight] = _PackedWeight(contents, state, {})
+    key = (product, is_transposed)
+    if key not in packed.functions:
+        matrix = weight.detach().t() if is_transposed else weight.detach()
+        image = _image(product).with_weights([matrix.contiguous().numpy()])
+        packed.functions[key] = GroupedFunction(image.code, image.weights)
+    return packed.functions[key]
+
+
+@lru_cache(maxsize=SHAPES_LIMIT)
+def _function(product: Product) -> GroupedFunction:
+    image = _image(product)
+    return GroupedFunction(image.code, image.weights)
+
+
+@lru_cache(maxsize=SHAPES_LIMIT)
+def _image(product: Product) -> GroupedImage:
+    compiled = compile_in_child(ProgramRequest(product.text, TargetName("cpu")))
+    if compiled.image is None:
+        raise UsageError(f"the product cannot be compiled: {compiled.why_no_groups}")
+    return compiled.image
+
+
+def _element(name: str, *tensors: torch.Tensor) -> str:
+    for each in tensors:
+        if not each.is_cpu:
+            raise UsageError(f"tuner::{name}: found device {each.device}, allowed cpu")
+        if each.dtype not in ELEMENTS or each.dtype != tensors[0].dtype:
+            found = " and ".join(dict.fromkeys(str(one.dtype).removeprefix("torch.") for one in tensors))
+            raise UsageError(f"tuner::{name}: found {found}, allowed float32 or float64 of all operands")
+        if not each.data_ptr() and each.numel():
+            raise UsageError(f"tuner::{name}: found a tensor without memory: its storage was freed")
+    return ELEMENTS[tensors[0].dtype]
+
+
+def _require_one_device(name: str, *tensors: torch.Tensor) -> None:
+    devices = dict.fromkeys(str(each.device) for each in tensors)
+    if len(devices) > 1:
+        raise UsageError(f"tuner::{name}: found devices {' and '.join(devices)}, allowed one")
+
+
+def _require_tensors(operation: str, **operands: Any) -> None:
+    """Raises UsageError for an operand that is no tensor, or has no memory of its own, such as a sparse one.
+
+    torch itself answers with several lines on its declaration.
+    """
+    for name, given in operands.items():
+        if not isinstance(given, torch.Tensor):
+            raise UsageError(f"tuner::{operation}: {name}: found {shown(given)}, allowed a torch.Tensor")
+        if given.is_nested:
+            raise UsageError(f"tuner::{operation}: {name}: found a nested tensor, allowed a dense tensor")
+        if given.layout != torch.strided:
+            raise UsageError(
+                f"tuner::{operation}: {name}: found layout {given.layout}, allowed a dense tensor",
+                ".to_dense()",
+            )
+
+
+def _require_matrices(name: str, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None) -> None:
+    """Raises UsageError unless a @ b is a product of matrices, and the bias a row of it."""
+    is_product = a.dim() == b.dim() == 2 and a.shape[1] == b.shape[0]
+    if not is_product or (bias is not None and (bias.dim() != 1 or bias.shape[0] != b.shape[1])):
+        raise _wrong_shapes(name, *([] if bias is None else [bias]), a, b)
+
+
+def _require_batches(a: torch.Tensor, b: torch.Tensor) -> None:
+    if a.dim() != 3 or b.dim() != 3 or a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
+        raise _wrong_shapes("bmm", a, b)
+
+
+def _require_weight(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
+    is_product = x.dim() >= 1 and weight.dim() == 2 and x.shape[-1] == weight.shape[1]
+    if not is_product or (bias is not None and (bias.dim() != 1 or bias.shape[0] != weight.shape[0])):
+        raise _wrong_shapes("linear", x, weight, *([] if bias is None else [bias]))
+
+
+def _wrong_shapes(name: str, *tensors: torch.Tensor) -> UsageError:
+    shapes = " and ".join("x".join(map(str, each.shape)) or "()" for each in tensors)
+    return UsageError(f"tuner::{name}: shapes {shapes} do not fit together")
+
+
+def _tensor(element: str, *sizes: int) -> str:
+    return f"tensor<{'x'.join(map(str, (*sizes, element)))}>"

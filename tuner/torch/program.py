@@ -1,0 +1,210 @@
+"""A compiled PyTorch module: tensors in, tensors out, without copies.
+
+The program reads tensors by their addresses; a result is a tensor that shares the memory of the program's
+result, which is used again when nobody refers to it.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.autograd import forward_ad
+
+from tuner.core.errors import UsageError
+from tuner.core.fusions import TensorType, number_type
+from tuner.core.typed_arguments import typed_arguments
+from tuner.programs.run.fused_program import GroupedFunction
+from tuner.programs.run.host_function import HostFunction
+from tuner.programs.tuning import TunedProgram
+from tuner.torch.export import ExportedModule, rebuilt
+from tuner.torch.guards import (
+    ModuleWeights,
+    checked,
+    default_dtype,
+    dispatch_modes,
+    function_modes,
+    require_memory,
+    require_modes,
+    tensor_checks,
+)
+from tuner.torch.lowering import UNSIGNED
+
+NOT_OF_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
+ADDRESS_OF = torch.Tensor.data_ptr
+BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}  # by bytes
+
+
+class TensorProgram:
+    """A compiled module that is called like the module, for the shapes and types of its example inputs.
+
+    Results do not require gradients. Calls of several threads run one after the other.
+    """
+
+    def __init__(
+        self,
+        function: GroupedFunction | HostFunction,
+        exported: ExportedModule,
+        weights: ModuleWeights | None = None,
+    ) -> None:
+        """Takes a compiled function, what was exported, and the weights of the module as they were then."""
+        self.function = function
+        self.tuned: TunedProgram | None = None  # how the program was tuned, of ``tuner.torch.tune``
+        self._exported = exported
+        self._weights = weights
+        shapes = (torch.Size(each.shape) for each in _types_of(function))
+        self._expected = tuple(zip(exported.types, shapes, strict=True))
+        self._default_dtype = default_dtype()
+        self._fits, self._fits_inside, self._fits_inferred = tensor_checks(self._expected)
+        self._count = len(self._expected)
+        self._run = function.run if isinstance(function, GroupedFunction) else None
+        self._conversions = tuple(map(_conversion_of, _result_elements(function), exported.result_types))
+        arguments, keywords = len(exported.inputs), exported.in_spec.num_leaves
+        flat = torch.utils._pytree.tree_flatten((tuple([0] * arguments), {}))[1]  # noqa: SLF001 - torch's only API
+        self._is_flat = arguments == keywords and flat == exported.in_spec
+        single = torch.utils._pytree.tree_flatten(0)[1]  # noqa: SLF001
+        self._is_single = exported.out_spec == single and exported.outputs[0].result == 0
+
+    @property
+    def why_no_groups(self) -> str:
+        """Returns why the program is not computed as groups of operations; "" where it is."""
+        return self.function.why_no_groups
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Calls the program.
+
+        Args:
+            arguments: those of the module, of the shapes and types of the example inputs.
+            keywords: keyword arguments of the module, likewise.
+
+        Returns:
+            What the module returns, of tensors that do not require gradients.
+
+        Raises:
+            UsageError: an argument of another structure, shape, type or device, another number than the
+                example's, a tensor that requires gradients while autograd is enabled or has a tangent, and
+                calls under torch.autocast or another mode that the program was not compiled under.
+            CandidateError: an assertion of the program failed (stage RUN); it is an IndexError, too, where an
+                index is out of range, such as that of an embedding.
+
+        Example:
+            >>> import torch  # doctest: +SKIP
+        """
+        tensors = arguments
+        if keywords or not self._is_flat:
+            tensors = self._exported.tensors_of(arguments, keywords)
+        results = self.run(tensors)
+        if self._is_single:
+            return results[0]
+        outputs = self._exported.outputs
+        leaves = [each.constant if each.result is None else results[each.result] for each in outputs]
+        return rebuilt(leaves, self._exported.out_spec)
+
+    def run(self, tensors: tuple[Any, ...]) -> list[torch.Tensor]:
+        """Calls the program on the function's arguments; returns its results in order.
+
+        Raises UsageError for an argument that does not fit.
+        """
+        if len(tensors) != self._count:
+            raise UsageError(f"found {len(tensors)} arguments, allowed {self._count}")
+        is_nested = False  # is asked before the guard, which would abort the process
+        try:
+            for each in tensors:
+                if each.is_nested:
+                    is_nested = True
+        except AttributeError:  # of what is no tensor
+            pass
+        if (
+            is_nested
+            or not (self._fits(*tensors) or self._fits_inside(*tensors) or self._fits_inferred(*tensors))
+            or default_dtype() is not self._default_dtype
+            or forward_ad._current_level >= 0  # noqa: SLF001 - as torch itself reads it, in 10 ns
+            or dispatch_modes()
+            or function_modes()
+        ):
+            require_modes(self._default_dtype)
+            tensors = checked(tensors, self._expected, self._exported.names)
+        addresses = [*map(ADDRESS_OF, tensors)]
+        if 0 in addresses:  # right of tensors without elements
+            for tensor, name in zip(tensors, self._exported.names, strict=True):
+                require_memory(tensor, name)
+        if self._run is not None:
+            arrays = self._run(addresses)
+        else:
+            found = self.function(*(_array(each) for each in tensors))
+            arrays = list(found) if isinstance(found, tuple) else [found]
+        return [convert(array) for convert, array in zip(self._conversions, arrays, strict=True)]
+
+    def stale(self) -> tuple[str, ...]:
+        """Returns the names of the module's weights that were changed after the program was compiled.
+
+        All weights are read, and compared by a hash of what they contain: whoever wrote them, a change is
+        seen. That takes some 0.1 s for each GB.
+
+        Args:
+            None.
+
+        Returns:
+            Names of parameters and buffers; () where the program has the present ones, and where the module
+            does not exist any more.
+
+        Raises:
+            Nothing.
+        """
+        return () if self._weights is None else self._weights.changed()
+
+    @typed_arguments
+    def export(self, folder: str | Path) -> None:
+        """Writes the program into a folder, for ``tuner.load`` (arrays) and ``tuner.torch.load`` (tensors).
+
+        Args:
+            folder: path of a folder that is new, or has an exported program.
+
+        Returns:
+            None.
+
+        Raises:
+            UsageError: the folder has other files, or the program is not one of groups of operations, or
+                takes or returns unsigned integers, which the folder's types cannot tell from signed ones.
+        """
+        if not isinstance(self.function, GroupedFunction):
+            raise UsageError(f"only a program of groups is exported: {self.why_no_groups}")
+        if UNSIGNED & {*self._exported.types, *self._exported.result_types}:
+            raise UsageError("a program of unsigned integers is not exported: its types are those of MLIR")
+        self.function.export(folder)
+
+
+def torch_type(element: str) -> torch.dtype:
+    """Returns PyTorch's type of an MLIR element type; its name is numpy's."""
+    found: torch.dtype = getattr(torch, number_type(element).numpy_name.removesuffix("_"))
+    return found
+
+
+def _types_of(function: GroupedFunction | HostFunction) -> tuple[TensorType, ...]:
+    if isinstance(function, GroupedFunction):
+        return function.code.arguments
+    kinds = function.program.arguments
+    return tuple(TensorType(tuple(int(size) for size in kind.shape), kind.element) for kind in kinds)  # type: ignore[union-attr,arg-type]
+
+
+def _result_elements(function: GroupedFunction | HostFunction) -> tuple[str, ...]:
+    results = function.code.results if isinstance(function, GroupedFunction) else function.program.results
+    return tuple(each.element for each in results)
+
+
+def _array(tensor: torch.Tensor) -> Any:
+    if tensor.dtype is torch.bfloat16:
+        import ml_dtypes
+
+        return tensor.detach().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return tensor.detach().numpy()
+
+
+def _conversion_of(element: str, dtype: torch.dtype) -> Callable[[Any], torch.Tensor]:
+    """Returns the function that makes a tensor of a result: one that shares the array's memory."""
+    if torch_type(element) is dtype and dtype not in NOT_OF_NUMPY:
+        convert: Callable[[Any], torch.Tensor] = torch.from_numpy
+        return convert
+    bits = BITS[number_type(element).bytes]  # numpy's type differs, or has no counterpart
+    return lambda array: torch.from_numpy(array.view(bits)).view(dtype)

@@ -1,0 +1,339 @@
+"""What earlier runs contribute to a run: first configurations, and outcomes of equal code.
+
+``EarlierRuns`` finds candidates of similar tasks, ``planned`` puts these before the sampler's proposals,
+``KnownOutcomes`` returns a stored outcome in place of a new measurement.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.analysis.warm_start import POINTS, TASKS, Known, TuningTask, nearest_first, warm_points
+from tuner.core.candidate import Candidate, TargetName
+from tuner.core.errors import REPEATABLE, Failure, UsageError
+from tuner.core.gpu_code import Resources
+from tuner.core.machine import Machine
+from tuner.core.problem import Problem
+from tuner.core.records import Measurement, Record, Verdict
+from tuner.core.runs import SEED, SPACE_FILE, FirstPoint, ReuseKey, Run, RunSettings, StoredTrial, TrialQuery
+from tuner.space.feasible_set import FeasibleSet, nearest_row
+from tuner.targets.interface import OutcomeSource, Plan
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+# ------------------------------------------------------------------------------
+# Finds good candidates and resources of similar tasks in earlier runs and recordings.
+
+
+RUNS = 8  # the latest so many similar runs whose compiled kernels are read
+
+
+class EarlierRuns:
+    """Finds good candidates and the resources of compiled kernels in a database's runs of similar tasks.
+
+    A task is a problem on a machine with a number of threads. The list of runs is read once, at first use.
+    """
+
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+
+    @cached_property
+    def _runs(self) -> tuple[Run, ...]:
+        return self._store.runs()
+
+    def known_tasks(self, settings: RunSettings, machine: Machine) -> tuple[Known, ...]:
+        """Returns similar tuning tasks with their best candidates: the warm-start points of a new run.
+
+        Tasks of the settings' ``warm_files`` (recordings) come first, then, with ``warm_start``, those of the
+        database, the most similar first. Raises UsageError for a file that is no recording of a known
+        problem.
+        """
+        task = TuningTask(settings.problem, machine, settings.threads)
+        files = tuple(_of_file(Path(file), _strategies(settings)) for file in settings.warm_files)
+        return files + (self._nearest(settings, task) if settings.warm_start else ())
+
+    def known_resources(self, settings: RunSettings, machine: Machine) -> dict[Candidate, Resources]:
+        """Returns ptxas's report (registers, shared memory) per candidate of earlier runs; {} for a CPU.
+
+        The candidates are those of the latest RUNS (8) runs with the same chip, dtype and layout.
+        Of several kernels of a candidate the one with most shared memory counts.
+        """
+        known: dict[Candidate, Resources] = {}
+        problem = settings.problem
+        like = [
+            run
+            for run in (self._runs if machine.chip else ())
+            if run.machine.chip == machine.chip
+            and (run.settings.problem.dtype, run.settings.problem.layout) == (problem.dtype, problem.layout)
+        ]
+        for run in like[:RUNS]:
+            for trial in self._store.trials(TrialQuery(run=run.id)):
+                if trial.record.resources:
+                    known.setdefault(trial.record.candidate, _main_kernel(trial.record.resources))
+        return known
+
+    def _nearest(self, settings: RunSettings, task: TuningTask) -> tuple[Known, ...]:
+        """Returns the nearest tasks that have measured candidates, at most TASKS."""
+        found: list[Known] = []
+        for run in nearest_first(task, self._one_by_task(settings), task_of):
+            known = Known(task_of(run), _points(self._best_trials(run, settings)))
+            found += [known] * bool(known.points)
+            if len(found) == TASKS:
+                break
+        return tuple(found)
+
+    def _one_by_task(self, settings: RunSettings) -> tuple[Run, ...]:
+        """Returns the latest run of each task on a target of the settings' kind, latest first.
+
+        Not used for replays, which have no warm start from the database.
+        """
+        runs: dict[tuple[Problem, str, int, TargetName], Run] = {}
+        for run in self._runs:
+            theirs = run.settings
+            if theirs.target.is_of(settings.target.kind):
+                runs.setdefault((theirs.problem, run.machine.name, theirs.threads, theirs.target), run)
+        return tuple(runs.values())
+
+    def _best_trials(self, run: Run, settings: RunSettings) -> list[StoredTrial]:
+        """Returns the fastest trials of a run's task, of strategies of the new run only, fastest first."""
+        theirs = run.settings
+        found = [
+            trial
+            for strategy in _strategies(settings)
+            for trial in self._store.trials(
+                TrialQuery.measured(
+                    theirs.problem,
+                    theirs.target,
+                    run.machine,
+                    theirs.threads,
+                    strategy=strategy,
+                    sort="median",
+                    limit=3 * POINTS,  # some have equal code
+                )
+            )
+        ]
+        return sorted(found, key=lambda trial: (trial.best_s or 0.0, trial.id))
+
+
+def _main_kernel(kernels: tuple[Resources, ...]) -> Resources:
+    """Returns the resources of the kernel that multiplies: other kernels need less shared memory."""
+    return max(
+        kernels, key=lambda each: (each.static_shared_bytes + each.dynamic_shared_bytes, each.registers)
+    )
+
+
+def task_of(run: Run) -> TuningTask:
+    """Returns what a run tunes for, to compare it with other runs: problem, machine, number of threads."""
+    return TuningTask(run.settings.problem, run.machine, run.settings.threads)
+
+
+def _points(trials: list[StoredTrial]) -> tuple[tuple[Candidate, str], ...]:
+    """Returns (candidate, source) of up to POINTS trials; of trials with equal code only the first."""
+    by_code: dict[str, tuple[Candidate, str]] = {}
+    for trial in trials:
+        record = trial.record
+        by_code.setdefault(record.code, (record.candidate, f"run {trial.run}"))
+    return tuple(by_code.values())[:POINTS]
+
+
+def _of_file(file: Path, strategies: tuple[str, ...]) -> Known:
+    from tuner.space.recorded.reading import read_recorded
+
+    space = read_recorded(file)
+    if space.problem is None:
+        raise UsageError(f"{file}: has no problem that this tuner knows")
+    rows = [int(row) for row in np.argsort(space.times_s, kind="stable") if np.isfinite(space.times_s[row])]
+    by_code: dict[int, Candidate] = {}
+    for row in rows:
+        candidate = space.feasible.candidate(row)
+        if candidate.strategy in strategies:
+            by_code.setdefault(space.codes[row], candidate)
+        if len(by_code) == POINTS:
+            break
+    points = tuple((candidate, space.name) for candidate in by_code.values())
+    return Known(TuningTask(space.problem, space.machine, space.threads), points)
+
+
+def _strategies(settings: RunSettings) -> tuple[str, ...]:
+    """Returns the names of the strategies in a run's settings."""
+    return tuple(each.name for each in settings.strategies)
+
+
+# ------------------------------------------------------------------------------
+# Points that a run proposes before its sampler does.
+#
+# The points are chosen when the run begins, stored, and proposed again when the run resumes.
+
+
+def planned(
+    settings: RunSettings, machine: Machine, source: OutcomeSource, store: "Store"
+) -> tuple[RunSettings, Plan]:
+    """Returns a run's settings with its first points chosen, and the plan: what the run may try.
+
+    First points are feasible candidates that are proposed before the sampler's: warm-start points of similar
+    tasks in ``store``, points of the space file, seeds of a cost model. Settings that have first points
+    already are returned unchanged. Raises UsageError where nothing can be tried.
+    """
+    if settings.first is not None:
+        return settings, source.plan(settings, machine)
+    task, earlier = TuningTask(settings.problem, machine, settings.threads), EarlierRuns(store)
+    warm_start_points = warm_points(task, earlier.known_tasks(settings, machine))
+    # a plan of a sampled space also contains those warm-start points that are feasible
+    plan = source.plan(replace(settings, first=warm_start_points), machine)
+    seeds = plan.seeds(earlier.known_resources(settings, machine))
+    return replace(settings, first=_first_points(warm_start_points, plan, seeds)), plan
+
+
+def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
+    """Returns the rows in the plan's feasible set of the candidates that a run proposes first.
+
+    These are the first points of the settings, except those that are not feasible; where the settings have
+    none stored, the rows that the plan lists.
+    """
+    if settings.first is None:
+        return plan.first
+    rows = (plan.feasible.row_of(point.candidate) for point in settings.first)
+    return tuple(row for row in rows if row is not None)
+
+
+def _first_points(
+    warm_start_points: tuple[FirstPoint, ...], plan: Plan, seeds: tuple[int, ...]
+) -> tuple[FirstPoint, ...]:
+    """Returns feasible warm-start points, interleaved with the space file's points, then the seeds."""
+    listed = (FirstPoint(plan.feasible.candidate(row), SPACE_FILE) for row in plan.first)
+    seeded = (FirstPoint(plan.feasible.candidate(row), SEED) for row in seeds)
+    return interleaved(tuple(_made_feasible(warm_start_points, plan.feasible)), (*listed, *seeded))
+
+
+def interleaved(known: tuple[FirstPoint, ...], others: tuple[FirstPoint, ...]) -> tuple[FirstPoint, ...]:
+    """Returns the first of ``known``, the first of ``others``, the second of each, and so on.
+
+    Of points with equal candidates only one is kept, that of ``known`` if it has one.
+    """
+    known = _distinct(known)
+    others = _distinct((*known, *others))[len(known) :]
+    return tuple(point for turn in zip_longest(known, others) for point in turn if point is not None)
+
+
+def _distinct(points: tuple[FirstPoint, ...]) -> tuple[FirstPoint, ...]:
+    found: dict[Candidate, FirstPoint] = {}
+    for point in points:
+        found.setdefault(point.candidate, point)
+    return tuple(found.values())
+
+
+def _made_feasible(warm_start_points: tuple[FirstPoint, ...], feasible: FeasibleSet) -> Iterator[FirstPoint]:
+    """Yields each warm-start point, moved to the nearest feasible configuration."""
+    for warm_start_point in warm_start_points:
+        row = nearest_row(warm_start_point.candidate, feasible)
+        if row is not None:
+            yield replace(warm_start_point, candidate=feasible.candidate(row))
+
+
+# ------------------------------------------------------------------------------
+# Outcomes that a run reuses: of earlier runs, of early-stopped candidates, of the run's earlier trials.
+
+
+class OutcomesByCode:
+    """Finds records of trials by the hash of their script or their compiled code; the latest added wins."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, Record] = {}
+
+    def add(self, trial: int, record: Record) -> None:
+        """Adds the record of trial ``trial`` (an id) under the hashes of its script and of its code.
+
+        The kept copy has the id in ``reused_from``, or the id of the trial that this trial reused; it has no
+        program.
+        """
+        # without the program, which the store has
+        source = replace(record, reused_from=record.reused_from or trial, program=None)
+        self._records |= {record.script_sha256: source, record.artifact_sha256: source}
+
+    def find(self, sha256: str) -> Record | None:
+        """Returns the record by the SHA-256 of its script or code; None where the hash is unknown or ""."""
+        return self._records.get(sha256) if sha256 else None
+
+
+class KnownOutcomes:
+    """The outcomes that a run reuses for candidates with the same script or the same compiled code.
+
+    They are those of the database and of the run itself; a fresh run reuses only outcomes of its trials.
+    """
+
+    def __init__(self, store: "Store", run: Run) -> None:
+        settings = run.settings
+        self._store = store
+        self._is_fresh = settings.fresh
+        self._key = ReuseKey(
+            settings.problem, settings.target, settings.threads, run.machine.name, run.compiler.fingerprint
+        )
+        self._early_stopped = OutcomesByCode() if settings.fresh else early_stopped_before(store, run)
+        self._own = OutcomesByCode()
+
+    def add(self, trial: int, record: Record) -> None:
+        """Adds the outcome of trial ``trial`` (an id) of this run, so that equal code can reuse it.
+
+        Failures that may not repeat, such as crashes and timeouts, are left out.
+        """
+        if is_early_stopped(record):
+            self._early_stopped.add(trial, record)
+        elif is_reusable(record) and record.reused_from is None:
+            self._own.add(trial, record)
+
+    def recall(self, script_sha256: str, artifact_sha256: str) -> Record | None:
+        """Returns the record of an earlier trial with the same script or code; None if there is none.
+
+        Give one SHA-256 and "" for the other. ``reused_from`` of the record is the id of the trial that was
+        measured.
+        """
+        either = script_sha256 or artifact_sha256
+        early_stopped_at = self._early_stopped.find(either)
+        if early_stopped_at is not None or self._is_fresh:
+            return early_stopped_at or self._own.find(either)
+        known = self._store.recall(self._key, script_sha256 or None, artifact_sha256 or None)
+        if known is None:
+            return None
+        return replace(known.record, reused_from=known.record.reused_from or known.id)
+
+
+def early_stopped_before(store: "Store", run: Run) -> OutcomesByCode:
+    """Returns the early-stopped outcomes that are stored for the problem and the target of ``run``.
+
+    The number of threads, the machine and the compiler are the same as well.
+    """
+    settings, found = run.settings, OutcomesByCode()
+    query = TrialQuery.measured(settings.problem, settings.target, run.machine, settings.threads)
+    is_same: dict[int, bool] = {}
+    for trial in store.trials(query):
+        if trial.run not in is_same:
+            is_same[trial.run] = store.run(trial.run).compiler == run.compiler
+        if is_same[trial.run] and is_early_stopped(trial.record):
+            found.add(trial.id, trial.record)
+    return found
+
+
+def is_early_stopped(record: Record) -> bool:
+    """Returns True for an early-stopped timing, which is no result but shows that the code is too slow."""
+    return isinstance(record.outcome, Measurement) and not record.outcome.is_complete
+
+
+def is_reusable(record: Record) -> bool:
+    """Returns whether equal code can reuse the outcome, whatever the machine's condition was.
+
+    True for a complete measurement, a verdict, and a failure at stage BIND, COMPILE, RESOURCES or VERIFY;
+    False for an early-stopped timing, for a verdict of 0 elements, which another machine may improve on, and
+    for other failures, which the machine may have caused.
+    """
+    if isinstance(record.outcome, Verdict):
+        return record.outcome.elements > 0
+    if isinstance(record.outcome, Failure):
+        return record.outcome.stage in REPEATABLE
+    return not is_early_stopped(record)

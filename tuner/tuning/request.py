@@ -1,0 +1,259 @@
+"""A user's request converted to the settings of a run, the checks of both, and new limits of stored runs."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tuner.core.candidate import TargetName
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.machine import Compiler, Machine
+from tuner.core.problem import Problem
+from tuner.core.processors import Processors, require_instructions
+from tuner.core.requests import TIMED_SAMPLER, RunRequest, require_budget, require_number, tune_command
+from tuner.core.runs import Proposal, Run, RunSettings, TaskQuery
+from tuner.payload.reference import reference_bytes
+from tuner.space.feasible_set import FeasibleSet
+from tuner.targets.backends import Composition, require_runs_here, resolve_target
+from tuner.targets.interface import Bind
+
+# ------------------------------------------------------------------------------
+# Checks that a run fits the machine before anything is allocated or started.
+
+
+GIB = 2**30
+WORKER_BYTES = 192 * 2**20  # of a compile worker: the bindings and one module, as measured
+
+
+def require_memory(problem: Problem, machine: Machine) -> None:
+    """Raises UsageError if a problem's arrays and float64 reference do not fit into the machine's memory.
+
+    A machine of unknown memory (0 bytes) passes.
+    """
+    needed = reference_bytes(problem)
+    if needed <= machine.memory_bytes or machine.memory_bytes == 0:  # 0: unknown, of a recorded machine
+        return
+    raise UsageError(
+        f"shape {problem.shape} {problem.dtype}: its arrays and their float64 reference need "
+        f"{needed / GIB:.1f} GiB, available {machine.memory_bytes / GIB:.1f} GiB"
+    )
+
+
+def require_workers(workers: int, machine: Machine) -> None:
+    """Raises UsageError for more compile workers than fit into the machine's memory, WORKER_BYTES each.
+
+    WORKER_BYTES is 192 MiB. A machine of unknown memory (0 bytes) passes.
+    """
+    most = machine.memory_bytes // WORKER_BYTES
+    if workers > most > 0:
+        raise UsageError(
+            f"workers: found {workers}, allowed 1 to {most}: each is a process that needs memory"
+        )
+
+
+def require_threads(threads: int, machine: Machine, processors: Processors) -> None:
+    """Raises UsageError for more threads of a kernel than processors: spinning threads block other threads.
+
+    Allowed are the processors that this process may use, according to ``processors``, and at most those of
+    ``machine``, which may be another one whose code is verified here. A GPU, and a machine with an unknown
+    number of processors (0), have no limit of threads.
+    """
+    most = 0 if machine.chip else machine.logical_cores  # 0: of a GPU, or unknown
+    if most and threads > processors.usable and processors.limit:
+        raise UsageError(f"threads: found {threads}, allowed up to {processors.usable}: {processors.limit}")
+    if threads > most > 0:
+        raise UsageError(f"threads: found {threads}, allowed up to {most}, the processors of {machine.name}")
+    if most and threads > processors.usable:
+        allowed = f"{processors.usable}, the processors of this machine, which verifies"
+        raise UsageError(f"threads: found {threads}, allowed up to {allowed}")
+
+
+# ------------------------------------------------------------------------------
+# Refuses scripts whose code the target's machine cannot run, before anything is compiled.
+
+
+PLAIN_SUFFIX = ".mlir"  # a template may choose its ops by the machine: only its scripts are refused
+
+
+def require_offered(composition: Composition, target: TargetName, needs: Collection[str], what: str) -> None:
+    """Raises UsageError where the machine of ``target`` lacks an instruction set of ``needs``.
+
+    ``needs`` are names of ``tuner.core.processors``, such as "amx-bf16". ``what`` begins the message.
+    """
+    if needs:
+        require_instructions(composition.outcomes(target).machine(target), needs, what)
+
+
+def require_scripts_offered(composition: Composition, settings: RunSettings) -> None:
+    """Raises UsageError for a user's plain script that needs more than the machine of a run's target has."""
+    from tuner.space.scripts.requirements import instructions_needed
+    from tuner.space.scripts.strategy import load_strategy
+
+    if not settings.target.has_machine:
+        return
+    for chosen in settings.strategies:
+        if chosen.path is not None and chosen.path.name.endswith(PLAIN_SUFFIX):
+            script = load_strategy(chosen.name, chosen.path).text
+            needs = instructions_needed(script, settings.problem.dtype)
+            require_offered(composition, settings.target, needs, chosen.path.name)
+
+
+# ------------------------------------------------------------------------------
+# A new limit for a stored run, which continues as if it had been started with this limit.
+
+
+@dataclass(frozen=True)
+class RunLimit:
+    """The limit of a run's search: so many trials or seconds, whichever is first; None: no limit."""
+
+    trials: int | None = None
+    budget_s: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raises UsageError unless ``trials`` is a positive integer and ``budget_s`` a positive time."""
+        require_number("trials", self.trials, 1)
+        require_budget(self.budget_s)
+
+    @classmethod
+    def of(cls, trials: int | None, budget_s: float | None) -> "RunLimit | None":
+        """Returns the limit; None if both arguments are None. Raises UsageError for an invalid argument."""
+        return None if trials is None and budget_s is None else cls(trials, budget_s)
+
+    def applied(self, settings: RunSettings) -> RunSettings:
+        """Returns ``settings`` with this limit in place of their limits of trials and time."""
+        return replace(settings, trials=self.trials, budget_s=self.budget_s)
+
+
+def searched_s(run: Run) -> float:
+    """Returns the seconds of its time budget that a stored run has used, over all sessions.
+
+    The final re-measurement of a finished run does not count.
+    """
+    return run.search_s if run.status == "done" and run.search_s is not None else run.seconds or 0.0
+
+
+def require_longer(run: Run, stored: tuple[Proposal, ...], limit: RunLimit) -> None:
+    """Raises UsageError for a run that exceeds ``limit`` already, in trials or time, or has pruned trials.
+
+    ``stored``: the run's proposals, by number.
+    """
+    if [each.number for each in stored] != [*range(len(stored))]:
+        raise UsageError(f"run {run.id}: some of its trials were pruned; start a new run")
+    if limit.trials is not None and limit.trials < len(stored):
+        raise UsageError(f"trials: found {limit.trials}, but run {run.id} has {len(stored)} trials already")
+    used_s = searched_s(run)
+    if limit.budget_s is not None and limit.budget_s < used_s:
+        raise UsageError(
+            f"budget: found {limit.budget_s:g} s, but run {run.id} has searched for {used_s:.1f} s already"
+        )
+
+
+# ------------------------------------------------------------------------------
+# Checks that a stored run can go on: same machine, compiler, search space and scripts.
+
+
+def require_same_code(run: Run, machine: Machine, compiler: Compiler) -> None:
+    """Raises UsageError unless machine and compiler are those that the run was made with."""
+    if machine.name != run.machine.name:
+        raise UsageError(f"run {run.id}: was made on {run.machine.name!r}, this machine is {machine.name!r}")
+    if compiler.fingerprint != run.compiler.fingerprint:
+        changes = ", ".join(run.compiler.changes_to(compiler))
+        raise UsageError(
+            f"run {run.id}: was made by another version of the compiler; changed: {changes}",
+            "start a new run, or time its best trial with this version: tuner audit",
+        )
+
+
+def require_same_rows(run: Run, feasible: FeasibleSet, stored: tuple[Proposal, ...]) -> None:
+    """Raises UsageError unless every stored row is still the index of the same candidate."""
+    for each in stored:
+        if each.row >= feasible.rows or feasible.candidate(each.row) != each.candidate:
+            raise UsageError(
+                f"run {run.id}: row {each.row} of its search space is no longer "
+                f"{each.candidate.text}; start a new run"
+            )
+
+
+def require_same_scripts(run: Run, bind: Bind, stored: tuple[Proposal, ...]) -> None:
+    """Raises UsageError unless each strategy still binds its first trial to the same script."""
+    finished = [each.trial.record for each in stored if each.trial is not None]
+    records = [record for record in finished if record.script_sha256]
+    for record in {record.candidate.strategy: record for record in reversed(records)}.values():
+        try:
+            script = bind(record.candidate)
+        except CandidateError:
+            script = None
+        if script is None or script.sha256 != record.script_sha256:
+            raise UsageError(
+                f"run {run.id}: strategy {record.candidate.strategy!r} was changed since; start a new run"
+            )
+
+
+# ------------------------------------------------------------------------------
+# Converts a user's request to the settings that a run is stored with.
+
+
+UNTIMED_SAMPLERS = ("random", "exhaustive")  # which need no times; the first is the default
+
+
+def run_settings(request: RunRequest, composition: Composition) -> RunSettings:
+    """Returns the complete settings of a requested run on this machine.
+
+    Raises UsageError for an invalid request, where candidates of the target cannot run here, and for a user's
+    script with instructions that the target's machine does not have.
+    """
+    settings = planned_settings(request, composition)
+    require_runs_here(settings.target, composition, tune_command(TaskQuery.of(settings.problem)))
+    require_scripts_offered(composition, settings)
+    return settings
+
+
+def planned_settings(request: RunRequest, composition: Composition) -> RunSettings:
+    """Returns the complete settings of a requested run, even if its candidates cannot run on this machine.
+
+    Target, sampler, strategies and number of workers are filled in. Raises UsageError for an invalid request,
+    and for a target that can neither run nor compile here.
+    """
+    from tuner.space.file.reading import load_space_file
+    from tuner.space.file.yaml import default_space_file
+    from tuner.space.scripts.choice import choose
+
+    workers = request.workers_on(composition.machine())
+    if not TargetName.parse(request.target).has_machine:
+        return composition.recordings.settings(request, workers)
+    space_file = load_space_file(Path(request.space or default_space_file()))
+    target = resolve_target(request.target, composition, request.chip)
+    kind = composition.kind(target)
+    kind.require_types(request.problem, target)
+    kind.require_baseline(request.baseline, request.problem)
+    return RunSettings(
+        problem=request.problem,
+        target=target,
+        threads=request.threads,
+        strategies=choose(request.strategy_text, space_file),
+        space_yaml=space_file.text,
+        space_name=space_file.name,
+        sampler=_sampler(request.sampler, kind.status().is_timed, target),
+        seed=request.seed,
+        trials=request.trials_limit,
+        budget_s=request.budget_s,
+        workers=workers,
+        fresh=request.fresh,
+        warm_start=request.warm_start and not request.fresh,
+        warm_files=request.warm_paths,
+        baseline_library=request.baseline,
+    )
+
+
+def _sampler(name: str | None, is_timed: bool, target: TargetName) -> str:
+    """Returns the sampler's name, by default a suitable one.
+
+    Raises UsageError for a sampler that needs times on an untimed target.
+    """
+    if is_timed:
+        return TIMED_SAMPLER if name is None else name
+    if name is not None and name not in UNTIMED_SAMPLERS:
+        raise UsageError(
+            f"sampler: found {name!r}, allowed {', '.join(UNTIMED_SAMPLERS)}: "
+            f"target {target.kind} gives no times to learn from"
+        )
+    return UNTIMED_SAMPLERS[0] if name is None else name

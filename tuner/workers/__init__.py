@@ -1,1 +1,0 @@
-"""Child processes that compile, verify and time candidates, and benches that use these processes."""
