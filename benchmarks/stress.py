@@ -34,14 +34,14 @@ from tuner.runtime.workers.processes import DEAD, state_of
 
 ROOT = Path(__file__).parents[1]
 TESTS = (
-    "tests/workers",
+    "tests/runtime/workers",
     "tests/fleet",
     "tests/db/test_backup.py",
     "tests/db/test_database.py",
     "tests/db/test_deleted_file.py",
     "tests/db/test_opening.py",
     "tests/db/test_programs.py",
-    "tests/bundle/measure",
+    "tests/library/bundle",
     "tests/runtime/cpu",
     "tests/runtime/test_timing.py",
     "tests/targets/cpu/test_callable.py",

@@ -19,9 +19,9 @@ from tests.cli.command_lines import LEFT_OUT, leaves
 from tests.cli.conftest import Done, Tuner
 from tests.cli.test_disturbed_measurements import DISTURBANCES, Disturbed, parts
 from tests.fakes import bind
-from tests.output.report.test_program_section import PROGRAM, stored
+from tests.results.report.test_program_section import PROGRAM, stored
 from tests.tuning import fakes
-from tests.tuning.many_shapes.test_group_run import limits, members
+from tests.tuning.test_group_run import limits, members
 from tuner.cli import main
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import Script

@@ -10,8 +10,8 @@ import pytest
 
 from tests.browser import FOUND, Browser, running_browser
 from tests.cli.conftest import Tuner
-from tests.output.report.large_database import write_large_database
-from tests.output.report.values import best_of, many, report, reported
+from tests.results.report.large_database import write_large_database
+from tests.results.report.values import best_of, many, report, reported
 from tests.trials import measurement, run, trial
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate, TargetName

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from tests.bundle.values import NOW, RESULTS, WRONG, measured, pending
+from tests.library.bundle.values import NOW, RESULTS, WRONG, measured, pending
 from tuner.core.errors import UsageError
 from tuner.core.remote_results import MeasuredTrial, Origin, PendingTrial, RemoteResults
 from tuner.core.serialization import decode, encode, form, known_part, number, parsed, require_format, whole

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.bundle.values import GPU
 from tests.db.values import MACHINE
+from tests.library.bundle.values import GPU
 from tests.trials import measurement
 from tuner.core.gpu import CLOCK_FLOP
 from tuner.core.machine import Machine, Roofline

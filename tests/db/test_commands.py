@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from tests.cli.conftest import Tuner
-from tests.regression.test_gate import changed
+from tests.results.regression.test_gate import changed
 from tests.tuning import fakes
 
 

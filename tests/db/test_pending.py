@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.bundle.values import GPU, PROBLEM, SCRIPT, program
 from tests.db.values import COMPILER, SETTINGS
+from tests.library.bundle.values import GPU, PROBLEM, SCRIPT, program
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.gpu import chip_of

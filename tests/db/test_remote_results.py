@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bundle.values import GPU, PROVENANCE, WRONG, program, result, timed
 from tests.db.test_pending import add, numbers, run_of
+from tests.library.bundle.values import GPU, PROVENANCE, WRONG, program, result, timed
 from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.gpu_code import code_sha256

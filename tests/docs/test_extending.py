@@ -61,7 +61,7 @@ def test_a_transform_op_is_called_by_a_script(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_sampler_is_found_and_keeps_the_contract(tmp_path: Path) -> None:
-    guide = guide_in_copy(tmp_path, *TESTS, "tests/samplers")
+    guide = guide_in_copy(tmp_path, *TESTS, "tests/search")
     printed = guide.follow(GUIDES["A sampler"])
     assert " passed" in printed
 

@@ -18,6 +18,7 @@ from tests.mlir.gpu import (
     test_reductions,
     test_small_passes,
 )
+from tests.mlir.ir import test_memory_spaces
 from tests.mlir.kernels import BARRIER, kernel, load, parsed, store
 from tests.mlir.ops import (
     block_runs,
@@ -54,7 +55,6 @@ from tests.mlir.ops import (
     test_wgmma_pipeline,
 )
 from tests.mlir.ops.conftest import SCRIPT
-from tests.mlir.rewrite import test_memory_spaces
 from tuner.core.interfaces import Partition
 from tuner.mlir import transform
 from tuner.mlir.cpu import lowering as cpu_lowering

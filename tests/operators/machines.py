@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.operators.table import SHIFTS, Operator
-from tests.programs.interpret.lane_kernels import each_applied
+from tests.programs.interpreter.lane_kernels import each_applied
 from tests.simulator.ptx.snippets import each_lane
 
 Array = NDArray[Any]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.program_compiler import compiler_of
-from tests.programs.lower.device_programs import BUFFER, KERNELS, ONE_BLOCK
+from tests.programs.lowering.device_programs import BUFFER, KERNELS, ONE_BLOCK
 from tuner.core.candidate import TargetName
 from tuner.programs.request import DEFAULTS, DeviceOptions
 from tuner.simulator.device.streams import ORDERS

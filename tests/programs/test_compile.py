@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tuner
-from tests.programs.lower.compiled import first_script
+from tests.programs.lowering.compiled import first_script
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import Matmul
 from tuner.programs.run.device_function import DeviceFunction

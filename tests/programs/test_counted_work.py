@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
-from tests.programs.device_groups.group_texts import CONVOLUTION
-from tests.programs.device_groups.simulated import SIMULATOR, simulated, without_groups
+from tests.programs.gpu_fusions.group_texts import CONVOLUTION
+from tests.programs.gpu_fusions.simulated import SIMULATOR, simulated, without_groups
 
 pytestmark = pytest.mark.mlir
 

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.program_compiler import compiler_of
-from tests.programs.interpret.lane_kernels import numbered
+from tests.programs.interpreter.lane_kernels import numbered
 from tests.programs.kernel_programs import ARRAY, arrays, program, ran, store
 from tests.texts import text_beside
 from tuner.programs.run.device_function import DeviceFunction

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.program_compiler import compiler_of
 from tests import group_texts as texts
 from tests.group_runs import as_problem, compiled, error_of
-from tests.programs.op_groups.payload_text import PayloadText
+from tests.programs.fusions.payload_text import PayloadText
 from tuner.core.candidate import TargetName
 from tuner.core.machine import variables_of
 from tuner.core.problem import Problem

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.regression.test_audit import audited
+from tests.results.regression.test_audit import audited
 from tests.tuning import fakes
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine, processor_class

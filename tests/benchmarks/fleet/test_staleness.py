@@ -4,7 +4,7 @@ import pytest
 from benchmarks.fleet.staleness import PENDING, staleness_rows, trials_until
 from benchmarks.search.replay_run import ReplayedSearch
 from benchmarks.search.replay_space import ReplaySpace
-from tests.samplers.tasks import line
+from tests.search.tasks import line
 from tuner.space.feasible_set import FeasibleSet
 
 TIMES = np.linspace(2.0, 1.0, 40)

@@ -4,7 +4,7 @@ import pytest
 from benchmarks.search import replay_run
 from benchmarks.search.replay_run import replay
 from benchmarks.search.replay_space import ReplaySpace
-from tests.samplers.tasks import line
+from tests.search.tasks import line
 from tuner.core.interfaces import AbstractSampler
 from tuner.space.feasible_set import FeasibleSet
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.search.replay_space import ReplaySpace
-from tests.samplers.tasks import line
+from tests.search.tasks import line
 from tuner.core.errors import UsageError
 from tuner.space.feasible_set import FeasibleSet
 

@@ -1,5 +1,5 @@
 from tests.cli.conftest import Tuner
-from tests.regression.test_gate import changed
+from tests.results.regression.test_gate import changed
 
 
 def best_of(tuned: Tuner) -> int:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bundle.measure import simulated_gpu
 from tests.cli.conftest import Done, Tuner
+from tests.library.bundle import simulated_gpu
 from tuner.core.errors import TunerError
 from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.tuning import fakes
-from tests.tuning.many_shapes.test_group_run import limits, members
+from tests.tuning.test_group_run import limits, members
 from tuner.analysis.dispatch import SAME_WEIGHTS, TUNED
 from tuner.core.problem import Matmul, Problem
 from tuner.core.requests import GroupMember, GroupSettings, RunRequest

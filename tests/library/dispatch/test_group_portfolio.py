@@ -5,7 +5,7 @@ import pytest
 
 from tests.fakes import bind
 from tests.tuning import fakes
-from tests.tuning.many_shapes.test_group_run import PROBLEMS, limits, members
+from tests.tuning.test_group_run import PROBLEMS, limits, members
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.analysis.many_shapes.matrices import matrix_of
+from tests.analysis.matrices import matrix_of
 from tests.library.dispatch.rules import machine, rule_of
 from tuner.analysis.dispatch import AskedProblem, ranked_columns
 from tuner.analysis.portfolio import choose_portfolio, regret_held_out, regret_in_sample

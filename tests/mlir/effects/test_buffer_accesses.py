@@ -1,6 +1,6 @@
 import pytest
 
-from tests.programs.lower.device_programs import BUFFER, copy, host_function, launch, main_function
+from tests.programs.lowering.device_programs import BUFFER, copy, host_function, launch, main_function
 
 pytestmark = pytest.mark.mlir
 

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.gpu_check.gpu_point import GpuPoint
 from benchmarks.program_compiler import compiler_of
-from tests.programs.lower.matmuls.test_insert_gpu_kernels import MMA
+from tests.programs.lowering.test_insert_gpu_kernels import MMA
 from tests.targets.gpu.strategies.points import simt
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import Script

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.programs.op_groups.compiled import compiled_code, compiled_function
+from tests.programs.fusions.compiled import compiled_code, compiled_function
 from tuner.core.errors import UsageError
 from tuner.core.fusions import TensorType
 from tuner.programs.run import exported

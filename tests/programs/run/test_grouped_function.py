@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.programs.op_groups.compiled import compiled_code, compiled_function
+from tests.programs.fusions.compiled import compiled_code, compiled_function
 from tests.programs.run.test_host_arrays import Tensor
 from tuner.core.errors import UsageError
 from tuner.programs.run import fused_program

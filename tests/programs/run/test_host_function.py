@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.programs.lower.compiled import host_function
+from tests.programs.lowering.compiled import host_function
 from tests.programs.run.test_host_arrays import Tensor
 from tuner.core.errors import UsageError
 

@@ -5,8 +5,8 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from tests.programs.device_groups.group_texts import CONVOLUTION
-from tests.programs.device_groups.simulated import compiled
+from tests.programs.gpu_fusions.group_texts import CONVOLUTION
+from tests.programs.gpu_fusions.simulated import compiled
 from tuner.core.gpu_code import BufferType, ResidentBuffer
 from tuner.programs.run.device_function import DeviceFunction, ResidentMemory
 from tuner.simulator.device.simulated_device import SimulatedDevice

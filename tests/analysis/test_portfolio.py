@@ -1,0 +1,118 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.analysis.matrices import matrices, matrix_of
+from tuner.analysis import portfolio
+from tuner.analysis.portfolio import NOISE, UNSERVED, choose_portfolio, served
+from tuner.analysis.time_matrix import TimeMatrix
+from tuner.core.errors import UsageError
+
+
+def mean_log(matrix: TimeMatrix, columns: tuple[int, ...]) -> float:
+    """Returns the mean log efficiency by plain loops over the definition."""
+    total = 0.0
+    for times in matrix.times_s:
+        best = min(time for time in times if time is not None)
+        reached = max((best / time for column in columns if (time := times[column]) is not None), default=0.0)
+        total += math.log(max(reached, UNSERVED))
+    return total / len(matrix.times_s)
+
+
+def universal(matrix: TimeMatrix) -> set[int]:
+    return {column for column in range(len(matrix.columns)) if all(row[column] for row in matrix.applies)}
+
+
+@given(matrices(), st.integers(1, 3))
+def test_up_to_three_columns_equal_the_search_of_all_subsets(matrix: TimeMatrix, size: int) -> None:
+    subsets = itertools.combinations(range(len(matrix.columns)), size)
+    best = max(mean_log(matrix, each) for each in subsets if universal(matrix) & set(each))
+    assert mean_log(matrix, choose_portfolio(matrix, size).columns) == pytest.approx(best, abs=1e-8)
+
+
+@given(matrices(columns=12), st.integers(2, 5))
+def test_swaps_end_where_no_single_swap_helps(matrix: TimeMatrix, size: int) -> None:
+    size = min(size, len(matrix.columns))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(portfolio, "SUBSETS_LIMIT", 0)
+        chosen = choose_portfolio(matrix, size).columns
+    reached = mean_log(matrix, chosen)
+    for place, column in itertools.product(range(size), range(len(matrix.columns))):
+        other = (*chosen[:place], column, *chosen[place + 1 :])
+        if len(set(other)) == size and universal(matrix) & set(other):
+            assert mean_log(matrix, other) <= reached + 1e-8
+
+
+@given(matrices(), st.integers(1, 3))
+def test_a_column_that_does_every_problem_is_kept_in_every_portfolio(matrix: TimeMatrix, size: int) -> None:
+    found = choose_portfolio(matrix, size)
+    assert universal(matrix) & set(found.columns)
+    assert None not in found.serving
+    kept = choose_portfolio(matrix, size, universal=(2,))
+    assert 2 in kept.columns
+
+
+def test_a_tie_of_the_mean_goes_to_the_better_worst_problem() -> None:
+    matrix = matrix_of([[4.0, 2.0, 1.0, 9.0], [1.0, 2.0, 9.0, 1.0]], applies=[[True] * 4] * 2)
+    assert mean_log(matrix, (0,)) == pytest.approx(mean_log(matrix, (1,)))
+    assert choose_portfolio(matrix, 1).columns == (1,)
+
+
+def test_a_tie_of_both_goes_to_the_column_that_is_fastest_on_more_problems() -> None:
+    matrix = matrix_of([[1.0, 1.0, 2.0], [1.0, 1.0, 2.0], [1.0, 1.0, 1.0]])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(portfolio, "SUBSETS_LIMIT", 0)
+        assert choose_portfolio(matrix, 2).columns == (0, 1)
+
+
+def test_times_within_noise_are_served_by_the_column_of_more_problems() -> None:
+    close = 1.0 + NOISE / 2
+    matrix = matrix_of([[1.0, 2.0], [1.0, 2.0], [close, 1.0]])
+    found = choose_portfolio(matrix, 2)
+    assert found.serving == (0, 0, 0)
+    apart = matrix_of([[1.0, 2.0], [1.0, 2.0], [1.0 + 2 * NOISE, 1.0]])
+    assert choose_portfolio(apart, 2).serving == (0, 0, 1)
+
+
+def test_the_same_column_serves_whichever_of_two_equal_times_was_measured_faster() -> None:
+    first = matrix_of([[1.0, 2.0], [1.0, 2.0], [1.000, 1.002]])
+    second = matrix_of([[1.0, 2.0], [1.0, 2.0], [1.002, 1.000]])
+    assert served(first, (0, 1)).serving == served(second, (0, 1)).serving
+
+
+def test_a_missing_time_is_predicted_and_marked() -> None:
+    matrix = matrix_of(
+        [[1.0, 2.0], [1.0, None], [1.0, 2.0]], costs=[[1.0, 2.0]] * 3, applies=[[True, True]] * 3
+    )
+    found = choose_portfolio(matrix, 2)
+    assert found.predicted == ((1, 1),)
+    assert matrix.times_s[1][1] is None
+    assert found.serving == (0, 0, 0)
+
+
+def test_a_problem_that_no_column_can_do_is_served_by_none() -> None:
+    matrix = matrix_of([[1.0, 2.0], [None, None]], applies=[[True, True], [False, False]])
+    assert choose_portfolio(matrix, 1).serving == (0, None)
+
+
+def test_columns_are_chosen_among_those_allowed() -> None:
+    matrix = matrix_of([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
+    assert choose_portfolio(matrix, 2, allowed=(1, 2)).columns == (1, 2)
+
+
+@pytest.mark.parametrize("size", [0, 4])
+def test_more_configurations_than_columns_are_refused(size: int) -> None:
+    matrix = matrix_of([[1.0, 2.0, 3.0]])
+    with pytest.raises(UsageError, match=rf"configs: found {size}, allowed 1\.\.3"):
+        choose_portfolio(matrix, size)
+
+
+def test_the_order_of_problems_does_not_change_the_columns() -> None:
+    rng = np.random.default_rng(5)
+    times = np.exp(rng.normal(0, 0.4, (8, 12)))
+    forward, backward = (matrix_of(part.tolist()) for part in (times, times[::-1]))
+    assert set(choose_portfolio(forward, 4).columns) == set(choose_portfolio(backward, 4).columns)

@@ -1,0 +1,43 @@
+"""Runs ``python -m tuner measure`` as on a machine that has Python, numpy and a CUDA driver, nothing else."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.gpu_check.stub_driver import stub_library
+
+ROOT = Path(__file__).parents[3]
+ABSENT = (
+    *("click", "sqlalchemy", "alembic", "pydantic", "optuna", "jinja2", "yaml", "rich", "platformdirs"),
+    *("threadpoolctl", "ml_dtypes", "cuda", "numba_cuda_mlir", "torch_mlir", "torch", "cupy", "pynvml"),
+)
+SITE = f"""
+import sys
+for name in {ABSENT!r}:
+    sys.modules[name] = None
+if {{driver}}:
+    from tests.library.bundle.numpy_gpu import install
+    install()
+"""
+
+
+def measure(folder: Path, *options: str, has_driver: bool = True) -> "subprocess.CompletedProcess[str]":
+    """Runs the command in a folder. Skips without a C compiler."""
+    site = folder / "site"
+    site.mkdir(exist_ok=True)
+    (site / "sitecustomize.py").write_text(SITE.format(driver=has_driver))
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": f"{site}:{ROOT}",
+        "LD_LIBRARY_PATH": str(stub_library().parent) if has_driver else "",
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "tuner", "measure", *options],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )

@@ -1,0 +1,232 @@
+"""The loop of a measuring session: a child that answers from a table, a clock that the test turns."""
+
+import datetime
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.library.bundle.test_command import alone, no_baseline
+from tests.library.bundle.values import PROBLEM, PROVENANCE, measured, pending, program, timed
+from tests.targets.gpu.simulated_cuda import FACTS
+from tuner.core.errors import Failure, Stage
+from tuner.core.interfaces import Effort, FinalTimes
+from tuner.core.problem import Matmul, Problem
+from tuner.core.records import Verdict
+from tuner.core.remote_results import (
+    BaselineTime,
+    FinalTime,
+    MeasuredTrial,
+    NoiseFloor,
+    PendingTrial,
+    RemoteResults,
+)
+from tuner.core.runs import Baseline
+from tuner.library.bundle import session
+from tuner.library.bundle.archive import Bundle, Line
+from tuner.library.bundle.gpu_child import EvaluatedCode
+from tuner.library.bundle.session import Gpu, MeasuringCounts, MeasuringOrder, MeasuringSession
+from tuner.runtime.workers.processes import TimingLock
+from tuner.runtime.workers.services import Evaluation
+
+OTHER = Matmul(32, 8, 8)
+NOTHING = RemoteResults(PROVENANCE, ())
+CUT = "cut"
+SelectedResult = float | Failure | str  # seconds of a median, a failure, or CUT
+
+
+@dataclass
+class World:
+    """What the children answer, and what they were asked."""
+
+    answers: dict[int, SelectedResult] = field(default_factory=dict)  # by number; others take 1 ms
+    now_s: float = 0.0
+    takes_s: float = 1.0  # by the clock, of one candidate
+    asked: list[tuple[int, float | None, float]] = field(default_factory=list)  # number, stop above, within
+    lines: list[Line] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    library: Baseline | None = None  # takes turns with the best
+
+    def child(self, problem: Problem, evaluate: Any) -> "Child":
+        return Child(self)
+
+    def measure(self, order: MeasuringOrder, gpu: Gpu) -> MeasuringCounts:
+        return MeasuringSession(order, gpu, self.lines.append, self.told.append, lambda: self.now_s).run()
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [line for line in self.lines if isinstance(line, kind)]
+
+
+@dataclass
+class Child:
+    """Answers for the process that owns the GPU."""
+
+    world: World
+
+    def evaluate(self, trial: PendingTrial, effort: Effort, seed: int, within_s: float) -> Any:
+        world, number = self.world, trial.origin.number
+        world.asked.append((number, effort.stop_above_s, within_s))
+        world.now_s += world.takes_s
+        selected = world.answers.get(number, 1e-3)
+        if selected == CUT:
+            return None
+        if isinstance(selected, Failure):
+            return selected
+        assert isinstance(selected, float)
+        is_complete = effort.stop_above_s is None or selected <= effort.stop_above_s
+        time = replace(timed(selected), is_complete=is_complete)
+        return EvaluatedCode(Evaluation(Verdict(0.1, 128), time, (("load", 0.1),)), "ptx")
+
+    def remeasure(self, artifacts: Any, effort: Effort, seed: int, within_s: float) -> Any:
+        times = tuple(timed(1e-3 * (1 + number)) for number in range(len(artifacts)))
+        return FinalTimes(times, self.world.library)
+
+    def close(self) -> None:
+        self.world.told.append("closed")
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World()
+    monkeypatch.setattr(session, "GpuChild", made.child)
+    return made
+
+
+def order(*trials: PendingTrial, seconds: float = 1000.0, known: RemoteResults = NOTHING) -> MeasuringOrder:
+    bundle = Bundle("ab", datetime.datetime.now(datetime.UTC), "0.1.0", 0, trials)
+    return MeasuringOrder(bundle, seconds, known)
+
+
+HERE = Gpu(FACTS, alone, lambda chip: None, no_baseline)  # type: ignore[arg-type, return-value]
+WRONG = Failure(Stage.VERIFY, "3 of 128 elements are wrong")
+
+
+def test_the_most_promising_is_first_and_every_outcome_is_kept(world: World) -> None:
+    spilling = pending(0, code=program(spills=8))
+    world.answers = {2: WRONG}
+    counts = world.measure(order(spilling, pending(1), pending(2)), HERE)
+    assert [trial.origin.number for trial in world.of(MeasuredTrial)] == [1, 2, 0]
+    assert [trial.outcome == WRONG for trial in world.of(MeasuredTrial)] == [False, True, False]
+    assert counts == MeasuringCounts(measured=2, failed=1, left=0)
+
+
+def test_what_is_far_slower_than_the_best_is_given_up_early(world: World) -> None:
+    world.answers = {0: 2e-3, 1: 1e-3, 2: 9e-3}
+    world.measure(order(*map(pending, range(4))), HERE)
+    assert [stop for _, stop, _ in world.asked] == [None, 4e-3, 2e-3, 2e-3]
+    assert [trial.outcome.is_complete for trial in world.of(MeasuredTrial)] == [True, True, False, True]
+
+
+def test_nothing_is_begun_when_the_time_is_over(world: World) -> None:
+    world.takes_s = 4.0
+    counts = world.measure(order(*map(pending, range(9)), seconds=20.0), HERE)
+    assert len(world.asked) == 5  # 18 s, less what finals are kept
+    assert counts == MeasuringCounts(measured=5, failed=0, left=4)
+    assert all(within_s <= 18.0 for _, _, within_s in world.asked)
+
+
+def test_problems_share_the_time_and_what_one_leaves_the_others_get(world: World) -> None:
+    world.takes_s = 4.0
+    first = [pending(number) for number in range(9)]
+    world.measure(order(*first, pending(20, OTHER), seconds=40.0), HERE)
+    numbers = [number for number, _, _ in world.asked]
+    assert numbers[-1] == 20
+    assert len(numbers) == 6  # 20 s of candidates of the first problem
+    world.asked.clear()
+    world.now_s = 0.0
+    world.measure(order(pending(20, OTHER), *first, seconds=40.0), HERE)
+    assert len(world.asked) == 1 + 8  # of 36 s, less what finals are kept
+
+
+def test_a_gpu_that_another_tuner_times_on_is_waited_for(world: World, tmp_path: Path) -> None:
+    lock = TimingLock("gpu", "process 7, matmul 8x8x8", folder=tmp_path)
+    is_free, told_of = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with lock.held():
+            is_free.set()
+            told_of.wait()
+
+    def turn(problem: Problem, report: Callable[[str], None]) -> TimingLock:
+        def told(who: str) -> None:
+            report(who)
+            told_of.set()
+
+        return TimingLock("gpu", "me", told, tmp_path)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    is_free.wait()
+    counts = world.measure(order(pending(0), pending(1)), replace(HERE, turn=turn))
+    thread.join()
+    assert counts.measured == 2
+    assert world.told.count("  waits for process 7, matmul 8x8x8") == 1
+
+
+def test_a_candidate_that_was_cut_off_stays_pending(world: World) -> None:
+    world.answers = {1: CUT}
+    counts = world.measure(order(*map(pending, range(3))), HERE)
+    assert counts == MeasuringCounts(measured=1, failed=0, left=2)
+
+
+def test_the_best_are_timed_again_and_the_fastest_twice(world: World) -> None:
+    world.answers = {number: 1e-3 * (number + 1) for number in range(2)}
+    world.measure(order(*map(pending, range(2))), HERE)
+    assert [line.origin.number for line in world.of(FinalTime)] == [0, 1]
+    (floor,) = world.of(NoiseFloor)
+    assert floor.noise == pytest.approx(2.0)  # 1 ms, then 3 ms
+
+
+def test_the_library_that_took_turns_is_kept_and_not_measured_alone(world: World) -> None:
+    alone, between = (Baseline("cuBLAS", 0, timed(each)) for each in (1e-3, 2e-3))
+    world.library = between
+    world.measure(order(pending(0), pending(1)), replace(HERE, baseline=lambda *_: alone))
+    assert world.of(BaselineTime) == [BaselineTime(PROBLEM, between)]
+    world.library = None
+    world.measure(order(pending(0), pending(1)), replace(HERE, baseline=lambda *_: alone))
+    assert world.of(BaselineTime)[1:] == [BaselineTime(PROBLEM, alone)]
+
+
+def test_a_lone_candidate_is_not_timed_again(world: World) -> None:
+    world.measure(order(pending(0)), HERE)
+    assert world.of(FinalTime) == []
+
+
+def test_what_is_known_is_not_measured_again_and_counts_for_the_rest(world: World) -> None:
+    known = replace(NOTHING, trials=(measured(0, timed(1e-4)), measured(1, WRONG)))
+    counts = world.measure(order(*map(pending, range(3)), known=known), HERE)
+    assert [(number, stop) for number, stop, _ in world.asked] == [(2, 2e-4)]
+    assert counts == MeasuringCounts(measured=1)
+
+
+def test_code_for_other_chips_is_left_out_and_counted(world: World) -> None:
+    other = pending(1, code=replace(program(), chip="sm_80"))
+    assert world.measure(order(pending(0), other), HERE) == MeasuringCounts(measured=1, other_chips=1)
+
+
+def test_the_baseline_is_timed_once_for_a_problem_and_only_where_something_is_right(world: World) -> None:
+    def baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
+        return Baseline("cuBLAS", 0, timed())
+
+    here = replace(HERE, baseline=baseline)
+    world.measure(order(pending(0)), here)
+    assert [line.problem for line in world.of(BaselineTime)] == [PROBLEM]
+    known = replace(NOTHING, baselines=(BaselineTime(PROBLEM, Baseline("cuBLAS", 0, timed())),))
+    world.lines.clear()
+    world.measure(order(pending(0), known=known), here)
+    world.answers = {0: WRONG}
+    world.measure(order(pending(0)), here)
+    assert world.of(BaselineTime) == []
+
+
+def test_the_process_is_ended_whatever_happens(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Child, "evaluate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        world.measure(order(pending(0)), HERE)
+    assert world.told[-1] == "closed"

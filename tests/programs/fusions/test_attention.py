@@ -1,0 +1,143 @@
+"""Which attentions become one group, and that such groups compute what PyTorch computes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.programs.fusions.grouped_execution import GroupedFunction, formed
+from tuner.core.fusions import ATTENTION
+from tuner.programs.fusions import formation
+from tuner.programs.fusions.payload import NotGrouped
+from tuner.programs.fusions.pipeline import group_program
+
+WHY = "torch is not installed: it makes the exports that these tests group"
+torch: Any = pytest.importorskip("torch", reason=WHY)
+fx: Any = pytest.importorskip("torch_mlir.fx", reason=WHY)
+functional: Any = torch.nn.functional
+
+pytestmark = [pytest.mark.mlir, pytest.mark.filterwarnings("ignore")]
+
+HEADS, QUERIES, KEYS = 2, 9, 11
+
+
+class Computed(torch.nn.Module):  # type: ignore[misc]
+    """A module that is a function of its inputs."""
+
+    def __init__(self, compute: Any) -> None:
+        super().__init__()
+        self.compute = compute
+
+    def forward(self, *inputs: Any) -> Any:
+        return self.compute(*inputs)
+
+
+def weights(q: Any, k: Any) -> Any:
+    return torch.softmax(q @ k.transpose(-2, -1) * 0.5, -1)
+
+
+def attended(q: Any, k: Any, v: Any, mask: Any) -> Any:
+    return torch.softmax(q @ k.transpose(-2, -1) * 0.5 + mask, -1) @ v
+
+
+def fused(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+    return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+def tensors(kind: Any = None, keys: int = KEYS) -> list[Any]:
+    """Returns queries, keys and values of some heads."""
+    torch.manual_seed(0)
+    shapes = ((1, HEADS, QUERIES, 4), (1, HEADS, keys, 4), (1, HEADS, keys, 6))
+    return [torch.randn(shape, dtype=kind or torch.float32) for shape in shapes]
+
+
+def exported(compute: Any, inputs: list[Any]) -> str:
+    module = Computed(compute).eval()
+    with torch.no_grad():
+        made = fx.export_and_import(module, *inputs, output_type="linalg-on-tensors", func_name="main")
+    text: str = made.operation.get_asm()
+    return text
+
+
+def kinds(text: str) -> list[str]:
+    return [group.kind for group in formed(text).program.groups]
+
+
+BIAS = torch.randn(QUERIES, KEYS)
+SEEN = torch.arange(KEYS) < torch.arange(QUERIES)[:, None]  # of the first row nothing
+FORMS: dict[str, tuple[Any, list[Any]]] = {
+    "plain": (lambda q, k, v: weights(q, k) @ v, []),
+    "bias": (attended, [BIAS]),
+    "of each head": (attended, [torch.randn(1, HEADS, QUERIES, KEYS)]),
+    "padding": (attended, [torch.zeros(1, 1, 1, KEYS).masked_fill(torch.arange(KEYS) > 8, -torch.inf)]),
+    "filled": (lambda q, k, v: torch.softmax((q @ k.mT).masked_fill(~SEEN, -torch.inf), -1) @ v, []),
+    "sdpa": (fused, []),
+    "sdpa with a bias": (fused, [BIAS]),
+    "sdpa with truths": (fused, [SEEN]),
+    "causal sdpa": (lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, is_causal=True), []),
+    "with a residual": (lambda q, k, v: torch.relu(weights(q, k) @ v + v[:, :, :QUERIES]), []),
+    "one head": (lambda q, k, v: weights(q[0, 0], k[0, 0]) @ v[0, 0], []),
+}
+
+
+@pytest.fixture
+def _of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formation, "LEAST_KEYS", 1)
+    monkeypatch.setattr(formation, "LEAST_SCORES", 1)
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.usefixtures("_of_any_size")
+@pytest.mark.parametrize("name", FORMS)
+def test_each_form_is_one_group_that_computes_what_torch_computes(name: str) -> None:
+    compute, more = FORMS[name]
+    inputs = [*tensors(), *more]
+    program = formed(exported(compute, inputs))
+    (found,) = [group for group in program.program.groups if group.kind == ATTENTION]
+    assert len([each for each in found.ops if "matmul" in each]) == 2
+    assert "math.exp" in found.ops
+    result = GroupedFunction(program)(*(each.numpy() for each in inputs))
+    expected = compute(*inputs).numpy()
+    np.testing.assert_allclose(np.asarray(result).reshape(expected.shape), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.usefixtures("_of_any_size")
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda q, k, v: (weights(q, k) @ v, weights(q, k)),  # the weights are a result
+        lambda q, k, v: (weights(q, k) @ v, q @ k.transpose(-2, -1)),  # the scores are
+        lambda q, k, v: v.mT @ weights(q, k).mT,  # the weights are B
+        lambda q, k, v: torch.relu(q @ k.mT) @ v,  # no rows
+    ],
+)
+def test_what_others_read_is_no_part_of_an_attention(compute: Any) -> None:
+    assert ATTENTION not in kinds(exported(compute, tensors()))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_of_any_size")
+def test_products_of_f64_are_joined_and_those_of_bf16_are_not() -> None:
+    plain = FORMS["plain"][0]
+    assert ATTENTION in kinds(exported(plain, tensors(torch.float64)))
+    assert ATTENTION not in kinds(exported(plain, tensors(torch.bfloat16)))
+
+
+@pytest.mark.usefixtures("_of_any_size")
+def test_a_device_has_three_groups() -> None:
+    found = group_program(exported(FORMS["plain"][0], tensors()), keeps_forks=True)
+    assert not isinstance(found, NotGrouped)
+    assert ATTENTION not in [group.kind for group in found.program.groups]
+
+
+@pytest.mark.parametrize("least", ["LEAST_KEYS", "LEAST_SCORES"])
+def test_short_rows_and_few_scores_are_three_groups(least: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = {"LEAST_KEYS": KEYS, "LEAST_SCORES": HEADS * QUERIES * KEYS}
+    for name in scores:
+        monkeypatch.setattr(formation, name, 1)
+    text = exported(FORMS["plain"][0], tensors())
+    monkeypatch.setattr(formation, least, scores[least])
+    assert ATTENTION in kinds(text)
+    monkeypatch.setattr(formation, least, scores[least] + 1)
+    assert kinds(text)[-3:] == ["contraction", "rows", "contraction"]

@@ -1,0 +1,131 @@
+"""Which matmuls read bf16 or i8 in place of numbers that were extended, and that they compute the same."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.programs.fusions.grouped_execution import GroupedFunction, formed
+from tuner.core.fusions import CONTRACTION, OpGroup
+
+pytestmark = pytest.mark.mlir
+
+EXTENDED = """%{name}_empty = tensor.empty() : tensor<{shape}xf32>
+  %{name}_wide = linalg.generic {{
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]
+  }} ins(%{name} : tensor<{shape}xbf16>) outs(%{name}_empty : tensor<{shape}xf32>) {{
+    ^bb0(%one: bf16, %before: f32):
+      %more = arith.extf %one : bf16 to f32
+      {extra}linalg.yield {result} : f32
+  }} -> tensor<{shape}xf32>"""
+
+
+def payload(*, b: str = "bf16", scaled: bool = False, sliced: bool = False) -> str:
+    """Returns a product of A, extended from bf16, and B, extended too where it is bf16.
+
+    ``scaled``: A is doubled after it was extended. ``sliced``: rows of A are read from a larger matrix.
+    """
+    rows = 8 if sliced else 4
+    extra = "%twice = arith.addf %more, %more : f32\n      " if scaled else ""
+    left = EXTENDED.format(name="a", shape=f"{rows}x6", extra=extra, result="%twice" if scaled else "%more")
+    right = EXTENDED.format(name="b", shape="6x5", extra="", result="%more") if b == "bf16" else ""
+    cut = "%part = tensor.extract_slice %a_wide[2, 0] [4, 6] [1, 1] : tensor<8x6xf32> to tensor<4x6xf32>"
+    of_a, of_b = "%part" if sliced else "%a_wide", "%b_wide" if b == "bf16" else "%b"
+    return f"""func.func @main(%a: tensor<{rows}x6xbf16>, %b: tensor<6x5x{b}>) -> tensor<4x5xf32> {{
+  %zero = arith.constant 0.0 : f32
+  {left}
+  {right}
+  {cut if sliced else ""}
+  %e = tensor.empty() : tensor<4x5xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<4x5xf32>) -> tensor<4x5xf32>
+  %r = linalg.matmul ins({of_a}, {of_b} : tensor<4x6xf32>, tensor<6x5xf32>) outs(%zeros : tensor<4x5xf32>)
+    -> tensor<4x5xf32>
+  return %r : tensor<4x5xf32>
+}}"""
+
+
+def contraction(text: str) -> OpGroup:
+    (found,) = [group for group in formed(text).program.groups if group.kind == CONTRACTION]
+    return found
+
+
+@pytest.mark.parametrize("sliced", [False, True])
+def test_a_matmul_of_extended_bf16_reads_bf16(sliced: bool) -> None:
+    text = payload(sliced=sliced)
+    assert [view.type.element for view in contraction(text).inputs] == ["bf16", "bf16"]
+    assert len(formed(text).program.groups) == 1
+    rng = np.random.default_rng(0)
+    a, b = (
+        rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((8 if sliced else 4, 6), (6, 5))
+    )
+    (found,) = GroupedFunction(formed(text))(a, b)
+    expected = (a[2:6] if sliced else a).astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("text", [payload(b="f32"), payload(scaled=True)], ids=["one", "computed"])
+def test_other_matmuls_stay_f32(text: str) -> None:
+    assert {view.type.element for view in contraction(text).inputs} == {"f32"}
+
+
+BYTES = """func.func @main(%a: tensor<4x6xi8>, %b: tensor<{b}xi8>) -> tensor<4x5x{wide}> {{
+  %zero = arith.constant 0 : {wide}
+  %a_e = tensor.empty() : tensor<4x6x{wide}>
+  %a_w = linalg.generic {{
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]
+  }} ins(%a : tensor<4x6xi8>) outs(%a_e : tensor<4x6x{wide}>) {{
+    ^bb0(%x: i8, %o: {wide}):
+      %y = arith.extsi %x : i8 to {wide}
+      linalg.yield %y : {wide}
+  }} -> tensor<4x6x{wide}>
+  %b_e = tensor.empty() : tensor<{b}x{wide}>
+  %b_w = linalg.generic {{
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]
+  }} ins(%b : tensor<{b}xi8>) outs(%b_e : tensor<{b}x{wide}>) {{
+    ^bb0(%x: i8, %o: {wide}):
+      %y = {extend} %x : i8 to {wide}
+      linalg.yield %y : {wide}
+  }} -> tensor<{b}x{wide}>
+  {turn}
+  %e = tensor.empty() : tensor<4x5x{wide}>
+  %zeros = linalg.fill ins(%zero : {wide}) outs(%e : tensor<4x5x{wide}>) -> tensor<4x5x{wide}>
+  %r = linalg.matmul {cast} ins(%a_w, {right} : tensor<4x6x{wide}>, tensor<6x5x{wide}>)
+    outs(%zeros : tensor<4x5x{wide}>) -> tensor<4x5x{wide}>
+  return %r : tensor<4x5x{wide}>
+}}"""
+TURN = """%t_e = tensor.empty() : tensor<6x5xi32>
+  %t = linalg.transpose ins(%b_w : tensor<5x6xi32>) outs(%t_e : tensor<6x5xi32>) permutation = [1, 0]"""
+PLAIN = {"b": "6x5", "wide": "i32", "extend": "arith.extsi", "turn": "", "right": "%b_w", "cast": ""}
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"b": "5x6", "turn": TURN, "right": "%t"}], ids=["plain", "transposed"]
+)
+def test_a_matmul_of_extended_bytes_reads_bytes(change: dict[str, str]) -> None:
+    program = formed(BYTES.format(**PLAIN | change))
+    (group,) = [each for each in program.program.groups if each.kind == CONTRACTION]
+    assert {view.type.element for view in group.inputs} == {"i8"}
+    rng = np.random.default_rng(0)
+    a = rng.integers(-128, 128, (4, 6)).astype(np.int8)
+    b = rng.integers(-128, 128, (5, 6) if change else (6, 5)).astype(np.int8)
+    (found,) = GroupedFunction(program)(a, b)
+    wide = b.astype(np.int32)
+    np.testing.assert_array_equal(found, a.astype(np.int32) @ (wide.T if change else wide))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"wide": "i64"},
+        {"extend": "arith.extui"},
+        {"cast": "{cast = #linalg.type_fn<cast_unsigned>}"},
+    ],
+    ids=["i64", "unsigned operand", "unsigned product"],
+)
+def test_other_products_of_integers_stay_wide(change: dict[str, str]) -> None:
+    options = PLAIN | change
+    groups = formed(BYTES.format(**options)).program.groups
+    (group,) = [each for each in groups if "linalg.matmul" in each.ops]
+    assert {view.type.element for view in group.inputs} == {options["wide"]}

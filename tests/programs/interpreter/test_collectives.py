@@ -1,0 +1,299 @@
+"""What lanes do together, against numpy over the lanes of a block or a subgroup."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.programs.interpreter.lane_kernels import DTYPES, launch
+from tuner.core.errors import CandidateError, Stage
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.programs.interpreter.subgroup_ops")
+
+BLOCKS = 3
+INTEGERS: dict[str, Callable[[Any], Any]] = {
+    "add": lambda x: x.sum(dtype=x.dtype),
+    "mul": lambda x: x.prod(dtype=x.dtype),
+    "and": np.bitwise_and.reduce,
+    "or": np.bitwise_or.reduce,
+    "xor": np.bitwise_xor.reduce,
+    "maxsi": np.max,
+    "minsi": np.min,
+    "maxui": lambda x: x.view(f"u{x.itemsize}").max().view(x.dtype),
+    "minui": lambda x: x.view(f"u{x.itemsize}").min().view(x.dtype),
+}
+FLOATS: dict[str, Callable[[Any], Any]] = {
+    "add": lambda x: x.astype(np.float64).sum(),
+    "mul": lambda x: x.astype(np.float64).prod(),
+    "maximumf": np.max,
+    "minimumf": np.min,
+    "maxnumf": np.max,
+    "minnumf": np.min,
+}
+CASES = [
+    *((name, kind) for name in INTEGERS for kind in ("i8", "i16", "i32", "i64")),
+    *((name, kind) for name in FLOATS for kind in ("f16", "bf16", "f32", "f64")),
+]
+RTOL = {"f16": 0.05, "bf16": 0.3, "f32": 1e-5, "f64": 1e-12}  # of sums and products that round in each step
+
+
+def drawn(kind: str, threads: int) -> Any:
+    rng = np.random.default_rng(threads)
+    if kind[0] == "i":
+        return rng.integers(-100, 100, (BLOCKS, threads)).astype(DTYPES[kind])
+    return rng.uniform(0.9, 1.1, (BLOCKS, threads)).astype(DTYPES[kind])
+
+
+def over_lanes(lines: str, values: Any) -> Any:
+    """Returns ``%r`` of some lines for each lane's ``%x``."""
+    kind, threads = next(name for name, dtype in DTYPES.items() if dtype == values.dtype), values.shape[1]
+    memref, found = f"memref<{BLOCKS}x{threads}x{kind}>", np.zeros_like(values)
+    launch(
+        f"""%b = gpu.block_id x %t = gpu.thread_id x
+        %x = memref.load %0[%b, %t] : {memref}
+        {lines}
+        memref.store %r, %1[%b, %t] : {memref}""",
+        *(values, found),
+        grid=(BLOCKS, 1, 1),
+        block=(threads, 1, 1),
+    )
+    return found
+
+
+def require_near(found: Any, expected: Any, kind: str) -> None:
+    if kind[0] == "i":
+        np.testing.assert_array_equal(found, expected)
+    else:
+        np.testing.assert_allclose(found.astype(float), expected.astype(float), rtol=RTOL[kind])
+
+
+def per_group(function: Callable[[Any], Any], values: Any, groups: list[list[int]]) -> Any:
+    """Returns in each lane a function of the values of its group."""
+    wanted = np.zeros(values.shape, values.dtype if values.dtype.kind in "ib" else np.float64)
+    for block in range(len(values)):
+        for group in groups:
+            wanted[block, group] = function(values[block, group])
+    return wanted
+
+
+@pytest.mark.parametrize("threads", [1, 50])
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_a_reduction_over_a_block_takes_every_thread(name: str, kind: str, threads: int) -> None:
+    values = drawn(kind, threads)
+    found = over_lanes(f"%r = gpu.all_reduce {name} %x {{}} : ({kind}) -> ({kind})", values)
+    function = (INTEGERS if kind[0] == "i" else FLOATS)[name]
+    require_near(found, per_group(function, values, [list(range(threads))]), kind)
+
+
+def test_a_reduction_by_a_region_does_what_the_region_says() -> None:
+    values = drawn("f64", 37)
+    lines = """%r = gpu.all_reduce %x {
+      ^bb0(%one: f64, %other: f64):
+        %p = arith.cmpf ogt, %one, %other : f64
+        %larger = scf.if %p -> f64 { scf.yield %one : f64 } else { scf.yield %other : f64 }
+        gpu.yield %larger : f64
+      } : (f64) -> f64"""
+    found = over_lanes(lines, values)
+    np.testing.assert_array_equal(found, np.broadcast_to(values.max(1, keepdims=True), values.shape))
+
+
+def test_reductions_in_loops_and_branches_that_whole_blocks_take() -> None:
+    values = drawn("f64", 40)
+    lines = """%c0 = arith.constant 0 : index %c1 = arith.constant 1 : index
+      %zero = arith.constant 0.0 : f64
+      %bound = arith.addi %b, %c1 : index
+      %s = scf.for %i = %c0 to %bound step %c1 iter_args(%acc = %zero) -> (f64) {
+        %y = gpu.all_reduce add %x uniform {} : (f64) -> (f64)
+        %u = arith.addf %acc, %y : f64
+        scf.yield %u : f64
+      }
+      %p = arith.cmpi eq, %b, %c1 : index
+      %r = scf.if %p -> f64 {
+        gpu.barrier
+        %m = gpu.all_reduce maximumf %s {} : (f64) -> (f64)
+        scf.yield %m : f64
+      } else { scf.yield %s : f64 }"""
+    wanted = values.sum(1, keepdims=True) * np.arange(1, BLOCKS + 1)[:, None]
+    np.testing.assert_allclose(over_lanes(lines, values), np.broadcast_to(wanted, values.shape))
+
+
+def clusters(threads: int, size: int, stride: int) -> list[list[int]]:
+    groups: dict[tuple[int, int, int], list[int]] = {}
+    for thread in range(threads):
+        lane = thread % 32
+        groups.setdefault((thread // 32, lane // (size * stride), lane % stride), []).append(thread)
+    return list(groups.values())
+
+
+SOME_REDUCTIONS = [("add", "f32"), ("maxsi", "i16"), ("xor", "i32"), ("mul", "bf16")]
+
+
+@pytest.mark.parametrize(("size", "stride"), [(32, 1), (4, 1), (8, 2), (2, 16), (1, 1)])
+@pytest.mark.parametrize(("name", "kind"), SOME_REDUCTIONS)
+@pytest.mark.parametrize("threads", [64, 70])
+def test_a_reduction_over_a_subgroup_takes_the_lanes_of_its_cluster(
+    name: str, kind: str, size: int, stride: int, threads: int
+) -> None:
+    values = drawn(kind, threads)
+    cluster = "" if size == 32 else f"cluster(size = {size}, stride = {stride})"
+    found = over_lanes(f"%r = gpu.subgroup_reduce {name} %x {cluster} : ({kind}) -> {kind}", values)
+    function = (INTEGERS if kind[0] == "i" else FLOATS)[name]
+    require_near(found, per_group(function, values, clusters(threads, size, stride)), kind)
+
+
+def test_a_subgroup_reduces_the_elements_of_vectors_one_by_one() -> None:
+    values = drawn("f32", 32)
+    lines = """%neg = arith.negf %x : f32
+      %v = vector.from_elements %x, %neg : vector<2xf32>
+      %w = gpu.subgroup_reduce add %v : (vector<2xf32>) -> vector<2xf32>
+      %r = vector.extract %w[1] : f32 from vector<2xf32>"""
+    wanted = np.broadcast_to(-values.sum(1, keepdims=True), values.shape)
+    np.testing.assert_allclose(over_lanes(lines, values), wanted, rtol=1e-5)
+
+
+def test_only_lanes_that_take_part_are_reduced_in_a_subgroup() -> None:
+    values = drawn("f64", 32)
+    lines = """%c10 = arith.constant 10 : index
+      %p = arith.cmpi ult, %t, %c10 : index
+      %r = scf.if %p -> f64 {
+        %s = gpu.subgroup_reduce add %x : (f64) -> f64
+        scf.yield %s : f64
+      } else { scf.yield %x : f64 }"""
+    wanted = values.copy()
+    wanted[:, :10] = values[:, :10].sum(1, keepdims=True)
+    np.testing.assert_allclose(over_lanes(lines, values), wanted)
+
+
+def source_of(mode: str, lane: int, offset: int) -> int:
+    return {"xor": lane ^ offset, "up": lane - offset, "down": lane + offset, "idx": offset}[mode]
+
+
+@pytest.mark.parametrize("kind", ["f16", "i64"])
+@pytest.mark.parametrize(("offset", "width"), [(1, 32), (4, 32), (5, 16), (0, 8), (31, 32)])
+@pytest.mark.parametrize("mode", ["xor", "up", "down", "idx"])
+def test_a_shuffle_reads_the_lane_that_its_mode_names(mode: str, offset: int, width: int, kind: str) -> None:
+    values = np.arange(BLOCKS * 64).reshape(BLOCKS, 64).astype(DTYPES[kind])
+    zero = "0.0" if kind[0] == "f" else "0"
+    lines = f"""%o = arith.constant {offset} : i32 %w = arith.constant {width} : i32
+      %z = arith.constant {zero} : {kind}
+      %y, %ok = gpu.shuffle {mode} %x, %o, %w : {kind}
+      %r = arith.select %ok, %y, %z : {kind}"""
+    found = over_lanes(lines, values)
+    for thread in range(64):
+        lane, source = thread % 32, source_of(mode, thread % 32, offset)
+        is_valid = 0 <= source < width and lane < width
+        wanted = values[:, thread - lane + source] if is_valid else np.zeros(BLOCKS)
+        np.testing.assert_array_equal(found[:, thread], wanted)
+
+
+def test_a_value_that_a_shuffle_does_not_have_is_poison() -> None:
+    values = drawn("f32", 32)
+    lines = """%o = arith.constant 1 : i32 %w = arith.constant 32 : i32
+      %r, %ok = gpu.shuffle down %x, %o, %w : f32"""
+    found = over_lanes(lines, values)
+    np.testing.assert_array_equal(found[:, :31], values[:, 1:])
+    assert np.isnan(found[:, 31]).all()
+
+
+def test_a_rotation_goes_around_in_parts_of_its_width() -> None:
+    values = np.arange(BLOCKS * 32, dtype=np.int32).reshape(BLOCKS, 32)
+    lines = """%y, %ok = gpu.rotate %x, 3, 8 : i32
+      %z = arith.constant -1 : i32 %r = arith.select %ok, %y, %z : i32"""
+    found = over_lanes(lines, values)
+    np.testing.assert_array_equal(found[:, :8], np.roll(values[:, :8], -3, 1))
+    assert (found[:, 8:] == -1).all()
+
+
+def test_a_broadcast_gives_every_lane_the_value_of_one() -> None:
+    values = np.arange(BLOCKS * 64, dtype=np.int32).reshape(BLOCKS, 64)
+    first = over_lanes("%r = gpu.subgroup_broadcast %x, first_active_lane : i32", values)
+    np.testing.assert_array_equal(first, np.repeat(values[:, ::32], 32, 1))
+    lines = "%l = arith.constant 5 : i32 %r = gpu.subgroup_broadcast %x, specific_lane %l : i32"
+    np.testing.assert_array_equal(over_lanes(lines, values), np.repeat(values[:, 5::32], 32, 1))
+
+
+def test_a_ballot_has_a_bit_for_each_lane() -> None:
+    values = drawn("i32", 40)
+    lines = "%z = arith.constant 0 : i32 %p = arith.cmpi sgt, %x, %z : i32 %r = gpu.ballot %p : i32"
+    votes = values > 0
+    for first, last in ((0, 32), (32, 40)):
+        bits = (votes[:, first:last] * 2 ** np.arange(last - first)).sum(1)
+        wanted = ((bits + 2**31) % 2**32 - 2**31)[:, None]
+        np.testing.assert_array_equal(over_lanes(lines, values)[:, first:last] - wanted, 0)
+
+
+SOME = """%c3 = arith.constant 3 : index %p = arith.cmpi ult, %t, %c3 : index
+  %r = scf.if %p -> f32 {{ {} scf.yield %x : f32 }} else {{ scf.yield %x : f32 }}"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ("gpu.barrier", "some of the threads of a block only, not block (0, 0, 0), thread (3, 0, 0)"),
+        ("%y = gpu.all_reduce add %x {} : (f32) -> (f32)", "some of the threads of a block only"),
+        ("%y = gpu.subgroup_reduce add %x uniform : (f32) -> f32", "some of the lanes of a subgroup only"),
+        (
+            """%o = arith.constant 1 : i32 %w = arith.constant 32 : i32
+            %y, %ok = gpu.shuffle xor %x, %o, %w : f32""",
+            "some of the lanes of a subgroup only",
+        ),
+    ],
+)
+def test_what_all_must_do_is_a_fault_where_some_do(lines: str, found: str) -> None:
+    with pytest.raises(CandidateError) as caught:
+        over_lanes(SOME.format(lines), drawn("f32", 32))
+    assert found in caught.value.reason
+    assert caught.value.stage is Stage.RUN
+
+
+def test_where_a_lane_is() -> None:
+    names = [*(f"{what} {axis}" for what in ("thread_id", "block_id", "global_id") for axis in "xyz")]
+    names += [*(f"{what} {axis}" for what in ("block_dim", "grid_dim") for axis in "xyz")]
+    names += ["lane_id", "subgroup_id : index", "num_subgroups : index", "subgroup_size : index"]
+    grid, block = (2, 3, 2), (5, 4, 3)
+    lines = []
+    for number, name in enumerate(names):
+        lines.append(f"%v{number} = gpu.{name} %n{number} = arith.constant {number} : index")
+        lines.append(f"%i{number} = arith.index_cast %v{number} : index to i64")
+        lines.append(f"memref.store %i{number}, %0[%n{number}, %q, %p] : memref<{len(names)}x12x60xi64>")
+    found = np.zeros((len(names), 12, 60), np.int64)
+    place = """%tx = gpu.thread_id x %ty = gpu.thread_id y %tz = gpu.thread_id z
+      %bx = gpu.block_id x %by = gpu.block_id y %bz = gpu.block_id z
+      %c2 = arith.constant 2 : index %c3 = arith.constant 3 : index
+      %c4 = arith.constant 4 : index %c5 = arith.constant 5 : index
+      %p0 = arith.muli %tz, %c4 : index %p1 = arith.addi %p0, %ty : index
+      %p2 = arith.muli %p1, %c5 : index %p = arith.addi %p2, %tx : index
+      %q0 = arith.muli %bz, %c3 : index %q1 = arith.addi %q0, %by : index
+      %q2 = arith.muli %q1, %c2 : index %q = arith.addi %q2, %bx : index"""
+    launch("\n".join([place, *lines]), found, grid=grid, block=block)
+    by_name = dict(zip(names, found, strict=True))
+    for axis, name in enumerate("xyz"):
+        thread = np.indices(block[::-1])[2 - axis].ravel()[None, :]
+        number = np.indices(grid[::-1])[2 - axis].ravel()[:, None]
+        assert (by_name[f"thread_id {name}"] == thread).all()
+        assert (by_name[f"block_id {name}"] == number).all()
+        assert (by_name[f"global_id {name}"] == number * block[axis] + thread).all()
+        assert (by_name[f"block_dim {name}"] == block[axis]).all()
+        assert (by_name[f"grid_dim {name}"] == grid[axis]).all()
+    assert (by_name["lane_id"] == np.arange(60) % 32).all()
+    assert (by_name["subgroup_id : index"] == np.arange(60) // 32).all()
+    assert (by_name["num_subgroups : index"] == 2).all()
+    assert (by_name["subgroup_size : index"] == 32).all()
+
+
+def test_what_is_printed_comes_lane_by_lane() -> None:
+    body = """%t = gpu.thread_id x %b = gpu.block_id x %i = arith.index_cast %t : index to i32
+      %f = arith.sitofp %i : i32 to f64 %c1 = arith.constant 1 : index
+      %p = arith.cmpi uge, %t, %c1 : index
+      scf.if %p { gpu.printf "%lld:%3d %.2f%%\\0A", %b, %i, %f : index, i32, f64 }"""
+    printed = launch(body, grid=(2, 1, 1), block=(3, 1, 1))
+    assert printed == "0:  1 1.00%\n0:  2 2.00%\n1:  1 1.00%\n1:  2 2.00%\n"
+
+
+def test_a_format_that_numbers_do_not_fit_is_refused() -> None:
+    message = r"gpu\.printf at .*: found format '%s' with 1 arguments, allowed one of %d, %i"
+    with pytest.raises(CandidateError, match=message):
+        launch('%i = arith.constant 1 : i32 gpu.printf "%s", %i : i32')

@@ -1,0 +1,198 @@
+"""Branches, loops and calls in which lanes go different ways, against the same in Python, lane by lane."""
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from tests.programs.interpreter.lane_kernels import applied, launch
+from tests.texts import text_beside
+from tuner.core.errors import CandidateError, Stage
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.programs.interpreter.control_flow")
+
+CONSTANTS = "\n".join(f"%c{n} = arith.constant {n} : i64" for n in range(8))
+NUMBERS = np.array([1, 2, 3, 6, 7, 9, 27, 97, 5, 16], np.int64)
+
+
+def collatz(number: int) -> int:
+    steps = 0
+    while number != 1:
+        number = 3 * number + 1 if number % 2 else number // 2
+        steps += 1
+    return steps
+
+
+WHILE = text_beside(__file__, "WHILE")
+
+
+def test_a_loop_ends_in_each_lane_by_itself() -> None:
+    assert applied(f"{CONSTANTS}\n{WHILE}", np.int64, NUMBERS).tolist() == [collatz(int(x)) for x in NUMBERS]
+
+
+GRAPH = text_beside(__file__, "GRAPH")
+
+
+def test_the_same_as_a_graph_of_blocks() -> None:
+    lines = f"{CONSTANTS}\n{GRAPH}\n%r = arith.addi %n, %c0 : i64"
+    assert applied(lines, np.int64, NUMBERS).tolist() == [collatz(int(x)) for x in NUMBERS]
+
+
+def test_what_a_lane_has_computed_before_it_left_a_loop_of_blocks_stays() -> None:
+    lines = f"""{CONSTANTS}
+      cf.br ^head(%c0 : i64)
+    ^head(%n: i64):
+      %square = arith.muli %n, %n : i64
+      %next = arith.addi %n, %c1 : i64
+      %goes = arith.cmpi slt, %next, %a : i64
+      cf.cond_br %goes, ^head(%next : i64), ^exit
+    ^exit:
+      %r = arith.addi %square, %c0 : i64"""
+    assert applied(lines, np.int64, NUMBERS).tolist() == [(int(x) - 1) ** 2 for x in NUMBERS]
+
+
+def test_lanes_that_return_early_take_no_part_in_what_follows() -> None:
+    found = np.zeros(8, np.int64)
+    launch(
+        """%t = gpu.thread_id x
+        %four = arith.constant 4 : index
+        %one = arith.constant 1 : i64
+        %large = arith.cmpi uge, %t, %four : index
+        cf.cond_br %large, ^end, ^more
+      ^end:
+        gpu.return
+      ^more:
+        gpu.barrier
+        %s = gpu.all_reduce add %one {} : (i64) -> (i64)
+        memref.store %s, %0[%t] : memref<8xi64>""",
+        found,
+        block=(8, 1, 1),
+    )
+    assert found.tolist() == [4, 4, 4, 4, 0, 0, 0, 0]
+
+
+FOR = """%lo = arith.index_cast %a : i64 to index
+  %hi = arith.index_cast %b : i64 to index
+  %by = arith.index_cast %c : i64 to index
+  %r = scf.for %i = %lo to %hi step %by iter_args(%s = %c0) -> (i64) {
+    %x = arith.index_cast %i : index to i64
+    %q = arith.muli %x, %x : i64
+    %u = arith.addi %s, %q : i64
+    scf.yield %u : i64
+  }"""
+SMALL = st.lists(st.integers(-20, 20), min_size=12, max_size=12)
+STEPS = st.lists(st.integers(1, 7), min_size=12, max_size=12)
+
+
+@hypothesis.given(SMALL, SMALL, STEPS)
+@hypothesis.settings(max_examples=20, deadline=None)
+def test_each_lane_counts_by_its_own_bounds(low: list[int], high: list[int], by: list[int]) -> None:
+    found = applied(f"{CONSTANTS}\n{FOR}", np.int64, *(np.array(each) for each in (low, high, by)))
+    spans = zip(low, high, by, strict=True)
+    assert found.tolist() == [sum(i * i for i in range(*span)) for span in spans]
+
+
+def test_a_step_below_one_is_a_fault() -> None:
+    numbers = [np.array(each) for each in ([0, 0], [4, 4], [1, 0])]
+    message = r"scf\.for at .*: found step 0, allowed above 0, in .*thread \(1,"
+    with pytest.raises(CandidateError, match=message) as caught:
+        applied(f"{CONSTANTS}\n{FOR}", np.int64, *numbers)
+    assert caught.value.stage is Stage.RUN
+
+
+def test_unsigned_bounds_are_compared_as_such() -> None:
+    lines = """%zero = arith.constant 0 : i8 %one = arith.constant 1 : i8
+      %r = scf.for unsigned %i = %zero to %a step %one iter_args(%s = %zero) -> (i8) : i8 {
+        %u = arith.addi %s, %one : i8
+        scf.yield %u : i8
+      }"""
+    found = applied(lines, np.int8, np.array([0, 5, -56], np.int8))
+    assert found.tolist() == [0, 5, -56]
+
+
+SWITCH = """%i = arith.index_cast %a : i64 to index
+  %r = scf.index_switch %i -> i64
+  case 2 { scf.yield %c1 : i64 }
+  case 7 {
+    %x = arith.muli %a, %c2 : i64
+    scf.yield %x : i64
+  }
+  default { scf.yield %c5 : i64 }"""
+JUMPS = text_beside(__file__, "JUMPS")
+
+
+@pytest.mark.parametrize("lines", [SWITCH, JUMPS])
+def test_a_switch_takes_the_case_of_each_lane(lines: str) -> None:
+    found = applied(f"{CONSTANTS}\n{lines}", np.int64, np.array([2, 7, 3, 2, -7]))
+    assert found.tolist() == [1, 14, 5, 1, 5]
+
+
+def test_a_function_next_to_the_kernel_is_called_by_the_lanes_that_get_there() -> None:
+    surrounding = """func.func @twice(%x: f32) -> f32 { %y = arith.addf %x, %x : f32 return %y : f32 }
+      func.func @early(%x: f32) -> f32 {
+        %zero = arith.constant 0.0 : f32
+        %p = arith.cmpf olt, %x, %zero : f32
+        cf.cond_br %p, ^negative, ^other
+      ^negative:
+        return %zero : f32
+      ^other:
+        %y = func.call @twice(%x) : (f32) -> f32
+        return %y : f32
+      }"""
+    found = np.array([-1.0, 2.0, 3.0, -4.0], np.float32)
+    launch(
+        """%t = gpu.thread_id x
+        %x = memref.load %0[%t] : memref<4xf32>
+        %y = func.call @early(%x) : (f32) -> f32
+        gpu.barrier
+        memref.store %y, %0[%t] : memref<4xf32>""",
+        found,
+        block=(4, 1, 1),
+        surrounding=surrounding,
+    )
+    assert found.tolist() == [0, 4, 6, 0]
+
+
+@pytest.mark.parametrize(
+    ("surrounding", "message"),
+    [
+        ("func.func private @f(i32) -> i32", r"func\.call at .*: found @f, which has no body"),
+        (
+            "func.func @f(%x: i32) -> i32 { %y = func.call @f(%x) : (i32) -> i32 return %y : i32 }",
+            r"func\.call at .*: found @f, which calls itself",
+        ),
+    ],
+)
+def test_a_call_that_leads_nowhere_is_refused(surrounding: str, message: str) -> None:
+    body = "%z = arith.constant 0 : i32 %r = func.call @f(%z) : (i32) -> i32"
+    with pytest.raises(CandidateError, match=message) as caught:
+        launch(body, surrounding=surrounding)
+    assert caught.value.stage is Stage.COMPILE
+
+
+def test_a_nest_of_parallel_loops_runs_in_each_lane() -> None:
+    found = np.zeros((3, 4), np.int64)
+    launch(
+        """%c0 = arith.constant 0 : index %c1 = arith.constant 1 : index
+        %c3 = arith.constant 3 : index %c4 = arith.constant 4 : index
+        scf.parallel (%i, %j) = (%c0, %c0) to (%c3, %c4) step (%c1, %c1) {
+          %s = arith.muli %i, %j : index
+          %x = arith.index_cast %s : index to i64
+          memref.store %x, %0[%i, %j] : memref<3x4xi64>
+        }""",
+        found,
+        block=(1, 1, 1),
+    )
+    np.testing.assert_array_equal(found, np.arange(3)[:, None] * np.arange(4))
+
+
+def test_an_assertion_names_the_lane_that_fails() -> None:
+    body = """%t = gpu.thread_id x
+      %c3 = arith.constant 3 : index
+      %p = arith.cmpi ult, %t, %c3 : index
+      cf.assert %p, "too far" """
+    message = r"cf\.assert at .*found false, 'too far', in .*thread \(3, 0, 0\)"
+    with pytest.raises(CandidateError, match=message):
+        launch(body)

@@ -1,0 +1,205 @@
+"""Programs whose loops and branches make new tensors, as kernels run on the host, against numpy."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.programs.lowering.compiled import host_function, module_text
+
+pytestmark = pytest.mark.mlir
+
+copy_yields = pytest.importorskip("tuner.programs.lowering.bufferize")
+
+T, D = "tensor<3x4xf32>", "tensor<?x4xf32>"
+
+
+def loop(kind: str, body: str, yields: str) -> str:
+    return f"""func.func @f(%a: {kind}, %b: {kind}, %n: index) -> ({kind}, {kind}) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %y = %b) -> ({kind}, {kind}) {{
+    {body}
+    scf.yield {yields} : {kind}, {kind}
+  }}
+  return %r#0, %r#1 : {kind}, {kind}
+}}"""
+
+
+def branch(kind: str) -> str:
+    return f"""func.func @f(%a: {kind}, %p: i1) -> {kind} {{
+  %r = scf.if %p -> {kind} {{
+    %s = arith.addf %a, %a : {kind}
+    scf.yield %s : {kind}
+  }} else {{
+    %s = arith.mulf %a, %a : {kind}
+    scf.yield %s : {kind}
+  }}
+  return %r : {kind}
+}}"""
+
+
+def arrays() -> tuple[Any, ...]:
+    rng = np.random.default_rng(0)
+    return tuple(rng.standard_normal((3, 4)).astype(np.float32) for _ in range(2))
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("kind", [T, D])
+@pytest.mark.parametrize("iterations", [0, 1, 4])
+def test_a_loop_that_makes_new_tensors_and_swaps_them(kind: str, iterations: int) -> None:
+    function = host_function(loop(kind, f"%s = arith.addf %x, %y : {kind}", "%y, %s"))
+    x, y = a, b = arrays()
+    found = function(a.copy(), b.copy(), iterations)
+    for _ in range(iterations):
+        x, y = y, x + y
+    np.testing.assert_array_equal(found, (x, y))
+    assert function.allocations == 0
+
+
+@pytest.mark.parametrize("kind", [T, D])
+def test_a_loop_that_only_swaps(kind: str) -> None:
+    function = host_function(loop(kind, "", "%y, %x"))
+    a, b = arrays()
+    np.testing.assert_array_equal(function(a.copy(), b.copy(), 3), (b, a))
+
+
+@pytest.mark.parametrize("kind", [T, D])
+@pytest.mark.parametrize("is_true", [True, False])
+def test_a_branch_that_makes_a_new_tensor(kind: str, is_true: bool) -> None:
+    function = host_function(branch(kind))
+    a, _ = arrays()
+    np.testing.assert_array_equal(function(a.copy(), is_true), a + a if is_true else a * a)
+    assert function.allocations == 0
+
+
+def test_no_branch_of_known_shape_yields_its_own_memory() -> None:
+    given = []
+    module_text(
+        branch(T), lambda payload: given.append(copy_yields.yields_iteration_local_memory(payload.function))
+    )
+    module_text(
+        branch(D), lambda payload: given.append(copy_yields.yields_iteration_local_memory(payload.function))
+    )
+    assert given == [False, True]
+
+
+def test_a_branch_that_yields_a_view_of_its_own_memory_yields_its_own_memory() -> None:
+    part = "tensor<2x4xf32>"
+    cut = f"tensor.extract_slice %s[1, 0] [2, 4] [1, 1] : {T} to {part}"
+    text = branch(T).replace(
+        f"-> {T} {{\n  %r = scf.if %p -> {T}", f"-> {part} {{\n  %r = scf.if %p -> {part}"
+    )
+    text = text.replace(f"scf.yield %s : {T}", f"%v = {cut} scf.yield %v : {part}")
+    text = text.replace(f"return %r : {T}", f"return %r : {part}")
+    assert re.search(r"scf\.if %\w+ ->", module_text(text, lambda _payload: None)) is None
+    function = host_function(text)
+    a, _ = arrays()
+    np.testing.assert_array_equal(function(a.copy(), True), (a + a)[1:])
+    assert function.allocations == 0
+
+
+@pytest.mark.parametrize("is_true", [True, False])
+def test_a_branch_that_chooses_one_of_two_tensors_does_not_ask_for_addresses(is_true: bool) -> None:
+    text = f"""func.func @f(%a: {T}, %b: {T}, %p: i1) -> {T} {{
+      %x = arith.addf %a, %b : {T}
+      %y = arith.mulf %a, %b : {T}
+      %c1 = arith.constant 1 : index
+      %one = arith.constant 1.0 : f32
+      %r = scf.if %p -> {T} {{
+        scf.yield %x : {T}
+      }} else {{
+        %z = tensor.insert %one into %y[%c1, %c1] : {T}
+        scf.yield %z : {T}
+      }}
+      %s = arith.addf %r, %a : {T}
+      return %s : {T}
+    }}"""
+    payloads = []
+    module_text(text, lambda payload: payloads.append(str(payload.module)))
+    assert "extract_aligned_pointer" not in payloads[0]
+    function = host_function(text)
+    a, b = arrays()
+    expected = a + b if is_true else a * b
+    expected[1, 1] = expected[1, 1] if is_true else 1
+    np.testing.assert_array_equal(function(a, b, is_true), expected + a)
+    assert function.allocations == 0
+
+
+def test_a_loop_that_works_in_place_gets_no_copy() -> None:
+    body = f"%s = linalg.add ins(%x, %y : {T}, {T}) outs(%x : {T}) -> {T}"
+    text = module_text(loop(T, body, "%s, %y"), lambda _payload: None)
+    start = text.index("scf.for")
+    inside = text[start : text.index("}", start)]
+    assert "linalg.add" in inside
+    assert "memref.copy" not in inside
+    assert "memref.alloc" not in inside
+
+
+def while_loop(kind: str, body: str, condition: str, yields: str) -> str:
+    return f"""func.func @f(%a: {kind}, %b: {kind}, %n: index) -> ({kind}, {kind}) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:3 = scf.while (%x = %a, %y = %b, %i = %c0) : ({kind}, {kind}, index) -> ({kind}, {kind}, index) {{
+    %go = arith.cmpi slt, %i, %n : index
+    {condition}
+  }} do {{
+  ^bb0(%x: {kind}, %y: {kind}, %i: index):
+    {body}
+    %j = arith.addi %i, %c1 : index
+    scf.yield {yields}, %j : {kind}, {kind}, index
+  }}
+  return %r#0, %r#1 : {kind}, {kind}
+}}"""
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("kind", [T, D])
+@pytest.mark.parametrize("iterations", [0, 1, 4])
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_a_while_loop_that_makes_new_tensors_and_swaps_them(
+    kind: str, iterations: int, is_swapped: bool
+) -> None:
+    handed = "%y, %x" if is_swapped else "%x, %y"
+    condition = f"scf.condition(%go) {handed}, %i : {kind}, {kind}, index"
+    function = host_function(while_loop(kind, f"%s = arith.addf %x, %y : {kind}", condition, "%y, %s"))
+    x, y = a, b = arrays()
+    found = function(a.copy(), b.copy(), iterations)
+    for iteration in range(iterations + 1):
+        if is_swapped:
+            x, y = y, x
+        if iteration < iterations:
+            x, y = y, x + y
+    np.testing.assert_array_equal(found, (x, y))
+    assert function.allocations == 0
+
+
+@pytest.mark.parametrize("kind", [T, D])
+def test_a_loop_that_yields_what_a_loop_in_it_made_in_its_place(kind: str) -> None:
+    inner = f"""%s:2 = scf.for %k = %c0 to %n step %c1 iter_args(%p = %a, %q = %x) -> ({kind}, {kind}) {{
+      %t = arith.addf %q, %b : {kind}
+      scf.yield %t, %p : {kind}, {kind}
+    }}"""
+    text = f"""func.func @f(%a: {kind}, %b: {kind}, %n: index) -> {kind} {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.while (%x = %b, %i = %c0) : ({kind}, index) -> ({kind}, index) {{
+    %go = arith.cmpi slt, %i, %n : index
+    scf.condition(%go) %x, %i : {kind}, index
+  }} do {{
+  ^bb0(%x: {kind}, %i: index):
+    {inner}
+    %j = arith.addi %i, %c1 : index
+    scf.yield %s#1, %j : {kind}, index
+  }}
+  return %r#0 : {kind}
+}}"""
+    (a, b), iterations = arrays(), 3
+    x = b
+    for _ in range(iterations):
+        p, q = a, x
+        for _ in range(iterations):
+            p, q = q + b, p
+        x = q
+    np.testing.assert_array_equal(host_function(text)(a.copy(), b.copy(), iterations), x)

@@ -1,0 +1,59 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.programs.lowering.compiled import host_function
+from tuner.core.errors import CandidateError
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.programs.lowering.host_code")
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+NUMBERS = np.arange(128, dtype=np.float32)
+
+
+def test_streams_of_its_own_are_dropped() -> None:
+    function = host_function((EXAMPLES / "gpux_own_streams.mlir").read_text())
+    doubled, tripled = np.zeros(128, np.float32), np.zeros(128, np.float32)
+    function(NUMBERS, NUMBERS + 1, doubled, tripled)
+    np.testing.assert_array_equal(doubled, 2 * NUMBERS)
+    np.testing.assert_array_equal(tripled, 3 * (NUMBERS + 1))
+    assert function.allocations == 0
+
+
+def test_a_stream_of_the_caller_is_no_argument_on_the_host() -> None:
+    function = host_function((EXAMPLES / "gpux_users_stream.mlir").read_text())
+    doubled = np.zeros(128, np.float32)
+    function(NUMBERS, doubled)
+    np.testing.assert_array_equal(doubled, 2 * NUMBERS)
+
+
+def test_segments_may_be_spelled_as_they_once_were() -> None:
+    text = (EXAMPLES / "gpux_users_stream.mlir").read_text()
+    function = host_function(text.replace("operandSegmentSizes", "operand_segment_sizes"))
+    doubled = np.zeros(128, np.float32)
+    function(NUMBERS, doubled)
+    np.testing.assert_array_equal(doubled, 2 * NUMBERS)
+
+
+def test_an_op_that_gpux_does_not_have_is_refused() -> None:
+    text = (EXAMPLES / "gpux_users_stream.mlir").read_text().replace('"gpux.wait"', '"gpux.flush"')
+    with pytest.raises(
+        CandidateError, match=r"^gpux\.flush at .*: found gpux\.flush, allowed gpux\.alloc, gpux\."
+    ):
+        host_function(text)
+
+
+def test_a_stream_that_control_flow_chooses_is_forgotten() -> None:
+    text = """func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %c: i1) {
+      %s = "gpux.create_stream"() : () -> !gpux.StreamType
+      %t = "gpux.create_stream"() : () -> !gpux.StreamType
+      %u = arith.select %c, %s, %t : !gpux.StreamType
+      "gpux.memcpy"(%u, %b, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()
+      return
+    }"""
+    source, target = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    host_function(text)(source, target, True)
+    assert np.array_equal(target, source)

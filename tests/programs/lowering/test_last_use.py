@@ -1,0 +1,148 @@
+import pytest
+
+from tests.programs.lowering.reading import read, refusal
+from tuner.core.errors import Stage
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.programs.lowering.deallocation")
+
+S, M = "!gpux.StreamType", "memref<4xf32>"
+
+
+def freed(*lines: str, arguments: str = "") -> list[str]:
+    """Returns the first word that names an op of each line of @f, once it is read."""
+    body = "\n".join(lines)
+    text = read(f"func.func @f({arguments}) {{ {body}\n return }}")
+    return [line.split(" = ")[-1].split()[0].split("(")[0].strip('"') for line in text.splitlines()[2:-2]]
+
+
+def test_memory_of_a_stream_is_freed_in_front_of_its_end() -> None:
+    lines = (
+        f'%s = "gpux.create_stream"() : () -> {S}',
+        f'%d = "gpux.alloc"(%s) : ({S}) -> {M}',
+        f'"gpux.memcpy"(%s, %d, %a) : ({S}, {M}, {M}) -> ()',
+        f'"gpux.wait"(%s) : ({S}) -> ()',
+        f'"gpux.destroy_stream"(%s) : ({S}) -> ()',
+    )
+    names = [
+        f"gpux.{each}" for each in ("create_stream", "alloc", "memcpy", "wait", "dealloc", "destroy_stream")
+    ]
+    assert freed(*lines, arguments=f"%a: {M}") == [*names, "return"]
+
+
+def test_memory_on_two_streams_that_nobody_frees_is_refused() -> None:
+    text = f"""func.func @f(%a: {M}) {{
+      %s = "gpux.create_stream"() : () -> {S}
+      %t = "gpux.create_stream"() : () -> {S}
+      %d = "gpux.alloc"(%s) : ({S}) -> {M}
+      "gpux.memcpy"(%t, %d, %a) : ({S}, {M}, {M}) -> ()
+      return
+    }}"""
+    stage, reason = refusal(text)
+    assert stage is Stage.COMPILE
+    assert "found memory on several streams that nobody frees, allowed gpux.dealloc of it" in reason
+
+
+def test_memory_whose_address_is_taken_is_freed_at_the_end() -> None:
+    lines = (
+        f"%d = gpu.alloc () : {M}",
+        f"gpu.memcpy %d, %a : {M}, {M}",
+        f"%n = memref.extract_aligned_pointer_as_index %d : {M} -> index",
+        "memref.store %n, %p[] : memref<index>",
+    )
+    assert freed(*lines, arguments=f"%a: {M}, %p: memref<index>")[-3:] == [
+        "memref.store",
+        "gpu.dealloc",
+        "return",
+    ]
+
+
+def test_memory_that_a_branch_hands_on_is_made_in_front_of_it_and_freed_behind() -> None:
+    lines = (
+        f"%r = scf.if %flag -> ({M}) {{",
+        f"%x = gpu.alloc () : {M}",
+        f"scf.yield %x : {M}",
+        "} else {",
+        f"scf.yield %a : {M}",
+        "}",
+        f"gpu.memcpy %a, %r : {M}, {M}",
+    )
+    names = freed(*lines, arguments=f"%a: {M}, %flag: i1")
+    assert names[0] == "gpu.alloc"
+    assert names[-3:] == ["gpu.memcpy", "gpu.dealloc", "return"]
+
+
+POINTER = "%w = arith.index_cast %r : index to i64 %p = llvm.inttoptr %w : i64 to !llvm.ptr"
+LOADED = f"{POINTER} %v = llvm.load %p : !llvm.ptr -> f32 memref.store %v, %o[] : memref<f32>"
+ADDRESS = f"%n = memref.extract_aligned_pointer_as_index %x : {M} -> index"
+MODES = "swizzle = none, l2promo = none, oob = zero, interleave = none"
+MAP = f"!nvgpu.tensormap.descriptor<tensor = memref<4x4xf32, 3>, {MODES}>"
+
+
+def test_memory_of_a_descriptor_is_freed_after_the_kernel() -> None:
+    lines = (
+        "%x = gpu.alloc () : memref<4x4xf32>",
+        "%y = memref.cast %x : memref<4x4xf32> to memref<?x4xf32>",
+        "%any = memref.cast %y : memref<?x4xf32> to memref<*xf32>",
+        f"%map = nvgpu.tma.create.descriptor %any box[%i, %i] : memref<*xf32> -> {MAP}",
+        "gpu.launch blocks(%b0, %b1, %b2) in (%g0 = %i, %g1 = %i, %g2 = %i)",
+        "threads(%t0, %t1, %t2) in (%s0 = %i, %s1 = %i, %s2 = %i) {",
+        f"nvgpu.tma.prefetch.descriptor %map : {MAP}",
+        "gpu.terminator",
+        "}",
+    )
+    names = freed(*lines, arguments="%i: index")
+    assert names[-4:] == ["gpu.terminator", "}", "gpu.dealloc", "return"]
+
+
+@pytest.mark.parametrize("branch", ["scf.if %flag", "scf.execute_region", "memref.alloca_scope"])
+@pytest.mark.parametrize("allocates", ["gpu.alloc ()", "memref.alloc()"])
+def test_memory_whose_address_leaves_its_branch_is_freed_after_the_branch(
+    branch: str, allocates: str
+) -> None:
+    end = "memref.alloca_scope.return" if "alloca" in branch else "scf.yield"
+    lines = (
+        f"%r = {branch} -> (index) {{".replace("(index)", "index" if "execute" in branch else "(index)"),
+        f"%x = {allocates} : {M}",
+        ADDRESS,
+        f"{end} %n : index",
+        "} else { scf.yield %i : index }" if "if" in branch else "}",
+        LOADED,
+    )
+    names = freed(*lines, arguments="%i: index, %flag: i1, %o: memref<f32>")
+    assert names[0] == allocates.split(" ")[0].removesuffix("()")
+    assert names[-4:-1] == ["llvm.load", names[0].replace("alloc", "dealloc"), "memref.store"]
+
+
+@pytest.mark.parametrize(
+    "end", ["scf.yield %n : index", "memref.store %n, %box[] : memref<index> scf.yield %k : index"]
+)
+def test_memory_whose_address_leaves_an_iteration_is_refused(end: str) -> None:
+    text = f"""func.func @f(%i: index, %m: index, %box: memref<index>, %o: memref<f32>) {{
+      %r = scf.for %j = %i to %m step %i iter_args(%k = %i) -> (index) {{
+        %x = gpu.alloc () : {M}
+        {ADDRESS}
+        {end}
+      }}
+      {LOADED}
+      return
+    }}"""
+    reason = "found memory that leaves scf.for and that nobody frees, allowed memory that is freed"
+    assert reason in refusal(text)[1]
+
+
+def test_a_size_that_is_computed_in_the_branch_is_refused() -> None:
+    text = """func.func @f(%a: memref<?xf32>, %flag: i1, %n: index) {
+      %c1 = arith.constant 1 : index
+      %r = scf.if %flag -> (memref<?xf32>) {
+        %m = arith.addi %n, %c1 : index
+        %x = gpu.alloc (%m) : memref<?xf32>
+        scf.yield %x : memref<?xf32>
+      } else {
+        scf.yield %a : memref<?xf32>
+      }
+      gpu.memcpy %a, %r : memref<?xf32>, memref<?xf32>
+      return
+    }"""
+    assert "found memory that leaves its branch, of a size that is computed there" in refusal(text)[1]

@@ -1,0 +1,246 @@
+"""Payloads become programs: entry, calls, what is refused, buffers for tensors, memory that is freed."""
+
+import pytest
+
+from tests.programs.lowering.reading import EXP, T, entry_read, read, refusal
+from tuner.core.errors import Stage
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.programs.lowering.read_program")
+
+
+def test_calls_are_inlined_and_only_the_entry_is_left() -> None:
+    caller = f"func.func @twice(%x: {T}) -> {T} {{ %y = call @exp(%x) : ({T}) -> {T} return %y : {T} }}"
+    text = read(EXP + caller, "twice")
+    assert text.count("func.func") == 1
+    assert "linalg.exp" in text
+
+
+def test_text_that_is_no_mlir_is_refused_in_one_line() -> None:
+    stage, reason = refusal("def f(): pass")
+    assert stage is Stage.BIND
+    assert "\n" not in reason
+
+
+def test_an_op_that_is_not_known_is_refused() -> None:
+    unknown = f'func.func @f(%x: {T}) -> {T} {{ %y = "own.op"(%x) : ({T}) -> {T} return %y : {T} }}'
+    stage, reason = refusal(unknown)
+    assert stage is Stage.BIND
+    assert "unregistered dialect" in reason
+
+
+def test_gpux_is_read_as_documents_print_it() -> None:
+    text = """
+    func.func @main() {
+      %s = gpux.create_stream () : () -> !gpux.StreamType
+      %0 = gpux.alloc (%s) : (!gpux.StreamType) -> memref<8xf32>
+      gpux.dealloc(%s, %0) : (!gpux.StreamType, memref<8xf32>) -> ()
+      gpux.stream.destroy(%s) : (!gpux.StreamType) -> ()
+      return
+    }"""
+    assert read(text).count('"gpux.') == 4
+
+
+def test_an_unknown_dialect_is_named_in_one_line_without_all_the_others() -> None:
+    stage, reason = refusal("func.func @f() {\n  foo.bar\n  return\n}")
+    assert stage is Stage.BIND
+    assert reason == (
+        "payload: error: line 2:3: found foo.bar of dialect foo, allowed dialects that MLIR or GPUX has"
+    )
+
+
+def test_the_only_public_function_is_the_entry() -> None:
+    private = "func.func private @h(%x: memref<4xf32>) { return }"
+    assert entry_read(f"{private} func.func @f(%x: memref<4xf32>) {{ return }}") == "f"
+
+
+def test_two_public_functions_need_a_word() -> None:
+    both = "func.func @f() { return } func.func @g() { return }"
+    assert refusal(both) == (
+        Stage.BIND,
+        "payload: public functions: found f, g, allowed one, or one that is named as the entry or main",
+    )
+    assert entry_read(both, "g") == "g"
+
+
+def test_main_is_the_entry_next_to_other_public_functions() -> None:
+    both = "func.func @f() { return } func.func @main() { return }"
+    assert entry_read(both) == "main"
+    assert entry_read(both, "f") == "f"
+
+
+def test_an_entry_that_is_not_there_is_refused() -> None:
+    assert refusal(EXP, "matmul") == (Stage.BIND, "payload: entry: found 'matmul', allowed exp")
+
+
+def test_a_payload_without_functions_is_refused() -> None:
+    assert refusal("")[1].startswith("payload: public functions: found none")
+
+
+CALLS = "calls that can be inlined, and MLIR's runner functions, such as @printMemrefF32"
+
+
+@pytest.mark.parametrize(("called", "why"), [("g", "which has no body"), ("f", "which calls itself")])
+def test_a_call_that_leads_nowhere_is_refused(called: str, why: str) -> None:
+    call = f"func.call @{called}(%x) : (memref<4xf32>) -> ()"
+    text = f"func.func private @g(memref<4xf32>) func.func @f(%x: memref<4xf32>) {{ {call} return }}"
+    stage, reason = refusal(text)
+    assert stage is Stage.BIND
+    assert reason == f"payload: func.call at line 1:71: found a call of @{called}, {why}, allowed {CALLS}"
+
+
+def test_functions_that_call_each_other_are_refused() -> None:
+    text = """func.func private @g() { func.call @h() : () -> () return }
+      func.func private @h() { func.call @g() : () -> () return }
+      func.func @f() { func.call @g() : () -> () return }"""
+    assert refusal(text) == (
+        Stage.BIND,
+        f"payload: func.call at line 3:24: found a call of @g, which calls itself, allowed {CALLS}",
+    )
+
+
+@pytest.mark.parametrize("name", ["malloc", "mgpuStreamCreate", "hello world", "a-b", "0a", "é"])
+def test_a_name_that_code_cannot_have_is_refused(name: str) -> None:
+    stage, reason = refusal(f'func.func @"{name}"() {{ return }}')
+    assert stage is Stage.BIND
+    assert reason.startswith(f"payload: func.func at line 1:1: found the name {name!r}, ")
+
+
+def test_the_name_of_a_kernel_must_be_one_of_ptx() -> None:
+    kernel = 'gpu.module @m { gpu.func @"a b"(%x: memref<4xf32>) kernel { gpu.return } }'
+    module = f"module attributes {{gpu.container_module}} {{ {kernel} func.func @f() {{ return }} }}"
+    assert (
+        refusal(module)[1]
+        == "payload: gpu.func at line 1:60: found the name 'a b', allowed letters, digits, _ . $"
+    )
+
+
+@pytest.mark.parametrize("space", ["3", "5", "#gpu.address_space<private>"])
+def test_host_memory_is_no_memory_of_kernels(space: str) -> None:
+    stage, reason = refusal(f"func.func @f(%x: memref<4xf32, {space}>) {{ return }}")
+    assert stage is Stage.BIND
+    assert reason.startswith("payload: func.func at line 1:1: found memref<4xf32, ")
+    assert reason.endswith("> outside of kernels, allowed the default memory space")
+
+
+@pytest.mark.parametrize("space", ["1", "#gpu.address_space<global>"])
+def test_global_memory_is_the_default(space: str) -> None:
+    assert "@f(%arg0: memref<4xf32>)" in read(f"func.func @f(%x: memref<4xf32, {space}>) {{ return }}")
+
+
+def test_memory_of_a_kernel_may_have_a_memory_space() -> None:
+    one = "%c1 = arith.constant 1 : index"
+    sizes = [f"({','.join(f'%{letter}{n} = %c1' for n in 'xyz')})" for letter in "gt"]
+    threads = f"blocks(%a, %b, %c) in {sizes[0]} threads(%d, %e, %f) in {sizes[1]}"
+    launch = f"gpu.launch {threads} workgroup(%s : memref<4xf32, #gpu.address_space<workgroup>>)"
+    assert "gpu.barrier" in read(
+        f"func.func @f() {{ {one} {launch} {{ gpu.barrier gpu.terminator }} return }}"
+    )
+
+
+def test_what_the_entry_does_not_call_may_call_anything() -> None:
+    text = read("""func.func private @print()
+      func.func private @g() { func.call @g() : () -> () func.call @print() : () -> () return }
+      func.func @f() { return }""")
+    assert "@g" not in text
+
+
+RUNTIME_CALLS = """
+func.func private @mgpuSetDefaultDevice(i32)
+func.func private @mgpuMemHostRegisterFloat(memref<*xf32>)
+func.func @main(%a: memref<4xf32>) {{
+  %device = arith.constant {device} : i32
+  call @mgpuSetDefaultDevice(%device) : (i32) -> ()
+  %any = memref.cast %a : memref<4xf32> to memref<*xf32>
+  call @mgpuMemHostRegisterFloat(%any) : (memref<*xf32>) -> ()
+  return
+}}
+"""
+
+
+def test_the_device_is_that_of_the_run_and_registration_is_an_op() -> None:
+    found = read(RUNTIME_CALLS.format(device=0))
+    assert "mgpu" not in found
+    assert "gpu.host_register" in found
+
+
+def test_another_device_is_refused() -> None:
+    stage, reason = refusal(RUNTIME_CALLS.format(device=1))
+    assert stage is Stage.BIND
+    assert reason.startswith("payload: @mgpuSetDefaultDevice (at line ")
+    assert reason.endswith("): a program runs on one device, number 0")
+
+
+ADD_IN_PLACE = f"""func.func @add(%x: {T}, %y: {T}) -> {T} {{
+  %z = linalg.add ins(%x, %y : {T}, {T}) outs(%x : {T}) -> {T}
+  return %z : {T}
+}}
+"""
+
+
+def test_tensors_become_memrefs_and_results_stay_results() -> None:
+    text = read(EXP)
+    assert "tensor" not in text
+    assert "-> memref<4xf32>" in text
+
+
+def test_a_tensor_argument_is_never_written() -> None:
+    text = read(ADD_IN_PLACE)
+    assert "outs(%alloc" in text
+    assert "outs(%arg" not in text
+
+
+def test_a_returned_argument_is_a_copy_of_it() -> None:
+    text = read(f"func.func @same(%x: {T}) -> {T} {{ return %x : {T} }}")
+    assert "memref.copy %arg0" in text
+    assert "return %alloc" in text
+
+
+def test_arithmetic_on_tensors_becomes_an_op_on_memrefs() -> None:
+    text = read(f"func.func @twice(%x: {T}) -> {T} {{ %y = arith.addf %x, %x : {T} return %y : {T} }}")
+    assert "linalg.generic" in text
+    assert "tensor" not in text
+
+
+def test_allocations_of_a_function_that_frees_nothing_are_freed() -> None:
+    text = read("func.func @f(%x: memref<4xf32>) { %a = memref.alloc() : memref<4xf32> "
+                "memref.copy %x, %a : memref<4xf32> to memref<4xf32> return }")  # fmt: skip
+    assert text.count("memref.alloc()") == text.count("memref.dealloc") == 1
+
+
+def test_what_a_function_frees_itself_is_left_to_it() -> None:
+    text = read("func.func @f() -> memref<4xf32> { %a = memref.alloc() : memref<4xf32> "
+                "%b = memref.alloc() : memref<4xf32> memref.copy %a, %b : memref<4xf32> to memref<4xf32> "
+                "memref.dealloc %a : memref<4xf32> "
+                "return %b : memref<4xf32> }")  # fmt: skip
+    assert text.count("memref.dealloc") == 1
+
+
+def test_memory_of_outlined_kernels_is_freed_after_their_launch() -> None:
+    text = """module attributes {gpu.container_module} {
+      gpu.module @m { gpu.func @k(%a: memref<4xf32>) kernel { gpu.return } }
+      func.func @f() {
+        %c1 = arith.constant 1 : index
+        %a = memref.alloc() : memref<4xf32>
+        gpu.launch_func @m::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%a : memref<4xf32>)
+        return
+      } }"""
+    assert read(text).index("gpu.launch_func") < read(text).index("memref.dealloc")
+
+
+def test_memory_of_kernels_with_a_barrier_is_freed_after_them() -> None:
+    text = """func.func @f(%p: memref<4xf32>) {
+        %c1 = arith.constant 1 : index
+        %a = memref.alloc() : memref<4xf32>
+        memref.copy %p, %a : memref<4xf32> to memref<4xf32>
+        gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+                   threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
+          %x = memref.load %a[%bx] : memref<4xf32>
+          gpu.barrier
+          memref.store %x, %p[%bx] : memref<4xf32>
+          gpu.terminator
+        }
+        return
+      }"""
+    assert read(text).index("gpu.terminator") < read(text).index("memref.dealloc")

@@ -1,0 +1,224 @@
+import pytest
+
+from tests.programs.lowering.device_programs import (
+    BUFFER,
+    HALVES,
+    OVERLAPPING_PARTS,
+    TWO_CHAINS,
+    alloc,
+    copy,
+    free,
+    host_function,
+    launch,
+    main_function,
+    store,
+)
+from tuner.core.errors import CandidateError
+from tuner.programs.streams.stream_plan import BEGIN, NodeKind
+
+pytestmark = pytest.mark.mlir
+
+dependency_graph = pytest.importorskip("tuner.programs.streams.dependency_graph")
+kernel_effects = pytest.importorskip("tuner.mlir.effects.memory_effects")
+
+Found = list[tuple[str, list[int]]]
+
+
+def graph_of(text: str, *, on_streams: bool = True) -> list[tuple[str, list[int], list[Found]]]:
+    """Returns (op, what comes before, bodies) of each item."""
+    with main_function(text) as (module, function):
+        effects = kernel_effects.KernelEffects(module)
+        graph = dependency_graph.dependency_graph(function, effects, bodies_run_on_streams=on_streams)
+        return [
+            (item.op.name, sorted(item.node.before), [found(body) for body in item.bodies])
+            for item in graph.items
+        ]
+
+
+def found(graph: object) -> Found:
+    return [(item.op.name, sorted(item.node.before)) for item in graph.items]  # type: ignore[attr-defined]
+
+
+def before(text: str, *, on_streams: bool = True) -> list[list[int]]:
+    return [earlier for _, earlier, _ in graph_of(text, on_streams=on_streams)]
+
+
+def test_reads_follow_writes_and_writes_follow_reads() -> None:
+    text = host_function(launch("inc", "a"), launch("twice", "a", "b"), launch("inc", "a"))
+    assert before(text) == [[], [0], [0, 1]]
+
+
+def test_reads_of_one_buffer_follow_nothing() -> None:
+    text = host_function(launch("twice", "a", "b"), launch("twice", "a", "c"), buffers="abc")
+    assert before(text) == [[], []]
+
+
+def test_writes_of_one_buffer_follow_one_another() -> None:
+    text = host_function(launch("twice", "a", "c"), launch("twice", "b", "c"), buffers="abc")
+    assert before(text) == [[], [0]]
+
+
+def test_two_chains_meet_where_they_are_added() -> None:
+    assert before(TWO_CHAINS) == [
+        *([], [], []),
+        *([0], [0, 3], [0, 3, 4]),
+        *([1], [1, 6], [1, 6, 7]),
+        *([0, 1, 2, 3, 4, 5, 6, 7, 8], [2, 3, 9]),
+        *([0, 3, 4, 5, 9], [1, 6, 7, 8, 9], [2, 9, 10]),
+    ]
+
+
+def test_nothing_follows_a_free() -> None:
+    text = host_function(alloc("d"), launch("inc", "d"), free("d"), alloc("e"), launch("inc", "e"))
+    assert before(text) == [[], [0], [0, 1], [], [3]]
+
+
+def test_a_view_is_its_buffer() -> None:
+    part = "memref<4xf32, strided<[1], offset: 4>>"
+    view = f"%v = memref.subview %a[4] [4] [1] : {BUFFER} to {part}"
+    cast = f"%w = memref.cast %v : {part} to {part.replace('4xf32', '?xf32')}"
+    load = f"%x = memref.load %w[%c0] : {part.replace('4xf32', '?xf32')}"
+    assert graph_of(host_function(launch("inc", "a"), view, cast, load))[1:] == [("memref.load", [0], [])]
+
+
+def launches(text: str) -> list[list[int]]:
+    """Returns which earlier launches each launch directly follows."""
+    numbered = [(name, earlier) for name, earlier, _ in graph_of(text)]
+    launches = [number for number, (name, _) in enumerate(numbered) if name == "gpu.launch_func"]
+    return [[launches.index(each) for each in numbered[number][1] if each in launches] for number in launches]
+
+
+def test_disjoint_parts_of_a_buffer_follow_nothing_of_one_another() -> None:
+    assert launches(HALVES) == [[], [], [0], [1], [0, 2], [1, 3]]
+
+
+def test_a_part_follows_all_that_it_overlaps_with() -> None:
+    assert launches(OVERLAPPING_PARTS) == [[], [], [0], [1], [0, 1, 2, 3], [0, 2, 4], [1, 3, 4]]
+
+
+def test_the_buffer_is_freed_after_all_its_parts() -> None:
+    assert graph_of(HALVES)[-1][:2] == ("gpu.dealloc", [0, 5, 6, 7, 8, 9, 10])
+
+
+def test_parts_at_a_dynamic_offset_are_kept_in_order() -> None:
+    text = HALVES.replace("%w[16]", "%w[%c16]").replace("[1], offset: 16>>", "[1], offset: ?>>")
+    assert launches(text)[1] == [0]
+
+
+def test_a_kernel_that_takes_the_address_of_a_part_is_kept_in_order() -> None:
+    spread = "gpu.func @inc_part(%p: memref<16xf32, strided<[1], offset: ?>>) kernel {"
+    all_ = "%all = memref.reinterpret_cast %p to offset: [0], sizes: [32], strides: [1]"
+    kinds = "memref<16xf32, strided<[1], offset: ?>> to memref<32xf32>"
+    load = "%zero = arith.constant 0 : index\n%u = memref.load %all[%zero] : memref<32xf32>"
+    text = HALVES.replace(spread, f"{spread}\n{all_} : {kinds}\n{load}")
+    assert launches(text)[2:4] == [[0, 1], [0, 1, 2]]
+
+
+def test_the_host_takes_part_where_it_touches_buffers() -> None:
+    text = host_function(launch("inc", "a"), *store("b"), *store("a"), "memref.dealloc %a : memref<16xf32>")
+    names = [name for name, _, _ in graph_of(text)]
+    assert names == ["gpu.launch_func", *["memref.load", "memref.store"] * 2, "memref.dealloc"]
+    assert before(text) == [[], [], [1], [0], [0, 3], [0, 3, 4]]
+
+
+def test_memory_that_the_host_shares_is_no_work_of_the_device() -> None:
+    shared = f"%d = gpu.alloc host_shared () : {BUFFER}"
+    assert before(host_function(shared, copy("d", "a"), *store("d"))) == [[], [0], [0, 1]]
+
+
+LOOP = ("scf.for %i = %c0 to %n step %c1 {", launch("inc", "a"), *store("b"), copy("b", "a"), "}")
+
+
+def test_what_the_host_does_in_a_loop_waits_for_earlier_rounds() -> None:
+    items = graph_of(host_function(*LOOP, launch("inc", "b")))
+    assert [item[:2] for item in items] == [("scf.for", []), ("gpu.launch_func", [0])]
+    assert items[0][2] == [
+        [
+            ("gpu.launch_func", []),
+            ("memref.load", [BEGIN]),
+            ("memref.store", [BEGIN, 1]),
+            ("gpu.memcpy", [0, 1, 2]),
+        ]
+    ]
+
+
+LOAD = f"%v = memref.load %b[%c0] : {BUFFER}"
+BRANCH = ("scf.if %flag {", *store("b"), launch("inc", "a"), "}")
+
+
+def test_what_the_host_does_in_a_branch_waits_there_for_work_before_it() -> None:
+    items = graph_of(host_function(copy("b", "c"), *BRANCH, buffers="abc", others="%flag: i1"))
+    assert items[1] == (
+        *("scf.if", [0]),
+        [[("memref.load", [BEGIN]), ("memref.store", [BEGIN, 0]), ("gpu.launch_func", [])]],
+    )
+
+
+def test_what_the_host_has_waited_for_it_does_not_wait_for_again_in_a_branch() -> None:
+    items = graph_of(host_function(copy("b", "c"), LOAD, *BRANCH, buffers="abc", others="%flag: i1"))
+    assert [earlier for _, earlier in items[-1][2][0]] == [[], [0], []]
+
+
+def test_nothing_waits_for_what_the_host_did_in_a_branch() -> None:
+    items = graph_of(host_function(*BRANCH, launch("inc", "b"), launch("inc", "a"), others="%flag: i1"))
+    assert [item[1] for item in items] == [[], [], [0]]
+
+
+def test_without_streams_in_bodies_a_loop_is_the_hosts() -> None:
+    with main_function(host_function(*LOOP)) as (module, function):
+        effects = kernel_effects.KernelEffects(module)
+        graph = dependency_graph.dependency_graph(function, effects, bodies_run_on_streams=False)
+        assert [(item.op.name, item.node.kind) for item in graph.items] == [("scf.for", NodeKind.HOST)]
+        assert BEGIN not in set().union(*(node.before for node in graph.items[0].bodies[0].nodes))
+
+
+def test_a_loop_without_device_work_is_one_node_of_the_host() -> None:
+    loop = ("scf.for %i = %c0 to %n step %c1 {", *store("b"), "}")
+    assert graph_of(host_function(launch("inc", "b"), *loop)) == [
+        ("gpu.launch_func", [], []),
+        ("scf.for", [0], []),
+    ]
+
+
+def test_a_branch_carries_nothing_over() -> None:
+    branch = ("scf.if %flag {", *store("b"), launch("inc", "b"), "}")
+    bodies = graph_of(host_function(*branch, others="%flag: i1"))[0][2]
+    assert bodies == [[("memref.load", []), ("memref.store", [0]), ("gpu.launch_func", [0, 1])]]
+
+
+def test_a_pointer_of_unknown_origin_may_lead_anywhere() -> None:
+    text = host_function(launch("inc", "a"), launch("any", "p"), launch("inc", "b"), others="%p: !llvm.ptr")
+    text = text.replace("args(%p : memref<16xf32>)", "args(%p : !llvm.ptr)")
+    text = text.replace(
+        "gpu.func @inc", "gpu.func @any(%p: !llvm.ptr) kernel {\n gpu.return\n }\n    gpu.func @inc", 1
+    )
+    use = "%v = llvm.load %p : !llvm.ptr -> f32\n gpu.return"
+    assert before(text.replace("gpu.return", use, 1)) == [[], [0], [1]]
+
+
+def test_device_work_in_other_control_flow_is_refused() -> None:
+    loop = ("scf.parallel (%i) = (%c0) to (%n) step (%c1) {", launch("inc", "a"), "scf.reduce", "}")
+    refused = (
+        r"^scf\.parallel at line \d+:\d+: found device work inside, allowed memref\.alloca_scope, scf\.for, "
+    )
+    with pytest.raises(CandidateError, match=refused):
+        graph_of(host_function(*loop))
+
+
+def test_several_blocks_are_refused() -> None:
+    text = host_function("cf.br ^next", "^next:")
+    with pytest.raises(
+        CandidateError, match=r"^func\.func at .*: found 2 blocks, allowed one: control flow by"
+    ):
+        graph_of(text)
+
+
+def test_work_that_has_tokens_is_refused() -> None:
+    text = host_function(
+        "%t = gpu.wait async",
+        launch("inc", "a").replace("gpu.launch_func", "%u = gpu.launch_func async [%t]"),
+    )
+    with pytest.raises(
+        CandidateError, match=r"^gpu\.launch_func at .*: found async tokens, allowed synchronous"
+    ):
+        graph_of(text)

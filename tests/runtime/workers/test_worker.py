@@ -1,0 +1,312 @@
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from subprocess import PIPE, Popen
+
+import pytest
+
+from tests.fakes import HANG_S, await_death
+from tests.runtime.workers.echo import spec_of
+from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError
+from tuner.runtime.workers.processes import LONGEST_STEP_S, state_of
+from tuner.runtime.workers.protocol import CALL, Event, Factory, Reply, ServiceSpec
+from tuner.runtime.workers.worker import Worker
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    made = Worker(spec_of("Echo"), memory_bytes=1 << 30)
+    yield made
+    made.kill()
+
+
+def call(worker: Worker, method: str, *args: object, timeout_s: float = HANG_S) -> Reply:
+    return worker.ask(method, *args, stage=Stage.LOAD, timeout_s=timeout_s)
+
+
+def pid_of(worker: Worker) -> int:
+    assert worker.child is not None
+    return worker.child.pid
+
+
+def test_one_child_serves_many_calls(worker: Worker) -> None:
+    assert call(worker, "echo", (1, "two")).value == (1, "two")
+    pid = pid_of(worker)
+    assert call(worker, "echo", None).value is None
+    assert pid_of(worker) == pid
+
+
+def test_a_candidates_error_crosses_as_its_failure(worker: Worker) -> None:
+    assert call(worker, "refuse").value == Failure(Stage.RESOURCES, "too many registers")
+
+
+def test_a_full_disk_is_the_machines_and_no_failure(worker: Worker) -> None:
+    with pytest.raises(MachineError, match=r"^echo worker: OSError: \[Errno 28\] No space left on device"):
+        call(worker, "fill_disk")
+    assert call(worker, "echo", 1).value == 1
+
+
+def test_a_result_that_does_not_pickle_is_a_failure_and_the_child_lives(worker: Worker) -> None:
+    failure = call(worker, "lock").value
+    assert failure == Failure(Stage.LOAD, "TypeError: cannot pickle '_thread.lock' object")
+    assert call(worker, "echo", 1).value == 1
+
+
+def test_an_unknown_method_is_a_failure(worker: Worker) -> None:
+    failure = call(worker, "sing").value
+    assert failure == Failure(Stage.LOAD, "AttributeError: 'Echo' object has no attribute 'sing'")
+
+
+def test_events_wait_for_the_go_ahead(worker: Worker) -> None:
+    worker.submit("announce_twice", stage=Stage.RUN, timeout_s=HANG_S)
+    assert worker.wait() == Event("first")
+    assert worker.poll() is None
+    worker.go_ahead()
+    assert worker.wait() == Event("second")
+    worker.go_ahead()
+    reply = worker.wait()
+    assert isinstance(reply, Reply)
+    assert reply.value == "done"
+
+
+def test_a_call_lets_the_service_go_on_and_gives_what_it_returned(worker: Worker) -> None:
+    assert worker.call("announce_twice", stage=Stage.RUN, timeout_s=HANG_S) == "done"
+
+
+def test_a_call_that_fails_raises_its_failure(worker: Worker) -> None:
+    with pytest.raises(CandidateError, match=r"^killed by SIGFPE$") as caught:
+        worker.call("die", signal.SIGFPE, stage=Stage.LOAD, timeout_s=HANG_S)
+    assert caught.value.stage is Stage.LOAD
+
+
+def test_an_interrupted_call_leaves_no_child(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt() -> Reply:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(worker, "wait", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        worker.call("nap", 100.0, stage=Stage.RUN, timeout_s=HANG_S)
+    assert worker.child is None
+
+
+def test_a_function_with_its_first_arguments_is_a_service() -> None:
+    worker = Worker(ServiceSpec("product", partial(math.prod, (2, 3))), memory_bytes=1 << 30)
+    assert worker.call(CALL, stage=Stage.RUN, timeout_s=HANG_S) == 6
+    worker.kill()
+
+
+def test_a_child_that_died_is_replaced(worker: Worker) -> None:
+    first = call(worker, "die", signal.SIGFPE)
+    assert first == Reply(Failure(Stage.LOAD, "killed by SIGFPE"), first.seconds, is_doubtful=False)
+    assert call(worker, "echo", 1).value == 1
+
+
+def test_a_death_after_other_calls_is_doubtful(worker: Worker) -> None:
+    call(worker, "echo", 1)
+    assert call(worker, "die", signal.SIGFPE).is_doubtful
+
+
+def test_a_time_out_after_other_calls_is_not_doubtful(worker: Worker) -> None:
+    call(worker, "echo", 1)
+    reply = call(worker, "nap", 100.0, timeout_s=0.25)
+    assert reply.value == Failure(Stage.LOAD, "timed out after 0.2 s")
+    assert not reply.is_doubtful
+
+
+def test_a_death_between_calls_is_nobodys_failure(worker: Worker) -> None:
+    call(worker, "die_later")
+    first = pid_of(worker)
+    assert await_death([first]) == []
+    assert call(worker, "echo", 1).value == 1
+    assert pid_of(worker) != first
+
+
+@pytest.fixture
+def now() -> list[float]:
+    """Returns the time of a clock that stands still unless a test sets it."""
+    return [0.0]
+
+
+@pytest.fixture
+def clocked(now: list[float]) -> Iterator[Worker]:
+    made = Worker(spec_of("Echo"), memory_bytes=1 << 30, clock=lambda: now[0])
+    yield made
+    made.kill()
+
+
+def test_the_start_of_the_child_does_not_count_against_the_call(clocked: Worker, now: list[float]) -> None:
+    clocked.submit("echo", 1, stage=Stage.LOAD, timeout_s=LONGEST_STEP_S / 2)
+    now[0] = 50.0
+    reply = clocked.wait()
+    assert isinstance(reply, Reply)
+    assert (reply.value, reply.seconds) == (1, 0.0)
+
+
+def test_paused_time_does_not_count(clocked: Worker, now: list[float], tmp_path: Path) -> None:
+    call(clocked, "echo", 1)
+    clocked.submit("wait_for", str(tmp_path), stage=Stage.RUN, timeout_s=LONGEST_STEP_S / 2)
+    clocked.pause()
+    now[0] = 100.0
+    assert clocked.poll() is None
+    clocked.resume()
+    now[0] += LONGEST_STEP_S / 4
+    assert clocked.poll() is None
+    (tmp_path / "go").touch()
+    reply = clocked.wait()
+    assert isinstance(reply, Reply)
+    assert reply.seconds == pytest.approx(LONGEST_STEP_S / 4)
+
+
+# Calls with a limit of a minute. Its clock is as far ahead as a file says, printed after each look.
+CALLER = """
+import sys, time
+from pathlib import Path
+from tests.runtime.workers.echo import spec_of
+from tuner.core.errors import Stage
+from tuner.runtime.workers.processes import TICK_S
+from tuner.runtime.workers.child_process import sleep_until_news
+from tuner.runtime.workers.worker import Worker
+
+folder = Path(sys.argv[1])
+worker = Worker(spec_of("Echo"), 1 << 30, lambda: time.monotonic() + float((folder / "ahead").read_text()))
+worker.submit("wait_for", str(folder), stage=Stage.LOAD, timeout_s=60.0)
+while (news := worker.poll()) is None:
+    print((folder / "ahead").read_text(), flush=True)
+    sleep_until_news([worker.child], TICK_S)
+print(news.value)
+worker.kill()
+"""
+
+
+@pytest.mark.slow
+def test_a_pause_of_all_processes_is_not_the_failure_of_a_call(tmp_path: Path) -> None:
+    """The pause is a real one; that it took an hour is what the clock of the caller says."""
+    (tmp_path / "ahead").write_text("0")
+    with Popen([sys.executable, "-c", CALLER, tmp_path], stdout=PIPE, text=True, process_group=0) as caller:
+        assert caller.stdout is not None
+        while not (tmp_path / "process").exists():
+            assert caller.stdout.readline()
+        child = int((tmp_path / "process").read_text())
+        os.killpg(child, signal.SIGSTOP)
+        os.killpg(caller.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, caller.pid, os.WSTOPPED | os.WNOWAIT)
+        while state_of(child) != "T":
+            time.sleep(0.001)
+        (tmp_path / "ahead").write_text("3600")
+        os.killpg(caller.pid, signal.SIGCONT)
+        while (line := caller.stdout.readline()) == "0\n":
+            pass
+        assert line == "3600\n"  # the caller goes on first, and has looked
+        assert caller.stdout.readline() == "3600\n"
+        os.killpg(child, signal.SIGCONT)
+        (tmp_path / "go").touch()
+        assert caller.stdout.read().splitlines()[-1] == "done"
+
+
+def test_a_child_that_closed_its_pipes_is_ended(worker: Worker) -> None:
+    assert call(worker, "slam").value == Failure(Stage.LOAD, "killed by SIGKILL")
+
+
+def test_garbage_in_place_of_a_message_ends_the_child(worker: Worker) -> None:
+    failure = call(worker, "babble").value
+    assert isinstance(failure, Failure)
+    assert failure.reason.startswith("sent no message but UnpicklingError: ")
+    assert call(worker, "echo", 1).value == 1
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    ("service", "reason"),
+    [
+        ("Broken", r"^echo worker did not start: ImportError: no module named 'mlir'$"),
+        ("Refusing", r"^echo worker did not start: killed by SIGABRT: LLVM ERROR: no such processor$"),
+        ("Missing", r"^echo worker did not start: AttributeError: module .* has no attribute 'Missing'$"),
+    ],
+)
+def test_a_child_that_cannot_start_is_no_candidates_failure(service: str, reason: str) -> None:
+    worker = Worker(spec_of(service), 1 << 30)
+    worker.submit("echo", 1, stage=Stage.RUN, timeout_s=HANG_S)
+    with pytest.raises(TunerError, match=reason):
+        worker.wait()
+    assert worker.child is None
+
+
+@pytest.mark.parametrize("limit_s", [60.0, 144.0])
+def test_a_child_that_starts_for_ever_is_given_up(limit_s: float) -> None:
+    now = [0.0]
+    spec = ServiceSpec("slow", Factory("tests.fakes:_sleep"), announces=True)
+    worker = Worker(spec, 1 << 30, clock=lambda: now[0], start_timeout_s=limit_s)
+    worker.start()
+    assert worker.poll() is None
+
+    def look_until(moment_s: float) -> None:
+        while now[0] < moment_s:
+            now[0] += LONGEST_STEP_S
+            assert worker.poll() is None
+
+    look_until(limit_s - 1.0)
+    with pytest.raises(TunerError, match=rf"^slow worker did not start: timed out after {limit_s:g} s$"):
+        look_until(limit_s + 1.0)
+
+
+def mortal(tmp_path: Path, deaths: int) -> Worker:
+    factory = Factory("tests.runtime.workers.echo:Mortal", (str(tmp_path / "log"), deaths))
+    return Worker(ServiceSpec("echo", factory, announces=True), memory_bytes=1 << 30)
+
+
+@pytest.mark.slow
+def test_a_child_killed_twice_while_it_restarts_serves_the_call_the_third_time(
+    tmp_path: Path,
+) -> None:
+    worker = mortal(tmp_path, 2)
+    call(worker, "die", signal.SIGKILL)
+    assert call(worker, "echo", 1).value == 1
+    assert (tmp_path / "log").read_text() == "...."
+    worker.kill()
+
+
+@pytest.mark.slow
+def test_a_child_killed_three_times_while_it_restarts_costs_that_call_only(tmp_path: Path) -> None:
+    worker = mortal(tmp_path, 3)
+    call(worker, "die", signal.SIGKILL)
+    reason = "echo worker did not start: killed by SIGKILL, 3 attempts"
+    assert call(worker, "echo", 1).value == Failure(Stage.LOAD, reason)
+    assert call(worker, "echo", 2).value == 2
+    worker.kill()
+
+
+@pytest.mark.slow
+def test_a_stopped_child_charges_no_innocent_call(tmp_path: Path) -> None:
+    worker = mortal(tmp_path, 0)
+    assert call(worker, "stand_still_once", str(tmp_path / "stopped"), timeout_s=HANG_S).value == "done"
+    worker.kill()
+
+
+@pytest.mark.slow
+def test_a_call_that_stops_its_child_each_time_fails(tmp_path: Path) -> None:
+    worker = mortal(tmp_path, 0)
+    failure = call(worker, "stand_still", timeout_s=HANG_S).value
+    assert failure == Failure(Stage.LOAD, "stopped by a signal, 3 attempts")
+    worker.kill()
+
+
+def test_a_process_that_a_call_leaves_after_is_ended_and_is_its_failure(worker: Worker) -> None:
+    reason = "started 1 processes that go on after it returned"
+    assert call(worker, "spawn").value == Failure(Stage.RUN, reason)
+    assert call(worker, "echo", 1).value == 1
+
+
+def test_a_busy_worker_takes_no_second_call(worker: Worker) -> None:
+    worker.submit("nap", 1.0, stage=Stage.RUN, timeout_s=HANG_S)
+    with pytest.raises(RuntimeError, match="echo worker is busy"):
+        worker.submit("echo", 1, stage=Stage.RUN, timeout_s=HANG_S)
+
+
+def test_an_idle_worker_is_not_waited_for(worker: Worker) -> None:
+    with pytest.raises(RuntimeError, match="echo worker has nothing to wait for"):
+        worker.wait()

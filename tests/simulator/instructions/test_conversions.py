@@ -1,0 +1,156 @@
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tests.simulator.instructions.test_integers import numpy_name, wrap
+from tests.simulator.ptx.snippets import each_lane, lanes_of, rounded, same_bits
+
+Array = NDArray[Any]
+INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
+FLOATS = {"f16": "f2", "f32": "f4", "f64": "f8"}
+WHOLE: dict[str, Callable[[Fraction], int]] = {
+    "rni": round,
+    "rzi": int,
+    "rmi": lambda x: x.__floor__(),
+    "rpi": lambda x: x.__ceil__(),
+}
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("source", INTEGERS)
+@settings(max_examples=2)
+@given(data=st.data())
+def test_integers_are_cut_extended_or_clamped(source: str, data: st.DataObject) -> None:
+    a = data.draw(lanes_of(numpy_name(source)))
+    for target in INTEGERS:
+        found = each_lane(f"cvt.{target}.{source} %d, %a;", a, result=numpy_name(target))
+        assert found.tolist() == [wrap(value, target) for value in a.tolist()]
+        found = each_lane(f"cvt.sat.{target}.{source} %d, %a;", a, result=numpy_name(target))
+        limits = np.iinfo(numpy_name(target))
+        assert found.tolist() == [min(max(value, int(limits.min)), int(limits.max)) for value in a.tolist()]
+
+
+@pytest.mark.parametrize("target", ["s16", "u32", "s32", "u64", "s64"])
+@pytest.mark.parametrize("source", FLOATS)
+@settings(max_examples=2)
+@given(data=st.data())
+def test_floats_become_integers_clamped_and_nan_zero(source: str, target: str, data: st.DataObject) -> None:
+    a = data.draw(lanes_of(FLOATS[source]))
+    a[1::3] = np.linspace(-60000, 60000, len(a[1::3])).astype(a.dtype)
+    limits = np.iinfo(numpy_name(target))
+    for mode, whole in WHOLE.items():
+        found = each_lane(f"cvt.{mode}.{target}.{source} %d, %a;", a, result=numpy_name(target))
+        for value, result in zip(a.tolist(), found.tolist(), strict=True):
+            if np.isnan(value):
+                assert result == 0
+            elif np.isinf(value):
+                assert result == (limits.max if value > 0 else limits.min)
+            else:
+                assert result == min(max(whole(Fraction(value)), int(limits.min)), int(limits.max))
+
+
+@pytest.mark.parametrize("source", ["u16", "s32", "u32", "s64", "u64"])
+@settings(max_examples=3)
+@given(data=st.data())
+def test_integers_become_floats_rounded_once(source: str, data: st.DataObject) -> None:
+    a = data.draw(lanes_of(numpy_name(source)))
+    for target, dtype in FLOATS.items():
+        found = each_lane(f"cvt.rn.{target}.{source} %d, %a;", a, result=dtype)
+        assert same_bits(found, np.array([rounded(Fraction(value), dtype) for value in a.tolist()], dtype))
+
+
+@settings(max_examples=6)
+@given(data=st.data())
+def test_floats_become_narrower_rounded_once(data: st.DataObject) -> None:
+    a, b = data.draw(lanes_of("f8")), data.draw(lanes_of("f4"))
+    with np.errstate(all="ignore"):
+        a[::2] = b[::2].astype(np.float64) * (1 + 2.0**-24 + 2.0**-40)
+    for source, values, targets in (("f64", a, ("f32", "f16")), ("f32", b, ("f16",))):
+        for target in targets:
+            dtype = FLOATS[target]
+            found = each_lane(f"cvt.rn.{target}.{source} %d, %a;", values, result=dtype)
+            with np.errstate(all="ignore"):
+                expected = values.astype(dtype)
+            finite = np.isfinite(values) & (values != 0)
+            expected[finite] = [rounded(Fraction(float(value)), dtype) for value in values[finite]]
+            assert same_bits(found, expected)
+    bf16 = each_lane("cvt.rn.bf16.f32 %d, %a;", b, result="u2").view(ml_dtypes.bfloat16)
+    for value, result in zip(b.tolist(), bf16.tolist(), strict=True):
+        assert np.isnan(value) == np.isnan(result)
+        if np.isfinite(value) and value:
+            assert result == rounded(Fraction(value), "b2")
+
+
+@settings(max_examples=3)
+@given(a=lanes_of("f2"), b=lanes_of("u2"))
+def test_wider_floats_are_exact(a: Array, b: Array) -> None:
+    with np.errstate(all="ignore"):
+        assert same_bits(each_lane("cvt.f32.f16 %d, %a;", a, result="f4"), a.astype(np.float32))
+        assert same_bits(each_lane("cvt.f64.f16 %d, %a;", a, result="f8"), a.astype(np.float64))
+    expected = (b.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    assert same_bits(each_lane("cvt.f32.bf16 %d, %a;", b, result="f4"), expected)
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [("rn", [1, 1, -1, -1]), ("rz", [1, 1, -1, -1]), ("rm", [1, 1, -2, -2]), ("rp", [2, 2, -1, -1])],
+)
+def test_directed_rounding(mode: str, expected: list[int]) -> None:
+    """1 and 2 stand for the two neighbours of 1 + a quarter of f16's unit."""
+    unit = 2.0**-10
+    a = np.array([1 + unit / 4, 1 + unit / 2, -1 - unit / 4, -1 - unit / 2], np.float32)
+    found = each_lane(f"cvt.{mode}.f16.f32 %d, %a;", a, result="f2").astype(np.float64)
+    assert found.tolist() == [np.sign(e) * (1 + (abs(e) - 1) * unit) for e in expected]
+
+
+def test_rounding_towards_zero_does_not_overflow() -> None:
+    a = np.array([1e6, -1e6, np.inf], np.float32)
+    assert each_lane("cvt.rz.f16.f32 %d, %a;", a, result="f2").tolist() == [65504, -65504, np.inf]
+    assert each_lane("cvt.rn.f16.f32 %d, %a;", a, result="f2").tolist() == [np.inf, -np.inf, np.inf]
+
+
+def test_whole_floats_stay_floats() -> None:
+    a = np.array([2.5, 3.5, -2.5, -0.3], np.float32)
+    assert each_lane("cvt.rni.f32.f32 %d, %a;", a, result="f4").tolist() == [2, 4, -2, 0]
+    assert each_lane("cvt.rmi.f32.f32 %d, %a;", a, result="f4").tolist() == [2, 3, -3, -1]
+
+
+@settings(max_examples=6)
+@given(a=lanes_of("f4"))
+def test_tf32_keeps_ten_bits_ties_away_from_zero(a: Array) -> None:
+    found = each_lane("cvt.rna.tf32.f32 %d, %a;", a, result="u4")
+    finite = np.isfinite(a) & (np.abs(a) < 3e38)
+    expected = (a.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+    np.testing.assert_array_equal(found[finite], expected[finite])
+
+
+@pytest.mark.parametrize(("type_", "half"), [("f16x2", np.float16), ("bf16x2", ml_dtypes.bfloat16)])
+@settings(max_examples=3)
+@given(data=st.data())
+def test_the_first_of_a_pair_goes_above(type_: str, half: Any, data: st.DataObject) -> None:
+    a, b = data.draw(lanes_of("f4")), data.draw(lanes_of("f4"))[::-1]
+    with np.errstate(all="ignore"):
+        high, low = (x.astype(half).view(np.uint16).astype(np.uint32) for x in (a, b))
+        zeroed = [np.where(x < 0, np.float32(0), x).astype(half).view(np.uint16) for x in (a, b)]
+    number = ~(np.isnan(a) | np.isnan(b))
+    found = each_lane(f"cvt.rn.{type_}.f32 %d, %a, %b;", a, b, result="u4")
+    np.testing.assert_array_equal(found[number], (high << 16 | low)[number])
+    found = each_lane(f"cvt.rn.relu.{type_}.f32 %d, %a, %b;", a, b, result="u4")
+    high, low = (x.astype(np.uint32) for x in zeroed)
+    np.testing.assert_array_equal(found[number], (high << 16 | low)[number])
+
+
+@pytest.mark.parametrize("space", ["shared", "local", "global"])
+def test_generic_addresses_and_back(space: str) -> None:
+    a = np.array([16, 1 << 40 | 8], np.uint64) if space == "global" else np.array([16, 1024], np.uint64)
+    code = f"""cvta.{space}.u64 %b, %a; cvta.to.{space}.u64 %c, %b; isspacep.{space} %q, %b;
+      setp.eq.and.u64 %q, %a, %c, %q; selp.b32 %d, 1, 0, %q;"""
+    declare = ".reg .b64 %b, %c; .reg .pred %q;"
+    assert each_lane(code, a, result="u4", declare=declare).tolist() == [1, 1]

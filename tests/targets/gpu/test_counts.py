@@ -1,0 +1,275 @@
+"""What is counted of machine code, on listings that are written by hand."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.library.bundle.values import program
+from tests.targets.gpu.listings import FFMA, LDS, NESTED, Line, kernel_of, listing, loop
+from tests.texts import text_beside
+from tuner.search.cost_model.gpu import LATENCY
+from tuner.simulator.memory.access_log import Access
+from tuner.targets.gpu import sass as module
+from tuner.targets.gpu.compiler import Tool
+from tuner.targets.gpu.cycle_model import (
+    BARRIER_CYCLES,
+    LATENCIES,
+    LAUNCH_CYCLES,
+    BlockWork,
+    KernelCounts,
+    critical_path,
+    executions,
+    main_loop,
+    memory_cycles,
+    multiply_adds,
+)
+from tuner.targets.gpu.sass import (
+    Kernel,
+    MachineInstruction,
+    assembly_mix,
+    instruction_mix,
+    read_kernels,
+    sass,
+)
+
+
+def test_an_instruction_has_its_name_its_words_and_its_control_code() -> None:
+    wait = Line("@!P0 HMMA.16816.F32 R4, R8.reuse, R12, R4", 8, waits=(0, 5))
+    copy, product = kernel_of(LDS, wait).code
+    assert (copy.name, copy.mnemonic, copy.words, copy.sets, copy.waits) == ("LDS.128", "LDS", 4, 0, ())
+    assert (product.text, product.stall_cycles) == ("HMMA.16816.F32 R4, R8.reuse, R12, R4", 8)
+    assert (product.sets, product.waits) == (None, (0, 5))
+    assert product.sources == ((8, True), (12, False), (4, False))
+
+
+def test_widths_are_reported_from_the_name() -> None:
+    names = ("LDG.E.128.CONSTANT R0", "LDS.64 R0", "STS R0", "LDS.U.8 R0")
+    assert [MachineInstruction(0, name).words for name in names] == [4, 2, 1, 1]
+
+
+def test_loops_are_what_branches_back_close() -> None:
+    assert NESTED.loops() == ((2, 5), (1, 7))  # the endless branch to itself at the end is none
+
+
+def test_a_jump_back_from_after_the_end_is_no_loop() -> None:
+    again = Line("BRA `(.L_x_0)", 5)  # a wait outside of the loop has succeeded at last
+    waiting = kernel_of(".L_x_0", FFMA, *loop(".L_x_1", FFMA), Line("EXIT"), again)
+    assert waiting.loops() == ((1, 3),)
+
+
+def test_an_instruction_without_its_second_word_is_an_error() -> None:
+    with pytest.raises(AssertionError, match="allowed the high word of an instruction"):
+        read_kernels(listing(FFMA).rpartition("\n")[0])
+
+
+TOOL = Tool(Path("nvdisasm"), "PATH")
+
+
+def test_kernels_are_reported_instruction_by_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "nvdisasm", lambda: TOOL)
+    monkeypatch.setattr(module, "listing_of", lambda _cubin, _tool: listing(LDS, FFMA))
+    assert sass(program(cubin=b"code")) == "<k>:\n  LDS.128 R4, [R8]\n  FFMA R0, R1, R2, R0\n"
+
+
+def test_without_machine_code_or_tool_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "nvdisasm", lambda: TOOL)
+    assert sass(None) == sass(program(cubin=b"")) == ""
+    monkeypatch.setattr(module, "nvdisasm", lambda: None)
+    assert sass(program(cubin=b"code")) == ""
+
+
+PTX = text_beside(__file__, "PTX")
+LLVM = """llvm.func @f(%arg0: !llvm.ptr) {
+    %0 = llvm.mlir.constant(4 : i64) : i64
+    %1 = llvm.load %arg0 : !llvm.ptr -> f32
+    %2 = llvm.intr.fmuladd(%1, %1, %1) : (f32, f32, f32) -> f32
+    llvm.store %2, %arg0 : f32, !llvm.ptr
+    llvm.return
+}
+"""
+
+
+def test_instructions_of_ptx_are_counted_without_types_and_guards() -> None:
+    assert instruction_mix(PTX) == (
+        ("fma.rn", 2),
+        ("add", 1),
+        ("bra", 1),
+        ("ld.global", 1),
+        ("ld.param", 1),
+        ("ret", 1),
+    )
+
+
+def test_operations_of_llvm_are_counted_without_constants() -> None:
+    assert instruction_mix(LLVM) == (("intr.fmuladd", 1), ("load", 1), ("return", 1), ("store", 1))
+
+
+def test_assembly_is_counted_without_names_of_functions_and_prefixes() -> None:
+    x86 = "<matmul>:\n  vxorps %xmm0,%xmm0,%xmm0\n  data16 cs nopw 0x0(%rax)\n  vxorps %xmm1,%xmm1,%xmm1\n"
+    assert assembly_mix(x86) == (("vxorps", 2), ("nopw", 1))
+    assert assembly_mix("<k>:\n  HMMA.16816.F32 R4, R8, R12, R4\n") == (("HMMA.16816.F32", 1),)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("FFMA.FTZ", 1),
+        ("HFMA2.MMA", 2),
+        ("HMMA.16816.F32.BF16", 64),
+        ("HMMA.1688.F32.TF32", 32),
+        ("IMMA.16832.S8.S8", 128),
+        ("DMMA.884", 8),
+        ("HGMMA.64x256x16.F32", 2048),
+        ("IMAD.WIDE", 0),
+        ("LDSM.16.MT88.4", 0),
+    ],
+)
+def test_products_of_a_lane_by_shape(name: str, expected: int) -> None:
+    assert multiply_adds(MachineInstruction(0, f"{name} R0, R4, R8, R0")) == expected
+
+
+def test_the_main_loop_is_the_innermost_with_most_products() -> None:
+    few, many = loop(".L_x_0", FFMA), loop(".L_x_1", FFMA, FFMA, LDS)
+    assert main_loop(kernel_of(*few, *many)) == (2, 6)
+    assert main_loop(NESTED) == (2, 5)
+    assert main_loop(kernel_of(*loop(".L_x_0", LDS))) is None
+
+
+def test_a_loop_turns_as_often_as_the_products_want() -> None:
+    counts = executions(kernel_of(FFMA, *loop(".L_x_0", LDS, FFMA, FFMA), Line("EXIT")), owed=101)
+    assert counts == (1, 50, 50, 50, 50, 1)
+
+
+def test_a_loop_around_it_turns_as_told() -> None:
+    counts = executions(NESTED, owed=1 + 8 * (1 + 2 * 5), outer_iterations=8)
+    assert counts[:9] == (1, 8, 40, 40, 40, 8, 8, 1, 1)
+
+
+def test_code_without_a_loop_of_products_is_executed_once() -> None:
+    assert executions(kernel_of(FFMA, Line("EXIT")), owed=100) == (1, 1)
+
+
+LOADS = kernel_of(Line("LDS R0, [R1]"), Line("FFMA R0, R1, R2, R3"), Line("LDS.128 R4, [R1]"))
+ROW = tuple(range(32))
+
+
+def access(words: tuple[int, ...], width: int = 1, opcode: str = "ld.shared.b32") -> Access:
+    return Access(opcode, 1, words, width)
+
+
+def test_without_accesses_lanes_ask_for_words_in_a_row() -> None:
+    assert memory_cycles(LOADS, (), 80) == {0: 1.0, 2: 4.0}
+    assert memory_cycles(LOADS, (), 75) == {0: 2.0, 2: 8.0}
+
+
+def test_an_access_costs_what_those_of_its_width_cost() -> None:
+    conflict, broadcast = tuple(32 * lane for lane in range(32)), (0,) * 32
+    seen = (access(ROW), access(conflict), access(broadcast, 4, "ld.shared.v4.b32"))
+    assert memory_cycles(LOADS, seen, 80) == {0: (1 + 32) / 2, 2: 2.0}
+
+
+def test_a_width_that_was_not_seen_costs_as_the_others() -> None:
+    assert memory_cycles(LOADS, (access(tuple(2 * lane for lane in range(32))),), 80) == {0: 2.0, 2: 2.0}
+
+
+@pytest.mark.parametrize(
+    ("line", "opcode"),
+    [
+        ("LDSM.16.M88.4 R0, [R1]", "ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
+        ("LDGSTS.E.BYPASS.128 [R0], [R2]", "cp.async.cg.shared.global"),
+        ("STS.128 [R0], R4", "st.shared.v4.b32"),
+    ],
+)
+def test_rows_of_one_bank_are_served_one_by_one(line: str, opcode: str) -> None:
+    kernel = kernel_of(Line(line))
+    spread = access(tuple(32 * lane for lane in range(32)), 4, opcode)
+    in_a_row = access(tuple(4 * lane for lane in range(32)), 4, opcode)
+    assert memory_cycles(kernel, (in_a_row,), 80) == {0: 4.0}
+    assert memory_cycles(kernel, (spread,), 80) == {0: 32.0}
+
+
+def test_a_bulk_copy_is_no_access_of_lanes() -> None:
+    kernel = kernel_of(Line("LDGSTS.E.BYPASS.128 [R0], [R2]"))
+    bulk = access((0,) * 32, 4, "cp.async.bulk.tensor.2d.shared::cluster.global")
+    assert memory_cycles(kernel, (bulk,), 80) == {0: 4.0}
+
+
+def test_spills_go_to_the_second_level() -> None:
+    spill = kernel_of(Line("LDL.64 R0, [R1]"), Line("STG.E.128 [R2], R4"))
+    assert memory_cycles(spill, (), 80) == {0: pytest.approx(128 * 2 / 24), 1: 4.0}
+
+
+LOAD = Line("LDG.E R4, [R8]", 1, sets=0)
+USE = Line("FADD R5, R4, R5", 4, waits=(0,))
+
+
+def test_stall_counts_add_up() -> None:
+    assert critical_path(kernel_of(FFMA, FFMA, Line("EXIT", 0)), (1, 3, 1)) == 2 + 6 + 1
+
+
+def test_a_use_waits_for_its_load_and_what_is_done_meanwhile_is_saved() -> None:
+    assert critical_path(kernel_of(LOAD, USE), (1, 1)) == LATENCY + 4
+    assert critical_path(kernel_of(LOAD, *[FFMA] * 5, USE), (1,) * 7) == LATENCY + 4
+
+
+def test_loads_that_are_under_way_together_are_waited_for_once() -> None:
+    second = Line("LDG.E R6, [R8+0x10]", 1, sets=1)
+    both = Line("FADD R5, R4, R6", 4, waits=(0, 1))
+    assert critical_path(kernel_of(LOAD, second, both), (1, 1, 1)) == 1 + LATENCY + 4
+
+
+def test_what_a_turn_before_loaded_is_there() -> None:
+    ahead = kernel_of(*loop(".L_x_0", USE, *[FFMA] * 150, LOAD))
+    late = kernel_of(*loop(".L_x_0", LOAD, USE, *[FFMA] * 150))
+    turns = 10.0
+    counts = (turns,) * 153
+    assert critical_path(ahead, counts) == turns * (4 + 300 + 1 + 5 + LATENCY - 6)  # the load ends the turn
+    assert critical_path(late, counts) == turns * (LATENCY + 4 + 300 + 5)
+
+
+def test_barriers_take_their_time() -> None:
+    assert critical_path(kernel_of(Line("BAR.SYNC 0x0", 6)), (2,)) == 2 * (6 + BARRIER_CYCLES)
+    assert LATENCIES["LDS"] < LATENCIES["LDG"]
+
+
+BLOCKS = BlockWork(blocks=200, warps=8, resident=2, fetched_bytes=2400.0, stored_bytes=0.0)
+
+
+def counts(kernel: Kernel, executed: float = 10.0, capability: int = 80, path: float = 0.0) -> KernelCounts:
+    each = (executed,) * len(kernel.code)
+    return KernelCounts(kernel, each, {0: path} if path else {}, 1024.0, capability)
+
+
+def test_each_part_is_counted_for_the_warps_that_share_it() -> None:
+    kernel = kernel_of(LDS, FFMA, Line("IADD3 R0, R1, R2, R3"), Line("HMMA.16816.F32 R4, R8, R12, R4", 8))
+    parts = counts(kernel, path=3.0).parts(BLOCKS, 2)
+    assert parts.issue == 4 * 40  # 16 warps on 4 partitions
+    assert parts.products == 4 * 10 * (2 + 64 * 32 * 4 / 1024)
+    assert parts.integers == 4 * 10 * 2
+    assert parts.memory == 16 * 10 * 3
+    assert parts.second_level == pytest.approx(2 * 2400 / 24)
+    assert parts.critical_path == 10 * (1 + 2 + 1 + 8)
+    assert parts.busiest == parts.memory
+
+
+def test_two_pipes_multiply_twice_as_fast_unless_registers_lie_in_one_bank() -> None:
+    spread, one_bank = kernel_of(FFMA), kernel_of(Line("FFMA R0, R2, R4, R6"))
+    kept = kernel_of(Line("FFMA R0, R2.reuse, R4, R6"))
+    assert counts(spread, 1, 80).parts(BLOCKS, 2).products == 4 * 2
+    assert counts(spread, 1, 86).parts(BLOCKS, 2).products == 4 * 1
+    assert counts(one_bank, 1, 86).parts(BLOCKS, 2).products == 4 * 2
+    assert counts(kept, 1, 86).parts(BLOCKS, 2).products == 4 * 1
+
+
+def test_waves_follow_one_another_and_the_last_takes_its_share() -> None:
+    one = counts(kernel_of(FFMA), 1000.0)
+    wave = one.parts(BLOCKS, 2).busiest
+    assert one.cycles(BLOCKS, 100) == wave + LAUNCH_CYCLES
+    assert one.cycles(BLOCKS, 50) == 2 * (wave + LAUNCH_CYCLES)
+    assert one.cycles(BLOCKS, 80) == wave + LAUNCH_CYCLES + wave / 2 + LAUNCH_CYCLES
+
+
+def test_few_blocks_do_not_share_a_multiprocessor() -> None:
+    one = counts(kernel_of(FFMA), 1000.0)
+    assert BLOCKS.together(200) == BLOCKS.together(10_000) == 1
+    assert one.cycles(BLOCKS, 200) == one.parts(BLOCKS, 1).busiest + LAUNCH_CYCLES
