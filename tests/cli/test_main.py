@@ -53,6 +53,12 @@ def raising(error: BaseException) -> Result:
     return CliRunner().invoke(group, ["work"])
 
 
+def test_the_table_says_of_a_command_what_its_help_says() -> None:
+    helps = {name: command.help or "" for name, command in main.all_commands().items()}
+    firsts = {name: " ".join(text.split("\n\n")[0].split()) for name, text in helps.items()}
+    assert {entry.name: entry.summary for _title, section in main.sections for entry in section} == firsts
+
+
 def test_every_command_of_the_contract_is_there() -> None:
     assert set(main.all_commands()) == set(COMMANDS)
 

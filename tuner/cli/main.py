@@ -6,7 +6,8 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TextIO, cast, final
 
 import click
@@ -90,8 +91,18 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
 DATABASE_VARIABLE = "TUNER_DB"  # same as in tuner.results.database_name, which takes longer to import
-# Title of a section of the help; its commands as entry points, name -> "module:function".
-Sections = tuple[tuple[str, Mapping[str, str]], ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A command in the table of commands: imported when it is run, not for the list of all commands."""
+
+    name: str
+    entry_point: str  # "module:function"
+    summary: str  # the first paragraph of the command's help
+
+
+Sections = tuple[tuple[str, tuple[Entry, ...]], ...]  # title of a section of the help, its commands
 
 
 @final
@@ -134,33 +145,37 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Returns the names of all commands, sorted; imports none."""
-        return sorted({*self.commands, *(name for _title, entries in self.sections for name in entries)})
+        return sorted({*self.commands, *(entry.name for entry in self._entries())})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Returns a command by its name, imported now if it was not; None for an unknown name."""
-        return self._command(cmd_name)
+        entry = next((each for each in self._entries() if each.name == cmd_name), None)
+        if entry is not None and cmd_name not in self.commands:
+            module, _, function = entry.entry_point.partition(":")
+            self.add_command(getattr(importlib.import_module(module), function), cmd_name)
+        return self.commands.get(cmd_name)
 
     def all_commands(self) -> dict[str, click.Command]:
         """Returns all commands by name, in the order of the help; imports those that were not imported."""
-        entries = (name for _title, section in self.sections for name in section)
-        return {name: command for name in (*entries, *self.commands) if (command := self._command(name))}
+        context = click.Context(self)
+        names = dict.fromkeys((*(entry.name for entry in self._entries()), *self.commands))
+        return {name: command for name in names if (command := self.get_command(context, name))}
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the group's commands to the help by section, with complete summaries."""
-        every = self.all_commands()
-        titled = {name for _title, section in self.sections for name in section}
-        others = [name for name in every if name not in titled]
-        for title, names in (*self.sections, ("Commands", others)):
-            if names:
+        """Writes the group's commands to the help by section, with complete summaries; imports none."""
+        entries = {entry.name for entry in self._entries()}
+        others = [(name, _summary(each)) for name, each in self.commands.items() if name not in entries]
+        titled = [
+            (title, [(each.name, each.summary) for each in section]) for title, section in self.sections
+        ]
+        for title, lines in (*titled, ("Commands", others)):
+            if lines:
                 with formatter.section(title):
-                    formatter.write_dl([(name, _summary(every[name])) for name in names])
+                    formatter.write_dl(lines)
 
-    def _command(self, name: str) -> click.Command | None:
-        entry = next((section[name] for _title, section in self.sections if name in section), None)
-        if entry is not None and name not in self.commands:
-            module, _, function = entry.partition(":")
-            self.add_command(getattr(importlib.import_module(module), function), name)
-        return self.commands.get(name)
+    def _entries(self) -> Iterator[Entry]:
+        for _title, section in self.sections:
+            yield from section
 
     def main(self, args: Sequence[str] | None = None, **options: Any) -> NoReturn:  # type: ignore[override]
         """Runs the command in ``args`` (None: ``sys.argv``) and exits the process with its exit code.
