@@ -54,19 +54,19 @@ COMMANDS: Final[Sections] = (
             ),
             Entry(
                 "show",
-                "tuner.cli.commands.history:show",
+                "tuner.cli.commands.show:show",
                 "Shows what is stored about one trial, one run, or one group of runs, with the "
                 "program that it tuned.",
             ),
             Entry(
                 "diff",
-                "tuner.cli.commands.history:diff",
+                "tuner.cli.commands.show:diff",
                 "Compares two trials, or the best trials of two runs: knobs, time, text of each "
                 "stage, instructions.",
             ),
             Entry(
                 "explain",
-                "tuner.cli.commands.history:explain",
+                "tuner.cli.commands.show:explain",
                 "Explains why a trial failed, or whether a configuration is feasible and which "
                 "constraint rejects it.",
             ),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 from click.core import ParameterSource
 
+from tuner.cli.models import is_model
 from tuner.core.candidate import CPU, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.problem import (
@@ -393,3 +394,37 @@ def print_found(as_json: bool, document: Any, *lines: str) -> None:
 def print_json(document: Any) -> None:
     """Prints one JSON document on stdout. Raises ValueError for NaN and infinity."""
     print(json.dumps(document, indent=2, allow_nan=False))
+
+
+SUFFIX = ".mlir"  # of a file with a payload
+
+
+# Determined by the payload.
+OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache")
+
+
+def is_payload(operation: object) -> bool:
+    """True if the argument OPERATION is meant as a file: .mlir, a PyTorch model, or anything with a slash."""
+    if not isinstance(operation, str):
+        return False
+    return operation.endswith(SUFFIX) or "/" in operation or is_model(operation)
+
+
+class GroupNumber(int):
+    """The id of a group of runs, as ``--resume group:3`` names it."""
+
+
+class RunOrGroup(click.ParamType[int]):
+    """The number of a run, or ``group:N``."""
+
+    name = "run"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | GroupNumber:
+        """Returns the number, of a group as a ``GroupNumber``; fails for another text."""
+        if str(value).startswith("group:"):
+            digits: Any = str(value).removeprefix("group:")
+            return GroupNumber(click.INT.convert(digits, param, ctx))
+        number: int = click.INT.convert(value, param, ctx)
+        return number

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.analysis.ratios import Comparable, NotComparable
-from tuner.cli.commands.tune_program import OF_ONE_PROBLEM, is_payload, tune_payload
-from tuner.cli.commands.tune_shapes import GroupNumber, RunOrGroup, resume_shapes, tune_shapes
 from tuner.cli.main import DONE, FAILED, INTERRUPTED, screen_columns
 from tuner.cli.options import (
+    OF_ONE_PROBLEM,
+    GroupNumber,
+    RunOrGroup,
     composition_of,
     database_option,
     fleet_options,
+    is_payload,
     json_option,
     open_known_store,
     open_store,
@@ -283,6 +285,8 @@ def tune(
     if retime and resume is None:
         raise UsageError("--retime needs a run", "--resume RUN")
     if is_payload(arguments["operation"]) and resume is None:
+        from tuner.cli.commands.tune_program import tune_payload  # only here: see _tune_group
+
         context.exit(tune_payload(context, composition, database, as_json, **arguments))
     _reject_program_options(context, entry=arguments.pop("entry"), arg=arguments.pop("arguments"))
     if resume is None:
@@ -321,6 +325,9 @@ def _tune_group(
     arguments: dict[str, Any],
 ) -> int:
     """Tunes the problems of a file, or resumes a group; returns the exit code."""
+    # only here: the help of ``tune`` waits for neither programs nor campaigns
+    from tuner.cli.commands.tune_shapes import resume_shapes, tune_shapes
+
     if shapes is not None:
         return tune_shapes(*parts, shapes, **arguments)
     assert group is not None

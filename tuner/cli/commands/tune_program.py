@@ -13,7 +13,7 @@ import click
 
 from tuner.cli.main import DONE, FAILED, INTERRUPTED, screen_columns
 from tuner.cli.models import is_model
-from tuner.cli.options import PROBLEM_OPTIONS, open_store, print_found, run_request
+from tuner.cli.options import OF_ONE_PROBLEM, PROBLEM_OPTIONS, SUFFIX, open_store, print_found, run_request
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.programs import ALL, CHOICES
 
@@ -33,19 +33,9 @@ if TYPE_CHECKING:
 # ``tuner tune payload.mlir``: tunes every matmul of a program, and runs the whole program.
 
 
-SUFFIX = ".mlir"
 OF_PROGRAMS = ("entry", "arguments")
-# Determined by the payload.
-OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache")
 OF_MATMULS = ("strategies", "space", "baseline")  # options that choose how matmuls of a program are tuned
 OF_ONE_RUN = ("warm_start", "warm_files")  # groups of a program are each other's warm start
-
-
-def is_payload(operation: object) -> bool:
-    """True if the argument OPERATION is meant as a file: .mlir, a PyTorch model, or anything with a slash."""
-    if not isinstance(operation, str):
-        return False
-    return operation.endswith(SUFFIX) or "/" in operation or is_model(operation)
 
 
 def tune_payload(

@@ -32,26 +32,6 @@ OF_FILE = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache")  # e
 OF_ONE_RUN = ("warm_files", "entry", "arguments")  # options of other ways to tune
 
 
-class GroupNumber(int):
-    """The id of a group of runs, as ``--resume group:3`` names it."""
-
-
-class RunOrGroup(click.ParamType[int]):
-    """The number of a run, or ``group:N``."""
-
-    name = "run"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | GroupNumber:
-        """Returns the number, of a group as a ``GroupNumber``; fails for another text."""
-        if str(value).startswith("group:"):
-            digits: Any = str(value).removeprefix("group:")
-            return GroupNumber(click.INT.convert(digits, param, ctx))
-        number: int = click.INT.convert(value, param, ctx)
-        return number
-
-
 def tune_shapes(
     context: click.Context,
     composition: "Composition",

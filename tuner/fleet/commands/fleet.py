@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 import click
 
-from tuner.cli.commands.tune_shapes import GroupNumber, RunOrGroup
+from tuner.cli.options import GroupNumber, RunOrGroup
 from tuner.cli.main import DONE, FAILED, Commands, screen_columns
 from tuner.cli.options import composition_of, database_option
 from tuner.core.errors import TunerError, UsageError, unknown_value
