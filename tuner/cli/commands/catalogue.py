@@ -317,9 +317,9 @@ def _lines(found: "dict[str, tuple[Suggestion, ...]]", here: str, min_support: i
             f"# nothing to suggest: no constraint explains {support} or more, and no success, beyond chance",
         ]
     lines = ["strategies:"]
-    for strategy, suggestions in found.items():
+    for strategy, several in found.items():
         lines += [f"  {strategy}:", "    constraints:"]
-        for each in suggestions:
+        for each in several:
             lines += _suggestion_lines(each, here)
     return lines
 
