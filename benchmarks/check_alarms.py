@@ -26,15 +26,15 @@ from benchmarks.busy_loops import spinning
 from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.slowed_code import calibrated, slowed
 from tuner.core.candidate import Candidate
-from tuner.core.interfaces import AbstractBench, BoundRecord, Script
+from tuner.core.interfaces import AbstractRunner, BoundRecord, Script
 from tuner.core.problem import Matmul, parse_shape
 from tuner.db.store import Store
 from tuner.results.exported_trial import exported
-from tuner.results.regression.audit import EvaluationCase, bench_of, evaluated
+from tuner.results.regression.audit import EvaluationCase, evaluated, runner_of
 from tuner.results.regression.gate import SESSION_EFFORT
 from tuner.results.regression.script_check import CheckFinding, ScriptCheck, compared, limits_of
 from tuner.space.scripts.header import ScriptProvenance, read_provenance, without_header
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 SHAPES = ("96x96x96", "128x128x128", "160x160x160")
 TUNING_TRIALS = 8
@@ -116,7 +116,7 @@ def _recording(shape: str) -> RecordedScript:
             if run.best is None:
                 raise SystemExit(f"{shape}: no candidate worked")
             with Store.open(database) as store:
-                text = exported(real_composition(), store, run.best, "script", None).decode()
+                text = exported(real_backends(), store, run.best, "script", None).decode()
         provenance = read_provenance(text, shape)
         print(f"recorded {shape}: {provenance.round} {provenance.unreliable}", file=sys.stderr, flush=True)
         if not provenance.unreliable:
@@ -125,21 +125,21 @@ def _recording(shape: str) -> RecordedScript:
 
 
 def _calibrated(recording: RecordedScript, share: float) -> RecordedScript:
-    with _bench(recording, 0) as (bench, current):
-        return replace(recording, iterations=calibrated(bench, current, share))
+    with _runner(recording, 0) as (runner, current):
+        return replace(recording, iterations=calibrated(runner, current, share))
 
 
 def _rows(recordings: list[RecordedScript], kind: str, options: argparse.Namespace) -> Iterator[TimedCheck]:
     for number in range(options.busy_checks if kind == "busy" else options.checks):
         recording = recordings[number % len(recordings)]
         started_s = time.monotonic()
-        with _bench(recording, number) as (bench, current):
+        with _runner(recording, number) as (runner, current):
             if kind == "slower":
                 assert current.artifact is not None
                 current = replace(current, artifact=slowed(current.artifact, recording.iterations))
-            spare = real_composition().machine().physical_cores - recording.provenance.threads
+            spare = real_backends().machine().physical_cores - recording.provenance.threads
             limits = limits_of(options.max_slowdown)
-            found = compared(bench, current, recording.provenance, limits, spare)
+            found = compared(runner, current, recording.provenance, limits, spare)
         seconds = time.monotonic() - started_s
         row = TimedCheck(recording.provenance.problem.shape, kind, found, seconds, os.getloadavg()[0])
         print(_document(row), file=sys.stderr, flush=True)
@@ -147,12 +147,12 @@ def _rows(recordings: list[RecordedScript], kind: str, options: argparse.Namespa
 
 
 @contextlib.contextmanager
-def _bench(recording: RecordedScript, seed: int) -> Iterator[tuple[AbstractBench, BoundRecord]]:
-    """Starts new processes; gives the bench and the script, compiled and verified."""
+def _runner(recording: RecordedScript, seed: int) -> Iterator[tuple[AbstractRunner, BoundRecord]]:
+    """Starts new processes; gives the runner and the script, compiled and verified."""
     provenance, script = recording.provenance, Script.of(recording.script)
     case = EvaluationCase(provenance.problem, provenance.target, provenance.threads, seed)
-    with bench_of(real_composition(), case, lambda _candidate: script) as bench:
-        yield bench, evaluated(bench, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
+    with runner_of(real_backends(), case, lambda _candidate: script) as runner:
+        yield runner, evaluated(runner, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
 
 
 def _document(row: TimedCheck) -> dict[str, Any]:

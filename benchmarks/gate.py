@@ -22,10 +22,10 @@ import tuner
 from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.slowed_code import calibrated, slowed
 from tuner.analysis.slowdown import SlowdownLimits
-from tuner.core.interfaces import AbstractBench, BoundRecord, Script
+from tuner.core.interfaces import AbstractRunner, BoundRecord, Script
 from tuner.core.problem import Matmul, Problem, parse_shape
 from tuner.db.store import Store
-from tuner.results.regression.audit import EvaluationCase, bench_of
+from tuner.results.regression.audit import EvaluationCase, runner_of
 from tuner.results.regression.gate import (
     GateEntry,
     GateResult,
@@ -34,7 +34,7 @@ from tuner.results.regression.gate import (
     entry_record,
     recorded_entry,
 )
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 SHAPES = ("128x128x128", "256x256x256", "512x512x512")
 TUNING_TRIALS = 8
@@ -76,28 +76,28 @@ def _entry(problem: Problem, threads: int) -> GateEntry:
         if run.best is None:
             raise SystemExit(f"{problem.key}: no candidate worked")
         with Store.open(database) as store:
-            return recorded_entry(real_composition(), store, run.best)
+            return recorded_entry(real_backends(), store, run.best)
 
 
 def _decisions(entry: GateEntry, text: argparse.Namespace) -> Iterator[Decision]:
     base = BoundRecord(entry_record(entry), Script("", ""), entry.artifact)
     for start in range(0, text.trials, BLOCK):
         case = EvaluationCase(entry.problem, entry.target, entry.threads, text.seed + start)
-        with bench_of(real_composition(), case, lambda _candidate: base.script) as bench:
-            iterations = calibrated(bench, base, text.share)
+        with runner_of(real_backends(), case, lambda _candidate: base.script) as runner:
+            iterations = calibrated(runner, base, text.share)
             for _ in range(min(BLOCK, text.trials - start)):
                 for share, count in ((text.share, iterations), (0.0, 0)):
                     yield _decision(
-                        bench, entry, replace(base, artifact=slowed(entry.artifact, count)), share, count
+                        runner, entry, replace(base, artifact=slowed(entry.artifact, count)), share, count
                     )
 
 
 def _decision(
-    bench: AbstractBench, entry: GateEntry, current: BoundRecord, share: float, iterations: int
+    runner: AbstractRunner, entry: GateEntry, current: BoundRecord, share: float, iterations: int
 ) -> Decision:
     started_s = time.monotonic()
-    spare_cores = real_composition().machine().physical_cores - entry.threads
-    result = compared(bench, entry, current, SlowdownLimits(), spare_cores)
+    spare_cores = real_backends().machine().physical_cores - entry.threads
+    result = compared(runner, entry, current, SlowdownLimits(), spare_cores)
     seconds = time.monotonic() - started_s
     decision = Decision(entry.problem.shape, share, iterations, result, seconds, os.getloadavg()[0])
     print(_line(decision), file=sys.stderr, flush=True)

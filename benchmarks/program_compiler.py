@@ -2,7 +2,7 @@
 
 from tuner.core.candidate import TargetName
 from tuner.programs.compiler import ProgramCompiler
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 
 def compiler_of(target: TargetName) -> ProgramCompiler:
@@ -10,4 +10,4 @@ def compiler_of(target: TargetName) -> ProgramCompiler:
 
     Raises UsageError for a target that compiles single operations only.
     """
-    return ProgramCompiler.of(target, real_composition())
+    return ProgramCompiler.of(target, real_backends())

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from tuner.analysis.slowdown import paired_slowdown
-from tuner.core.interfaces import AbstractBench, Artifact, BoundRecord
+from tuner.core.interfaces import AbstractRunner, Artifact, BoundRecord
 from tuner.results.regression.gate import turns
 
 SESSIONS = 7  # of a calibration
@@ -42,13 +42,13 @@ def slowed(artifact: Artifact, iterations: int) -> Artifact:
     return replace(artifact, host_code=code, sha256=hashlib.sha256(code.encode()).hexdigest())
 
 
-def calibrated(bench: AbstractBench, base: BoundRecord, share: float) -> int:
+def calibrated(runner: AbstractRunner, base: BoundRecord, share: float) -> int:
     """Returns the iterations that make a call longer by ``share``, as the gate itself measures it here."""
     assert base.artifact is not None
     assert base.record.median_s is not None
     first = round(FIRST_SHARE * base.record.median_s / SECONDS_PER_ITERATION)
     longer = replace(base, artifact=slowed(base.artifact, first))
-    taken = tuple(itertools.islice(turns(bench, base, longer, spare_cores=0), SESSIONS))
+    taken = tuple(itertools.islice(turns(runner, base, longer, spare_cores=0), SESSIONS))
     whole = tuple(session.times for session in taken if session is not None)
     if len(whole) < SESSIONS:
         raise SystemExit("the slowed code does not run")

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Dialect
 
 from tuner.core.candidate import Candidate, candidate_document
 from tuner.core.errors import UsageError
-from tuner.core.runs import FirstPoint
+from tuner.core.runs import InitialConfiguration
 from tuner.core.serialization import decode
 
 # ------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def plain(text: str) -> str:
 
 
 # ------------------------------------------------------------------------------
-# JSON columns: dataclasses by their fields, candidates, and the first points of a run.
+# JSON columns: dataclasses by their fields, candidates, and the initial configurations of a run.
 
 
 Kind = TypeVar("Kind")
@@ -105,18 +105,18 @@ def stored_candidate(strategy: str, knobs: object) -> Candidate:
     return Candidate.of(strategy, knobs)
 
 
-def stored_point(point: FirstPoint) -> dict[str, Any]:
-    """Returns a first point (a candidate that is proposed before the sampler's) as a JSON object to store."""
+def stored_point(point: InitialConfiguration) -> dict[str, Any]:
+    """Returns an initial configuration (proposed before the sampler's) as a JSON object to store."""
     return {**candidate_document(point.candidate), "origin": point.origin, "source": point.source}
 
 
-def point_of(stored: dict[str, Any]) -> FirstPoint:
-    """Returns the first point (a candidate proposed before the sampler's) that ``stored_point`` wrote.
+def point_of(stored: dict[str, Any]) -> InitialConfiguration:
+    """Returns the initial configuration (proposed before the sampler's) that ``stored_point`` wrote.
 
     Raises UsageError for damaged knobs.
     """
     candidate = stored_candidate(stored["strategy"], stored["knobs"])
-    return FirstPoint(candidate, stored["origin"], stored["source"])
+    return InitialConfiguration(candidate, stored["origin"], stored["source"])
 
 
 def value_of(kind: type[Kind], stored: object) -> Kind | None:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session, selectinload
 from tuner.core.errors import Stage
 from tuner.core.records import Verdict
 from tuner.core.remote_results import most_flop_per_s, why_impossible, why_no_verdict
-from tuner.db.models import FIRST, Base, MeasurementRow, RunGroupRow, RunRow, ScriptRow, TrialRow
+from tuner.db.models import FIRST, Base, CampaignRow, MeasurementRow, RunRow, ScriptRow, TrialRow
 from tuner.db.queries import rank, run_select
 from tuner.db.rows import artifact_row, interned, machine_of, measurement_of, problem_of, stored_programs
 from tuner.db.writes import select_round
@@ -27,7 +27,7 @@ OUTCOME = (
     *("script_sha256", "artifact_sha256", "stale", "compile_s"),
 )
 PROPOSAL = ("number", "row", "strategy", "knobs", "proposed", "group_number", "unprojected")
-GROUP_PROGRESS = ("status", "process", "seconds", "search_s", "trials", "budget_s", "program_result")
+CAMPAIGN_PROGRESS = ("status", "process", "seconds", "search_s", "trials", "budget_s", "program_result")
 
 
 @final
@@ -46,15 +46,15 @@ class Merge:
         self._theirs = theirs
         self._runs_added = 0
         self._trials_added = 0
-        self._groups: dict[int, int] = {}  # id of a group in their database -> id in ours
+        self._campaigns: dict[int, int] = {}  # id of a campaign in their database -> id in ours
         self._trials: dict[int, TrialRow] = {}  # id in their database -> row in ours
         # (row in ours, id in theirs of the trial whose outcome it reuses)
         self._reuses: list[tuple[TrialRow, int]] = []
 
     def do(self) -> tuple[int, int]:
         """Merges the other database into this one, without a commit; returns (runs added, trials added)."""
-        for their_group in self._theirs.scalars(select(RunGroupRow).order_by(RunGroupRow.id)):
-            self._groups[their_group.id] = self._group(their_group)
+        for their_campaign in self._theirs.scalars(select(CampaignRow).order_by(CampaignRow.id)):
+            self._campaigns[their_campaign.id] = self._campaign(their_campaign)
         for their_run in self._theirs.scalars(run_select().order_by(RunRow.id)):
             run = self._run(their_run)
             self._merge_trials(run, their_run)
@@ -63,16 +63,18 @@ class Merge:
             trial.reused_from_id = self._trials[their_id].id
         return self._runs_added, self._trials_added
 
-    def _group(self, theirs: RunGroupRow) -> int:
-        """Adds a group, or takes over its progress where the other copy ran longer; returns our id of it."""
-        group = self._ours.scalars(select(RunGroupRow).where(RunGroupRow.uuid == theirs.uuid)).one_or_none()
-        if group is None:
-            group = _copy(theirs)
-            self._ours.add(group)
+    def _campaign(self, theirs: CampaignRow) -> int:
+        """Adds a campaign, or takes over its progress where the other ran longer; returns our id of it."""
+        campaign = self._ours.scalars(
+            select(CampaignRow).where(CampaignRow.uuid == theirs.uuid)
+        ).one_or_none()
+        if campaign is None:
+            campaign = _copy(theirs)
+            self._ours.add(campaign)
             self._ours.flush()
-        elif _group_progress(theirs) > _group_progress(group):
-            _assign(group, theirs, GROUP_PROGRESS)
-        return group.id
+        elif _campaign_progress(theirs) > _campaign_progress(campaign):
+            _assign(campaign, theirs, CAMPAIGN_PROGRESS)
+        return campaign.id
 
     def _run(self, their_run: RunRow) -> RunRow:
         run = self._ours.scalars(run_select().where(RunRow.uuid == their_run.uuid)).one_or_none()
@@ -89,7 +91,7 @@ class Merge:
         run.machine = interned(self._ours, _copy(their_run.machine))
         run.environment = interned(self._ours, _copy(their_run.environment))
         run.rounds, run.baselines = [], []
-        run.group_id = None if their_run.group_id is None else self._groups[their_run.group_id]
+        run.group_id = None if their_run.group_id is None else self._campaigns[their_run.group_id]
         self._take_progress(run, their_run)
         self._ours.add(run)
         self._ours.flush()
@@ -195,9 +197,9 @@ def _progress(run: RunRow) -> tuple[float, str]:
     return run.seconds or 0.0, repr([getattr(run, name) for name in PROGRESS])
 
 
-def _group_progress(group: RunGroupRow) -> tuple[float, str]:
-    """Returns the sort key of copies of a group: the seconds that each ran, then its columns."""
-    return group.seconds, repr([getattr(group, name) for name in GROUP_PROGRESS])
+def _campaign_progress(campaign: CampaignRow) -> tuple[float, str]:
+    """Returns the sort key of copies of a campaign: the seconds that each ran, then its columns."""
+    return campaign.seconds, repr([getattr(campaign, name) for name in CAMPAIGN_PROGRESS])
 
 
 def _precedence(trial: TrialRow) -> tuple[bool, datetime.datetime, str]:

@@ -59,7 +59,7 @@ class ProblemRow(Base):
     output: Mapped[str] = mapped_column(server_default=sa.text("''"))  # "": the natural type of C
     align: Mapped[str] = mapped_column(server_default=sa.text("'16'"))  # bytes, or "any"
     cache: Mapped[str] = mapped_column(server_default=sa.text("'warm'"))  # Problem.cache
-    group: Mapped[str] = mapped_column("group_text", server_default=sa.text("''"))  # Problem.group
+    fusion: Mapped[str] = mapped_column("group_text", server_default=sa.text("''"))  # Problem.fusion
 
 
 class MachineRow(Base):
@@ -149,7 +149,7 @@ class ResourcesRow(Base):
     notes: Mapped[list[Any]] = mapped_column(sa.JSON)  # lines of ptxas
 
 
-class RunGroupRow(Base):
+class CampaignRow(Base):
     """A row of the table ``run_group``: many problems under one budget, each a row of ``run``."""
 
     __tablename__ = "run_group"
@@ -162,7 +162,7 @@ class RunGroupRow(Base):
     budget_s: Mapped[float | None]
     seed: Mapped[int]
     columns: Mapped[list[Any]] = mapped_column(sa.JSON)  # [{"strategy", "knobs"}, ...], unprojected
-    # of GroupSettings: [seconds, ...], one for each run
+    # of CampaignSettings: [seconds, ...], one for each run
     floors_s: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))
     # of ProgramSource; NULL: problems of a file
     program: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
@@ -197,7 +197,8 @@ class RunRow(Base):
     fresh: Mapped[bool]
     warm_start: Mapped[bool] = mapped_column(server_default=sa.false())
     warm_files: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # [path, ...]
-    first: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # fields of FirstPoint
+    # fields of InitialConfiguration
+    first: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))
     recording: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")
     baseline_library: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")  # as chosen
     # of RemoteMeasurement
@@ -216,7 +217,7 @@ class RunRow(Base):
     round: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # the round whose times count
     unreliable: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")  # of that round
     group_id: Mapped[int | None] = mapped_column(index=True)  # of run_group; no foreign key: migration 0021
-    group_place: Mapped[int | None]  # of GroupPlace, as the next two
+    group_place: Mapped[int | None]  # of CampaignPlace, as the next two
     group_name: Mapped[str | None]
     group_count: Mapped[int | None]
 
@@ -257,7 +258,7 @@ class TrialRow(Base):
     ranked_s: Mapped[float | None]  # tuner.db.queries; NULL: not timed, cut short, or stale
     stale: Mapped[str | None]  # why its time no longer holds
     compile_s: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of CompileSeconds
-    group_number: Mapped[int | None]  # in the order of proposals of the run's group
+    group_number: Mapped[int | None]  # in the order of proposals of the run's fusion
     # of the configuration before its projection
     unprojected: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
 

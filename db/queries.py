@@ -305,7 +305,7 @@ def _task_conditions(task: TaskQuery) -> Iterator[ColumnElement[bool]]:
         (ProblemRow.output, task.output),
         (ProblemRow.align, task.align),
         (ProblemRow.cache, task.cache),
-        (ProblemRow.group, task.group),
+        (ProblemRow.fusion, task.fusion),
         (RunRow.threads, task.threads),
         (MachineRow.name, task.machine),
     )

@@ -25,7 +25,7 @@ from tuner.core.runs import (
     NOT_TIMED,
     REPLAYED,
     Baseline,
-    GroupPlace,
+    CampaignPlace,
     LibraryTime,
     RemoteMeasurement,
     Run,
@@ -147,7 +147,7 @@ OF_PROBLEM = _same_named(Problem, "sizes", "batch")
 OF_MACHINE = _same_named(Machine)
 OF_SETTINGS = _same_named(RunSettings, "problem", "target", "strategies", "warm_files", "first", "space_name")
 OF_RUN = _same_named(
-    Run, *("settings", "machine", "compiler", "status", "baseline", "elsewhere", "roofline", "group")
+    Run, *("settings", "machine", "compiler", "status", "baseline", "elsewhere", "roofline", "campaign")
 )
 OF_MEASUREMENT = _same_named(Measurement, "samples_s", "interval_s", "conditions", "host", "offsets")
 
@@ -222,7 +222,7 @@ def run_of(row: RunRow) -> Run:
         baseline=_baseline_of(row),
         elsewhere=value_of(RemoteMeasurement, row.elsewhere),
         roofline=roofline_of(row.roofline),
-        group=_group_place_of(row),
+        campaign=_campaign_place_of(row),
         **_copied(row, OF_RUN),
     )
 
@@ -392,10 +392,10 @@ def _baseline_of(row: RunRow) -> Baseline | None:
     return Baseline(row.baseline_name, row.baseline_threads, measurement, time.is_interleaved, libraries)
 
 
-def _group_place_of(row: RunRow) -> GroupPlace | None:
+def _campaign_place_of(row: RunRow) -> CampaignPlace | None:
     if row.group_id is None:
         return None
-    return GroupPlace(row.group_id, row.group_place or 0, row.group_name or "", row.group_count or 1)
+    return CampaignPlace(row.group_id, row.group_place or 0, row.group_name or "", row.group_count or 1)
 
 
 def roofline_of(stored: object) -> Roofline | None:

@@ -46,7 +46,7 @@ def this_process() -> RunProcess | None:
 
 
 def present_status(stored: str, process: object) -> str:
-    """Returns the status of a run or group: the stored one, or "interrupted" for a run whose process is gone.
+    """Returns the status of a run or campaign: the stored one, or "interrupted" where its process is gone.
 
     ``process`` is the JSON of its RunProcess; None: of an older version, or no such process is known. Only
     a process of this machine can be gone: of the same pid namespace, or from before the machine's last boot.

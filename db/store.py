@@ -21,7 +21,7 @@ from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.programs import ProgramResult
 from tuner.core.records import CompileSeconds, Record
 from tuner.core.remote_results import PendingTrial, RemoteResults
-from tuner.core.requests import GroupMember, GroupProposal, GroupSettings, RunGroup
+from tuner.core.requests import Campaign, CampaignMember, CampaignProposal, CampaignSettings
 from tuner.core.round_quality import StoredRound, TimedRound
 from tuner.core.runs import (
     Baseline,
@@ -46,7 +46,7 @@ from tuner.db.columns import stored_candidate
 from tuner.db.database import Database, stored_revision
 from tuner.db.maintenance import backup, prune
 from tuner.db.merge import Merge
-from tuner.db.models import ProblemRow, RunGroupRow, RunRow, TrialRow
+from tuner.db.models import CampaignRow, ProblemRow, RunRow, TrialRow
 from tuner.db.queries import (
     RUN_STATUSES,
     bounds,
@@ -70,22 +70,22 @@ from tuner.db.writes import (
     add_proposal,
     add_round,
     add_script,
-    group_proposals,
-    group_row,
+    campaign_proposals,
+    campaign_row,
     latest_moment,
     proposal,
     put_baseline,
-    put_in_group,
-    set_group_seconds,
+    put_in_campaign,
+    set_campaign_seconds,
     set_seconds,
-    stored_group,
+    stored_campaign,
     stored_round,
 )
 
 if TYPE_CHECKING:
     from tuner.db.queries import AnySelect
 
-Row = TypeVar("Row", RunRow, TrialRow, RunGroupRow)
+Row = TypeVar("Row", RunRow, TrialRow, CampaignRow)
 
 
 @final
@@ -155,88 +155,88 @@ class Store:
             session.flush()
             return run.id
 
-    def begin_group(
+    def begin_campaign(
         self,
-        settings: GroupSettings,
-        members: tuple[GroupMember, ...],
+        settings: CampaignSettings,
+        members: tuple[CampaignMember, ...],
         machine: Machine,
         compiler: Compiler,
         tuner_version: str,
         load_average: float | None,
     ) -> int:
-        """Stores a new group of runs, all with status "running"; returns the id of the group.
+        """Stores a new campaign, all with status "running"; returns the id of the campaign.
 
         ``members`` are its problems, in order; each becomes a run. ``load_average`` is the machine's load at
         the start; None: unknown.
         """
         with self._database.writing() as session:
-            group = group_row(settings, _now())
-            session.add(group)
+            campaign = campaign_row(settings, _now())
+            session.add(campaign)
             session.flush()
             for place, member in enumerate(members):
                 run = _begun_run(session, member.settings, machine, compiler, tuner_version, load_average)
-                run.group_id, run.group_place = group.id, place
+                run.group_id, run.group_place = campaign.id, place
                 run.group_name, run.group_count = member.name, member.count
-            return group.id
+            return campaign.id
 
-    def group(self, group_id: int) -> RunGroup:
-        """Returns the group with an id, with its runs. Raises UsageError for an unknown id."""
+    def campaign(self, campaign_id: int) -> Campaign:
+        """Returns the campaign with an id, with its runs. Raises UsageError for an unknown id."""
         with self._database.reading() as session:
-            return stored_group(session, _known(session, RunGroupRow, group_id))
+            return stored_campaign(session, _known(session, CampaignRow, campaign_id))
 
-    def groups(self) -> tuple[RunGroup, ...]:
-        """Returns all groups of runs, the latest first."""
+    def campaigns(self) -> tuple[Campaign, ...]:
+        """Returns all campaigns, the latest first."""
         with self._database.reading() as session:
-            found = session.scalars(sa.select(RunGroupRow).order_by(RunGroupRow.id.desc())).all()
-            return tuple(stored_group(session, row) for row in found)
+            found = session.scalars(sa.select(CampaignRow).order_by(CampaignRow.id.desc())).all()
+            return tuple(stored_campaign(session, row) for row in found)
 
-    def group_proposals(self, group_id: int) -> tuple[GroupProposal, ...]:
-        """Returns all candidates that a group has proposed, by number in the group, with their outcomes.
+    def campaign_proposals(self, campaign_id: int) -> tuple[CampaignProposal, ...]:
+        """Returns all candidates that a campaign has proposed, by number, with their outcomes.
 
-        An unknown group has none.
+        An unknown campaign has none.
         """
         with self._database.reading() as session:
-            runs = session.scalars(sa.select(RunRow.id).where(RunRow.group_id == group_id)).all()
+            runs = session.scalars(sa.select(RunRow.id).where(RunRow.group_id == campaign_id)).all()
             queries = (trials_of_query(TrialQuery(run=run)) for run in runs)
             trials = {trial.id: trial for query in queries for trial in _trials(session, query)}
-            return group_proposals(session, group_id, trials)
+            return campaign_proposals(session, campaign_id, trials)
 
-    def set_group_status(self, group_id: int, status: str) -> None:
-        """Stores the status of a group and of its runs: "running", "done" or "interrupted".
+    def set_campaign_status(self, campaign_id: int, status: str) -> None:
+        """Stores the status of a campaign and of its runs: "running", "done" or "interrupted".
 
         "running": in the calling process. Raises ValueError for another status, UsageError for an unknown id.
         """
         if status not in RUN_STATUSES:
-            raise ValueError(f"status of a group: found {status!r}, allowed {', '.join(RUN_STATUSES)}")
+            raise ValueError(f"status of a campaign: found {status!r}, allowed {', '.join(RUN_STATUSES)}")
         with self._database.writing() as session:
-            group = _known(session, RunGroupRow, group_id)
-            group.status = status
+            campaign = _known(session, CampaignRow, campaign_id)
+            campaign.status = status
             if status == RUNNING:
-                group.process = encode(this_process())
-            of_runs = {"status": status, "process": group.process}
-            session.execute(sa.update(RunRow).where(RunRow.group_id == group_id).values(of_runs))
+                campaign.process = encode(this_process())
+            of_runs = {"status": status, "process": campaign.process}
+            session.execute(sa.update(RunRow).where(RunRow.group_id == campaign_id).values(of_runs))
 
-    def set_group_seconds(self, group_id: int, seconds: float, search_s: float) -> None:
-        """Stores the seconds of all sessions of a group, and the part of them that counts for its budget."""
+    def set_campaign_seconds(self, campaign_id: int, seconds: float, search_s: float) -> None:
+        """Stores the seconds of all sessions of a campaign, and the part that counts for its budget."""
         with self._database.transaction() as connection:
-            set_group_seconds(connection, group_id, seconds, search_s)
+            set_campaign_seconds(connection, campaign_id, seconds, search_s)
 
-    def set_program_result(self, group_id: int, result: ProgramResult) -> None:
-        """Stores what came of the program whose groups of operations a group of runs has tuned.
-
-        Raises UsageError for an unknown id.
-        """
-        with self._database.writing() as session:
-            _known(session, RunGroupRow, group_id).program_result = encode(result)
-
-    def extend_group(self, group_id: int, trials: int | None, budget_s: float | None) -> None:
-        """Replaces the limits of a group: number of trials, and seconds; None means no limit.
+    def set_program_result(self, campaign_id: int, result: ProgramResult) -> None:
+        """Stores what came of the program whose fusions a campaign has tuned.
 
         Raises UsageError for an unknown id.
         """
         with self._database.writing() as session:
-            group = _known(session, RunGroupRow, group_id)
-            group.trials, group.budget_s = trials, budget_s
+            _known(session, CampaignRow, campaign_id).program_result = encode(result)
+
+    def extend_campaign(self, campaign_id: int, trials: int | None, budget_s: float | None) -> None:
+        """Replaces the limits of a campaign: number of trials, and seconds; None means no limit.
+
+        Raises UsageError for an unknown id.
+        """
+        with self._database.writing() as session:
+            campaign = _known(session, CampaignRow, campaign_id)
+            campaign.trials, campaign.budget_s = trials, budget_s
 
     def resume_run(self, run_id: int) -> None:
         """Sets the status of a run to "running", in this process. Raises UsageError for an unknown id."""
@@ -310,7 +310,7 @@ class Store:
         row: int,
         candidate: Candidate,
         run_seconds: float | None = None,
-        in_group: tuple[int, Candidate] | None = None,
+        in_campaign: tuple[int, Candidate] | None = None,
     ) -> int:
         """Stores a candidate that a run proposes, before it is evaluated; returns the id of the new trial.
 
@@ -321,7 +321,8 @@ class Store:
             row: Index of the candidate in the run's feasible set.
             candidate: The strategy with a value for each knob.
             run_seconds: Seconds that the run has taken so far, over all sessions; None: not stored.
-            in_group: Number of the trial in the run's group, and the configuration before its projection onto
+            in_campaign: Number of the trial in the run's campaign, and the configuration before its
+            projection onto
                 the problem; None for a run of its own.
         """
         with self._database.transaction() as connection:
@@ -335,8 +336,8 @@ class Store:
                 raise UsageError(
                     f"trial {number} was proposed already: another process works on run {run_id}"
                 ) from error
-            if in_group is not None:
-                put_in_group(connection, trial_id, *in_group, candidate)
+            if in_campaign is not None:
+                put_in_campaign(connection, trial_id, *in_campaign, candidate)
             if run_seconds is not None:  # a kill before the first outcome loses no time of the budget
                 set_seconds(connection, run_id, run_seconds)
             return trial_id
@@ -629,7 +630,8 @@ def _is_id(row_id: int) -> bool:
 def _unknown(connection: Connection, table: type[Row], row_id: int) -> UsageError:
     low, high = connection.execute(sa.select(sa.func.min(table.id), sa.func.max(table.id))).one()
     allowed = "none: the database is empty" if low is None else f"{low} to {high}"
-    return UsageError(f"{table.__tablename__.removeprefix('run_')}: found {row_id}, allowed {allowed}")
+    noun = "campaign" if table is CampaignRow else table.__tablename__
+    return UsageError(f"{noun}: found {row_id}, allowed {allowed}")
 
 
 def _add_program(connection: Connection, sha256: str, program: KernelProgram) -> None:

@@ -14,7 +14,7 @@ from tuner.core.candidate import Candidate, candidate_document
 from tuner.core.machine import HostConditions
 from tuner.core.programs import ProgramResult, ProgramSource
 from tuner.core.records import Measurement, Record
-from tuner.core.requests import GroupProposal, GroupSettings, RunGroup
+from tuner.core.requests import Campaign, CampaignProposal, CampaignSettings
 from tuner.core.round_quality import RoundQuality, StoredRound, TimedRound
 from tuner.core.runs import Baseline, Proposal, StoredTrial
 from tuner.core.serialization import encode
@@ -25,8 +25,8 @@ from tuner.db.models import (
     FINAL,
     FIRST,
     Base,
+    CampaignRow,
     MeasurementRow,
-    RunGroupRow,
     RunRow,
     TimingRoundRow,
     TrialRow,
@@ -36,15 +36,15 @@ from tuner.db.rows import measurement_columns, outcome_columns
 from tuner.db.run_process import RUNNING, present_status, this_process
 
 # ------------------------------------------------------------------------------
-# Reads and writes groups of runs: many problems under one budget, each a run.
+# Reads and writes campaigns: many problems under one budget, each a run.
 
 
-GROUP = Base.metadata.tables["run_group"]
+CAMPAIGN = Base.metadata.tables["run_group"]
 
 
-def group_row(settings: GroupSettings, now: datetime.datetime) -> RunGroupRow:
+def campaign_row(settings: CampaignSettings, now: datetime.datetime) -> CampaignRow:
     """Returns a new row of the table ``run_group``, with status "running"."""
-    return RunGroupRow(
+    return CampaignRow(
         uuid=str(uuid.uuid4()),
         created=now,
         source=settings.source,
@@ -61,36 +61,36 @@ def group_row(settings: GroupSettings, now: datetime.datetime) -> RunGroupRow:
     )
 
 
-def stored_group(session: Session, row: RunGroupRow) -> RunGroup:
-    """Returns the group of a row, with its runs in the order of the problems."""
+def stored_campaign(session: Session, row: CampaignRow) -> Campaign:
+    """Returns the campaign of a row, with its runs in the order of the problems."""
     found = session.scalars(run_select().where(RunRow.group_id == row.id).order_by(RunRow.group_place))
     columns = tuple(stored_candidate(each["strategy"], each["knobs"]) for each in row.columns)
     floors_s = tuple(row.floors_s or ())
     program = value_of(ProgramSource, row.program)
-    settings = GroupSettings(row.source, row.trials, row.budget_s, row.seed, columns, floors_s, program)
+    settings = CampaignSettings(row.source, row.trials, row.budget_s, row.seed, columns, floors_s, program)
     runs = tuple(rows.run_of(run) for run in found)
     result = value_of(ProgramResult, row.program_result)
     state = (present_status(row.status, row.process), row.seconds, row.search_s, runs, result)
-    return RunGroup(row.id, row.uuid, row.created, settings, *state)
+    return Campaign(row.id, row.uuid, row.created, settings, *state)
 
 
-def group_proposals(
-    session: Session, group_id: int, trials: dict[int, StoredTrial]
-) -> tuple[GroupProposal, ...]:
-    """Returns all candidates that a group has proposed, by their number in the group.
+def campaign_proposals(
+    session: Session, campaign_id: int, trials: dict[int, StoredTrial]
+) -> tuple[CampaignProposal, ...]:
+    """Returns all candidates that a campaign has proposed, by their number in the campaign.
 
-    ``trials`` are the group's trials with an outcome, by id.
+    ``trials`` are the campaign's trials with an outcome, by id.
     """
     columns = (
         *(TrialRow.id, TrialRow.run_id, TrialRow.number, TrialRow.row, TrialRow.strategy, TrialRow.knobs),
         *(TrialRow.group_number, TrialRow.unprojected),
     )
-    of_group = (RunRow.group_id == group_id, TrialRow.group_number.is_not(None))
+    of_campaign = (RunRow.group_id == campaign_id, TrialRow.group_number.is_not(None))
     found = session.execute(
-        select(*columns).join(TrialRow.run).where(*of_group).order_by(TrialRow.group_number)
+        select(*columns).join(TrialRow.run).where(*of_campaign).order_by(TrialRow.group_number)
     )
     return tuple(
-        GroupProposal(
+        CampaignProposal(
             each.group_number,
             each.run_id,
             stored_candidate(each.strategy, each.unprojected or each.knobs),
@@ -106,10 +106,10 @@ def group_proposals(
     )
 
 
-def put_in_group(
+def put_in_campaign(
     connection: Connection, trial_id: int, number: int, column: Candidate, candidate: Candidate
 ) -> None:
-    """Stores the number of a trial in its group, and the configuration before its projection.
+    """Stores the number of a trial in its campaign, and the configuration before its projection.
 
     Nothing is stored for a configuration that is its own projection.
     """
@@ -118,10 +118,10 @@ def put_in_group(
     connection.execute(trial.values(group_number=number, unprojected=unprojected))
 
 
-def set_group_seconds(connection: Connection, group_id: int, seconds: float, search_s: float) -> None:
-    """Stores the seconds of all sessions of a group, and the part that counts for its budget."""
+def set_campaign_seconds(connection: Connection, campaign_id: int, seconds: float, search_s: float) -> None:
+    """Stores the seconds of all sessions of a campaign, and the part that counts for its budget."""
     connection.execute(
-        sa.update(GROUP).where(GROUP.c.id == group_id), {"seconds": seconds, "search_s": search_s}
+        sa.update(CAMPAIGN).where(CAMPAIGN.c.id == campaign_id), {"seconds": seconds, "search_s": search_s}
     )
 
 

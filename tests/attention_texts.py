@@ -1,8 +1,8 @@
-"""Texts of attentions as groups of operations, see ``tuner.core.fusions``."""
+"""Texts of attentions as fusions, see ``tuner.core.fusions``."""
 
 from dataclasses import dataclass
 
-from tests.group_texts import PARALLEL, REDUCTION, Argument, generic, group, tensor
+from tests.group_texts import PARALLEL, REDUCTION, Argument, fusion, generic, tensor
 
 MASKS = ("none", "scale", "bias", "bias_of_heads", "seen", "hidden_rows")
 INFINITIES = {"f32": "0xFF800000", "f64": "0xFFF0000000000000"}  # negative
@@ -48,7 +48,7 @@ class Attention:
             inputs.insert(2, self.mask_argument)
         lines = [*self._constants(), *self._scores(), *self._softmax(), *self._result()]
         last = "%y" if self.has_epilogue else "%u"
-        return group(inputs, Argument("out", out, self.element), "\n".join(lines), last)
+        return fusion(inputs, Argument("out", out, self.element), "\n".join(lines), last)
 
     def _constants(self) -> list[str]:
         *_, scores, row, out = (tensor(shape, self.element) for shape in self.shapes)

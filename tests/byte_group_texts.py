@@ -1,8 +1,8 @@
-"""Texts of groups whose contraction multiplies i8 into i32, with the epilogues of quantized layers."""
+"""Texts of fusions whose contraction multiplies i8 into i32, with the epilogues of quantized layers."""
 
 from dataclasses import dataclass
 
-from tests.group_texts import PARALLEL, Argument, generic, group, tensor
+from tests.group_texts import PARALLEL, Argument, fusion, generic, tensor
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,12 @@ def product(m: int, n: int, k: int, epilogue: str = "none", *, batch: int = 0, p
         kinds = f"{tensor(a, 'i8')}, {tensor(b, 'i8')}"
         lines.append(f"{result} = {name} {marks} ins(%a_t, {right} : {kinds}) outs(%f : {kind}) -> {kind}")
     if is_alone:
-        return group(inputs, Argument("out", c, "i32"), "\n".join(lines), "%p")
+        return fusion(inputs, Argument("out", c, "i32"), "\n".join(lines), "%p")
     asked = EPILOGUES["scale" if pairs else epilogue]
     extra = [Argument(f"e{at}", (n,), each, is_weight=True) for at, each in enumerate(asked.columns)]
     extra += [Argument(f"r{at}", c, each) for at, each in enumerate(asked.whole)]
     lines.append(_epilogue(asked, c, extra, pairs))
-    return group([*inputs, *extra], Argument("out", c, asked.output), "\n".join(lines))
+    return fusion([*inputs, *extra], Argument("out", c, asked.output), "\n".join(lines))
 
 
 def _epilogue(asked: Epilogue, c: tuple[int, ...], extra: list[Argument], pairs: bool) -> str:
@@ -111,4 +111,4 @@ def quantized(shape: tuple[int, ...]) -> str:
       linalg.yield %q : i8"""
     start, kinds = ("%out_t", tensor(shape, "i8")), [PARALLEL] * len(shape)
     text = generic("%r", [identity] * 2, kinds, [("%a_t", tensor(shape))], start, body, "root")
-    return group([Argument("a", shape)], Argument("out", shape, "i8"), text)
+    return fusion([Argument("a", shape)], Argument("out", shape, "i8"), text)

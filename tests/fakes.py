@@ -38,7 +38,7 @@ from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Matmul, Problem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.runtime.workers.protocol import Factory
-from tuner.runtime.workers.runner import BenchOrder
+from tuner.runtime.workers.runner import RunnerOrder
 
 PROBLEM = Matmul(8, 8, 8)
 BEST_X = 7
@@ -92,14 +92,14 @@ class Memory:
 
 
 def bound(record: Record) -> BoundRecord:
-    """Returns a record as a bench takes it for the final re-measurement."""
+    """Returns a record as a runner takes it for the final re-measurement."""
     return BoundRecord(record, bind(record.candidate))
 
 
-def order(memory: Memory | None = None) -> BenchOrder:
-    """Returns a bench order of fake candidates; without a memory no earlier outcome is found."""
+def order(memory: Memory | None = None) -> RunnerOrder:
+    """Returns a runner order of fake candidates; without a memory no earlier outcome is found."""
     recall = (lambda script, artifact: None) if memory is None else memory.recall
-    return BenchOrder(PROBLEM, TargetName("fake"), bind, recall)
+    return RunnerOrder(PROBLEM, TargetName("fake"), bind, recall)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Compiles groups of operations, runs them on arrays between guards, and compares them with the reference."""
+"""Compiles fusions, runs them on arrays between guards, and compares them with the reference."""
 
 import ctypes
 from collections.abc import Sequence
@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from tuner.core.fusions import GroupCode, OpGroup, WeightPacking
+from tuner.core.fusions import Fusion, FusionCode, WeightPacking
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import ir
-from tuner.mlir.cpu.lowering import compile_group
-from tuner.mlir.fusions import STORE, group_function, group_problem, parse_group
+from tuner.mlir.cpu.lowering import compile_fusion
+from tuner.mlir.fusions import STORE, fusion_function, fusion_problem, parse_fusion
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.reference.fusion_reference import Expected, draw_inputs, evaluate, worst_error
 from tuner.mlir.transform import new_context
@@ -22,14 +22,14 @@ GUARD = 64  # elements before and after each array: NaN, which shows in a result
 
 
 def as_problem(kind: str, text: str) -> Problem:
-    """Returns the problem of a group's text."""
-    return group_problem(OpGroup(kind, text, (), (), ()))
+    """Returns the problem of a fusion's text."""
+    return fusion_problem(Fusion(kind, text, (), (), ()))
 
 
-def compiled(text: str, script: str | None, *, emulates: bool = False) -> GroupCode:
-    """Returns a group compiled in a context of its own."""
+def compiled(text: str, script: str | None, *, emulates: bool = False) -> FusionCode:
+    """Returns a fusion compiled in a context of its own."""
     with new_context(), ir.Location.unknown():
-        return compile_group(text, script, emulates=emulates)
+        return compile_fusion(text, script, emulates=emulates)
 
 
 def packed(weight: Array, packing: WeightPacking) -> Array:
@@ -49,8 +49,8 @@ def packed(weight: Array, packing: WeightPacking) -> Array:
     return np.ascontiguousarray(words)
 
 
-def run(code: GroupCode, inputs: Sequence[Array], outputs: Sequence[Expected], element: str) -> list[Array]:
-    """Returns what a group's code computes. Fails where it writes outside of its outputs."""
+def run(code: FusionCode, inputs: Sequence[Array], outputs: Sequence[Expected], element: str) -> list[Array]:
+    """Returns what a fusion's code computes. Fails where it writes outside of its outputs."""
     given = [
         each if packing is None else packed(each, packing)
         for each, packing in zip(inputs, code.packings, strict=True)
@@ -80,7 +80,7 @@ def error_of(
     *,
     emulates: bool = False,
 ) -> float:
-    """Returns the largest error of a compiled group on random inputs, in units of the tolerance."""
+    """Returns the largest error of a compiled fusion on random inputs, in units of the tolerance."""
     given = tuple(inputs) or draw_inputs(text, rng)
     expected = evaluate(text, given)
     (element,) = output_elements(text)
@@ -89,10 +89,10 @@ def error_of(
 
 
 def output_elements(text: str) -> set[str]:
-    """Returns the element types of a group's outputs, its last arguments."""
+    """Returns the element types of a fusion's outputs, its last arguments."""
     with new_context(), ir.Location.unknown():
-        module = parse_group(text)
-        function = group_function(module)
+        module = parse_fusion(text)
+        function = fusion_function(module)
         arguments = list(function.regions[0].blocks[0].arguments)
         outputs = arguments[len(arguments) - len(walk(function, STORE)) :]
         return {str(ir.MemRefType(each.type).element_type) for each in outputs}

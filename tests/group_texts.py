@@ -1,4 +1,4 @@
-"""Texts of groups of operations, as ``tuner.core.fusions`` describes them."""
+"""Texts of fusions, as ``tuner.core.fusions`` describes them."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ OF_ROW, OF_COLUMN = "affine_map<(i, j) -> (i)>", "affine_map<(i, j) -> (j)>"
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a group's function."""
+    """An argument of a fusion's function."""
 
     name: str
     shape: tuple[int, ...]
@@ -26,7 +26,7 @@ def tensor(shape: tuple[int, ...], element: str = "f32") -> str:
     return "tensor<" + "".join(f"{size}x" for size in shape) + f"{element}>"
 
 
-def group(inputs: list[Argument], output: Argument, body: str, result: str = "%r") -> str:
+def fusion(inputs: list[Argument], output: Argument, body: str, result: str = "%r") -> str:
     """Returns a module with a function ``group`` whose body computes ``result``; inputs are %a_t for %a."""
     every = [*inputs, output]
     listed = [f"%{each.name}: {each.memref}{' {tuner.weight}' * each.is_weight}" for each in every]
@@ -101,7 +101,7 @@ def product(
     if not only:
         lines.append(_epilogue(epilogue, c, (element, sums), extra, pairs))
     output = Argument("out", c, sums if only else element)
-    return group(inputs, output, "\n".join(lines), "%p" if only else "%r")
+    return fusion(inputs, output, "\n".join(lines), "%p" if only else "%r")
 
 
 BODIES = {
@@ -177,7 +177,7 @@ def softmax(rows: int, columns: int) -> str:
     divide = "%q = arith.divf %x0, %x1 : f32\n linalg.yield %q : f32"
     operands = [("%powers", whole), ("%sum", each)]
     lines.append(generic("%r", [ROWS, OF_ROW, ROWS], map_, operands, ("%out_t", whole), divide, "root"))
-    return group([Argument("a", (rows, columns))], Argument("out", (rows, columns)), "\n".join(lines))
+    return fusion([Argument("a", (rows, columns))], Argument("out", (rows, columns)), "\n".join(lines))
 
 
 def layer_norm(rows: int, columns: int, statistics: str = "f64", *, has_mean: bool = True) -> str:
@@ -222,7 +222,7 @@ def layer_norm(rows: int, columns: int, statistics: str = "f64", *, has_mean: bo
     lines.append(generic("%r", maps, map_, operands, ("%out_t", whole), last, "root"))
     inputs = [Argument("a", (rows, columns)), Argument("g", (columns,), is_weight=True)]
     inputs.append(Argument("b", (columns,), is_weight=True))
-    return group(inputs, Argument("out", (rows, columns)), "\n".join(lines))
+    return fusion(inputs, Argument("out", (rows, columns)), "\n".join(lines))
 
 
 def row_sums(rows: int, columns: int) -> str:
@@ -233,7 +233,7 @@ def row_sums(rows: int, columns: int) -> str:
     lines.append(f"%f = linalg.fill ins(%z : f32) outs(%out_t : {each}) -> {each}")
     loops = [PARALLEL, REDUCTION]
     lines.append(generic("%r", [ROWS, OF_ROW], loops, [("%a_t", whole)], ("%f", each), add, "root"))
-    return group([Argument("a", (rows, columns))], Argument("out", (rows,)), "\n".join(lines))
+    return fusion([Argument("a", (rows, columns))], Argument("out", (rows,)), "\n".join(lines))
 
 
 def narrow_rows(rows: int, columns: int) -> str:
@@ -256,7 +256,7 @@ def narrow_rows(rows: int, columns: int) -> str:
     operands = [("%a_t", whole), ("%sum", each)]
     lines.append(generic("%r", [ROWS, OF_ROW, ROWS], map_, operands, ("%out_t", whole), divide, "root"))
     shape = (rows, columns)
-    return group([Argument("a", shape, "bf16")], Argument("out", shape, "bf16"), "\n".join(lines))
+    return fusion([Argument("a", shape, "bf16")], Argument("out", shape, "bf16"), "\n".join(lines))
 
 
 def transpose(shape: tuple[int, ...], order: tuple[int, ...], element: str = "f32") -> str:
@@ -270,7 +270,7 @@ def transpose(shape: tuple[int, ...], order: tuple[int, ...], element: str = "f3
     body = generic(
         "%r", maps, [PARALLEL] * len(shape), operands, start, f"linalg.yield %x0 : {element}", "root"
     )
-    return group([Argument("a", shape, element)], Argument("out", result, element), body)
+    return fusion([Argument("a", shape, element)], Argument("out", result, element), body)
 
 
 def elementwise(shape: tuple[int, ...], op: str = "math.tanh %x0", element: str = "f32") -> str:
@@ -281,4 +281,4 @@ def elementwise(shape: tuple[int, ...], op: str = "math.tanh %x0", element: str 
     body = f"%y = {op} : {element}\n linalg.yield %y : {element}"
     maps, kinds = [identity, identity], [PARALLEL] * len(shape)
     text = generic("%r", maps, kinds, [("%a_t", kind)], ("%out_t", kind), body, "root")
-    return group([Argument("a", shape, element)], Argument("out", shape, element), text)
+    return fusion([Argument("a", shape, element)], Argument("out", shape, element), text)

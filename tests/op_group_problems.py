@@ -1,12 +1,12 @@
-"""A small program, and its groups as problems: a matmul with an epilogue, rows, a matmul without epilogue."""
+"""A small program, and its fusions as problems: a matmul with an epilogue, rows, a plain matmul."""
 
 from functools import cache
 
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
-from tuner.mlir.fusions import group_problem
-from tuner.programs.fusions.payload import NotGrouped
-from tuner.programs.fusions.pipeline import group_program
+from tuner.mlir.fusions import fusion_problem
+from tuner.programs.fusions.payload import NotFused
+from tuner.programs.fusions.pipeline import fuse_program
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.scripts.choice import first_configuration
 
@@ -71,11 +71,11 @@ def _resources(sizes: dict[str, int]) -> str:
 
 
 @cache
-def group_problems(text: str = "") -> tuple[Problem, ...]:
-    """Returns the groups of a program as problems, in order."""
-    formed = group_program(text or program_text())
-    assert not isinstance(formed, NotGrouped), formed.reason
-    return tuple(group_problem(group) for group in formed.program.groups)
+def fusion_problems(text: str = "") -> tuple[Problem, ...]:
+    """Returns the fusions of a program as problems, in order."""
+    formed = fuse_program(text or program_text())
+    assert not isinstance(formed, NotFused), formed.reason
+    return tuple(fusion_problem(fusion) for fusion in formed.program.fusions)
 
 
 def first_script(problem: Problem) -> Script:

@@ -26,7 +26,7 @@ CPU, CUDA = TargetName("cpu"), TargetName("cuda", "sm_90")
 @pytest.fixture
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Puts fakes in place of compiler and clock; returns a database."""
-    monkeypatch.setattr("tuner.targets.registry.real_composition", fakes.composition)
+    monkeypatch.setattr("tuner.targets.registry.real_backends", fakes.backends)
     return str(tmp_path / "results.db")
 
 
@@ -86,8 +86,8 @@ def test_runs_takes_the_fields_of_a_query(database: str) -> None:
 def test_a_strategy_of_ones_own_space_without_a_configuration_is_warned_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    composition = real_candidates()
-    monkeypatch.setattr("tuner.targets.registry.real_composition", lambda: composition)
+    backends = real_candidates()
+    monkeypatch.setattr("tuner.targets.registry.real_backends", lambda: backends)
     space, db = tmp_path / "mine.yaml", tmp_path / "results.db"
     constraint = "extends: default\nstrategies:\n  matmul_cpu_packed:\n    constraints: ['m / 0 > 1']\n"
     space.write_text(constraint)
@@ -142,12 +142,10 @@ def test_an_interrupted_run_raises_and_is_gone_on_with(
     def interrupt(problem: object, threads: int, seed: int) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(
-        "tuner.targets.registry.real_composition", lambda: fakes.composition(baseline=interrupt)
-    )
+    monkeypatch.setattr("tuner.targets.registry.real_backends", lambda: fakes.backends(baseline=interrupt))
     with pytest.raises(KeyboardInterrupt, match="go on with: tuner tune --resume 1 --db "):
         tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
-    monkeypatch.setattr("tuner.targets.registry.real_composition", fakes.composition)
+    monkeypatch.setattr("tuner.targets.registry.real_backends", fakes.backends)
     run = tuner.resume(1, db=database)
     assert (run.run.id, run.counts.proposed) == (1, 20)
     assert run.best is not None
@@ -185,7 +183,7 @@ def test_wrong_arguments_are_refused(database: str, options: dict[str, object], 
 
 @pytest.mark.mlir
 def test_a_real_kernel_is_tuned_loaded_and_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tuner.targets.registry.real_composition", real_candidates)
+    monkeypatch.setattr("tuner.targets.registry.real_backends", real_candidates)
     database = str(tmp_path / "real.db")
     problem = tuner.Matmul(32, 48, 16)
     with brief_remeasurement():
@@ -216,11 +214,11 @@ def stored(
                 values.add(store, run, 0, replace(record, target=target))
         return program
 
-    parts = fakes.composition(
+    parts = fakes.backends(
         (TargetStatus("cpu", True, ""), TargetStatus("cuda", True, "", chip="sm_90")),
         machine=lambda target: fakes.MACHINE if target == CPU else GPU,
     )
-    monkeypatch.setattr("tuner.targets.registry.real_composition", lambda: parts)
+    monkeypatch.setattr("tuner.targets.registry.real_backends", lambda: parts)
     return store_all
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import tuner
 from docs.generators.python_api import RETURNED
-from tests.cli.commands.test_portfolio import real_group
+from tests.cli.commands.test_portfolio import real_campaign
 from tests.cli.real import brief_remeasurement, real_candidates
 from tuner.db.store import Store
 
@@ -61,16 +61,16 @@ def failures_of(name: str) -> str:
 @pytest.fixture(scope="module")
 def failures_of_tune(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Runs the example of ``tune`` on a new database, which the other examples read; gives its failures."""
-    composition = real_candidates()
+    backends = real_candidates()
     with pytest.MonkeyPatch.context() as patch, brief_remeasurement():
-        patch.setattr("tuner.targets.registry.real_composition", lambda: composition)
+        patch.setattr("tuner.targets.registry.real_backends", lambda: backends)
         patch.chdir(tmp_path_factory.mktemp("examples"))
         patch.setenv("TUNER_DB", str(Path.cwd() / "results.db"))
         patch.setenv("XDG_CACHE_HOME", str(Path.cwd()))  # of first uses
         patch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=list))  # which is optional
         failures = failures_of("tune")
         with Store.open(str(Path.cwd() / "results.db")) as store:
-            real_group(store, composition, (tuner.Matmul(8, 32, 16), tuner.Matmul(32, 32, 16)), trials=4)
+            real_campaign(store, backends, (tuner.Matmul(8, 32, 16), tuner.Matmul(32, 32, 16)), trials=4)
         yield failures
 
 

@@ -27,6 +27,12 @@ TERMS = {
     r"told": "reported, printed, given",
     r"(?:by|in|takes?|took) turns": "interleaved, round-robin",
     r"anchors?": "reference kernel",
+    r"first_point": "initial configuration",
+    r"(?:abstract_bench|bench_(?:order|settings|processes))": "runner",
+    r"(?:real|untimed|fleet)_composition": "backends",
+    r"groups? of runs": "campaign",
+    r"groups? of operations": "fusion",
+    r"(?:compiled|device)_group": "fusion",
 }
 STORED = {  # keys of documents and columns of the database, which keep their names
     "anchor_s",

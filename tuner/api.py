@@ -15,14 +15,14 @@ from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
 from tuner.results.database_name import database_text, naming_database
 from tuner.results.past_runs import Trials, asked_query, asked_runs, past_runs, past_trials
-from tuner.tuning.events import Event, GroupEvent, GroupObserver, Observer, RunStarted
-from tuner.tuning.tuned_run import TunedGroup
+from tuner.tuning.events import CampaignEvent, CampaignObserver, Event, Observer, RunStarted
+from tuner.tuning.tuned_run import TunedCampaign
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
     from tuner.library.dispatch.matmul import DispatchedMatmul
-    from tuner.library.dispatch.portfolio import GroupPortfolio
-    from tuner.targets.backends import Composition
+    from tuner.library.dispatch.portfolio import CampaignPortfolio
+    from tuner.targets.backends import Backends
     from tuner.tuning.tuned_run import TunedRun
 
 
@@ -97,7 +97,7 @@ def tune(
         best: ... us, {...}
     """
     from tuner.results.database import open_or_create
-    from tuner.targets.registry import real_composition
+    from tuner.targets.registry import real_backends
     from tuner.tuning.request import run_settings
     from tuner.tuning.run import begin
 
@@ -118,7 +118,7 @@ def tune(
         warm_files=() if isinstance(warm_start, bool) else _several(warm_start),
         baseline=baseline,
     )
-    settings = run_settings(request, real_composition())  # before a database is opened, which makes one
+    settings = run_settings(request, real_backends())  # before a database is opened, which makes one
     return _session(open_or_create, db, lambda *parts: begin(settings, *parts), observe, progress)
 
 
@@ -191,10 +191,10 @@ def tune_many(
     fresh: bool = False,
     baseline: str = "",
     db: str | Path | None = None,
-    observe: GroupObserver | None = None,
+    observe: CampaignObserver | None = None,
     progress: bool = False,
-) -> TunedGroup:
-    """Tunes many problems under one budget; returns the group, with a run and a best trial per problem.
+) -> TunedCampaign:
+    """Tunes many problems under one budget; returns the campaign, with a run and a best trial per problem.
 
     Every problem gets a few trials; then each trial goes where it promises to save most time. Configurations
     of one problem are tried on the others, in the order of a cost model that is corrected by the times so
@@ -220,29 +220,29 @@ def tune_many(
         fresh: compile and time again what the database has already.
         baseline: library that a CPU's kernels are compared with.
         db: path or URL of the results database; None: as for ``tune``.
-        observe: called with each event of the group (``tuner.tuning.events``).
+        observe: called with each event of the campaign (``tuner.tuning.events``).
         progress: whether to print progress on stderr.
 
     Returns:
-        The group; ``best`` has the best trial of each problem, None where no candidate has a time, and
+        The campaign; ``best`` has the best trial of each problem, None where no candidate has a time, and
         ``total_s`` the sum of the best times, each times its count.
 
     Raises:
         UsageError: an argument or a file is wrong, or a problem cannot be tuned.
-        KeyboardInterrupt: the group was interrupted; its trials are stored, and ``resume_many`` goes on.
+        KeyboardInterrupt: the campaign was interrupted; its trials are stored, and ``resume_many`` goes on.
 
     Example:
         >>> import tuner
         >>> layers = [tuner.Matmul(32, 64, 64), tuner.Matmul(1, 64, 64)]
-        >>> group = tuner.tune_many(layers, target="cpu", trials=4, count={layers[0]: 12})
-        >>> group.trials, group.counts
+        >>> campaign = tuner.tune_many(layers, target="cpu", trials=4, count={layers[0]: 12})
+        >>> campaign.trials, campaign.counts
         (4, (12, 1))
-        >>> [best.run == run.run.id for best, run in zip(group.best, group.runs)]
+        >>> [best.run == run.run.id for best, run in zip(campaign.best, campaign.runs)]
         [True, True]
     """
     from tuner.results.database import open_or_create
-    from tuner.targets.registry import real_composition
-    from tuner.tuning.campaign import NamedProblem, begin_group, combined, group_settings
+    from tuner.targets.registry import real_backends
+    from tuner.tuning.campaign import NamedProblem, begin_campaign, campaign_settings, combined
 
     counts, called = dict(count or {}), dict(names or {})
     for problem in (*counts, *called):
@@ -271,28 +271,28 @@ def tune_many(
             baseline=baseline,
         )
 
-    settings, members = group_settings(given, request_of, real_composition())
-    return _group_session(
-        open_or_create, db, lambda *parts: begin_group(settings, members, *parts), observe, progress
+    settings, members = campaign_settings(given, request_of, real_backends())
+    return _campaign_session(
+        open_or_create, db, lambda *parts: begin_campaign(settings, members, *parts), observe, progress
     )
 
 
 @typed_arguments
 def resume_many(
-    group: int,
+    campaign: int,
     db: str | Path | None = None,
-    observe: GroupObserver | None = None,
+    observe: CampaignObserver | None = None,
     *,
     trials: int | None = None,
     budget: float | str | None = None,
     progress: bool = False,
-) -> TunedGroup:
-    """Continues an unfinished group of ``tune_many`` by its stored settings, or extends a finished one.
+) -> TunedCampaign:
+    """Continues an unfinished campaign of ``tune_many`` by its stored settings, or extends a finished one.
 
     Args:
-        group: number of the group, as in ``TunedGroup.group.id``.
+        campaign: number of the campaign, as in ``TunedCampaign.campaign.id``.
         db: path or URL of the results database; None: as for ``tune``.
-        observe: called with each event of the group.
+        observe: called with each event of the campaign.
         trials: new limit of candidates of all problems, those tried before included. Where ``trials`` or
             ``budget`` is given, None for the other means no such limit; where both are None, the stored
             limits hold.
@@ -300,56 +300,56 @@ def resume_many(
         progress: whether to print progress on stderr.
 
     Returns:
-        The group. A finished group without ``trials`` or ``budget`` is returned unchanged.
+        The campaign. A finished campaign without ``trials`` or ``budget`` is returned unchanged.
 
     Raises:
-        UsageError: there is no such group or database, a limit is below what was tried already, or the
+        UsageError: there is no such campaign or database, a limit is below what was tried already, or the
             machine, the compiler, the search space or a strategy is another one now.
-        KeyboardInterrupt: the group was interrupted again; its trials are stored.
+        KeyboardInterrupt: the campaign was interrupted again; its trials are stored.
 
     Example:
         >>> import tuner
-        >>> group = tuner.tune_many([tuner.Matmul(32, 64, 64)], target="cpu", trials=2)
-        >>> tuner.resume_many(group.group.id, trials=4).trials
+        >>> campaign = tuner.tune_many([tuner.Matmul(32, 64, 64)], target="cpu", trials=2)
+        >>> tuner.resume_many(campaign.campaign.id, trials=4).trials
         4
     """
     from tuner.results.database import open_known
-    from tuner.tuning.campaign import resume_group
+    from tuner.tuning.campaign import resume_campaign
     from tuner.tuning.request import RunLimit
 
     limit = RunLimit.of(trials, parse_seconds(budget) if isinstance(budget, str) else budget)
 
-    def work(*parts: Any) -> TunedGroup:
-        return resume_group(group, *parts, limit=limit)
+    def work(*parts: Any) -> TunedCampaign:
+        return resume_campaign(campaign, *parts, limit=limit)
 
-    return _group_session(open_known, db, work, observe, progress)
+    return _campaign_session(open_known, db, work, observe, progress)
 
 
-def _group_session(
+def _campaign_session(
     opened: "Callable[[str | Path | None], Store]",
     db: str | Path | None,
-    work: Callable[..., TunedGroup],
-    observe: GroupObserver | None,
+    work: Callable[..., TunedCampaign],
+    observe: CampaignObserver | None,
     progress: bool,
-) -> TunedGroup:
-    """Runs one session of a group on the database ``db``. Raises KeyboardInterrupt where interrupted."""
-    from tuner.results.output.progress import group_progress
-    from tuner.targets.registry import real_composition
-    from tuner.tuning.events import Interruption, ignore_group
+) -> TunedCampaign:
+    """Runs one session of a campaign on the database ``db``. Raises KeyboardInterrupt where interrupted."""
+    from tuner.results.output.progress import campaign_progress
+    from tuner.targets.registry import real_backends
+    from tuner.tuning.events import Interruption, ignore_campaign
 
-    own = observe or ignore_group
-    printed = group_progress() if progress else contextlib.nullcontext(ignore_group)
+    own = observe or ignore_campaign
+    printed = campaign_progress() if progress else contextlib.nullcontext(ignore_campaign)
     with naming_database(db), opened(db) as store, printed as show:
 
-        def both(event: GroupEvent) -> None:
+        def both(event: CampaignEvent) -> None:
             show(event)
             own(event)
 
-        tuned = work(real_composition(), store, Interruption(), both)
+        tuned = work(real_backends(), store, Interruption(), both)
     if tuned.is_interrupted:
-        number, named = tuned.group.id, database_text(db)
+        number, named = tuned.campaign.id, database_text(db)
         raise KeyboardInterrupt(
-            f"group {number} is stored; go on with: tuner tune --resume group:{number}{named}"
+            f"campaign {number} is stored; go on with: tuner tune --resume campaign:{number}{named}"
         )
     return tuned
 
@@ -367,7 +367,7 @@ def _session(
     progress: bool,
 ) -> "TunedRun":
     """Runs one session of a run on the database ``db``. Raises KeyboardInterrupt where interrupted."""
-    from tuner.targets.registry import real_composition
+    from tuner.targets.registry import real_backends
     from tuner.tuning.events import Interruption
 
     empty: list[str] = []
@@ -380,7 +380,7 @@ def _session(
 
     try:
         with naming_database(db), opened(db) as store, _observer(watch, progress) as given:
-            tuned = work(real_composition(), store, Interruption(), given)
+            tuned = work(real_backends(), store, Interruption(), given)
     finally:
         for why in () if progress else empty:  # which prints it
             warnings.warn(why, stacklevel=4)  # at the call of the public function, which is checked before
@@ -522,20 +522,20 @@ def export(
     from tuner.results.database import open_known
     from tuner.results.exported_trial import FORMS, exported, source_file, source_of
     from tuner.results.output.files import write_atomically
-    from tuner.targets.registry import real_composition
+    from tuner.targets.registry import real_backends
 
     if format not in FORMS:
         raise unknown_value("format", format, FORMS)
-    composition, output = real_composition(), None if file is None else Path(file)
+    backends, output = real_backends(), None if file is None else Path(file)
     with naming_database(db), open_known(db) as store:
         if isinstance(what, Problem):
-            trial = best_known(store, composition, what, target, threads, machine).best
+            trial = best_known(store, backends, what, target, threads, machine).best
         else:
             trial = store.trial(what.id if isinstance(what, StoredTrial) else what)
         trial = best_stock(store, trial).trial if stock else trial
-        content = exported(composition, store, trial, format, output)
+        content = exported(backends, store, trial, format, output)
         if output is not None and format == "script":
-            write_atomically(source_file(output), source_of(composition, trial).encode())
+            write_atomically(source_file(output), source_of(backends, trial).encode())
     if output is not None:
         write_atomically(output, content)
     return content
@@ -573,24 +573,24 @@ def load_best(
     """
     from tuner.results.best_trials import best_here
     from tuner.results.database import open_known
-    from tuner.targets.registry import real_composition
+    from tuner.targets.registry import real_backends
 
-    composition = real_composition()
+    backends = real_backends()
     with naming_database(db), open_known(db) as store:
-        best = best_here(store, composition, problem, target, threads).best
-        return composition.kind(best.record.target).load(problem, best, store.program(best.id))
+        best = best_here(store, backends, problem, target, threads).best
+        return backends.kind(best.record.target).load(problem, best, store.program(best.id))
 
 
 @typed_arguments
 def portfolio(
-    group: TunedGroup | int, configs: int, *, db: str | Path | None = None, stock: bool = False
-) -> "GroupPortfolio":
-    """Returns the configurations that serve the problems of a group of runs with the least loss of speed.
+    campaign: TunedCampaign | int, configs: int, *, db: str | Path | None = None, stock: bool = False
+) -> "CampaignPortfolio":
+    """Returns the configurations that serve the problems of a campaign with the least loss of speed.
 
     A time that a chosen configuration lacks on a problem is measured first, and stored as a trial.
 
     Args:
-        group: number of a group of runs, or the group.
+        campaign: number of a campaign, or the campaign.
         configs: number of configurations to choose, 1 or more.
         db: path or URL of the results database; None: as for ``tune``.
         stock: choose only configurations whose scripts stock ``mlir-opt`` runs.
@@ -599,26 +599,26 @@ def portfolio(
         The configurations, and by ``regret`` what each problem loses with them.
 
     Raises:
-        UsageError: there is no such group or database, it is not finished, or it has fewer configurations.
+        UsageError: there is no such campaign or database, it is not finished, or it has fewer configurations.
         KeyboardInterrupt: interrupted while times were measured; those measured are stored.
 
     Example:
         >>> import tuner
         >>> layers = [tuner.Matmul(8, 32, 16), tuner.Matmul(32, 32, 16)]
-        >>> group = tuner.tune_many(layers, target="cpu", trials=4)
-        >>> chosen = tuner.portfolio(group, configs=2)
+        >>> campaign = tuner.tune_many(layers, target="cpu", trials=4)
+        >>> chosen = tuner.portfolio(campaign, configs=2)
         >>> len(chosen.columns), chosen.regret().worst <= 1
         (2, True)
     """
     from tuner.library.dispatch.portfolio import measured_portfolio
     from tuner.results.database import open_existing
-    from tuner.targets.registry import real_composition
+    from tuner.targets.registry import real_backends
     from tuner.tuning.events import Interruption
 
-    number = group if isinstance(group, int) else group.group.id
+    number = campaign if isinstance(campaign, int) else campaign.campaign.id
     with naming_database(db), open_existing(db) as store:
-        composition, interruption = real_composition(), Interruption()
-        return measured_portfolio(number, configs, composition, store, interruption, is_stock=stock)
+        backends, interruption = real_backends(), Interruption()
+        return measured_portfolio(number, configs, backends, store, interruption, is_stock=stock)
 
 
 @cache
@@ -627,10 +627,10 @@ def dispatched_matmul() -> "DispatchedMatmul":
     from tuner.library.dispatch.first_use import default_folder
     from tuner.library.dispatch.matmul import DispatchedMatmul
 
-    return DispatchedMatmul(_composition, default_folder)
+    return DispatchedMatmul(_backends, default_folder)
 
 
-def _composition() -> "Composition":
-    from tuner.targets.registry import real_composition
+def _backends() -> "Backends":
+    from tuner.targets.registry import real_backends
 
-    return real_composition()
+    return real_backends()

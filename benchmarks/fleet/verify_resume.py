@@ -25,7 +25,7 @@ from tuner.fleet.server import require_packages
 from tuner.fleet.tables import FleetSettings
 from tuner.results.differences import run_difference_document, run_difference_lines
 from tuner.results.output.formatting import count_text, wrapped
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 
 def main(texts: Sequence[str] | None = None) -> int:
@@ -66,10 +66,8 @@ def _checks(asked: argparse.Namespace) -> Iterator[FleetCheck]:
     rng = np.random.default_rng(asked.seed)
     with tempfile.TemporaryDirectory() as name, server() as url:
         install(url, FleetSettings(LEASE_S))
-        composition = real_composition()
-        uninterrupted = [
-            uninterrupted_trials(each, composition, Path(name)) for each in settings[: asked.runs]
-        ]
+        backends = real_backends()
+        uninterrupted = [uninterrupted_trials(each, backends, Path(name)) for each in settings[: asked.runs]]
         for number in range(asked.runs):
             place = number % len(settings)
             yield check_fleet(url, settings[place], asked.file, uninterrupted[place], rng)

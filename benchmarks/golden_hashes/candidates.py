@@ -3,7 +3,7 @@
 ``candidates.json`` gives each candidate by its knobs, so that a changed search space has no effect here. The
 candidates were drawn from an earlier search space: per strategy, type, layout and chip the first random
 feasible point that compiles, of a generator with the place in the list as its seed; some with a given knob.
-Those of groups of operations are first configurations; ``groups`` has the groups' texts.
+Those of fusions are first configurations; ``fusions`` has the fusions' texts.
 """
 
 import json
@@ -31,7 +31,7 @@ from benchmarks.golden_hashes.tuner_names import (
 )
 
 FILE = Path(__file__).with_name("candidates.json")
-GROUPS = FILE.with_name("groups")  # the text of a group each
+FUSIONS = FILE.with_name("groups")  # the text of a fusion each
 
 
 @dataclass(frozen=True)
@@ -95,19 +95,19 @@ def build(golden: GoldenCandidate) -> BuiltCandidate:
 def _candidate(number: int, row: dict[str, Any]) -> GoldenCandidate:
     operation, shape, *options = row["problem"]
     dtype, layout, epilogue, output = options
-    group = (GROUPS / row["group"]).read_text() if "group" in row else ""
-    batch, sizes = _sizes_of_group(shape) if group else parse_sizes(operation, shape)
+    fusion = (FUSIONS / row["group"]).read_text() if "group" in row else ""
+    batch, sizes = _sizes_of_fusion(shape) if fusion else parse_sizes(operation, shape)
     return GoldenCandidate(
         number,
         TargetName.parse(row["target"]),
         row["isa"],
         row["threads"],
-        Problem(operation, sizes, dtype, layout, epilogue, output, batch, group=group),
+        Problem(operation, sizes, dtype, layout, epilogue, output, batch, fusion=fusion),
         Candidate.of(row["strategy"], row["knobs"]),
     )
 
 
-def _sizes_of_group(shape: str) -> tuple[int, tuple[int, ...]]:
+def _sizes_of_fusion(shape: str) -> tuple[int, tuple[int, ...]]:
     *batch, m, n, k = map(int, shape.split("x"))
     return (batch or [1])[0], (m, n, k)
 

@@ -17,9 +17,9 @@ from benchmarks.golden_hashes.tuner_names import (
     ChosenStrategy,
     Conditions,
     Failure,
-    FirstPoint,
     GpuState,
     HostConditions,
+    InitialConfiguration,
     Measurement,
     Record,
     Resources,
@@ -111,8 +111,8 @@ def _settings(group: tuple[BuiltCandidate, ...]) -> RunSettings:
         budget_s=60.0,
         workers=2,
         first=(
-            FirstPoint(golden.candidate, "warm start", "512x512x512 (run 1)"),
-            FirstPoint(group[-1].golden.candidate, "space file"),
+            InitialConfiguration(golden.candidate, "warm start", "512x512x512 (run 1)"),
+            InitialConfiguration(group[-1].golden.candidate, "space file"),
         ),
     )
 

@@ -23,7 +23,7 @@ from benchmarks.golden_hashes.tuner_names import (
     encode,
     lowered,
     program_support,
-    real_composition,
+    real_backends,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -102,20 +102,20 @@ def _texts(program: GoldenProgram, payload: str) -> Iterator[tuple[str, str]]:
             yield from _compiled(machine.isa, payload, machine, CPU, DeviceOptions())
     for chip in program.chips:
         target = TargetName("simulator", chip)
-        machine = ProgramCompiler.of(target, real_composition()).machine
+        machine = ProgramCompiler.of(target, real_backends()).machine
         for options in program.options if chip == program.chips[0] else program.options[:1]:
             yield from _compiled(f"{chip} {_text(options)}", payload, machine, target, options)
     target = TargetName("simulator", program.chips[0])
     for step in program.steps:
         request = ProgramRequest(payload, target)
-        yield f"{program.chips[0]} step {step}", lowered(request, step, real_composition()).text
+        yield f"{program.chips[0]} step {step}", lowered(request, step, real_backends()).text
 
 
 def _compiled(
     name: str, payload: str, machine: Machine, target: TargetName, options: DeviceOptions
 ) -> Iterator[tuple[str, str]]:
     """Yields the texts of a program compiled for one machine, as it is timed and as it is verified."""
-    compiler = ProgramCompiler(machine, program_support(target, real_composition()))
+    compiler = ProgramCompiler(machine, program_support(target, real_backends()))
     is_usual = options == DeviceOptions()
     code = compiler.compile(payload, options=options, keeps_kernels=is_usual).code
     host, modules = without_modules(code.llvm)

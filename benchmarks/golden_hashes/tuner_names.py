@@ -32,7 +32,7 @@ from tuner.core.remote_results import (
     PendingTrial,
 )
 from tuner.core.round_quality import RoundQuality, TimedRound
-from tuner.core.runs import Baseline, FirstPoint, RunSettings, TrialQuery
+from tuner.core.runs import Baseline, InitialConfiguration, RunSettings, TrialQuery
 from tuner.core.serialization import encode
 from tuner.db.store import Store
 from tuner.library.bundle.archive import MANIFEST, ResultsFile, pack
@@ -45,7 +45,7 @@ from tuner.results.regression.gate import GateEntry, GateFile, gate_file_bytes
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.gpu.compiler import GpuCompiler
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 __all__ = [
     "MANIFEST",
@@ -63,12 +63,12 @@ __all__ = [
     "DeviceProgram",
     "Failure",
     "FinalTime",
-    "FirstPoint",
     "GateEntry",
     "GateFile",
     "GpuCompiler",
     "GpuState",
     "HostConditions",
+    "InitialConfiguration",
     "KernelProgram",
     "LoweringStep",
     "Machine",
@@ -107,6 +107,6 @@ __all__ = [
     "packages",
     "parse_sizes",
     "program_support",
-    "real_composition",
+    "real_backends",
     "variables_of",
 ]

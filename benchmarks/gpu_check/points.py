@@ -18,7 +18,7 @@ from tuner.space.file.entries import StrategyEntry
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
 from tuner.targets.gpu.compiler import find_ptxas, refusal_of
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 # (m, n, k): whole tiles, none, more than one block of each kind, one row, long K
 SIZES = ((128, 128, 64), (67, 130, 91), (193, 66, 160), (1, 97, 33), (64, 72, 264), (136, 40, 24))
@@ -112,7 +112,7 @@ def _preferred(case: Case, target: TargetName) -> FeasibleSet:
 def compiled(point: GpuPoint, target: TargetName) -> KernelProgram:
     """Compiles one point. Raises CandidateError, also for a program that cannot be launched."""
     program = point.program()
-    if program_support(target, real_composition()).is_simulated:
+    if program_support(target, real_backends()).is_simulated:
         return program
     ptxas = find_ptxas()
     if ptxas is not None:

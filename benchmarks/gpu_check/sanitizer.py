@@ -79,7 +79,7 @@ def verdict(tool: str, code: int, text: str) -> CheckOutcome:
 
 
 def run_once(bed: Bed, strategy: str) -> str:
-    """Runs the strategy's first point; returns "" where C is right, else the error. Raises TunerError."""
+    """Runs a strategy's initial configuration; returns "" if C is right, or the error. Raises TunerError."""
     from benchmarks.gpu_check.points import Case, first_built, gpu_strategies
     from benchmarks.gpu_check.strategies import run_on
     from tuner.core.problem import Matmul

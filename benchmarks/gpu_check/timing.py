@@ -101,7 +101,7 @@ def clocks_agree(
 
 
 def baseline(bed: Bed, dtype: str) -> CheckOutcome:
-    """Times cuBLAS interleaved with a strategy's first point. Raises TunerError."""
+    """Times cuBLAS interleaved with a strategy's initial configuration. Raises TunerError."""
     problem = Matmul(SIZE, SIZE, SIZE, dtype)
     return versus(bed.gpu(), problem, first_program(bed, problem))
 

@@ -17,11 +17,11 @@ from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.reliability import NOT_RECORDED
 from tuner.library.dispatch.matmul import DispatchedMatmul
-from tuner.library.dispatch.portfolio import MeasuredGroup
+from tuner.library.dispatch.portfolio import MeasuredCampaign
 from tuner.library.dispatch.rule import SpaceOfProblems, distilled, rule_text
 from tuner.payload.reference import Array
 from tuner.runtime import timing
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 SIZE = 8  # configurations of a rule
 EFFORT = Effort(budget_s=0.15, min_samples=9, max_samples=60)
@@ -34,7 +34,7 @@ def first_use_ratios(matrix: TimeMatrix, cells: Cells, machine: Machine) -> list
     """
     rows = []
     with tempfile.TemporaryDirectory() as folder, threadpoolctl.threadpool_limits(1):
-        matmul = DispatchedMatmul(real_composition, lambda: Path(folder) / "first-use")
+        matmul = DispatchedMatmul(real_backends, lambda: Path(folder) / "first-use")
         for weight in dict.fromkeys(problem.sizes[1:] for problem in matrix.problems):
             mine = [row for row, problem in enumerate(matrix.problems) if problem.sizes[1:] == weight]
             rule = Path(folder) / "x".join(map(str, weight))
@@ -51,7 +51,7 @@ def call_overhead_s() -> float:
     a, b = np.ones((2, 2), np.int64), np.ones((2, 2), np.int64)
     out = np.empty((2, 2), np.int64)
     with tempfile.TemporaryDirectory() as folder:
-        matmul = DispatchedMatmul(real_composition, lambda: Path(folder))
+        matmul = DispatchedMatmul(real_backends, lambda: Path(folder))
         ours, numpys = timing.measure_together(
             (_repeated(lambda: matmul(a, b, out=out)), _repeated(lambda: np.matmul(a, b, out=out))),
             EFFORT,
@@ -67,13 +67,13 @@ def _without(cells: Cells, rows: list[int]) -> Cells:
 def _rule(matrix: TimeMatrix, cells: Cells, machine: Machine) -> str:
     target = TargetName.parse(CPU)
     rounds = tuple(tuple(() if cell is None else cell.rounds_s for cell in row) for row in cells)
-    compiler = real_composition().outcomes(target).compiler(target)
+    compiler = real_backends().outcomes(target).compiler(target)
     trusts = (NOT_RECORDED,) * len(rounds)
-    group = MeasuredGroup(matrix, rounds, (None,) * len(rounds), trusts, machine, 1, compiler)
+    campaign = MeasuredCampaign(matrix, rounds, (None,) * len(rounds), trusts, machine, 1, compiler)
     portfolio = choose_portfolio(matrix, min(SIZE, len(matrix.columns)))
     space = SpaceOfProblems.shipped(machine, threads=1)
     strategies = (matrix.columns[column].strategy for column in portfolio.columns)
-    return rule_text(distilled(group, portfolio, None, space.sha256(strategies), ("benchmark", "")))
+    return rule_text(distilled(campaign, portfolio, None, space.sha256(strategies), ("benchmark", "")))
 
 
 def _ratio(problem: Problem, matmul: DispatchedMatmul, rule: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The problems of the benchmark, and the configurations that a group of runs would try on them."""
+"""The problems of the benchmark, and the configurations that a campaign would try on them."""
 
 from collections import Counter
 from dataclasses import dataclass

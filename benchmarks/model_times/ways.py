@@ -50,7 +50,7 @@ def _by_baseline(name: str) -> Maker:
 
 
 def _as_a_whole(model: Model, setting: Setting) -> ModuleCall:
-    """The way of programs that cannot become groups: default kernels of matmuls, all else loops."""
+    """The way of programs that cannot become fusions: default kernels of matmuls, all else loops."""
     from benchmarks.model_times.whole_program import whole_program
     from tuner.torch.export import export_module
     from tuner.torch.program import TensorProgram

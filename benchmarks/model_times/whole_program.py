@@ -1,4 +1,4 @@
-"""A program compiled as a whole: scripts of single matmuls, scalar loops for all else; no groups."""
+"""A program compiled as a whole: scripts of single matmuls, scalar loops for all else; no fusions."""
 
 from benchmarks.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
@@ -6,7 +6,7 @@ from tuner.programs.run.host_function import HostFunction
 
 
 def whole_program(text: str) -> HostFunction:
-    """Compiles payload text for this processor without groups; each matmul has its default script.
+    """Compiles payload text for this processor without fusions; each matmul has its default script.
 
     Raises CandidateError for a payload that cannot be lowered.
     """

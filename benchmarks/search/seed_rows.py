@@ -23,7 +23,13 @@ from benchmarks.search.replay_space import ReplaySpace
 from tuner.core.gpu import MAX_REGISTERS_PER_THREAD, WARP_THREADS, Chip, chip_of
 from tuner.core.problem import Matmul
 from tuner.search.cost_model import gpu
-from tuner.search.cost_model.configurations import SEEDS, Counts, KnobColumns, model_of, seed_rows
+from tuner.search.cost_model.configurations import (
+    SEEDS,
+    Counts,
+    KnobColumns,
+    initial_configurations,
+    model_of,
+)
 from tuner.search.cost_model.gpu import LATENCY, GpuTiles, access_cycles, by_kind
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.recording import RecordedSpace
@@ -58,7 +64,7 @@ def _recorded(file: Path) -> dict[str, Any]:
     space = read_recorded(file)
     if space.problem is None:
         sys.exit(f"{file}: found no problem of this tuner, allowed what tuner record-space wrote, or --hub")
-    seeds = seed_rows(space.feasible, space.problem, space.machine, space.threads)
+    seeds = initial_configurations(space.feasible, space.problem, space.machine, space.threads)
     models = [model_of(each, space.problem, space.machine, space.threads) for each in space.feasible.spaces]
     costs = [
         np.full(len(index), np.nan) if model is None else model.costs(index, {})
@@ -70,7 +76,7 @@ def _recorded(file: Path) -> dict[str, Any]:
 def _hub(file: Path, chip: str, multiprocessors: int, searches: int) -> dict[str, Any]:
     """Ranks all points by the model.
 
-    The seeds are the first points of different MWG x NWG, as in the tuner.
+    The seeds are the initial configurations of different MWG x NWG, as in the tuner.
     """
     space = read_recorded(file)
     columns = KnobColumns(space.feasible.spaces[0], space.feasible.index[0])

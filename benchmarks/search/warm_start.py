@@ -19,12 +19,12 @@ import numpy as np
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.candidate import REPLAY, TargetName
 from tuner.core.requests import TIMED_SAMPLER, RunRequest
-from tuner.core.runs import SEED, FirstPoint, RunSettings
+from tuner.core.runs import SEED, InitialConfiguration, RunSettings
 from tuner.db.store import Store
-from tuner.search.cost_model.configurations import seed_rows
+from tuner.search.cost_model.configurations import initial_configurations
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.recording import RecordedSpace
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 from tuner.targets.replay import replay_settings
 from tuner.tuning.earlier_results import interleaved, planned
 from tuner.tuning.events import Event, Interruption, TrialDone
@@ -79,20 +79,20 @@ def _row(file: Path, options: argparse.Namespace) -> dict[str, Any]:
 
 def _starts(
     space: RecordedSpace, settings: RunSettings, others: tuple[Path, ...]
-) -> dict[str, tuple[FirstPoint, ...]]:
-    """Returns the first points of a search, by the names of ``STARTS``."""
+) -> dict[str, tuple[InitialConfiguration, ...]]:
+    """Returns the initial configurations of a search, by the names of ``STARTS``."""
     warm = _warm_points(space, settings, others)
-    seeds = seed_rows(space.feasible, settings.problem, space.machine, space.threads)
-    seeded = tuple(FirstPoint(space.feasible.candidate(row), SEED) for row in seeds)
+    seeds = initial_configurations(space.feasible, settings.problem, space.machine, space.threads)
+    seeded = tuple(InitialConfiguration(space.feasible.candidate(row), SEED) for row in seeds)
     return dict(zip(STARTS, (warm, seeded, interleaved(warm, seeded), ()), strict=True))
 
 
 def _warm_points(
     space: RecordedSpace, settings: RunSettings, others: tuple[Path, ...]
-) -> tuple[FirstPoint, ...]:
-    """Returns the first points of a run that learns from the other recordings alone."""
+) -> tuple[InitialConfiguration, ...]:
+    """Returns the initial configurations of a run that learns from the other recordings alone."""
     warm = replace(settings, warm_files=tuple(str(other.absolute()) for other in others))
-    source = real_composition().outcomes_of_run(warm)
+    source = real_backends().outcomes_of_run(warm)
     with tempfile.TemporaryDirectory() as folder, Store.open(f"{folder}/results.db") as store:
         first = planned(warm, space.machine, source, store)[0].first
     return first or ()
@@ -109,7 +109,11 @@ def _settings(file: Path, space: RecordedSpace, options: argparse.Namespace) -> 
 
 
 def _trials(
-    settings: RunSettings, first: tuple[FirstPoint, ...], space: RecordedSpace, seed: int, share: float
+    settings: RunSettings,
+    first: tuple[InitialConfiguration, ...],
+    space: RecordedSpace,
+    seed: int,
+    share: float,
 ) -> int:
     """Returns the number of the first good trial, counted from 1; the budget plus one for none."""
     interruption, found = Interruption(), []
@@ -120,9 +124,7 @@ def _trials(
             interruption.ask()
 
     with tempfile.TemporaryDirectory() as folder, Store.open(f"{folder}/results.db") as store:
-        begin(
-            replace(settings, seed=seed, first=first), real_composition(), store, interruption, stop_when_good
-        )
+        begin(replace(settings, seed=seed, first=first), real_backends(), store, interruption, stop_when_good)
     assert settings.trials is not None
     return min(found, default=settings.trials + 1)
 

@@ -9,11 +9,11 @@ from tuner.analysis.portfolio import Regret
 from tuner.core.problem import Problem
 from tuner.core.runs import StoredTrial
 from tuner.library.dispatch.matmul import DispatchedMatmul
-from tuner.library.dispatch.portfolio import GroupPortfolio
+from tuner.library.dispatch.portfolio import CampaignPortfolio
 from tuner.library.dispatch.resolver import Chosen, Misses
 from tuner.programs.run.captured_graph import ProgramGraph
 from tuner.programs.run.device_function import DeviceFunction
-from tuner.programs.run.fused_program import GroupedFunction
+from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.results.past_runs import Trials
 from tuner.targets.cpu.callables import CpuCallable
@@ -28,10 +28,10 @@ RETURNED: Final[tuple[type, ...]] = (
     DispatchedMatmul,
     Chosen,
     Misses,
-    GroupPortfolio,
+    CampaignPortfolio,
     Regret,
     HostFunction,
-    GroupedFunction,
+    FusedFunction,
     DeviceFunction,
     ProgramGraph,
 )

@@ -145,7 +145,7 @@ def _is_json(text: str) -> bool:
 @contextlib.contextmanager
 def bed(folder: Path) -> Iterator[Tuner]:
     """Gives the command a folder with files and a database of one run, on fakes; none of it stays changed."""
-    tuner = Tuner(folder / "results.db", fakes.composition())
+    tuner = Tuner(folder / "results.db", fakes.backends())
     tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
     (folder / "folder").mkdir()
     (folder / "empty.mlir").write_text("")

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from tests.tuning import fakes
 from tuner.cli import main
 from tuner.results import database_name
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class Tuner:
     """Runs commands on one database with fakes in place of compiler and clock."""
 
     database: Path
-    composition: Composition
+    backends: Backends
     url: str = ""  # of a server's database, instead of the file
 
     def __call__(self, *options: str, stdin: str = "") -> Done:
         environment = {"TUNER_DB": self.url}  # "": the user's own database, which may be missing
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(database_name, "default_file", lambda: self.database)
-            done = CliRunner().invoke(main, options, obj=self.composition, env=environment, input=stdin)
+            done = CliRunner().invoke(main, options, obj=self.backends, env=environment, input=stdin)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         return Done(done.exit_code, done.stdout, done.stderr)
@@ -56,13 +56,13 @@ class Tuner:
 
 @pytest.fixture
 def tuner(tmp_path: Path) -> Tuner:
-    return Tuner(tmp_path / "results.db", fakes.composition())
+    return Tuner(tmp_path / "results.db", fakes.backends())
 
 
 @pytest.fixture(scope="session")
 def tuned_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Gives a database with one run of all 20 trials."""
-    tuner = Tuner(tmp_path_factory.mktemp("tuned") / "results.db", fakes.composition())
+    tuner = Tuner(tmp_path_factory.mktemp("tuned") / "results.db", fakes.backends())
     done = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
     assert done.code == 0, done.err
     return tuner.database

@@ -11,4 +11,4 @@ if __name__ == "__main__":
     seconds = float(sys.argv.pop(1))
     with tempfile.TemporaryDirectory() as log:
         target = Factory("tests.fakes:ClockedTarget", (log, 0.0, seconds))
-        main(obj=fakes.composition(bench=fakes.worker_bench(target)))
+        main(obj=fakes.backends(runner=fakes.worker_runner(target)))

@@ -8,21 +8,21 @@ import pytest
 
 from tests.tuning import fakes
 from tuner.core.interfaces import Effort
-from tuner.targets.backends import Composition
-from tuner.targets.registry import KINDS, real_composition
+from tuner.targets.backends import Backends
+from tuner.targets.registry import KINDS, real_backends
 from tuner.tuning import run_steps
 from tuner.tuning.run_steps import remeasure_top_trials
 
 BRIEF = Effort(budget_s=0.02, min_samples=5, max_samples=20)  # no test here asks how sure its times are
 
 
-def real_candidates() -> Composition:
+def real_candidates() -> Backends:
     """Returns the real thing with a baseline and a roofline that nobody measures."""
     kinds = {
         name: fakes.changed_kind(kind, baseline=fakes.baseline, roofline=fakes.FAKE.outcomes.roofline)
         for name, kind in KINDS.items()
     }
-    return dataclasses.replace(real_composition(), kinds=kinds)
+    return dataclasses.replace(real_backends(), kinds=kinds)
 
 
 @contextlib.contextmanager
@@ -32,6 +32,6 @@ def brief_remeasurement() -> Iterator[None]:
         patch.setattr(
             run_steps,
             "remeasure_top_trials",
-            lambda bench, trials, _: remeasure_top_trials(bench, trials, BRIEF),
+            lambda runner, trials, _: remeasure_top_trials(runner, trials, BRIEF),
         )
         yield

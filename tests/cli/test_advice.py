@@ -72,7 +72,7 @@ def test_an_empty_database_names_the_run_that_would_answer(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    tuner = Tuner(tmp_path / "results.db", fakes.composition())
+    tuner = Tuner(tmp_path / "results.db", fakes.backends())
     Store.open("new.db").close()
     done = tuner(command, "--shape", "9x9x9", "--dtype", "f64", "--db", "new.db")
     assert done.out.startswith(f"no history yet in sqlite:///{tmp_path / 'new.db'}\n")

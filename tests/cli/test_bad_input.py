@@ -27,7 +27,7 @@ LONG = "9" * 5000
 @pytest.fixture
 def tuner(tuner: Tuner) -> Tuner:
     """Reads the search space for real."""
-    tuner.composition = fakes.composition(plan=children.plan, bind=children.bind)
+    tuner.backends = fakes.backends(plan=children.plan, bind=children.bind)
     return tuner
 
 
@@ -127,7 +127,7 @@ def test_a_script_without_a_sequence_is_refused_before_a_run(
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("options", [("8X8X8",), ("8x8x8", "--dtype", "float32"), ("08x8x8",)], ids=str)
 def test_words_that_are_understood(tuner: Tuner, options: tuple[str, ...]) -> None:
-    tuner.composition = fakes.composition()
+    tuner.backends = fakes.backends()
     assert tuner("tune", "matmul", *options, "--trials", "1").code == 0
     (found,) = tuner("history", "--json", "--shape", "8X8X8", "--dtype", "float32").json
     assert (found["problem"]["shape"], found["problem"]["dtype"]) == ([8, 8, 8], "f32")
@@ -211,7 +211,7 @@ def directory(path: Path) -> None:
 def test_databases(tmp_path: Path, command: tuple[str, ...], spoil: object, message: str) -> None:
     path = tmp_path / "bad.db"
     spoil(path)  # type: ignore[operator]
-    line = refused(Tuner(path, fakes.composition()), *command, "--db", str(path))
+    line = refused(Tuner(path, fakes.backends()), *command, "--db", str(path))
     assert message in line
 
 
@@ -242,8 +242,8 @@ def test_addresses_of_databases(tuner: Tuner, url: str, message: str) -> None:
         ("history --format xml", "Invalid value for '--format': 'xml' is not one of"),
         ("history --format csv --json", "--format csv and --json cannot be combined"),
         ("tune matmul 8x8x8 --sampler=", "sampler: found ''"),
-        ("show", "show: give one of: a trial ID (42), run:3, group:1, --run 3"),
-        ("show 1 --run 1", "show: give one of: a trial ID (42), run:3, group:1, --run 3"),
+        ("show", "show: give one of: a trial ID (42), run:3, campaign:1, --run 3"),
+        ("show 1 --run 1", "show: give one of: a trial ID (42), run:3, campaign:1, --run 3"),
         ("show one", "ID: found 'one', allowed the number of a trial"),
         ("show run:", "ID: found '', allowed the number of a run"),
         (f"show {'9' * 30}", "ID: found '999"),
@@ -302,7 +302,7 @@ def test_knobs_of_a_wrong_shape(tuned: Tuner, options: tuple[str, ...], knobs: s
 
 def test_a_missing_database_of_the_environment_is_an_error(tmp_path: Path) -> None:
     missing = tmp_path / "nowhere" / "x.db"
-    tuner = Tuner(tmp_path / "own.db", fakes.composition(), url=str(missing))
+    tuner = Tuner(tmp_path / "own.db", fakes.backends(), url=str(missing))
     for options in (("history",), ("runs",), ("show", "1"), ("report",)):
         assert f"error: database sqlite:///{missing}: no such file\nhint: " in tuner.refused(*options)
     assert not missing.parent.exists()

@@ -24,7 +24,7 @@ def test_the_lines_of_a_seed_are_always_the_same_and_name_every_command_but_thos
 
 
 def test_a_line_that_ends_in_a_defect_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tuner = Tuner(tmp_path / "results.db", fakes.composition())
+    tuner = Tuner(tmp_path / "results.db", fakes.backends())
     assert command_lines.complaint(("history",), tuner) == ""
     assert command_lines.complaint(("history", "--status", "odd"), tuner) == ""
     monkeypatch.setattr("tuner.results.past_runs.past_trials", lambda *_: 1 / 0)
@@ -32,7 +32,7 @@ def test_a_line_that_ends_in_a_defect_is_found(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_json_flag_that_prints_none_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tuner = Tuner(tmp_path / "results.db", fakes.composition())
+    tuner = Tuner(tmp_path / "results.db", fakes.backends())
     assert command_lines.complaint(("history", "--json"), tuner) == ""
     monkeypatch.setattr(json, "dumps", lambda *_, **__: "none")
     assert "--json printed" in command_lines.complaint(("history", "--json"), tuner)

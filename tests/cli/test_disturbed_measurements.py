@@ -28,13 +28,13 @@ from tuner.core.problem import Matmul, Problem
 from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
 from tuner.db import store
-from tuner.programs.fusion_schedules import TunableGroups
+from tuner.programs.fusion_schedules import TunableFusions
 from tuner.programs.request import ProgramRequest
 from tuner.programs.speedup import TimedPair
-from tuner.programs.tuning import child_group_parts
+from tuner.programs.tuning import child_fusion_parts
 from tuner.runtime import timing
-from tuner.runtime.workers.runner import LocalBench
-from tuner.targets.backends import Composition
+from tuner.runtime.workers.runner import LocalRunner
+from tuner.targets.backends import Backends
 from tuner.targets.interface import ProgramSupport
 
 Factor = Callable[[int], float]  # of the n-th sample of a round
@@ -162,8 +162,8 @@ class DisturbedPrograms(Programs):
         return TimedPair(*(replace(each, host=self._disturbance.host) for each in times))
 
 
-def parts(disturbance: Disturbance) -> Composition:
-    """Returns a composition whose measurements are disturbed; stock mlir-opt does not run its best script."""
+def parts(disturbance: Disturbance) -> Backends:
+    """Returns backends whose measurements are disturbed; stock mlir-opt does not run its best script."""
 
     def baseline(problem: Problem, threads: int, seed: int) -> Baseline:
         if disturbance.interrupted_at == "baseline":
@@ -176,8 +176,8 @@ def parts(disturbance: Disturbance) -> Composition:
         return Roofline(2e6, 1e9)  # of which the best reaches half
 
     target = DisturbedTarget(disturbance)
-    return fakes.composition(
-        bench=lambda order, how: LocalBench(order, target, target, how.seed),
+    return fakes.backends(
+        runner=lambda order, how: LocalRunner(order, target, target, how.seed),
         baseline=baseline,
         roofline=roofline,
         bind=lambda *_: fakes.bind_with_custom_op,
@@ -236,12 +236,13 @@ class Disturbed:
         tuner = Tuner(folder / "program.db", parts(self.disturbance))
         (folder / "program.mlir").write_text("module {}")
         programs = DisturbedPrograms(self.disturbance)
-        no_groups = replace(
-            child_group_parts(), groups=lambda _request, _cache: TunableGroups(why_none="the module is empty")
+        no_fusions = replace(
+            child_fusion_parts(),
+            fusions=lambda _request, _cache: TunableFusions(why_none="the module is empty"),
         )
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("tuner.programs.tuning.child_process_parts", lambda: programs.parts)
-            patch.setattr("tuner.programs.tuning.child_group_parts", lambda: no_groups)
+            patch.setattr("tuner.programs.tuning.child_fusion_parts", lambda: no_fusions)
             return _all(tuner("tune", str(folder / "program.mlir"), "--trials", "6"))
 
     def gate(self) -> str:

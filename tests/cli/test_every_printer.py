@@ -38,7 +38,7 @@ from tuner.programs.request import ProgramReport
 from tuner.results.best_trials import best_results
 from tuner.results.past_runs import Trials
 from tuner.targets.interface import ProgramSupport, TargetStatus
-from tuner.tuning.campaign import begin_group
+from tuner.tuning.campaign import begin_campaign
 from tuner.tuning.events import Interruption
 
 TIMES = {
@@ -62,7 +62,7 @@ DOCUMENTS: Mapping[str, str] = {
     "history": "history --json",
     "show": "show {best} --json",
     "show run": "show run:1 --json",
-    "show group": "show group:1 --json",
+    "show campaign": "show campaign:1 --json",
     "show ablation": "show run:1 --ablation --json",
     "diff": "diff {best} {other} --json",
     "explain": "explain {best} --json",
@@ -91,7 +91,7 @@ DIVISIONS: Mapping[str, str] = {
     "db/merge.py": "width of an interval",
     "fleet/noise_check.py": "load of a processor",
     "fleet/status.py": "idle share of a node",
-    "results/output/program_tables.py": "shares, of reliable times alone",
+    "results/output/program_tables.py": "share of a campaign's time, where all of its times are reliable",
     "results/output/progress.py": "share of a budget",
     "results/report/run_section.py": "lengths of bars, drawn of reliable times alone",
     "results/report/run_plots.py": "flop per byte",
@@ -112,7 +112,7 @@ PERCENTAGES: Mapping[str, str] = {
     "core/round_quality.py": "decides",
     "library/dispatch/first_use.py": "the gain that is asked for",
     "results/explanations.py": "gains under the badge of their run",
-    "results/output/program_tables.py": "shares, of reliable times alone",
+    "results/output/program_tables.py": "share of a campaign's time, where all of its times are reliable; shares, of reliable times alone",
     "results/output/progress.py": "the noise floor",
     "results/report/content.py": "the noise floor",
     "results/report/campaign_section.py": "next to the reliability, none of unreliable times",
@@ -131,14 +131,14 @@ MICROSECONDS = re.compile(r"1e[369](?::[^}]*)?\} ?(?:us|ms|ns)\b")
 
 @pytest.fixture(scope="module")
 def databases(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Disturbed]:
-    """Gives a disturbed and a quiet database: a run, a group of three problems, a program of groups."""
+    """Gives a disturbed and a quiet database: a run, a campaign of three problems, a program of fusions."""
     found = {}
     for name, result in (("load throughout", doubted(PROGRAM)), ("quiet", PROGRAM)):
         disturbance = DISTURBANCES[name]
         tuner = Tuner(tmp_path_factory.mktemp("printed") / "results.db", parts(disturbance))
         tuned = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
         with Store.open(str(tuner.database)) as store:
-            begin_group(limits(5), members(), tuner.composition, store, Interruption())
+            begin_campaign(limits(5), members(), tuner.backends, store, Interruption())
             stored(store, result)
         found[name] = Disturbed(disturbance, tuner, tuned)
     return found
@@ -149,7 +149,7 @@ def doubted(result: ProgramResult) -> ProgramResult:
     doubt = unreliable(DOUBT)
     return replace(
         result,
-        groups=tuple(replace(each, reliability=doubt) for each in result.groups),
+        fusions=tuple(replace(each, reliability=doubt) for each in result.fusions),
         baselines=tuple(
             each if each.call_s is None else ProgramBaseline(each.name, each.call_s, each.speed, DOUBT, doubt)
             for each in result.baselines
@@ -187,9 +187,9 @@ def _gated(run: Disturbed) -> Any:
 def _gate(run: Disturbed, *options: str) -> Done:
     file = str(run.tuner.database.parent / "gate.json")
     run.tuner("gate", "--baseline", file, "--record", run.best)
-    slower = fakes.changed_kind(run.tuner.composition.kinds["fake"], bind=lambda *_: _slower)
-    composition = replace(run.tuner.composition, kinds={"fake": slower})
-    return replace(run.tuner, composition=composition)("gate", "--baseline", file, *options)
+    slower = fakes.changed_kind(run.tuner.backends.kinds["fake"], bind=lambda *_: _slower)
+    backends = replace(run.tuner.backends, kinds={"fake": slower})
+    return replace(run.tuner, backends=backends)("gate", "--baseline", file, *options)
 
 
 def _slower(chosen: Candidate) -> Script:
@@ -204,7 +204,7 @@ def _ran(run: Disturbed) -> Any:
     report = ProgramReport("main", (), (), (), 1, times=ProgramTimes(1e-3, (), 1, reliability=doubt))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tuner.programs.service.run_in_child", lambda *_: report)
-        tuner = replace(run.tuner, composition=fakes.composition((CPU,), programs=ProgramSupport()))
+        tuner = replace(run.tuner, backends=fakes.backends((CPU,), programs=ProgramSupport()))
         done = tuner("run", str(file), "--target", "cpu", "--json")
         assert done.code == 0, done.err
         return done.json
@@ -234,7 +234,7 @@ MADE: Mapping[str, Callable[[Disturbed], Any]] = {
 def test_each_time_of_a_document_says_whether_it_is_reliable(
     databases: Mapping[str, Disturbed], command: str
 ) -> None:
-    line = DOCUMENTS.get(command, "show group:2 --json")
+    line = DOCUMENTS.get(command, "show campaign:2 --json")
     quiet, disturbed = (
         MADE[command](run) if command in MADE else run.ask(line.format(best=run.best, other=run.other)).json
         for run in (databases["quiet"], databases["load throughout"])
@@ -244,7 +244,7 @@ def test_each_time_of_a_document_says_whether_it_is_reliable(
     assert list(_bare(disturbed, RATIOS, is_marked=False)) == []
     marks = set(_reliabilities(disturbed))
     assert "reliable" not in marks
-    if command != "show group":  # nothing of it was timed twice
+    if command != "show campaign":  # nothing of it was timed twice
         assert marks
         assert "reliable" in set(_reliabilities(quiet))
 
@@ -277,10 +277,10 @@ def _reliabilities(document: Any) -> Iterator[str]:
 TEXTS: Mapping[str, Callable[[Disturbed], str]] = {
     "history": lambda run: run.asked("history --run 1"),
     "runs": lambda run: run.asked("runs"),
-    "show group": lambda run: run.asked("show group:2"),
+    "show campaign": lambda run: run.asked("show campaign:2"),
     "portfolio": lambda run: run.asked("portfolio 1 --configs 2"),
     "report": Disturbed.page,
-    "report of a group": lambda run: run.page_of("--group", "1"),
+    "report of a campaign": lambda run: run.page_of("--campaign", "1"),
     "explain": lambda run: run.asked(f"explain {run.best}"),
     "export": lambda run: run.script.read_text(),
     "tune": lambda run: run.tuned.out + run.tuned.err,

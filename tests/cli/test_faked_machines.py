@@ -18,7 +18,14 @@ from tests.runtime.cpu.faked_machines import FAKED, FakedMachine, fake
 from tests.tuning import fakes
 from tuner.analysis.slowdown import SlowdownLimits
 from tuner.core.errors import UsageError
-from tuner.core.interfaces import AbstractBench, AbstractCompiler, AbstractEvaluator, Artifact, Effort, Script
+from tuner.core.interfaces import (
+    AbstractCompiler,
+    AbstractEvaluator,
+    AbstractRunner,
+    Artifact,
+    Effort,
+    Script,
+)
 from tuner.core.machine import Roofline
 from tuner.core.problem import Matmul, Problem
 from tuner.core.processors import instruction_sets_of, missing_on
@@ -28,15 +35,15 @@ from tuner.mlir.cpu.llvm_modules import instructions_needed
 from tuner.results.best_trials import best_here
 from tuner.results.regression.gate import GateStatus, check_entry, recorded_entry
 from tuner.runtime.cpu.host import describe_machine
-from tuner.runtime.workers.runner import BenchOrder, LocalBench
+from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
 from tuner.space.scripts.header import ScriptProvenance, read_provenance
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.targets.cpu import evaluator
 from tuner.targets.cpu.callables import CpuCallable
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.targets.cpu.target import KIND, host_machine
-from tuner.targets.interface import BenchSettings
+from tuner.targets.interface import RunnerSettings
 
 pytestmark = pytest.mark.mlir
 
@@ -119,20 +126,20 @@ class UnrunEvaluator(AbstractEvaluator):
         return tuple(self.measure(problem, each, effort, rng) for each in loaded)
 
 
-def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-    return LocalBench(order, CachingCompiler(), UnrunEvaluator(), how.seed)
+def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+    return LocalRunner(order, CachingCompiler(), UnrunEvaluator(), how.seed)
 
 
-def composition() -> Composition:
+def backends() -> Backends:
     """Returns the real target cpu of a faked machine, with nothing run."""
     kind = fakes.changed_kind(
         KIND,
-        bench=bench,
+        runner=runner,
         baseline=fakes.no_baseline,
         roofline=lambda _problem, _threads: Roofline(1e12, 1e11),
         times_processors=False,
     )
-    return dataclasses.replace(fakes.composition(), kinds={"cpu": kind}, machine=host_machine)
+    return dataclasses.replace(fakes.backends(), kinds={"cpu": kind}, machine=host_machine)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,7 +178,7 @@ class Faked:
 def faked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Faked:
     (tmp_path / "space.yaml").write_text(SPACE)
     monkeypatch.setattr(evaluator, "JittedModule", KeptText)
-    tuner = Tuner(tmp_path / "results.db", composition())
+    tuner = Tuner(tmp_path / "results.db", backends())
     return Faked(tuner, lambda machine: fake(machine, tmp_path, monkeypatch), tmp_path)
 
 
@@ -209,7 +216,7 @@ def test_a_machine_tunes_what_it_has_and_takes_back_its_own_results(
     assert faked.tuner("check", str(file)).code in (0, 3)
     assert faked.tuner("tune", "--resume", str(run), "--retime").code == 0
     with Store.open(str(faked.tuner.database)) as store:
-        trial = best_here(store, faked.tuner.composition, Matmul(20, 36, 24, dtype), "cpu").best
+        trial = best_here(store, faked.tuner.backends, Matmul(20, 36, 24, dtype), "cpu").best
         assert isinstance(KIND.load(trial.record.problem, trial, None), CpuCallable)
 
 
@@ -245,9 +252,7 @@ def test_what_one_machine_found_is_used_on_the_next_where_it_can_run(
     file, provenance = faked.exported(dtype)
     tuner, problem = faked.tuner, Matmul(20, 36, 24, dtype)
     with Store.open(str(tuner.database)) as store:
-        entry = recorded_entry(
-            tuner.composition, store, best_here(store, tuner.composition, problem, "cpu").best
-        )
+        entry = recorded_entry(tuner.backends, store, best_here(store, tuner.backends, problem, "cpu").best)
     faked.become(after)
     here = describe_machine()
     missing = missing_on(here, provenance.needs)
@@ -255,7 +260,7 @@ def test_what_one_machine_found_is_used_on_the_next_where_it_can_run(
     assert is_refused(("check", str(file)), tuner, missing) or tuner("check", str(file)).code in (0, 3)
     apply = ("apply", str(file), str(file.with_name(f"best_{dtype}.source.mlir")))
     assert is_refused(apply, tuner, missing) or tuner(*apply).code == 0
-    result = check_entry(tuner.composition, entry, SlowdownLimits())
+    result = check_entry(tuner.backends, entry, SlowdownLimits())
     assert result.status is (GateStatus.FAILED if missing else GateStatus.SAME_CODE)
     assert not missing or result.reason.startswith(f"its recorded code: needs {missing[0]}")
 
@@ -265,7 +270,7 @@ def test_what_one_machine_found_is_used_on_the_next_where_it_can_run(
     else:
         assert "this machine is" in tuner.refused(*retime)
         with Store.open(str(tuner.database)) as store, pytest.raises(UsageError, match="nothing measured on"):
-            best_here(store, tuner.composition, problem, "cpu")
+            best_here(store, tuner.backends, problem, "cpu")
     strategy = ("tune", "matmul", SHAPE, "--dtype", dtype, "--target", "cpu", "--strategy", str(file))
     assert is_refused(strategy, tuner, missing) or tuner(*strategy, "--fresh").code == 0
 

@@ -57,7 +57,7 @@ def merged(tuned: Tuner, tmp_path: Path, request: pytest.FixtureRequest) -> Tune
                     " WHERE number = 1" if column in ("reason", "stale", "notes") and table == "trial" else ""
                 )
                 connection.execute(f"UPDATE {table} SET {column} = ?{is_reason}", (stored,))
-    ours = Tuner(tmp_path / "ours.db", fakes.composition())
+    ours = Tuner(tmp_path / "ours.db", fakes.backends())
     assert ours("db", "merge", str(tuned.database)).code == 0
     return ours
 

@@ -56,7 +56,7 @@ def test_such_a_trial_has_no_speed_and_is_no_best(lied_to: Tuner) -> None:
 
 
 def test_they_are_not_merged(lied_to: Tuner, tmp_path: Path) -> None:
-    other = Tuner(tmp_path / "other.db", fakes.composition())
+    other = Tuner(tmp_path / "other.db", fakes.backends())
     assert other("db", "merge", str(lied_to.database)).code == 0
     with closing(sqlite3.connect(other.database)) as connection:
         for low in ("measurement WHERE median_s < 1e-10", "trial WHERE ranked_s < 1e-10"):

@@ -66,13 +66,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory, tuned_database: Path) -> dic
     folder = tmp_path_factory.mktemp("pages")
     write_large_database(folder / "large.db", LARGE)
     recording = files("tuner") / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
-    replay = Tuner(folder / "replay.db", fakes.composition())
+    replay = Tuner(folder / "replay.db", fakes.backends())
     phrase = ("tune", "matmul", "48x64x40", "--target", f"replay:{recording}", "--trials", "30")
     assert replay(*phrase).code == 0
     written = {}
     for name in ("large", "replay", "empty"):
         written[name] = folder / f"{name}.html"
-        done = Tuner(folder / f"{name}.db", fakes.composition())("report", "-o", str(written[name]))
+        done = Tuner(folder / f"{name}.db", fakes.backends())("report", "-o", str(written[name]))
         assert done.code == 0, done.err
     return written
 

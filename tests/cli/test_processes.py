@@ -170,7 +170,7 @@ def test_a_reader_that_stops_early_is_no_error(tuned_database: Path) -> None:
 
 @pytest.mark.slow
 def test_a_full_disk_is_one_line_and_loses_nothing(command: Command) -> None:
-    assert Tuner(command.database, fakes.composition())("tune", "matmul", "8x8x8", "--trials", "2").code == 0
+    assert Tuner(command.database, fakes.backends())("tune", "matmul", "8x8x8", "--trials", "2").code == 0
     limit = command.database.stat().st_size + 200_000
 
     def full_disk() -> None:

@@ -11,7 +11,7 @@ from tuner.core.machine import Roofline
 
 @pytest.mark.slow
 def test_a_probe_below_what_the_best_trial_reached_is_raised_where_it_is_stored(tmp_path: Path) -> None:
-    slow = fakes.composition(roofline=lambda _problem, _threads: Roofline(1.0, 1e9))
+    slow = fakes.backends(roofline=lambda _problem, _threads: Roofline(1.0, 1e9))
     tuner = Tuner(tmp_path / "results.db", slow)
     done = tuner("tune", "matmul", "8x8x8", "--trials", "6")
     assert done.code == 0, done.err

@@ -17,7 +17,7 @@ from tests.tuning import fakes
 from tuner.cli import main
 from tuner.cli.main import USUAL_COLUMNS, screen_columns
 from tuner.programs.request import ProgramReport
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 COLUMNS = 80
 ASKED = (
@@ -68,7 +68,7 @@ def test_every_table_fits_a_terminal_of_80_columns(
     with terminal(COLUMNS) as shown:
         for asked in ASKED:
             with pytest.raises(SystemExit, match=r"^0$"):
-                main(asked.split(), obj=fakes.composition())
+                main(asked.split(), obj=fakes.backends())
     lines = b"".join(shown).decode().splitlines()
     assert [line for line in lines if len(line) > COLUMNS and "tuner " not in line] == []
     assert "not shown for want of width: failed (--json prints all)" in lines
@@ -82,7 +82,7 @@ def test_what_a_program_asks_of_a_device_fits_it_too(tuned: Tuner, monkeypatch: 
     payload = tuned.database.with_name("payload.mlir")
     payload.write_text("module {}")
     with terminal(COLUMNS) as shown, pytest.raises(SystemExit, match=r"^0$"):
-        main(["run", str(payload), "--target", "simulator"], obj=real_composition())
+        main(["run", str(payload), "--target", "simulator"], obj=real_backends())
     lines = b"".join(shown).decode().splitlines()
     assert max(map(len, lines)) <= COLUMNS
     assert " ".join(" ".join(lines).split()).startswith(f"call {call} ran @main on simulator:sm_90, ")

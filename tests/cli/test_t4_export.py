@@ -1,4 +1,4 @@
-"""The trials of all runs of a group, as T4 files that a search replays."""
+"""The trials of all runs of a campaign, as T4 files that a search replays."""
 
 import gzip
 import json
@@ -15,7 +15,7 @@ NAMES = ("matmul_8x8x8_f32_nn_none_run1.t4.json.gz", "matmul_64x8x8_f64_nn_none_
 
 @pytest.fixture
 def grouped(tuner: Tuner, tmp_path: Path) -> Tuner:
-    """Gives a database with one group of two problems."""
+    """Gives a database with one campaign of two problems."""
     shapes = tmp_path / "shapes.yaml"
     shapes.write_text(SHAPES)
     done = tuner("tune", "--shapes", str(shapes), "--trials", "11", "--target", "fake")
@@ -24,11 +24,11 @@ def grouped(tuner: Tuner, tmp_path: Path) -> Tuner:
 
 
 @pytest.mark.slow
-def test_a_group_is_a_folder_of_recordings_with_all_trials_of_each_problem(
+def test_a_campaign_is_a_folder_of_recordings_with_all_trials_of_each_problem(
     grouped: Tuner, tmp_path: Path
 ) -> None:
     folder = tmp_path / "t4"
-    done = grouped("export", "--format", "t4", "--group", "1", "-o", str(folder), "--json")
+    done = grouped("export", "--format", "t4", "--campaign", "1", "-o", str(folder), "--json")
     assert done.code == 0, done.err
     assert sorted(path.name for path in folder.iterdir()) == sorted(NAMES)
     assert done.json["files"] == [str(folder / name) for name in NAMES]
@@ -46,11 +46,11 @@ def test_a_group_is_a_folder_of_recordings_with_all_trials_of_each_problem(
 @pytest.mark.slow
 def test_each_recording_is_replayed(grouped: Tuner, tmp_path: Path) -> None:
     folder = tmp_path / "t4"
-    grouped("export", "--format", "t4", "--group", "1", "-o", str(folder))
+    grouped("export", "--format", "t4", "--campaign", "1", "-o", str(folder))
     options = ("64x8x8", "--dtype", "f64", "--align", "64", "--sampler", "exhaustive", "--json")
     done = grouped("tune", "matmul", *options, "--target", f"replay:{folder / NAMES[1]}")
     assert done.code == 0, done.err
-    best = grouped("tune", "--resume", "group:1", "--json").json["problems"][1]["best"]
+    best = grouped("tune", "--resume", "campaign:1", "--json").json["problems"][1]["best"]
     assert done.json["best"]["knobs"] == best["knobs"]
 
 
@@ -66,13 +66,13 @@ def test_runs_are_named_one_by_one_too(grouped: Tuner, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--group", "1"), "--format t4: writes a file per run into a folder\nhint: -o DIR"),
-        (("--group", "1", "-o", "OUT", "matmul", "8x8x8"), "--group cannot be combined with matmul"),
+        (("--campaign", "1"), "--format t4: writes a file per run into a folder\nhint: -o DIR"),
+        (("--campaign", "1", "-o", "OUT", "matmul", "8x8x8"), "--campaign cannot be combined with matmul"),
         (("--run", "1", "-o", "OUT", "--stock"), "--run cannot be combined with --stock: all trials"),
-        (("--group", "1", "-o", "OUT", "--trial", "3"), "--group cannot be combined with --trial"),
-        (("--group", "7", "-o", "OUT"), "group: found 7, allowed 1 to 1"),
+        (("--campaign", "1", "-o", "OUT", "--trial", "3"), "--campaign cannot be combined with --trial"),
+        (("--campaign", "7", "-o", "OUT"), "campaign: found 7, allowed 1 to 1"),
         (("--run", "9", "-o", "OUT"), "9"),
-        (("--group", "1", "-o", "FILE"), "is a file, not a folder to write into"),
+        (("--campaign", "1", "-o", "FILE"), "is a file, not a folder to write into"),
     ],
 )
 def test_what_has_no_file_per_run_is_refused(
@@ -89,7 +89,7 @@ def test_what_has_no_file_per_run_is_refused(
 def test_a_run_without_trials_is_named_and_left_out(grouped: Tuner, tmp_path: Path) -> None:
     shapes = tmp_path / "shapes.yaml"
     grouped("tune", "--shapes", str(shapes), "--trials", "1", "--target", "fake")
-    done = grouped("export", "--format", "t4", "--group", "2", "-o", str(tmp_path / "out"))
+    done = grouped("export", "--format", "t4", "--campaign", "2", "-o", str(tmp_path / "out"))
     assert done.code == 0, done.err
     assert "note: run 4: has no trials: matmul 64x8x8 f64 nn none align=64" in done.err
     assert len(list((tmp_path / "out").iterdir())) == 1

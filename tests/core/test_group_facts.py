@@ -1,8 +1,8 @@
-"""Facts of a group of operations are read from the attributes of its function."""
+"""Facts of a fusion are read from the attributes of its function."""
 
 import pytest
 
-from tuner.core.fusions import GroupFacts, facts_of, text_hash
+from tuner.core.fusions import FusionFacts, facts_of, text_hash
 
 TEXT = """func.func @group(%a: memref<4x8xf32>) attributes {tuner.bytes = 128 : i64,
   tuner.contractions = 2 : i64, tuner.copy = 1 : i64, tuner.loops = array<i64: 4, 16, 8>,
@@ -10,7 +10,7 @@ TEXT = """func.func @group(%a: memref<4x8xf32>) attributes {tuner.bytes = 128 : 
 
 
 def test_attributes_are_read() -> None:
-    assert facts_of(TEXT) == GroupFacts((4, 16, 8), 2, 1, 2, 1, 128)
+    assert facts_of(TEXT) == FusionFacts((4, 16, 8), 2, 1, 2, 1, 128)
     assert dict(facts_of(TEXT).variables()) == {
         "loops": 3,
         "inner_rows": 16,
@@ -32,7 +32,7 @@ def test_the_stride_of_a_convolution_is_the_last_of_its_strides(strides: str, st
 
 
 def test_a_text_without_attributes_has_no_loops() -> None:
-    assert facts_of("func.func @group() {") == GroupFacts((), 0, 0, 0, 0, 0)
+    assert facts_of("func.func @group() {") == FusionFacts((), 0, 0, 0, 0, 0)
     assert facts_of("attributes {tuner.loops = array<i64>}").loops == ()
     assert dict(facts_of("").variables())["inner_rows"] == 1
 

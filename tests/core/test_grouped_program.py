@@ -1,4 +1,4 @@
-"""Values of a program in groups."""
+"""Values of a program in fusions."""
 
 import pytest
 

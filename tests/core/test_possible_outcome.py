@@ -102,10 +102,10 @@ def test_of_a_gpu_whose_multiprocessors_are_unknown_the_largest_product_counts()
     assert most_flop_per_s(Matmul(64, 32, 16, "f16"), unknown, 0) == CLOCK_FLOP["sm_90"]["f16"] * 132 * GPU_HZ
 
 
-def test_of_a_group_the_narrowest_numbers_count() -> None:
+def test_of_a_fusion_the_narrowest_numbers_count() -> None:
     """An f32 product may be computed in the bf16 that its operand is stored in."""
-    plain = Problem("contraction", (64, 32, 16), "f32", group="tensor<64x16xf32>")
-    mixed = replace(plain, group="(tensor<64x16xf32>, tensor<16x32xbf16>)")
+    plain = Problem("contraction", (64, 32, 16), "f32", fusion="tensor<64x16xf32>")
+    mixed = replace(plain, fusion="(tensor<64x16xf32>, tensor<16x32xbf16>)")
     assert most_flop_per_s(plain, MACHINE, 1) == most_flop_per_s(PROBLEM, MACHINE, 1)
     assert most_flop_per_s(mixed, MACHINE, 1) == most_flop_per_s(Matmul(64, 32, 16, "bf16"), MACHINE, 1)
 

@@ -7,7 +7,7 @@ import pytest
 
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
 from tuner.core.errors import UsageError
-from tuner.core.runs import ORIGINS, FirstPoint
+from tuner.core.runs import ORIGINS, InitialConfiguration
 from tuner.core.serialization import parse_moment, parse_seconds, with_zone
 
 CPU, GPU = TargetName("cpu"), TargetName("cuda", "sm_90a")
@@ -77,9 +77,9 @@ CANDIDATE = Candidate.of("fake", {"x": 1})
 
 @pytest.mark.parametrize("origin", ORIGINS)
 def test_a_point_comes_from_one_of_the_origins(origin: str) -> None:
-    assert FirstPoint(CANDIDATE, origin).source == ""
+    assert InitialConfiguration(CANDIDATE, origin).source == ""
 
 
 def test_another_origin_is_refused() -> None:
     with pytest.raises(ValueError, match="origin: found 'hunch', allowed warm start, space file, seed"):
-        FirstPoint(CANDIDATE, "hunch")
+        InitialConfiguration(CANDIDATE, "hunch")

@@ -11,7 +11,7 @@ from tests.tuning import fakes
 
 
 def commands_on(url: str) -> Tuner:
-    return Tuner(cast(Path, url), fakes.composition())  # which becomes the text of TUNER_DB
+    return Tuner(cast(Path, url), fakes.backends())  # which becomes the text of TUNER_DB
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_a_run_is_tuned_asked_for_audited_gated_pruned_and_copied(tuner: Tuner, 
     assert tuner("audit", "--json").json["flagged"] == 0
     gate = str(tmp_path / "gate.json")
     assert tuner("gate", "--baseline", gate, "--record", "best").code == 0
-    tuner.composition = changed(x=8)
+    tuner.backends = changed(x=8)
     assert tuner("gate", "--baseline", gate).code == 1
     assert tuner("db", "prune", "--json").json["trials"] > 0
     assert tuner("history", "--best", "--json").json == [best]

@@ -159,7 +159,7 @@ def as_nobody() -> Iterator[None]:
     if os.geteuid() != 0:
         yield
         return
-    groups = os.getgroups()
+    campaigns = os.getgroups()
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, 0)
     os.setresuid(NOBODY, NOBODY, 0)
@@ -168,7 +168,7 @@ def as_nobody() -> Iterator[None]:
     finally:
         os.setresuid(0, 0, 0)
         os.setresgid(0, 0, 0)
-        os.setgroups(groups)
+        os.setgroups(campaigns)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tuner.core.machine import Compiler, Conditions, GpuState, Machine, Span
 from tuner.core.problem import EPILOGUES, I8_DEPTH_LIMIT, INPUT_DTYPES, LAYOUTS, Problem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.remote_results import LEAST_S, MOST_S
-from tuner.core.runs import ORIGINS, FirstPoint, RunSettings
+from tuner.core.runs import ORIGINS, InitialConfiguration, RunSettings
 from tuner.core.serialization import encode
 from tuner.db import rows
 from tuner.db.columns import value_of
@@ -62,7 +62,7 @@ problems = st.builds(
 candidates = st.builds(
     Candidate.of, texts, st.dictionaries(st.text(max_size=8), st.integers() | st.text(max_size=8), max_size=4)
 )
-points = st.builds(FirstPoint, candidates, st.sampled_from(ORIGINS), texts)
+points = st.builds(InitialConfiguration, candidates, st.sampled_from(ORIGINS), texts)
 
 
 def test_conditions_of_older_databases_have_no_readings_between() -> None:
@@ -164,6 +164,6 @@ def test_a_compiler_comes_back_as_it_was_given(packages: tuple[tuple[str, str], 
     assert rows.compiler_of(row) == compiler
 
 
-def test_a_group_of_operations_keeps_its_text() -> None:
-    group = Problem("contraction", (4, 8, 2), "f32", batch=3, group="func.func @group() {}")
-    assert rows.problem_of(rows.problem_row(group)) == group
+def test_a_fusion_of_operations_keeps_its_text() -> None:
+    fusion = Problem("contraction", (4, 8, 2), "f32", batch=3, fusion="func.func @group() {}")
+    assert rows.problem_of(rows.problem_row(fusion)) == fusion

@@ -16,7 +16,7 @@ from alembic import command
 from tests.cli.conftest import Tuner
 from tests.db.processes import start
 from tests.db.test_commands import commands_on
-from tests.db.test_groups import begin_group
+from tests.db.test_groups import begin_campaign
 from tests.db.test_revision import config, connected
 from tests.db.values import begin
 from tuner.core.errors import UsageError
@@ -32,7 +32,7 @@ Child = tuple[subprocess.Popen[str], dict[str, int]]
 
 @pytest.fixture
 def child(url: str) -> Iterator[Child]:
-    """Gives a process that works on a run and on a group, and their ids."""
+    """Gives a process that works on a run and on a campaign, and their ids."""
     process = start("run_and_wait", url)
     assert process.stdout is not None
     yield process, json.loads(process.stdout.readline())
@@ -55,18 +55,18 @@ def here() -> RunProcess:
 
 
 @pytest.mark.slow
-def test_a_run_and_a_group_are_interrupted_as_soon_as_their_process_is_killed(
+def test_a_run_and_a_campaign_are_interrupted_as_soon_as_their_process_is_killed(
     url: str, child: Child, here: RunProcess
 ) -> None:
     process, ids = child
     with Store.open(url) as store:
         assert store.run(ids["run"]).status == "running"
-        assert store.group(ids["group"]).status == "running"
+        assert store.campaign(ids["group"]).status == "running"
         killed(process)
         for _ in ("a zombie", "gone"):
-            group = store.group(ids["group"])
-            assert {store.run(ids["run"]).status, group.status} == {"interrupted"}
-            assert {run.status for run in (*group.runs, *store.runs())} == {"interrupted"}
+            campaign = store.campaign(ids["group"])
+            assert {store.run(ids["run"]).status, campaign.status} == {"interrupted"}
+            assert {run.status for run in (*campaign.runs, *store.runs())} == {"interrupted"}
             process.wait()
     with connected(url) as connection:  # readers have not written it
         assert set(connection.execute(sa.text("SELECT status FROM run")).scalars()) == {"running"}
@@ -79,30 +79,30 @@ def test_runs_are_asked_for_by_the_status_that_is_shown(url: str, child: Child, 
         ours, ended = begin(store), begin(store)
         store.finish_run(ended, "interrupted", 1.0)
         killed(process)
-        of_group = {run.id for run in store.group(ids["group"]).runs}
+        of_campaign = {run.id for run in store.campaign(ids["group"]).runs}
 
         def asked(status: str, limit: int | None = None) -> list[int]:
             return [run.id for run in store.matching_runs(RunQuery(status=status, limit=limit))]
 
         assert asked("running") == asked("running", 1) == [ours]
         assert asked("interrupted", 1) == [ended]
-        assert set(asked("interrupted")) == {ended, ids["run"], *of_group}
+        assert set(asked("interrupted")) == {ended, ids["run"], *of_campaign}
         assert asked("done") == []
         with pytest.raises(UsageError, match="limit: found 0"):
             asked("running", 0)
 
 
 @pytest.mark.slow
-def test_a_resumed_run_and_group_belong_to_the_process_that_resumes_them(
+def test_a_resumed_run_and_campaign_belong_to_the_process_that_resumes_them(
     url: str, child: Child, here: RunProcess
 ) -> None:
     process, ids = child
     killed(process)
     with Store.open(url) as store:
         store.resume_run(ids["run"])
-        store.set_group_status(ids["group"], "running")
-        group = store.group(ids["group"])
-        assert {run.status for run in (*group.runs, *store.runs())} == {group.status} == {"running"}
+        store.set_campaign_status(ids["group"], "running")
+        campaign = store.campaign(ids["group"])
+        assert {run.status for run in (*campaign.runs, *store.runs())} == {campaign.status} == {"running"}
 
 
 @pytest.mark.slow
@@ -112,7 +112,7 @@ def test_commands_and_completion_say_interrupted(url: str, child: Child, here: R
     tuner: Tuner = commands_on(url)
     assert {run["status"] for run in tuner("runs", "--json").json} == {"interrupted"}
     assert f"run       {ids['run']}: interrupted" in tuner("show", f"run:{ids['run']}").out
-    assert tuner("show", f"group:{ids['group']}", "--json").json["status"] == "interrupted"
+    assert tuner("show", f"campaign:{ids['group']}", "--json").json["status"] == "interrupted"
     assert len(tuner("runs", "--status", "interrupted", "--json").json) == 3
     assert tuner("runs", "--status", "running", "--json").json == []
     if "://" not in url:
@@ -129,7 +129,7 @@ def test_a_merged_run_is_judged_by_the_process_that_it_came_with(
     process.stdout.readline()
     killed(process)
     store.merge(theirs)
-    assert {run.status for run in store.runs()} == {store.groups()[0].status} == {"interrupted"}
+    assert {run.status for run in store.runs()} == {store.campaigns()[0].status} == {"interrupted"}
     process.communicate()
     with Store.open(theirs) as other:  # the copy that ran longer, of a living process
         other.resume_run(1)
@@ -183,10 +183,14 @@ def test_without_proc_nothing_is_known(store: Store, monkeypatch: pytest.MonkeyP
     known = begin(store)
     monkeypatch.setattr(run_process, "BOOT_ID", tmp_path / "none")
     assert this_process() is None
-    unknown, group = begin(store), begin_group(store)
-    assert {store.run(run).status for run in (known, unknown)} == {store.group(group).status} == {"running"}
+    unknown, campaign = begin(store), begin_campaign(store)
+    assert (
+        {store.run(run).status for run in (known, unknown)}
+        == {store.campaign(campaign).status}
+        == {"running"}
+    )
     monkeypatch.undo()
-    assert store.run(unknown).status == store.group(group).status == "running"
+    assert store.run(unknown).status == store.campaign(campaign).status == "running"
 
 
 def test_a_machine_without_an_id_is_known_until_its_next_boot(

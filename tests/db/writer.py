@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.db.test_groups import GROUP, MEMBERS
+from tests.db.test_groups import CAMPAIGN, MEMBERS
 from tests.db.values import CANDIDATE, COMPILER, MACHINE, add, begin, outcome, timed
 from tuner.core.errors import UsageError
 from tuner.core.runs import TrialQuery
@@ -37,11 +37,11 @@ def propose_and_die(url: str) -> None:
 
 
 def run_and_wait(url: str) -> None:
-    """Begins a run and a group, and works on them until it is killed."""
+    """Begins a run and a campaign, and works on them until it is killed."""
     store = Store.open(url)
     run = begin(store)
-    group = store.begin_group(GROUP, MEMBERS, MACHINE, COMPILER, "0.1.0", None)
-    tell(run=run, group=group)
+    campaign = store.begin_campaign(CAMPAIGN, MEMBERS, MACHINE, COMPILER, "0.1.0", None)
+    tell(run=run, campaign=campaign)
     signal.pause()
 
 

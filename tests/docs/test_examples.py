@@ -25,7 +25,7 @@ from tuner.cli import main
 from tuner.cli.main import Commands
 from tuner.library.library import FORMATS
 from tuner.targets.interface import TargetStatus
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 PAGES = (
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "examples/README.md")),
@@ -44,7 +44,7 @@ RUN_BY_OTHER_TESTS = {  # command -> the test that runs it
     "run": "tests/docs/test_program_examples.py",
     "lower": "tests/docs/test_program_examples.py",
     "ptx": "tests/docs/test_ptx_example.py",
-    "portfolio": "tests/cli/commands/test_portfolio.py",  # of groups of runs
+    "portfolio": "tests/cli/commands/test_portfolio.py",  # of campaigns
     "distill": "tests/cli/commands/test_portfolio.py",
     "dashboard": "tests/cli/commands/test_dashboard.py",  # it serves until Ctrl-C
     "verify-resume": "tests/cli/commands/test_verify_resume.py",  # real processes
@@ -130,7 +130,7 @@ def is_run(example: Example) -> bool:
     return not (
         example.words[0] in RUN_BY_OTHER_TESTS
         or example.words[:2] == ("explain", "matmul")
-        or example.words == ("show", "group:1")  # tests/cli/commands/test_show_group.py
+        or example.words == ("show", "campaign:1")  # tests/cli/commands/test_show_group.py
         or PROGRAM in example.words  # tests/cli/commands/test_tune_program.py
         or "--shapes" in example.words  # tests/cli/commands/test_tune_shapes.py
         or {*FORMATS, "mm/library.mlir"}
@@ -152,7 +152,7 @@ def test_a_mistyped_example_is_found(words: tuple[str, ...]) -> None:
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Gives the database that the examples ask."""
-    tuner = Tuner(tmp_path_factory.mktemp("examples") / "results.db", fakes.composition())
+    tuner = Tuner(tmp_path_factory.mktemp("examples") / "results.db", fakes.backends())
     for seed in range(RUNS):
         words = ("--trials", "20", "--sampler", "random", "--seed", str(seed))
         assert tuner("tune", "matmul", "512x512x512", *words).code == 0
@@ -168,7 +168,7 @@ def test_the_examples_of_a_page_run_one_after_another(
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for name in ("results.db", "laptop.db"):  # the other one is merged
         shutil.copy(results, tmp_path / name)
-    tuner = Tuner(tmp_path / "results.db", fakes.composition((*fakes.STATUSES, SIMULATOR, CPU)))
+    tuner = Tuner(tmp_path / "results.db", fakes.backends((*fakes.STATUSES, SIMULATOR, CPU)))
     run = [example for example in EXAMPLES if example.place.endswith(place) and is_run(example)]
     assert run
     for example in run:
@@ -178,7 +178,7 @@ def test_the_examples_of_a_page_run_one_after_another(
 
 def test_a_combination_of_a_shipped_strategy_is_explained(tmp_path: Path) -> None:
     (example,) = (each for each in EXAMPLES if each.words[:2] == ("explain", "matmul"))
-    done = Tuner(tmp_path / "results.db", real_composition())(*example.words)
+    done = Tuner(tmp_path / "results.db", real_backends())(*example.words)
     assert (done.code, "feasible" in done.out) == (0, True)
 
 

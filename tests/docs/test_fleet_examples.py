@@ -33,7 +33,7 @@ LIMIT_S = 120.0
 
 @pytest.fixture
 def tuner(tmp_path: Path) -> Tuner:
-    return Tuner(tmp_path / "results.db", fakes.composition())
+    return Tuner(tmp_path / "results.db", fakes.backends())
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def url(postgres_server: str) -> str:
     Nodes hear of a drain with their lease, which is short here.
     """
     url = new_database(postgres_server)
-    tuner = Tuner(Path("none.db"), fakes.composition())
+    tuner = Tuner(Path("none.db"), fakes.backends())
     for example in UP:
         done = tuner(*there(example.words, url))
         assert done.code == 0, f"{example}\n{done.err}"

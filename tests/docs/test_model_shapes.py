@@ -19,5 +19,5 @@ PAGE = ROOT / "docs" / "guides" / "model-shapes.md"
 def test_the_guide_is_followed_to_its_end(tmp_path: Path) -> None:
     Guide(tmp_path).follow(blocks_of(PAGE.read_text()))
     page = (tmp_path / "report.html").read_text()
-    assert "Group 1: 3 problems under one budget" in page
+    assert "Campaign 1: 3 problems under one budget" in page
     assert (tmp_path / "mm.rule.yaml").read_text().startswith("format: tuner-rule")

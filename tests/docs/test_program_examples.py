@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conftest import Done, Tuner
 from tests.docs.guide import ROOT, blocks_of
 from tests.docs.test_examples import EXAMPLES, PAGES_RUN_BY_OTHER_TESTS
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir
 
@@ -48,7 +48,7 @@ def tuner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tuner:
     for folder in ("examples", "tests"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     shutil.copy(ROOT / "examples" / "async_matmul.mlir", tmp_path / "payload.mlir")
-    return Tuner(tmp_path / "results.db", real_composition())
+    return Tuner(tmp_path / "results.db", real_backends())
 
 
 def done_without_error(tuner: Tuner, options: tuple[str, ...], stdin: str = "") -> Done:

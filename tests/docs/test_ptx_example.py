@@ -18,6 +18,6 @@ def test_the_kernel_of_the_help_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     }
     monkeypatch.chdir(tmp_path)
     (tmp_path / "axpy.ptx").write_text(AXPY)
-    done = Tuner(tmp_path / "results.db", fakes.composition())(*options)
+    done = Tuner(tmp_path / "results.db", fakes.backends())(*options)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("axpy: 8 blocks, ")

@@ -41,8 +41,8 @@ def empty_database(folder: Path) -> str:
 @pytest.fixture
 def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives the real compiler, search and measurement, with a database of their own."""
-    composition = real_candidates()
-    monkeypatch.setattr("tuner.targets.registry.real_composition", lambda: composition)
+    backends = real_candidates()
+    monkeypatch.setattr("tuner.targets.registry.real_backends", lambda: backends)
     monkeypatch.setenv("TUNER_DB", empty_database(tmp_path))
     monkeypatch.chdir(ROOT)
 
@@ -51,8 +51,8 @@ def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_problem_is_tuned_exported_and_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    composition = fakes.composition((TargetStatus("cpu", True, "for tests"),))
-    monkeypatch.setattr("tuner.targets.registry.real_composition", lambda: composition)
+    backends = fakes.backends((TargetStatus("cpu", True, "for tests"),))
+    monkeypatch.setattr("tuner.targets.registry.real_backends", lambda: backends)
     monkeypatch.setenv("TUNER_DB", str(tmp_path / "results.db"))
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
@@ -93,8 +93,8 @@ def test_a_program_is_compiled_and_called(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_first_kernel_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    composition = fakes.composition((TargetStatus("cpu", True, "for tests"),))
-    monkeypatch.setattr("tuner.targets.registry.real_composition", lambda: composition)
+    backends = fakes.backends((TargetStatus("cpu", True, "for tests"),))
+    monkeypatch.setattr("tuner.targets.registry.real_backends", lambda: backends)
     monkeypatch.setenv("TUNER_DB", str(tmp_path / "results.db"))
     problem = tuner.Matmul(256, 256, 256)
     tuner.tune(problem, trials=2)
@@ -143,7 +143,7 @@ def test_the_notebook_of_a_pytorch_model_runs_from_top_to_bottom(capsys: pytest.
     pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
     pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
     program = run_notebook("pytorch_model.ipynb")["program"]
-    assert [each.kind for each in program.function.code.groups] == ["rows", "contraction", "contraction"]
+    assert [each.kind for each in program.function.code.fusions] == ["rows", "contraction", "contraction"]
     printed = capsys.readouterr().out
     assert "times as fast as eager" in printed or "\neager: " in printed  # no ratio on a disturbed machine
     assert "contraction, tuned" in printed

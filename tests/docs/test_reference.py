@@ -87,7 +87,7 @@ def test_every_comment_that_is_read_is_listed() -> None:
 
 @pytest.mark.slow
 def test_the_printed_documents_have_the_listed_keys(tmp_path: Path) -> None:
-    run = Tuner(tmp_path / "results.db", fakes.composition())
+    run = Tuner(tmp_path / "results.db", fakes.backends())
     assert run("tune", "matmul", "64x64x64", "--trials", "4").code == 0
     for command, arguments in RUN_ONCE.items():
         found = json.loads(run(command.split()[0], *arguments, "--json").out)

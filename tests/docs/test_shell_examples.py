@@ -9,7 +9,7 @@ from tests.cli.conftest import Tuner
 from tests.docs.guide import ROOT, blocks_of
 from tests.targets.cpu.test_stock_mlir_opt import ANYWHERE, MLIR_OPT, stock_point
 from tuner.payload.cpu import partitions_in, payload_mlir
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 LARGE_BYTES = 41 << 20  # the page cuts files above 40 MiB
 
@@ -40,7 +40,7 @@ def test_stock_mlir_opt_and_apply_run_an_exported_script(
     assert "linalg.matmul" not in run(by_mlir_opt, tmp_path)
     monkeypatch.chdir(tmp_path)
     options = by_apply.split("#")[0].split()[1:]
-    applied = Tuner(tmp_path / "results.db", real_composition())(*options)
+    applied = Tuner(tmp_path / "results.db", real_backends())(*options)
     assert applied.code == 0, applied.err
     assert "linalg.matmul" not in applied.out
 

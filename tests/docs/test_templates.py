@@ -18,13 +18,13 @@ PAGE = (ROOT / "docs" / "reference" / "templates.md").read_text()
 PROCESSOR = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
 GUIDE = (ROOT / "docs" / "guides" / "new-strategy.md").read_text()
 GPU = gpu_machine("simulator", chip_of("sm_90a"), "any")
-EVERYWHERE, PROCESSORS, GPUS, GROUPS = (
+EVERYWHERE, PROCESSORS, GPUS, FUSIONS = (
     frozenset(
         name
         for row in re.findall(r"^\| (`.*?) \|", part, re.MULTILINE)
         for name in re.findall(r"`(\w+)`", row)
     )
-    for part in re.split(r"^For (?:processors|GPUs|groups of operations) also:$", PAGE, flags=re.MULTILINE)
+    for part in re.split(r"^For (?:processors|GPUs|fusions) also:$", PAGE, flags=re.MULTILINE)
 )
 
 
@@ -39,9 +39,9 @@ def test_the_page_lists_what_templates_see(machine: Machine, more: frozenset[str
     assert seen(machine, Matmul(64, 64, 64)) == EVERYWHERE | more
 
 
-def test_the_page_lists_what_templates_of_groups_see() -> None:
-    group = Problem("rows", (4, 8, 1), "f32", group="func.func @group() {}")
-    assert seen(PROCESSOR, group) == EVERYWHERE | PROCESSORS | GROUPS
+def test_the_page_lists_what_templates_of_fusions_see() -> None:
+    fusion = Problem("rows", (4, 8, 1), "f32", fusion="func.func @group() {}")
+    assert seen(PROCESSOR, fusion) == EVERYWHERE | PROCESSORS | FUSIONS
 
 
 def test_a_panel_has_the_names_of_the_page() -> None:

@@ -13,7 +13,7 @@ from tuner.fleet import queues, tables
 from tuner.fleet.node import NodeRequest, run_node
 from tuner.fleet.work import FleetWork, compile_queue, compiler_build_of, hash_of
 from tuner.runtime.workers.protocol import Factory, Limits
-from tuner.targets.interface import BenchChildren
+from tuner.targets.interface import RunnerChildren
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
@@ -22,10 +22,10 @@ REQUEST = NodeRequest(TargetName(FAKE.name), slots=1, keep_free_bytes=0)
 COMPILER_BUILD = compiler_build_of(FAKE.outcomes.compiler(REQUEST.target))
 
 
-def children(_target: TargetName, _problem: Problem, _threads: int) -> BenchChildren:
+def children(_target: TargetName, _problem: Problem, _threads: int) -> RunnerChildren:
     """Returns what a node's children are made of."""
     both = Factory("tests.fakes:FakeTarget")
-    return BenchChildren(both, both, Limits(), device=FAKE.name)
+    return RunnerChildren(both, both, Limits(), device=FAKE.name)
 
 
 def started_node(url: str, *before: str, device: str = "") -> "subprocess.Popen[str]":

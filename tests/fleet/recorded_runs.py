@@ -7,8 +7,8 @@ from tuner.core.problem import Matmul
 from tuner.core.requests import FleetRequest, RunRequest
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.db.store import Store
-from tuner.fleet.runner import fleet_composition
-from tuner.targets.registry import real_composition
+from tuner.fleet.runner import fleet_backends
+from tuner.targets.registry import real_backends
 from tuner.targets.replay import replay_settings
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
@@ -28,9 +28,9 @@ def replayed(trials: int, sampler: str = "local", seed: int = 0) -> RunSettings:
 
 def tuned_on_fleet(url: str, settings: RunSettings, **asked: int | str) -> TunedRun:
     """Runs to the end, driven by this process."""
-    composition = fleet_composition(real_composition(), FleetRequest(url, **asked))  # type: ignore[arg-type]
+    backends = fleet_backends(real_backends(), FleetRequest(url, **asked))  # type: ignore[arg-type]
     with Store.open(url) as store:
-        return begin(settings, composition, store, Interruption())
+        return begin(settings, backends, store, Interruption())
 
 
 def trials_of(url: str, run: int) -> tuple[StoredTrial, ...]:
@@ -43,5 +43,5 @@ def calm_trials(settings: RunSettings, folder: Path) -> tuple[StoredTrial, ...]:
     """Returns the trials of the same run on this machine alone."""
     database = str(folder / "calm.db")
     with Store.open(database) as store:
-        run = begin(settings, real_composition(), store, Interruption()).run.id
+        run = begin(settings, real_backends(), store, Interruption()).run.id
     return trials_of(database, run)

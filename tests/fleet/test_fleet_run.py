@@ -8,15 +8,15 @@ from tests.fleet.values import FAILED, node, under_way
 from tests.tuning import fakes
 from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, UsageError
-from tuner.core.interfaces import AbstractBench, Effort
+from tuner.core.interfaces import AbstractRunner, Effort
 from tuner.core.problem import Matmul
 from tuner.core.requests import FleetRequest
 from tuner.fleet import driver, tables
 from tuner.fleet.runner import FleetRun, named
 from tuner.fleet.server import session
 from tuner.fleet.work import COMPILE, EVALUATE, Compiled, Outcome, compiler_build_of, hash_of, packed
-from tuner.runtime.workers.runner import BenchOrder
-from tuner.targets.interface import BenchSettings
+from tuner.runtime.workers.runner import RunnerOrder
+from tuner.targets.interface import RunnerSettings
 
 pytestmark = pytest.mark.postgres
 TARGET = TargetName("fake")
@@ -50,21 +50,21 @@ def fleet(fleet_url: str) -> FleetRun:
     return FleetRun(fakes.FAKE.outcomes, FleetRequest(fleet_url))
 
 
-def benches_of(fleet: FleetRun, runs: tuple[str, ...]) -> tuple[AbstractBench, ...]:
-    """Returns the benches of a group whose runs have these uuids."""
-    orders = tuple(BenchOrder(problem, TARGET, bind, lambda *_: None) for problem in PROBLEMS[: len(runs)])
-    return fleet.benches(orders, tuple(BenchSettings(1, 2, 0, run=run) for run in runs))
+def runners_of(fleet: FleetRun, runs: tuple[str, ...]) -> tuple[AbstractRunner, ...]:
+    """Returns the runners of a campaign whose runs have these uuids."""
+    orders = tuple(RunnerOrder(problem, TARGET, bind, lambda *_: None) for problem in PROBLEMS[: len(runs)])
+    return fleet.runners(orders, tuple(RunnerSettings(1, 2, 0, run=run) for run in runs))
 
 
 def new_runs(count: int) -> tuple[str, ...]:
     return tuple(str(uuid.uuid4()) for _ in range(count))
 
 
-def test_runs_of_a_group_are_queued_under_their_uuids_and_read_by_whichever_waits(
+def test_runs_of_a_campaign_are_queued_under_their_uuids_and_read_by_whichever_waits(
     fleet: FleetRun, fleet_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = new_runs(2)
-    first, second = benches_of(fleet, runs)
+    first, second = runners_of(fleet, runs)
     with contextlib.closing(first), contextlib.closing(second), session(fleet_url) as connection:
         first.start(0, candidate(3), Effort())
         second.start(0, candidate(4), Effort())
@@ -87,7 +87,7 @@ def test_what_is_compiled_is_queued_for_timing_while_another_run_waits(
     fleet: FleetRun, fleet_url: str
 ) -> None:
     runs = new_runs(2)
-    first, second = benches_of(fleet, runs)
+    first, second = runners_of(fleet, runs)
     with contextlib.closing(first), contextlib.closing(second), session(fleet_url) as connection:
         first.start(0, candidate(3), Effort())
         second.start(0, candidate(4), Effort())
@@ -102,30 +102,30 @@ def test_what_is_compiled_is_queued_for_timing_while_another_run_waits(
 
 
 @pytest.mark.slow
-def test_each_run_of_a_group_is_driven_by_one_process_until_the_last_bench_is_closed(
+def test_each_run_of_a_campaign_is_driven_by_one_process_until_the_last_bench_is_closed(
     fleet: FleetRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "TAKEN_LIMIT_S", 0.1)
     runs = new_runs(3)
-    benches = benches_of(fleet, runs)
-    for bench in benches[:2]:
-        bench.close()
+    runners = runners_of(fleet, runs)
+    for runner in runners[:2]:
+        runner.close()
     with pytest.raises(UsageError, match="another process drives this run"):
-        benches_of(fleet, runs[2:])
-    benches[2].close()
-    for bench in benches_of(fleet, runs):
-        bench.close()
+        runners_of(fleet, runs[2:])
+    runners[2].close()
+    for runner in runners_of(fleet, runs):
+        runner.close()
 
 
 @pytest.mark.slow
-def test_a_group_of_which_another_process_drives_a_run_is_refused_whole(
+def test_a_campaign_of_which_another_process_drives_a_run_is_refused_whole(
     fleet: FleetRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "TAKEN_LIMIT_S", 0.1)
     runs = new_runs(3)
-    (taken,) = benches_of(fleet, runs[2:])
+    (taken,) = runners_of(fleet, runs[2:])
     with contextlib.closing(taken):
         with pytest.raises(UsageError, match="another process drives this run"):
-            benches_of(fleet, runs)
-        for bench in benches_of(fleet, runs[:2]):  # their locks ended with the connection
-            bench.close()
+            runners_of(fleet, runs)
+        for runner in runners_of(fleet, runs[:2]):  # their locks ended with the connection
+            runner.close()

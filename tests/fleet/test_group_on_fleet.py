@@ -1,4 +1,4 @@
-"""A group of runs on nodes that compile and time fakes: its trials are those of one machine."""
+"""A campaign on nodes that compile and time fakes: its trials are those of one machine."""
 
 import dataclasses
 import subprocess
@@ -15,20 +15,20 @@ from tests.fleet.conftest import LEASE_S, new_database
 from tests.fleet.fake_node import started_node
 from tests.fleet.values import under_way, work
 from tests.tuning import fakes
-from tests.tuning.test_group_resume import MortalGroupStore, composition, proposed, trials
+from tests.tuning.test_group_resume import MortalCampaignStore, backends, proposed, trials
 from tests.tuning.test_group_run import limits, members
 from tests.tuning.test_resume import KilledError, Life
-from tuner.core.requests import FleetRequest, GroupMember
+from tuner.core.requests import CampaignMember, FleetRequest
 from tuner.db.store import Store
 from tuner.fleet import queues, tables
 from tuner.fleet.install import install
-from tuner.fleet.runner import fleet_composition
+from tuner.fleet.runner import fleet_backends
 from tuner.fleet.server import session
 from tuner.fleet.tables import FleetSettings
 from tuner.results.differences import differences
-from tuner.tuning.campaign import begin_group, resume_group
+from tuner.tuning.campaign import begin_campaign, resume_campaign
 from tuner.tuning.events import Interruption
-from tuner.tuning.tuned_run import TunedGroup
+from tuner.tuning.tuned_run import TunedCampaign
 
 pytestmark = pytest.mark.postgres
 TRIALS = 18
@@ -58,32 +58,32 @@ def url(postgres_server: str) -> Iterator[str]:
             node.communicate(timeout=LIMIT_S)
 
 
-def group_members() -> tuple[GroupMember, ...]:
+def campaign_members() -> tuple[CampaignMember, ...]:
     return tuple(
         dataclasses.replace(each, settings=dataclasses.replace(each.settings, workers=WORKERS, fresh=True))
         for each in members()
     )
 
 
-def begun(store: Any, there: Any, interruption: Interruption) -> TunedGroup:
-    return begin_group(limits(TRIALS), group_members(), there, store, interruption)
+def begun(store: Any, there: Any, interruption: Interruption) -> TunedCampaign:
+    return begin_campaign(limits(TRIALS), campaign_members(), there, store, interruption)
 
 
 @pytest.fixture(scope="module")
 def on_one_machine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
     with Store.open(str(tmp_path_factory.mktemp("calm") / "calm.db")) as store:
-        begun(store, composition(), Interruption())
+        begun(store, backends(), Interruption())
         return proposed(store, 1), trials(store, 1)
 
 
 @pytest.mark.slow
-def test_a_group_on_a_fleet_tries_and_finds_what_it_does_on_one_machine(
+def test_a_campaign_on_a_fleet_tries_and_finds_what_it_does_on_one_machine(
     url: str, on_one_machine: tuple[Any, Any]
 ) -> None:
     with Store.open(url) as store:
-        found = begun(store, fleet_composition(composition(), FleetRequest(url)), Interruption())
-        assert (found.group.status, found.trials) == ("done", TRIALS)
-        require_equal(store, found.group.id, on_one_machine)
+        found = begun(store, fleet_backends(backends(), FleetRequest(url)), Interruption())
+        assert (found.campaign.status, found.trials) == ("done", TRIALS)
+        require_equal(store, found.campaign.id, on_one_machine)
     assert found.has_worked
     for each in found.runs:
         assert each.run.roofline == fakes.ROOFLINE
@@ -101,25 +101,25 @@ def test_a_group_on_a_fleet_tries_and_finds_what_it_does_on_one_machine(
 def test_a_killed_driver_is_followed_by_one_that_goes_on_trial_for_trial(
     url: str, on_one_machine: tuple[Any, Any], share: float
 ) -> None:
-    there = fleet_composition(composition(), FleetRequest(url))
-    writes = 5 * TRIALS  # of a whole group: proposals, outcomes, seconds
+    there = fleet_backends(backends(), FleetRequest(url))
+    writes = 5 * TRIALS  # of a whole campaign: proposals, outcomes, seconds
     with Store.open(url) as store:
         life = Life(round(share * writes))
         with pytest.raises(KilledError):
-            begun(MortalGroupStore(store, life), there, life.interruption)
-        group = max(each.id for each in store.groups())
-        assert store.group(group).status != "done"
-        found = resume_group(group, there, store, Interruption())
-        assert found.group.status == "done"
-        require_equal(store, group, on_one_machine)
+            begun(MortalCampaignStore(store, life), there, life.interruption)
+        campaign = max(each.id for each in store.campaigns())
+        assert store.campaign(campaign).status != "done"
+        found = resume_campaign(campaign, there, store, Interruption())
+        assert found.campaign.status == "done"
+        require_equal(store, campaign, on_one_machine)
     with session(url) as connection:
         assert [repeated(connection, each.run.uuid) for each in found.runs] == [0, 0, 0]
 
 
 @pytest.mark.slow
-def test_trials_of_a_group_go_to_all_its_devices_by_turns(url: str) -> None:
+def test_trials_of_a_campaign_go_to_all_its_devices_by_turns(url: str) -> None:
     with Store.open(url) as store:
-        there = fleet_composition(composition(), FleetRequest(url, devices=2))
+        there = fleet_backends(backends(), FleetRequest(url, devices=2))
         found = begun(store, there, Interruption())
     with session(url) as connection:
         devices = [first_device(connection, each.run.uuid) for each in found.runs]
@@ -131,14 +131,14 @@ def test_trials_of_a_group_go_to_all_its_devices_by_turns(url: str) -> None:
 def test_the_command_tunes_and_resumes_a_file_of_shapes_on_a_fleet(url: str, tmp_path: Path) -> None:
     shapes = tmp_path / "shapes.yaml"
     shapes.write_text(SHAPES)
-    tuner = Tuner(tmp_path / "none.db", fakes.composition(), url)
+    tuner = Tuner(tmp_path / "none.db", fakes.backends(), url)
     done = tuner(
         "tune", "--shapes", str(shapes), "--fleet", "--trials", "9", "--json", "--target", "fake", "--fresh"
     )
     assert done.code == 0, done.err
     assert done.json["trials"] == 9
-    group = done.json["group"]
-    longer = tuner("tune", "--resume", f"group:{group}", "--fleet", "--trials", "12", "--json")
+    campaign = done.json["group"]
+    longer = tuner("tune", "--resume", f"campaign:{campaign}", "--fleet", "--trials", "12", "--json")
     assert (longer.code, longer.json["trials"]) == (0, 12), longer.err
     calm = dataclasses.replace(tuner, url="")
     asked = ("tune", "--shapes", str(shapes), "--trials", "12", "--json", "--target", "fake", "--fresh")
@@ -148,47 +148,49 @@ def test_the_command_tunes_and_resumes_a_file_of_shapes_on_a_fleet(url: str, tmp
 
 
 @pytest.mark.slow
-def test_an_interrupted_group_prints_how_it_goes_on_on_the_fleet(
+def test_an_interrupted_campaign_prints_how_it_goes_on_on_the_fleet(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shapes = tmp_path / "shapes.yaml"
     shapes.write_text(SHAPES)
     monkeypatch.setattr(Interruption, "is_asked", property(lambda _self: True))
-    tuner = Tuner(tmp_path / "none.db", fakes.composition(), url)
+    tuner = Tuner(tmp_path / "none.db", fakes.backends(), url)
     done = tuner("tune", "--shapes", str(shapes), "--fleet", "--target", "fake")
     assert done.code == 130
-    assert "tuner tune --resume group:" in done.err
+    assert "tuner tune --resume campaign:" in done.err
     assert " --fleet" in done.err
 
 
 @pytest.mark.slow
-def test_the_jobs_of_a_group_are_taken_back_together(url: str, tmp_path: Path) -> None:
+def test_the_jobs_of_a_campaign_are_taken_back_together(url: str, tmp_path: Path) -> None:
     with Store.open(url) as store, session(url) as connection:
-        group = begun(store, composition(), Interruption()).group
-        for run in group.runs[:2]:
+        campaign = begun(store, backends(), Interruption()).campaign
+        for run in campaign.runs[:2]:
             queues.defer(connection, "compile:nowhere", work(run.uuid), 0, alone=False)
-        done = Tuner(tmp_path / "none.db", fakes.composition(), url)("fleet", "cancel", f"group:{group.id}")
-        assert (done.code, done.out) == (0, f"took back 2 jobs of group {group.id}\n"), done.err
-        assert all(under_way(connection, run.uuid) == set() for run in group.runs)
+        done = Tuner(tmp_path / "none.db", fakes.backends(), url)(
+            "fleet", "cancel", f"campaign:{campaign.id}"
+        )
+        assert (done.code, done.out) == (0, f"took back 2 jobs of campaign {campaign.id}\n"), done.err
+        assert all(under_way(connection, run.uuid) == set() for run in campaign.runs)
 
 
 @pytest.mark.slow
-def test_no_node_for_the_target_is_refused_before_a_group_is_stored(url: str, tmp_path: Path) -> None:
+def test_no_node_for_the_target_is_refused_before_a_campaign_is_stored(url: str, tmp_path: Path) -> None:
     shapes = tmp_path / "shapes.yaml"
     shapes.write_text(SHAPES)
-    tuner = Tuner(tmp_path / "none.db", fakes.composition(), url)
+    tuner = Tuner(tmp_path / "none.db", fakes.backends(), url)
     with Store.open(url) as store:
-        before = len(store.groups())
+        before = len(store.campaigns())
         options = ("--fleet", "--target", "fake", "--machine", "H200")
         refused = tuner.refused("tune", "--shapes", str(shapes), *options)
         assert "fleet: no node measures fake on 'H200'" in refused
-        assert len(store.groups()) == before
+        assert len(store.campaigns()) == before
 
 
-def require_equal(store: Store, group: int, expected: tuple[Any, Any]) -> None:
+def require_equal(store: Store, campaign: int, expected: tuple[Any, Any]) -> None:
     order, outcomes = expected
-    assert proposed(store, group) == order
-    for one, other in zip(outcomes, trials(store, group), strict=True):
+    assert proposed(store, campaign) == order
+    for one, other in zip(outcomes, trials(store, campaign), strict=True):
         assert [each.text for each in differences(one, other)] == []
 
 

@@ -8,8 +8,8 @@ from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.requests import FleetRequest
 from tuner.fleet import tables
-from tuner.fleet.runner import fleet_composition, pending_limit, target_on
-from tuner.targets.registry import real_composition
+from tuner.fleet.runner import fleet_backends, pending_limit, target_on
+from tuner.targets.registry import real_backends
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
@@ -41,12 +41,12 @@ def test_classes_of_machines_are_named_by_options(connection: "Connection", shar
 
 
 def test_a_described_processor_is_measured_for_by_nodes_too(fleet_url: str) -> None:
-    composition = fleet_composition(real_composition(), FleetRequest(fleet_url))
+    backends = fleet_backends(real_backends(), FleetRequest(fleet_url))
     target = TargetName("cpu", "znver4")
     with pytest.raises(
         UsageError, match="no node measures cpu:znver4; tuner fleet worker --target cpu:znver4"
     ):
-        composition.outcomes(target).machine(target)
+        backends.outcomes(target).machine(target)
 
 
 def test_a_run_without_devices_is_refused() -> None:

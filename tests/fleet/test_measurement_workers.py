@@ -11,10 +11,10 @@ from tuner.core.problem import Matmul
 from tuner.fleet.node_children import GIB, KEPT, MeasurementWorkers
 from tuner.fleet.work import EVALUATE, FleetWork
 from tuner.runtime.workers.protocol import Factory, Limits
-from tuner.targets.interface import BenchChildren
+from tuner.targets.interface import RunnerChildren
 
 BOTH = Factory("tests.fakes:FakeTarget")
-CHILDREN = BenchChildren(BOTH, BOTH, Limits(), device="fake")
+CHILDREN = RunnerChildren(BOTH, BOTH, Limits(), device="fake")
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def filled(workers: MeasurementWorkers) -> list[int]:
     return [pid(workers, m) for m in range(1, KEPT + 1)]
 
 
-def pid(workers: MeasurementWorkers, m: int, children: BenchChildren = CHILDREN) -> int:
+def pid(workers: MeasurementWorkers, m: int, children: RunnerChildren = CHILDREN) -> int:
     (child,) = workers.of(on(m), lambda: children).children
     return child.pid
 
@@ -66,7 +66,7 @@ def test_one_problem_more_takes_over_the_process_that_was_idle_for_longest(
     ],
 )
 def test_a_process_of_another_kind_or_with_less_memory_is_replaced(
-    workers: MeasurementWorkers, changed: BenchChildren
+    workers: MeasurementWorkers, changed: RunnerChildren
 ) -> None:
     first = filled(workers)
     assert pid(workers, 9, changed) not in first

@@ -12,7 +12,7 @@ from tuner.core.problem import Matmul, Problem
 from tuner.core.runs import TaskQuery
 from tuner.db.store import Store
 from tuner.library.entries import ONE_THREAD, library_entries
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.targets.interface import TargetStatus
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
@@ -21,17 +21,15 @@ PROCESSOR = (TargetStatus("cpu", True, "for tests"), TargetStatus("cuda", True, 
 SMALL, LARGE = Matmul(8, 8, 8), Matmul(16, 8, 8)
 
 
-def parts(**changes: object) -> Composition:
-    return fakes.composition(PROCESSOR, **changes)
+def parts(**changes: object) -> Backends:
+    return fakes.backends(PROCESSOR, **changes)
 
 
-def tune(
-    store: Store, problem: Problem = SMALL, composition: Composition | None = None, **settings: Any
-) -> int:
+def tune(store: Store, problem: Problem = SMALL, backends: Backends | None = None, **settings: Any) -> int:
     """Returns the ID of a run of all points of a fake space."""
     given = {"trials": 20, "sampler": "exhaustive", "target": TargetName("cpu"), **settings}
     chosen = fakes.settings(problem=problem, **given)
-    return begin(chosen, composition or parts(), store, Interruption()).run.id
+    return begin(chosen, backends or parts(), store, Interruption()).run.id
 
 
 @pytest.mark.slow
@@ -52,7 +50,7 @@ def test_an_entry_per_problem_of_the_best_trial(store: Store) -> None:
 
 @pytest.mark.slow
 def test_a_baseline_timed_alone_has_no_time_in_the_entry(store: Store) -> None:
-    tune(store, composition=parts(bench=fakes.bench_without_baseline))
+    tune(store, backends=parts(runner=fakes.runner_without_baseline))
     (entry,) = library_entries(store, parts()).entries
     assert (entry.baseline, entry.baseline_s) == ("FakeBLAS 1.0", None)
 
@@ -67,7 +65,7 @@ def test_only_the_runs_that_are_named_count(store: Store) -> None:
 
 @pytest.mark.slow
 def test_a_run_without_a_time_is_noted(store: Store) -> None:
-    failed = tune(store, LARGE, composition=parts(bind=lambda *_: fakes.failing_bind), trials=2)
+    failed = tune(store, LARGE, backends=parts(bind=lambda *_: fakes.failing_bind), trials=2)
     found = library_entries(store, parts(), TaskQuery(), (tune(store, SMALL), failed))
     assert [entry.problem for entry in found.entries] == [SMALL]
     assert found.notes == (f"run {failed}: {LARGE.key}: no successful trial that fits the options",)
@@ -113,7 +111,7 @@ def test_a_problem_without_a_stock_script_is_left_out_and_named(store: Store) ->
 def test_nothing_measured_is_one_line(store: Store) -> None:
     with pytest.raises(UsageError, match="export: nothing measured that fits the options; tuner history"):
         library_entries(store, parts())
-    run = tune(store, composition=parts(bind=lambda *_: fakes.failing_bind))
+    run = tune(store, backends=parts(bind=lambda *_: fakes.failing_bind))
     with pytest.raises(UsageError, match=f"run {run}: has no successful trial .*; tuner history --run {run}"):
         library_entries(store, parts(), runs=(run,))
     with pytest.raises(UsageError, match="run: found 9, allowed 1"):

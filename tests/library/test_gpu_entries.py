@@ -17,7 +17,7 @@ VERIFIED = ("--target", "simulator", "--dtype", "f16", "--chip", "sm_90")
 
 @pytest.fixture(scope="module")
 def verified(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    tuner = Tuner(tmp_path_factory.mktemp("verified") / "results.db", fakes.untimed_composition())
+    tuner = Tuner(tmp_path_factory.mktemp("verified") / "results.db", fakes.untimed_backends())
     assert tuner(*TUNE, *VERIFIED).code == 0
     return tuner.database
 
@@ -44,7 +44,7 @@ def test_runs_that_are_not_named_do_not_count(verified: Path) -> None:
 
 @pytest.mark.slow
 def test_a_trial_that_was_timed_is_taken_before_those_that_were_verified(tmp_path: Path) -> None:
-    tuner = Tuner(tmp_path / "results.db", fakes.composition())
+    tuner = Tuner(tmp_path / "results.db", fakes.backends())
     assert tuner(*TUNE).code == 0
     with Store.open(str(tuner.database)) as store:
         found = gpu_entries(store, TaskQuery())
@@ -58,7 +58,7 @@ def test_a_trial_that_was_timed_is_taken_before_those_that_were_verified(tmp_pat
 def test_the_command_takes_entries_of_gpus_for_a_target_or_a_run_on_one(
     verified: Path, tmp_path: Path
 ) -> None:
-    tuner = Tuner(verified, fakes.untimed_composition())
+    tuner = Tuner(verified, fakes.untimed_backends())
     for option in (("--target", "simulator"), ("--run", "1")):
         # fakes verify without code: the entry is compiled again, and its script is none
         done = tuner("export", "--format", "c", *option, "-o", str(tmp_path / "out"))

@@ -1,4 +1,4 @@
-"""Groups of kind convolution as text, for tests."""
+"""Fusions of kind convolution as text, for tests."""
 
 from dataclasses import dataclass
 
@@ -66,7 +66,7 @@ class Convolution:
         return tuple(self._sizes(letters, is_input=is_input).values())
 
     def text(self) -> str:
-        """Returns the text of the group."""
+        """Returns the text of the fusion."""
         shapes, last = self.shapes, len(self.shapes) - 1
         marks = ["" if place in (0, 3, last) else " {tuner.weight}" for place in range(len(shapes))]
         marks[1] = " {tuner.weight}" if self.is_weight else ""

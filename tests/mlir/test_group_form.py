@@ -1,4 +1,4 @@
-"""A group's facts, its canonical text, and the form that schedules take."""
+"""A fusion's facts, its canonical text, and the form that schedules take."""
 
 import pytest
 
@@ -6,21 +6,21 @@ from tests import group_texts as texts
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import facts_of
 from tuner.mlir.bindings import ir
-from tuner.mlir.fusions import annotate_facts, parse_group, prepare
+from tuner.mlir.fusions import annotate_facts, parse_fusion, prepare
 
 pytestmark = pytest.mark.mlir
 
 
 def annotated(text: str) -> str:
     with ir.Context(), ir.Location.unknown():
-        module = parse_group(text)
+        module = parse_fusion(text)
         annotate_facts(module)
         return str(module)
 
 
 def prepared(text: str) -> str:
     with ir.Context(), ir.Location.unknown():
-        module = parse_group(text)
+        module = parse_fusion(text)
         prepare(module)
         assert module.operation.verify()
         return str(module)
@@ -40,7 +40,7 @@ def prepared(text: str) -> str:
         (texts.elementwise((6, 7)), (6, 7), 0, 0, 0, 0),
     ],
 )
-def test_facts_of_a_group(
+def test_facts_of_a_fusion(
     text: str, loops: tuple[int, ...], contractions: int, weights: int, transposed: int, copy: int
 ) -> None:
     found = facts_of(annotated(text))
@@ -72,9 +72,12 @@ def test_a_contraction_without_an_epilogue_gets_a_copy_as_its_root() -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("func.func @other() { return }", "group: found no function @group"), ("func.func @group(", "group: ")],
+    [
+        ("func.func @other() { return }", "fusion: found no function @group"),
+        ("func.func @group(", "fusion: "),
+    ],
 )
-def test_what_is_no_group_is_refused(text: str, message: str) -> None:
+def test_what_is_no_fusion_is_refused(text: str, message: str) -> None:
     with ir.Context(), ir.Location.unknown(), pytest.raises(CandidateError, match=message) as caught:
-        parse_group(text)
+        parse_fusion(text)
     assert caught.value.stage is Stage.BIND

@@ -1,4 +1,4 @@
-"""A group as a problem: sizes, key, and which groups are refused."""
+"""A fusion as a problem: sizes, key, and which fusions are refused."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from tests import group_texts as texts
 from tests.attention_texts import Attention
 from tests.group_runs import as_problem
 from tuner.core.errors import UsageError
-from tuner.core.fusions import LOOPS, OpGroup
+from tuner.core.fusions import LOOPS, Fusion
 from tuner.core.problem import Problem
-from tuner.mlir.fusions import group_problem
+from tuner.mlir.fusions import fusion_problem
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.scripts.choice import default_script
 from tuner.targets.cpu.compiler import CpuCompiler
@@ -33,13 +33,13 @@ pytestmark = pytest.mark.mlir
         ("elementwise", texts.elementwise((7,)), "1x7x1", 14),
     ],
 )
-def test_sizes_of_a_group(kind: str, text: str, shape: str, flop: int) -> None:
+def test_sizes_of_a_fusion(kind: str, text: str, shape: str, flop: int) -> None:
     problem = as_problem(kind, text)
     assert (problem.operation, problem.shape, problem.flop) == (kind, shape, flop)
     assert problem.key.startswith(f"{kind} {shape} f32 ")
 
 
-def test_groups_that_differ_have_different_keys() -> None:
+def test_fusions_that_differ_have_different_keys() -> None:
     keys = {as_problem("contraction", texts.product(8, 16, 4, each)).key for each in texts.EPILOGUES}
     assert len(keys) == len(texts.EPILOGUES)
 
@@ -77,7 +77,7 @@ def test_other_products_of_integers_are_refused(before: str, after: str, reason:
     text = byte_texts.product(8, 16, 4).replace(before, after)
     if after == "xi64>":
         text = text.replace("0 : i32", "0 : i64").replace("%z : i32", "%z : i64")
-    with pytest.raises(UsageError, match=f"group: {reason}"):
+    with pytest.raises(UsageError, match=f"fusion: {reason}"):
         as_problem("contraction", text)
 
 
@@ -86,18 +86,18 @@ def test_sums_that_may_overflow_are_refused() -> None:
         as_problem("contraction", byte_texts.product(1, 1, 2**17))
 
 
-def test_a_group_that_no_schedule_is_for_is_refused_with_its_reason() -> None:
-    group = OpGroup(LOOPS, texts.elementwise((4,)), (), (), (), reason="a gather")
+def test_a_fusion_that_no_schedule_is_for_is_refused_with_its_reason() -> None:
+    fusion = Fusion(LOOPS, texts.elementwise((4,)), (), (), (), reason="a gather")
     with pytest.raises(UsageError, match=r"found kind loops, allowed contraction, .*: a gather"):
-        group_problem(group)
+        fusion_problem(fusion)
 
 
-def test_a_text_that_is_no_group_is_refused() -> None:
-    with pytest.raises(UsageError, match="group: found no function @group"):
+def test_a_text_that_is_no_fusion_is_refused() -> None:
+    with pytest.raises(UsageError, match="fusion: found no function @group"):
         as_problem("rows", "func.func @f() { return }")
 
 
-@pytest.mark.parametrize(("operation", "group"), [("rows", ""), ("matmul", "func.func @group() {}")])
-def test_a_problem_has_a_text_if_it_is_a_group(operation: str, group: str) -> None:
+@pytest.mark.parametrize(("operation", "fusion"), [("rows", ""), ("matmul", "func.func @group() {}")])
+def test_a_problem_has_a_text_if_it_is_a_fusion(operation: str, fusion: str) -> None:
     with pytest.raises(UsageError, match="operation: found"):
-        Problem(operation, (4, 4, 1), "f32", group=group)
+        Problem(operation, (4, 4, 1), "f32", fusion=fusion)

@@ -1,4 +1,4 @@
-"""Programs of quantized layers: i8 matmuls with scales in the same group; on threads; saved and loaded."""
+"""Programs of quantized layers: i8 matmuls with scales in the same fusion; on threads; saved and loaded."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +10,11 @@ import tuner
 from tuner.core.fusions import CONTRACTION
 from tuner.core.problem import WARM
 from tuner.programs import fusion_compiler
-from tuner.programs.fusion_compiler import compile_groups
-from tuner.programs.fusion_schedules import tunable_groups
-from tuner.programs.fusions.payload import NotGrouped
-from tuner.programs.run.fused_code import GroupedImage
-from tuner.programs.run.fused_program import GroupedFunction
+from tuner.programs.fusion_compiler import compile_fusions
+from tuner.programs.fusion_schedules import tunable_fusions
+from tuner.programs.fusions.payload import NotFused
+from tuner.programs.run.fused_code import FusedImage
+from tuner.programs.run.fused_program import FusedFunction
 from tuner.runtime.cpu.host import describe_machine
 
 pytestmark = pytest.mark.mlir
@@ -98,18 +98,18 @@ def expected(x: np.ndarray) -> np.ndarray:
     return result
 
 
-def compiled(threads: int = 1) -> GroupedImage:
-    found = compile_groups(TEXT, None, describe_machine(), threads=threads)
-    assert not isinstance(found, NotGrouped), found
+def compiled(threads: int = 1) -> FusedImage:
+    found = compile_fusions(TEXT, None, describe_machine(), threads=threads)
+    assert not isinstance(found, NotFused), found
     return found
 
 
 @pytest.mark.slow
-def test_each_layer_is_one_group_with_a_schedule() -> None:
-    groups = compiled().code.groups
-    assert [each.kind for each in groups] == [CONTRACTION, CONTRACTION]
+def test_each_layer_is_one_fusion_with_a_schedule() -> None:
+    fusions = compiled().code.fusions
+    assert [each.kind for each in fusions] == [CONTRACTION, CONTRACTION]
     if describe_machine().has_vnni:
-        assert {each.strategy for each in groups} <= STRATEGIES
+        assert {each.strategy for each in fusions} <= STRATEGIES
 
 
 @pytest.mark.slow
@@ -123,14 +123,14 @@ def test_a_quantized_program_gives_what_numpy_gives() -> None:
 @pytest.mark.slow
 def test_without_dot_products_of_bytes_layers_are_loops_and_say_so() -> None:
     plain = replace(describe_machine(), has_vnni=False, has_amx_int8=False, processor="Plain processor")
-    found = compile_groups(TEXT, None, plain)
-    assert not isinstance(found, NotGrouped), found
+    found = compile_fusions(TEXT, None, plain)
+    assert not isinstance(found, NotFused), found
     why = "no strategy is for contraction of i8 of these sizes on Plain processor"
-    assert [(each.strategy, each.reason) for each in found.code.groups] == [("", why)] * 2
+    assert [(each.strategy, each.reason) for each in found.code.fusions] == [("", why)] * 2
     x = bytes_of(8, M, K)
-    result = GroupedFunction(found.code, found.weights)(x)
+    result = FusedFunction(found.code, found.weights)(x)
     np.testing.assert_allclose(result, expected(x), rtol=1e-6, atol=1e-6)
-    tunable = tunable_groups(TEXT, None, WARM, plain)
+    tunable = tunable_fusions(TEXT, None, WARM, plain)
     assert tunable.problems == ()
     assert all(each.endswith(why) for each in tunable.left_out)
 
@@ -138,7 +138,7 @@ def test_without_dot_products_of_bytes_layers_are_loops_and_say_so() -> None:
 def test_a_layer_counts_by_the_peak_of_what_it_multiplies() -> None:
     if not describe_machine().has_vnni:
         pytest.skip("this processor has no VNNI")
-    assert [each.element for each in compiled().code.groups] == ["i8", "i8"]
+    assert [each.element for each in compiled().code.fusions] == ["i8", "i8"]
 
 
 @pytest.mark.slow
@@ -146,9 +146,9 @@ def test_a_layer_counts_by_the_peak_of_what_it_multiplies() -> None:
 def test_several_threads_give_the_bits_of_one(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fusion_compiler, "LEAST_S", 0.0)
     alone, together = (compiled(each) for each in (1, threads))
-    assert [each.is_divided for each in together.code.groups] == [True, True]
+    assert [each.is_divided for each in together.code.fusions] == [True, True]
     x = bytes_of(6, M, K)
-    one, several = (GroupedFunction(each.code, each.weights) for each in (alone, together))
+    one, several = (FusedFunction(each.code, each.weights) for each in (alone, together))
     bits = np.asarray(one(x)).tobytes()
     for _ in range(10):
         assert np.asarray(several(x)).tobytes() == bits
@@ -157,6 +157,6 @@ def test_several_threads_give_the_bits_of_one(threads: int, monkeypatch: pytest.
 def test_a_saved_program_has_packed_weights_and_needs_no_compiler(tmp_path: Path) -> None:
     x = bytes_of(7, M, K)
     program = tuner.compile_program(TEXT, target="cpu")
-    assert isinstance(program, GroupedFunction)
+    assert isinstance(program, FusedFunction)
     program.export(tmp_path / "program")
     np.testing.assert_array_equal(tuner.load(tmp_path / "program")(x), program(x))

@@ -1,4 +1,4 @@
-"""Payloads on the CPU: as groups where they can be, else as a whole, and the reason is given."""
+"""Payloads on the CPU: as fusions where they can be, else as a whole, and the reason is given."""
 
 import json
 from pathlib import Path
@@ -9,9 +9,9 @@ import pytest
 
 import tuner
 from tests.cli.conftest import Tuner
-from tuner.programs.run.fused_program import GroupedFunction
+from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir
 
@@ -53,13 +53,13 @@ LOOP = """func.func @main(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
 }"""
 
 
-def test_a_payload_with_weights_is_groups_that_read_packed_weights() -> None:
+def test_a_payload_with_weights_is_fusions_that_read_packed_weights() -> None:
     program: Any = tuner.compile_program(LINEAR, target="cpu")
-    assert isinstance(program, GroupedFunction)
+    assert isinstance(program, FusedFunction)
     x = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
     np.testing.assert_allclose(program(x), np.maximum(x @ WEIGHTS.T, 0), rtol=1e-5, atol=1e-6)
-    (group,) = program.code.groups
-    assert (group.kind, group.origin) == ("contraction", "first")
+    (fusion,) = program.code.fusions
+    assert (fusion.kind, fusion.origin) == ("contraction", "first")
     assert program.code.needs[0] in ("avx512", "avx2")
 
 
@@ -67,16 +67,16 @@ def test_a_payload_with_control_flow_is_compiled_as_a_whole() -> None:
     program: Any = tuner.compile_program(LOOP, target="cpu")
     assert isinstance(program, HostFunction)
     np.testing.assert_array_equal(program(np.ones(4, np.float32), 2), [3, 3, 3, 3])
-    assert "index is no tensor" in program.why_no_groups
+    assert "index is no tensor" in program.why_no_fusions
 
 
 @pytest.mark.slow
 def test_run_says_why_a_program_is_computed_as_a_whole(tmp_path: Path) -> None:
     (tmp_path / "loop.mlir").write_text(LOOP)
-    run = Tuner(tmp_path / "results.db", real_composition())
+    run = Tuner(tmp_path / "results.db", real_backends())
     done = run("run", str(tmp_path / "loop.mlir"), "--target", "cpu", "--arg", "1=3", "--explain")
     assert done.code == 0, done.err
-    assert "whole   no groups, " in done.out
+    assert "whole   no fusions, " in done.out
     assert "argument 1: index is no tensor" in done.out
     refused = run("run", str(tmp_path / "loop.mlir"), "--target", "simulator", "--explain")
     assert refused.code == 2
@@ -84,9 +84,9 @@ def test_run_says_why_a_program_is_computed_as_a_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_run_shows_groups_as_a_table_and_how_to_tune_them(tmp_path: Path) -> None:
+def test_run_shows_fusions_as_a_table_and_how_to_tune_them(tmp_path: Path) -> None:
     (tmp_path / "linear.mlir").write_text(LINEAR)
-    run = Tuner(tmp_path / "results.db", real_composition())
+    run = Tuner(tmp_path / "results.db", real_backends())
     done = run("run", str(tmp_path / "linear.mlir"), "--target", "cpu", "--explain")
     assert done.code == 0, done.err
     *_, header, row, following = done.out.splitlines()
@@ -98,13 +98,13 @@ def test_run_shows_groups_as_a_table_and_how_to_tune_them(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_run_explains_each_group(tmp_path: Path) -> None:
+def test_run_explains_each_fusion(tmp_path: Path) -> None:
     (tmp_path / "linear.mlir").write_text(LINEAR)
-    run = Tuner(tmp_path / "results.db", real_composition())
+    run = Tuner(tmp_path / "results.db", real_backends())
     done = run("run", str(tmp_path / "linear.mlir"), "--target", "cpu", "--explain", "--json")
     assert done.code == 0, done.err
-    (group,) = json.loads(done.out)["groups"]
-    assert group["ops"] == ["linalg.matmul", "arith.maximumf"]
-    assert (group["flop"], group["reason"]) == (2 * 5 * 4 * 6, None)
-    assert group["share"] == (1 if group["reliability"] == "reliable" else None)
-    assert group["roofline"] is None or 0 < group["roofline"] < 1
+    (fusion,) = json.loads(done.out)["groups"]
+    assert fusion["ops"] == ["linalg.matmul", "arith.maximumf"]
+    assert (fusion["flop"], fusion["reason"]) == (2 * 5 * 4 * 6, None)
+    assert fusion["share"] == (1 if fusion["reliability"] == "reliable" else None)
+    assert fusion["roofline"] is None or 0 < fusion["roofline"] < 1

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.program_compiler import compiler_of
 from tests.programs.gpu_fusions.group_texts import CONVOLUTION
-from tests.programs.gpu_fusions.simulated import SIMULATOR, simulated, without_groups
+from tests.programs.gpu_fusions.simulated import SIMULATOR, simulated, without_fusions
 
 pytestmark = pytest.mark.mlir
 
@@ -22,7 +22,7 @@ def test_counted_is_what_a_call_does() -> None:
         (CONVOLUTION, ((1, 3, 7, 6), (4, 3, 3, 3), (4,), (4,))),
     ):
         arguments = [np.ones(shape, np.float32) for shape in shapes]
-        assert without_groups(text) == simulated(text, *arguments, as_groups=False).work
+        assert without_fusions(text) == simulated(text, *arguments, as_fusions=False).work
 
 
 def test_launches_in_a_loop_are_not_counted() -> None:
@@ -40,4 +40,4 @@ def test_launches_in_a_loop_are_not_counted() -> None:
       }
       return
     }"""
-    assert compiler_of(SIMULATOR).work_without_groups(text, None) is None
+    assert compiler_of(SIMULATOR).work_without_fusions(text, None) is None

@@ -1,18 +1,18 @@
-"""Shares of a program's groups: only of times that can be relied on."""
+"""Shares of a program's fusions: only of times that can be relied on."""
 
 from dataclasses import replace
 
 import pytest
 
 from tests.db.test_groups import SUMMARY
-from tuner.core.programs import ExplainedGroup
+from tuner.core.programs import ExplainedFusion
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.programs.fusion_compiler import with_shares
-from tuner.results.output.program_tables import explained_document, group_table
+from tuner.results.output.program_tables import explained_document, fusion_table
 from tuner.runtime.cpu.host import describe_machine
 
-FIRST = ExplainedGroup(SUMMARY, 6e-6, reliability=RELIABLE)
-SECOND = ExplainedGroup(replace(SUMMARY, kind="rows"), 2e-6, reliability=RELIABLE)
+FIRST = ExplainedFusion(SUMMARY, 6e-6, reliability=RELIABLE)
+SECOND = ExplainedFusion(replace(SUMMARY, kind="rows"), 2e-6, reliability=RELIABLE)
 
 
 @pytest.mark.slow
@@ -34,12 +34,12 @@ def test_a_part_that_takes_longer_than_the_whole_is_unreliable_and_nothing_has_a
 
 
 @pytest.mark.slow
-def test_one_disturbed_group_leaves_the_others_without_a_share() -> None:
+def test_one_disturbed_fusion_leaves_the_others_without_a_share() -> None:
     disturbed = replace(SECOND, reliability=unreliable("the reference kernel drifted by 34%: load"))
     found = with_shares((FIRST, disturbed), describe_machine(), 8e-6)
     assert [each.share for each in found] == [None, None]
     assert found[0].roofline is not None
-    header, *rows = group_table(found)
+    header, *rows = fusion_table(found)
     cells = [dict(zip(header, row, strict=True)) for row in rows]
     assert [(each["reliability"], each["share"]) for each in cells] == [
         ("reliable", "-"),

@@ -7,7 +7,7 @@ import pytest
 
 import tuner
 from tests.forked import in_child_amid_calls
-from tuner.programs.run.fused_program import GroupedFunction
+from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 
 pytestmark = [
@@ -33,10 +33,10 @@ def right_in_child(function: Any, n: int, *more: int) -> bool:
     return in_child_amid_calls(lambda: np.array_equal(function(-x, *more), x * 3))
 
 
-def test_programs_of_groups_on_one_thread_and_several() -> None:
+def test_programs_of_fusions_on_one_thread_and_several() -> None:
     for n, threads in ((16, 1), (256, 2)):
         function = tuner.compile_program(SQUARE.format(n=n, more=""), target="cpu", threads=threads)
-        assert isinstance(function, GroupedFunction)
+        assert isinstance(function, FusedFunction)
         assert function.code.threads == threads
         assert right_in_child(function, n)
         assert right_in_child(function, n)

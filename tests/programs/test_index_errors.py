@@ -10,7 +10,7 @@ import pytest
 import tuner
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, IndexOutOfRange, Stage
-from tuner.programs.run.fused_program import GroupedFunction
+from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 
 pytestmark = pytest.mark.mlir
@@ -75,9 +75,9 @@ def require_errors(function: Any, *more: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_program_of_groups_goes_on_after_an_index_out_of_range(threads: int, tmp_path: Path) -> None:
+def test_a_program_of_fusions_goes_on_after_an_index_out_of_range(threads: int, tmp_path: Path) -> None:
     function = tuner.compile_program(LOOKUP.format(more=""), target="cpu", threads=threads)
-    assert isinstance(function, GroupedFunction)
+    assert isinstance(function, FusedFunction)
     assert function.code.threads == threads
     assert function.code.asserts
     require_errors(function)

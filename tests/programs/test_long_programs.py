@@ -13,7 +13,7 @@ from tuner.programs.fusions.formation import OPS_LIMIT
 from tuner.programs.lowering.entry import OPERATIONS_LIMIT, require_few_operations
 from tuner.programs.lowering.read_program import read_program
 from tuner.programs.request import ProgramRequest
-from tuner.programs.run.fused_program import GroupedFunction
+from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.service import INDEXED, compile_and_check, run_program
 
 pytestmark = pytest.mark.mlir
@@ -40,11 +40,11 @@ def chain(count: int) -> str:
 
 
 @pytest.mark.slow
-def test_a_chain_of_a_thousand_operations_becomes_groups_and_is_right() -> None:
+def test_a_chain_of_a_thousand_operations_becomes_fusions_and_is_right() -> None:
     compiled = compile_and_check(ProgramRequest(chain(1000), TARGETS["cpu"]))
     assert compiled.image is not None
-    assert len(compiled.image.code.groups) == 1000 // OPS_LIMIT
-    program = GroupedFunction(compiled.image.code, compiled.image.weights)
+    assert len(compiled.image.code.fusions) == 1000 // OPS_LIMIT
+    program = FusedFunction(compiled.image.code, compiled.image.weights)
     start = np.arange(128, dtype=np.float32).reshape(8, 16)
     assert np.array_equal(program(start, np.ones((8, 16), np.float32)), start + 1000)
 

@@ -44,16 +44,16 @@ def first_script(problem: Problem) -> str:
     return found.text
 
 
-def grouped(payload: str) -> Any:
-    """Returns a payload as a function of groups."""
-    return host_function(compiler_of(TargetName("cpu")).compile(payload, as_groups=True))
+def fused(payload: str) -> Any:
+    """Returns a payload as a function of fusions."""
+    return host_function(compiler_of(TargetName("cpu")).compile(payload, as_fusions=True))
 
 
 @pytest.mark.parametrize("epilogue", ["none", "bias"])
 def test_products_are_fused_multiply_adds_also_without_an_epilogue(epilogue: str) -> None:
     """Steps of K of 1 that are folded as a unit dimension become a product and a sum."""
     problem = as_problem("contraction", texts.product(24, 64, 32, epilogue))
-    code = compiled(problem.group, first_script(problem)).llvm_text
+    code = compiled(problem.fusion, first_script(problem)).llvm_text
     assert "llvm.intr.fmuladd" in code
     assert "llvm.fmul" not in code
 
@@ -70,51 +70,51 @@ def test_products_are_fused_multiply_adds_also_without_an_epilogue(epilogue: str
 )
 def test_a_ragged_k_is_summed_to_its_end(k: int, wanted: dict[str, int | str]) -> None:
     problem = as_problem("contraction", texts.product(30, 70, k, "bias_relu"))
-    assert error_of(problem.group, script_with(problem, **wanted), np.random.default_rng(0)) <= 1
+    assert error_of(problem.fusion, script_with(problem, **wanted), np.random.default_rng(0)) <= 1
 
 
 @pytest.mark.parametrize("panel", [48, 96])
 def test_tiles_of_three_and_six_vectors_are_right(panel: int) -> None:
     problem = as_problem("contraction", texts.product(17, 101, 24, "residual"))
     script = script_with(problem, panel=panel, tile_m=4)
-    assert error_of(problem.group, script, np.random.default_rng(0)) <= 1
+    assert error_of(problem.fusion, script, np.random.default_rng(0)) <= 1
 
 
 @pytest.mark.parametrize("text", [texts.softmax(3, 1000), texts.layer_norm(3, 1000, "f64")])
 def test_rows_wider_than_a_vector_of_the_compiler_are_done_in_chunks(text: str) -> None:
     problem = as_problem("rows", text)
-    assert error_of(problem.group, first_script(problem), np.random.default_rng(0)) <= 1
+    assert error_of(problem.fusion, first_script(problem), np.random.default_rng(0)) <= 1
 
 
 def test_denormals_of_a_schedule_are_not_flushed_to_zero() -> None:
     problem = as_problem("rows", texts.softmax(2, 40))
     rows = np.zeros((2, 40), np.float32)
     rows[:, 1:] = -100.0  # exp gives 3.7e-44
-    assert error_of(problem.group, first_script(problem), np.random.default_rng(0), [rows]) <= 1
+    assert error_of(problem.fusion, first_script(problem), np.random.default_rng(0), [rows]) <= 1
     product = as_problem("contraction", texts.product(4, 20, 8))
     inputs = [np.full((4, 8), 1e-40, np.float32), np.full((8, 20), 0.5, np.float32)]
-    found = compiled(product.group, first_script(product))
+    found = compiled(product.fusion, first_script(product))
     assert found.llvm_text
-    assert error_of(product.group, first_script(product), np.random.default_rng(0), inputs) <= 1
+    assert error_of(product.fusion, first_script(product), np.random.default_rng(0), inputs) <= 1
 
 
-def test_a_value_may_be_a_and_residual_of_one_group() -> None:
+def test_a_value_may_be_a_and_residual_of_one_fusion() -> None:
     payload, weights = PayloadText(), RNG.standard_normal((40, 40)).astype(np.float32)
     x = payload.argument(11, 40)
-    program = grouped(payload.text(payload.binary("add", payload.matmul(x, payload.weight(weights)), x)))
-    (group,) = program.code.groups
-    assert group.strategy == PACKED
+    program = fused(payload.text(payload.binary("add", payload.matmul(x, payload.weight(weights)), x)))
+    (fusion,) = program.code.fusions
+    assert fusion.strategy == PACKED
     for _ in range(2):  # the second call's result may lie where the first one's was
         value = RNG.standard_normal((11, 40)).astype(np.float32)
         np.testing.assert_allclose(program(value), value @ weights + value, rtol=1e-4, atol=1e-5)
 
 
-def test_a_weight_that_two_groups_read_is_right_in_both() -> None:
+def test_a_weight_that_two_fusions_read_is_right_in_both() -> None:
     payload, weights = PayloadText(), RNG.standard_normal((24, 48)).astype(np.float32)
     one, other = payload.argument(3, 24), payload.argument(70, 24)
     shared = payload.weight(weights)
-    program = grouped(payload.text(payload.matmul(one, shared), payload.matmul(other, shared)))
-    assert len(program.code.groups) == 2
+    program = fused(payload.text(payload.matmul(one, shared), payload.matmul(other, shared)))
+    assert len(program.code.fusions) == 2
     assert program.code.weights_bytes >= weights.nbytes
     inputs = [RNG.standard_normal((rows, 24)).astype(np.float32) for rows in (3, 70)]
     for found, value in zip(program(*inputs), inputs, strict=True):
@@ -126,7 +126,7 @@ def test_nothing_of_a_call_is_left_in_the_padding_of_the_next() -> None:
     payload = PayloadText()
     x = payload.argument(5, 6)
     padded = payload.padded(payload.unary("tanh", x), (1, 1), (1, 1))
-    program = grouped(payload.text(payload.reduced("sum", payload.binary("mul", padded, padded))))
+    program = fused(payload.text(payload.reduced("sum", payload.binary("mul", padded, padded))))
     for scale in (1.0, 1e3, np.nan, 1.0):
         value = np.full((5, 6), scale, np.float32)
         wanted = np.pad(np.tanh(value) ** 2, 1).sum(1)

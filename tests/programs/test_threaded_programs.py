@@ -14,10 +14,10 @@ import pytest
 import tuner
 from tuner.core.errors import UsageError
 from tuner.programs import fusion_compiler
-from tuner.programs.fusion_compiler import compile_groups
+from tuner.programs.fusion_compiler import compile_fusions
 from tuner.programs.fusions import formation
-from tuner.programs.fusions.payload import NotGrouped
-from tuner.programs.run.fused_program import GroupedFunction
+from tuner.programs.fusions.payload import NotFused
+from tuner.programs.run.fused_program import FusedFunction
 from tuner.runtime.cpu.host import describe_machine
 
 pytestmark = pytest.mark.mlir
@@ -207,24 +207,24 @@ PROGRAMS = {
 
 
 @pytest.fixture(autouse=True)
-def every_group_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+def every_fusion_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fusion_compiler, "LEAST_S", 0.0)
 
 
 @pytest.fixture(autouse=True)
-def every_attention_is_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
+def every_attention_is_one_fusion(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(formation, "LEAST_KEYS", 1)
     monkeypatch.setattr(formation, "LEAST_SCORES", 1)
 
 
 @cache
-def compiled(name: str, threads: int) -> GroupedFunction:
-    found = compile_groups(PROGRAMS[name], None, describe_machine(), threads=threads)
-    assert not isinstance(found, NotGrouped), found
-    return GroupedFunction(found.code, found.weights)
+def compiled(name: str, threads: int) -> FusedFunction:
+    found = compile_fusions(PROGRAMS[name], None, describe_machine(), threads=threads)
+    assert not isinstance(found, NotFused), found
+    return FusedFunction(found.code, found.weights)
 
 
-def inputs_of(function: GroupedFunction, seed: int = 0) -> list[np.ndarray]:
+def inputs_of(function: FusedFunction, seed: int = 0) -> list[np.ndarray]:
     rng = np.random.default_rng(seed)
     return [rng.standard_normal(each.shape).astype(np.float32) for each in function.code.arguments]
 
@@ -237,15 +237,15 @@ def results(function: Any, inputs: list[np.ndarray]) -> list[bytes]:
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_each_kind_of_group_gives_the_bits_of_one_thread(name: str, threads: int) -> None:
+def test_each_kind_of_fusion_gives_the_bits_of_one_thread(name: str, threads: int) -> None:
     alone, together = compiled(name, 1), compiled(name, threads)
     inputs = inputs_of(alone)
     expected = results(alone, inputs)
     assert together.code.threads == threads
-    assert not name.startswith("attention") or [each.strategy for each in alone.code.groups] == [
+    assert not name.startswith("attention") or [each.strategy for each in alone.code.fusions] == [
         "attention_cpu"
     ]
-    assert any(each.is_divided for each in together.code.groups)
+    assert any(each.is_divided for each in together.code.fusions)
     for _ in range(10):
         assert results(together, inputs) == expected
 
@@ -314,11 +314,11 @@ def test_a_program_of_one_thread_is_loaded_for_one(tmp_path: Path) -> None:
         tuner.load(tmp_path / "two", threads=0)
 
 
-def test_groups_of_little_work_are_left_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fusions_of_little_work_are_left_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fusion_compiler, "LEAST_S", 15e-6)
-    found = compile_groups(PROGRAMS["rows"], None, describe_machine(), threads=2)
-    assert not isinstance(found, NotGrouped)
-    assert (found.code.threads, [each.is_divided for each in found.code.groups]) == (1, [False])
+    found = compile_fusions(PROGRAMS["rows"], None, describe_machine(), threads=2)
+    assert not isinstance(found, NotFused)
+    assert (found.code.threads, [each.is_divided for each in found.code.fusions]) == (1, [False])
     assert b"program_part" not in found.code.object_code
 
 

@@ -71,9 +71,9 @@ def settings(problem: Problem, **changes: object) -> RunSettings:
 
 
 def tuned(
-    programs: Programs, store: Store, composition: Any = None, settings_of: Any = settings
+    programs: Programs, store: Store, backends: Any = None, settings_of: Any = settings
 ) -> TunedProgram:
-    tuning = ProgramTuning(composition or fakes.composition(), programs.parts, store, Interruption(), ignore)
+    tuning = ProgramTuning(backends or fakes.backends(), programs.parts, store, Interruption(), ignore)
     return tuning.tune(REQUEST, settings_of)
 
 
@@ -148,7 +148,7 @@ def test_without_times_it_runs_once(store: Store) -> None:
     found = tuned(
         programs,
         store,
-        fakes.untimed_composition(),
+        fakes.untimed_backends(),
         lambda problem: settings(problem, target=TargetName("simulator")),
     )
     assert len(programs.asked) == 1
@@ -188,9 +188,9 @@ def test_a_program_without_matmuls_is_refused(store: Store) -> None:
 
 
 def test_candidates_that_all_fail_are_reported(store: Store) -> None:
-    composition = fakes.composition(bind=lambda *_: fakes.ALL_FAIL)
+    backends = fakes.backends(bind=lambda *_: fakes.ALL_FAIL)
     programs = Programs((ONE,))
-    found = tuned(programs, store, composition)
+    found = tuned(programs, store, backends)
     assert programs.asked[0].scripts == ()
     assert found.problems[0].reason == "no candidate worked"
     assert not found.has_worked
@@ -215,7 +215,7 @@ def test_a_program_that_fails_to_run_leaves_what_was_tuned(store: Store) -> None
 def test_an_interruption_ends_it_before_the_program_runs(store: Store) -> None:
     programs, interruption = Programs((ONE, TWO)), Interruption()
     tuning = ProgramTuning(
-        fakes.composition(), programs.parts, store, interruption, lambda _: interruption.ask()
+        fakes.backends(), programs.parts, store, interruption, lambda _: interruption.ask()
     )
     found = tuning.tune(REQUEST, settings)
     assert found.is_interrupted

@@ -30,7 +30,7 @@ from tuner.results.best_trials import (
 from tuner.results.past_runs import best_results_among, past_trials
 from tuner.results.report.page import gathered
 
-PARTS = fakes.composition()
+PARTS = fakes.backends()
 PROBLEM = fakes.settings().problem
 MACHINES = (fakes.MACHINE, fakes.OTHER_MACHINE)
 EXAMPLES = costly(5, 10)  # each writes two databases: half a second

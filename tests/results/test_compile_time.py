@@ -16,7 +16,7 @@ from tuner.core.records import CompileSeconds, PassSeconds
 from tuner.core.runs import StoredTrial
 from tuner.db.store import Store
 from tuner.results.explanations import pass_seconds
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir
 
@@ -28,7 +28,7 @@ def test_the_passes_of_a_verified_trial_are_timed(tmp_path: Path) -> None:
     assert run.counts.verified == 1
     with Store.open(f"sqlite:///{database}") as store:
         (trial,) = tuner.history(database)
-        found = pass_seconds(real_composition(), store, trial)
+        found = pass_seconds(real_backends(), store, trial)
         stored = store.trial(trial.id).compile_seconds
     assert stored is not None
     assert stored.passes == found
@@ -48,30 +48,30 @@ def tried(tmp_path: Path) -> Iterator[tuple[Store, StoredTrial]]:
 def test_a_replay_is_refused(tried: tuple[Store, StoredTrial]) -> None:
     store, trial = tried
     with pytest.raises(UsageError, match="does not compile"):
-        pass_seconds(fakes.composition(), store, replace(trial, script_text=""))
+        pass_seconds(fakes.backends(), store, replace(trial, script_text=""))
     with pytest.raises(UsageError, match="does not compile any more: target fake: compiles nothing"):
-        pass_seconds(fakes.composition(), store, trial)
+        pass_seconds(fakes.backends(), store, trial)
 
 
 def test_what_is_stored_is_reported_until_the_compiler_or_the_machine_is_another(
     tried: tuple[Store, StoredTrial],
 ) -> None:
     store, trial = tried
-    machine = fakes.composition().machine().name
+    machine = fakes.backends().machine().name
     seconds = CompileSeconds(FakeTarget().compiler().fingerprint, machine, (PassSeconds("CSE", 0.001, 2),))
     store.set_compile_seconds(trial.id, seconds)
-    assert pass_seconds(fakes.composition(), store, store.trial(trial.id)) == seconds.passes
+    assert pass_seconds(fakes.backends(), store, store.trial(trial.id)) == seconds.passes
     for older in (replace(seconds, compiler="older"), replace(seconds, machine="another")):
         store.set_compile_seconds(trial.id, older)
         with pytest.raises(UsageError, match="does not compile any more"):  # it was compiled again
-            pass_seconds(fakes.composition(), store, store.trial(trial.id))
+            pass_seconds(fakes.backends(), store, store.trial(trial.id))
 
 
 def test_what_cannot_be_stored_is_reported_as_well(tried: tuple[Store, StoredTrial]) -> None:
     store, trial = tried
     compiling = replace(fakes.FAKE, code=lambda _target, _problem, _script: "")
-    composition = replace(fakes.composition(), kinds={"fake": compiling})
-    assert pass_seconds(composition, store, replace(trial, id=99)) == ()  # stored nowhere: no such trial
+    backends = replace(fakes.backends(), kinds={"fake": compiling})
+    assert pass_seconds(backends, store, replace(trial, id=99)) == ()  # stored nowhere: no such trial
     assert store.trial(trial.id).compile_seconds is None
-    assert pass_seconds(composition, store, trial) == ()
+    assert pass_seconds(backends, store, trial) == ()
     assert store.trial(trial.id).compile_seconds is not None

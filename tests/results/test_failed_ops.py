@@ -10,12 +10,12 @@ from tests.tuning import fakes
 from tuner.core.candidate import TargetName
 from tuner.core.errors import PAYLOAD, SCRIPT, Failure, OpPlace, Stage, TunerError
 from tuner.results.explanations import FailedOp, failed_ops
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 TEXT = "module {\n  one\n  two\n}\n"
 ONE, TWO = OpPlace(SCRIPT, "t.one", 2, 3), OpPlace(SCRIPT, "t.two", 3, 3)
 FIRST = OpPlace(PAYLOAD, "linalg.fill", 1, 1)
-COMPOSITION = fakes.composition()
+COMPOSITION = fakes.backends()
 SOURCE = "// source of 8x8x8"
 
 
@@ -65,7 +65,7 @@ def test_a_real_script_is_applied_to_the_payload_that_it_was_given() -> None:
     text = script("transform.structured.vectorize %product vector_sizes [3, 3] : !transform.any_op")
     stored = trial(1, Failure(Stage.COMPILE, "linalg.matmul at payload:8:14: no"), script=text)
     stored = replace(stored, record=replace(stored.record, target=TargetName("cpu")))
-    op, product = failed_ops(real_composition(), stored)
+    op, product = failed_ops(real_backends(), stored)
     assert op.place == OpPlace(SCRIPT, "transform.structured.vectorize", 5, 5)
     assert op.line_text.startswith("transform.structured.vectorize %product")
     assert product.line_text.startswith("%product = linalg.matmul")

@@ -11,9 +11,9 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
 from tuner.db.store import Store
-from tuner.results.campaign_matrix import FAILED, NOT_TRIED, TIMED, group_matrix
-from tuner.targets.backends import Composition
-from tuner.tuning.campaign import begin_group
+from tuner.results.campaign_matrix import FAILED, NOT_TRIED, TIMED, campaign_matrix
+from tuner.targets.backends import Backends
+from tuner.tuning.campaign import begin_campaign
 from tuner.tuning.events import Interruption
 
 
@@ -21,8 +21,8 @@ def sometimes_failing(candidate: Candidate) -> Script:
     return (fakes.failing_bind if dict(candidate.choices)["x"] == 0 else bind)(candidate)
 
 
-def parts() -> Composition:
-    return fakes.composition(plan=plan, bind=lambda *_: sometimes_failing)
+def parts() -> Backends:
+    return fakes.backends(plan=plan, bind=lambda *_: sometimes_failing)
 
 
 @pytest.fixture
@@ -33,14 +33,14 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.mark.slow
 def test_each_cell_has_the_trial_of_its_projection_or_a_reason(store: Store) -> None:
-    begin_group(limits(40), members(), parts(), store, Interruption())
-    found = group_matrix(1, parts(), store)
+    begin_campaign(limits(40), members(), parts(), store, Interruption())
+    found = campaign_matrix(1, parts(), store)
     assert (found.problems, found.counts) == (PROBLEMS, COUNTS)
     assert found.names == ("layer 0", "layer 1", "layer 2")
-    assert found.columns[:8] == store.group(1).settings.columns
+    assert found.columns[:8] == store.campaign(1).settings.columns
     assert len(found.columns) > 8  # what samplers found
-    proposals = store.group_proposals(1)
-    runs = [run.id for run in store.group(1).runs]
+    proposals = store.campaign_proposals(1)
+    runs = [run.id for run in store.campaign(1).runs]
     for run, row in zip(runs, found.cells, strict=True):
         tried = {each.proposal.candidate: each.proposal.trial for each in proposals if each.run == run}
         for cell in row:
@@ -56,8 +56,8 @@ def test_each_cell_has_the_trial_of_its_projection_or_a_reason(store: Store) -> 
 
 
 def test_the_matrix_of_times_is_for_analysis(store: Store) -> None:
-    begin_group(limits(20), members(), parts(), store, Interruption())
-    found = group_matrix(1, parts(), store)
+    begin_campaign(limits(20), members(), parts(), store, Interruption())
+    found = campaign_matrix(1, parts(), store)
     times = found.times
     assert times.columns == found.columns
     assert int(times.is_timed().sum()) == sum(cell.state == TIMED for row in found.cells for cell in row)
@@ -66,6 +66,6 @@ def test_the_matrix_of_times_is_for_analysis(store: Store) -> None:
     assert times.best_s().min() == best
 
 
-def test_an_unknown_group_is_refused(store: Store) -> None:
-    with pytest.raises(UsageError, match="group: found 3, allowed none"):
-        group_matrix(3, parts(), store)
+def test_an_unknown_campaign_is_refused(store: Store) -> None:
+    with pytest.raises(UsageError, match="campaign: found 3, allowed none"):
+        campaign_matrix(3, parts(), store)

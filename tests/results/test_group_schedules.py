@@ -1,17 +1,17 @@
-"""Which stored trial gives a group of operations its schedule."""
+"""Which stored trial gives a fusion its schedule."""
 
 from dataclasses import replace
 
 import pytest
 
 from tests.db.values import MACHINE, SETTINGS, add, begin, outcome, timed
-from tests.op_group_problems import group_problems, program_text
+from tests.op_group_problems import fusion_problems, program_text
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.problem import COLD, WEIGHTS_COLD, Matmul, Problem
-from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, GroupSchedule
+from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
 from tuner.db.store import Store
-from tuner.programs.fusion_schedules import group_schedules
+from tuner.programs.fusion_schedules import fusion_schedules
 
 pytestmark = pytest.mark.mlir
 
@@ -27,12 +27,12 @@ SCRIPT = "// a stored script\n"
 
 def problems(rows: int = 8, hidden: int = 32) -> tuple[Problem, ...]:
     """Returns a matmul with bias and relu, rows, and a matmul without an epilogue."""
-    return group_problems(program_text(rows, 24, hidden))
+    return fusion_problems(program_text(rows, 24, hidden))
 
 
 def other_epilogue() -> Problem:
     """Returns the first contraction with a minimum in place of the maximum."""
-    return group_problems(program_text().replace("arith.maximumf %sum", "arith.minimumf %sum"))[0]
+    return fusion_problems(program_text().replace("arith.maximumf %sum", "arith.minimumf %sum"))[0]
 
 
 def store_trial(
@@ -44,15 +44,15 @@ def store_trial(
     return add(store, run, 0, replace(outcome(result, SCRIPT), candidate=candidate), SCRIPT)
 
 
-def found(store: Store, problem: Problem) -> list[GroupSchedule]:
-    return list(group_schedules(store, MACHINE, problem))
+def found(store: Store, problem: Problem) -> list[FusionSchedule]:
+    return list(fusion_schedules(store, MACHINE, problem))
 
 
 def test_an_empty_database_suggests_nothing(store: Store) -> None:
     assert found(store, problems()[0]) == []
 
 
-def test_the_best_trial_of_the_group_itself_comes_first(store: Store) -> None:
+def test_the_best_trial_of_the_fusion_itself_comes_first(store: Store) -> None:
     problem = problems()[0]
     store_trial(store, problem, LARGE, 2e-6)
     best = store_trial(store, problem, SMALL, 1e-6)
@@ -75,7 +75,7 @@ def test_the_same_contraction_with_another_epilogue_lends_its_configuration(stor
     store_trial(store, problems(rows=16)[0], LARGE, 1e-9)
     first = found(store, problems()[0])[0]
     assert (first.origin, first.trial, first.candidate) == (SAME_CONTRACTION, trial, SMALL)
-    assert first.script != SCRIPT  # bound again, for this group
+    assert first.script != SCRIPT  # bound again, for this fusion
     assert "tuner.pack_weights" in first.script
 
 
@@ -100,7 +100,7 @@ def test_the_matmul_of_the_same_sizes_lends_its_register_tile(store: Store) -> N
 def test_the_nearest_sizes_lend_a_projected_configuration(store: Store) -> None:
     near = store_trial(store, problems(rows=4, hidden=40)[0], LARGE, 1e-5)
     store_trial(store, problems(rows=64, hidden=256)[0], SMALL, 1e-6)
-    (only,) = found(store, group_problems(program_text(2, 24, 16))[0])
+    (only,) = found(store, fusion_problems(program_text(2, 24, 16))[0])
     assert (only.origin, only.trial) == (NEAREST, near)
     chosen = dict(only.candidate.choices)
     assert chosen["panel"] in (8, 16)  # 32 columns would be too many for 16
@@ -109,7 +109,7 @@ def test_the_nearest_sizes_lend_a_projected_configuration(store: Store) -> None:
 
 def test_sizes_that_are_far_lend_nothing(store: Store) -> None:
     store_trial(store, problems(rows=64, hidden=512)[0], LARGE, 1e-6)
-    assert found(store, group_problems(program_text(2, 24, 16))[0]) == []
+    assert found(store, fusion_problems(program_text(2, 24, 16))[0]) == []
 
 
 def test_rows_take_the_chunk_of_other_rows_only(store: Store) -> None:

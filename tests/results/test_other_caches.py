@@ -18,7 +18,7 @@ def best_of(store: Store, cache: str, trials: int | None = None) -> StoredTrial:
     settings = replace(
         fakes.settings(trials=trials, sampler="exhaustive"), problem=replace(PROBLEM, cache=cache)
     )
-    tuned = begin(settings, fakes.composition(), store, Interruption())
+    tuned = begin(settings, fakes.backends(), store, Interruption())
     assert tuned.selected is not None
     return tuned.selected.best
 

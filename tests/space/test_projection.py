@@ -19,7 +19,7 @@ from tuner.space.search_space import Knob, SearchSpace
 SHIPPED = load_space_file(default_space_file())
 CPU = replace(MACHINE, isa="avx512", has_bf16=True, has_vnni=True, has_amx_bf16=True, has_amx_int8=True)
 GPU = gpu_machine("cuda", CHIPS["sm_90a"], "H200")
-# Of matmuls: what groups allow depends on their texts (tests/results/test_group_schedules.py).
+# Of matmuls: what fusions allow depends on their texts (tests/results/test_group_schedules.py).
 ENTRIES = [
     (each.name, GPU if each.isas == ("ptx",) else CPU)
     for each in SHIPPED.strategies

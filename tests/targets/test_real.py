@@ -11,7 +11,7 @@ from tuner.core.interfaces import AbstractCompiler, AbstractEvaluator
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul
 from tuner.runtime.workers.protocol import Factory
-from tuner.targets.registry import KINDS, real_composition
+from tuner.targets.registry import KINDS, real_backends
 
 SOURCE = "func.func @f() {\n  return\n}\n"
 RENAME = """
@@ -26,34 +26,34 @@ module attributes {transform.with_named_sequence} {
 
 
 def test_the_machine_is_this_one() -> None:
-    machine = real_composition().machine()
+    machine = real_backends().machine()
     assert machine.physical_cores >= 1
     assert machine.memory_bytes > 2**20
 
 
 def test_processors_come_first_and_simulations_give_no_times() -> None:
-    statuses = real_composition().targets()
+    statuses = real_backends().targets()
     assert [status.name for status in statuses] == ["cpu", "cuda", "simulator", "replay"]
     assert [status.is_timed for status in statuses if status.name in ("cpu", "simulator")] == [True, False]
 
 
 def test_each_target_has_a_machine_of_its_own() -> None:
     def machine(target: TargetName) -> Machine:
-        return real_composition().outcomes(target).machine(target)
+        return real_backends().outcomes(target).machine(target)
 
     assert machine(TargetName("simulator", "sm_80")).name == "simulator sm_80"
     assert machine(TargetName("cuda", "sm_90a")).chip == "sm_90a"
-    assert machine(TargetName("cpu")) == real_composition().machine()
+    assert machine(TargetName("cpu")) == real_backends().machine()
 
 
 def test_a_target_of_no_kind_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^target 'tpu:v5': not known here$"):
-        real_composition().kind(TargetName("tpu", "v5"))
+        real_backends().kind(TargetName("tpu", "v5"))
 
 
 @pytest.mark.mlir
 def test_a_script_is_applied_in_a_child() -> None:
-    assert "func.func @f() attributes {seen}" in real_composition().apply(RENAME, SOURCE)
+    assert "func.func @f() attributes {seen}" in real_backends().apply(RENAME, SOURCE)
 
 
 @pytest.mark.slow
@@ -63,7 +63,7 @@ def test_a_script_is_applied_in_a_child() -> None:
 )
 def test_text_that_is_no_script_or_payload_is_the_users_mistake(script: str, payload: str) -> None:
     with pytest.raises(UsageError, match=r"apply: (script|payload): "):
-        real_composition().apply(script, payload)
+        real_backends().apply(script, payload)
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ def test_text_that_is_no_script_or_payload_is_the_users_mistake(script: str, pay
 def test_a_script_that_fails_is_reported() -> None:
     broken = RENAME.replace('transform.annotate %func "seen"', "transform.loop.unroll %func { factor = 4 }")
     with pytest.raises(TunerError, match="apply: "):
-        real_composition().apply(broken, SOURCE)
+        real_backends().apply(broken, SOURCE)
 
 
 TARGETS = (TargetName("cpu"), TargetName("cuda", "sm_90"), TargetName("simulator", "sm_90"))

@@ -28,8 +28,8 @@ PROBLEM = values.RUN.settings.problem
 
 def replay(store: Store, file: Path, **options: object) -> TunedRun:
     given = {"target": f"replay:{file}", "sampler": "exhaustive", "trials": 15, **options}
-    settings = run_settings(RunRequest(PROBLEM, **given), fakes.composition())  # type: ignore[arg-type]
-    return begin(settings, fakes.composition(), store, Interruption())
+    settings = run_settings(RunRequest(PROBLEM, **given), fakes.backends())  # type: ignore[arg-type]
+    return begin(settings, fakes.backends(), store, Interruption())
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ def test_a_replay_is_never_the_best_of_a_machine_nor_known_to_it(store: Store, t
 @pytest.mark.slow
 def test_a_stored_replay_resumes_from_its_file(store: Store, tmp_path: Path) -> None:
     tuned = replay(store, values.write_recording(tmp_path), trials=5)
-    again = resume(tuned.run.id, fakes.composition(), store, Interruption())
+    again = resume(tuned.run.id, fakes.backends(), store, Interruption())
     assert again.counts == tuned.counts
 
 
@@ -85,10 +85,10 @@ def test_a_file_that_changed_or_went_cannot_be_resumed(store: Store, tmp_path: P
         UsageError,
         match=r"run 1: was made by another version of the compiler; changed: .*recording .*start a new run",
     ):
-        resume(run, fakes.composition(), store, Interruption(), retime=True)
+        resume(run, fakes.backends(), store, Interruption(), retime=True)
     file.unlink()
     with pytest.raises(UsageError, match="cannot be read"):
-        resume(run, fakes.composition(), store, Interruption(), retime=True)
+        resume(run, fakes.backends(), store, Interruption(), retime=True)
 
 
 @pytest.mark.drawn(2)
@@ -116,11 +116,11 @@ def test_what_a_recording_decides_cannot_be_asked_for(
 def test_a_recording_of_another_problem_is_refused(tmp_path: Path) -> None:
     file = values.write_recording(tmp_path)
     with pytest.raises(UsageError, match=r"found problem matmul 8x8x16 .*, recorded matmul 8x8x8 "):
-        run_settings(RunRequest(Matmul(8, 8, 16), f"replay:{file}"), fakes.composition())
+        run_settings(RunRequest(Matmul(8, 8, 16), f"replay:{file}"), fakes.backends())
 
 
 def test_other_targets_keep_their_parts() -> None:
-    parts = fakes.composition()
+    parts = fakes.backends()
     settings = fakes.settings()
     assert parts.outcomes_of_run(settings) is parts.kind(settings.target).outcomes
 
@@ -133,7 +133,7 @@ def test_a_replay_is_no_target_that_auto_chooses() -> None:
 def test_a_recording_is_no_kind_of_target(store: Store, tmp_path: Path) -> None:
     run = replay(store, values.write_recording(tmp_path), trials=1).run
     with pytest.raises(UsageError, match=r"^target 'replay:fabricated': not known here$"):
-        fakes.composition().outcomes(run.settings.target)
+        fakes.backends().outcomes(run.settings.target)
 
 
 def test_a_replay_has_no_script_to_export(store: Store, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tuner.core.problem import INPUT_DTYPES, Matmul
 from tuner.mlir.fingerprint import SIMULATOR_SOURCES, sources_sha256
 from tuner.targets.gpu import cuda, simulator_target
 from tuner.targets.gpu.simulator_target import KIND
-from tuner.targets.interface import TargetKind
+from tuner.targets.interface import TargetBackend
 
 PROBLEM = Matmul(16, 16, 16)
 TARGET = TargetName("simulator", "sm_90")
@@ -55,7 +55,7 @@ def test_without_a_clock_nothing_is_compared_with(work: object) -> None:
 
 @pytest.mark.parametrize("kind", [cuda.KIND, simulator_target.KIND], ids=lambda kind: str(kind.name))
 @pytest.mark.parametrize("dtype", INPUT_DTYPES)
-def test_chips_before_sm_89_take_all_but_8_bit_floats(kind: TargetKind, dtype: str) -> None:
+def test_chips_before_sm_89_take_all_but_8_bit_floats(kind: TargetBackend, dtype: str) -> None:
     problem = Matmul(8, 8, 8, dtype)
     for chip in ("sm_89", "sm_90", "sm_90a", "sm_120"):
         kind.require_types(problem, TargetName(kind.name, chip))

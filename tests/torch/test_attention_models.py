@@ -1,4 +1,4 @@
-"""Modules with a long attention: one group by ``attention_cpu``, with the results of eager mode."""
+"""Modules with a long attention: one fusion by ``attention_cpu``, with the results of eager mode."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ from torch.nn import functional  # noqa: E402
 import tuner.torch  # noqa: E402
 from tuner.core.fusions import ATTENTION  # noqa: E402
 from tuner.mlir.reference.fusion_reference import input_shapes  # noqa: E402
-from tuner.programs.fusion_schedules import tunable_groups  # noqa: E402
-from tuner.programs.run.fused_program import GroupedFunction  # noqa: E402
+from tuner.programs.fusion_schedules import tunable_fusions  # noqa: E402
+from tuner.programs.run.fused_program import FusedFunction  # noqa: E402
 from tuner.runtime.cpu.host import describe_machine  # noqa: E402
 from tuner.torch.export import export_module  # noqa: E402
 
@@ -53,7 +53,7 @@ def made(positions: int, *, is_explicit: bool) -> tuple[Any, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_explicit", [True, False])
-def test_a_long_attention_is_one_group_that_gives_what_eager_mode_gives(is_explicit: bool) -> None:
+def test_a_long_attention_is_one_fusion_that_gives_what_eager_mode_gives(is_explicit: bool) -> None:
     """A row of which nothing is seen is NaN if written out, 0 by torch's own attention."""
     module, x = made(523, is_explicit=is_explicit)
     program = tuner.torch.compile(module, (x,))
@@ -61,23 +61,23 @@ def test_a_long_attention_is_one_group_that_gives_what_eager_mode_gives(is_expli
         expected = module(x).numpy()
     np.testing.assert_allclose(program(x).numpy(), expected, rtol=1e-4, atol=1e-5)
     assert np.isnan(expected[7]).all() == is_explicit
-    assert isinstance(program.function, GroupedFunction)
-    (group,) = [each for each in program.function.code.groups if each.kind == ATTENTION]
-    assert group.strategy == "attention_cpu"
-    assert [each for each in group.ops if "matmul" in each or "exp" in each] == [
+    assert isinstance(program.function, FusedFunction)
+    (fusion,) = [each for each in program.function.code.fusions if each.kind == ATTENTION]
+    assert fusion.strategy == "attention_cpu"
+    assert [each for each in fusion.ops if "matmul" in each or "exp" in each] == [
         "linalg.batch_matmul",
         "math.exp",
         "linalg.batch_matmul",
     ]
-    assert group.flop == 2 * HEADS * 523 * 523 * WIDTH
+    assert fusion.flop == 2 * HEADS * 523 * 523 * WIDTH
 
 
 @pytest.mark.slow
-def test_a_short_attention_stays_three_groups() -> None:
+def test_a_short_attention_stays_three_fusions() -> None:
     module, x = made(64, is_explicit=True)
     program = tuner.torch.compile(module, (x,))
-    assert isinstance(program.function, GroupedFunction)
-    kinds = [each.kind for each in program.function.code.groups]
+    assert isinstance(program.function, FusedFunction)
+    kinds = [each.kind for each in program.function.code.fusions]
     assert ATTENTION not in kinds
     assert "rows" in kinds
 
@@ -85,7 +85,7 @@ def test_a_short_attention_stays_three_groups() -> None:
 @pytest.mark.slow
 def test_an_attention_is_tuned_as_one_problem() -> None:
     module, x = made(520, is_explicit=False)
-    found = tunable_groups(export_module(module, (x,)).text, None, "warm", describe_machine())
+    found = tunable_fusions(export_module(module, (x,)).text, None, "warm", describe_machine())
     (problem,) = [each.problem for each in found.problems if each.problem.operation == ATTENTION]
     assert problem.extents == (HEADS, 520, 520, WIDTH // HEADS)
-    assert len(input_shapes(problem.group)) == 4  # queries, keys, the mask, values
+    assert len(input_shapes(problem.fusion)) == 4  # queries, keys, the mask, values

@@ -39,9 +39,9 @@ def test_a_model_of_bf16_is_as_exact_as_in_eager_mode(name: str) -> None:
     module, inputs = build(model, torch.bfloat16)
     of_eager, of_ours, program = errors(module, inputs)
     assert of_ours <= of_eager + 2 * ROUNDINGS
-    groups = program.function.code.groups
-    assert {each.strategy for each in groups if each.kind == CONTRACTION} <= set(OF_BF16)
-    assert all(each.strategy for each in groups)
+    fusions = program.function.code.fusions
+    assert {each.strategy for each in fusions if each.kind == CONTRACTION} <= set(OF_BF16)
+    assert all(each.strategy for each in fusions)
 
 
 IMAGE = (1, 8, 12, 12)
@@ -81,9 +81,9 @@ def test_a_convolution_of_bf16_has_a_schedule_and_is_as_exact_as_in_eager_mode(n
     module, x = make().eval().to(torch.bfloat16), torch.randn(shape).to(torch.bfloat16)
     of_eager, of_ours, program = errors(module, (x,))
     assert of_ours <= of_eager + 2 * ROUNDINGS
-    groups = program.function.code.groups
-    assert {each.strategy for each in groups if each.kind == CONVOLUTION} == {"convolution_cpu"}
-    assert all(each.strategy for each in groups)
+    fusions = program.function.code.fusions
+    assert {each.strategy for each in fusions if each.kind == CONVOLUTION} == {"convolution_cpu"}
+    assert all(each.strategy for each in fusions)
 
 
 @pytest.mark.slow
@@ -93,7 +93,7 @@ def test_a_large_1x1_convolution_of_bf16_multiplies_bf16() -> None:
     x = torch.randn(1, 8, 48, 48).to(torch.bfloat16)  # 4608 bytes a channel: a page or more
     of_eager, of_ours, program = errors(module, (x,))
     assert of_ours <= of_eager + 2 * ROUNDINGS
-    assert {each.strategy for each in program.function.code.groups} <= set(OF_BF16)
+    assert {each.strategy for each in program.function.code.fusions} <= set(OF_BF16)
 
 
 @pytest.mark.slow
@@ -103,9 +103,9 @@ def test_a_product_of_bf16_is_extended_where_it_is_copied_into_padding() -> None
     module = nn.Sequential(nn.Conv2d(8, 24, 1), each).eval().to(torch.bfloat16)
     of_eager, of_ours, program = errors(module, (torch.randn(1, 8, 48, 48).to(torch.bfloat16),))
     assert of_ours <= of_eager + 2 * ROUNDINGS
-    groups = program.function.code.groups
-    assert [group.kind for group in groups] == [CONTRACTION, ELEMENTWISE, CONVOLUTION]
-    assert groups[1].ops == ("arith.extf",)
+    fusions = program.function.code.fusions
+    assert [fusion.kind for fusion in fusions] == [CONTRACTION, ELEMENTWISE, CONVOLUTION]
+    assert fusions[1].ops == ("arith.extf",)
 
 
 @pytest.mark.slow

@@ -32,8 +32,8 @@ class Products(nn.Module):
 
 
 def schedules(program: Any) -> list[tuple[str, str]]:
-    """Returns the kind and the strategy of each group."""
-    return [(each.kind, each.strategy) for each in program.function.code.groups]
+    """Returns the kind and the strategy of each fusion."""
+    return [(each.kind, each.strategy) for each in program.function.code.fusions]
 
 
 def test_products_of_bytes_are_exact_and_have_schedules() -> None:
@@ -50,7 +50,7 @@ def test_products_of_bytes_are_exact_and_have_schedules() -> None:
 
 
 @pytest.mark.slow
-def test_a_quantized_layer_is_a_group_for_its_input_and_one_for_its_product() -> None:
+def test_a_quantized_layer_is_a_fusion_for_its_input_and_one_for_its_product() -> None:
     torch.manual_seed(0)
     module, x = QuantizedLinear(70, 33).eval(), torch.randn(9, 70)
     with torch.no_grad():

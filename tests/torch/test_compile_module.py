@@ -20,7 +20,7 @@ from torch import nn  # noqa: E402 - after the skip
 
 import tuner.torch  # noqa: E402
 from tests.programs.exports.export import Function  # noqa: E402
-from tuner.programs.run.fused_program import GroupedFunction  # noqa: E402
+from tuner.programs.run.fused_program import FusedFunction  # noqa: E402
 from tuner.torch.export import export_module  # noqa: E402
 from tuner.torch.program import TensorProgram  # noqa: E402
 
@@ -51,9 +51,9 @@ def test_a_module_gives_what_it_gives_in_eager_mode(compiled: tuple[Any, TensorP
         first = program(X)
         equal(program(-X), module(-X))
         equal(first, module(X))  # it is held, so the second call has not written there
-    assert program.why_no_groups == ""
-    assert isinstance(program.function, GroupedFunction)
-    assert {each.strategy for each in program.function.code.groups} == {"contraction_cpu_packed"}
+    assert program.why_no_fusions == ""
+    assert isinstance(program.function, FusedFunction)
+    assert {each.strategy for each in program.function.code.fusions} == {"contraction_cpu_packed"}
 
 
 @pytest.mark.slow
@@ -252,7 +252,7 @@ def test_dynamic_sizes_are_refused() -> None:
         tuner.torch.compile(dynamic)
 
 
-def test_a_program_that_is_no_groups_runs_and_is_not_exported(tmp_path: Path) -> None:
+def test_a_program_that_is_no_fusions_runs_and_is_not_exported(tmp_path: Path) -> None:
     text = """func.func @main(%x: tensor<4x16xf32>) -> tensor<4x16xf32> {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
@@ -266,8 +266,8 @@ def test_a_program_that_is_no_groups_runs_and_is_not_exported(tmp_path: Path) ->
     function: Any = tuner.compile_program(text, target="cpu")
     program = TensorProgram(function, export_module(mlp(), (X,)))
     equal(program(X), 6 * X)
-    assert "control flow" in program.why_no_groups
-    with pytest.raises(UsageError, match="only a program of groups is exported: control flow"):
+    assert "control flow" in program.why_no_fusions
+    with pytest.raises(UsageError, match="only a program of fusions is exported: control flow"):
         program.export(tmp_path / "whole")
 
 

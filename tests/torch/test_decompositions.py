@@ -149,7 +149,7 @@ def test_a_program_gives_what_torch_gives(name: str) -> None:
 
     function, x = FUNCTIONS[name]
     text = exported_module.export_module(export.Function(function), (x,)).text
-    results = host_function(compiler_of(TargetName("cpu")).compile(text, as_groups=True))(x.numpy())
+    results = host_function(compiler_of(TargetName("cpu")).compile(text, as_fusions=True))(x.numpy())
     with torch.no_grad():
         expected = function(x)
     results = results if isinstance(results, tuple) else (results,)

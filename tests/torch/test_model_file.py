@@ -9,7 +9,7 @@ from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tuner.cli.models import is_model, model_text
 from tuner.core.errors import UsageError
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir
 
@@ -47,18 +47,18 @@ def test_names_of_models_are_known() -> None:
 
 @pytest.mark.slow
 def test_a_function_of_a_file_is_run_and_explained(model: Path, tmp_path: Path) -> None:
-    run = Tuner(tmp_path / "results.db", real_composition())
+    run = Tuner(tmp_path / "results.db", real_backends())
     done = run("run", f"{model}:linear", "--target", "cpu", "--compare", "--explain", "--json")
     assert done.code == 0, done.err
     assert done.json["right"]
-    (group,) = done.json["groups"]
-    assert (group["kind"], group["strategy"], group["origin"]) == (
+    (fusion,) = done.json["groups"]
+    assert (fusion["kind"], fusion["strategy"], fusion["origin"]) == (
         "contraction",
         "contraction_cpu_packed",
         "first",
     )
-    assert group["share"] == (1 if group["reliability"] == "reliable" else None)
-    assert group["roofline"] is None or 0 < group["roofline"] < 1
+    assert fusion["share"] == (1 if fusion["reliability"] == "reliable" else None)
+    assert fusion["roofline"] is None or 0 < fusion["roofline"] < 1
 
 
 @pytest.mark.slow
@@ -67,7 +67,7 @@ def test_a_tuned_model_is_timed_next_to_eager_and_a_resumed_one_again(model: Pat
     options = ("--target", "cpu", "--workers", "1", "--baseline", "eager")
     with brief_remeasurement():
         done = run("tune", f"{model}:linear", *options, "--trials", "1", "--json")
-        again = run("tune", "--resume", "group:1", "--trials", "2")
+        again = run("tune", "--resume", "campaign:1", "--trials", "2")
     assert done.code == 0, done.err
     (eager,) = done.json["baselines"]
     assert eager["name"] == "eager"

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.real import brief_remeasurement
 from tuner.core.errors import UsageError
 from tuner.db.store import Store
-from tuner.programs.run.fused_program import GroupedFunction
+from tuner.programs.run.fused_program import FusedFunction
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
 
@@ -24,21 +24,21 @@ def test_a_tuned_module_is_compiled_with_its_schedules(tmp_path: Path) -> None:
         program = tuner.torch.tune(module, (x,), trials=2, workers=1, baseline="eager", db=database)
     assert torch.allclose(program(x), module(x), atol=1e-5)
     assert program.tuned is not None
-    assert program.tuned.run_group is not None
-    assert program.tuned.run_group.trials == 2
-    assert [each.group.origin for each in program.tuned.groups] == ["tuned", "tuned"]
+    assert program.tuned.campaign is not None
+    assert program.tuned.campaign.trials == 2
+    assert [each.fusion.origin for each in program.tuned.fusions] == ["tuned", "tuned"]
     (eager,) = program.tuned.baselines
     assert eager.name == "eager"
     assert eager.call_s is not None
     assert 0 < eager.call_s.low <= eager.call_s.median <= eager.call_s.high
     assert (eager.speed is None) == bool(eager.reason)
     with Store.open(str(database)) as store:
-        (group,) = store.groups()
-    assert group.result is not None
-    assert (group.result.baselines, group.result.groups) == ((eager,), program.tuned.groups)
+        (campaign,) = store.campaigns()
+    assert campaign.result is not None
+    assert (campaign.result.baselines, campaign.result.fusions) == ((eager,), program.tuned.fusions)
     again = tuner.torch.compile(module, (x,), db=database)
-    assert isinstance(again.function, GroupedFunction)
-    assert [each.origin for each in again.function.code.groups] == ["tuned", "tuned"]
+    assert isinstance(again.function, FusedFunction)
+    assert [each.origin for each in again.function.code.fusions] == ["tuned", "tuned"]
     with pytest.raises(UsageError, match="no such file"):
         tuner.torch.compile(module, (x,), db=tmp_path / "missing.db")
 

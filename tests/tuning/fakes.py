@@ -1,4 +1,4 @@
-"""A composition without compiler and clock: knobs ``x`` (decides the time) and ``comment`` (does not)."""
+"""Backends without compiler and clock: knobs ``x`` (decides the time) and ``comment`` (does not)."""
 
 import dataclasses
 from collections.abc import Callable
@@ -9,25 +9,25 @@ from tests.forwarding import ForwardingTarget
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, Value
 from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.gpu_code import KernelProgram
-from tuner.core.interfaces import AbstractBench, Script
+from tuner.core.interfaces import AbstractRunner, Script
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Matmul, Problem
 from tuner.core.processors import PresentLoad, Processors
 from tuner.core.records import Measurement
 from tuner.core.runs import Baseline, RunSettings, StoredTrial
 from tuner.runtime.workers.protocol import Factory, Limits
-from tuner.runtime.workers.runner import BenchOrder, BenchProcesses, LocalBench, WorkerBench
+from tuner.runtime.workers.runner import LocalRunner, RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.targets.interface import (
     BaselineChoice,
-    BenchSettings,
     Bind,
-    OutcomeSource,
+    MeasurementBackend,
     Plan,
-    TargetKind,
+    RunnerSettings,
+    TargetBackend,
     TargetStatus,
 )
 from tuner.targets.registry import KINDS
@@ -61,22 +61,22 @@ def plan(knobs: dict[str, tuple[Value, ...]]) -> Callable[[RunSettings, Machine]
     return lambda _settings, _machine: Plan(FeasibleSet.of((space,)))
 
 
-def local_bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-    return LocalBench(order, FakeTarget(), FakeTarget(), how.seed)
+def local_runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+    return LocalRunner(order, FakeTarget(), FakeTarget(), how.seed)
 
 
-def bench_without_baseline(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-    """Returns a bench whose evaluator has no baseline that could be timed interleaved."""
+def runner_without_baseline(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+    """Returns a runner whose evaluator has no baseline that could be timed interleaved."""
     evaluator = ForwardingTarget(FakeTarget(), FakeTarget())
-    return LocalBench(order, FakeTarget(), evaluator, how.seed)
+    return LocalRunner(order, FakeTarget(), evaluator, how.seed)
 
 
-def worker_bench(target: Factory) -> Callable[[BenchOrder, BenchSettings], AbstractBench]:
-    """Returns a bench of real processes that serve a fake target."""
+def worker_runner(target: Factory) -> Callable[[RunnerOrder, RunnerSettings], AbstractRunner]:
+    """Returns a runner of real processes that serve a fake target."""
 
-    def build(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-        processes = BenchProcesses(compile_spec(target), evaluation_spec(target), how.workers, Limits())
-        return WorkerBench(order, processes, how.seed)
+    def build(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+        processes = RunnerProcesses(compile_spec(target), evaluation_spec(target), how.workers, Limits())
+        return WorkerRunner(order, processes, how.seed)
 
     return build
 
@@ -107,15 +107,15 @@ def no_code(target: TargetName, problem: Problem, script: Script) -> str:
     raise CandidateError(Stage.COMPILE, f"target {target.text}: compiles nothing")
 
 
-FAKE: TargetKind = TargetKind(
+FAKE: TargetBackend = TargetBackend(
     name="fake",
     status=lambda: TargetStatus("fake", True, "for tests"),
-    outcomes=OutcomeSource(
+    outcomes=MeasurementBackend(
         machine=lambda _target: MACHINE,
         compiler=lambda _target: FakeTarget().compiler(),
         plan=plan({"x": tuple(range(10)), "comment": ("a", "b")}),
         bind=lambda *_: bind,
-        bench=local_bench,
+        runner=local_runner,
         baseline=baseline,
         roofline=lambda _problem, _threads: ROOFLINE,
         times_processors=True,
@@ -134,7 +134,7 @@ FAKE: TargetKind = TargetKind(
 STATUSES = (FAKE.status(), TargetStatus("gpu", False, "no driver"))
 
 
-def kind_of(status: TargetStatus, **changes: Any) -> TargetKind:
+def kind_of(status: TargetStatus, **changes: Any) -> TargetBackend:
     """Returns a fake kind; one named like a real kind has the chips, processors and types of the real one."""
     fake = dataclasses.replace(FAKE, name=status.name, status=lambda: status)
     fake = changed_kind(fake, is_timed=lambda: status.is_timed, **changes)
@@ -147,14 +147,14 @@ def kind_of(status: TargetStatus, **changes: Any) -> TargetKind:
         require_types=real.require_types,
         load=load_program if real.default_chip else load,
         times_processors=real.outcomes.times_processors,
-        described=None if real.described is None else fake,
+        cross_compiled=None if real.cross_compiled is None else fake,
         details=real.details,
     )
 
 
-def changed_kind(kind: TargetKind, **changes: Any) -> TargetKind:
+def changed_kind(kind: TargetBackend, **changes: Any) -> TargetBackend:
     """Returns a kind with other fields, some of them fields of its outcomes."""
-    of_outcomes = {field.name for field in dataclasses.fields(OutcomeSource)} & changes.keys()
+    of_outcomes = {field.name for field in dataclasses.fields(MeasurementBackend)} & changes.keys()
     outcomes = dataclasses.replace(kind.outcomes, **{name: changes[name] for name in of_outcomes})
     own = {name: value for name, value in changes.items() if name not in of_outcomes}
     return dataclasses.replace(kind, outcomes=outcomes, **own)
@@ -164,9 +164,9 @@ def _apply(script: str, payload: str, allows_effects: bool = False) -> str:
     return f"// applied{' with effects' * allows_effects}\n{payload}"
 
 
-def composition(statuses: tuple[TargetStatus, ...] = STATUSES, **changes: Any) -> Composition:
-    """Returns a composition of fakes, a kind for each status, all with the same changes; replays are real."""
-    return Composition(
+def backends(statuses: tuple[TargetStatus, ...] = STATUSES, **changes: Any) -> Backends:
+    """Returns backends of fakes, a kind for each status, all with the same changes; replays are real."""
+    return Backends(
         kinds={status.name: kind_of(status, **changes) for status in statuses},
         recordings=RECORDINGS,
         machine=lambda: MACHINE,
@@ -178,15 +178,15 @@ def composition(statuses: tuple[TargetStatus, ...] = STATUSES, **changes: Any) -
     )
 
 
-def untimed_bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-    return LocalBench(order, UntimedTarget(), UntimedTarget(), how.seed)
+def untimed_runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+    return LocalRunner(order, UntimedTarget(), UntimedTarget(), how.seed)
 
 
-def untimed_composition() -> Composition:
-    """Returns a composition of one target, the simulator, that gives no times and no baseline."""
-    return composition(
+def untimed_backends() -> Backends:
+    """Returns backends of one target, the simulator, that gives no times and no baseline."""
+    return backends(
         (TargetStatus("simulator", True, "no clock", is_timed=False),),
-        bench=untimed_bench,
+        runner=untimed_runner,
         baseline=no_baseline_wanted,
     )
 

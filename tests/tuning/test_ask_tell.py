@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from tests.fakes import BEST_X, FakeTarget, candidate, order, time_of
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure
-from tuner.core.interfaces import AbstractBench, AbstractSampler, BoundRecord, Effort, FinalTimes
+from tuner.core.interfaces import AbstractRunner, AbstractSampler, BoundRecord, Effort, FinalTimes
 from tuner.core.records import Measurement
-from tuner.runtime.workers.runner import LocalBench
+from tuner.runtime.workers.runner import LocalRunner
 from tuner.tuning.session import EARLY_STOPPED, Trial, search
 
 ROWS = 20
@@ -40,11 +40,11 @@ class LineSampler(AbstractSampler):
         raise AssertionError("the loop replays nothing")
 
 
-class NotingBench(AbstractBench):
+class NotingRunner(AbstractRunner):
     """Works as the local one and notes the efforts and how many candidates were in flight."""
 
     def __init__(self) -> None:
-        self._local = LocalBench(order(), FakeTarget(), FakeTarget(), 0)
+        self._local = LocalRunner(order(), FakeTarget(), FakeTarget(), 0)
         self._flying: deque[Candidate] = deque()
         self.efforts: list[Effort] = []
         self.started: list[Candidate] = []
@@ -74,7 +74,7 @@ def candidate_of(row: int) -> Candidate:
 
 def run(
     sampler: LineSampler,
-    bench: AbstractBench,
+    runner: AbstractRunner,
     is_over: Callable[[int], bool] = lambda proposed: False,
     pending_limit: int = 1,
     first: int = 0,
@@ -84,7 +84,7 @@ def run(
     trials = search(
         sampler,
         candidate_of,
-        bench,
+        runner,
         is_over,
         lambda number, row, chosen: proposals.append((number, row)),
         pending_limit,
@@ -98,7 +98,7 @@ def run(
 def test_trials_come_in_the_order_of_proposals_until_every_row_is_tried(
     pending_limit: int, rows: int, first: int
 ) -> None:
-    trials, proposals = run(LineSampler(rows), NotingBench(), pending_limit=pending_limit, first=first)
+    trials, proposals = run(LineSampler(rows), NotingRunner(), pending_limit=pending_limit, first=first)
     expected = [(first + row, row) for row in range(rows)]
     assert [(trial.number, trial.row) for trial in trials] == expected
     assert proposals == expected
@@ -108,32 +108,32 @@ def test_trials_come_in_the_order_of_proposals_until_every_row_is_tried(
 @given(pending_limit=st.integers(1, 30))
 def test_a_proposal_knows_exactly_the_outcomes_that_the_limit_lets_it_know(pending_limit: int) -> None:
     sampler = LineSampler()
-    run(sampler, NotingBench(), pending_limit=pending_limit)
+    run(sampler, NotingRunner(), pending_limit=pending_limit)
     assert sampler.knew == [max(0, number - pending_limit + 1) for number in range(ROWS)]
     assert [row for row, _ in sampler.told] == list(range(ROWS))
 
 
 @given(pending_limit=st.integers(1, 30))
 def test_no_more_are_in_flight_than_the_limit(pending_limit: int) -> None:
-    bench = NotingBench()
-    run(LineSampler(), bench, pending_limit=pending_limit)
-    assert bench.most_in_flight == min(pending_limit, ROWS)
+    runner = NotingRunner()
+    run(LineSampler(), runner, pending_limit=pending_limit)
+    assert runner.most_in_flight == min(pending_limit, ROWS)
 
 
 @pytest.mark.parametrize("pending_limit", [1, 3])
 def test_failure_of_one_candidate_does_not_end_the_search(pending_limit: int) -> None:
     sampler = LineSampler()
-    trials, _ = run(sampler, NotingBench(), pending_limit=pending_limit)
+    trials, _ = run(sampler, NotingRunner(), pending_limit=pending_limit)
     failed = [trial.row for trial in trials if isinstance(trial.bound.record.outcome, Failure)]
     assert failed == list(WRONG_ROWS)
     assert dict(sampler.told) == {row: None if row in WRONG_ROWS else time_of(row) for row in range(ROWS)}
 
 
 def test_early_stopped_is_measured_against_the_fastest_so_far() -> None:
-    bench = NotingBench()
-    trials, _ = run(LineSampler(), bench)
+    runner = NotingRunner()
+    trials, _ = run(LineSampler(), runner)
     fastest: float | None = None
-    for trial, effort in zip(trials, bench.efforts, strict=True):
+    for trial, effort in zip(trials, runner.efforts, strict=True):
         assert effort.stop_above_s == (None if fastest is None else EARLY_STOPPED * fastest)
         seconds = trial.bound.record.median_s
         fastest = min(filter(None, (fastest, seconds)), default=None)
@@ -146,9 +146,9 @@ def test_early_stopped_is_measured_against_the_fastest_so_far() -> None:
 
 
 def test_the_incumbent_of_an_earlier_session_counts_from_the_start() -> None:
-    bench = NotingBench()
-    run(LineSampler(3), bench, incumbent_s=1e-4)
-    assert [effort.stop_above_s for effort in bench.efforts] == [EARLY_STOPPED * 1e-4] * 3
+    runner = NotingRunner()
+    run(LineSampler(3), runner, incumbent_s=1e-4)
+    assert [effort.stop_above_s for effort in runner.efforts] == [EARLY_STOPPED * 1e-4] * 3
 
 
 @given(budget=st.integers(0, 25), pending_limit=st.integers(1, 5), first=st.integers(0, 3))
@@ -156,27 +156,27 @@ def test_a_spent_budget_ends_proposals_and_what_is_in_flight_is_finished(
     budget: int, pending_limit: int, first: int
 ) -> None:
     trials, proposals = run(
-        LineSampler(), NotingBench(), lambda proposed: proposed >= budget, pending_limit, first
+        LineSampler(), NotingRunner(), lambda proposed: proposed >= budget, pending_limit, first
     )
     assert len(trials) == len(proposals) == min(ROWS, max(0, budget - first))
 
 
 def test_numbers_go_on_from_an_earlier_session() -> None:
     sampler = LineSampler(3)
-    run(sampler, NotingBench(), first=40)
+    run(sampler, NotingRunner(), first=40)
     assert sampler.numbers == [40, 41, 42]
 
 
 def test_a_proposal_is_reported_before_its_candidate_is_started() -> None:
-    bench = NotingBench()
+    runner = NotingRunner()
     already_started: list[bool] = []
     trials = search(
         LineSampler(4),
         candidate_of,
-        bench,
+        runner,
         lambda proposed: False,
-        lambda number, row, chosen: already_started.append(chosen in bench.started),
+        lambda number, row, chosen: already_started.append(chosen in runner.started),
         pending_limit=2,
     )
-    assert [trial.bound.record.candidate for trial in trials] == bench.started
+    assert [trial.bound.record.candidate for trial in trials] == runner.started
     assert already_started == [False] * 4

@@ -13,7 +13,7 @@ from tests.tuning import fakes
 from tuner.core.errors import UsageError
 from tuner.core.processors import PresentLoad, Processors
 from tuner.db.store import Store
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.tuning.events import Event, Interruption, MachineBusy, RunStarted
 from tuner.tuning.run import begin, resume
 
@@ -30,8 +30,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def busy(load: PresentLoad) -> Composition:
-    return dataclasses.replace(fakes.composition(), present_load=lambda: load)
+def busy(load: PresentLoad) -> Backends:
+    return dataclasses.replace(fakes.backends(), present_load=lambda: load)
 
 
 @pytest.mark.drawn(2)
@@ -55,18 +55,18 @@ def test_load_is_reported_before_anything_is_timed(
 
 @pytest.mark.slow
 def test_load_is_reported_before_the_best_are_timed_again(store: Store) -> None:
-    run = begin(fakes.settings(), fakes.composition(), store, Interruption()).run.id
+    run = begin(fakes.settings(), fakes.backends(), store, Interruption()).run.id
     events: list[Event] = []
     resume(run, busy(PresentLoad(1.8, 0.0)), store, Interruption(), events.append, retime=True)
     assert events[1] == MachineBusy(run, PresentLoad(1.8, 0.0), 2)
 
 
 def test_a_run_whose_threads_may_not_run_at_once_is_neither_begun_nor_resumed(store: Store) -> None:
-    pinned = dataclasses.replace(fakes.composition(), processors=lambda: Processors(present=8, allowed=1))
+    pinned = dataclasses.replace(fakes.backends(), processors=lambda: Processors(present=8, allowed=1))
     message = "threads: found 2, allowed up to 1: the affinity mask of this process"
     with pytest.raises(UsageError, match=message):
         begin(fakes.settings(threads=2), pinned, store, Interruption())
-    run = begin(fakes.settings(threads=2), fakes.composition(), store, Interruption()).run.id
+    run = begin(fakes.settings(threads=2), fakes.backends(), store, Interruption()).run.id
     with pytest.raises(UsageError, match=message):
         resume(run, pinned, store, Interruption(), retime=True)
 

@@ -14,8 +14,8 @@ from tuner.core.requests import FleetRequest, RunRequest
 from tuner.core.runs import Baseline, LibraryTime
 from tuner.db.store import Store
 from tuner.fleet.runner import fleet_kind
-from tuner.targets.backends import Composition
-from tuner.targets.interface import BaselineChoice, OutcomeSource, TargetStatus
+from tuner.targets.backends import Backends
+from tuner.targets.interface import BaselineChoice, MeasurementBackend, TargetStatus
 from tuner.targets.registry import KINDS
 from tuner.tuning.events import Interruption
 from tuner.tuning.request import run_settings
@@ -36,18 +36,18 @@ def chosen(choice: str) -> Callable[[Problem, int, int], Baseline]:
     return baseline
 
 
-def parts_with_a_choice(*installed: str) -> Composition:
-    """Returns a composition of one target, whose baseline may be one of ``installed``."""
+def parts_with_a_choice(*installed: str) -> Backends:
+    """Returns backends of one target, whose baseline may be one of ``installed``."""
 
     def require(choice: str, _problem: Problem) -> None:
         if choice not in installed:
             raise UsageError(f"baseline {choice}: not installed", f"pip install {choice}")
 
-    def outcomes(choice: str) -> OutcomeSource:
-        alone = fakes.changed_kind(fakes.FAKE, baseline=chosen(choice), bench=fakes.bench_without_baseline)
+    def outcomes(choice: str) -> MeasurementBackend:
+        alone = fakes.changed_kind(fakes.FAKE, baseline=chosen(choice), runner=fakes.runner_without_baseline)
         return alone.outcomes
 
-    parts = fakes.composition()
+    parts = fakes.backends()
     kind = dataclasses.replace(
         parts.kinds["fake"], baselines=BaselineChoice(require, outcomes, lambda _name, _problem: "")
     )
@@ -88,7 +88,7 @@ def test_a_missing_library_is_refused_before_anything_is_stored_and_before_a_run
 
 
 def test_targets_with_one_baseline_refuse_a_choice() -> None:
-    parts = fakes.composition()
+    parts = fakes.backends()
     kind = dataclasses.replace(parts.kinds["fake"], baselines=KINDS["cuda"].baselines)
     with pytest.raises(UsageError, match=r"^--baseline best cannot be combined with this target: the base"):
         run_settings(RunRequest(PROBLEM, baseline="best"), dataclasses.replace(parts, kinds={"fake": kind}))
@@ -106,11 +106,11 @@ def test_a_fleet_refuses_a_choice() -> None:
 def test_a_recording_decides_its_baseline(tmp_path: Path) -> None:
     request = RunRequest(PROBLEM, f"replay:{write_recording(tmp_path)}", baseline="mkl")
     with pytest.raises(UsageError, match=r"^baseline 'mkl' cannot be combined with replay:FILE"):
-        run_settings(request, fakes.composition())
+        run_settings(request, fakes.backends())
 
 
 def test_the_cpu_says_what_is_unknown_before_anything_is_tuned() -> None:
-    parts = fakes.composition((TargetStatus("cpu", True, "here"),))
+    parts = fakes.backends((TargetStatus("cpu", True, "here"),))
     cpu = dataclasses.replace(parts.kinds["cpu"], baselines=KINDS["cpu"].baselines)
     parts = dataclasses.replace(parts, kinds={"cpu": cpu})
     with pytest.raises(

@@ -66,9 +66,9 @@ def test_a_run_has_the_same_trials_in_the_same_order_and_its_seconds(bed: Bed, s
     settings = bed.settings("random", 2)
     with pytest.MonkeyPatch.context() as true:
         true.setattr(store_file, "datetime", datetime)
-        expected = undated(bed.trials(begin(settings, fakes.composition(), bed.store, Interruption()).run.id))
+        expected = undated(bed.trials(begin(settings, fakes.backends(), bed.store, Interruption()).run.id))
     started_s = time.monotonic()
-    run = begin(settings, fakes.composition(), bed.store, Interruption()).run
+    run = begin(settings, fakes.backends(), bed.store, Interruption()).run
     took_s = time.monotonic() - started_s
     assert run.seconds is not None
     assert 0.0 < run.seconds <= took_s
@@ -90,14 +90,14 @@ def test_a_step_of_the_clock_does_not_spend_the_budget_of_a_killed_run(
     run = bed.store.runs(1)[0]
     assert bed.store.proposals(run.id)
     assert bed.trials(run.id) == ()
-    done = resume(run.id, fakes.composition(), bed.store, Interruption())
+    done = resume(run.id, fakes.backends(), bed.store, Interruption())
     assert done.counts.proposed == settings.trials
 
 
 @pytest.mark.slow
 def test_the_latest_run_is_the_one_that_was_stored_last(stepped: None, tmp_path: object) -> None:
     with Store.open(f"{tmp_path}/history.db") as store:
-        begun = [begin(fakes.settings(), fakes.composition(), store, Interruption()).run.id for _ in range(4)]
+        begun = [begin(fakes.settings(), fakes.backends(), store, Interruption()).run.id for _ in range(4)]
         found = store.runs()
         assert [run.id for run in found] == begun[::-1]
         assert [run.id for run in store.runs(2)] == begun[:1:-1]

@@ -15,13 +15,13 @@ from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul
 from tuner.core.records import Record
-from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint, RunSettings
+from tuner.core.runs import SEED, SPACE_FILE, WARM_START, InitialConfiguration, RunSettings
 from tuner.db.store import Store
 from tuner.space import enumeration
 from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.targets.interface import Plan
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin, resume
@@ -35,8 +35,8 @@ def warm(trials: int, **changes: object) -> RunSettings:
     return fakes.settings(trials, problem=OTHER, warm_start=True, **changes)
 
 
-def tune(store: Store, settings: RunSettings, parts: Composition | None = None) -> TunedRun:
-    return begin(settings, parts or fakes.composition(), store, Interruption())
+def tune(store: Store, settings: RunSettings, parts: Backends | None = None) -> TunedRun:
+    return begin(settings, parts or fakes.backends(), store, Interruption())
 
 
 def candidates(store: Store, run: int) -> list[Candidate]:
@@ -44,7 +44,7 @@ def candidates(store: Store, run: int) -> list[Candidate]:
     return [record.candidate for record in records if isinstance(record, Record)]
 
 
-def first_of(store: Store, tuned: TunedRun) -> tuple[FirstPoint, ...]:
+def first_of(store: Store, tuned: TunedRun) -> tuple[InitialConfiguration, ...]:
     stored = store.run(tuned.run.id).settings.first
     assert stored is not None
     return stored
@@ -90,7 +90,7 @@ def test_without_a_warm_start_the_sampler_begins(searched: Store) -> None:
 def test_known_points_are_interleaved_with_the_file_and_then_seeds_none_of_them_twice(
     searched: Store,
 ) -> None:
-    parts = fakes.composition(plan=planned(first=(14, 1), seeds=(1, 0)))
+    parts = fakes.backends(plan=planned(first=(14, 1), seeds=(1, 0)))
     tuned = tune(searched, warm(trials=11), parts)
     first = first_of(searched, tuned)
     assert [point.origin for point in first] == [WARM_START, SPACE_FILE, WARM_START, SEED] + [WARM_START] * 6
@@ -102,7 +102,7 @@ def test_known_points_are_interleaved_with_the_file_and_then_seeds_none_of_them_
 
 
 def test_a_run_that_is_to_draw_evenly_begins_with_nothing(searched: Store) -> None:
-    parts = fakes.composition(plan=planned(first=(14, 1), seeds=(0,)))
+    parts = fakes.backends(plan=planned(first=(14, 1), seeds=(0,)))
     tuned = tune(searched, warm(trials=3, first=()), parts)
     assert first_of(searched, tuned) == ()
     assert [trial.row for trial in trials_of(searched, tuned.run.id)] != [14, 1, 0]
@@ -110,7 +110,7 @@ def test_a_run_that_is_to_draw_evenly_begins_with_nothing(searched: Store) -> No
 
 def test_what_is_not_feasible_here_is_proposed_at_the_nearest_point(searched: Store) -> None:
     even = dataclasses.replace(SPACE, constraints=(parse("x % 4 == 2", "f"),))
-    parts = fakes.composition(plan=lambda _settings, _machine: Plan(FeasibleSet.of((even,))))
+    parts = fakes.backends(plan=lambda _settings, _machine: Plan(FeasibleSet.of((even,))))
     tuned = tune(searched, warm(trials=2), parts)
     assert [dict(point.candidate.choices)["x"] for point in first_of(searched, tuned)] == [6, 2]
 
@@ -127,13 +127,13 @@ def test_a_resumed_run_begins_as_it_began_though_more_is_known_by_now(searched: 
     searched.finish_run(begun.run.id, "interrupted", 0.0)
     longer = tune(searched, settings)  # begins with what is known now
     assert first_of(searched, longer) != first_of(searched, begun)
-    resumed = resume(begun.run.id, fakes.composition(), searched, Interruption())
+    resumed = resume(begun.run.id, fakes.backends(), searched, Interruption())
     assert first_of(searched, resumed) == first_of(searched, begun)
 
 
 def test_a_run_from_before_first_points_were_stored_resumes_with_the_files(store: Store) -> None:
     settings = fakes.settings(trials=2, sampler="exhaustive")
-    parts = fakes.composition(plan=planned(first=(5, 3), seeds=(9,)))
+    parts = fakes.backends(plan=planned(first=(5, 3), seeds=(9,)))
     run = store.begin_run(
         settings, fakes.MACHINE, parts.outcomes(settings.target).compiler(settings.target), "0.1.0", None
     )
@@ -155,8 +155,8 @@ def test_of_a_sampled_space_the_known_points_are_rows_when_it_begins_and_when_it
     def plan(settings: RunSettings, _machine: Machine) -> Plan:
         return Plan(FeasibleSet.of((large,), tuple(point.candidate for point in settings.first or ())))
 
-    tune(searched, fakes.settings(problem=Matmul(8, 8, 12), trials=20), fakes.composition(plan=plan))
-    parts = fakes.composition(plan=plan)
+    tune(searched, fakes.settings(problem=Matmul(8, 8, 12), trials=20), fakes.backends(plan=plan))
+    parts = fakes.backends(plan=plan)
     begun = tune(searched, warm(trials=9), parts)
     known = set(candidates(searched, 2))
     exact = [point for point in first_of(searched, begun) if point.candidate in known]
@@ -170,7 +170,7 @@ def test_of_a_sampled_space_the_known_points_are_rows_when_it_begins_and_when_it
 def test_a_recording_is_learned_from_as_well(store: Store, tmp_path: Path) -> None:
     file = values.write_recording(tmp_path)
     settings = fakes.settings(strategies=(ChosenStrategy("fabricated"),), warm_files=(str(file),), trials=1)
-    parts = fakes.composition(plan=lambda _settings, _machine: Plan(FeasibleSet.of((values.SPACE,))))
+    parts = fakes.backends(plan=lambda _settings, _machine: Plan(FeasibleSet.of((values.SPACE,))))
     first = first_of(store, tune(store, settings, parts))
     records = [trial.record for trial in map(values.trial, range(120)) if trial.record]
     times = {record.candidate: record.median_s for record in records if record.median_s is not None}

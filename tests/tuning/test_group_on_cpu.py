@@ -1,4 +1,4 @@
-"""A group on this machine's processor: children shared by all problems, killed and resumed."""
+"""A campaign on this machine's processor: children shared by all problems, killed and resumed."""
 
 import signal
 import subprocess
@@ -13,7 +13,7 @@ from tests.cli.real import brief_remeasurement, real_candidates
 from tuner.core.records import Measurement
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
-from tuner.tuning.campaign import resume_group
+from tuner.tuning.campaign import resume_campaign
 from tuner.tuning.events import Interruption
 
 TRIALS = 7
@@ -25,7 +25,7 @@ SHAPES = "- {shape: 16x32x16, count: 3}\n- {shape: 1x48x32, layout: nt}\n- {shap
 
 @pytest.fixture
 def killed(tmp_path: Path) -> Path:
-    """Gives a database with a group that was killed by SIGKILL after some proposals."""
+    """Gives a database with a campaign that was killed by SIGKILL after some proposals."""
     shapes, database = tmp_path / "shapes.yaml", tmp_path / "results.db"
     shapes.write_text(SHAPES)
     options = ("--shapes", str(shapes), "--trials", str(TRIALS), "--workers", "2", "--target", "cpu")
@@ -51,15 +51,15 @@ def killed(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.mlir
-def test_a_killed_group_goes_on_with_its_stored_trials(killed: Path) -> None:
+def test_a_killed_campaign_goes_on_with_its_stored_trials(killed: Path) -> None:
     with Store.open(str(killed)) as store:
-        before = store.group_proposals(1)
+        before = store.campaign_proposals(1)
         assert len(before) >= KILLED_AFTER
-        assert store.group(1).status == "interrupted"  # as the reader finds: the kill told nobody
+        assert store.campaign(1).status == "interrupted"  # as the reader finds: the kill told nobody
         with brief_remeasurement():
-            tuned = resume_group(1, real_candidates(), store, Interruption())
-        after = store.group_proposals(1)
-        assert (tuned.group.status, len(after)) == ("done", TRIALS)
+            tuned = resume_campaign(1, real_candidates(), store, Interruption())
+        after = store.campaign_proposals(1)
+        assert (tuned.campaign.status, len(after)) == ("done", TRIALS)
         for one, other in zip(before, after, strict=False):
             assert (one.number, one.run, one.column) == (other.number, other.run, other.column)
             assert one.proposal.candidate == other.proposal.candidate
@@ -71,7 +71,7 @@ def test_a_killed_group_goes_on_with_its_stored_trials(killed: Path) -> None:
 
 
 @pytest.mark.mlir
-def test_kernels_of_a_group_are_divided_among_threads(tmp_path: Path) -> None:
+def test_kernels_of_a_campaign_are_divided_among_threads(tmp_path: Path) -> None:
     usable = real_candidates().processors().usable
     if usable < THREADS:
         pytest.skip(f"{usable} processor, {THREADS} threads")
@@ -83,7 +83,7 @@ def test_kernels_of_a_group_are_divided_among_threads(tmp_path: Path) -> None:
         done = tuner("tune", "--shapes", str(shapes), *options, "--json")
     assert done.code == 0, done.err
     with Store.open(str(tuner.database)) as store:
-        for run in store.group(1).runs:
+        for run in store.campaign(1).runs:
             assert run.settings.threads == THREADS
             trials = store.trials(TrialQuery(run=run.id))
             timed = [each for each in trials if isinstance(each.record.outcome, Measurement)]

@@ -13,7 +13,7 @@ from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
 from tuner.results.best_trials import best_here, best_known
 from tuner.results.regression.gate import recorded_entry
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin, resume
 
@@ -28,9 +28,9 @@ def machine(*extensions: str) -> Machine:
 WITH_BF16, WITHOUT = machine("bf16", "vnni"), machine("vnni")
 
 
-def on(host: Machine) -> Composition:
+def on(host: Machine) -> Backends:
     """Returns the parts of a run on a machine."""
-    parts = fakes.composition()
+    parts = fakes.backends()
     kind = fakes.changed_kind(parts.kinds["fake"], machine=lambda _target: host)
     return replace(parts, kinds={"fake": kind}, machine=lambda: host)
 

@@ -40,7 +40,7 @@ def test_more_workers_than_the_memory_holds_are_refused() -> None:
 def test_a_run_with_a_million_processes_does_not_begin(tmp_path: Path) -> None:
     with Store.open(str(tmp_path / "results.db")) as store:
         with pytest.raises(UsageError, match="workers: found 1000000, allowed 1 to"):
-            begin(fakes.settings(workers=10**6), fakes.composition(), store, Interruption())
+            begin(fakes.settings(workers=10**6), fakes.backends(), store, Interruption())
         assert store.runs() == ()
 
 
@@ -79,5 +79,5 @@ def test_a_run_with_a_million_threads_does_not_begin(tmp_path: Path) -> None:
         with pytest.raises(
             UsageError, match="threads: found 1000000, allowed up to 2, the processors of fake"
         ):
-            begin(fakes.settings(threads=10**6), fakes.composition(), store, Interruption())
+            begin(fakes.settings(threads=10**6), fakes.backends(), store, Interruption())
         assert store.runs() == ()

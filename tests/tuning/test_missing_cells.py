@@ -9,22 +9,22 @@ from tuner.core.errors import UsageError
 from tuner.core.records import Measurement
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
-from tuner.results.campaign_matrix import NOT_TRIED, TIMED, group_matrix
-from tuner.tuning.campaign import MissingCell, begin_group, measure_cells, resume_group
+from tuner.results.campaign_matrix import NOT_TRIED, TIMED, campaign_matrix
+from tuner.tuning.campaign import MissingCell, begin_campaign, measure_cells, resume_campaign
 from tuner.tuning.events import Interruption
 from tuner.tuning.request import RunLimit
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    """Gives a database with a finished group of three problems and few trials."""
+    """Gives a database with a finished campaign of three problems and few trials."""
     with Store.open(str(tmp_path / "tuner.db")) as opened:
-        begin_group(limits(5), members(), fakes.composition(), opened, Interruption())
+        begin_campaign(limits(5), members(), fakes.backends(), opened, Interruption())
         yield opened
 
 
 def missing(store: Store) -> tuple[MissingCell, ...]:
-    found = group_matrix(1, fakes.composition(), store)
+    found = campaign_matrix(1, fakes.backends(), store)
     return tuple(
         MissingCell(place, column, cell.candidate)
         for place, row in enumerate(found.cells)
@@ -34,17 +34,17 @@ def missing(store: Store) -> tuple[MissingCell, ...]:
 
 
 def measure(store: Store, cells: tuple[MissingCell, ...], interruption: Interruption | None = None) -> int:
-    return measure_cells(1, cells, fakes.composition(), store, interruption or Interruption())
+    return measure_cells(1, cells, fakes.backends(), store, interruption or Interruption())
 
 
 @pytest.mark.slow
-def test_cells_become_complete_trials_of_their_runs_and_of_the_group(store: Store) -> None:
+def test_cells_become_complete_trials_of_their_runs_and_of_the_campaign(store: Store) -> None:
     cells = missing(store)
-    before = store.group_proposals(1)
+    before = store.campaign_proposals(1)
     assert cells
     assert measure(store, cells) == len(cells)
     assert missing(store) == ()
-    proposals = store.group_proposals(1)
+    proposals = store.campaign_proposals(1)
     assert proposals[: len(before)] == before
     assert [each.number for each in proposals] == [*range(len(before) + len(cells))]
     added = proposals[len(before) :]
@@ -54,7 +54,7 @@ def test_cells_become_complete_trials_of_their_runs_and_of_the_group(store: Stor
         outcome = each.proposal.trial.record.outcome
         assert isinstance(outcome, Measurement)
         assert outcome.is_complete
-    found = group_matrix(1, fakes.composition(), store)
+    found = campaign_matrix(1, fakes.backends(), store)
     assert all(cell.state == TIMED for row in found.cells for cell in row)
 
 
@@ -62,22 +62,22 @@ def test_cells_become_complete_trials_of_their_runs_and_of_the_group(store: Stor
 def test_a_run_is_finished_afterwards_and_timed_again(store: Store) -> None:
     place = missing(store)[0].place
     cells = tuple(cell for cell in missing(store) if cell.place == place)
-    rounds = [len(store.rounds(run.id)) for run in store.group(1).runs]
+    rounds = [len(store.rounds(run.id)) for run in store.campaign(1).runs]
     measure(store, cells)
-    group = store.group(1)
-    assert group.status == "done"
-    added = [len(store.rounds(run.id)) - count for run, count in zip(group.runs, rounds, strict=True)]
+    campaign = store.campaign(1)
+    assert campaign.status == "done"
+    added = [len(store.rounds(run.id)) - count for run, count in zip(campaign.runs, rounds, strict=True)]
     assert added == [int(each == place) for each in range(3)]
-    run = group.runs[place]
+    run = campaign.runs[place]
     assert run.settings.trials == len(store.trials(TrialQuery(run=run.id)))
 
 
 @pytest.mark.slow
-def test_the_group_can_be_extended_afterwards(store: Store) -> None:
+def test_the_campaign_can_be_extended_afterwards(store: Store) -> None:
     measure(store, missing(store)[:2])
-    done = len(store.group_proposals(1))
+    done = len(store.campaign_proposals(1))
     limit = RunLimit.of(done + 3, None)
-    again = resume_group(1, fakes.composition(), store, Interruption(), limit=limit)
+    again = resume_campaign(1, fakes.backends(), store, Interruption(), limit=limit)
     assert again.problems == PROBLEMS
     assert again.trials == done + 3
 
@@ -89,7 +89,7 @@ def test_an_interruption_leaves_the_rest(store: Store) -> None:
     assert missing(store) == cells
 
 
-def test_a_group_that_is_not_finished_is_refused(store: Store) -> None:
-    store.set_group_status(1, "interrupted")
-    with pytest.raises(UsageError, match="group 1: is interrupted"):
+def test_a_campaign_that_is_not_finished_is_refused(store: Store) -> None:
+    store.set_campaign_status(1, "interrupted")
+    with pytest.raises(UsageError, match="campaign 1: is interrupted"):
         measure(store, missing(store))

@@ -1,4 +1,4 @@
-"""Groups of a program tuned on this machine: killed and resumed, and one whose candidates hang."""
+"""Campaigns of a program tuned on this machine: killed and resumed, and one whose candidates hang."""
 
 import dataclasses
 import signal
@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 
 from tests.cli.real import brief_remeasurement, real_candidates
-from tests.op_group_problems import group_problems, program_text
+from tests.op_group_problems import fusion_problems, program_text
 from tests.tuning import fakes
 from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, Stage
 from tuner.core.problem import WEIGHTS_COLD, Problem
 from tuner.core.records import Measurement
-from tuner.core.requests import GroupProposal, RunRequest
+from tuner.core.requests import CampaignProposal, RunRequest
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
 from tuner.runtime.workers.protocol import Factory, Limits
-from tuner.targets.backends import Composition
-from tuner.targets.children import child_benches
+from tuner.targets.backends import Backends
+from tuner.targets.children import child_runners
 from tuner.targets.cpu import target as cpu
-from tuner.targets.interface import BenchChildren
-from tuner.tuning.campaign import NamedProblem, begin_group, group_settings, resume_group
+from tuner.targets.interface import RunnerChildren
+from tuner.tuning.campaign import NamedProblem, begin_campaign, campaign_settings, resume_campaign
 from tuner.tuning.events import Interruption
 
 pytestmark = pytest.mark.mlir
@@ -36,7 +36,7 @@ GIVE_UP_S = 120.0  # longer than a start on a busy machine takes
 
 @pytest.fixture
 def killed(tmp_path: Path) -> Path:
-    """Gives a database with the groups of a program, killed by SIGKILL after some proposals."""
+    """Gives a database with the campaigns of a program, killed by SIGKILL after some proposals."""
     program, database = tmp_path / "program.mlir", tmp_path / "results.db"
     program.write_text(program_text())
     options = ("--trials", str(TRIALS), "--workers", "1", "--target", "cpu", "--db", str(database))
@@ -63,8 +63,8 @@ def killed(tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_a_killed_program_goes_on_trial_for_trial(killed: Path) -> None:
     with Store.open(str(killed)) as store:
-        before = store.group_proposals(1)
-        stored = store.group(1)
+        before = store.campaign_proposals(1)
+        stored = store.campaign(1)
         assert len(before) >= KILLED_AFTER
         assert stored.settings.source == "program.mlir"
         assert len(stored.settings.floors_s) == 3
@@ -75,10 +75,10 @@ def test_a_killed_program_goes_on_trial_for_trial(killed: Path) -> None:
             "contraction",
         ]
         with brief_remeasurement():
-            tuned = resume_group(1, real_candidates(), store, Interruption())
-        after = store.group_proposals(1)
-        assert (tuned.group.status, len(after)) == ("done", TRIALS)
-        assert tuned.group.settings == stored.settings
+            tuned = resume_campaign(1, real_candidates(), store, Interruption())
+        after = store.campaign_proposals(1)
+        assert (tuned.campaign.status, len(after)) == ("done", TRIALS)
+        assert tuned.campaign.settings == stored.settings
         assert [text_of(each) for each in after[: len(before)]] == [text_of(each) for each in before]
         for one, other in zip(before, after, strict=False):
             if one.proposal.trial is not None:
@@ -86,14 +86,14 @@ def test_a_killed_program_goes_on_trial_for_trial(killed: Path) -> None:
         assert tuned.has_worked, [trial.record.outcome for trial in store.trials(TrialQuery(status="failed"))]
 
 
-def text_of(each: GroupProposal) -> tuple[int, int, str, str]:
+def text_of(each: CampaignProposal) -> tuple[int, int, str, str]:
     return each.number, each.run, each.column.text, each.proposal.candidate.text
 
 
-def hanging() -> Composition:
+def hanging() -> Backends:
     """Returns the real thing, but that the code of contractions hangs."""
 
-    def children(target: TargetName, problem: Problem, threads: int) -> BenchChildren:
+    def children(target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
         assert cpu.KIND.outcomes.children is not None
         made = cpu.KIND.outcomes.children(target, problem, threads)
         compiler = Factory("tests.tuning.hanging_groups:HangingCompiler")
@@ -101,24 +101,24 @@ def hanging() -> Composition:
         return dataclasses.replace(made, compiler=compiler, limits=limits)
 
     roofline = fakes.FAKE.outcomes.roofline
-    kind = fakes.changed_kind(cpu.KIND, benches=child_benches(children), roofline=roofline)
+    kind = fakes.changed_kind(cpu.KIND, runners=child_runners(children), roofline=roofline)
     real = real_candidates()
     return dataclasses.replace(real, kinds={**real.kinds, "cpu": kind})
 
 
 @pytest.mark.slow
-def test_a_group_whose_candidates_hang_does_not_end_the_others(tmp_path: Path) -> None:
-    composition = hanging()
-    problems = tuple(NamedProblem(each, f"g{place}") for place, each in enumerate(group_problems()[:2]))
-    settings, members = group_settings(
+def test_a_campaign_whose_candidates_hang_does_not_end_the_others(tmp_path: Path) -> None:
+    backends = hanging()
+    problems = tuple(NamedProblem(each, f"g{place}") for place, each in enumerate(fusion_problems()[:2]))
+    settings, members = campaign_settings(
         problems,
         lambda problem: RunRequest(problem, "cpu", trials=2, workers=1, warm_start=False),
-        composition,
+        backends,
     )
     with Store.open(str(tmp_path / "results.db")) as store, brief_remeasurement():
-        tuned = begin_group(settings, members, composition, store, Interruption())
+        tuned = begin_campaign(settings, members, backends, store, Interruption())
         contraction, rows = tuned.runs
-        assert tuned.group.status == "done"
+        assert tuned.campaign.status == "done"
         assert contraction.best is None
         assert rows.best is not None
         assert isinstance(rows.best.record.outcome, Measurement)

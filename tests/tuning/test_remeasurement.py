@@ -3,13 +3,13 @@ import pytest
 from tests.trials import measurement, trial
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
-from tuner.core.interfaces import FINAL_EFFORT, AbstractBench, BoundRecord, Effort, FinalTimes
+from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner, BoundRecord, Effort, FinalTimes
 from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
 from tuner.tuning.run_steps import choose_top_trials, final_effort, noise_of, remeasure_top_trials
 
 
-class RemeasurementBench(AbstractBench):
+class RemeasurementRunner(AbstractRunner):
     """Answers finals with given times."""
 
     def __init__(self, times: tuple[Measurement | None, ...], baseline: Baseline | None = None) -> None:
@@ -57,11 +57,11 @@ def test_of_equal_code_only_the_first_is_chosen() -> None:
 
 def test_the_fastest_takes_part_twice() -> None:
     top_trials = (trial(0, measurement(1.0), script="// 0"), trial(1, measurement(1.1), script="// 1"))
-    bench = RemeasurementBench((measurement(1.0), measurement(1.2), measurement(1.03)))
-    final_times = remeasure_top_trials(bench, top_trials)
+    runner = RemeasurementRunner((measurement(1.0), measurement(1.2), measurement(1.03)))
+    final_times = remeasure_top_trials(runner, top_trials)
     first, second = (each.record for each in top_trials)
-    assert [each.record for each in bench.top_trials] == [first, second, first]
-    assert [each.script.text for each in bench.top_trials] == [
+    assert [each.record for each in runner.top_trials] == [first, second, first]
+    assert [each.script.text for each in runner.top_trials] == [
         each.script_text for each in (*top_trials, top_trials[0])
     ]
     assert [each.median_s for _, each in final_times.times] == [1.0, 1.2]
@@ -70,7 +70,7 @@ def test_the_fastest_takes_part_twice() -> None:
 
 def test_a_top_trial_that_no_longer_works_is_left_out() -> None:
     top_trials = (trial(0, measurement(1.0)), trial(1, measurement(1.1)))
-    final_times = remeasure_top_trials(RemeasurementBench((None, measurement(1.2), None)), top_trials)
+    final_times = remeasure_top_trials(RemeasurementRunner((None, measurement(1.2), None)), top_trials)
     assert [each.number for each, _ in final_times.times] == [1]
     assert final_times.noise is None
 
@@ -78,7 +78,7 @@ def test_a_top_trial_that_no_longer_works_is_left_out() -> None:
 def test_the_baseline_library_that_took_turns_is_reported() -> None:
     baseline = Baseline("cuBLAS 13.1.2", 0, measurement(0.9))
     final_times = remeasure_top_trials(
-        RemeasurementBench((measurement(1.0),) * 2, baseline), (trial(0, measurement(1.0)),)
+        RemeasurementRunner((measurement(1.0),) * 2, baseline), (trial(0, measurement(1.0)),)
     )
     assert final_times.baseline == baseline
     assert len(final_times.times) == 1

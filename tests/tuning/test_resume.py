@@ -22,7 +22,7 @@ from tuner.db.store import Store
 from tuner.results.differences import differences
 from tuner.search.samplers import SAMPLERS
 from tuner.targets import replay
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.targets.replay import ReplayCompiler, ReplayEvaluator, replay_settings
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin, resume
@@ -109,13 +109,13 @@ class Bed:
     def trials(self, run: int) -> tuple[StoredTrial, ...]:
         return self.store.trials(TrialQuery(run=run, sort="number"))
 
-    def lived(self, life: Life, session: Callable[[Composition, Store, Interruption], Any]) -> None:
+    def lived(self, life: Life, session: Callable[[Backends, Store, Interruption], Any]) -> None:
         """Runs a session whose every lookup and every write is a moment of its life."""
         with pytest.MonkeyPatch.context() as patch:
             for owner, name in MOMENTS:
                 patch.setattr(owner, name, life.around(getattr(owner, name)))
             with contextlib.suppress(KilledError):
-                session(fakes.composition(), cast(Store, MortalStore(self.store, life)), life.interruption)
+                session(fakes.backends(), cast(Store, MortalStore(self.store, life)), life.interruption)
 
     def reference(self, settings: RunSettings) -> tuple[tuple[StoredTrial, ...], int]:
         """Returns the trials of an unbroken run, and how many moments it had."""
@@ -157,7 +157,7 @@ def test_a_run_killed_anywhere_resumes_to_the_same_trials(
     for share, is_polite in ends[1:]:
         life = Life(int(share * moments), is_polite)
         bed.lived(life, lambda parts, store, stop: resume(run, parts, store, stop))
-    done = resume(run, fakes.composition(), bed.store, Interruption())
+    done = resume(run, fakes.backends(), bed.store, Interruption())
     assert done.run.status == "done"
     assert [each.text for each in differences(uninterrupted, bed.trials(run))] == []
 
@@ -170,10 +170,10 @@ def test_a_time_budget_ends_a_killed_run_somewhere_in_the_same_list(bed: Bed, sa
     life = Life(20)
     bed.lived(life, lambda parts, store, stop: begin(settings, parts, store, stop))
     run = bed.store.runs(1)[0].id
-    resume(run, fakes.composition(), bed.store, Interruption())
+    resume(run, fakes.backends(), bed.store, Interruption())
     trials = without_remeasurement(bed.trials(run))
     longer = dataclasses.replace(settings, trials=len(trials), budget_s=None)
-    uninterrupted = begin(longer, fakes.composition(), bed.store, Interruption()).run.id
+    uninterrupted = begin(longer, fakes.backends(), bed.store, Interruption()).run.id
     assert differences(without_remeasurement(bed.trials(uninterrupted)), trials) == ()
 
 
@@ -201,7 +201,7 @@ def seeded(bed: Bed) -> Path:
     path = bed.file.with_name("seeded.db")
     settings = dataclasses.replace(bed.settings("exhaustive", 1), trials=60, fresh=False)
     with Store.open(str(path)) as store:
-        begin(settings, fakes.composition(), store, Interruption())
+        begin(settings, fakes.backends(), store, Interruption())
     return path
 
 
@@ -223,5 +223,5 @@ def lived_on_copy(
         copied.lived(Life(ends_at), lambda parts, mortal, stop: begin(settings, parts, mortal, stop))
         if ends_at is not None:
             assert store.run(2).status == "running"  # nobody told the store of the kill
-            resume(2, fakes.composition(), store, Interruption())
+            resume(2, fakes.backends(), store, Interruption())
         return copied.trials(2)

@@ -1,9 +1,9 @@
 from tests.fakes import FakeTarget, candidate, order
 from tests.trials import measurement, trial
 from tuner.core.interfaces import AbstractSampler, Effort
-from tuner.runtime.workers.runner import LocalBench
+from tuner.runtime.workers.runner import LocalRunner
 from tuner.tuning.events import Interruption
-from tuner.tuning.run_steps import ReplayingBench, ReplayingSampler, bound_record
+from tuner.tuning.run_steps import ReplayingRunner, ReplayingSampler, bound_record
 
 
 class NotingSampler(AbstractSampler):
@@ -40,11 +40,11 @@ def test_stored_rows_come_first_and_the_method_hears_of_them() -> None:
 
 def test_stored_outcomes_are_given_without_work() -> None:
     known = bound_record(trial(0, measurement(5.0)))
-    inner = LocalBench(order(), FakeTarget(), FakeTarget(), 0)
-    bench = ReplayingBench(inner, (known, None), Interruption())
+    inner = LocalRunner(order(), FakeTarget(), FakeTarget(), 0)
+    runner = ReplayingRunner(inner, (known, None), Interruption())
     for number, x in enumerate((1, 7, 7)):
-        bench.start(number, candidate(x), Effort())
-    assert bench.finish() is known
-    assert bench.finish().record.median_s == 1e-3
-    assert bench.finish().record.median_s == 1e-3
-    bench.close()
+        runner.start(number, candidate(x), Effort())
+    assert runner.finish() is known
+    assert runner.finish().record.median_s == 1e-3
+    assert runner.finish().record.median_s == 1e-3
+    runner.close()

@@ -9,7 +9,7 @@ from tests.fakes import FakeTarget, Loaded
 from tests.forwarding import ForwardingTarget
 from tests.tuning import fakes
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.interfaces import AbstractBench, Effort
+from tuner.core.interfaces import AbstractRunner, Effort
 from tuner.core.machine import HostConditions
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
@@ -18,9 +18,9 @@ from tuner.db.store import Store
 from tuner.results.best_trials import best_result
 from tuner.results.past_runs import past_trials
 from tuner.runtime import timing
-from tuner.runtime.workers.runner import BenchOrder, LocalBench
-from tuner.targets.backends import Composition
-from tuner.targets.interface import BenchSettings
+from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
+from tuner.targets.backends import Backends
+from tuner.targets.interface import RunnerSettings
 from tuner.tuning.events import Event, Interruption, RemeasurementStarted
 from tuner.tuning.run import begin, resume
 from tuner.tuning.tuned_run import TunedRun
@@ -71,20 +71,20 @@ class ScriptedTarget(ForwardingTarget):
         return take
 
 
-def parts(slowdown: Slowdown = quiet, anchor_drift: float = 0.0) -> Composition:
-    def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
+def parts(slowdown: Slowdown = quiet, anchor_drift: float = 0.0) -> Backends:
+    def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
         target = ScriptedTarget(slowdown, anchor_drift)
-        return LocalBench(order, target, target, how.seed)
+        return LocalRunner(order, target, target, how.seed)
 
-    return fakes.composition(bench=bench)
-
-
-def tuned(store: Store, composition: Composition) -> TunedRun:
-    return begin(fakes.settings(trials=8), composition, store, Interruption())
+    return fakes.backends(runner=runner)
 
 
-def again(store: Store, composition: Composition) -> TunedRun:
-    return resume(1, composition, store, Interruption(), retime=True)
+def tuned(store: Store, backends: Backends) -> TunedRun:
+    return begin(fakes.settings(trials=8), backends, store, Interruption())
+
+
+def again(store: Store, backends: Backends) -> TunedRun:
+    return resume(1, backends, store, Interruption(), retime=True)
 
 
 def test_resuming_a_finished_run_changes_no_answer(store: Store) -> None:
@@ -156,8 +156,8 @@ class CutTarget(ForwardingTarget):
         raise CandidateError(Stage.RUN, CUT)
 
 
-def cut_parts() -> Composition:
-    return fakes.composition(bench=lambda order, how: LocalBench(order, FakeTarget(), CutTarget(), how.seed))
+def cut_parts() -> Backends:
+    return fakes.backends(runner=lambda order, how: LocalRunner(order, FakeTarget(), CutTarget(), how.seed))
 
 
 def test_a_lost_round_is_stored_and_is_the_badge_of_its_run(store: Store) -> None:

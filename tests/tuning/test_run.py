@@ -11,15 +11,15 @@ from tests.fakes import BEST_X, FakeTarget, bind, fake_factory
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
-from tuner.core.interfaces import AbstractBench, BoundRecord, Effort, FinalTimes, Script
+from tuner.core.interfaces import AbstractRunner, BoundRecord, Effort, FinalTimes, Script
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.db.store import Store
 from tuner.results.differences import differences
-from tuner.runtime.workers.runner import BenchOrder
-from tuner.targets.backends import Composition
-from tuner.targets.interface import BenchSettings, Plan
+from tuner.runtime.workers.runner import RunnerOrder
+from tuner.targets.backends import Backends
+from tuner.targets.interface import Plan, RunnerSettings
 from tuner.tuning.events import (
     BaselineFailed,
     Event,
@@ -33,48 +33,48 @@ from tuner.tuning.run import begin, resume
 from tuner.tuning.tuned_run import TunedRun
 
 
-def tune(store: Store, settings: RunSettings, parts: Composition | None = None) -> TunedRun:
-    return begin(settings, parts or fakes.composition(), store, Interruption())
+def tune(store: Store, settings: RunSettings, parts: Backends | None = None) -> TunedRun:
+    return begin(settings, parts or fakes.backends(), store, Interruption())
 
 
 def trials_of(store: Store, run: int) -> tuple[StoredTrial, ...]:
     return store.trials(TrialQuery(run=run, sort="number"))
 
 
-class AskingBench(AbstractBench):
+class AskingRunner(AbstractRunner):
     """Asks the run to end while it waits for its nth candidate."""
 
-    def __init__(self, bench: AbstractBench, interruption: Interruption, after: int) -> None:
-        self._bench = bench
+    def __init__(self, runner: AbstractRunner, interruption: Interruption, after: int) -> None:
+        self._runner = runner
         self._interruption = interruption
         self._left = after
         self.is_closed = False
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        self._bench.start(number, candidate, effort)
+        self._runner.start(number, candidate, effort)
 
     def finish(self) -> BoundRecord:
         self._left -= 1
         if self._left < 0:
             self._interruption.ask()
-        return self._bench.finish()
+        return self._runner.finish()
 
     def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        return self._bench.remeasure(top_trials, effort)
+        return self._runner.remeasure(top_trials, effort)
 
     def close(self) -> None:
         self.is_closed = True
-        self._bench.close()
+        self._runner.close()
 
 
 def interrupted(store: Store, settings: RunSettings, after: int) -> TunedRun:
     """Runs until Ctrl-C comes while the run waits for a candidate."""
     interruption = Interruption()
 
-    def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-        return AskingBench(fakes.local_bench(order, how), interruption, after)
+    def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+        return AskingRunner(fakes.local_runner(order, how), interruption, after)
 
-    return begin(settings, fakes.composition(bench=bench), store, interruption)
+    return begin(settings, fakes.backends(runner=runner), store, interruption)
 
 
 def test_a_run_finds_the_best_of_an_exhaustive_search(store: Store) -> None:
@@ -86,11 +86,11 @@ def test_a_run_finds_the_best_of_an_exhaustive_search(store: Store) -> None:
     assert tuned.run.baseline is not None
 
 
-def noting(note: Callable[[Candidate], object]) -> Composition:
+def noting(note: Callable[[Candidate], object]) -> Backends:
     """Calls a function with each candidate before it is started."""
 
-    def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-        watched = fakes.local_bench(order, how)
+    def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+        watched = fakes.local_runner(order, how)
         start = watched.start
 
         def tensor_map_types(number: int, candidate: Candidate, effort: Effort) -> None:
@@ -100,7 +100,7 @@ def noting(note: Callable[[Candidate], object]) -> Composition:
         watched.start = tensor_map_types  # type: ignore[method-assign]
         return watched
 
-    return fakes.composition(bench=bench)
+    return fakes.backends(runner=runner)
 
 
 def test_every_proposal_is_stored_before_it_runs(store: Store) -> None:
@@ -116,7 +116,7 @@ def test_a_candidate_is_bound_once(store: Store) -> None:
         asked.append(candidate)
         return bind(candidate)
 
-    tuned = tune(store, fakes.settings(trials=6), fakes.composition(bind=lambda *_: note))
+    tuned = tune(store, fakes.settings(trials=6), fakes.backends(bind=lambda *_: note))
     assert len(asked) == len(set(asked)) == 6
     for trial in trials_of(store, tuned.run.id):
         assert trial.script_text == bind(trial.record.candidate).text
@@ -150,7 +150,7 @@ def test_fresh_measures_again_what_another_run_has_measured(store: Store) -> Non
 
 def test_top_trials_are_timed_again_and_the_noise_is_stored(store: Store) -> None:
     events: list[Event] = []
-    tuned = begin(fakes.settings(), fakes.composition(), store, Interruption(), events.append)
+    tuned = begin(fakes.settings(), fakes.backends(), store, Interruption(), events.append)
     final_times = [trial for trial in trials_of(store, tuned.run.id) if trial.final is not None]
     assert RemeasurementStarted(len(final_times)) in events
     assert 0 < len(final_times) <= 8
@@ -160,7 +160,7 @@ def test_top_trials_are_timed_again_and_the_noise_is_stored(store: Store) -> Non
 
 def test_observers_hear_the_start_and_every_trial(store: Store) -> None:
     events: list[Event] = []
-    begin(fakes.settings(trials=4), fakes.composition(), store, Interruption(), events.append)
+    begin(fakes.settings(trials=4), fakes.backends(), store, Interruption(), events.append)
     assert isinstance(events[0], RunStarted)
     assert (events[0].cartesian, events[0].feasible, events[0].proposed_before) == (20, 20, 0)
     done = [event for event in events if isinstance(event, TrialDone)]
@@ -171,7 +171,7 @@ def test_observers_hear_the_start_and_every_trial(store: Store) -> None:
 
 def test_a_baseline_that_fails_is_reported_and_ends_nothing(store: Store) -> None:
     events: list[Event] = []
-    parts = fakes.composition(baseline=fakes.no_baseline, bench=fakes.bench_without_baseline)
+    parts = fakes.backends(baseline=fakes.no_baseline, runner=fakes.runner_without_baseline)
     tuned = begin(fakes.settings(trials=3), parts, store, Interruption(), events.append)
     assert BaselineFailed("baseline: exited with status 3") in events
     assert tuned.run.baseline is None
@@ -179,7 +179,7 @@ def test_a_baseline_that_fails_is_reported_and_ends_nothing(store: Store) -> Non
 
 
 def test_no_working_candidate_gives_no_answer(store: Store) -> None:
-    parts = fakes.composition(bind=lambda *_: fakes.failing_bind)
+    parts = fakes.backends(bind=lambda *_: fakes.failing_bind)
     tuned = tune(store, fakes.settings(trials=3), parts)
     assert tuned.selected is None
     assert tuned.counts.failed == 3
@@ -191,7 +191,7 @@ def test_a_time_budget_ends_the_search(store: Store) -> None:
         time.sleep(0.02)
         return bind(candidate)
 
-    parts = fakes.composition(plan=fakes.plan({"x": tuple(range(1000))}), bind=lambda *_: slow)
+    parts = fakes.backends(plan=fakes.plan({"x": tuple(range(1000))}), bind=lambda *_: slow)
     tuned = tune(store, fakes.settings(trials=None, budget_s=0.3), parts)
     assert 1 <= tuned.counts.proposed < 100
 
@@ -209,7 +209,7 @@ def test_an_interrupted_run_resumes_to_the_trials_of_an_uninterrupted_one(store:
     settings = fakes.settings(trials=14, sampler=sampler, fresh=True)
     uninterrupted = tune(store, settings)
     broken = interrupted(store, settings, after=6)
-    resumed = resume(broken.run.id, fakes.composition(), store, Interruption())
+    resumed = resume(broken.run.id, fakes.backends(), store, Interruption())
     rows = [trial.row for trial in trials_of(store, uninterrupted.run.id)]
     assert [trial.row for trial in trials_of(store, resumed.run.id)] == rows
     assert resumed.run.id == broken.run.id
@@ -222,7 +222,7 @@ def test_a_proposal_without_outcome_is_run_first_under_its_number(store: Store) 
     pending = [each for each in store.proposals(broken.run.id) if each.trial is None]
     assert [each.number for each in pending] == [4, 5]
     events: list[Event] = []
-    resume(broken.run.id, fakes.composition(), store, Interruption(), events.append)
+    resume(broken.run.id, fakes.backends(), store, Interruption(), events.append)
     done = [event for event in events if isinstance(event, TrialDone)]
     assert [event.number for event in done] == list(range(4, 12))
     assert {event.trial for event in done} >= {each.id for each in pending}
@@ -243,30 +243,30 @@ def test_a_resumed_run_measures_nothing_twice(store: Store) -> None:
 
 def test_a_run_that_is_done_can_be_resumed_without_new_trials(store: Store) -> None:
     done = tune(store, fakes.settings(trials=5))
-    again = resume(done.run.id, fakes.composition(), store, Interruption())
+    again = resume(done.run.id, fakes.backends(), store, Interruption())
     assert again.counts == done.counts
     assert again.selected is not None
 
 
 def test_seconds_add_over_the_sessions_of_a_run(store: Store) -> None:
     broken = interrupted(store, fakes.settings(), after=4)
-    resumed = resume(broken.run.id, fakes.composition(), store, Interruption())
+    resumed = resume(broken.run.id, fakes.backends(), store, Interruption())
     assert resumed.seconds > (broken.run.seconds or 0.0) > 0.0
 
 
 def test_the_bench_is_closed_when_something_breaks(store: Store) -> None:
-    benches: list[AskingBench] = []
+    runners: list[AskingRunner] = []
 
-    def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-        benches.append(AskingBench(fakes.local_bench(order, how), Interruption(), 99))
-        return benches[-1]
+    def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+        runners.append(AskingRunner(fakes.local_runner(order, how), Interruption(), 99))
+        return runners[-1]
 
     def broken(problem: Matmul, threads: int, seed: int) -> None:  # type: ignore[valid-type]
         raise RuntimeError("a defect")
 
     with pytest.raises(RuntimeError, match="a defect"):
-        tune(store, fakes.settings(), fakes.composition(bench=bench, baseline=broken))
-    assert benches[0].is_closed
+        tune(store, fakes.settings(), fakes.backends(runner=runner, baseline=broken))
+    assert runners[0].is_closed
     assert store.runs(1)[0].status == "interrupted"
 
 
@@ -300,13 +300,13 @@ def unbound(_candidate: Candidate) -> Script:
 def test_a_run_does_not_resume_as_another(store: Store, changes: dict[str, Any], message: str) -> None:
     interrupted(store, fakes.settings(), after=2)
     with pytest.raises(UsageError, match=f"run 1: {message}"):
-        resume(1, fakes.composition(**changes), store, Interruption())
+        resume(1, fakes.backends(**changes), store, Interruption())
     assert store.run(1).status == "interrupted"
 
 
 def test_an_unknown_run_cannot_resume(store: Store) -> None:
     with pytest.raises(UsageError, match="run: found 7, allowed none"):
-        resume(7, fakes.composition(), store, Interruption())
+        resume(7, fakes.backends(), store, Interruption())
 
 
 def empty(_settings: RunSettings, _machine: Machine) -> Plan:
@@ -325,12 +325,12 @@ def test_what_cannot_begin_is_refused_before_anything_is_stored(
     store: Store, settings: RunSettings, parts: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        tune(store, settings, fakes.composition(**parts))
+        tune(store, settings, fakes.backends(**parts))
     assert store.runs() == ()
 
 
 def test_real_processes_serve_a_run(store: Store) -> None:
-    parts = fakes.composition(bench=fakes.worker_bench(fake_factory()))
+    parts = fakes.backends(runner=fakes.worker_runner(fake_factory()))
     tuned = tune(store, fakes.settings(trials=8, workers=2), parts)
     assert tuned.counts.measured == 8
     assert tuned.selected is not None
@@ -346,7 +346,7 @@ def test_a_fresh_run_knows_its_own_outcomes_whatever_later_runs_found(store: Sto
     settings = fakes.settings(trials=20, sampler="exhaustive", fresh=True)
     broken = interrupted(store, settings, after=7)
     uninterrupted = tune(store, settings)
-    resumed = resume(broken.run.id, fakes.composition(), store, Interruption())
+    resumed = resume(broken.run.id, fakes.backends(), store, Interruption())
     assert resumed.counts == uninterrupted.counts
     assert differences(trials_of(store, uninterrupted.run.id), trials_of(store, resumed.run.id)) == ()
 
@@ -354,6 +354,6 @@ def test_a_fresh_run_knows_its_own_outcomes_whatever_later_runs_found(store: Sto
 def test_observers_count_as_the_store_does(store: Store) -> None:
     events: list[Event] = []
     broken = interrupted(store, fakes.settings(trials=14, fresh=True), after=6)
-    done = resume(broken.run.id, fakes.composition(), store, Interruption(), events.append)
+    done = resume(broken.run.id, fakes.backends(), store, Interruption(), events.append)
     last = [event for event in events if isinstance(event, TrialDone)][-1]
     assert last.counts == store.counts(done.run.id) == done.counts

@@ -17,7 +17,7 @@ from tuner.tuning.request import RunLimit
 from tuner.tuning.run import begin, resume
 from tuner.tuning.tuned_run import TunedRun
 
-PARTS = fakes.composition()
+PARTS = fakes.backends()
 SHORT, LONG = 5, 12
 
 

@@ -5,12 +5,12 @@ import pytest
 
 from tests.fakes import FakeTarget, bind, candidate, time_of
 from tests.tuning import fakes
-from tuner.core.interfaces import AbstractBaselineSource, AbstractBench, Artifact, LoadedLibrary, Script
+from tuner.core.interfaces import AbstractBaselineSource, AbstractRunner, Artifact, LoadedLibrary, Script
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
 from tuner.db.store import Store
-from tuner.runtime.workers.runner import BenchOrder, LocalBench
-from tuner.targets.interface import BenchSettings
+from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
+from tuner.targets.interface import RunnerSettings
 from tuner.tuning.events import BaselineMeasured, Event, Interruption
 from tuner.tuning.run import begin, resume
 
@@ -25,8 +25,8 @@ class SlowCompiler(FakeTarget):
         return FakeTarget.compile(self, problem, script)
 
 
-def slow_bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-    return LocalBench(order, SlowCompiler(), FakeTarget(), how.seed)
+def slow_runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+    return LocalRunner(order, SlowCompiler(), FakeTarget(), how.seed)
 
 
 class LibraryTarget(FakeTarget, AbstractBaselineSource):
@@ -44,10 +44,10 @@ def test_the_baseline_library_that_took_turns_with_the_top_trials_is_kept(store:
         calls.append(problem)
         return fakes.baseline(problem, threads, seed)
 
-    def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-        return LocalBench(order, FakeTarget(), LibraryTarget(), how.seed)
+    def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+        return LocalRunner(order, FakeTarget(), LibraryTarget(), how.seed)
 
-    parts = fakes.composition(bench=bench, baseline=alone)
+    parts = fakes.backends(runner=runner, baseline=alone)
     events: list[Event] = []
     tuned = begin(fakes.settings(), parts, store, Interruption(), observe=events.append)
     assert calls == [fakes.settings().problem]  # before the search; not again behind the finals
@@ -60,7 +60,7 @@ def test_the_baseline_library_that_took_turns_with_the_top_trials_is_kept(store:
 @pytest.mark.slow
 def test_waiting_for_compiles_is_reported_as_idle(store: Store) -> None:
     trials = 6
-    tuned = begin(fakes.settings(trials), fakes.composition(bench=slow_bench), store, Interruption())
+    tuned = begin(fakes.settings(trials), fakes.backends(runner=slow_runner), store, Interruption())
     run = store.run(tuned.run.id)
     assert run.idle_s is not None
     assert run.search_s is not None
@@ -69,9 +69,9 @@ def test_waiting_for_compiles_is_reported_as_idle(store: Store) -> None:
 
 @pytest.mark.slow
 def test_what_an_earlier_session_measured_is_not_counted_again(store: Store) -> None:
-    tuned = begin(fakes.settings(6), fakes.composition(bench=slow_bench), store, Interruption())
+    tuned = begin(fakes.settings(6), fakes.backends(runner=slow_runner), store, Interruption())
     before = store.run(tuned.run.id)
-    again = fakes.composition(bench=slow_bench)
+    again = fakes.backends(runner=slow_runner)
     resume(tuned.run.id, again, store, Interruption(), retime=True)
     after = store.run(tuned.run.id)
     assert None not in (before.search_s, before.idle_s, after.search_s, after.idle_s)

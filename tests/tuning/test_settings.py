@@ -19,7 +19,7 @@ PROBLEM = Matmul(8, 8, 8)
 
 
 def settings(**options: object) -> RunSettings:
-    return run_settings(RunRequest(PROBLEM, **options), fakes.composition())  # type: ignore[arg-type]
+    return run_settings(RunRequest(PROBLEM, **options), fakes.backends())  # type: ignore[arg-type]
 
 
 def test_defaults_are_filled_in() -> None:
@@ -41,7 +41,7 @@ def test_files_may_be_named_by_texts() -> None:
 
 def test_without_times_the_sampler_is_one_that_needs_none() -> None:
     untimed = TargetStatus("simulator", True, "no clock", is_timed=False)
-    parts = fakes.composition((untimed, TargetStatus("fake", True, "for tests")))
+    parts = fakes.backends((untimed, TargetStatus("fake", True, "for tests")))
     problem = tuner.Matmul(8, 8, 8, "f16")
     assert run_settings(RunRequest(problem, "simulator"), parts).sampler == "random"
     assert run_settings(RunRequest(problem, "simulator"), parts).target == TargetName("simulator", "sm_90")
@@ -54,6 +54,6 @@ def test_without_times_the_sampler_is_one_that_needs_none() -> None:
 
 
 def test_what_processors_do_not_take_is_refused_before_anything_is_tried() -> None:
-    parts = fakes.composition((TargetStatus("cpu", True, "here"),))
+    parts = fakes.backends((TargetStatus("cpu", True, "here"),))
     with pytest.raises(UsageError, match="dtype: found 'f16', allowed f32, f64, bf16, i8 on target cpu"):
         run_settings(RunRequest(tuner.Matmul(8, 8, 8, "f16")), parts)

@@ -9,7 +9,7 @@ from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.targets.backends import named_target, require_runs_here, resolve_target
 from tuner.targets.interface import TargetStatus
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 NO_GPU = TargetStatus("cuda", False, "no driver")
 
@@ -27,7 +27,7 @@ NO_GPU = TargetStatus("cuda", False, "no driver")
 )
 def test_a_word_names_a_kind_and_its_chip(options: tuple[str, ...], target: TargetName) -> None:
     text, *chip = options
-    assert named_target(text, real_composition(), *chip) == target
+    assert named_target(text, real_backends(), *chip) == target
 
 
 @pytest.mark.parametrize(
@@ -48,27 +48,27 @@ def test_a_word_names_a_kind_and_its_chip(options: tuple[str, ...], target: Targ
 def test_a_word_that_is_wrong_is_named(options: tuple[str, ...], message: str) -> None:
     text, *chip = options
     with pytest.raises(UsageError, match=message):
-        named_target(text, real_composition(), *chip)
+        named_target(text, real_backends(), *chip)
 
 
 def test_auto_is_the_first_target_that_works() -> None:
     statuses = (TargetStatus("gpu", False, "no driver"), TargetStatus("cpu", True, "here"))
-    assert resolve_target("auto", fakes.composition(statuses)) == TargetName("cpu")
+    assert resolve_target("auto", fakes.backends(statuses)) == TargetName("cpu")
 
 
 def test_auto_is_never_a_target_without_times() -> None:
     untimed = TargetStatus("simulator", True, "no clock", is_timed=False)
-    parts = fakes.composition((untimed, NO_GPU, TargetStatus("cpu", True, "here")))
+    parts = fakes.backends((untimed, NO_GPU, TargetStatus("cpu", True, "here")))
     assert resolve_target("auto", parts) == TargetName("cpu")
     with pytest.raises(UsageError, match="target cpu, only with simulator, cuda"):
         resolve_target("auto", parts, "sm_80")
     with pytest.raises(UsageError, match="found none that works here: simulator: no clock"):
-        resolve_target("auto", fakes.composition((untimed,)))
+        resolve_target("auto", fakes.backends((untimed,)))
 
 
 def test_a_target_that_only_compiles_may_be_asked_for() -> None:
     cuda = TargetStatus("cuda", False, "no driver", is_timed=False, can_compile=True)
-    parts = fakes.composition((cuda,))
+    parts = fakes.backends((cuda,))
     assert resolve_target("cuda", parts, "sm_80") == TargetName("cuda", "sm_80")
     with pytest.raises(UsageError, match="chip: found 'sm_1', allowed sm_80, "):
         resolve_target("cuda:sm_1", parts)
@@ -81,14 +81,14 @@ def test_a_run_is_refused_where_candidates_only_compile() -> None:
         r"to one by tuner bundle export: tuner tune matmul 8x8x8 --target simulator:sm_80$"
     )
     with pytest.raises(UsageError, match=line):
-        require_runs_here(TargetName("cuda", "sm_80"), fakes.composition((cuda,)), "tuner tune matmul 8x8x8")
+        require_runs_here(TargetName("cuda", "sm_80"), fakes.backends((cuda,)), "tuner tune matmul 8x8x8")
     here = TargetStatus("cuda", True, "an A100", chip="sm_80")
-    require_runs_here(TargetName("cuda", "sm_80"), fakes.composition((here,)), "tuner tune matmul 8x8x8")
+    require_runs_here(TargetName("cuda", "sm_80"), fakes.backends((here,)), "tuner tune matmul 8x8x8")
 
 
 def test_auto_prefers_a_gpu_and_takes_its_chip() -> None:
     statuses = (TargetStatus("cpu", True, "here"), TargetStatus("cuda", True, "NVIDIA H200", chip="sm_90"))
-    parts = fakes.composition(statuses)
+    parts = fakes.backends(statuses)
     assert resolve_target("auto", parts) == TargetName("cuda", "sm_90")
     assert resolve_target("cuda", parts) == TargetName("cuda", "sm_90")
     assert resolve_target("cpu", parts) == TargetName("cpu")
@@ -98,20 +98,20 @@ def test_auto_prefers_a_gpu_and_takes_its_chip() -> None:
 @pytest.mark.parametrize(("text", "chip"), [("cuda:sm_80", ""), ("cuda", "sm_80"), ("auto", "sm_80")])
 def test_code_for_another_chip_than_the_gpu_here_is_refused(text: str, chip: str) -> None:
     here = TargetStatus("cuda", True, "NVIDIA H200", chip="sm_90")
-    parts = fakes.composition((here,))
+    parts = fakes.backends((here,))
     message = "^target cuda:sm_80: the GPU here is sm_90; --target cuda:sm_90, or simulator:sm_80$"
     with pytest.raises(UsageError, match=message):
         resolve_target(text, parts, chip)
 
 
 def test_the_default_chip_is_that_of_the_gpu_here() -> None:
-    parts = fakes.composition((TargetStatus("cuda", True, "an A100", chip="sm_80"),))
+    parts = fakes.backends((TargetStatus("cuda", True, "an A100", chip="sm_80"),))
     assert resolve_target("cuda", parts) == TargetName("cuda", "sm_80")
 
 
 def test_no_target_that_works_reports_every_reason() -> None:
     statuses = (TargetStatus("gpu", False, "no driver"), TargetStatus("cpu", False, "no AVX2"))
-    parts = fakes.composition(statuses)
+    parts = fakes.backends(statuses)
     with pytest.raises(UsageError, match="found none that works here: gpu: no driver; cpu: no AVX2"):
         resolve_target("auto", parts)
     with pytest.raises(UsageError, match="target cpu: not available here: no AVX2"):

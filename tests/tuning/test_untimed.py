@@ -39,7 +39,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 @pytest.fixture(scope="module")
 def tuned(store: Store, events: list[Event]) -> TunedRun:
-    return begin(SETTINGS, fakes.untimed_composition(), store, Interruption(), events.append)
+    return begin(SETTINGS, fakes.untimed_backends(), store, Interruption(), events.append)
 
 
 def test_what_is_right_is_verified_and_what_cannot_launch_is_refused(tuned: TunedRun) -> None:
@@ -82,7 +82,7 @@ def test_what_spills_is_verified_like_any_other(store: Store, tuned: TunedRun) -
 
 
 def test_another_run_reuses_the_verdicts(store: Store, tuned: TunedRun) -> None:
-    again = begin(SETTINGS, fakes.untimed_composition(), store, Interruption())
+    again = begin(SETTINGS, fakes.untimed_backends(), store, Interruption())
     assert (again.counts.verified, again.counts.reused) == (18, 20)
     reused = store.trials(TrialQuery(run=again.run.id, status="verified", limit=1))[0].record
     assert reused is not None
@@ -103,7 +103,7 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
             interruption.ask()
 
     with Store.open(str(tmp_path / "results.db")) as store:
-        broken = begin(SETTINGS, fakes.untimed_composition(), store, interruption, stop)
+        broken = begin(SETTINGS, fakes.untimed_backends(), store, interruption, stop)
         assert broken.is_interrupted
-        whole = resume(broken.run.id, fakes.untimed_composition(), store, Interruption())
+        whole = resume(broken.run.id, fakes.untimed_backends(), store, Interruption())
         assert (whole.counts.proposed, whole.counts.verified) == (20, 18)

@@ -7,13 +7,13 @@ import numpy as np
 
 from tests.fakes import FakeTarget, bind, candidate
 from tests.tuning import fakes
-from tuner.core.interfaces import AbstractBaselineSource, AbstractBench, Effort, LoadedLibrary
+from tuner.core.interfaces import AbstractBaselineSource, AbstractRunner, Effort, LoadedLibrary
 from tuner.core.machine import HostConditions
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
-from tuner.runtime.workers.runner import BenchOrder, LocalBench
-from tuner.targets.backends import Composition
-from tuner.targets.interface import BenchSettings
+from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
+from tuner.targets.backends import Backends
+from tuner.targets.interface import RunnerSettings
 
 LIBRARY_X = 6  # twice as slow as the best
 ANCHOR_S = 3e-4
@@ -65,8 +65,8 @@ def scaled(time: Measurement, factor: float, host: HostConditions) -> Measuremen
     return replace(time, samples_s=samples, median_s=median_s, interval_s=(median_s, median_s), host=host)
 
 
-def composition(day: Day) -> Composition:
-    def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-        return LocalBench(order, FakeTarget(), WatchedTarget(day), how.seed)
+def backends(day: Day) -> Backends:
+    def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+        return LocalRunner(order, FakeTarget(), WatchedTarget(day), how.seed)
 
-    return fakes.composition(bench=bench)
+    return fakes.backends(runner=runner)

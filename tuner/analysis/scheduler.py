@@ -13,7 +13,7 @@ from tuner.core.problem import Problem
 
 @dataclass(frozen=True)
 class ColumnPool:
-    """One set of configurations, and what each becomes on every problem of a group."""
+    """One set of configurations, and what each becomes on every problem of a campaign."""
 
     problems: tuple[Problem, ...]
     counts: tuple[int, ...]  # how often each problem occurs in what is tuned, at least 1
@@ -80,8 +80,9 @@ class NextTrial:
 class Scheduler:
     """Decides trial after trial; what it suggests depends on the pool, the seed and the calls before.
 
-    In the life of a group: ``suggest``, then ``take`` with what was tried, which may be something else; later
-    ``tell`` with its time. A resumed group calls ``take`` and ``tell`` for what is stored, and goes on.
+    In the life of a campaign: ``suggest``, then ``take`` with what was tried, which may be something else;
+    later ``tell`` with its time. A resumed campaign calls ``take`` and ``tell`` for what is stored, and goes
+    on.
     """
 
     def __init__(self, pool: ColumnPool, seed: int, floors_s: tuple[float, ...] = ()) -> None:
@@ -106,7 +107,7 @@ class Scheduler:
         self._least_s: list[list[float]] = [[] for _ in pool.problems]  # least time after each outcome
 
     def suggest(self, number: int) -> NextTrial | None:
-        """Returns what trial ``number`` of the group should be; None where nothing is left to try."""
+        """Returns what trial ``number`` of the campaign should be; None where nothing is left to try."""
         problem = self._next_problem(np.random.default_rng((self._seed, number)))
         return None if problem is None else NextTrial(problem, self._next_column(problem))
 

@@ -83,8 +83,8 @@ def row_means(table: Numbers) -> Numbers:
 def filled_costs(costs: Numbers) -> Numbers:
     """Returns the costs with the least cost of the problem (the last axis) where the model knows none.
 
-    What has no model is a strategy for instructions of its own, whose first points are listed by hand:
-    its configurations come early. Where the model knows none of the problem's costs, all are 1.
+    What has no model is a strategy for instructions of its own, whose initial configurations are listed by
+    hand: its configurations come early. Where the model knows none of the problem's costs, all are 1.
     """
     least = np.where(np.isfinite(costs), costs, np.inf).min(axis=-1, keepdims=True, initial=np.inf)
     least = np.where(np.isfinite(least), least, 1.0)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from tuner.core.candidate import Candidate
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.core.runs import WARM_START, FirstPoint
+from tuner.core.runs import WARM_START, InitialConfiguration
 
 # ------------------------------------------------------------------------------
 # The distance between two tuning tasks, in octaves: as if every difference were one of sizes.
@@ -62,7 +62,7 @@ def distance(task: TuningTask, other: TuningTask) -> float | None:
     sizes = zip((ours.batch, *ours.sizes), (theirs.batch, *theirs.sizes), strict=True)
     octaves = [math.log2(size / known) for size, known in sizes]
     options = (
-        (EPILOGUE, (ours.epilogue, ours.group) != (theirs.epilogue, theirs.group)),
+        (EPILOGUE, (ours.epilogue, ours.fusion) != (theirs.epilogue, theirs.fusion)),
         (LAYOUT, ours.layout != theirs.layout),
         (OUTPUT, ours.output != theirs.output),
         (ALIGN, ours.align != theirs.align),
@@ -100,25 +100,25 @@ class Known:
     task: TuningTask
     points: tuple[tuple[Candidate, str], ...]  # (candidate, who measured it), the fastest first
 
-    def first_points(self, task: TuningTask) -> Iterator[FirstPoint]:
+    def initial_configurations(self, task: TuningTask) -> Iterator[InitialConfiguration]:
         """Yields these candidates as warm-start points for another task, ``task``, the fastest first.
 
         The source of each point names the known problem and who measured the candidate.
         """
         for candidate, who in self.points:
             source = f"{_text(self.task.problem, task.problem)} ({who})"
-            yield FirstPoint(candidate, WARM_START, source)
+            yield InitialConfiguration(candidate, WARM_START, source)
 
 
-def warm_points(task: TuningTask, known: tuple[Known, ...]) -> tuple[FirstPoint, ...]:
+def warm_points(task: TuningTask, known: tuple[Known, ...]) -> tuple[InitialConfiguration, ...]:
     """Returns up to POINTS (8) warm-start points: the best candidate of each of the nearest tasks first.
 
     Then come the second candidate of each task, the third of each, and so on. At most TASKS (4) tasks are
     used: one task's best is partly luck; a candidate that is good for several is likelier to be good here.
     """
     nearest = nearest_first(task, known, lambda each: each.task)[:TASKS]
-    chosen: dict[Candidate, FirstPoint] = {}
-    for turn in zip_longest(*(each.first_points(task) for each in nearest)):
+    chosen: dict[Candidate, InitialConfiguration] = {}
+    for turn in zip_longest(*(each.initial_configurations(task) for each in nearest)):
         for point in turn:
             if point is not None and len(chosen) < POINTS:
                 chosen.setdefault(point.candidate, point)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tuner.core.candidate import Candidate
     from tuner.core.requests import FleetRequest, RunRequest
     from tuner.db.store import Store
-    from tuner.targets.backends import Composition
+    from tuner.targets.backends import Backends
     from tuner.tuning.request import RunLimit
 
 
@@ -177,16 +177,16 @@ def problem_options(function: Callable[P, R]) -> Callable[P, R]:
     return function
 
 
-def composition_of(context: click.Context) -> "Composition":
-    """Returns the composition (compiler, targets, recordings) that a command uses.
+def backends_of(context: click.Context) -> "Backends":
+    """Returns the backends (compiler, targets, recordings) that a command uses.
 
-    Tests set it as the context's object; otherwise this is the real composition.
+    Tests set it as the context's object; otherwise this is the real backends.
     """
-    from tuner.targets.backends import Composition
-    from tuner.targets.registry import real_composition
+    from tuner.targets.backends import Backends
+    from tuner.targets.registry import real_backends
 
-    given = context.find_object(Composition)
-    return real_composition() if given is None else given
+    given = context.find_object(Backends)
+    return real_backends() if given is None else given
 
 
 def open_store(database: str | None) -> "Store":
@@ -359,7 +359,7 @@ def parse_candidate(text: str) -> "Candidate":
 
 
 def parse_number(word: str, noun: str = "trial") -> int:
-    """Parses the ID of a trial, a run or a group; ``noun`` is one of these, for the error.
+    """Parses the ID of a trial, a run or a campaign; ``noun`` is one of these, for the error.
 
     Raises UsageError for a word that is not a number.
     """

@@ -17,7 +17,7 @@ from tuner.tuning.events import Interruption
 if TYPE_CHECKING:
     from tuner.core.runs import RunSettings
     from tuner.db.store import Store
-    from tuner.targets.backends import Composition
+    from tuner.targets.backends import Backends
     from tuner.tuning.request import RunLimit
     from tuner.tuning.tuned_run import TunedRun
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def run_session(
-    composition: "Composition",
+    backends: "Backends",
     store: "Store",
     settings: "RunSettings | None",
     resumed: int | None,
@@ -39,7 +39,7 @@ def run_session(
     Prints progress on stderr; the first Ctrl-C or SIGTERM ends the run without loss.
 
     Args:
-        composition: the parts that compile and measure.
+        backends: the parts that compile and measure.
         store: the results database.
         settings: settings of a new run, or None.
         resumed: number of the run to resume; used only without ``settings``.
@@ -54,9 +54,9 @@ def run_session(
     interruption = Interruption()
     with ended_by_signals(interruption), progress() as observe:
         if settings is not None:
-            return begin(settings, composition, store, interruption, observe)
+            return begin(settings, backends, store, interruption, observe)
         assert resumed is not None
-        return resume(resumed, composition, store, interruption, observe, retime=retime, limit=limit)
+        return resume(resumed, backends, store, interruption, observe, retime=retime, limit=limit)
 
 
 def require_no_arguments(context: click.Context, arguments: Mapping[str, Any]) -> None:

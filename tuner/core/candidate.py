@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from tuner.core.problem import NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem, split_extents
-from tuner.core.serialization import form, if_changed, number, whole
+from tuner.core.serialization import form, if_changed, number, stored_as, whole
 
 Value = int | str
 
@@ -139,20 +139,20 @@ class ProblemDocument:
     output: str = ""  # Problem.output
     align: str = NUMPY_ALIGNMENT  # Problem.align
     cache: str = WARM  # Problem.cache
-    group: str = field(default="", metadata=if_changed())  # Problem.group
+    fusion: str = field(default="", metadata=if_changed() | stored_as("group"))  # Problem.fusion
 
     @classmethod
     def of(cls, problem: Problem) -> "ProblemDocument":
         """Converts a problem to the form that JSON documents store."""
         types = (problem.dtype, problem.layout, problem.epilogue, problem.output)
-        return cls(problem.operation, problem.extents, *types, problem.align, problem.cache, problem.group)
+        return cls(problem.operation, problem.extents, *types, problem.align, problem.cache, problem.fusion)
 
     @property
     def problem(self) -> Problem:
         """Returns the problem of the document. Raises UsageError for values that no problem may have."""
         batch, sizes = split_extents(self.op, self.shape)
         types = (self.dtype, self.layout, self.epilogue, self.output)
-        return Problem(self.op, sizes, *types, batch, self.align, self.cache, self.group)
+        return Problem(self.op, sizes, *types, batch, self.align, self.cache, self.fusion)
 
 
 def with_alignment(document: Any) -> Any:

@@ -1,6 +1,6 @@
-"""A program of static sizes as a list of groups of operations that run one after the other.
+"""A program of static sizes as a list of fusions of operations that run one after the other.
 
-A group is a contraction with its elementwise consumers, rows (reductions and elementwise operations over the
+A fusion is a contraction with its elementwise consumers, rows (reductions and elementwise operations over the
 same rows), an attention (rows between two contractions), a convolution, an elementwise operation, a
 transpose. Each is a function of memrefs, of one kind, which a transform script schedules:
 
@@ -77,9 +77,9 @@ def number_type(dtype: str) -> NumberType:
 
 
 # ------------------------------------------------------------------------------
-# What schedules need to know of a group of operations, as attributes of its function, read from the text.
+# What schedules need to know of a fusion, as attributes of its function, read from the text.
 #
-# ``tuner.mlir.fusions`` writes the attributes when it makes a group's canonical text. Here they are read
+# ``tuner.mlir.fusions`` writes the attributes when it makes a fusion's canonical text. Here they are read
 # without MLIR, so that constraints of the search space and templates can use them:
 #
 #   func.func @group(...) attributes {tuner.bytes = 790528 : i64, tuner.contractions = 1 : i64,
@@ -99,8 +99,8 @@ BYTES, CONTRACTIONS, COPY, LOOPS_ATTRIBUTE, TRANSPOSED, WEIGHTS = ATTRIBUTES = (
 
 
 @dataclass(frozen=True)
-class GroupFacts:
-    """Sizes and kinds of what a group of operations computes, as far as schedules depend on them."""
+class FusionFacts:
+    """Sizes and kinds of what a fusion computes, as far as schedules depend on them."""
 
     loops: tuple[int, ...]  # extents of the iteration space of the last operation, the root
     contractions: int  # matrix products: 0, 1, or 2: of one A, or of an attention
@@ -136,12 +136,12 @@ class GroupFacts:
 
 
 @lru_cache(maxsize=256)
-def facts_of(text: str) -> GroupFacts:
-    """Returns what the attributes of a group's function say; without attributes, no loops and zeros."""
+def facts_of(text: str) -> FusionFacts:
+    """Returns what the attributes of a fusion's function say; without attributes, no loops and zeros."""
     found = re.search(rf"{re.escape(LOOPS_ATTRIBUTE)} = array<i64(?:: ([0-9, ]+))?>", text)
     loops = tuple(int(each) for each in (found[1] or "").split(",") if each) if found else ()
     letters = re.search(rf'{re.escape(DIMENSIONS)} = "(\w*)"', text)
-    return GroupFacts(
+    return FusionFacts(
         loops=loops,
         contractions=_number(text, CONTRACTIONS),
         weights=_number(text, WEIGHTS),
@@ -156,7 +156,7 @@ def facts_of(text: str) -> GroupFacts:
 
 @lru_cache(maxsize=256)
 def text_hash(text: str) -> str:
-    """Returns the first digits of the SHA-256 of a text, by which a group is named."""
+    """Returns the first digits of the SHA-256 of a text, by which a fusion is named."""
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
 
 
@@ -180,13 +180,13 @@ CONTRACTION, CONVOLUTION, ATTENTION, ROWS, ELEMENTWISE, LOOPS = KINDS = (
     "loops",  # what no schedule is for: scalar loops
 )
 ARGUMENT, WEIGHT, RESULT, TEMPORARY = OWNERS = ("argument", "weight", "result", "temporary")
-GROUP_ENTRY = "group"  # name of a group's function
-WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a group's function: the same numbers at each call
+FUSION_ENTRY = "group"  # name of a fusion's function
+WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a fusion's function: the same numbers at each call
 PACKINGS_COMMENT = "// packings: "
 UNSIGNED_SUFFIX = "u"  # of the sizes of a packing of unsigned bytes: 64x4x64u
 RUN_MARK = "/"  # before the rows of a run: 32x2x2/3
-ROOT_ATTRIBUTE = "root"  # of the last operation of a group, whose tiles the schedule fuses the others into
-CONTRACTION_ATTRIBUTE = "contraction"  # of a contraction or a convolution of a group
+ROOT_ATTRIBUTE = "root"  # of the last operation of a fusion, whose tiles the schedule fuses the others into
+CONTRACTION_ATTRIBUTE = "contraction"  # of a contraction or a convolution of a fusion
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class TensorType:
 
 @dataclass(frozen=True)
 class Buffer:
-    """Contiguous memory of a program that groups read and write.
+    """Contiguous memory of a program that fusions read and write.
 
     ``number`` counts the buffers of one owner: the second argument, the third weight.
     """
@@ -212,21 +212,21 @@ class Buffer:
     owner: str  # one of OWNERS
     number: int
     type: TensorType
-    padding: float | None = None  # of a temporary: its elements before the first call, written by no group
+    padding: float | None = None  # of a temporary: its elements before the first call, written by no fusion
 
 
 @dataclass(frozen=True)
 class View:
     """How a value lies in a buffer of the program: strided elements from an offset on."""
 
-    buffer: int  # index into ``GroupedProgram.buffers``
+    buffer: int  # index into ``FusedProgram.buffers``
     offset: int  # elements of the buffer
     type: TensorType
     strides: tuple[int, ...]  # elements, one for each dimension
 
 
 @dataclass(frozen=True)
-class OpGroup:
+class Fusion:
     """Operations that become one function: its text, what it reads and what it writes."""
 
     kind: str  # one of KINDS
@@ -234,14 +234,14 @@ class OpGroup:
     inputs: tuple[View, ...]
     outputs: tuple[View, ...]
     ops: tuple[str, ...]  # names of the payload's operations, in order: ("linalg.matmul", "arith.addf")
-    reason: str = ""  # of a group of kind LOOPS: why no schedule is for it
+    reason: str = ""  # of a fusion of kind LOOPS: why no schedule is for it
 
 
 @dataclass(frozen=True)
-class GroupedProgram:
-    """A program as groups in the order in which they run."""
+class FusedProgram:
+    """A program as fusions in the order in which they run."""
 
-    groups: tuple[OpGroup, ...]
+    fusions: tuple[Fusion, ...]
     buffers: tuple[Buffer, ...]
     arguments: tuple[TensorType, ...]  # of the program, without weights
     results: tuple[TensorType, ...]
@@ -287,8 +287,8 @@ class WeightPacking:
 
 
 @dataclass(frozen=True)
-class GroupCode:
-    """A group, compiled: LLVM dialect, and how it takes its weights."""
+class FusionCode:
+    """A fusion, compiled: LLVM dialect, and how it takes its weights."""
 
     llvm_text: str  # its function takes bare pointers: one for each input, then one for each output
     packings: tuple[WeightPacking | None, ...]  # one for each input; None: as it lies in the view
@@ -299,12 +299,12 @@ class GroupCode:
 
 
 def packings_comment(packings: tuple[WeightPacking | None, ...]) -> str:
-    """Returns the comment line in front of a group's code that says how its inputs are packed: - 48x1 -."""
+    """Returns the comment line in front of a fusion's code that says how its inputs are packed: - 48x1 -."""
     return PACKINGS_COMMENT + " ".join(map(_packing_text, packings)) + "\n"
 
 
 def packings_in(code: str) -> tuple[WeightPacking | None, ...]:
-    """Returns the packings that the first line of a group's code lists; () without such a line."""
+    """Returns the packings that the first line of a fusion's code lists; () without such a line."""
     line = code.partition("\n")[0]
     if not line.startswith(PACKINGS_COMMENT):
         return ()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tuner.core.gpu import TensorMapLayout
 from tuner.core.problem import Problem
+from tuner.core.serialization import stored_as
 
 # ------------------------------------------------------------------------------
 # A host program as compiled code: LLVM-dialect text that allocates, copies, launches by ``mgpu*`` calls.
@@ -55,8 +56,8 @@ class ResidentBuffer:
 
 
 @dataclass(frozen=True)
-class DeviceGroup:
-    """A group of operations of a program for a GPU."""
+class DeviceFusion:
+    """A fusion of a program for a GPU."""
 
     kind: str  # one of tuner.core.fusions.KINDS
     ops: tuple[str, ...]  # names of the payload's operations, in order
@@ -81,7 +82,8 @@ class DeviceProgram:
     reference: str = ""  # MLIR of the kernels that can be interpreted
     matmuls: tuple[MatmulKernel, ...] = ()
     resident: tuple[ResidentBuffer, ...] = ()  # arguments after those of the caller
-    groups: tuple[DeviceGroup, ...] = ()  # of a program that is computed as groups of operations
+    # of a program that is computed as fusions
+    fusions: tuple[DeviceFusion, ...] = field(default=(), metadata=stored_as("groups"))
 
 
 # ------------------------------------------------------------------------------

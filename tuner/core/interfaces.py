@@ -304,12 +304,12 @@ class FinalTimes:
     reason: str = ""  # why a trial or the baseline has no time; "" where all were timed
 
 
-class AbstractBench(abc.ABC):
+class AbstractRunner(abc.ABC):
     """Compiles, verifies and times candidates; returns records in the order in which candidates were started.
 
-    Each session of a run builds a bench in the tuner's process, and ``tuner check`` builds one for its
-    script. The thread that built the bench makes all calls: child processes die with that thread. In the life
-    of a session::
+    Each session of a run builds a runner in the tuner's process, and ``tuner check`` builds one for its
+    script. The thread that built the runner makes all calls: child processes die with that thread. In the
+    life of a session::
 
         start(number, candidate, effort)   # each trial without a stored outcome, once its proposal is stored
         finish()                      # once for each start; up to workers + 1 are started and not finished
@@ -345,7 +345,7 @@ class AbstractBench(abc.ABC):
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Ends every child process that the bench started. Work that is queued in a fleet continues."""
+        """Ends every child process that the runner started. Work that is queued in a fleet continues."""
 
 
 FINAL_EFFORT = Effort(budget_s=0.3, min_samples=15, max_samples=200, has_offsets=True)  # per candidate

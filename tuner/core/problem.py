@@ -1,7 +1,7 @@
 """What is computed: one operation at one size."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.fusions import (
@@ -16,10 +16,11 @@ from tuner.core.fusions import (
     number_type,
     text_hash,
 )
+from tuner.core.serialization import stored_as
 from tuner.core.typed_arguments import shown, typed_arguments
 
 MATMUL, BATCH_MATMUL = OPERATIONS = ("matmul", "batch_matmul")
-GROUP_OPERATIONS = tuple(kind for kind in KINDS if kind != LOOPS)  # what a group of a program computes
+FUSION_OPERATIONS = tuple(kind for kind in KINDS if kind != LOOPS)  # what a fusion of a program computes
 OF_BATCHES = (BATCH_MATMUL, ATTENTION, CONTRACTION, CONVOLUTION)  # operations on more than one matrix
 INPUT_DTYPES = ("f32", "f64", "bf16", "f16", "tf32", "i8", *FLOAT8S)
 SUM_DTYPES = ("f32", "f64", "i32")  # that products are added up in
@@ -62,12 +63,12 @@ class Problem:
     batch: int = 1  # matrices of A, of B and of C; of OF_BATCHES only
     align: str = NUMPY_ALIGNMENT  # one of ALIGNMENTS: what addresses of operands on a CPU are multiples of
     cache: str = WARM  # one of CACHES: what the caches of a CPU hold when a kernel is called
-    # Canonical text of a group of operations, see tuner.core.fusions; "" for OPERATIONS.
-    group: str = ""
+    # Canonical text of a fusion, see tuner.core.fusions; "" for OPERATIONS.
+    fusion: str = field(default="", metadata=stored_as("group"))
 
     def __post_init__(self) -> None:
         """Raises UsageError for a bad size, and for an unknown operation, dtype, layout and the like."""
-        require_choice("operation", self.operation, GROUP_OPERATIONS if self.group else OPERATIONS)
+        require_choice("operation", self.operation, FUSION_OPERATIONS if self.fusion else OPERATIONS)
         require_choice("dtype", self.dtype, INPUT_DTYPES)
         require_choice("layout", self.layout, LAYOUTS)
         require_choice("epilogue", self.epilogue, EPILOGUES)
@@ -103,7 +104,7 @@ class Problem:
     @property
     def lead(self) -> tuple[int, ...]:
         """Returns the leading dimension of A, B and C: (batch,) for a batch_matmul, () for a matmul."""
-        has_batch = self.operation == BATCH_MATMUL or self.batch > 1  # a group may have one
+        has_batch = self.operation == BATCH_MATMUL or self.batch > 1  # a fusion may have one
         return (self.batch,) if has_batch else ()
 
     @property
@@ -138,12 +139,12 @@ class Problem:
         """Returns one line that identifies the problem: matmul 512x512x512 f32 nn none.
 
         An alignment other than numpy's and a cache state other than warm come last: align=64 cache=cold.
-        A group of operations has the hash of its text in place of layout and epilogue: rows 64x128x1 f32
+        A fusion has the hash of its text in place of layout and epilogue: rows 64x128x1 f32
         0a1b2c3d4e5f.
         """
         dtype = f"{self.dtype}->{self.output}" if self.output else self.dtype
-        if self.group:
-            return " ".join((self.operation, self.shape, dtype, text_hash(self.group), *self.memory_options))
+        if self.fusion:
+            return " ".join((self.operation, self.shape, dtype, text_hash(self.fusion), *self.memory_options))
         parts = (self.operation, self.shape, dtype, self.layout, self.epilogue, *self.memory_options)
         return " ".join(parts)
 
@@ -157,13 +158,13 @@ class Problem:
     def flop(self) -> int:
         """Returns the floating-point operations: 2 * batch * m * n * k. The epilogue is not counted.
 
-        A group of two contractions has twice as many, an attention those of both of its products. Of rows and
-        of elementwise operations, which are bound by memory, two for each element are counted.
+        A fusion of two contractions has twice as many, an attention those of both of its products. Of rows
+        and of elementwise operations, which are bound by memory, two for each element are counted.
         """
         m, n, k = self.sizes
         if self.operation == ATTENTION:
-            return 2 * self.batch * m * n * (k + facts_of(self.group).loops[-1])
-        contractions = max(1, facts_of(self.group).contractions) if self.group else 1
+            return 2 * self.batch * m * n * (k + facts_of(self.fusion).loops[-1])
+        contractions = max(1, facts_of(self.fusion).contractions) if self.fusion else 1
         return 2 * contractions * self.batch * m * n * k
 
     @property
@@ -192,7 +193,7 @@ class Problem:
         return number_type(self.result_dtype).bytes
 
     @property
-    def sum_bytes(self) -> int:
+    def accumulator_bytes(self) -> int:
         """Returns the bytes of one sum, an element of C before it is rounded to a narrower output type."""
         return number_type(self.accumulator).bytes
 
@@ -200,10 +201,10 @@ class Problem:
     def bytes(self) -> int:
         """Returns the total bytes of A, B, C and, if there is one, the bias: the least memory traffic.
 
-        Of a group these are the bytes of its arguments.
+        Of a fusion these are the bytes of its arguments.
         """
-        if self.group:
-            return facts_of(self.group).bytes
+        if self.fusion:
+            return facts_of(self.fusion).bytes
         m, n, k = self.sizes
         bias = n if self.epilogue == "bias_relu" else 0
         matrices = self.input_bytes * (m * k + k * n) + self.output_bytes * m * n
@@ -223,7 +224,7 @@ class Problem:
 
         Returns:
             Sizes m, n, k and batch; bytes per element; names of dtype, output, layout and epilogue. Of a
-            group also what ``tuner.core.fusions`` reads from its text: loops, inner_rows, contractions,
+            fusion also what ``tuner.core.fusions`` reads from its text: loops, inner_rows, contractions,
             transposed, dimensions, channels, stride.
 
         Raises:
@@ -242,12 +243,13 @@ class Problem:
             ("batch", self.batch),
             ("input_bytes", self.input_bytes),
             ("output_bytes", self.output_bytes),
-            ("sum_bytes", self.sum_bytes),
+            ("accumulator_bytes", self.accumulator_bytes),
+            ("sum_bytes", self.accumulator_bytes),  # as spaces of older versions and stored runs name it
             ("dtype", self.dtype),
             ("output", self.result_dtype),
             ("layout", self.layout),
             ("epilogue", self.epilogue),
-            *(facts_of(self.group).variables() if self.group else ()),
+            *(facts_of(self.fusion).variables() if self.fusion else ()),
         )
 
 
@@ -439,7 +441,7 @@ def _shape_advice(operation: str, extents: tuple[int, ...]) -> str:
 
 def split_extents(operation: str, extents: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
     """Splits ``Problem.extents`` into (batch, (m, n, k)); the batch of a matmul is 1. Checks no size."""
-    has_batch = operation == BATCH_MATMUL or (operation in GROUP_OPERATIONS and len(extents) > 3)
+    has_batch = operation == BATCH_MATMUL or (operation in FUSION_OPERATIONS and len(extents) > 3)
     return (extents[0], extents[1:]) if has_batch and extents else (1, extents)
 
 

@@ -8,14 +8,15 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
 from tuner.core.records import MedianInterval
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
+from tuner.core.serialization import stored_as
 
 # ------------------------------------------------------------------------------
-# A group of operations of a compiled program: what it computes, by which schedule, what it takes.
+# A fusion of a compiled program: what it computes, by which schedule, what it takes.
 
 
 @dataclass(frozen=True)
-class CompiledGroup:
-    """One group of a program: what it computes, and by which schedule."""
+class CompiledFusion:
+    """One fusion of a program: what it computes, and by which schedule."""
 
     kind: str  # one of tuner.core.fusions.KINDS
     ops: tuple[str, ...]  # names of the payload's operations
@@ -30,24 +31,24 @@ class CompiledGroup:
 
 
 @dataclass(frozen=True)
-class ExplainedGroup:
-    """A group of a program with its time, alone and with warm caches."""
+class ExplainedFusion:
+    """A fusion of a program with its time, alone and with warm caches."""
 
-    group: CompiledGroup
+    fusion: CompiledFusion = field(metadata=stored_as("group"))
     time_s: float | None = None  # None: it was not timed
-    share: float | None = None  # of the sum of all groups' times
+    share: float | None = None  # of the sum of all fusions' times
     roofline: float | None = None  # the least possible time over its time
     before_s: float | None = None  # its time with its first configuration, of a program that was tuned
     reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of its times
 
 
 # ------------------------------------------------------------------------------
-# A schedule for a group of operations that earlier trials suggest, and where it comes from.
+# A schedule for a fusion of operations that earlier trials suggest, and where it comes from.
 
 
 @dataclass(frozen=True)
-class GroupSchedule:
-    """A configuration and its script for one group."""
+class FusionSchedule:
+    """A configuration and its script for one fusion."""
 
     candidate: Candidate
     script: str
@@ -55,16 +56,16 @@ class GroupSchedule:
     trial: int  # id of the stored trial that suggests it
 
 
-Schedules = Callable[[Problem], Iterator[GroupSchedule]]  # the best first; a script may fail to compile
+Schedules = Callable[[Problem], Iterator[FusionSchedule]]  # the best first; a script may fail to compile
 
 
-def no_schedules(_problem: Problem) -> Iterator[GroupSchedule]:
-    """Returns no schedule for any group: each gets its first configuration."""
+def no_schedules(_problem: Problem) -> Iterator[FusionSchedule]:
+    """Returns no schedule for any fusion: each gets its first configuration."""
     return iter(())
 
 
 # ------------------------------------------------------------------------------
-# A tuned program as it is stored: where it comes from, what its groups take, how fast others run it.
+# A tuned program as it is stored: where it comes from, what its fusions take, how fast others run it.
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class ProgramSource:
     payload: str  # absolute: FILE.mlir, MODEL.py:FUNCTION or MODEL.pt2
     entry: str | None
     arguments: tuple[str, ...]  # as typed: "0=[8,4]zeros"
-    cache: str  # what the caches hold when a group is timed
+    cache: str  # what the caches hold when a fusion is timed
     baselines: tuple[str, ...]  # names of those that are timed next to the program
 
 
@@ -95,26 +96,26 @@ class ProgramBaseline:
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """What came of tuning a program: times of a call, its groups, and its baselines."""
+    """What came of tuning a program: times of a call, its fusions, and its baselines."""
 
     call_s: float | None  # of the tuned program; None: not timed
     before_s: float | None  # of the program with first configurations
     speed: MedianInterval | None  # of the two, above 1: tuning has gained; None: not comparable
-    groups: tuple[ExplainedGroup, ...]
-    left_out: tuple[str, ...] = ()  # a line for each group that is not tuned
+    fusions: tuple[ExplainedFusion, ...] = field(metadata=stored_as("groups"))
+    left_out: tuple[str, ...] = ()  # a line for each fusion that is not tuned
     baselines: tuple[ProgramBaseline, ...] = ()
     reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of the times of a call
     gain_unknown: str = ""  # why ``speed`` is None; "" where it is there
 
 
 # ------------------------------------------------------------------------------
-# Where the schedule of a group of operations comes from, as results and reports name it.
+# Where the schedule of a fusion comes from, as results and reports name it.
 
 
 TUNED, SAME_CONTRACTION, NEAREST, FIRST, LOOPS = ORIGINS = (
-    "tuned",  # the best trial of this group
+    "tuned",  # the best trial of this fusion
     "same contraction",  # that of a contraction of the same sizes with another epilogue
-    "nearest",  # that of the group of the same kind whose sizes are nearest
+    "nearest",  # that of the fusion of the same kind whose sizes are nearest
     "first",  # the first configuration of the search space
     "loops",  # no schedule: scalar loops
 )

@@ -57,7 +57,7 @@ MOST_S: Final = 1e6  # of a call, 11 days: time limits end a kernel much earlier
 MOST_CALLS: Final = 2**31  # per sample; a sample of the shortest calls has a million
 MOST_SAMPLES: Final = 10_000  # of one measurement; final re-measurements take at most 200
 MOST_BYTES_PER_S: Final = 1e14  # from memory; NVIDIA B200: 8e12
-NARROW_TYPES: Final = ("bf16", "f16", "i8")  # in groups of operations
+NARROW_TYPES: Final = ("bf16", "f16", "i8")  # in fusions
 ROUNDING: Final = 1e-9  # relative: JSON keeps every bit, other recordings fewer
 
 GPU_HZ: Final = 3.5e9  # above the highest boost clock that NVIDIA documents (GeForce RTX 50: 2.9e9)
@@ -77,7 +77,7 @@ def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
     """Returns an upper bound of the flop/s for a problem of ``threads`` threads, or of a whole GPU.
 
     The bound is the flop per cycle for the type of the inputs (documented, or larger than any documented
-    number) at a clock above the highest that is sold. For a group of operations the narrowest of its types
+    number) at a clock above the highest that is sold. For a fusion the narrowest of its types
     counts. It is infinite for a processor whose cores are not known.
     """
     dtype = _narrowest_dtype(problem)
@@ -99,8 +99,8 @@ def _cycle_flop(dtype: str, machine: Machine) -> float:
 
 
 def _narrowest_dtype(problem: Problem) -> str:
-    """Returns the dtype of a problem, of a group that of its narrowest numbers: parts may be in these."""
-    types = [problem.dtype, *(name for name in NARROW_TYPES if re.search(rf"[<x]{name}>", problem.group))]
+    """Returns the dtype of a problem, of a fusion that of its narrowest numbers: parts may be in these."""
+    types = [problem.dtype, *(name for name in NARROW_TYPES if re.search(rf"[<x]{name}>", problem.fusion))]
     return min(types, key=lambda dtype: number_type(dtype).bytes)
 
 

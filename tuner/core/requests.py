@@ -14,12 +14,12 @@ from tuner.core.programs import ProgramResult, ProgramSource
 from tuner.core.runs import DatabaseInfo, Proposal, Run, RunSettings, TaskQuery
 
 # ------------------------------------------------------------------------------
-# Groups of runs as values: many problems tuned under one budget, each as a run of its own.
+# Campaigns as values: many problems tuned under one budget, each as a run of its own.
 
 
 @dataclass(frozen=True)
-class GroupSettings:
-    """What runs of a group share: one budget, one seed, and the configurations to try on every problem."""
+class CampaignSettings:
+    """What runs of a campaign share: one budget, one seed, and the configurations to try on every problem."""
 
     source: str  # name of the file with the problems; "" for a call from Python
     trials: int | None  # budget of all runs together; None: no limit
@@ -28,12 +28,12 @@ class GroupSettings:
     columns: tuple[Candidate, ...]  # unprojected configurations, tried on every problem that they suit
     # for each problem the seconds that the machine's roofline allows at best; (): unknown
     floors_s: tuple[float, ...] = ()
-    program: ProgramSource | None = None  # whose groups of operations the problems are, if it is a file
+    program: ProgramSource | None = None  # whose fusions the problems are, if it is a file
 
 
 @dataclass(frozen=True)
-class GroupMember:
-    """One problem of a new group: the settings of its run, and what the user calls it."""
+class CampaignMember:
+    """One problem of a new campaign: the settings of its run, and what the user calls it."""
 
     settings: RunSettings
     name: str  # of a layer or a function; "": none
@@ -41,14 +41,14 @@ class GroupMember:
 
 
 @dataclass(frozen=True)
-class RunGroup:
-    """A stored group: its settings, its progress, and its runs, one per problem."""
+class Campaign:
+    """A stored campaign: its settings, its progress, and its runs, one per problem."""
 
     id: int
-    uuid: str  # the same in every database that the group is merged into
+    uuid: str  # the same in every database that the campaign is merged into
     created: datetime.datetime  # UTC
-    settings: GroupSettings
-    status: str  # "running", "done", "interrupted"; as it was when the group was read
+    settings: CampaignSettings
+    status: str  # "running", "done", "interrupted"; as it was when the campaign was read
     seconds: float  # wall time of all sessions
     search_s: float  # part of it that counts for the budget: without the final re-measurements
     runs: tuple[Run, ...]  # in the order of the problems
@@ -56,10 +56,10 @@ class RunGroup:
 
 
 @dataclass(frozen=True)
-class GroupProposal:
-    """A candidate that a group has proposed for one of its problems."""
+class CampaignProposal:
+    """A candidate that a campaign has proposed for one of its problems."""
 
-    number: int  # within the group, in the order of proposals
+    number: int  # within the campaign, in the order of proposals
     run: int  # id of the run
     column: Candidate  # the configuration before its projection onto the problem
     proposal: Proposal  # with the projected candidate, and its outcome if there is one
@@ -87,10 +87,10 @@ def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
     """Returns the command that tunes a task's problem: ``tuner tune matmul 64x64x64 --dtype f64``.
 
     It has an option for each value that is not the default; an example replaces a missing shape.
-    ``strategy``: name or file for ``--strategy``. For a group of operations it tunes a whole program.
+    ``strategy``: name or file for ``--strategy``. For a fusion it tunes a whole program.
     """
-    if task.group:
-        return "tuner tune PROGRAM.mlir"  # a group is tuned with the program that it is a part of
+    if task.fusion:
+        return "tuner tune PROGRAM.mlir"  # a fusion is tuned with the program that it is a part of
     operation = task.operation or "matmul"
     example = "8x512x512x512" if operation == BATCH_MATMUL else "512x512x512"
     options = ["tuner", "tune", operation, task.shape or example]

@@ -10,7 +10,7 @@ from tuner.core.problem import Problem
 from tuner.core.records import CompileSeconds, Measurement, Record
 from tuner.core.reliability import RELIABLE, Reliability, unknown, unreliable
 
-# Origins of a first point.
+# Origins of an initial configuration.
 WARM_START = "warm start"  # among the best of a similar problem
 SPACE_FILE = "space file"  # listed under ``first`` in the search space file
 SEED = "seed"  # ranked high by a cost model of the machine
@@ -22,7 +22,7 @@ NO_ROUND = unknown("no final re-measurement with a noise floor")
 
 
 @dataclass(frozen=True)
-class FirstPoint:
+class InitialConfiguration:
     """A candidate that a run proposes before the sampler's proposals, and where it comes from.
 
     A warm-start point of another task may be infeasible until the run has moved it to the nearest feasible
@@ -56,7 +56,8 @@ class RunSettings:
     fresh: bool = False  # compile and time again what is known
     warm_start: bool = False  # begin with the best candidates of the nearest problems
     warm_files: tuple[str, ...] = ()  # recordings to take warm-start points from as well
-    first: tuple[FirstPoint, ...] | None = None  # proposed before any other candidate; None: not chosen yet
+    # proposed before any other candidate; None: not chosen yet
+    first: tuple[InitialConfiguration, ...] | None = None
     recording: str = ""  # of a replay: the path of its file
     baseline_library: str = ""  # "best", or a library by name; "": the default of the target and the type
     # Of the search space, in messages: its file, of a stored run, whose file may have changed since, no file
@@ -98,10 +99,10 @@ class RemoteMeasurement:
 
 
 @dataclass(frozen=True)
-class GroupPlace:
-    """The place of a run in a group of runs, which share one budget."""
+class CampaignPlace:
+    """The place of a run in a campaign, which share one budget."""
 
-    group: int  # id of the group
+    campaign: int  # id of the campaign
     place: int  # among the runs of the group: 0, 1, ...
     name: str  # of the problem, such as that of a layer; "": none
     count: int  # how often the problem occurs in what is tuned
@@ -128,7 +129,7 @@ class Run:
     roofline: Roofline | None = None  # measured at the end; None: interrupted, or the measurement failed
     unreliable: str = ""  # why the final times cannot be relied on; "" where they can
     uuid: str = ""  # the same in every database that the run is merged into
-    group: GroupPlace | None = None  # None: a run of its own
+    campaign: CampaignPlace | None = None  # None: a run of its own
 
     @property
     def reliability(self) -> Reliability:
@@ -251,7 +252,7 @@ class TaskQuery:
     output: str | None = None  # Problem.output: "" is the type of the sums
     align: str | None = None  # Problem.align
     cache: str | None = None  # Problem.cache
-    group: str | None = None  # Problem.group: the text of a group of operations; "" for other problems
+    fusion: str | None = None  # Problem.fusion: the text of a fusion; "" for other problems
     target: str | None = None  # "cpu", "simulator:sm_90"; "simulator" means every chip
     machine: str | None = None  # Machine.name
     threads: int | None = None
@@ -268,7 +269,7 @@ class TaskQuery:
             output=problem.output,
             align=problem.align,
             cache=problem.cache,
-            group=problem.group,
+            fusion=problem.fusion,
             **narrower,
         )
 

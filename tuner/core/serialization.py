@@ -10,7 +10,7 @@ import re
 import sys
 import types
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -107,6 +107,7 @@ LARGEST_INTEGER = 2**63 - 1  # that a database stores
 WORDS: Final = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 FORM: Final = "form"  # key of a field's metadata
 IF_CHANGED: Final = "if_changed"  # key of a field's metadata
+STORED_AS: Final = "stored_as"  # key of a field's metadata
 
 
 @dataclass(frozen=True)
@@ -163,6 +164,16 @@ def if_changed() -> dict[str, bool]:
     return {IF_CHANGED: True}
 
 
+def stored_as(key: str) -> dict[str, str]:
+    """Returns the ``metadata`` of a ``dataclasses.field`` that JSON stores under the name ``key``."""
+    return {STORED_AS: key}
+
+
+def key_of(field: "Field[Any]") -> str:
+    """Returns the key of a dataclass field in JSON: its name, unless it is stored under another one."""
+    return str(field.metadata.get(STORED_AS, field.name))
+
+
 def encode(value: Any) -> Any:
     """Converts a value, mostly a dataclass, to objects that ``json.dumps`` accepts.
 
@@ -186,7 +197,7 @@ def encode(value: Any) -> Any:
         if field.metadata.get(IF_CHANGED) and inner == field.default:
             continue
         written = encode(inner if other is None else other.written(inner))
-        document |= written if other is not None and other.is_flat else {field.name: written}
+        document |= written if other is not None and other.is_flat else {key_of(field): written}
     return document
 
 
@@ -277,7 +288,7 @@ def _union(kinds: tuple[Any, ...], found: Any, place: str) -> Any:
         return _decode(others[0], found, place)
     for kind in others:
         if is_dataclass(kind) and isinstance(found, dict):
-            if found.keys() <= {field.name for field in fields(kind)}:
+            if found.keys() <= {key_of(field) for field in fields(kind)}:
                 return _decode(kind, found, place)
         elif type(found) is kind or (kind is float and type(found) is int):
             return _decode(kind, found, place)
@@ -304,13 +315,13 @@ def _dataclass(kind: type, found: Any, place: str) -> Any:
         other: Form | None = field.metadata.get(FORM)
         if other is not None and other.is_flat:
             values[field.name] = _formed(other, known_part(other.kind, document, place), place)
-        elif field.name in document:
-            inner, value = _at(place, field.name), document[field.name]
+        elif key_of(field) in document:
+            inner, value = _at(place, key_of(field)), document[key_of(field)]
             values[field.name] = (
-                _formed(other, value, inner) if other else _decode(hints[field.name], value, inner)
+                _formed(other, value, inner) if other else _decode(hints[key_of(field)], value, inner)
             )
         elif field.default is MISSING:  # a field added by a later version has a default
-            raise UsageError(f"{_at(place, field.name)}: missing")
+            raise UsageError(f"{_at(place, key_of(field))}: missing")
     try:
         return kind(**values)
     except ValueError as error:
@@ -333,7 +344,7 @@ def _hints(kind: type) -> dict[str, Any]:
     for field in fields(kind):
         other: Form | None = field.metadata.get(FORM)
         of_keys |= (
-            _hints(other.kind) if other is not None and other.is_flat else {field.name: hints[field.name]}
+            _hints(other.kind) if other is not None and other.is_flat else {key_of(field): hints[field.name]}
         )
     return of_keys
 

@@ -18,7 +18,7 @@ from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compile_queu
 from tuner.targets.interface import ignore_report
 
 # ------------------------------------------------------------------------------
-# The connection of a process that drives runs on a fleet: one for all runs of a group.
+# The connection of a process that drives runs on a fleet: one for all runs of a campaign.
 
 
 LISTEN_S: Final = 0.5  # until the tables are read, where no notification comes

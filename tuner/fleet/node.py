@@ -23,7 +23,7 @@ from tuner.fleet.server import AGAIN_S, ReconnectingSession, plain_errors, sessi
 from tuner.fleet.status import sweep
 from tuner.fleet.tables import FleetSettings, read_settings
 from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compiler_build_of, hash_of, packed
-from tuner.targets.interface import OutcomeSource
+from tuner.targets.interface import MeasurementBackend
 from tuner.version import __version__
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class NodeRequest:
             raise UsageError("worker: nothing to do", "--compile N, --measure or both")
 
 
-def node_of(request: NodeRequest, source: OutcomeSource) -> tables.FleetNode:
+def node_of(request: NodeRequest, source: MeasurementBackend) -> tables.FleetNode:
     """Returns the description of this process as a node, which the fleet's database stores.
 
     Raises UsageError for a target whose candidates are not evaluated in child processes, such as a replay.
@@ -79,7 +79,7 @@ def node_of(request: NodeRequest, source: OutcomeSource) -> tables.FleetNode:
     )
 
 
-def run_node(url: str, request: NodeRequest, source: OutcomeSource, say: Callable[[str], None]) -> bool:
+def run_node(url: str, request: NodeRequest, source: MeasurementBackend, say: Callable[[str], None]) -> bool:
     """Works as a node of the fleet at ``url`` until SIGTERM or a request to end.
 
     Returns False if a problem of this machine, such as a full disk, ended the node early, else True.
@@ -108,7 +108,7 @@ class NodeProcess:
         self,
         url: str,
         node: tables.FleetNode,
-        source: OutcomeSource,
+        source: MeasurementBackend,
         request: NodeRequest,
         settings: FleetSettings,
         say: Callable[[str], None],

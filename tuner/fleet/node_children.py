@@ -28,7 +28,7 @@ from tuner.runtime.workers.child_process import sleep_until_news
 from tuner.runtime.workers.pool import CompilePool, LockContext, MeasurementWorker
 from tuner.runtime.workers.processes import TICK_S, TimingLock, holder_text
 from tuner.runtime.workers.services import Evaluation, Group, compile_spec, evaluation_spec
-from tuner.targets.interface import BenchChildren, OutcomeSource
+from tuner.targets.interface import MeasurementBackend, RunnerChildren
 
 # ------------------------------------------------------------------------------
 # The measurement workers that a node keeps: a few child processes, each with the arrays of one problem.
@@ -43,10 +43,10 @@ class _Kept:
     """A worker, what its process was started for, and the limit of its resident memory."""
 
     worker: MeasurementWorker
-    children: BenchChildren
+    children: RunnerChildren
     memory_bytes: int
 
-    def serves(self, children: BenchChildren) -> bool:
+    def serves(self, children: RunnerChildren) -> bool:
         """Returns whether the process can work on a problem with these child processes as well."""
         one, other = self.children, children
         is_equal = (one.evaluator, one.environment, one.device) == (
@@ -62,7 +62,7 @@ class MeasurementWorkers:
     """The measurement workers of a node, by problem and threads; four (KEPT) at most, one of which works.
 
     A problem without a worker takes over the process of the worker that was idle for longest, where it can
-    serve the problem: the runs of a group alternate between more problems than processes are kept.
+    serve the problem: the runs of a campaign alternate between more problems than processes are kept.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class MeasurementWorkers:
         self._exclusive = exclusive
         self._kept: collections.OrderedDict[tuple[Problem, int], _Kept] = collections.OrderedDict()
 
-    def of(self, work: FleetWork, children: Callable[[], BenchChildren]) -> MeasurementWorker:
+    def of(self, work: FleetWork, children: Callable[[], RunnerChildren]) -> MeasurementWorker:
         """Returns the worker of the problem of ``work``.
 
         ``children`` is called where the problem has no worker yet, and returns its child processes.
@@ -96,7 +96,7 @@ class MeasurementWorkers:
         while self._kept:
             self._kept.popitem()[1].worker.kill()
 
-    def _freed(self, children: BenchChildren) -> _Kept | None:
+    def _freed(self, children: RunnerChildren) -> _Kept | None:
         """Returns the worker that was idle for longest if no more may be kept; None where it is no use."""
         if len(self._kept) < KEPT:
             return None
@@ -106,7 +106,7 @@ class MeasurementWorkers:
         idle.worker.kill()
         return None
 
-    def _started(self, children: BenchChildren) -> _Kept:
+    def _started(self, children: RunnerChildren) -> _Kept:
         memory_bytes = -(-children.limits.memory_bytes // GIB) * GIB  # so that similar problems fit as well
         worker = MeasurementWorker(
             evaluation_spec(children.evaluator, children.environment),
@@ -199,10 +199,10 @@ class NodeChildren:
     They are owned by one thread; any thread may submit and drop orders.
     """
 
-    def __init__(self, source: OutcomeSource, slots: int) -> None:
+    def __init__(self, source: MeasurementBackend, slots: int) -> None:
         assert source.children is not None
         self._source = source
-        self._children: Callable[..., BenchChildren] = source.children
+        self._children: Callable[..., RunnerChildren] = source.children
         self._slots = slots
         self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._to_measure: collections.deque[Order] = collections.deque()
@@ -389,7 +389,7 @@ class NodeChildren:
     def _worker_of(self, work: FleetWork) -> MeasurementWorker:
         return self._workers.of(work, lambda: self._children_of(work))
 
-    def _children_of(self, work: FleetWork) -> BenchChildren:
+    def _children_of(self, work: FleetWork) -> RunnerChildren:
         return self._children(work.target, work.problem, work.threads)
 
     def _quiet(self) -> contextlib.AbstractContextManager[None]:

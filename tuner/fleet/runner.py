@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, TunerError, UsageError
-from tuner.core.interfaces import AbstractBench, Artifact, BoundRecord, Effort, FinalTimes, Script
+from tuner.core.interfaces import AbstractRunner, Artifact, BoundRecord, Effort, FinalTimes, Script
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.remote_results import most_flop_per_s
@@ -33,13 +33,13 @@ from tuner.fleet.work import (
     hash_of,
     packed,
 )
-from tuner.runtime.workers.runner import BenchOrder, Ticket
+from tuner.runtime.workers.runner import RunnerOrder, Ticket
 from tuner.runtime.workers.services import Evaluation, Group, RemeasurementRounds, work_seed
-from tuner.targets.backends import AUTO, Composition
-from tuner.targets.interface import BenchSettings, OutcomeSource, TargetKind, TargetStatus, no_choice
+from tuner.targets.backends import AUTO, Backends
+from tuner.targets.interface import MeasurementBackend, RunnerSettings, TargetBackend, TargetStatus, no_choice
 
 # ------------------------------------------------------------------------------
-# The bench of a fleet: nodes compile and evaluate in any order; records come in the order of trials.
+# The runner of a fleet: nodes compile and evaluate in any order; records come in the order of trials.
 
 
 @dataclass
@@ -51,15 +51,15 @@ class _Flight:
     is_evaluated_early: bool = False
 
 
-class FleetBench(AbstractBench):
-    """A bench (compiles, verifies and times a run's candidates) whose work is done by the nodes of a fleet.
+class FleetRunner(AbstractRunner):
+    """A runner (compiles, verifies and times a run's candidates) whose work is done by the nodes of a fleet.
 
     Queues each script when its trial starts, and each artifact as soon as it is compiled. A trial gets the
     outcome that it would get on one machine: earlier trials of equal code are looked up in the order of
     trials. Work that an earlier process of the run has queued is not queued again.
     """
 
-    def __init__(self, order: BenchOrder, driver: Driver, plain: FleetWork) -> None:
+    def __init__(self, order: RunnerOrder, driver: Driver, plain: FleetWork) -> None:
         """Takes in ``plain`` the work of the run, without the number, stage, blobs and effort of a trial."""
         self._order = order
         self._driver = driver
@@ -190,7 +190,7 @@ class FleetBench(AbstractBench):
 
 
 # ------------------------------------------------------------------------------
-# The parts of a run, or of a group of runs, that nodes of a fleet provide.
+# The parts of a run, or of a campaign, that nodes of a fleet provide.
 
 
 Named = TypeVar("Named")
@@ -207,12 +207,12 @@ def named(machines: Mapping[str, Named], phrase: str) -> dict[str, Named]:
 
 
 class FleetRun:
-    """The parts of a run, or of a group of runs, that a fleet provides: machine, compiler, benches, baseline.
+    """The parts of a run, or of a campaign, that a fleet provides: machine, compiler, runners, baseline.
 
     One process drives the runs, from one thread.
     """
 
-    def __init__(self, own: OutcomeSource, fleet: FleetRequest) -> None:
+    def __init__(self, own: MeasurementBackend, fleet: FleetRequest) -> None:
         self._own = own
         self._fleet = fleet
         self._driven: dict[Problem, tuple[Driver, FleetWork]] = {}  # by the problem of the run
@@ -256,18 +256,18 @@ class FleetRun:
             )
         return compiler
 
-    def bench(self, order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
-        """Returns a bench whose candidates are compiled and timed by nodes, for one run.
+    def runner(self, order: "RunnerOrder", how: RunnerSettings) -> "AbstractRunner":
+        """Returns a runner whose candidates are compiled and timed by nodes, for one run.
 
         Raises UsageError while another process drives the run, and where ``machine`` does.
         """
-        (bench,) = self.benches((order,), (how,))
-        return bench
+        (runner,) = self.runners((order,), (how,))
+        return runner
 
-    def benches(
-        self, orders: "tuple[BenchOrder, ...]", how: tuple[BenchSettings, ...]
-    ) -> "tuple[AbstractBench, ...]":
-        """Returns a bench for each run of a group, which has one target; all share one connection.
+    def runners(
+        self, orders: "tuple[RunnerOrder, ...]", how: tuple[RunnerSettings, ...]
+    ) -> "tuple[AbstractRunner, ...]":
+        """Returns a runner for each run of a campaign, which has one target; all share one connection.
 
         ``how``: settings of each run, with its uuid. Raises UsageError while another process drives one of
         the runs, and where ``machine`` does.
@@ -279,7 +279,7 @@ class FleetRun:
         compiler_build = compiler_build_of(self._own.compiler(target))
         devices = self._devices(target, machine)
         shared = DriverConnection(self._fleet.url)
-        benches: list[AbstractBench] = []
+        runners: list[AbstractRunner] = []
         for place, (order, of_run) in enumerate(zip(orders, how, strict=True)):
             limit = most_flop_per_s(order.problem, machine, of_run.threads)
             # consecutive trials are of different runs, and go to different devices
@@ -298,13 +298,13 @@ class FleetRun:
                 seed=of_run.seed,
             )
             self._driven[order.problem] = (driver, plain)
-            benches.append(FleetBench(order, driver, plain))
-        return tuple(benches)
+            runners.append(FleetRunner(order, driver, plain))
+        return tuple(runners)
 
     def baseline(self, problem: Problem, _threads: int, _seed: int) -> Baseline:
-        """Times the baseline library on a device of a run, with the threads and the seed of its bench.
+        """Times the baseline library on a device of a run, with the threads and the seed of its runner.
 
-        The bench of ``problem`` has to exist. Raises TunerError where timing fails.
+        The runner of ``problem`` has to exist. Raises TunerError where timing fails.
         """
         found = self._asked(problem, BASELINE)
         assert isinstance(found, Baseline)
@@ -313,7 +313,7 @@ class FleetRun:
     def roofline(self, problem: Problem, _threads: int) -> Roofline:
         """Measures the roofline (peak arithmetic rate and bandwidth) of a run's machine.
 
-        The bench of ``problem`` has to exist. Raises TunerError where measuring fails.
+        The runner of ``problem`` has to exist. Raises TunerError where measuring fails.
         """
         found = self._asked(problem, ROOFLINE)
         assert isinstance(found, Roofline)
@@ -367,38 +367,38 @@ def pending_limit(devices: int) -> int:
     return PENDING_OF_ONE if devices == 1 else PENDING_PER_DEVICE * (devices + 1)
 
 
-def fleet_composition(composition: Composition, fleet: FleetRequest) -> Composition:
+def fleet_backends(backends: Backends, fleet: FleetRequest) -> Backends:
     """Returns the parts of a run with target kinds and recordings for which nodes of a fleet do the work.
 
     The size of this machine's memory becomes 0, unknown: nodes check whether a problem fits.
     """
-    here = composition.recordings
+    here = backends.recordings
     return replace(
-        composition,
-        kinds={name: fleet_kind(kind, fleet) for name, kind in composition.kinds.items()},
+        backends,
+        kinds={name: fleet_kind(kind, fleet) for name, kind in backends.kinds.items()},
         recordings=replace(here, of_run=lambda settings: fleet_outcomes(here.of_run(settings), fleet)),
         # whether a problem fits in memory is checked by nodes: 0 bytes are an unknown size
-        machine=lambda: replace(composition.machine(), memory_bytes=0),
+        machine=lambda: replace(backends.machine(), memory_bytes=0),
     )
 
 
-def fleet_kind(kind: TargetKind, fleet: FleetRequest) -> TargetKind:
+def fleet_kind(kind: TargetBackend, fleet: FleetRequest) -> TargetBackend:
     """Returns a target kind whose candidates are compiled and timed by the nodes of a fleet."""
     outcomes = replace(
         fleet_outcomes(kind.outcomes, fleet), is_timed=lambda: fleet_status(kind, fleet).is_timed
     )
-    described = None if kind.described is None else fleet_kind(kind.described, fleet)
+    cross_compiled = None if kind.cross_compiled is None else fleet_kind(kind.cross_compiled, fleet)
     return replace(
         kind,
         status=lambda: fleet_status(kind, fleet),
         outcomes=outcomes,
-        described=described,
+        cross_compiled=cross_compiled,
         baselines=no_choice("--fleet: nodes compare with their default library"),
     )
 
 
-def fleet_outcomes(own: OutcomeSource, fleet: FleetRequest) -> OutcomeSource:
-    """Returns an outcome source whose machine, bench, baseline and roofline are those of fleet nodes.
+def fleet_outcomes(own: MeasurementBackend, fleet: FleetRequest) -> MeasurementBackend:
+    """Returns an outcome source whose machine, runner, baseline and roofline are those of fleet nodes.
 
     The compiler is that of ``own``, but UsageError is raised unless a node has an equal one. Everything else,
     such as the plan of the search, is taken from ``own``.
@@ -408,14 +408,14 @@ def fleet_outcomes(own: OutcomeSource, fleet: FleetRequest) -> OutcomeSource:
         own,
         machine=run.machine,
         compiler=run.compiler,
-        bench=run.bench,
-        benches=run.benches,
+        runner=run.runner,
+        runners=run.runners,
         baseline=run.baseline,
         roofline=run.roofline,
     )
 
 
-def fleet_status(kind: TargetKind, fleet: FleetRequest) -> TargetStatus:
+def fleet_status(kind: TargetBackend, fleet: FleetRequest) -> TargetStatus:
     """Returns whether nodes of a fleet measure for a target kind, and on which chip ("": none or several).
 
     Whether this machine can compile for the kind stays as it is.

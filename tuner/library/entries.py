@@ -15,7 +15,7 @@ from tuner.core.reliability import NOT_RECORDED, Reliability
 from tuner.core.runs import BestGroup, Run, StoredTrial, TaskQuery, TrialQuery
 from tuner.results.best_trials import RunResult, any_trial, best_results, group_of
 from tuner.space.scripts.requirements import custom_ops
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -79,7 +79,7 @@ class LibraryEntries:
 
 def library_entries(
     store: "Store",
-    composition: Composition,
+    backends: Backends,
     task: TaskQuery = ONE_THREAD,
     runs: Iterable[int] = (),
     *,
@@ -89,7 +89,7 @@ def library_entries(
 
     Args:
         store: The results database.
-        composition: The parts that know this machine.
+        backends: The parts that know this machine.
         task: Conditions on problems, target and threads; ``machine`` None: this class of machine.
         runs: IDs of runs; only their trials count. Empty: all runs.
         stock_only: Only scripts that stock ``mlir-opt`` runs; a problem without one is left out with a note.
@@ -98,7 +98,7 @@ def library_entries(
     or has no time, and for two results that differ only in the alignment or the caches that they were timed
     with.
     """
-    machine = _machine_of(composition, task)
+    machine = _machine_of(backends, task)
     task, runs = replace(task, machine=machine), tuple(dict.fromkeys(runs))
     for run in runs:
         _require_usable(store.run(run), machine)
@@ -139,11 +139,11 @@ def entry_of(result: RunResult) -> LibraryEntry:
     )
 
 
-def _machine_of(composition: Composition, task: TaskQuery) -> str:
+def _machine_of(backends: Backends, task: TaskQuery) -> str:
     """Returns the name of the machine whose times count: the query's, else this machine's."""
     if task.target is not None and not TargetName.parse(task.target).is_on_cpu:
         raise UsageError(f"export: a library has schedules for a CPU, not for {task.target}")
-    return composition.machine().name if task.machine is None else task.machine
+    return backends.machine().name if task.machine is None else task.machine
 
 
 def _require_usable(run: Run, machine: str) -> None:

@@ -20,7 +20,7 @@ from tuner.core.fusions import (
     COPY,
     DIMENSIONS,
     ELEMENTWISE,
-    GROUP_ENTRY,
+    FUSION_ENTRY,
     LOOPS,
     LOOPS_ATTRIBUTE,
     NUMBER_TYPES,
@@ -29,7 +29,7 @@ from tuner.core.fusions import (
     TRANSPOSED,
     WEIGHT_ATTRIBUTE,
     WEIGHTS,
-    OpGroup,
+    Fusion,
     facts_of,
     number_type,
 )
@@ -43,19 +43,19 @@ from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
 
 MATMULS = ("linalg.matmul", "linalg.batch_matmul")
-# Producers become part of their consumer; reshapes, of which a group has none, would be fused badly.
+# Producers become part of their consumer; reshapes, of which a fusion has none, would be fused badly.
 FUSE = "builtin.module(func.func(linalg-fuse-elementwise-ops,canonicalize,cse))"
 STORE = "bufferization.materialize_in_destination"
 
 
-def parse_group(text: str) -> ir.Module:
-    """Returns the module of a group's text, in the current context.
+def parse_fusion(text: str) -> ir.Module:
+    """Returns the module of a fusion's text, in the current context.
 
     Raises CandidateError(BIND) for text that MLIR does not parse, and without a function ``group``.
 
-    The form of a group of operations that is hashed, and the form that schedules take.
+    The form of a fusion of operations that is hashed, and the form that schedules take.
 
-    Takes the text of an ``OpGroup`` (``tuner.core.fusions``). The canonical text has values renumbered by
+    Takes the text of a ``Fusion`` (``tuner.core.fusions``). The canonical text has values renumbered by
     MLIR's printer, and facts that schedules depend on as attributes of the function
     (``tuner.core.fusions``). The form for schedules, which scripts find when they run:
 
@@ -74,23 +74,23 @@ def parse_group(text: str) -> ir.Module:
         } -> tensor<8x4xf32>
         bufferization.materialize_in_destination %r in restrict writable %out : ...
     """
-    module = parse(text, "group")
-    group_function(module)
+    module = parse(text, "fusion")
+    fusion_function(module)
     return module
 
 
-def group_function(module: ir.Module) -> Op:
+def fusion_function(module: ir.Module) -> Op:
     """Returns the function ``group`` of a module. Raises CandidateError(BIND) for a module without one."""
     functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
     for op in functions:
-        if op.attributes["sym_name"].value == GROUP_ENTRY:
+        if op.attributes["sym_name"].value == FUSION_ENTRY:
             return op
-    raise CandidateError(Stage.BIND, f"group: found no function @{GROUP_ENTRY}")
+    raise CandidateError(Stage.BIND, f"fusion: found no function @{FUSION_ENTRY}")
 
 
 def annotate_facts(module: ir.Module) -> None:
     """Sets the attributes that ``tuner.core.fusions`` reads on the function ``group``, in place."""
-    function = group_function(module)
+    function = fusion_function(module)
     root = _root(function)
     is_product = root is not None and CONTRACTION_ATTRIBUTE in root.attributes  # then a copy becomes the root
     extents = () if root is None else tuple(root.results[0].type.shape) if is_product else loop_extents(root)
@@ -113,7 +113,7 @@ def annotate_facts(module: ir.Module) -> None:
 
 
 def contractions(function: Op) -> list[Op]:
-    """Returns the contractions and convolutions of a group: the operations with the attribute."""
+    """Returns the contractions and convolutions of a fusion: the operations with the attribute."""
     return walk_where(function, lambda op: CONTRACTION_ATTRIBUTE in op.attributes)
 
 
@@ -161,15 +161,15 @@ def transposed_loop(op: Op) -> int:
 
 
 def prepare(module: ir.Module) -> None:
-    """Brings a group into the form that schedules take, in place: see the example above.
+    """Brings a fusion into the form that schedules take, in place: see the example above.
 
     Raises CandidateError(COMPILE) where a pass fails.
     """
-    function = group_function(module)
+    function = fusion_function(module)
     _start_from_nothing(function)
     if len(walk_where(function, _is_structured)) > 1:  # a single copy would be folded away
         run_passes(module, FUSE)
-        function = group_function(module)
+        function = fusion_function(module)
     round_late(function)
     for op in walk_where(function, lambda op: ROOT_ATTRIBUTE in op.attributes):
         del op.attributes[ROOT_ATTRIBUTE]
@@ -182,7 +182,7 @@ def prepare(module: ir.Module) -> None:
 
 
 def _is_copy(function: Op) -> bool:
-    """Returns whether a group only copies: its one linalg op yields an input element."""
+    """Returns whether a fusion only copies: its one linalg op yields an input element."""
     ops = walk_where(function, _is_structured)
     if len(ops) != 1 or CONTRACTION_ATTRIBUTE in ops[0].attributes:
         return False
@@ -312,12 +312,12 @@ def _copied(tensor: Value, into: Value) -> Op:
 
 
 # ------------------------------------------------------------------------------
-# The arguments of a group's function, read from its text: shapes, strides, weights, outputs.
+# The arguments of a fusion's function, read from its text: shapes, strides, weights, outputs.
 
 
 @dataclass(frozen=True)
-class GroupArgument:
-    """An argument of a group's function: a strided array that it reads or writes."""
+class FusionArgument:
+    """An argument of a fusion's function: a strided array that it reads or writes."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]  # elements, one for each dimension; the code gets a pointer to the first element
@@ -332,18 +332,18 @@ class GroupArgument:
         return 1 + sum((extent - 1) * stride for extent, stride in steps)
 
 
-def group_arguments(text: str) -> tuple[GroupArgument, ...]:
-    """Returns the arguments of a group: its inputs, then its outputs.
+def fusion_arguments(text: str) -> tuple[FusionArgument, ...]:
+    """Returns the arguments of a fusion: its inputs, then its outputs.
 
-    Raises CandidateError(BIND) for text that is not a group.
+    Raises CandidateError(BIND) for text that is not a fusion.
     """
     with ir.Context(), ir.Location.unknown():
-        module = parse_group(text)
-        function = group_function(module)
+        module = parse_fusion(text)
+        function = fusion_function(module)
         kinds = [ir.MemRefType(each.type) for each in function.regions[0].blocks[0].arguments]
         inputs = len(kinds) - len(walk(function, STORE))
         return tuple(
-            GroupArgument(
+            FusionArgument(
                 tuple(kind.shape),
                 tuple(kind.get_strides_and_offset()[0]),
                 str(kind.element_type),
@@ -355,15 +355,15 @@ def group_arguments(text: str) -> tuple[GroupArgument, ...]:
 
 
 # ------------------------------------------------------------------------------
-# A group of operations as a problem: canonical text, sizes and element type.
+# A fusion as a problem: canonical text, sizes and element type.
 
 
-KINDS = (CONTRACTION, CONVOLUTION, ATTENTION, ROWS, ELEMENTWISE)  # of groups that a shipped strategy is for
+KINDS = (CONTRACTION, CONVOLUTION, ATTENTION, ROWS, ELEMENTWISE)  # of fusions that a shipped strategy is for
 INTEGER_PRODUCT = ("i8", "i8", "i32")  # element types of A, B and C
 
 
-def group_problem(group: OpGroup) -> Problem:
-    """Returns the problem that a group is: what is tuned, and the key of what was tuned.
+def fusion_problem(fusion: Fusion) -> Problem:
+    """Returns the problem that a fusion is: what is tuned, and the key of what was tuned.
 
     Sizes: of a contraction (m, n, k) and its batch; of an attention those of its scores, which are queries,
     keys and the width that is summed up; of a convolution (filters of a group, pixels of an image
@@ -371,33 +371,34 @@ def group_problem(group: OpGroup) -> Problem:
     1); of an elementwise operation (elements but for the last dimension, last dimension, 1).
 
     Raises:
-        UsageError: a group of a kind that no schedule is for, of dynamic sizes, or whose text is not a group.
+        UsageError: a fusion of a kind that no schedule is for, of dynamic sizes, or whose text is not a
+        fusion.
     """
-    if group.kind not in KINDS:
-        why = f": {group.reason}" if group.kind == LOOPS and group.reason else ""
-        raise UsageError(f"group: found kind {group.kind}, allowed {', '.join(KINDS)}{why}")
+    if fusion.kind not in KINDS:
+        why = f": {fusion.reason}" if fusion.kind == LOOPS and fusion.reason else ""
+        raise UsageError(f"fusion: found kind {fusion.kind}, allowed {', '.join(KINDS)}{why}")
     with ir.Context(), ir.Location.unknown():  # no script runs: tuner's transform ops are not needed
         try:
-            module = parse_group(group.text)
+            module = parse_fusion(fusion.text)
             annotate_facts(module)
         except CandidateError as error:
             raise UsageError(str(error)) from None
-        found = contractions(group_function(module))
-        has_product = group.kind in (ATTENTION, CONTRACTION) and bool(found)
+        found = contractions(fusion_function(module))
+        has_product = fusion.kind in (ATTENTION, CONTRACTION) and bool(found)
         sizes = loop_extents(found[0]) if has_product else ()
-        convolution = _convolution_sizes(found[0]) if group.kind == CONVOLUTION and found else (1, (1, 1, 1))
+        convolution = _convolution_sizes(found[0]) if fusion.kind == CONVOLUTION and found else (1, (1, 1, 1))
         if has_product:
             _require_known_product(found[0])
         dtype = _element_type(found[0] if found else None, module)
         text = str(module)
-    if group.kind in (ATTENTION, CONTRACTION):
+    if fusion.kind in (ATTENTION, CONTRACTION):
         batch, (m, n, k) = prod(sizes[:-3]), sizes[-3:]
-        return Problem(group.kind, (m, n, k), dtype, batch=batch, group=text)
-    if group.kind == CONVOLUTION:
+        return Problem(fusion.kind, (m, n, k), dtype, batch=batch, fusion=text)
+    if fusion.kind == CONVOLUTION:
         batch, (m, n, k) = convolution
-        return Problem(CONVOLUTION, (m, n, k), dtype, batch=batch, group=text)
+        return Problem(CONVOLUTION, (m, n, k), dtype, batch=batch, fusion=text)
     loops = facts_of(text).loops or (1,)
-    return Problem(group.kind, (prod(loops[:-1]), loops[-1], 1), dtype, group=text)
+    return Problem(fusion.kind, (prod(loops[:-1]), loops[-1], 1), dtype, fusion=text)
 
 
 def _require_known_product(op: Op) -> None:
@@ -406,15 +407,15 @@ def _require_known_product(op: Op) -> None:
     if not any(isinstance(each, ir.IntegerType) for each in (a, b, c)):
         return
     if (str(a), str(b), str(c)) != INTEGER_PRODUCT:
-        raise UsageError(f"group: found a product of {a} and {b} into {c}, allowed i8 and i8 into i32")
+        raise UsageError(f"fusion: found a product of {a} and {b} into {c}, allowed i8 and i8 into i32")
     if is_unsigned(op):
-        raise UsageError("group: found a product of unsigned i8, allowed signed i8")
+        raise UsageError("fusion: found a product of unsigned i8, allowed signed i8")
 
 
 def _convolution_sizes(op: Op) -> tuple[int, tuple[int, int, int]]:
     """Returns the batch and (m, n, k) of a named convolution; a depthwise one has its channels as filters."""
     if op.name not in LAYOUTS:
-        raise UsageError(f"group: found {op.name}, allowed {', '.join(LAYOUTS)}")
+        raise UsageError(f"fusion: found {op.name}, allowed {', '.join(LAYOUTS)}")
     form = convolution_form(op)
     sizes = dict(zip(form.weights, op.operands[1].type.shape, strict=True))
     sizes |= dict(zip(form.output, op.results[0].type.shape, strict=True))
@@ -431,9 +432,9 @@ def _only(letters: str, some: str) -> str:
 
 def _element_type(contraction: Op | None, module: ir.Module) -> str:
     """Returns the element type of what is multiplied; without a contraction, that of the last output."""
-    output = group_function(module).regions[0].blocks[0].arguments[-1]
+    output = fusion_function(module).regions[0].blocks[0].arguments[-1]
     read = output.type if contraction is None else contraction.operands[0].type
     element = str(ir.ShapedType(read).element_type)
     if element not in NUMBER_TYPES:
-        raise UsageError(f"group: found elements of {element}, allowed {', '.join(NUMBER_TYPES)}")
+        raise UsageError(f"fusion: found elements of {element}, allowed {', '.join(NUMBER_TYPES)}")
     return element

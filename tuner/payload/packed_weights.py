@@ -1,4 +1,4 @@
-"""Packs a weight as panels of columns, as the code of a group of operations reads it.
+"""Packs a weight as panels of columns, as the code of a fusion reads it.
 
 A weight of k x n elements that is read as panels of 4 columns, with n = 6:
 

@@ -19,7 +19,7 @@ from tuner.runtime.workers.worker import MEMORY_BYTES, Worker
 
 if TYPE_CHECKING:
     from tuner.programs.run.device_function import DeviceFunction
-    from tuner.programs.run.fused_program import GroupedFunction
+    from tuner.programs.run.fused_program import FusedFunction
     from tuner.programs.run.host_function import HostFunction
 
 
@@ -38,7 +38,7 @@ def compile_program(
     seed: int = 0,
     db: str | Path | None = None,
     threads: int = 1,
-) -> "DeviceFunction | GroupedFunction | HostFunction":
+) -> "DeviceFunction | FusedFunction | HostFunction":
     """Compiles a function of MLIR text, or of a file, into ``program(*arrays, stream=None)``.
 
     The compiler runs in a child process, so that its crash becomes a CandidateError.
@@ -58,17 +58,17 @@ def compile_program(
         chip: chip to generate code for, such as "sm_90"; "": the target's.
         order: for the simulator: order in which work of several streams runs, "fifo", "lifo" or "random".
         seed: for the simulator: seed of a random order.
-        db: for the CPU: path or URL of a results database, whose best trials schedule groups of operations;
-            None: that of ``TUNER_DB``, else the user's own, if there is one. A group that was not tuned takes
-            the configuration of a similar one, or its first.
-        threads: for the CPU: on how many threads groups of operations run, 1 to 256, the caller's among
-            them; more than there are processors are slow. Groups with little work, and programs that are
+        db: for the CPU: path or URL of a results database, whose best trials schedule fusions;
+            None: that of ``TUNER_DB``, else the user's own, if there is one. A fusion that was not tuned
+            takes the configuration of a similar one, or its first.
+        threads: for the CPU: on how many threads fusions run, 1 to 256, the caller's among
+            them; more than there are processors are slow. Fusions with little work, and programs that are
             computed as a whole, run on the caller's thread alone.
 
     Returns:
-        The function. On the CPU it runs as groups of operations, each with a schedule of its own and the
-        constants packed once, where the program allows it; else as a whole, and ``why_no_groups`` says why.
-        On a GPU and on the simulator, too, groups are a kernel each where the program allows it, and
+        The function. On the CPU it runs as fusions, each with a schedule of its own and the
+        constants packed once, where the program allows it; else as a whole, and ``why_no_fusions`` says why.
+        On a GPU and on the simulator, too, fusions are a kernel each where the program allows it, and
         constants stay on the device from call to call; ``as_graph(*arrays)`` captures one call as a CUDA
         graph. Close the function with ``close()``.
 
@@ -97,16 +97,16 @@ def compile_program(
     from tuner.results.database import known_url
     from tuner.results.database_name import naming_database
     from tuner.targets.backends import resolve_target
-    from tuner.targets.registry import real_composition
+    from tuner.targets.registry import real_backends
 
     device = DeviceOptions(form=form, device_arguments=device_arguments, pinned=pinned)
     options = ProgramOptions(device, order, seed, threads=threads)
-    composition = real_composition()
-    resolved = resolve_target(target, composition, chip)
-    options.require_suiting(resolved, composition)
+    backends = real_backends()
+    resolved = resolve_target(target, backends, chip)
+    options.require_suiting(resolved, backends)
     bound = tuple((scripts or {}).items())
     text = payload_text(payload)
-    open_device = program_support(resolved, composition).open_device
+    open_device = program_support(resolved, backends).open_device
     with naming_database(db):
         database = known_url(db) if resolved.is_on_cpu else ""
     with named_in_errors("payload" if text == payload else str(payload), text):
@@ -118,7 +118,7 @@ def compile_program(
     from tuner.programs.run.device_function import DeviceFunction
 
     opened = open_device(resolved.detail, order, seed)
-    return DeviceFunction(compiled.code, opened, why_no_groups=compiled.why_no_groups)
+    return DeviceFunction(compiled.code, opened, why_no_fusions=compiled.why_no_fusions)
 
 
 # ------------------------------------------------------------------------------

@@ -23,11 +23,11 @@ from tuner.programs.lowering.device import give_device_memory
 from tuner.programs.lowering.read_program import ProgramPayload
 from tuner.programs.request import DEFAULTS, DeviceOptions, program_support
 from tuner.programs.streams.async_ops import drop_tokens
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.targets.interface import ProgramSupport
 
 if TYPE_CHECKING:
-    from tuner.programs.run.fused_code import GroupedImage
+    from tuner.programs.run.fused_code import FusedImage
 
 
 # ------------------------------------------------------------------------------
@@ -44,14 +44,14 @@ MARKS = ("\n", "{")  # substrings of MLIR text that no path contains
 class CompiledProgram:
     """The code of a whole program, the matmuls that transform scripts implement, and the payload.
 
-    Of a program of groups, ``code`` has the types of arguments and results, and no code.
+    Of a program of fusions, ``code`` has the types of arguments and results, and no code.
     """
 
     code: DeviceProgram
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
     text: str  # the payload
-    image: "GroupedImage | None" = None  # the program as groups of operations, on the host
-    why_no_groups: str = ""  # why a program is not compiled as groups; "" where that was not asked
+    image: "FusedImage | None" = None  # the program as fusions, on the host
+    why_no_fusions: str = ""  # why a program is not compiled as fusions; "" where that was not asked
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,16 @@ class ProgramCompiler:
 
     machine: Machine
     support: ProgramSupport
-    schedules: Schedules = no_schedules  # for the groups of operations of a program on the host
+    schedules: Schedules = no_schedules  # for the fusions of a program on the host
 
     @classmethod
-    def of(cls, target: TargetName, composition: Composition) -> Self:
-        """Returns the compiler for a target; ``composition`` provides the target kinds and the machine.
+    def of(cls, target: TargetName, backends: Backends) -> Self:
+        """Returns the compiler for a target; ``backends`` provide the target kinds and the machine.
 
         Raises UsageError for a target that runs single operations only.
         """
-        support = program_support(target, composition)
-        return cls(composition.outcomes(target).machine(target), support)
+        support = program_support(target, backends)
+        return cls(backends.outcomes(target).machine(target), support)
 
     def compile(
         self,
@@ -93,7 +93,7 @@ class ProgramCompiler:
         *,
         keeps_kernels: bool = False,
         is_checked: bool = False,
-        as_groups: bool = False,
+        as_fusions: bool = False,
         threads: int = 1,
     ) -> CompiledProgram:
         """Compiles one function of a payload.
@@ -107,9 +107,9 @@ class ProgramCompiler:
             keeps_kernels: whether the result has the kernels' MLIR and matmuls, to compare sampled
                 launches with.
             is_checked: whether host code asserts that each access is in bounds.
-            as_groups: whether a program is compiled as groups of operations where it can be, and no scripts
+            as_fusions: whether a program is compiled as fusions where it can be, and no scripts
                 are given.
-            threads: of a program of groups on the host; a program that is compiled as a whole runs on one.
+            threads: of a program of fusions on the host; a program that is compiled as a whole runs on one.
 
         Raises UsageError for a payload that does not parse or is no valid program, and for a script for a
         matmul that the payload lacks; CandidateError for a payload that does not lower.
@@ -118,20 +118,20 @@ class ProgramCompiler:
 
         with transform.new_context(), bindings.ir.Location.unknown():
             if not self.support.has_device:
-                reason = self._why_no_groups(scripts) if as_groups else ""
-                found = self._compile_groups(text, entry, threads) if as_groups and not reason else reason
+                reason = self._why_no_fusions(scripts) if as_fusions else ""
+                found = self._compile_fusions(text, entry, threads) if as_fusions and not reason else reason
                 if isinstance(found, CompiledProgram):
                     return found
                 whole = self._compile_for_host(text, entry, scripts, is_checked=is_checked)
-                return replace(whole, why_no_groups=found)
+                return replace(whole, why_no_fusions=found)
             from tuner.core.gpu import chip_of
             from tuner.programs.lowering.device import lower_device_program
             from tuner.programs.lowering.kernels import reference_kernels
 
             chip = chip_of(self.machine.chip)
-            reason = self._why_no_device_groups(scripts, keeps_kernels=keeps_kernels) if as_groups else ""
-            if as_groups and not reason:
-                fused = self._compile_device_groups(text, entry, options, is_checked=is_checked)
+            reason = self._why_no_device_fusions(scripts, keeps_kernels=keeps_kernels) if as_fusions else ""
+            if as_fusions and not reason:
+                fused = self._compile_device_fusions(text, entry, options, is_checked=is_checked)
                 if isinstance(fused, CompiledProgram):
                     return fused
                 reason = fused
@@ -142,7 +142,7 @@ class ProgramCompiler:
             module, name = made.payload.module, made.payload.entry
             code = lower_device_program(module, name, chip, options, assemble, is_checked=is_checked)
             code = replace(code, reference=reference, matmuls=made.matmuls if keeps_kernels else ())
-            return CompiledProgram(code, made.problems, text, why_no_groups=reason)
+            return CompiledProgram(code, made.problems, text, why_no_fusions=reason)
 
     def kernels(
         self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None
@@ -161,7 +161,7 @@ class ProgramCompiler:
         matmuls = work_to_kernels.launch_kernels(payload, chosen, chip_of(self.machine.chip))
         return KernelsInHost(payload, tuple(chosen), matmuls)
 
-    def work_without_groups(
+    def work_without_fusions(
         self, text: str, entry: str | None, options: DeviceOptions = DEFAULTS
     ) -> "DeviceWork | None":
         """Returns the launches and copied bytes of one call of a program that is compiled as a whole.
@@ -189,14 +189,14 @@ class ProgramCompiler:
             lower_host_program(payload, chosen, is_checked=is_checked), tuple(chosen), text
         )
 
-    def _compile_device_groups(
+    def _compile_device_fusions(
         self, text: str, entry: str | None, options: DeviceOptions, *, is_checked: bool
     ) -> "CompiledProgram | str":
-        """Returns a program compiled as groups for a device; else why it must be compiled as a whole."""
+        """Returns a program compiled as fusions for a device; else why it must be compiled as a whole."""
         from tuner.core.gpu import chip_of
         from tuner.programs.fusion_compiler import entry_name, initialized
-        from tuner.programs.fusions.payload import NotGrouped
-        from tuner.programs.fusions.pipeline import group_program
+        from tuner.programs.fusions.payload import NotFused
+        from tuner.programs.fusions.pipeline import fuse_program
         from tuner.programs.gpu_fusions.program import DeviceTarget, compile_for_device
 
         chip = chip_of(self.machine.chip)
@@ -210,10 +210,10 @@ class ProgramCompiler:
 
         target = DeviceTarget(chip, options, self.support.assembler(chip.name), script_of)
         try:
-            formed = group_program(text, entry, keeps_forks=True)
-            if isinstance(formed, NotGrouped):
+            formed = fuse_program(text, entry, keeps_forks=True)
+            if isinstance(formed, NotFused):
                 return formed.reason
-            if all(MOVING.issuperset(group.ops) for group in formed.program.groups):
+            if all(MOVING.issuperset(fusion.ops) for fusion in formed.program.fusions):
                 return "nothing is computed: the host copies what is copied"
             weights = initialized(formed.program, formed.weights)
             name = entry_name(text, entry)
@@ -224,31 +224,31 @@ class ProgramCompiler:
             return TOO_DEEP
         return CompiledProgram(code, tuple(used), text)
 
-    def _why_no_device_groups(self, scripts: Mapping[Problem, Script] | None, *, keeps_kernels: bool) -> str:
+    def _why_no_device_fusions(self, scripts: Mapping[Problem, Script] | None, *, keeps_kernels: bool) -> str:
         if keeps_kernels:
             return "sampled launches are compared with those of a program as a whole"
-        return self._why_no_groups(scripts)
+        return self._why_no_fusions(scripts)
 
     @staticmethod
-    def _why_no_groups(scripts: Mapping[Problem, Script] | None) -> str:
+    def _why_no_fusions(scripts: Mapping[Problem, Script] | None) -> str:
         if scripts is None:
             return "its matmuls were asked for as loops"
         return "scripts of its matmuls are given" if scripts else ""
 
-    def _compile_groups(self, text: str, entry: str | None, threads: int) -> "CompiledProgram | str":
-        """Returns a program compiled as groups of operations; else why it must be compiled as a whole."""
-        from tuner.programs.fusion_compiler import compile_groups
-        from tuner.programs.fusions.payload import NotGrouped
+    def _compile_fusions(self, text: str, entry: str | None, threads: int) -> "CompiledProgram | str":
+        """Returns a program compiled as fusions; else why it must be compiled as a whole."""
+        from tuner.programs.fusion_compiler import compile_fusions
+        from tuner.programs.fusions.payload import NotFused
 
         try:
-            found = compile_groups(text, entry, self.machine, self.schedules, threads)
+            found = compile_fusions(text, entry, self.machine, self.schedules, threads)
         except CandidateError as error:
             if error.stage is Stage.BIND:
                 return error.reason  # compiled as a whole, it is refused with the same or a better message
             raise
         except RecursionError:
             return TOO_DEEP
-        if isinstance(found, NotGrouped):
+        if isinstance(found, NotFused):
             return found.reason
         arguments, results = (
             tuple(BufferType(each.element, each.shape) for each in types)

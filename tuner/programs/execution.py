@@ -23,9 +23,9 @@ from tuner.programs.request import KernelSample, ProgramOptions, ProgramRequest
 from tuner.targets.interface import ProgramSupport
 
 if TYPE_CHECKING:
-    from tuner.core.programs import ExplainedGroup
+    from tuner.core.programs import ExplainedFusion
     from tuner.programs.compiler import CompiledProgram
-    from tuner.programs.run.fused_program import GroupedFunction
+    from tuner.programs.run.fused_program import FusedFunction
     from tuner.programs.run.host_function import HostFunction
     from tuner.programs.run.runner_functions import Write
     from tuner.programs.run.sampled_launches import LaunchSample
@@ -47,7 +47,7 @@ class ProgramRun:
     printed: str = ""  # by the program: its kernels, and the functions of MLIR's runner libraries
     samples: tuple[KernelSample, ...] = ()
     work: DeviceWork | None = None  # of the one call; None: no device ran it
-    groups: "tuple[ExplainedGroup, ...]" = ()  # of a program of groups
+    fusions: "tuple[ExplainedFusion, ...]" = ()  # of a program of fusions
 
 
 def run_on_device(
@@ -89,18 +89,18 @@ def run_on_device(
 
 def host_function(
     compiled: "CompiledProgram", write: "Write" = sys.stdout.write
-) -> "GroupedFunction | HostFunction":
+) -> "FusedFunction | HostFunction":
     """Returns a program that runs on this processor as a function; ``write`` receives what it prints.
 
     Raises CandidateError(LOAD).
     """
     if compiled.image is not None:
-        from tuner.programs.run.fused_program import GroupedFunction
+        from tuner.programs.run.fused_program import FusedFunction
 
-        return GroupedFunction(compiled.image.code, compiled.image.weights)
+        return FusedFunction(compiled.image.code, compiled.image.weights)
     from tuner.programs.run.host_function import HostFunction
 
-    return HostFunction(compiled.code, write, compiled.why_no_groups)
+    return HostFunction(compiled.code, write, compiled.why_no_fusions)
 
 
 def run_on_host(
@@ -120,23 +120,23 @@ def run_on_host(
     reports = (f"leak: {leaks} allocations on the host are never freed",) if leaks else ()
     is_timed = request.is_timed and not code.interpreted  # the interpreter's speed is not the kernel's
     times = host_times(compiled, arguments, request.options) if is_timed else None
-    groups = _groups(request, compiled, function, arguments)
-    return ProgramRun(found, (), reports, times, "".join(printed), groups=groups)
+    fusions = _fusions(request, compiled, function, arguments)
+    return ProgramRun(found, (), reports, times, "".join(printed), fusions=fusions)
 
 
-def _groups(
+def _fusions(
     request: ProgramRequest, compiled: "CompiledProgram", function: Any, arguments: tuple[Any, ...]
-) -> "tuple[ExplainedGroup, ...]":
-    """Returns the groups of a program, timed where the request asks for it; () without groups."""
-    from tuner.programs.fusion_compiler import timed_groups, untimed
+) -> "tuple[ExplainedFusion, ...]":
+    """Returns the fusions of a program, timed where the request asks for it; () without fusions."""
+    from tuner.programs.fusion_compiler import timed_fusions, untimed
 
     if compiled.image is None:
         return ()
     if not request.is_explained:
-        return untimed(compiled.image.code.groups)
+        return untimed(compiled.image.code.fusions)
     from tuner.runtime.cpu.host import describe_machine
 
-    return timed_groups(function, arguments, describe_machine(), request.options)
+    return timed_fusions(function, arguments, describe_machine(), request.options)
 
 
 def host_times(

@@ -16,12 +16,12 @@ from tuner.core.fusions import (
     CONVOLUTION,
     LOOPS,
     ROOT_ATTRIBUTE,
-    OpGroup,
+    Fusion,
     facts_of,
 )
 from tuner.core.machine import Machine
 from tuner.core.problem import CACHES, MATMUL, Problem
-from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, GroupSchedule
+from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
 from tuner.core.runs import Run, RunQuery, StoredTrial, TaskQuery, TrialQuery
 from tuner.results.best_trials import best_results, is_measured_there
 from tuner.space.scripts.choice import projected_script
@@ -32,129 +32,129 @@ if TYPE_CHECKING:
 
 
 # ------------------------------------------------------------------------------
-# The groups of a program that can be tuned, each once, and why others are not.
+# The fusions of a program that can be tuned, each once, and why others are not.
 
 
 @dataclass(frozen=True)
-class TunableGroups:
-    """The distinct groups of a program as problems, named by their places in it."""
+class TunableFusions:
+    """The distinct fusions of a program as problems, named by their places in it."""
 
     problems: tuple[NamedProblem, ...] = ()
-    left_out: tuple[str, ...] = ()  # a line for each group that is not tuned
-    why_none: str = ""  # why the program is not compiled as groups of operations
+    left_out: tuple[str, ...] = ()  # a line for each fusion that is not tuned
+    why_none: str = ""  # why the program is not compiled as fusions
 
 
-def tunable_groups(text: str, entry: str | None, cache: str, machine: Machine) -> TunableGroups:
-    """Returns the groups of a payload that a strategy is for and whose results can be verified.
+def tunable_fusions(text: str, entry: str | None, cache: str, machine: Machine) -> TunableFusions:
+    """Returns the fusions of a payload that a strategy is for and whose results can be verified.
 
     Args:
         text: MLIR text of a function on tensors, with its constants.
         entry: the function; None: ``main``, or the only public function.
-        cache: what the caches hold when a group is timed, one of ``tuner.core.problem.CACHES``.
+        cache: what the caches hold when a fusion is timed, one of ``tuner.core.problem.CACHES``.
         machine: the processor to tune for.
 
     Raises CandidateError(BIND) for text that does not parse.
     """
-    from tuner.programs.fusions.payload import NotGrouped
-    from tuner.programs.fusions.pipeline import group_program
+    from tuner.programs.fusions.payload import NotFused
+    from tuner.programs.fusions.pipeline import fuse_program
 
-    formed = group_program(text, entry, multiplies_pairs=machine.multiplies_pairs)
-    if isinstance(formed, NotGrouped):
-        return TunableGroups(why_none=formed.reason)
-    known: dict[tuple[str, str], Problem | str] = {}  # by kind and text of a group
+    formed = fuse_program(text, entry, multiplies_pairs=machine.multiplies_pairs)
+    if isinstance(formed, NotFused):
+        return TunableFusions(why_none=formed.reason)
+    known: dict[tuple[str, str], Problem | str] = {}  # by kind and text of a fusion
     found: list[NamedProblem] = []
     left_out: list[str] = []
-    for number, group in enumerate(formed.program.groups):
-        key = (group.kind, group.text)
+    for number, fusion in enumerate(formed.program.fusions):
+        key = (fusion.kind, fusion.text)
         if key not in known:
-            known[key] = _problem_of(group, machine)
+            known[key] = _problem_of(fusion, machine)
         problem, name = known[key], f"g{number}"
         if isinstance(problem, Problem):
             found.append(NamedProblem(replace(problem, cache=cache), name))
         else:
-            left_out.append(f"{name} {', '.join(dict.fromkeys(group.ops))}: {problem}")
-    return TunableGroups(combined(tuple(found)), tuple(left_out))
+            left_out.append(f"{name} {', '.join(dict.fromkeys(fusion.ops))}: {problem}")
+    return TunableFusions(combined(tuple(found)), tuple(left_out))
 
 
-def _problem_of(group: OpGroup, machine: Machine) -> Problem | str:
-    """Returns the problem that a group is; else why it is not tuned."""
-    from tuner.mlir.fusions import group_problem
+def _problem_of(fusion: Fusion, machine: Machine) -> Problem | str:
+    """Returns the problem that a fusion is; else why it is not tuned."""
+    from tuner.mlir.fusions import fusion_problem
     from tuner.mlir.reference.fusion_reference import draw_inputs
     from tuner.space.scripts.choice import first_configuration, no_strategy
 
-    if group.kind == LOOPS:
-        return group.reason
+    if fusion.kind == LOOPS:
+        return fusion.reason
     try:
-        problem = group_problem(group)
+        problem = fusion_problem(fusion)
         if first_configuration(problem, machine) is None:
             return no_strategy(problem, machine)
-        draw_inputs(problem.group, np.random.default_rng(0))  # evaluates them
+        draw_inputs(problem.fusion, np.random.default_rng(0))  # evaluates them
     except (UsageError, CandidateError) as error:
         return str(error)
     return problem
 
 
 # ------------------------------------------------------------------------------
-# Schedules that stored trials suggest for a group of operations.
+# Schedules that stored trials suggest for a fusion.
 #
-# First that of the group itself; then that of the same contraction with another epilogue, or of the matmul of
-# its sizes; then that of the group of its kind whose sizes are nearest, if they are near. Only trials that
-# were timed on the same class of machine count.
+# First that of the fusion itself; then that of the same contraction with another epilogue, or of the matmul
+# of its sizes; then that of the fusion of its kind whose sizes are nearest, if they are near. Only trials
+# that were timed on the same class of machine count.
 
 
 CPU = "cpu"
 NEAREST_RUNS = 3  # whose best configuration is tried: the nearest one may have none
-# Farther groups lend nothing: the best tiles of a convolution 4.6 octaves smaller took 1.7 times as long as
+# Farther fusions lend nothing: the best tiles of a convolution 4.6 octaves smaller took 1.7 times as long as
 # the first configuration (decision 71).
 NEAR_OCTAVES = 3.0
 PACKED, DIRECT = "contraction_cpu_packed", "contraction_cpu_direct"
 OF_MATMULS = {"tile_n": "panel"}  # knobs of the CPU's matmul strategies with another name in these two
-# A matmul that is the whole group: its result is what is stored.
+# A matmul that is the whole fusion: its result is what is stored.
 PLAIN_MATMUL = re.compile(rf"linalg\.matmul \{{{CONTRACTION_ATTRIBUTE}, {ROOT_ATTRIBUTE}\}}")
 
 
-def group_schedules(store: "Store", machine: Machine, problem: Problem) -> Iterator[GroupSchedule]:
-    """Yields schedules for a group of operations, the best first, from the trials of a database.
+def fusion_schedules(store: "Store", machine: Machine, problem: Problem) -> Iterator[FusionSchedule]:
+    """Yields schedules for a fusion, the best first, from the trials of a database.
 
     Args:
         store: The results database.
         machine: The processor, which the trials have to be timed on.
-        problem: The group.
+        problem: The fusion.
     """
     of_group = _of_caches(problem)
     tuned = next((found for one in of_group if (found := _best(store, TaskQuery.of(one), machine))), None)
     if tuned is not None:
         candidate = tuned.record.candidate
-        yield GroupSchedule(candidate, tuned.script_text, TUNED, tuned.id)
+        yield FusionSchedule(candidate, tuned.script_text, TUNED, tuned.id)
     if problem.operation in (CONTRACTION, CONVOLUTION):
         yield from _of_same_contraction(store, machine, problem)
     yield from _of_nearest(store, machine, problem)
 
 
-def _of_same_contraction(store: "Store", machine: Machine, problem: Problem) -> Iterator[GroupSchedule]:
+def _of_same_contraction(store: "Store", machine: Machine, problem: Problem) -> Iterator[FusionSchedule]:
     query = RunQuery(_task(problem, machine, shape=problem.shape, dtype=problem.dtype))
     runs = [run for run in store.matching_runs(query) if _is_same(run.settings.problem, problem)]
     found = [best for run in runs if (best := _best_of_run(store, run)) is not None]
     for trial in sorted(found, key=lambda each: (each.best_s, each.id))[:1]:
         yield from _projected(trial, trial.record.candidate, problem, machine, SAME_CONTRACTION)
         return
-    if not PLAIN_MATMUL.search(problem.group) or problem.batch > 1:
+    if not PLAIN_MATMUL.search(problem.fusion) or problem.batch > 1:
         return
     plain = TaskQuery(
         operation=MATMUL, shape=problem.shape, dtype=problem.dtype, layout="nn", epilogue="none"
     )
     matmul = _best(store, plain, machine)
     if matmul is not None:
-        candidate = _of_contraction(matmul.record.candidate, facts_of(problem.group).weights > 0)
+        candidate = _of_contraction(matmul.record.candidate, facts_of(problem.fusion).weights > 0)
         yield from _projected(matmul, candidate, problem, machine, SAME_CONTRACTION)
 
 
-def _of_nearest(store: "Store", machine: Machine, problem: Problem) -> Iterator[GroupSchedule]:
+def _of_nearest(store: "Store", machine: Machine, problem: Problem) -> Iterator[FusionSchedule]:
     task = TuningTask(problem, machine, threads=1)
     others = [
         run
         for run in store.matching_runs(RunQuery(_task(problem, machine)))
-        if run.settings.problem.group != problem.group and _is_near(task, run)
+        if run.settings.problem.fusion != problem.fusion and _is_near(task, run)
     ]
     ordered = nearest_first(task, others, lambda run: TuningTask(run.settings.problem, run.machine, 1))
     for run in ordered[:NEAREST_RUNS]:
@@ -195,10 +195,10 @@ def _best_of_run(store: "Store", run: Run) -> StoredTrial | None:
 
 
 def _is_same(other: Problem, problem: Problem) -> bool:
-    """Returns whether another group is the same contraction or convolution, with another epilogue."""
-    pair = [facts_of(each.group) for each in (problem, other)]
+    """Returns whether another fusion is the same contraction or convolution, with another epilogue."""
+    pair = [facts_of(each.fusion) for each in (problem, other)]
     ours, theirs = [(each.loops, each.contractions, each.weights, each.dimensions) for each in pair]
-    return other.group != problem.group and ours == theirs
+    return other.fusion != problem.fusion and ours == theirs
 
 
 def _of_contraction(candidate: Candidate, has_weights: bool) -> Candidate:
@@ -209,8 +209,8 @@ def _of_contraction(candidate: Candidate, has_weights: bool) -> Candidate:
 
 def _projected(
     trial: StoredTrial, candidate: Candidate, problem: Problem, machine: Machine, origin: str
-) -> Iterator[GroupSchedule]:
+) -> Iterator[FusionSchedule]:
     """Yields the schedule that a candidate becomes on a problem, if there is one."""
     found = projected_script(candidate, problem, machine)
     if found is not None:
-        yield GroupSchedule(found[0], found[1].text, origin, trial.id)
+        yield FusionSchedule(found[0], found[1].text, origin, trial.id)

@@ -11,13 +11,13 @@ from typing import Literal, get_args
 
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, TunerError, UsageError
-from tuner.core.gpu_code import DeviceGroup
+from tuner.core.gpu_code import DeviceFusion
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
-from tuner.core.programs import DeviceWork, ExplainedGroup, ProgramTimes
+from tuner.core.programs import DeviceWork, ExplainedFusion, ProgramTimes
 from tuner.runtime.cpu.team_threads import checked_threads
 from tuner.simulator.device.streams import ORDERS
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.targets.interface import ProgramSupport
 
 Form = Literal["streams", "tokens", "sync"]
@@ -121,24 +121,24 @@ def named_in_errors(name: str, text: str) -> Iterator[None]:
 # Looks up how a target kind runs programs: its device, if any, and its assembler.
 
 
-def kinds_with(is_there: Callable[[ProgramSupport], bool], composition: Composition) -> str:
+def kinds_with(is_there: Callable[[ProgramSupport], bool], backends: Backends) -> str:
     """Returns the names of the target kinds that run programs and meet a condition: "cuda, simulator".
 
     The text is for messages. ``is_there`` is the condition on a kind's program support.
     """
-    kinds = composition.kinds.values()
+    kinds = backends.kinds.values()
     return ", ".join(each.name for each in kinds if each.programs and is_there(each.programs))
 
 
-def program_support(target: TargetName, composition: Composition) -> ProgramSupport:
+def program_support(target: TargetName, backends: Backends) -> ProgramSupport:
     """Returns how a kind of target runs whole programs: its device, if any, and its assembler.
 
     Raises UsageError for a target that runs single operations only.
     """
-    known = composition.kinds.get(target.kind)
-    kind = None if known is None else composition.kind(target)
+    known = backends.kinds.get(target.kind)
+    kind = None if known is None else backends.kind(target)
     if kind is None or kind.programs is None:
-        allowed = kinds_with(lambda _programs: True, composition)
+        allowed = kinds_with(lambda _programs: True, backends)
         raise UsageError(f"target: found {target.text}, allowed for programs: {allowed}")
     return kind.programs
 
@@ -152,7 +152,7 @@ class ProgramOptions:
     seed: int = 0  # of random arguments, and of a random order
     trace: bool = False
     sample: int = 0  # approximate number of blocks per launch that the simulator runs; 0: all
-    threads: int = 1  # of a program of groups on the host
+    threads: int = 1  # of a program of fusions on the host
 
     def __post_init__(self) -> None:
         """Raises UsageError for a value that is not allowed."""
@@ -164,15 +164,15 @@ class ProgramOptions:
             raise UsageError(f"sample: found {self.sample}, allowed 1 or more, or 0 for all")
         checked_threads(self.threads)
 
-    def require_suiting(self, target: TargetName, composition: Composition) -> None:
+    def require_suiting(self, target: TargetName, backends: Backends) -> None:
         """Raises UsageError for an option that differs from its default and that the target does not support.
 
         Also raises UsageError for a target that cannot run whole programs.
         """
-        support = program_support(target, composition)
+        support = program_support(target, backends)
         for name, found, is_met in self._changed():
             if not is_met(support):
-                allowed = kinds_with(is_met, composition)
+                allowed = kinds_with(is_met, backends)
                 option = name if found is True else f"{name} {found}"
                 raise UsageError(f"{option} cannot be combined with target {target}, only with {allowed}")
 
@@ -212,8 +212,8 @@ class ProgramRequest:
     arguments: tuple[str, ...] = ()  # "2=7", "0=[8,4]zeros"; an argument that is not listed is random
     is_compared: bool = False  # with the same payload on the host
     is_timed: bool = True  # on hardware
-    is_explained: bool = False  # on the host: each group of operations is timed alone
-    # results database whose best trials schedule the groups of operations, a path or URL; "": each group has
+    is_explained: bool = False  # on the host: each fusion is timed alone
+    # results database whose best trials schedule the fusions, a path or URL; "": each fusion has
     # its first configuration
     database: str = ""
     model: str = ""  # MODEL.py:FUNCTION or MODEL.pt2 that the payload comes from; "" of MLIR
@@ -303,11 +303,11 @@ class ProgramReport:
 
     samples: tuple[KernelSample, ...] = ()  # per kernel, where launches were sampled
     work: DeviceWork | None = None  # None: no device ran it
-    work_without_groups: DeviceWork | None = None  # of a program of groups, were it compiled as a whole
-    resident_bytes: int = 0  # that a program of groups has on the device from call to call
-    device_groups: tuple[DeviceGroup, ...] = ()  # of a program on a device that is computed as groups
-    groups: tuple[ExplainedGroup, ...] = ()  # of a program on the host that is computed as groups
-    why_no_groups: str = ""  # why a program is computed as a whole
+    work_without_fusions: DeviceWork | None = None  # of a program of fusions, were it compiled as a whole
+    resident_bytes: int = 0  # that a program of fusions has on the device from call to call
+    device_fusions: tuple[DeviceFusion, ...] = ()  # of a program on a device that is computed as fusions
+    fusions: tuple[ExplainedFusion, ...] = ()  # of a program on the host that is computed as fusions
+    why_no_fusions: str = ""  # why a program is computed as a whole
 
     @property
     def is_right(self) -> bool:

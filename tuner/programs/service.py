@@ -18,16 +18,16 @@ from tuner.programs.arguments import make_arguments, type_text
 from tuner.programs.comparison import compare, compare_printed, outputs
 from tuner.programs.compiler import TOO_DEEP, CompiledProgram, ProgramCompiler, problems_in
 from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
-from tuner.programs.fusion_schedules import TunableGroups, tunable_groups
+from tuner.programs.fusion_schedules import TunableFusions, tunable_fusions
 from tuner.programs.request import Comparison, LoweringStep, ProgramReport, ProgramRequest, without_scripts
-from tuner.programs.speedup import TimedGroups, TimedPair, timed_groups, timed_on_device, timed_on_host
+from tuner.programs.speedup import TimedFusions, TimedPair, timed_fusions, timed_on_device, timed_on_host
 from tuner.runtime.workers.worker import call_in_child
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.targets.interface import ProgramSupport
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 NAME = "program"
-# Indices, and offsets that are values: a program of groups without them is in bounds by its static shapes
+# Indices, and offsets that are values: a program of fusions without them is in bounds by its static shapes
 INDEXED = re.compile(
     r'"tensor\.|tensor\.(extract|insert|gather|scatter)\b|tensor\.(extract|insert)_slice[^:]*\[[^\]:]*%'
 )
@@ -102,21 +102,21 @@ def problems_in_child(text: str, entry: str | None, timeout_s: float) -> tuple[P
     return call_in_child(NAME, partial(find_problems, text, entry), timeout_s)
 
 
-def groups_in_child(request: ProgramRequest, cache: str, timeout_s: float) -> TunableGroups:
-    """Returns the groups of a program that can be tuned, as ``find_groups``, found in a child process.
+def fusions_in_child(request: ProgramRequest, cache: str, timeout_s: float) -> TunableFusions:
+    """Returns the fusions of a program that can be tuned, as ``find_fusions``, found in a child process.
 
     Raises UsageError for text that does not parse, TunerError where the process crashes or exceeds
     ``timeout_s``.
     """
-    return call_in_child(NAME, partial(find_groups, request, cache), timeout_s)
+    return call_in_child(NAME, partial(find_fusions, request, cache), timeout_s)
 
 
-def time_groups_in_child(request: ProgramRequest, timeout_s: float) -> TimedGroups:
-    """Times a program tuned and untuned, as ``time_groups``, in one child process.
+def time_fusions_in_child(request: ProgramRequest, timeout_s: float) -> TimedFusions:
+    """Times a program tuned and untuned, as ``time_fusions``, in one child process.
 
     Raises UsageError for mistakes of the user, TunerError where it fails, crashes or exceeds ``timeout_s``.
     """
-    return call_in_child(NAME, partial(time_groups, request), timeout_s)
+    return call_in_child(NAME, partial(time_fusions, request), timeout_s)
 
 
 def run_program(request: ProgramRequest, printed: list[str] | None = None) -> ProgramReport:
@@ -156,7 +156,7 @@ def lower(request: ProgramRequest, step: LoweringStep) -> LoweredText:
     user's mistakes.
     """
     with _as_failures():
-        return lowered(request, step, real_composition())
+        return lowered(request, step, real_backends())
 
 
 def compile_and_check(request: ProgramRequest) -> CompiledProgram:
@@ -175,35 +175,35 @@ def compile_and_check(request: ProgramRequest) -> CompiledProgram:
                 request.entry,
                 request.bound,
                 request.options.device,
-                as_groups=True,
+                as_fusions=True,
                 threads=request.options.threads,
             )
-    if compiled.image is None:  # the machine code of groups is made already
+    if compiled.image is None:  # the machine code of fusions is made already
         check_host_code(compiled.code, is_checked=compiler.support.is_simulated)
     return compiled
 
 
-def find_groups(request: ProgramRequest, cache: str) -> TunableGroups:
-    """Returns the groups of a program that can be tuned; ``cache``: what caches hold when they are timed.
+def find_fusions(request: ProgramRequest, cache: str) -> TunableFusions:
+    """Returns the fusions of a program that can be tuned; ``cache``: what caches hold when they are timed.
 
     Raises CandidateError(BIND) for text that does not parse.
     """
     with _as_failures():
-        return tunable_groups(request.text, request.entry, cache, _compiler(request).machine)
+        return tunable_fusions(request.text, request.entry, cache, _compiler(request).machine)
 
 
-def time_groups(request: ProgramRequest) -> TimedGroups:
+def time_fusions(request: ProgramRequest) -> TimedFusions:
     """Times a program with the schedules of the request's database and with its first ones, interleaved.
 
     Raises CandidateError: at stage BIND for the user's mistakes.
     """
     with _as_failures():
         compiler = _compiler(request)
-        tuned = _compile(compiler, request, as_groups=True)
-        untuned = _compile(compiler, replace(request, database=""), as_groups=True)
+        tuned = _compile(compiler, request, as_fusions=True)
+        untuned = _compile(compiler, replace(request, database=""), as_fusions=True)
         rng = np.random.default_rng(request.options.seed)
         arguments = make_arguments(tuned.code.arguments, request.arguments, rng)
-        return timed_groups(tuned, untuned, arguments, request.options)
+        return timed_fusions(tuned, untuned, arguments, request.options)
 
 
 def find_problems(text: str, entry: str | None) -> tuple[Problem, ...]:
@@ -232,12 +232,12 @@ def _as_failures() -> Iterator[None]:
 
 def _compiler(request: ProgramRequest) -> ProgramCompiler:
     """Returns the compiler of the target, of the real target kinds: a child process has no injected kinds."""
-    return ProgramCompiler.of(request.target, real_composition())
+    return ProgramCompiler.of(request.target, real_backends())
 
 
 def _run(request: ProgramRequest, printed: list[str]) -> ProgramReport:
     compiler = _compiler(request)
-    compiled, support = _compile(compiler, request, as_groups=True), compiler.support
+    compiled, support = _compile(compiler, request, as_fusions=True), compiler.support
     rng = np.random.default_rng(request.options.seed)
     arguments = make_arguments(compiled.code.arguments, request.arguments, rng)
     if not support.has_device:
@@ -261,21 +261,21 @@ def _run(request: ProgramRequest, printed: list[str]) -> ProgramReport:
         is_simulated=support.is_simulated,
         samples=ran.samples,
         work=ran.work,
-        work_without_groups=_work_without_groups(request, compiler, compiled),
+        work_without_fusions=_work_without_fusions(request, compiler, compiled),
         resident_bytes=sum(len(each.content) for each in compiled.code.resident),
-        device_groups=compiled.code.groups,
-        groups=ran.groups,
-        why_no_groups=compiled.why_no_groups,
+        device_fusions=compiled.code.fusions,
+        fusions=ran.fusions,
+        why_no_fusions=compiled.why_no_fusions,
     )
 
 
-def _work_without_groups(
+def _work_without_fusions(
     request: ProgramRequest, compiler: ProgramCompiler, compiled: CompiledProgram
 ) -> DeviceWork | None:
-    """Returns what a program of groups would ask of the device as a whole; None of other programs."""
-    if not compiled.code.groups:
+    """Returns what a program of fusions would ask of the device as a whole; None of other programs."""
+    if not compiled.code.fusions:
         return None
-    return compiler.work_without_groups(request.text, request.entry, request.options.device)
+    return compiler.work_without_fusions(request.text, request.entry, request.options.device)
 
 
 def _comparisons(
@@ -286,7 +286,7 @@ def _comparisons(
 
     if not request.is_compared:
         return ()
-    compiler = ProgramCompiler(real_composition().machine(), ProgramSupport())
+    compiler = ProgramCompiler(real_backends().machine(), ProgramSupport())
     printed: list[str] = []
     code_of_loops = compiler.compile(request.text, request.entry, None, is_checked=True).code
     plain = HostFunction(code_of_loops, printed.append)
@@ -309,7 +309,7 @@ def _require_in_bounds(
 
 
 def _compile(
-    compiler: ProgramCompiler, request: ProgramRequest, *, is_checked: bool = False, as_groups: bool = False
+    compiler: ProgramCompiler, request: ProgramRequest, *, is_checked: bool = False, as_fusions: bool = False
 ) -> CompiledProgram:
     with _scheduling(compiler, request) as scheduling:
         return scheduling.compile(
@@ -320,7 +320,7 @@ def _compile(
             keeps_kernels=bool(request.options.sample),
             # without checks on a real device, where host code is timed
             is_checked=is_checked or compiler.support.is_simulated,
-            as_groups=as_groups,
+            as_fusions=as_fusions,
             threads=request.options.threads,
         )
 
@@ -332,13 +332,13 @@ def _scheduling(compiler: ProgramCompiler, request: ProgramRequest) -> Iterator[
         yield compiler
         return
     from tuner.db.store import Store
-    from tuner.programs.fusion_schedules import group_schedules
+    from tuner.programs.fusion_schedules import fusion_schedules
 
     with Store.open_or_empty(request.database) as store:
-        yield replace(compiler, schedules=partial(group_schedules, store, compiler.machine))
+        yield replace(compiler, schedules=partial(fusion_schedules, store, compiler.machine))
 
 
-def lowered(request: ProgramRequest, step: LoweringStep, composition: Composition) -> LoweredText:
+def lowered(request: ProgramRequest, step: LoweringStep, backends: Backends) -> LoweredText:
     """Lowers a payload up to a step, in this process, for a target with a chip; returns the text.
 
     Matmuls get default scripts: ``request.scripts`` is not used. Raises CandidateError, UsageError.
@@ -346,7 +346,7 @@ def lowered(request: ProgramRequest, step: LoweringStep, composition: Compositio
     from tuner.mlir import bindings, transform
     from tuner.programs.lowering.device import text_after
 
-    compiler = ProgramCompiler.of(request.target, composition)
+    compiler = ProgramCompiler.of(request.target, backends)
     chip = chip_of(compiler.machine.chip)
     with transform.new_context(), bindings.ir.Location.unknown():
         payload = compiler.kernels(request.text, request.entry, {}).payload

@@ -12,7 +12,7 @@ from tuner.analysis.ratios import Comparable, NotComparable, comparison
 from tuner.core.errors import UsageError
 from tuner.core.gpu_code import DeviceProgram
 from tuner.core.interfaces import FINAL_EFFORT, Effort
-from tuner.core.programs import ExplainedGroup
+from tuner.core.programs import ExplainedFusion
 from tuner.core.records import Measurement
 from tuner.core.reliability import Reliability
 from tuner.core.round_quality import Evidence, reliability_in_round
@@ -20,7 +20,7 @@ from tuner.programs.compiler import CompiledProgram
 from tuner.programs.execution import copies
 from tuner.programs.fusion_compiler import with_shares
 from tuner.programs.request import ProgramOptions
-from tuner.programs.run.fused_program import GroupedFunction
+from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.watched_times import evidence_of, host_watch, timed_watching
 from tuner.runtime.cpu.host import describe_machine
 
@@ -78,7 +78,7 @@ def timed_on_host(
 
 
 def timed_functions(
-    functions: "tuple[HostFunction | GroupedFunction, ...]", arguments: tuple[Any, ...], seed: int
+    functions: "tuple[HostFunction | FusedFunction, ...]", arguments: tuple[Any, ...], seed: int
 ) -> TimedPair:
     """Times three programs on this processor: with scripts, without, and with scripts a second time.
 
@@ -120,46 +120,48 @@ def timed_on_device(
 
 
 # ------------------------------------------------------------------------------
-# Times of a program's groups with the schedules of a database and with their first ones, interleaved.
+# Times of a program's fusions with the schedules of a database and with their first ones, interleaved.
 
 
-GROUP_EFFORT = Effort(budget_s=0.02, min_samples=6, max_samples=15)  # of each group, per program
+FUSION_EFFORT = Effort(budget_s=0.02, min_samples=6, max_samples=15)  # of each fusion, per program
 
 
 @dataclass(frozen=True)
-class TimedGroups:
-    """Times of a tuned program and of the untuned one, and of each of its groups."""
+class TimedFusions:
+    """Times of a tuned program and of the untuned one, and of each of its fusions."""
 
     pair: TimedPair  # of whole calls; ``bound``: with the schedules of the database
-    groups: tuple[ExplainedGroup, ...]  # of the tuned program, in the order in which they run
+    fusions: tuple[ExplainedFusion, ...]  # of the tuned program, in the order in which they run
 
 
-def timed_groups(
+def timed_fusions(
     tuned: CompiledProgram, untuned: CompiledProgram, arguments: tuple[Any, ...], options: ProgramOptions
-) -> TimedGroups:
-    """Times two programs of the same groups on this processor.
+) -> TimedFusions:
+    """Times two programs of the same fusions on this processor.
 
     ``options`` has the seed of the random order of the calls, and the number of threads. Raises
-    UsageError for programs that are not compiled as groups.
+    UsageError for programs that are not compiled as fusions.
     """
     if tuned.image is None or untuned.image is None:
-        raise UsageError(f"no groups: {tuned.why_no_groups or untuned.why_no_groups}")
+        raise UsageError(f"no fusions: {tuned.why_no_fusions or untuned.why_no_fusions}")
     images = (tuned.image, untuned.image, tuned.image)
-    functions = tuple(GroupedFunction(each.code, each.weights) for each in images)
+    functions = tuple(FusedFunction(each.code, each.weights) for each in images)
     pair = timed_functions(functions, arguments, options.seed)
     rng, watch, machine = np.random.default_rng(options.seed), host_watch(), describe_machine()
     spare_cores = machine.physical_cores - options.threads
     after, before, _ = functions
     calls = (after.prepare(*copies(arguments)), before.prepare(*copies(arguments)))
     for function, call in zip((after, before), calls, strict=True):
-        function.repeat(call, 1)  # what groups read in the arena is from a whole call
+        function.repeat(call, 1)  # what fusions read in the arena is from a whole call
     found = []
-    for number, group in enumerate(after.code.groups):
+    for number, fusion in enumerate(after.code.fusions):
         both = tuple(
-            functools.partial(function.repeat_group, call, number)
+            functools.partial(function.repeat_fusion, call, number)
             for function, call in zip((after, before), calls, strict=True)
         )
-        ours, earlier, again = timed_watching((*both, both[0]), GROUP_EFFORT, rng, watch)
+        ours, earlier, again = timed_watching((*both, both[0]), FUSION_EFFORT, rng, watch)
         reliability = reliability_in_round(ours, evidence_of(ours, again, None, spare_cores))
-        found.append(ExplainedGroup(group, ours.median_s, before_s=earlier.median_s, reliability=reliability))
-    return TimedGroups(pair, with_shares(tuple(found), machine, pair.bound.median_s))
+        found.append(
+            ExplainedFusion(fusion, ours.median_s, before_s=earlier.median_s, reliability=reliability)
+        )
+    return TimedFusions(pair, with_shares(tuple(found), machine, pair.bound.median_s))

@@ -14,12 +14,12 @@ from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import WEIGHTS_COLD, Problem
-from tuner.core.programs import ExplainedGroup, ProgramBaseline, ProgramResult, ProgramSource
+from tuner.core.programs import ExplainedFusion, ProgramBaseline, ProgramResult, ProgramSource
 from tuner.core.records import Measurement, MedianInterval
 from tuner.core.reliability import NOT_RECORDED, Reliability
 from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
-from tuner.programs.fusion_schedules import TunableGroups
+from tuner.programs.fusion_schedules import TunableFusions
 from tuner.programs.request import (
     ProgramOptions,
     ProgramReport,
@@ -27,13 +27,13 @@ from tuner.programs.request import (
     named_in_errors,
     without_scripts,
 )
-from tuner.programs.speedup import TimedGroups, TimedPair
-from tuner.targets.backends import Composition
-from tuner.targets.registry import real_composition
-from tuner.tuning.campaign import RequestOf, begin_group, group_settings
-from tuner.tuning.events import GroupObserver, Interruption, Observer, ignore_group
+from tuner.programs.speedup import TimedFusions, TimedPair
+from tuner.targets.backends import Backends
+from tuner.targets.registry import real_backends
+from tuner.tuning.campaign import RequestOf, begin_campaign, campaign_settings
+from tuner.tuning.events import CampaignObserver, Interruption, Observer, ignore_campaign
 from tuner.tuning.run import begin
-from tuner.tuning.tuned_run import TunedGroup, TunedRun
+from tuner.tuning.tuned_run import TunedCampaign, TunedRun
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -80,27 +80,27 @@ class TunedProgram:
     failure: str = ""  # why a run of the program failed
     # of a call with scripts relative to one without; None: no times
     gain: Comparable | NotComparable | None = None
-    # of a program of groups: their runs under one budget, the times of each, and those that were not tuned
-    run_group: TunedGroup | None = None
-    groups: tuple[ExplainedGroup, ...] = ()
+    # of a program of fusions: their runs under one budget, the times of each, and those that were not tuned
+    campaign: TunedCampaign | None = None
+    fusions: tuple[ExplainedFusion, ...] = ()
     left_out: tuple[str, ...] = ()
     baselines: tuple[ProgramBaseline, ...] = ()  # of a model
 
     @property
     def is_interrupted(self) -> bool:
         """Returns whether the tuning run of a matmul was interrupted; that run can be resumed."""
-        if self.run_group is not None:
-            return self.run_group.is_interrupted
+        if self.campaign is not None:
+            return self.campaign.is_interrupted
         return any(each.tuned is not None and each.tuned.is_interrupted for each in self.problems)
 
     @property
     def has_worked(self) -> bool:
         """True if each matmul that was tuned got a script and all runs of the program gave right outputs.
 
-        False where the program did not run. A group none of whose candidates worked keeps its first
+        False where the program did not run. A fusion none of whose candidates worked keeps its first
         configuration.
         """
-        needed = self.problems if self.run_group is None else ()
+        needed = self.problems if self.campaign is None else ()
         is_found = all(each.trial is not None for each in needed if each.tuned is not None)
         reports = [report for report in (self.report, self.plain) if report is not None]
         is_whole = is_found and self.report is not None and not self.failure
@@ -133,7 +133,7 @@ def child_process_parts() -> ProgramParts:
 class ProgramTuning:
     """The environment in which programs are tuned: steps, store, interruption, observer."""
 
-    composition: Composition
+    backends: Backends
     parts: ProgramParts
     store: "Store"
     interruption: Interruption
@@ -194,14 +194,14 @@ class ProgramTuning:
             pair = self.parts.time_pair(request)
         except TunerError as error:
             return report, plain, NotComparable(str(error))
-        spare_cores = self.composition.machine().physical_cores - 1  # a program runs in one thread
+        spare_cores = self.backends.machine().physical_cores - 1  # a program runs in one thread
         report = with_times(report, pair, pair.bound, spare_cores)
         return report, with_times(plain, pair, pair.plain, spare_cores), pair.gain(spare_cores)
 
     def _tune_one(self, problem: Problem, settings_of: SettingsOf) -> TunedProblem:
         try:
             settings = settings_of(problem)
-            tuned = begin(settings, self.composition, self.store, self.interruption, self.observe)
+            tuned = begin(settings, self.backends, self.store, self.interruption, self.observe)
         except UsageError as error:
             return TunedProblem(problem, reason=str(error))
         trial = self._best(tuned)
@@ -243,14 +243,14 @@ def with_times(report: ProgramReport, pair: TimedPair, time: Measurement, spare_
 
 
 def program_result(tuned: TunedProgram) -> ProgramResult:
-    """Returns the times, groups and baselines of a tuned program of groups."""
+    """Returns the times, fusions and baselines of a tuned program of fusions."""
     gain = tuned.gain
     speed = MedianInterval(gain.speed, *gain.speed_interval) if isinstance(gain, Comparable) else None
     return ProgramResult(
         _call_s(tuned.report),
         _call_s(tuned.plain),
         speed,
-        tuned.groups,
+        tuned.fusions,
         tuned.left_out,
         tuned.baselines,
         _reliability(tuned.report),
@@ -267,9 +267,9 @@ def _call_s(report: ProgramReport | None) -> float | None:
 
 
 # ------------------------------------------------------------------------------
-# Tunes the groups of a program under one budget, then times the program tuned and untuned.
+# Tunes the fusions of a program under one budget, then times the program tuned and untuned.
 #
-# Each distinct group is a run of one group of runs, so an interrupted tuning goes on exactly
+# Each distinct fusion is a run of one campaign, so an interrupted tuning goes on exactly
 # (``tuner.tuning.many_shapes``). The trials stay in the database, where every later compilation of a program
 # finds them.
 
@@ -283,75 +283,75 @@ def no_baselines(_request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
 
 
 @dataclass(frozen=True)
-class GroupParts:
+class FusionParts:
     """The steps that compile and run a program, as functions that tests may replace."""
 
-    groups: Callable[[ProgramRequest, str], TunableGroups]  # takes (request, state of the caches)
+    fusions: Callable[[ProgramRequest, str], TunableFusions]  # takes (request, state of the caches)
     run: Callable[[ProgramRequest], ProgramReport]
-    time: Callable[[ProgramRequest], TimedGroups]
+    time: Callable[[ProgramRequest], TimedFusions]
     baselines: Callable[[ProgramRequest], tuple[ProgramBaseline, ...]] = no_baselines  # of a model
 
 
-def child_group_parts() -> GroupParts:
+def child_fusion_parts() -> FusionParts:
     """Returns the steps as used outside of tests: each in a child process that may take 600 s."""
-    from tuner.programs.service import groups_in_child, run_in_child, time_groups_in_child
+    from tuner.programs.service import fusions_in_child, run_in_child, time_fusions_in_child
 
-    return GroupParts(
-        groups=lambda request, cache: groups_in_child(request, cache, RUN_TIMEOUT_S),
+    return FusionParts(
+        fusions=lambda request, cache: fusions_in_child(request, cache, RUN_TIMEOUT_S),
         run=lambda request: run_in_child(request, RUN_TIMEOUT_S),
-        time=lambda request: time_groups_in_child(request, RUN_TIMEOUT_S),
+        time=lambda request: time_fusions_in_child(request, RUN_TIMEOUT_S),
     )
 
 
 @dataclass(frozen=True)
-class GroupTuning:
-    """The environment in which programs of groups are tuned."""
+class FusionTuning:
+    """The environment in which programs of fusions are tuned."""
 
-    composition: Composition
-    parts: GroupParts
+    backends: Backends
+    parts: FusionParts
     store: "Store"
     database: str  # path or URL of the store, for the child that compiles the tuned program
     interruption: Interruption
-    observe: GroupObserver
+    observe: CampaignObserver
 
-    def found(self, request: ProgramRequest, name: str, cache: str = WEIGHTS_COLD) -> TunableGroups:
-        """Returns the groups of a program that can be tuned; ``why_none`` says why it has none.
+    def found(self, request: ProgramRequest, name: str, cache: str = WEIGHTS_COLD) -> TunableFusions:
+        """Returns the fusions of a program that can be tuned; ``why_none`` says why it has none.
 
         ``name``: of the payload, in messages. Raises UsageError for text that does not parse.
         """
         with named_in_errors(name, request.text):
-            return self.parts.groups(request, cache)
+            return self.parts.fusions(request, cache)
 
     def tune(
         self,
         request: ProgramRequest,
-        found: TunableGroups,
+        found: TunableFusions,
         request_of: RequestOf,
         source: str,
         program: ProgramSource | None = None,
     ) -> TunedProgram:
-        """Tunes the groups; then runs the program, compares it and times it against the untuned one.
+        """Tunes the fusions; then runs the program, compares it and times it against the untuned one.
 
         Args:
             request: the program; its database is replaced.
-            found: its groups, at least one.
-            request_of: returns the request of a run of one group, with the limits of all runs.
-            source: name of the program, stored with the group of runs.
+            found: its fusions, at least one.
+            request_of: returns the request of a run of one fusion, with the limits of all runs.
+            source: name of the program, stored with the campaign.
             program: where it comes from, for ``tuner tune --resume``; None of one that no file has.
 
         After an interruption the result has no report. A failing run of the program is not raised: the result
         has the reason. Raises UsageError for limits and options that are wrong.
         """
         began_s = time.monotonic()
-        settings, members = group_settings(found.problems, request_of, self.composition, source)
+        settings, members = campaign_settings(found.problems, request_of, self.backends, source)
         settings = replace(settings, program=program)
-        tuned = begin_group(settings, members, self.composition, self.store, self.interruption, self.observe)
+        tuned = begin_campaign(settings, members, self.backends, self.store, self.interruption, self.observe)
         return self.finished(request, found, tuned, began_s)
 
     def finished(
-        self, request: ProgramRequest, found: TunableGroups, tuned: TunedGroup, began_s: float
+        self, request: ProgramRequest, found: TunableFusions, tuned: TunedCampaign, began_s: float
     ) -> TunedProgram:
-        """Returns the result of a program whose groups are tuned; runs and times it unless interrupted.
+        """Returns the result of a program whose fusions are tuned; runs and times it unless interrupted.
 
         ``began_s``: when the tuning began, by ``time.monotonic``.
         """
@@ -363,7 +363,7 @@ class GroupTuning:
             report=None,
             plain=None,
             seconds=time.monotonic() - began_s,
-            run_group=tuned,
+            campaign=tuned,
             left_out=found.left_out,
         )
         if tuned.is_interrupted:
@@ -375,11 +375,11 @@ class GroupTuning:
         timed = self._timed(bound, replace(result, report=report))
         baselines = self.parts.baselines(bound) if bound.baselines else ()
         timed = replace(timed, baselines=baselines, seconds=time.monotonic() - began_s)
-        self.store.set_program_result(tuned.group.id, program_result(timed))
+        self.store.set_program_result(tuned.campaign.id, program_result(timed))
         return timed
 
     def _timed(self, request: ProgramRequest, result: TunedProgram) -> TunedProgram:
-        """Returns the result with the times of the tuned and the untuned program, and of each group."""
+        """Returns the result with the times of the tuned and the untuned program, and of each fusion."""
         report = result.report
         if report is None or report.times is None:
             return result
@@ -387,13 +387,13 @@ class GroupTuning:
             timed = self.parts.time(request)
         except TunerError as error:
             return replace(result, gain=NotComparable(str(error)))
-        spare_cores = self.composition.machine().physical_cores - request.options.threads
+        spare_cores = self.backends.machine().physical_cores - request.options.threads
         return replace(
             result,
             report=with_times(report, timed.pair, timed.pair.bound, spare_cores),
             plain=with_times(report, timed.pair, timed.pair.plain, spare_cores),
             gain=timed.pair.gain(spare_cores),
-            groups=timed.groups,
+            fusions=timed.fusions,
         )
 
 
@@ -403,7 +403,7 @@ def _problem(tuned: TunedRun) -> TunedProblem:
 
 
 # ------------------------------------------------------------------------------
-# Tunes a program of groups from Python: for ``tuner.torch.tune``.
+# Tunes a program of fusions from Python: for ``tuner.torch.tune``.
 
 
 CPU = "cpu"
@@ -419,24 +419,24 @@ def tune_text(
     workers: int | None = None,
     database: str | Path | None = None,
     source: str = "",
-    observe: GroupObserver = ignore_group,
+    observe: CampaignObserver = ignore_campaign,
     threads: int = 1,
 ) -> TunedProgram:
-    """Tunes the groups of an MLIR program on this processor under one budget; times it tuned and untuned.
+    """Tunes the fusions of an MLIR program on this processor under one budget; times it tuned and untuned.
 
     Args:
         text: MLIR text of a function on tensors, with its constants.
         entry: the function; None: ``main``, or the only public one.
-        trials: candidates of all groups together; None: as the budget allows, without one 8 for each group.
+        trials: candidates of all fusions together; None: as the budget allows, without one 8 for each fusion.
         budget_s: seconds of the search.
         seed: of the order of trials and of random inputs.
         workers: candidates compiled at once.
         database: path or URL of the results database; None: the default one.
         source: name of the program, stored with the runs.
         observe: called with each event.
-        threads: that the program is timed on in the end; each group is tuned on one.
+        threads: that the program is timed on in the end; each fusion is tuned on one.
 
-    Raises UsageError for a program that has no groups to tune, with the reason, and for wrong limits.
+    Raises UsageError for a program that has no fusions to tune, with the reason, and for wrong limits.
     """
     from tuner.results.database import open_or_create
     from tuner.results.database_name import which_database
@@ -461,20 +461,20 @@ def tune_text(
         is_compared=False,
     )
     with open_or_create(database) as store:
-        tuning = GroupTuning(
-            real_composition(), child_group_parts(), store, which_database(database), Interruption(), observe
+        tuning = FusionTuning(
+            real_backends(), child_fusion_parts(), store, which_database(database), Interruption(), observe
         )
         found = tuning.found(request, source or "program")
         if not found.problems:
             reason = found.why_none or "; ".join(found.left_out) or "it has no operations"
-            raise UsageError(f"{source or 'program'}: has no groups of operations to tune: {reason}")
+            raise UsageError(f"{source or 'program'}: has no fusions to tune: {reason}")
         return tuning.tune(request, found, request_of, source)
 
 
 def store_result(tuned: TunedProgram) -> None:
-    """Stores what came of a tuned program of groups anew: with baselines that were timed after it."""
+    """Stores what came of a tuned program of fusions anew: with baselines that were timed after it."""
     from tuner.results.database import open_or_create
 
-    assert tuned.run_group is not None
+    assert tuned.campaign is not None
     with open_or_create(tuned.request.database) as store:
-        store.set_program_result(tuned.run_group.group.id, program_result(tuned))
+        store.set_program_result(tuned.campaign.campaign.id, program_result(tuned))

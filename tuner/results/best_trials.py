@@ -18,7 +18,7 @@ from tuner.core.problem import ALIGNMENTS, CACHES, NUMPY_ALIGNMENT, WARM, Proble
 from tuner.core.requests import tune_command
 from tuner.core.runs import BestGroup, Run, RunBound, StoredTrial, TaskQuery, TrialQuery
 from tuner.space.scripts.requirements import custom_ops
-from tuner.targets.backends import AUTO, Composition, resolve_target, timed_here
+from tuner.targets.backends import AUTO, Backends, resolve_target, timed_here
 from tuner.tuning.tuned_run import tuned_run
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def best_result(
 
 def best_here(
     store: "Store",
-    composition: Composition,
+    backends: Backends,
     problem: Problem,
     text: str = AUTO,  # for a target
     threads: int | None = None,
@@ -162,22 +162,22 @@ def best_here(
     stored, or where the target does not work on this machine or with the problem's types.
     """
     if text != AUTO:
-        target = resolve_target(text, composition)
-        composition.kind(target).require_types(problem, target)
-        return _best_of(store, composition, problem, target, text, threads)
-    timed = [target for target in timed_here(composition) if _takes(composition, problem, target)]
+        target = resolve_target(text, backends)
+        backends.kind(target).require_types(problem, target)
+        return _best_of(store, backends, problem, target, text, threads)
+    timed = [target for target in timed_here(backends) if _takes(backends, problem, target)]
     if not timed:
-        taking = _first_taking(composition, problem)
+        taking = _first_taking(backends, problem)
         raise _nothing_known(store, problem, TaskQuery.of(problem, target=taking, threads=threads))
     for target in timed[:-1]:
         with contextlib.suppress(UsageError):
-            return _best_of(store, composition, problem, target, target.kind, threads)
-    return _best_of(store, composition, problem, timed[-1], timed[-1].kind, threads)
+            return _best_of(store, backends, problem, target, target.kind, threads)
+    return _best_of(store, backends, problem, timed[-1], timed[-1].kind, threads)
 
 
 def best_known(
     store: "Store",
-    composition: Composition,
+    backends: Backends,
     problem: Problem,
     text: str = AUTO,  # for a target
     threads: int | None = None,
@@ -189,11 +189,11 @@ def best_known(
     be timed here and has a result, or with ``machine`` any target. Raises UsageError where no time is stored.
     """
     if machine is None:
-        return best_here(store, composition, problem, text, threads)
+        return best_here(store, backends, problem, text, threads)
     return best_result(store, problem, machine, None if text == AUTO else text, threads)
 
 
-def best_trials_here(store: "Store", composition: Composition, query: TrialQuery) -> tuple[StoredTrial, ...]:
+def best_trials_here(store: "Store", backends: Backends, query: TrialQuery) -> tuple[StoredTrial, ...]:
     """Returns the best trial of each problem, target and number of threads on this class of machine.
 
     The earliest proposed trial comes first. ``query`` has conditions on the trials; its limit and its sorting
@@ -202,40 +202,38 @@ def best_trials_here(store: "Store", composition: Composition, query: TrialQuery
 
     def is_of_here(group: BestGroup) -> bool:
         target = TargetName.parse(group.target)
-        if composition.kinds.get(target.kind) is None:
+        if backends.kinds.get(target.kind) is None:
             return False
-        return composition.outcomes(target).machine(target).name == group.machine
+        return backends.outcomes(target).machine(target).name == group.machine
 
     found = best_results(store, query, is_of_here)
     return tuple(sorted((each.best for each in found.values()), key=lambda trial: (trial.created, trial.id)))
 
 
-def _takes(composition: Composition, problem: Problem, target: TargetName) -> bool:
+def _takes(backends: Backends, problem: Problem, target: TargetName) -> bool:
     """Returns whether a target computes with the problem's types."""
     try:
-        composition.kind(target).require_types(problem, target)
+        backends.kind(target).require_types(problem, target)
     except UsageError:
         return False
     return True
 
 
-def _first_taking(composition: Composition, problem: Problem) -> str | None:
+def _first_taking(backends: Backends, problem: Problem) -> str | None:
     """Returns the name of the first target that works here and computes with the problem's types, if any."""
-    working = (
-        TargetName(status.name, status.chip) for status in composition.targets() if status.is_available
-    )
-    return next((target.kind for target in working if _takes(composition, problem, target)), None)
+    working = (TargetName(status.name, status.chip) for status in backends.targets() if status.is_available)
+    return next((target.kind for target in working if _takes(backends, problem, target)), None)
 
 
 def _best_of(
     store: "Store",
-    composition: Composition,
+    backends: Backends,
     problem: Problem,
     target: TargetName,
     asked: str,  # a kind means all its chips: code for sm_90a runs where code for sm_90 does
     threads: int | None,
 ) -> SelectedResult:
-    machine = composition.outcomes(target).machine(target)
+    machine = backends.outcomes(target).machine(target)
     return best_result(store, problem, machine.name, asked, threads)
 
 

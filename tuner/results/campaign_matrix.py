@@ -1,4 +1,4 @@
-"""The matrix of a group of runs: problems x configurations, each cell with its trial or why it has none."""
+"""The matrix of a campaign: problems x configurations, each cell with its trial or why it has none."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -7,9 +7,9 @@ from tuner.analysis.scheduler import ColumnPool
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
-from tuner.core.requests import RunGroup
+from tuner.core.requests import Campaign
 from tuner.core.runs import StoredTrial
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.tuning.campaign_session import PoolProblem, projected_pool
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ class MatrixCell:
 
 
 @dataclass(frozen=True)
-class GroupMatrix:
-    """The configurations that a group of runs has tried anywhere, on each of its problems."""
+class CampaignMatrix:
+    """The configurations that a campaign has tried anywhere, on each of its problems."""
 
-    group: int  # id
+    campaign: int  # id
     problems: tuple[Problem, ...]
     names: tuple[str, ...]  # of the problems, "" where they have none
     counts: tuple[int, ...]
-    columns: tuple[Candidate, ...]  # unprojected: the pool of the group, then what samplers proposed
+    columns: tuple[Candidate, ...]  # unprojected: the pool of the campaign, then what samplers proposed
     cells: tuple[tuple[MatrixCell, ...], ...]  # [problem][column]
     costs: tuple[tuple[float, ...], ...]  # [problem][column], of the cost model; inf where there is none
 
@@ -63,39 +63,39 @@ class GroupMatrix:
         )
 
 
-def group_matrix(group_id: int, composition: Composition, store: "Store") -> GroupMatrix:
-    """Returns the matrix of a stored group; columns whose projection was tried have its trial.
+def campaign_matrix(campaign_id: int, backends: Backends, store: "Store") -> CampaignMatrix:
+    """Returns the matrix of a stored campaign; columns whose projection was tried have its trial.
 
-    Raises UsageError for an unknown group, and where the search space of a run is no longer readable.
+    Raises UsageError for an unknown campaign, and where the search space of a run is no longer readable.
     """
-    group = store.group(group_id)
-    proposals = store.group_proposals(group_id)
+    campaign = store.campaign(campaign_id)
+    proposals = store.campaign_proposals(campaign_id)
     tried: dict[tuple[int, Candidate], StoredTrial] = {
         (each.run, each.proposal.candidate): each.proposal.trial
         for each in proposals
         if each.proposal.trial is not None
     }
-    columns = tuple(dict.fromkeys((*group.settings.columns, *(each.column for each in proposals))))
-    pool = _pool(group, columns, composition)
+    columns = tuple(dict.fromkeys((*campaign.settings.columns, *(each.column for each in proposals))))
+    pool = _pool(campaign, columns, backends)
     cells = tuple(
         tuple(_cell(candidate, tried.get((run.id, candidate)) if candidate else None) for candidate in row)
-        for run, row in zip(group.runs, pool.candidates, strict=True)
+        for run, row in zip(campaign.runs, pool.candidates, strict=True)
     )
-    places = [run.group for run in group.runs]
+    places = [run.campaign for run in campaign.runs]
     names = tuple("" if place is None else place.name for place in places)
-    return GroupMatrix(group_id, pool.problems, names, pool.counts, columns, cells, pool.costs)
+    return CampaignMatrix(campaign_id, pool.problems, names, pool.counts, columns, cells, pool.costs)
 
 
-def _pool(group: RunGroup, columns: tuple[Candidate, ...], composition: Composition) -> ColumnPool:
-    common, machine = group.runs[0].settings, group.runs[0].machine
-    source = composition.outcomes_of_run(common)
+def _pool(campaign: Campaign, columns: tuple[Candidate, ...], backends: Backends) -> ColumnPool:
+    common, machine = campaign.runs[0].settings, campaign.runs[0].machine
+    source = backends.outcomes_of_run(common)
     problems = tuple(
         PoolProblem(
             run.settings.problem,
-            1 if run.group is None else run.group.count,
+            1 if run.campaign is None else run.campaign.count,
             source.plan(run.settings, machine).feasible.spaces,
         )
-        for run in group.runs
+        for run in campaign.runs
     )
     return projected_pool(problems, columns, machine, common.threads)
 

@@ -31,7 +31,7 @@ from tuner.results.output.formatting import (
 )
 from tuner.results.output.json_documents import Document, history_document
 from tuner.space.search_space import SearchSpace
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 
 # ------------------------------------------------------------------------------
 # ``tuner show RUN --ablation``: how much each knob and each strategy improved the best time of a run.
@@ -169,7 +169,7 @@ def _failed_op_lines(failed: "FailedOp") -> Iterator[str]:
 # Compile time of a stored trial by pass: the trial is compiled again once, and each pass is timed.
 
 
-def pass_seconds(composition: Composition, store: Store, trial: StoredTrial) -> tuple[PassSeconds, ...]:
+def pass_seconds(backends: Backends, store: Store, trial: StoredTrial) -> tuple[PassSeconds, ...]:
     """Returns how many seconds each compiler pass takes to compile a trial's script, the slowest pass first.
 
     Stored seconds are returned if they are of the installed compiler on this machine; otherwise the script is
@@ -179,25 +179,25 @@ def pass_seconds(composition: Composition, store: Store, trial: StoredTrial) -> 
     record = trial.record
     if not trial.script or record.status == "failed":
         raise UsageError(f"trial {trial.id}: does not compile")
-    compiler = composition.outcomes(record.target).compiler(record.target).fingerprint
-    machine = composition.machine().name
+    compiler = backends.outcomes(record.target).compiler(record.target).fingerprint
+    machine = backends.machine().name
     stored = trial.compile_seconds
     if stored is not None and (stored.compiler, stored.machine) == (compiler, machine):
         return stored.passes
-    passes = _timed(composition, trial)
+    passes = _timed(backends, trial)
     with contextlib.suppress(UsageError):  # a read-only database: the seconds are returned all the same
         store.set_compile_seconds(trial.id, CompileSeconds(compiler, machine, passes))
     return passes
 
 
-def _timed(composition: Composition, trial: StoredTrial) -> tuple[PassSeconds, ...]:
+def _timed(backends: Backends, trial: StoredTrial) -> tuple[PassSeconds, ...]:
     from tuner.mlir.passes import timed_passes
 
     record = trial.record
     script = Script(trial.script_text, record.script_sha256)
     with timed_passes() as times:
         try:
-            composition.kind(record.target).code(record.target, record.problem, script)
+            backends.kind(record.target).code(record.target, record.problem, script)
         except CandidateError as error:
             raise UsageError(f"trial {trial.id}: does not compile any more: {error}") from error
     return times.passes
@@ -215,7 +215,7 @@ class FailedOp:
     line_text: str  # without its indentation
 
 
-def failed_ops(composition: Composition, trial: StoredTrial) -> tuple[FailedOp, ...]:
+def failed_ops(backends: Backends, trial: StoredTrial) -> tuple[FailedOp, ...]:
     """Returns the transform op that failed and the payload op that it failed on, as the failure names them.
 
     Where the failure's reason names only the payload op, the script is applied again to find the transform
@@ -228,10 +228,10 @@ def failed_ops(composition: Composition, trial: StoredTrial) -> tuple[FailedOp, 
     places = named_places(record.outcome.reason)
     if not places:
         return ()
-    payload = composition.kind(record.target).source(record.problem, trial.script_text)
+    payload = backends.kind(record.target).source(record.problem, trial.script_text)
     if not any(place.text == SCRIPT for place in places):
         try:
-            found = composition.failing_op(trial.script_text, payload)
+            found = backends.failing_op(trial.script_text, payload)
         except TunerError:  # today's compiler crashes on the script
             found = None
         places = (found, *places) if found is not None else places

@@ -16,8 +16,8 @@ from tuner.core.runs import Run, StoredTrial
 from tuner.core.serialization import utc_text
 from tuner.space.scripts.header import BaselineMedian, ScriptProvenance, script_with_header
 from tuner.space.scripts.requirements import custom_ops, instructions_needed, with_guard
-from tuner.targets.backends import Composition
-from tuner.targets.interface import TargetKind
+from tuner.targets.backends import Backends
+from tuner.targets.interface import TargetBackend
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -31,13 +31,11 @@ FORMS = ("script", "source", "payload", "ptx", "cubin", "t4")
 DATA_FORMS = ("t4",)  # forms that need no script
 
 
-def exported(
-    composition: Composition, store: "Store", trial: StoredTrial, form: str, output: Path | None
-) -> bytes:
+def exported(backends: Backends, store: "Store", trial: StoredTrial, form: str, output: Path | None) -> bytes:
     """Returns a trial's script, payload, GPU code or record as the contents of a file.
 
     Args:
-        composition: The parts that generate and transform payloads.
+        backends: The parts that generate and transform payloads.
         store: The results database.
         trial: The trial to export.
         form: "script" (with a header of its times), "source" (the payload before the script), "payload" (the
@@ -59,9 +57,9 @@ def exported(
         case "cubin":
             return _cubin(store, trial)
         case "source":
-            return source_of(composition, trial).encode()
+            return source_of(backends, trial).encode()
         case "payload":
-            return composition.apply(trial.script_text, source_of(composition, trial)).encode()
+            return backends.apply(trial.script_text, source_of(backends, trial)).encode()
         case _:
             return _script(_provenance(store, trial), trial.script_text, output).encode()
 
@@ -72,10 +70,10 @@ def require_bound(trial: StoredTrial) -> None:
         raise UsageError(f"trial {trial.id}: has no script: it was never bound")
 
 
-def source_of(composition: Composition, trial: StoredTrial) -> str:
+def source_of(backends: Backends, trial: StoredTrial) -> str:
     """Returns the payload of a trial as MLIR text, before the trial's transform script is applied."""
     record = trial.record
-    return composition.kind(record.target).source(record.problem, trial.script_text)
+    return backends.kind(record.target).source(record.problem, trial.script_text)
 
 
 def source_file(script_file: Path) -> Path:
@@ -176,7 +174,7 @@ def _t4(store: "Store", trial: StoredTrial, output: Path | None) -> bytes:
 # The texts of a stored trial by stage: script, payload, IR of the lowering, code, assembly.
 
 
-def trial_stages(composition: Composition, store: "Store", trial: StoredTrial) -> Iterator[tuple[str, str]]:
+def trial_stages(backends: Backends, store: "Store", trial: StoredTrial) -> Iterator[tuple[str, str]]:
     """Yields (stage, text) of a trial: script, payload, IR after each lowering stage, code, assembly.
 
     The installed compiler compiles the script again; the code of a GPU is taken from the database where
@@ -186,10 +184,10 @@ def trial_stages(composition: Composition, store: "Store", trial: StoredTrial) -
         return
     yield "script", trial.script_text
     record = trial.record
-    kind = composition.kind(record.target)
+    kind = backends.kind(record.target)
     try:
         source = kind.source(record.problem, trial.script_text)
-        payload = _applied(composition, trial.script_text, source)
+        payload = _applied(backends, trial.script_text, source)
         if not payload:
             return
         yield "payload", payload
@@ -205,15 +203,15 @@ def trial_stages(composition: Composition, store: "Store", trial: StoredTrial) -
     yield from ((stage, text) for stage, text in texts if text)
 
 
-def _applied(composition: Composition, script: str, source: str) -> str:
+def _applied(backends: Backends, script: str, source: str) -> str:
     """Returns the payload after the script; "" where the script cannot be applied to it."""
     try:
-        return composition.apply(script, source)
+        return backends.apply(script, source)
     except TunerError:  # which stage fails is in the trial's record
         return ""
 
 
-def _lowered(kind: TargetKind, trial: StoredTrial) -> tuple[list[tuple[str, str]], str]:
+def _lowered(kind: TargetBackend, trial: StoredTrial) -> tuple[list[tuple[str, str]], str]:
     """Returns (stage, IR after the stage) as far as today's compiler lowers, and the code, or ''."""
     from tuner.mlir.passes import kept_stages
 

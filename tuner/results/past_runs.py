@@ -212,10 +212,10 @@ def past_trials(store: "Store", query: TrialQuery) -> Trials:
 
 
 def best_results_among(store: "Store", query: TrialQuery, trials: Trials) -> tuple[RunResult, ...]:
-    """Returns the best run's result of each group that any of ``trials`` belongs to.
+    """Returns the best run's result of each campaign that any of ``trials`` belongs to.
 
-    A group is a problem, target, number of threads and machine. The best is chosen among all trials that the
-    query allows, so it need not be one of ``trials``.
+    A campaign is a problem, target, number of threads and machine. The best is chosen among all trials that
+    the query allows, so it need not be one of ``trials``.
     """
-    groups = {group_of(trial) for trial in trials}
-    return tuple(best_results(store, replace(query, best=False), groups.__contains__).values())
+    campaigns = {group_of(trial) for trial in trials}
+    return tuple(best_results(store, replace(query, best=False), campaigns.__contains__).values())

@@ -122,7 +122,7 @@ def _remedy(expected: Expected, shape: tuple[int, ...]) -> str:
 
 
 # ------------------------------------------------------------------------------
-# What the evaluation of kernels asks of the arrays that they work on: of a matmul, or of a group.
+# What the evaluation of kernels asks of the arrays that they work on: of a matmul, or of a fusion.
 
 
 MOST_LIKE_A_RESULT = 100  # a number of each type of an output, i8 and bf16 included

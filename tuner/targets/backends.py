@@ -12,7 +12,7 @@ from tuner.core.machine import Machine
 from tuner.core.processors import PresentLoad, Processors
 from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings
-from tuner.targets.interface import OutcomeSource, TargetKind, TargetStatus
+from tuner.targets.interface import MeasurementBackend, TargetBackend, TargetStatus
 
 # ------------------------------------------------------------------------------
 # The replaceable parts of a run. The real parts import heavy modules only when they are called.
@@ -38,18 +38,18 @@ class Recordings:
 
     status: TargetStatus  # of the target "replay", which never measures
     settings: Callable[[RunRequest, int], RunSettings]  # (request, workers); raises UsageError
-    of_file: Callable[[Path], tuple[OutcomeSource, TargetName]]  # raises UsageError
-    of_run: Callable[[RunSettings], OutcomeSource]  # of the run's recording; raises UsageError
+    of_file: Callable[[Path], tuple[MeasurementBackend, TargetName]]  # raises UsageError
+    of_run: Callable[[RunSettings], MeasurementBackend]  # of the run's recording; raises UsageError
 
 
 @dataclass(frozen=True)
-class Composition:
+class Backends:
     """The replaceable parts of a run: target kinds, recordings, facts of this machine, the interpreter.
 
     Tests replace some of them by parts without compiler and clock.
     """
 
-    kinds: Mapping[str, TargetKind]  # by name
+    kinds: Mapping[str, TargetBackend]  # by name
     recordings: Recordings
     machine: Callable[[], Machine]  # this machine
     processors: Callable[[], Processors]  # that this process may use
@@ -58,25 +58,25 @@ class Composition:
     apply: Apply
     failing_op: Callable[[str, str], OpPlace | None]  # (script, payload); raises TunerError
 
-    def kind(self, target: TargetName) -> TargetKind:
+    def kind(self, target: TargetName) -> TargetBackend:
         """Returns the kind of a target, such as the kind ``cuda`` of ``cuda:sm_90``.
 
-        Of a target whose detail is another machine's processor it is that kind's ``described``.
+        Of a target whose detail is another machine's processor it is that kind's ``cross_compiled``.
         Raises UsageError for a replay, which has no kind, and for an unknown kind.
         """
         kind = self.kinds.get(target.kind)
         if kind is None:
             raise UsageError(f"target {target.text!r}: not known here")
-        return kind.described if kind.described is not None and target.detail else kind
+        return kind.cross_compiled if kind.cross_compiled is not None and target.detail else kind
 
-    def outcomes(self, target: TargetName) -> OutcomeSource:
+    def outcomes(self, target: TargetName) -> MeasurementBackend:
         """Returns the functions that compile, verify and time candidates for a target of a machine.
 
         Raises UsageError for a replay and for an unknown target.
         """
         return self.kind(target).outcomes
 
-    def outcomes_of_run(self, settings: RunSettings) -> OutcomeSource:
+    def outcomes_of_run(self, settings: RunSettings) -> MeasurementBackend:
         """Returns the functions that give a run its outcomes: of its target, or of its recording.
 
         Raises UsageError for an unknown target, for a baseline that its kind has no choice of, and for a file
@@ -105,7 +105,7 @@ class Composition:
 AUTO = "auto"  # the first target that times candidates here
 
 
-def resolve_target(text: str, composition: Composition, chip: str = "") -> TargetName:
+def resolve_target(text: str, backends: Backends, chip: str = "") -> TargetName:
     """Returns the target that ``text`` means on this machine: "auto", "cuda" or "simulator:sm_90".
 
     "auto" is the first target that times candidates here; "cuda" without a chip gets the chip of this
@@ -114,27 +114,27 @@ def resolve_target(text: str, composition: Composition, chip: str = "") -> Targe
     with a chip of another capability than the GPU here, and where "auto" finds none.
     """
     if text == AUTO:
-        return _first_timed(composition, chip)
-    target = named_target(text, composition, chip)
-    status = composition.status(target)
+        return _first_timed(backends, chip)
+    target = named_target(text, backends, chip)
+    status = backends.status(target)
     if not (status.is_available or status.can_compile):
         raise UsageError(f"target {text}: not available here: {status.reason}")
     return _on_this_gpu(target, status, has_chip=bool(chip) or ":" in text)
 
 
-def require_runs_here(target: TargetName, composition: Composition, command: str) -> None:
+def require_runs_here(target: TargetName, backends: Backends, command: str) -> None:
     """Raises UsageError for a target whose candidates this machine compiles but cannot run.
 
     Its hint is ``command`` ("tuner tune matmul 8x8x8") with the simulator of the same chip as target.
     """
-    status = composition.status(target)
+    status = backends.status(target)
     if status.missing:
         line = f"target {target.text}: nothing runs here: {status.missing}"
         verify = "to verify without a GPU, and carry the result to one by tuner bundle export: "
         raise UsageError(line, f"{verify}{command} --target {TargetName(SIMULATOR, target.detail).text}")
 
 
-def named_target(text: str, composition: Composition, chip: str = "") -> TargetName:
+def named_target(text: str, backends: Backends, chip: str = "") -> TargetName:
     """Returns the target of ``text``: ``kind``, ``kind:chip``, ``cpu:processor`` or ``replay:recording``.
 
     ``chip``: given separately, "" if not; a kind of GPU without a chip gets its default chip. Raises
@@ -145,10 +145,10 @@ def named_target(text: str, composition: Composition, chip: str = "") -> TargetN
     name, colon, detail = text.partition(":")
     if colon and chip and chip != detail:
         raise UsageError(f"chip {chip!r} cannot be combined with target {text!r}", "name the chip once")
-    names = (*composition.kinds, composition.recordings.status.name)
+    names = (*backends.kinds, backends.recordings.status.name)
     if name not in names:
         raise unknown_value("target", text, (AUTO, *names))
-    kind = composition.kinds.get(name)
+    kind = backends.kinds.get(name)
     if kind is None and not chip:
         return TargetName(name, detail)  # of a recording
     if kind is not None and colon and kind.details and not chip:
@@ -158,29 +158,29 @@ def named_target(text: str, composition: Composition, chip: str = "") -> TargetN
     if kind is not None and kind.default_chip:
         return TargetName(name, chip_of(detail if colon else chip or kind.default_chip).name)
     if chip or colon:
-        allowed = ", ".join(each.name for each in composition.kinds.values() if each.default_chip)
+        allowed = ", ".join(each.name for each in backends.kinds.values() if each.default_chip)
         raise UsageError(
             f"chip {detail or chip!r} cannot be combined with target {name}, only with {allowed}"
         )
     return TargetName(name)
 
 
-def timed_here(composition: Composition, chip: str = "") -> Iterator[TargetName]:
+def timed_here(backends: Backends, chip: str = "") -> Iterator[TargetName]:
     """Yields the targets that time candidates on this machine, a GPU before the CPU.
 
     ``chip``: the chip of the GPU, or "". Raises UsageError, when it is reached, for a target without this
     chip.
     """
-    for status in sorted(composition.targets(), key=lambda status: not status.chip):
+    for status in sorted(backends.targets(), key=lambda status: not status.chip):
         if status.is_available and status.is_timed:
-            yield _on_this_gpu(named_target(status.name, composition, chip), status, has_chip=bool(chip))
+            yield _on_this_gpu(named_target(status.name, backends, chip), status, has_chip=bool(chip))
 
 
-def _first_timed(composition: Composition, chip: str) -> TargetName:
-    for target in timed_here(composition, chip):
+def _first_timed(backends: Backends, chip: str) -> TargetName:
+    for target in timed_here(backends, chip):
         return target
     names: dict[str, list[str]] = {}
-    for status in composition.targets():
+    for status in backends.targets():
         names.setdefault(status.reason, []).append(status.name)
     reasons = "; ".join(f"{', '.join(each)}: {reason}" for reason, each in names.items())
     raise UsageError(f"target: found none that works here: {reasons}")

@@ -18,43 +18,50 @@ from tuner.core.runs import Baseline, RunSettings
 from tuner.runtime.workers.protocol import CALL, ServiceSpec
 from tuner.runtime.workers.worker import Worker
 from tuner.space.scripts.strategy import Binder, load_strategy
-from tuner.targets.interface import BenchChildren, Benches, BenchSettings, Bind, OutcomeSource, Plan
+from tuner.targets.interface import (
+    Bind,
+    MeasurementBackend,
+    Plan,
+    RunnerChildren,
+    RunnerSettings,
+    RunnersFactory,
+)
 
 if TYPE_CHECKING:
-    from tuner.core.interfaces import AbstractBench, Effort
-    from tuner.runtime.workers.runner import BenchOrder
+    from tuner.core.interfaces import AbstractRunner, Effort
+    from tuner.runtime.workers.runner import RunnerOrder
 
 
 # ------------------------------------------------------------------------------
-# The bench of targets whose candidates are compiled and evaluated in child processes.
+# The runner of targets whose candidates are compiled and evaluated in child processes.
 
 
-Children = Callable[[TargetName, Problem, int], BenchChildren]  # (target, problem, threads)
-Bench = Callable[["BenchOrder", BenchSettings], "AbstractBench"]
+Children = Callable[[TargetName, Problem, int], RunnerChildren]  # (target, problem, threads)
+RunnerFactory = Callable[["RunnerOrder", RunnerSettings], "AbstractRunner"]
 
 
-def child_bench(children: Children) -> Bench:
-    """Returns a function that creates a bench, which compiles and evaluates candidates in child processes.
+def child_runner(children: Children) -> RunnerFactory:
+    """Returns a function that creates a runner, which compiles and evaluates candidates in child processes.
 
     ``children`` returns how to start them, for (target, problem, threads). They are started as soon as a
-    bench is created.
+    runner is created.
     """
-    several = child_benches(children)
+    several = child_runners(children)
     return lambda order, how: several((order,), (how,))[0]
 
 
-def child_benches(children: Children) -> Benches:
-    """Returns a function that creates a bench for each of several problems, on the same child processes.
+def child_runners(children: Children) -> RunnersFactory:
+    """Returns a function that creates a runner for each of several problems, on the same child processes.
 
     ``children`` returns how to start them; those of the first problem are started, with the memory that the
     largest problem may take. All problems have one target, and one number of threads and workers.
     """
 
-    def benches(
-        orders: "tuple[BenchOrder, ...]", how: "tuple[BenchSettings, ...]"
-    ) -> "tuple[AbstractBench, ...]":
+    def runners(
+        orders: "tuple[RunnerOrder, ...]", how: "tuple[RunnerSettings, ...]"
+    ) -> "tuple[AbstractRunner, ...]":
         from tuner.runtime.workers.processes import TimingLock, holder_text
-        from tuner.runtime.workers.runner import BenchProcesses, WorkerBench
+        from tuner.runtime.workers.runner import RunnerProcesses, WorkerRunner
         from tuner.runtime.workers.services import compile_spec, evaluation_spec
 
         made = [
@@ -63,7 +70,7 @@ def child_benches(children: Children) -> Benches:
         ]
         memory_bytes = max(each.limits.memory_bytes for each in made)
         exclusive = TimingLock(made[0].device, holder_text(orders[0].problem), how[0].report_waiting)
-        processes = BenchProcesses(
+        processes = RunnerProcesses(
             compile_spec(made[0].compiler),
             evaluation_spec(made[0].evaluator, made[0].environment),
             how[0].workers,
@@ -71,10 +78,10 @@ def child_benches(children: Children) -> Benches:
             exclusive.held,
         )
         return tuple(
-            WorkerBench(order, processes, each.seed) for order, each in zip(orders, how, strict=True)
+            WorkerRunner(order, processes, each.seed) for order, each in zip(orders, how, strict=True)
         )
 
-    return benches
+    return runners
 
 
 # ------------------------------------------------------------------------------
@@ -217,12 +224,12 @@ def measure_gpu_roofline(dtype: str) -> Roofline:
 
 
 def plan(settings: RunSettings, machine: Machine) -> Plan:
-    """Returns what a run may try: the feasible set, the rows of the space file's first points, and seeds.
+    """Returns what a run may try: the feasible set, the rows of the file's initial configurations, and seeds.
 
     Seeds are rows that a cost model prefers. Raises UsageError for an empty feasible set, and for a space
     file that is not valid.
     """
-    from tuner.search.cost_model.configurations import seed_rows
+    from tuner.search.cost_model.configurations import initial_configurations
     from tuner.space.feasible_set import FeasibleSet
     from tuner.space.file.reading import first_rows, parse_space
     from tuner.space.scripts.choice import spaces
@@ -234,7 +241,7 @@ def plan(settings: RunSettings, machine: Machine) -> Plan:
     feasible = FeasibleSet.of(found, (*listed, *(point.candidate for point in settings.first or ())))
 
     def seeds(resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
-        return seed_rows(feasible, settings.problem, machine, settings.threads, resources)
+        return initial_configurations(feasible, settings.problem, machine, settings.threads, resources)
 
     return Plan(feasible, first_rows(space_file, feasible), seeds)
 
@@ -252,9 +259,9 @@ def bind(strategies: tuple[ChosenStrategy, ...], problem: Problem, threads: int,
 def untimed_outcomes(
     machine: Callable[[TargetName], Machine],
     compiler: Callable[[TargetName], Compiler],
-    children: Callable[[TargetName, Problem, int], BenchChildren],
+    children: Callable[[TargetName, Problem, int], RunnerChildren],
     why: str,
-) -> OutcomeSource:
+) -> MeasurementBackend:
     """Returns the outcomes of a kind whose candidates are verified in ``children`` and not timed.
 
     A baseline and a roofline raise TunerError with ``why``: the reason that nothing is timed.
@@ -263,12 +270,12 @@ def untimed_outcomes(
     def refuse(*_arguments: object) -> NoReturn:
         raise TunerError(why)
 
-    return OutcomeSource(
+    return MeasurementBackend(
         machine=machine,
         compiler=compiler,
         plan=plan,
         bind=bind,
-        bench=child_bench(children),
+        runner=child_runner(children),
         baseline=refuse,
         roofline=refuse,
         children=children,

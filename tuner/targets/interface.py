@@ -16,9 +16,9 @@ from tuner.space.feasible_set import FeasibleSet
 if TYPE_CHECKING:
     from tuner.core.gpu import AbstractDevice
     from tuner.core.gpu_code import Assemble
-    from tuner.core.interfaces import AbstractBench
+    from tuner.core.interfaces import AbstractRunner
     from tuner.runtime.workers.protocol import Factory, Limits
-    from tuner.runtime.workers.runner import BenchOrder
+    from tuner.runtime.workers.runner import RunnerOrder
     from tuner.runtime.workers.services import Environment
     from tuner.simulator.device.kernels import RunLaunch
 
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 
 Bind = Callable[[Candidate], Script]  # raises CandidateError
-Benches = Callable[["tuple[BenchOrder, ...]", "tuple[BenchSettings, ...]"], "tuple[AbstractBench, ...]"]
+RunnersFactory = Callable[
+    ["tuple[RunnerOrder, ...]", "tuple[RunnerSettings, ...]"], "tuple[AbstractRunner, ...]"
+]
 Seeds = Callable[[Mapping[Candidate, Resources]], tuple[int, ...]]  # ptxas's resources of candidates -> rows
 
 
@@ -42,7 +44,7 @@ def no_seeds(_resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
 
 
 def always() -> bool:
-    """Returns True: the default of ``OutcomeSource.is_timed``, where correct candidates are timed."""
+    """Returns True: the default of ``MeasurementBackend.is_timed``, where correct candidates are timed."""
     return True
 
 
@@ -56,25 +58,25 @@ class Plan:
 
 
 def ignore_report(_who: str) -> None:
-    """Does nothing: the default of callbacks that report why a bench waits."""
+    """Does nothing: the default of callbacks that report why a runner waits."""
 
 
 @dataclass(frozen=True)
-class BenchSettings:
-    """Settings of a bench that hold for all candidates: threads, compile workers, seed, and callbacks."""
+class RunnerSettings:
+    """Settings of a runner that hold for all candidates: threads, compile workers, seed, and callbacks."""
 
     threads: int
     workers: int  # candidates compiled at once
     seed: int
     report_waiting: Callable[[str], None] = ignore_report  # called with another, timing tuner's description
-    run: str = ""  # uuid of the run that the bench is for; "": not in a database
+    run: str = ""  # uuid of the run that the runner is for; "": not in a database
     report_fleet: Callable[[str], None] = (
-        ignore_report  # called with the reason why the bench waits for nodes
+        ignore_report  # called with the reason why the runner waits for nodes
     )
 
 
 @dataclass(frozen=True)
-class BenchChildren:
+class RunnerChildren:
     """How to start the child processes that compile and evaluate candidates of one problem, and their limits.
 
     They run on this machine or on a node of a fleet.
@@ -88,7 +90,7 @@ class BenchChildren:
 
 
 @dataclass(frozen=True)
-class OutcomeSource:
+class MeasurementBackend:
     """The functions by which a run compiles, verifies and times candidates, or reads their recorded outcomes.
 
     There is one value per kind of target and one per recording.
@@ -99,14 +101,14 @@ class OutcomeSource:
     plan: Callable[[RunSettings, Machine], Plan]  # raises UsageError when nothing can be tried
     # (strategies, problem, threads, machine) -> binder; raises UsageError for an unreadable strategy
     bind: Callable[[tuple[ChosenStrategy, ...], Problem, int, Machine], Bind]
-    bench: "Callable[[BenchOrder, BenchSettings], AbstractBench]"
+    runner: "Callable[[RunnerOrder, RunnerSettings], AbstractRunner]"
     baseline: Callable[[Problem, int, int], Baseline]  # (problem, threads, seed); raises TunerError
     roofline: Callable[[Problem, int], Roofline]  # (problem, threads); raises TunerError
-    # (target, problem, threads) -> child processes of the bench; None: the bench has none
-    children: Callable[[TargetName, Problem, int], BenchChildren] | None = None
-    # benches of several problems, each with its settings, that share child processes or a connection to a
-    # fleet; None: each problem has a ``bench`` of its own
-    benches: Benches | None = None
+    # (target, problem, threads) -> child processes of the runner; None: the runner has none
+    children: Callable[[TargetName, Problem, int], RunnerChildren] | None = None
+    # runners of several problems, each with its settings, that share child processes or a connection to a
+    # fleet; None: each problem has a ``runner`` of its own
+    runners: RunnersFactory | None = None
     is_timed: Callable[[], bool] = always  # False: correct candidates are verified, not timed
     needs_local_resources: bool = True  # of this machine: memory for compile workers and arrays; processors
     times_processors: bool = False  # of this machine: other programs on them disturb the times
@@ -175,7 +177,7 @@ class BaselineChoice:
 
     # (choice, problem) -> None; raises UsageError for a choice that is unknown, missing or cannot compute it
     require: Callable[[str, Problem], None]
-    outcomes: Callable[[str], OutcomeSource]  # choice -> outcomes that are compared with it
+    outcomes: Callable[[str], MeasurementBackend]  # choice -> outcomes that are compared with it
     # (recorded name of a library, problem) -> choice of the same library here; "": the default
     recorded: Callable[[str, Problem], str]
 
@@ -193,7 +195,7 @@ ONE_BASELINE = no_choice("this target: the baseline can be chosen for target cpu
 
 
 @dataclass(frozen=True)
-class TargetKind:
+class TargetBackend:
     """A kind of target (cpu, cuda, simulator): the functions that differ between kinds.
 
     A new kind is a file with such a value, and an entry in ``parts.kinds.KINDS``.
@@ -201,7 +203,7 @@ class TargetKind:
 
     name: str  # "cpu": ``TargetName.kind``
     status: Callable[[], TargetStatus]
-    outcomes: OutcomeSource  # of runs on this machine
+    outcomes: MeasurementBackend  # of runs on this machine
     source: Callable[[Problem, str], str]  # (problem, script) -> payload of the script
     # (problem, trial, its compiled program if one is stored) -> kernel to call
     load: Callable[[Problem, StoredTrial, KernelProgram | None], Callable[..., object]]
@@ -213,11 +215,11 @@ class TargetKind:
     default_chip: str = ""  # of a kind whose targets are chips
     programs: ProgramSupport | None = None  # None: single operations only
     sources: tuple[str, ...] = ()  # files and folders of the package on which its code depends
-    described: "TargetKind | None" = None  # of targets whose detail is another machine's processor
-    details: tuple[str, ...] = ()  # the processors that ``described`` takes: "znver4"
+    cross_compiled: "TargetBackend | None" = None  # of targets whose detail is another machine's processor
+    details: tuple[str, ...] = ()  # the processors that ``cross_compiled`` takes: "znver4"
     baselines: BaselineChoice = ONE_BASELINE
 
-    def outcomes_with(self, baseline: str) -> OutcomeSource:
+    def outcomes_with(self, baseline: str) -> MeasurementBackend:
         """Returns the outcomes of runs that are compared with a chosen baseline; "": with the default one.
 
         Raises UsageError for a kind without a choice.

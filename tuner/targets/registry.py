@@ -7,19 +7,19 @@ from types import MappingProxyType
 from tuner.core.errors import OpPlace
 from tuner.core.processors import PresentLoad, Processors
 from tuner.runtime.workers.worker import call_in_child
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.targets.children import apply_script, find_failing_op
 from tuner.targets.cpu import target
 from tuner.targets.cpu.target import host_machine
 from tuner.targets.gpu import cuda, simulator_target
-from tuner.targets.interface import TargetKind
+from tuner.targets.interface import TargetBackend
 from tuner.targets.replay import RECORDINGS
 
 # ------------------------------------------------------------------------------
 # The registry of target kinds. A new kind is a file in this folder and a line here.
 
 
-KINDS: Mapping[str, TargetKind] = MappingProxyType(
+KINDS: Mapping[str, TargetBackend] = MappingProxyType(
     {
         "cpu": target.KIND,
         "cuda": cuda.KIND,
@@ -35,9 +35,9 @@ KINDS: Mapping[str, TargetKind] = MappingProxyType(
 APPLY_TIMEOUT_S = 60.0
 
 
-def real_composition() -> Composition:
+def real_backends() -> Backends:
     """Returns the parts of a run with the real compilers, machines and clocks; tests replace some of them."""
-    return Composition(
+    return Backends(
         KINDS, RECORDINGS, host_machine, _processors, _present_load, _load_average, _apply, _failing_op
     )
 

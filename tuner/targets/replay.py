@@ -18,12 +18,12 @@ from tuner.core.runs import Baseline, RunSettings
 from tuner.runtime.timing import summarize
 from tuner.space.recorded.recording import RecordedSpace, RecordedTime
 from tuner.targets.backends import Recordings
-from tuner.targets.interface import BenchChildren, OutcomeSource, Plan, TargetStatus
+from tuner.targets.interface import MeasurementBackend, Plan, RunnerChildren, TargetStatus
 
 if TYPE_CHECKING:
-    from tuner.core.interfaces import AbstractBench
-    from tuner.runtime.workers.runner import BenchOrder
-    from tuner.targets.interface import BenchSettings
+    from tuner.core.interfaces import AbstractRunner
+    from tuner.runtime.workers.runner import RunnerOrder
+    from tuner.targets.interface import RunnerSettings
 
 
 # ------------------------------------------------------------------------------
@@ -210,16 +210,16 @@ def _asked_file(request: RunRequest) -> Path:
     return Path(recording)
 
 
-def replaying_source(space: "RecordedSpace") -> OutcomeSource:
+def replaying_source(space: "RecordedSpace") -> MeasurementBackend:
     """Returns the functions that look up candidates' outcomes in a recording instead of running them."""
     # JOINED
 
-    return OutcomeSource(
+    return MeasurementBackend(
         machine=lambda _target: recorded_machine(space),
         compiler=lambda _target: recorded_compiler(space),
         plan=lambda _settings, _machine: Plan(space.feasible),
         bind=lambda *_: partial(bind_recorded, space),
-        bench=lambda order, how: _bench(space, order, how),
+        runner=lambda order, how: _runner(space, order, how),
         baseline=lambda _problem, _threads, _seed: _baseline(space),
         roofline=_no_roofline,
         children=lambda _target, _problem, _threads: _children(space),
@@ -227,19 +227,19 @@ def replaying_source(space: "RecordedSpace") -> OutcomeSource:
     )
 
 
-def _bench(space: "RecordedSpace", order: "BenchOrder", how: "BenchSettings") -> "AbstractBench":
-    """Returns a bench without child processes: a lookup neither crashes nor hangs."""
+def _runner(space: "RecordedSpace", order: "RunnerOrder", how: "RunnerSettings") -> "AbstractRunner":
+    """Returns a runner without child processes: a lookup neither crashes nor hangs."""
     # JOINED
-    from tuner.runtime.workers.runner import LocalBench
+    from tuner.runtime.workers.runner import LocalRunner
 
-    return LocalBench(order, ReplayCompiler(space), ReplayEvaluator(space), how.seed)
+    return LocalRunner(order, ReplayCompiler(space), ReplayEvaluator(space), how.seed)
 
 
-def _children(space: "RecordedSpace") -> BenchChildren:
+def _children(space: "RecordedSpace") -> RunnerChildren:
     """Returns the child processes with which a node of a fleet replays a recording."""
     from tuner.runtime.workers.protocol import Factory, Limits
 
-    return BenchChildren(
+    return RunnerChildren(
         compiler=Factory("tuner.targets.replay:ReplayCompiler", (space,)),
         evaluator=Factory("tuner.targets.replay:ReplayEvaluator", (space,)),
         limits=Limits(),
@@ -257,7 +257,7 @@ def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
     raise TunerError("a replay has no machine to measure")
 
 
-def outcomes_of_file(file: Path) -> tuple[OutcomeSource, TargetName]:
+def outcomes_of_file(file: Path) -> tuple[MeasurementBackend, TargetName]:
     """Returns the functions that look up outcomes in a recorded file, and the target ``replay:NAME`` of it.
 
     Raises UsageError for a file that is no recording.
@@ -266,7 +266,7 @@ def outcomes_of_file(file: Path) -> tuple[OutcomeSource, TargetName]:
     return replaying_source(space), TargetName(REPLAY, space.name)
 
 
-def _of_run(settings: RunSettings) -> OutcomeSource:
+def _of_run(settings: RunSettings) -> MeasurementBackend:
     outcomes, _ = outcomes_of_file(Path(settings.recording))
     return outcomes
 

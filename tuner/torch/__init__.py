@@ -3,7 +3,7 @@
 Needs PyTorch (the extra ``torch``), which nothing else of tuner imports.
 
     program = tuner.torch.compile(module, (x,))             # schedules of earlier tunings, or first ones
-    program = tuner.torch.tune(module, (x,), budget="10m")  # tunes its groups of operations
+    program = tuner.torch.tune(module, (x,), budget="10m")  # tunes its fusions
     y = program(x)
     program.export("folder")
 """

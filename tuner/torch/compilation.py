@@ -13,14 +13,14 @@ from tuner.core.programs import ALL, chosen_baselines
 from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.compile import compile_program
-from tuner.programs.run.fused_program import GroupedFunction
+from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.fused_program import load as load_arrays
 from tuner.programs.tuning import store_result, tune_text
 from tuner.torch.baselines import example_of, timed_baselines
 from tuner.torch.export import ExportedModule, Output, export_module
 from tuner.torch.guards import ModuleWeights
 from tuner.torch.program import TensorProgram, torch_type
-from tuner.tuning.events import GroupObserver, ignore_group
+from tuner.tuning.events import CampaignObserver, ignore_campaign
 
 # ------------------------------------------------------------------------------
 # ``tuner.torch.compile``: a PyTorch module becomes a program on this processor.
@@ -45,7 +45,7 @@ def compile(  # noqa: A001 - as torch.compile
         module: a module, in ``eval`` mode where that matters, or a program of ``torch.export.export``.
         arguments: example inputs, a tuple; () of an exported program.
         keywords: example keyword inputs.
-        db: path or URL of a results database, whose best trials schedule the groups of operations; None:
+        db: path or URL of a results database, whose best trials schedule the fusions; None:
             that of ``TUNER_DB``, else the user's own, if there is one.
         threads: that the program runs on, 1 to 256, whatever ``torch.set_num_threads`` was given.
 
@@ -100,7 +100,7 @@ def load(folder: str | Path) -> TensorProgram:
     return TensorProgram(function, _flat(function))
 
 
-def _flat(function: GroupedFunction) -> ExportedModule:
+def _flat(function: FusedFunction) -> ExportedModule:
     """Returns the trees of a program whose arguments and results are tensors one after the other."""
     results = tuple(_empty(each) for each in function.code.results)
     flatten = torch.utils._pytree.tree_flatten  # noqa: SLF001 - torch's only API
@@ -131,12 +131,12 @@ def tune(
     workers: int | None = None,
     baseline: str = ALL,
     db: str | Path | None = None,
-    observe: GroupObserver = ignore_group,
+    observe: CampaignObserver = ignore_campaign,
     threads: int = 1,
 ) -> TensorProgram:
     """Tunes a module for the shapes and types of example inputs, on this processor; returns the program.
 
-    The distinct groups of operations of the module share one budget. Their trials are stored, so that
+    The distinct fusions of the module share one budget. Their trials are stored, so that
     ``tuner.torch.compile`` finds the schedules later, and other modules profit from them. Weights are timed
     as they are in a model: evicted from the second level of cache.
 
@@ -144,8 +144,8 @@ def tune(
         module: a module, in ``eval`` mode where that matters, or a program of ``torch.export.export``.
         arguments: example inputs, a tuple; () of an exported program.
         keywords: example keyword inputs.
-        trials: candidates of all groups together; where neither ``trials`` nor ``budget`` is given, 8 for
-            each distinct group.
+        trials: candidates of all fusions together; where neither ``trials`` nor ``budget`` is given, 8 for
+            each distinct fusion.
         budget: time of the search, in seconds or as "10m".
         seed: seed of the order of trials and of random inputs.
         workers: candidates compiled at once; None: the cores, at most 4.
@@ -153,18 +153,19 @@ def tune(
             "torch.compile" (with eager) or "none". Compiling by torch.compile takes a minute or so.
         db: path or URL of the results database; None: the default one.
         observe: called with each event of the tuning (``tuner.tuning.events``).
-        threads: that the program runs on, 1 to 256; its groups are tuned on one thread each.
+        threads: that the program runs on, 1 to 256; its fusions are tuned on one thread each.
 
     Returns:
-        The program, which is called like the module; ``program.tuned`` has the times of its groups, the gain
+        The program, which is called like the module; ``program.tuned`` has the times of its fusions, the gain
         over the untuned program, and ``baselines``: how many times as fast it is as eager and torch.compile,
         or why no ratio may be printed.
 
     Raises:
-        UsageError: torch.export or torch-mlir refuses the module, it has no groups to tune, or an argument is
+        UsageError: torch.export or torch-mlir refuses the module, it has no fusions to tune, or an argument
+        is
             wrong.
         KeyboardInterrupt: the tuning was interrupted; its trials are stored, and ``tuner tune --resume
-            group:N`` goes on.
+            campaign:N`` goes on.
 
     Example:
         >>> import torch
@@ -174,7 +175,7 @@ def tune(
         >>> program = tuner.torch.tune(module, (x,), trials=2, baseline="eager")
         >>> torch.allclose(program(x), module(x), atol=1e-5)
         True
-        >>> [each.group.origin for each in program.tuned.groups]
+        >>> [each.fusion.origin for each in program.tuned.fusions]
         ['tuned']
         >>> [(each.name, each.call_s.median > 0) for each in program.tuned.baselines]
         [('eager', True)]

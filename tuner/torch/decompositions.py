@@ -6,7 +6,7 @@ one_hot of what is no class is zeros; a reciprocal asserts that no element is ze
 cumulative sums become operations of a dialect that MLIR does not have. Of bf16 and f16 it adds up sums and
 means in that type, where sums of 512 numbers lose most of their bits, and rounds each step of GELU; PyTorch
 computes both in f32 and rounds once. A product of i8 into i32 (``torch._int_mm``) has no counterpart there:
-groups read i8 again where both operands of a matmul were extended to i32.
+fusions read i8 again where both operands of a matmul were extended to i32.
 """
 
 import math

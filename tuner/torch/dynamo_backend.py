@@ -1,6 +1,6 @@
 """``torch.compile(module, backend="tuner")``: what is refused is left to inductor, else to eager.
 
-A graph is taken if torch-mlir lowers it, it can become groups of operations, and none of its contractions or
+A graph is taken if torch-mlir lowers it, it can become fusions, and none of its contractions or
 convolutions would run as scalar loops. Parameters are constants of the program: their contents are compared
 at each call, and changed ones make the graph be compiled again.
 """
@@ -15,7 +15,7 @@ from tuner.core.errors import TunerError, UsageError
 from tuner.core.programs import LOOPS
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.compile import compile_program
-from tuner.programs.run.fused_program import GroupedFunction
+from tuner.programs.run.fused_program import FusedFunction
 from tuner.results.database import known_url
 from tuner.runtime.process_locks import thread_lock
 from tuner.torch.export import export_module
@@ -212,9 +212,9 @@ def _is_constant(tensor: Any) -> bool:
 
 def _require_fast(function: Any) -> None:
     """Raises UsageError for a program that would be slower than what it replaces."""
-    if not isinstance(function, GroupedFunction):
-        raise UsageError(f"no groups: {function.why_no_groups}")
-    for each in function.code.groups:
+    if not isinstance(function, FusedFunction):
+        raise UsageError(f"no fusions: {function.why_no_fusions}")
+    for each in function.code.fusions:
         products = [name for name in each.ops if name in MATMULS or name.startswith(CONVOLUTIONS)]
         if each.origin == LOOPS and products:
             raise UsageError(f"{products[0]} would run as scalar loops: {each.reason}")

@@ -18,8 +18,8 @@ from tuner.core.errors import UsageError
 from tuner.core.typed_arguments import shown
 from tuner.programs.compile import compile_in_child
 from tuner.programs.request import ProgramRequest
-from tuner.programs.run.fused_code import GroupedImage
-from tuner.programs.run.fused_program import GroupedFunction
+from tuner.programs.run.fused_code import FusedImage
+from tuner.programs.run.fused_program import FusedFunction
 from tuner.torch.guards import NO_GRADIENTS, State, WeightContents
 
 ELEMENTS = {torch.float32: "f32", torch.float64: "f64"}
@@ -95,7 +95,7 @@ class _PackedWeight:
 
     contents: WeightContents
     state: State
-    functions: dict[tuple[Product, bool], GroupedFunction]  # by the product, and whether B is the transpose
+    functions: dict[tuple[Product, bool], FusedFunction]  # by the product, and whether B is the transpose
 
 
 # process-wide on purpose: weights live as long as their modules, as does what is packed of them
@@ -258,7 +258,7 @@ def _run(
     return torch.from_numpy(function.run([each.data_ptr() for each in held])[0])
 
 
-def _function_of_weight(product: Product, weight: torch.Tensor, *, is_transposed: bool) -> GroupedFunction:
+def _function_of_weight(product: Product, weight: torch.Tensor, *, is_transposed: bool) -> FusedFunction:
     packed: _PackedWeight | None = PACKED.get(weight)
     contents = WeightContents() if packed is None else packed.contents
     state = contents.of([weight])
@@ -268,21 +268,21 @@ def _function_of_weight(product: Product, weight: torch.Tensor, *, is_transposed
     if key not in packed.functions:
         matrix = weight.detach().t() if is_transposed else weight.detach()
         image = _image(product).with_weights([matrix.contiguous().numpy()])
-        packed.functions[key] = GroupedFunction(image.code, image.weights)
+        packed.functions[key] = FusedFunction(image.code, image.weights)
     return packed.functions[key]
 
 
 @lru_cache(maxsize=SHAPES_LIMIT)
-def _function(product: Product) -> GroupedFunction:
+def _function(product: Product) -> FusedFunction:
     image = _image(product)
-    return GroupedFunction(image.code, image.weights)
+    return FusedFunction(image.code, image.weights)
 
 
 @lru_cache(maxsize=SHAPES_LIMIT)
-def _image(product: Product) -> GroupedImage:
+def _image(product: Product) -> FusedImage:
     compiled = compile_in_child(ProgramRequest(product.text, TargetName("cpu")))
     if compiled.image is None:
-        raise UsageError(f"the product cannot be compiled: {compiled.why_no_groups}")
+        raise UsageError(f"the product cannot be compiled: {compiled.why_no_fusions}")
     return compiled.image
 
 

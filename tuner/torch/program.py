@@ -15,7 +15,7 @@ from torch.autograd import forward_ad
 from tuner.core.errors import UsageError
 from tuner.core.fusions import TensorType, number_type
 from tuner.core.typed_arguments import typed_arguments
-from tuner.programs.run.fused_program import GroupedFunction
+from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.tuning import TunedProgram
 from tuner.torch.export import ExportedModule, rebuilt
@@ -44,7 +44,7 @@ class TensorProgram:
 
     def __init__(
         self,
-        function: GroupedFunction | HostFunction,
+        function: FusedFunction | HostFunction,
         exported: ExportedModule,
         weights: ModuleWeights | None = None,
     ) -> None:
@@ -58,7 +58,7 @@ class TensorProgram:
         self._default_dtype = default_dtype()
         self._fits, self._fits_inside, self._fits_inferred = tensor_checks(self._expected)
         self._count = len(self._expected)
-        self._run = function.run if isinstance(function, GroupedFunction) else None
+        self._run = function.run if isinstance(function, FusedFunction) else None
         self._conversions = tuple(map(_conversion_of, _result_elements(function), exported.result_types))
         arguments, keywords = len(exported.inputs), exported.in_spec.num_leaves
         flat = torch.utils._pytree.tree_flatten((tuple([0] * arguments), {}))[1]  # noqa: SLF001 - torch's only API
@@ -67,9 +67,9 @@ class TensorProgram:
         self._is_single = exported.out_spec == single and exported.outputs[0].result == 0
 
     @property
-    def why_no_groups(self) -> str:
-        """Returns why the program is not computed as groups of operations; "" where it is."""
-        return self.function.why_no_groups
+    def why_no_fusions(self) -> str:
+        """Returns why the program is not computed as fusions; "" where it is."""
+        return self.function.why_no_fusions
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Calls the program.
@@ -165,11 +165,11 @@ class TensorProgram:
             None.
 
         Raises:
-            UsageError: the folder has other files, or the program is not one of groups of operations, or
+            UsageError: the folder has other files, or the program is not one of fusions, or
                 takes or returns unsigned integers, which the folder's types cannot tell from signed ones.
         """
-        if not isinstance(self.function, GroupedFunction):
-            raise UsageError(f"only a program of groups is exported: {self.why_no_groups}")
+        if not isinstance(self.function, FusedFunction):
+            raise UsageError(f"only a program of fusions is exported: {self.why_no_fusions}")
         if UNSIGNED & {*self._exported.types, *self._exported.result_types}:
             raise UsageError("a program of unsigned integers is not exported: its types are those of MLIR")
         self.function.export(folder)
@@ -181,15 +181,15 @@ def torch_type(element: str) -> torch.dtype:
     return found
 
 
-def _types_of(function: GroupedFunction | HostFunction) -> tuple[TensorType, ...]:
-    if isinstance(function, GroupedFunction):
+def _types_of(function: FusedFunction | HostFunction) -> tuple[TensorType, ...]:
+    if isinstance(function, FusedFunction):
         return function.code.arguments
     kinds = function.program.arguments
     return tuple(TensorType(tuple(int(size) for size in kind.shape), kind.element) for kind in kinds)  # type: ignore[union-attr,arg-type]
 
 
-def _result_elements(function: GroupedFunction | HostFunction) -> tuple[str, ...]:
-    results = function.code.results if isinstance(function, GroupedFunction) else function.program.results
+def _result_elements(function: FusedFunction | HostFunction) -> tuple[str, ...]:
+    results = function.code.results if isinstance(function, FusedFunction) else function.program.results
     return tuple(each.element for each in results)
 
 

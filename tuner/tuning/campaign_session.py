@@ -14,19 +14,19 @@ import numpy as np
 
 from tuner.analysis.scheduler import ColumnPool, Scheduler
 from tuner.core.candidate import Candidate
-from tuner.core.interfaces import AbstractBench, AbstractSampler, Effort
+from tuner.core.interfaces import AbstractRunner, AbstractSampler, Effort
 from tuner.core.machine import Machine, Roofline
 from tuner.core.problem import Problem
-from tuner.core.requests import GroupProposal, RunGroup
+from tuner.core.requests import Campaign, CampaignProposal
 from tuner.search.cost_model.configurations import model_of
 from tuner.space.enumeration import Indices, first_broken_preference
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.projection import Projection
 from tuner.space.search_space import SearchSpace
-from tuner.targets.interface import BenchSettings, OutcomeSource
+from tuner.targets.interface import MeasurementBackend, RunnerSettings
 from tuner.tuning.events import (
+    CampaignObserver,
     Event,
-    GroupObserver,
     Interruption,
     Observer,
     RunEvent,
@@ -35,22 +35,22 @@ from tuner.tuning.events import (
 )
 from tuner.tuning.run_steps import RunSteps, final_effort
 from tuner.tuning.session import EARLY_STOPPED
-from tuner.tuning.tuned_run import TunedGroup, tuned_group
+from tuner.tuning.tuned_run import TunedCampaign, tuned_campaign
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
 # ------------------------------------------------------------------------------
-# One session of a group of runs: one search over all problems, then the final re-measurement of each.
+# One session of a campaign: one search over all problems, then the final re-measurement of each.
 
 
-TOP_TRIALS_OF_GROUP = 4  # of each problem: it has some six trials, a run of its own a hundred
+TOP_TRIALS_OF_CAMPAIGN = 4  # of each problem: it has some six trials, a run of its own a hundred
 
 
 @dataclass(frozen=True)
-class GroupPlan:
-    """What a group may try: the pool, and each problem's feasible set and sampler."""
+class CampaignPlan:
+    """What a campaign may try: the pool, and each problem's feasible set and sampler."""
 
     pool: ColumnPool
     feasible: tuple[FeasibleSet, ...]
@@ -61,64 +61,64 @@ class GroupPlan:
 class _Started:
     """A trial in flight."""
 
-    place: int  # of its run in the group
+    place: int  # of its run in the campaign
     number: int  # within its run
     row: int
     candidate: Candidate
 
 
-class GroupSession:
-    """One session of a stored group, new or resumed: search, final re-measurements, selected results."""
+class CampaignSession:
+    """One session of a stored campaign, new or resumed: search, final re-measurements, selected results."""
 
     def __init__(
         self,
-        group: RunGroup,
-        plan: GroupPlan,
-        stored: tuple[GroupProposal, ...],  # of earlier sessions, by number
-        source: OutcomeSource,
+        campaign: Campaign,
+        plan: CampaignPlan,
+        stored: tuple[CampaignProposal, ...],  # of earlier sessions, by number
+        source: MeasurementBackend,
         store: "Store",
         interruption: Interruption,
-        observe: GroupObserver,
+        observe: CampaignObserver,
     ) -> None:
-        self._group = group
+        self._campaign = campaign
         self._plan = plan
         self._stored = stored
         self._source = source
         self._store = store
         self._interruption = interruption
         self._observe = observe
-        self._places = {run.id: place for place, run in enumerate(group.runs)}
-        self._steps = tuple(self._steps_of(place) for place in range(len(group.runs)))
-        self._scheduler = Scheduler(plan.pool, group.settings.seed, group.settings.floors_s)
-        self._taken = [0] * len(group.runs)  # trials of each run
-        self._least_s: list[float | None] = [None] * len(group.runs)
+        self._places = {run.id: place for place, run in enumerate(campaign.runs)}
+        self._steps = tuple(self._steps_of(place) for place in range(len(campaign.runs)))
+        self._scheduler = Scheduler(plan.pool, campaign.settings.seed, campaign.settings.floors_s)
+        self._taken = [0] * len(campaign.runs)  # trials of each run
+        self._least_s: list[float | None] = [None] * len(campaign.runs)
         self._proposed = len(stored)
-        self._run_s = [run.seconds or 0.0 for run in group.runs]
+        self._run_s = [run.seconds or 0.0 for run in campaign.runs]
         self._started_s = self._charged_s = time.monotonic()
         self._search_ended_s: float | None = None  # by the monotonic clock
 
-    def run(self) -> TunedGroup:
-        """Works until the group's end or until the user interrupts; returns it with its selected results.
+    def run(self) -> TunedCampaign:
+        """Works until the campaign's end or until the user interrupts; returns it with its selected results.
 
         The search ends when the budget is spent or everything is tried. Each outcome is stored as soon as it
-        is known. An interruption raises nothing: the status of the group says so. Raises UsageError, and
+        is known. An interruption raises nothing: the status of the campaign says so. Raises UsageError, and
         changes nothing, while another process drives one of the runs.
         """
-        benches = self._benches()
+        runners = self._runners()
         status = "interrupted"
         try:
-            status = self._work(benches)
+            status = self._work(runners)
         except KeyboardInterrupt:
             pass  # the status says so
         finally:
-            for bench in benches:
-                bench.close()
-            self._store.set_group_status(self._group.id, status)
+            for runner in runners:
+                runner.close()
+            self._store.set_campaign_status(self._campaign.id, status)
             self._store_seconds()
-        return tuned_group(self._store, self._group.id)
+        return tuned_campaign(self._store, self._campaign.id)
 
     def _steps_of(self, place: int) -> RunSteps:
-        run = self._group.runs[place]
+        run = self._campaign.runs[place]
         stored = tuple(each.proposal for each in self._stored if each.run == run.id)
         observe = self._observer(place)
         return RunSteps(run, stored, self._source, self._store, self._interruption, observe)
@@ -129,19 +129,19 @@ class GroupSession:
 
         return observe
 
-    def _benches(self) -> tuple[AbstractBench, ...]:
+    def _runners(self) -> tuple[AbstractRunner, ...]:
         orders = tuple(steps.order for steps in self._steps)
-        how = tuple(self._bench_settings(place) for place in range(len(orders)))
-        if self._source.benches is not None:
-            benches = self._source.benches(orders, how)
+        how = tuple(self._runner_settings(place) for place in range(len(orders)))
+        if self._source.runners is not None:
+            runners = self._source.runners(orders, how)
         else:
-            benches = tuple(self._source.bench(*pair) for pair in zip(orders, how, strict=True))
-        return tuple(steps.replaying(bench) for steps, bench in zip(self._steps, benches, strict=True))
+            runners = tuple(self._source.runner(*pair) for pair in zip(orders, how, strict=True))
+        return tuple(steps.replaying(runner) for steps, runner in zip(self._steps, runners, strict=True))
 
-    def _bench_settings(self, place: int) -> BenchSettings:
-        run, observe = self._group.runs[place], self._observer(place)
+    def _runner_settings(self, place: int) -> RunnerSettings:
+        run, observe = self._campaign.runs[place], self._observer(place)
         settings = run.settings
-        return BenchSettings(
+        return RunnerSettings(
             settings.threads,
             settings.workers,
             settings.seed,
@@ -150,16 +150,16 @@ class GroupSession:
             lambda why: observe(WaitsForNode(why)),
         )
 
-    def _work(self, benches: tuple[AbstractBench, ...]) -> str:
-        """Searches and re-measures; returns the status of the group."""
-        self._search(benches)
+    def _work(self, runners: tuple[AbstractRunner, ...]) -> str:
+        """Searches and re-measures; returns the status of the campaign."""
+        self._search(runners)
         self._search_ended_s = time.monotonic()
         if self._interruption.is_asked:
             return "interrupted"
         rooflines: dict[str, Roofline] = {}  # by dtype
-        effort = final_effort(self._searched_s() / len(self._group.runs))
-        for place, (steps, bench) in enumerate(zip(self._steps, benches, strict=True)):
-            if not steps.has_round() and steps.remeasure_top_trials(bench, effort, TOP_TRIALS_OF_GROUP):
+        effort = final_effort(self._searched_s() / len(self._campaign.runs))
+        for place, (steps, runner) in enumerate(zip(self._steps, runners, strict=True)):
+            if not steps.has_round() and steps.remeasure_top_trials(runner, effort, TOP_TRIALS_OF_CAMPAIGN):
                 self._bound_by_roofline(steps, rooflines)
             self._charge(place)
             # from now on it can be resumed, extended and timed again as a run of its own
@@ -177,36 +177,37 @@ class GroupSession:
         if found is not None:
             known[dtype] = found
 
-    def _search(self, benches: tuple[AbstractBench, ...]) -> None:
+    def _search(self, runners: tuple[AbstractRunner, ...]) -> None:
         """Tries candidates until the budget is spent.
 
         At proposal ``n`` the scheduler and the samplers know the outcomes of the proposals up to
-        ``n - pending``, and no later ones, so that a resumed group proposes what an uninterrupted one does.
+        ``n - pending``, and no later ones, so that a resumed campaign proposes what an uninterrupted one
+        does.
         """
-        limit = self._group.runs[0].settings.workers + 1  # one is timed while the workers compile the next
+        limit = self._campaign.runs[0].settings.workers + 1  # one is timed while the workers compile the next
         pending: deque[_Started] = deque()
         number = 0
         while True:
             while len(pending) < limit and not self._is_over(number):
-                started = self._start(number, benches)
+                started = self._start(number, runners)
                 if started is None:
                     break
                 pending.append(started)
                 number += 1
             if not pending:
                 return
-            self._finish(pending.popleft(), benches)
+            self._finish(pending.popleft(), runners)
 
     def _is_over(self, proposed: int) -> bool:
-        settings = self._group.settings
+        settings = self._campaign.settings
         if proposed < len(self._stored):
             return False
         if self._interruption.is_asked or (settings.trials is not None and proposed >= settings.trials):
             return True
         return settings.budget_s is not None and self._searched_s() >= settings.budget_s
 
-    def _start(self, number: int, benches: tuple[AbstractBench, ...]) -> _Started | None:
-        """Proposes trial ``number`` of the group, or the stored one, and starts it; None: nothing is left."""
+    def _start(self, number: int, runners: tuple[AbstractRunner, ...]) -> _Started | None:
+        """Proposes trial ``number``, or the stored one, and starts it; None: nothing is left."""
         chosen = self._stored_trial(number) if number < len(self._stored) else self._next_trial(number)
         if chosen is None:
             return None
@@ -224,7 +225,7 @@ class GroupSession:
             self._store_seconds()
         least_s = self._least_s[place]
         effort = Effort(stop_above_s=None if least_s is None else EARLY_STOPPED * least_s)
-        benches[place].start(started.number, started.candidate, effort)
+        runners[place].start(started.number, started.candidate, effort)
         return started
 
     def _stored_trial(self, number: int) -> tuple[_Started, Candidate]:
@@ -253,10 +254,10 @@ class GroupSession:
         sampler.replay(own_number, found)
         return _Started(place, own_number, found, projection), self._plan.pool.columns[suggestion.column]
 
-    def _finish(self, started: _Started, benches: tuple[AbstractBench, ...]) -> None:
+    def _finish(self, started: _Started, runners: tuple[AbstractRunner, ...]) -> None:
         """Waits for a trial; stores and reports its outcome unless an earlier session stored it."""
         place = started.place
-        finished = benches[place].finish()
+        finished = runners[place].finish()
         median_s = finished.record.median_s
         self._scheduler.tell(place, started.candidate, median_s)
         self._plan.samplers[place].tell(started.row, median_s)
@@ -268,25 +269,25 @@ class GroupSession:
             self._store_seconds()
 
     def _charge(self, place: int) -> None:
-        """Adds the seconds since the last call to those of a run: so the runs' seconds are the group's."""
+        """Adds the seconds since the last call to those of a run: so the runs' seconds are the campaign's."""
         now_s = time.monotonic()
         self._run_s[place] += now_s - self._charged_s
         self._charged_s = now_s
 
     def _store_seconds(self) -> None:
-        self._store.set_group_seconds(self._group.id, self._elapsed_s(), self._searched_s())
+        self._store.set_campaign_seconds(self._campaign.id, self._elapsed_s(), self._searched_s())
 
     def _elapsed_s(self) -> float:
-        return self._group.seconds + time.monotonic() - self._started_s
+        return self._campaign.seconds + time.monotonic() - self._started_s
 
     def _searched_s(self) -> float:
         """Returns the seconds that count for the budget, over all sessions."""
         end_s = time.monotonic() if self._search_ended_s is None else self._search_ended_s
-        return self._group.search_s + end_s - self._started_s
+        return self._campaign.search_s + end_s - self._started_s
 
 
 class LateSampler(AbstractSampler):
-    """A sampler of one problem of a group; keeps the outcomes until it has to propose something."""
+    """A sampler of one problem of a campaign; keeps the outcomes until it has to propose something."""
 
     def __init__(self, make: Callable[[], AbstractSampler]) -> None:
         self._make = make
@@ -318,12 +319,12 @@ class LateSampler(AbstractSampler):
 
 
 # ------------------------------------------------------------------------------
-# Projects a set of configurations onto every problem of a group, with costs of the cost model.
+# Projects a set of configurations onto every problem of a campaign, with costs of the cost model.
 
 
 @dataclass(frozen=True)
 class PoolProblem:
-    """A problem of a group, how often it occurs, and the search spaces of the strategies that can do it."""
+    """A problem of a campaign, how often it occurs, and the search spaces of strategies that can do it."""
 
     problem: Problem
     count: int
@@ -340,7 +341,7 @@ class _Row:
 def projected_pool(
     problems: tuple[PoolProblem, ...], columns: tuple[Candidate, ...], machine: Machine, threads: int
 ) -> ColumnPool:
-    """Returns the pool of unprojected configurations ``columns`` for the problems of a group."""
+    """Returns the pool of unprojected configurations ``columns`` for the problems of a campaign."""
     rows = [_row(each, columns, machine, threads) for each in problems]
     return ColumnPool(
         tuple(each.problem for each in problems),

@@ -20,9 +20,18 @@ from tuner.core.gpu_code import Resources
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record, Verdict
-from tuner.core.runs import SEED, SPACE_FILE, FirstPoint, ReuseKey, Run, RunSettings, StoredTrial, TrialQuery
+from tuner.core.runs import (
+    SEED,
+    SPACE_FILE,
+    InitialConfiguration,
+    ReuseKey,
+    Run,
+    RunSettings,
+    StoredTrial,
+    TrialQuery,
+)
 from tuner.space.feasible_set import FeasibleSet, nearest_row
-from tuner.targets.interface import OutcomeSource, Plan
+from tuner.targets.interface import MeasurementBackend, Plan
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -173,13 +182,13 @@ def _strategies(settings: RunSettings) -> tuple[str, ...]:
 
 
 def planned(
-    settings: RunSettings, machine: Machine, source: OutcomeSource, store: "Store"
+    settings: RunSettings, machine: Machine, source: MeasurementBackend, store: "Store"
 ) -> tuple[RunSettings, Plan]:
-    """Returns a run's settings with its first points chosen, and the plan: what the run may try.
+    """Returns a run's settings with its initial configurations chosen, and the plan: what the run may try.
 
-    First points are feasible candidates that are proposed before the sampler's: warm-start points of similar
-    tasks in ``store``, points of the space file, seeds of a cost model. Settings that have first points
-    already are returned unchanged. Raises UsageError where nothing can be tried.
+    Initial configurations are feasible candidates that are proposed before the sampler's: warm-start points
+    of similar tasks in ``store``, points of the space file, seeds of a cost model. Settings that have initial
+    configurations already are returned unchanged. Raises UsageError where nothing can be tried.
     """
     if settings.first is not None:
         return settings, source.plan(settings, machine)
@@ -188,14 +197,14 @@ def planned(
     # a plan of a sampled space also contains those warm-start points that are feasible
     plan = source.plan(replace(settings, first=warm_start_points), machine)
     seeds = plan.seeds(earlier.known_resources(settings, machine))
-    return replace(settings, first=_first_points(warm_start_points, plan, seeds)), plan
+    return replace(settings, first=_initial_configurations(warm_start_points, plan, seeds)), plan
 
 
 def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
     """Returns the rows in the plan's feasible set of the candidates that a run proposes first.
 
-    These are the first points of the settings, except those that are not feasible; where the settings have
-    none stored, the rows that the plan lists.
+    These are the initial configurations of the settings, except those that are not feasible; where the
+    settings have none stored, the rows that the plan lists.
     """
     if settings.first is None:
         return plan.first
@@ -203,16 +212,18 @@ def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
     return tuple(row for row in rows if row is not None)
 
 
-def _first_points(
-    warm_start_points: tuple[FirstPoint, ...], plan: Plan, seeds: tuple[int, ...]
-) -> tuple[FirstPoint, ...]:
+def _initial_configurations(
+    warm_start_points: tuple[InitialConfiguration, ...], plan: Plan, seeds: tuple[int, ...]
+) -> tuple[InitialConfiguration, ...]:
     """Returns feasible warm-start points, interleaved with the space file's points, then the seeds."""
-    listed = (FirstPoint(plan.feasible.candidate(row), SPACE_FILE) for row in plan.first)
-    seeded = (FirstPoint(plan.feasible.candidate(row), SEED) for row in seeds)
+    listed = (InitialConfiguration(plan.feasible.candidate(row), SPACE_FILE) for row in plan.first)
+    seeded = (InitialConfiguration(plan.feasible.candidate(row), SEED) for row in seeds)
     return interleaved(tuple(_made_feasible(warm_start_points, plan.feasible)), (*listed, *seeded))
 
 
-def interleaved(known: tuple[FirstPoint, ...], others: tuple[FirstPoint, ...]) -> tuple[FirstPoint, ...]:
+def interleaved(
+    known: tuple[InitialConfiguration, ...], others: tuple[InitialConfiguration, ...]
+) -> tuple[InitialConfiguration, ...]:
     """Returns the first of ``known``, the first of ``others``, the second of each, and so on.
 
     Of points with equal candidates only one is kept, that of ``known`` if it has one.
@@ -222,14 +233,16 @@ def interleaved(known: tuple[FirstPoint, ...], others: tuple[FirstPoint, ...]) -
     return tuple(point for turn in zip_longest(known, others) for point in turn if point is not None)
 
 
-def _distinct(points: tuple[FirstPoint, ...]) -> tuple[FirstPoint, ...]:
-    found: dict[Candidate, FirstPoint] = {}
+def _distinct(points: tuple[InitialConfiguration, ...]) -> tuple[InitialConfiguration, ...]:
+    found: dict[Candidate, InitialConfiguration] = {}
     for point in points:
         found.setdefault(point.candidate, point)
     return tuple(found.values())
 
 
-def _made_feasible(warm_start_points: tuple[FirstPoint, ...], feasible: FeasibleSet) -> Iterator[FirstPoint]:
+def _made_feasible(
+    warm_start_points: tuple[InitialConfiguration, ...], feasible: FeasibleSet
+) -> Iterator[InitialConfiguration]:
     """Yields each warm-start point, moved to the nearest feasible configuration."""
     for warm_start_point in warm_start_points:
         row = nearest_row(warm_start_point.candidate, feasible)

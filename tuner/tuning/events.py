@@ -8,7 +8,7 @@ from tuner.core.machine import Machine
 from tuner.core.processors import PresentLoad
 from tuner.core.records import Record
 from tuner.core.reliability import Reliability
-from tuner.core.requests import RunGroup
+from tuner.core.requests import Campaign
 from tuner.core.runs import NOT_TIMED, Baseline, Counts, RunSettings
 
 # ------------------------------------------------------------------------------
@@ -161,30 +161,30 @@ class Interruption:
 
 
 # ------------------------------------------------------------------------------
-# Events that a group of runs reports to its observer, which prints them.
+# Events that a campaign reports to its observer, which prints them.
 
 
 @dataclass(frozen=True)
-class GroupStarted:
-    """Event: a group is stored or resumed, its pool is known, and its trials begin."""
+class CampaignStarted:
+    """Event: a campaign is stored or resumed, its pool is known, and its trials begin."""
 
-    group: RunGroup
-    proposed_before: int  # trials that earlier sessions of the group proposed
+    campaign: Campaign
+    proposed_before: int  # trials that earlier sessions of the campaign proposed
 
 
 @dataclass(frozen=True)
 class RunEvent:
-    """Event: one of the runs of a group has reported an event."""
+    """Event: one of the runs of a campaign has reported an event."""
 
-    place: int  # of the run in the group
+    place: int  # of the run in the campaign
     event: Event
-    proposed: int  # trials of the group so far
-    elapsed_s: float  # of all sessions of the group
+    proposed: int  # trials of the campaign so far
+    elapsed_s: float  # of all sessions of the campaign
 
 
-GroupEvent = GroupStarted | RunEvent
-GroupObserver = Callable[[GroupEvent], None]
+CampaignEvent = CampaignStarted | RunEvent
+CampaignObserver = Callable[[CampaignEvent], None]
 
 
-def ignore_group(event: GroupEvent) -> None:
-    """Does nothing: the default observer of a group's events."""
+def ignore_campaign(event: CampaignEvent) -> None:
+    """Does nothing: the default observer of a campaign's events."""

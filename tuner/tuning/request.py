@@ -13,7 +13,7 @@ from tuner.core.requests import TIMED_SAMPLER, RunRequest, require_budget, requi
 from tuner.core.runs import Proposal, Run, RunSettings, TaskQuery
 from tuner.payload.reference import reference_bytes
 from tuner.space.feasible_set import FeasibleSet
-from tuner.targets.backends import Composition, require_runs_here, resolve_target
+from tuner.targets.backends import Backends, require_runs_here, resolve_target
 from tuner.targets.interface import Bind
 
 # ------------------------------------------------------------------------------
@@ -74,16 +74,16 @@ def require_threads(threads: int, machine: Machine, processors: Processors) -> N
 PLAIN_SUFFIX = ".mlir"  # a template may choose its ops by the machine: only its scripts are refused
 
 
-def require_offered(composition: Composition, target: TargetName, needs: Collection[str], what: str) -> None:
+def require_offered(backends: Backends, target: TargetName, needs: Collection[str], what: str) -> None:
     """Raises UsageError where the machine of ``target`` lacks an instruction set of ``needs``.
 
     ``needs`` are names of ``tuner.core.processors``, such as "amx-bf16". ``what`` begins the message.
     """
     if needs:
-        require_instructions(composition.outcomes(target).machine(target), needs, what)
+        require_instructions(backends.outcomes(target).machine(target), needs, what)
 
 
-def require_scripts_offered(composition: Composition, settings: RunSettings) -> None:
+def require_scripts_offered(backends: Backends, settings: RunSettings) -> None:
     """Raises UsageError for a user's plain script that needs more than the machine of a run's target has."""
     from tuner.space.scripts.requirements import instructions_needed
     from tuner.space.scripts.strategy import load_strategy
@@ -94,7 +94,7 @@ def require_scripts_offered(composition: Composition, settings: RunSettings) -> 
         if chosen.path is not None and chosen.path.name.endswith(PLAIN_SUFFIX):
             script = load_strategy(chosen.name, chosen.path).text
             needs = instructions_needed(script, settings.problem.dtype)
-            require_offered(composition, settings.target, needs, chosen.path.name)
+            require_offered(backends, settings.target, needs, chosen.path.name)
 
 
 # ------------------------------------------------------------------------------
@@ -195,19 +195,19 @@ def require_same_scripts(run: Run, bind: Bind, stored: tuple[Proposal, ...]) -> 
 UNTIMED_SAMPLERS = ("random", "exhaustive")  # which need no times; the first is the default
 
 
-def run_settings(request: RunRequest, composition: Composition) -> RunSettings:
+def run_settings(request: RunRequest, backends: Backends) -> RunSettings:
     """Returns the complete settings of a requested run on this machine.
 
     Raises UsageError for an invalid request, where candidates of the target cannot run here, and for a user's
     script with instructions that the target's machine does not have.
     """
-    settings = planned_settings(request, composition)
-    require_runs_here(settings.target, composition, tune_command(TaskQuery.of(settings.problem)))
-    require_scripts_offered(composition, settings)
+    settings = planned_settings(request, backends)
+    require_runs_here(settings.target, backends, tune_command(TaskQuery.of(settings.problem)))
+    require_scripts_offered(backends, settings)
     return settings
 
 
-def planned_settings(request: RunRequest, composition: Composition) -> RunSettings:
+def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
     """Returns the complete settings of a requested run, even if its candidates cannot run on this machine.
 
     Target, sampler, strategies and number of workers are filled in. Raises UsageError for an invalid request,
@@ -217,12 +217,12 @@ def planned_settings(request: RunRequest, composition: Composition) -> RunSettin
     from tuner.space.file.yaml import default_space_file
     from tuner.space.scripts.choice import choose
 
-    workers = request.workers_on(composition.machine())
+    workers = request.workers_on(backends.machine())
     if not TargetName.parse(request.target).has_machine:
-        return composition.recordings.settings(request, workers)
+        return backends.recordings.settings(request, workers)
     space_file = load_space_file(Path(request.space or default_space_file()))
-    target = resolve_target(request.target, composition, request.chip)
-    kind = composition.kind(target)
+    target = resolve_target(request.target, backends, request.chip)
+    kind = backends.kind(target)
     kind.require_types(request.problem, target)
     kind.require_baseline(request.baseline, request.problem)
     return RunSettings(

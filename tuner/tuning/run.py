@@ -10,7 +10,7 @@ from tuner.core.requests import tune_command
 from tuner.core.round_quality import is_pressed
 from tuner.core.runs import (
     WARM_START,
-    FirstPoint,
+    InitialConfiguration,
     Proposal,
     Run,
     RunQuery,
@@ -19,8 +19,8 @@ from tuner.core.runs import (
     TrialQuery,
 )
 from tuner.search.samplers import make_sampler
-from tuner.targets.backends import Composition, require_runs_here
-from tuner.targets.interface import OutcomeSource, Plan
+from tuner.targets.backends import Backends, require_runs_here
+from tuner.targets.interface import MeasurementBackend, Plan
 from tuner.tuning.earlier_results import planned, rows_of_first
 from tuner.tuning.events import Interruption, MachineBusy, Observer, RunStarted, ignore
 from tuner.tuning.request import (
@@ -42,50 +42,53 @@ if TYPE_CHECKING:
 
 
 # ------------------------------------------------------------------------------
-# A run that proposes the candidates of another run, the leader, on another class of machine.
+# A transfer run: proposes the candidates of another run, its source, on another class of machine.
 
 
-SOURCE: Final = "run {}"  # source of each first point
+SOURCE: Final = "run {}"  # source of each initial configuration
 
 
-def following(
-    leader: Run, target: TargetName, composition: Composition, store: "Store"
+def transfer_settings(
+    source_run: Run, target: TargetName, backends: Backends, store: "Store"
 ) -> tuple[RunSettings | None, int | None]:
-    """Returns (settings, None) for a run that follows ``leader`` on ``target``, or (None, id of that run).
+    """Returns (settings, None) for a transfer run of ``source_run`` on ``target``, or (None, id of that run).
 
-    The follower proposes the candidates that the leader has tried, in the same order, without those that are
-    not feasible on its machine. The id is returned where such a run is stored for the target's machine.
+    A transfer run proposes the candidates that its source run has tried, in the same order, without those
+    that are not feasible on its machine. The id is returned where such a run is stored for the target's
+    machine.
     Raises UsageError where no candidate is feasible.
     """
-    settings = replace(leader.settings, target=target)
-    source = composition.outcomes_of_run(settings)
+    settings = replace(source_run.settings, target=target)
+    source = backends.outcomes_of_run(settings)
     machine = source.machine(target)
-    begun = _begun(leader, machine, store)
+    begun = _begun(source_run, machine, store)
     if begun is not None:
         return None, begun
-    settings = replace(settings, first=_proposed(leader, store), warm_start=False, budget_s=None)
+    settings = replace(settings, first=_proposed(source_run, store), warm_start=False, budget_s=None)
     rows = rows_of_first(settings, source.plan(settings, machine))
     if not rows:
         raise UsageError(
-            f"run {leader.id}: found no candidate that is feasible on {machine.name!r}, allowed 1 or more"
+            f"run {source_run.id}: found no candidate that is feasible on {machine.name!r}, allowed 1 or more"
         )
     return replace(settings, trials=len(rows)), None
 
 
-def _begun(leader: Run, machine: "Machine", store: "Store") -> int | None:
-    """Returns the id of a machine's run that follows a leader; None where no such run has begun."""
-    source = SOURCE.format(leader.id)
+def _begun(source_run: Run, machine: "Machine", store: "Store") -> int | None:
+    """Returns the id of a machine's transfer run of ``source_run``; None where no such run has begun."""
+    source = SOURCE.format(source_run.id)
     runs = [
-        run for run in store.matching_runs(RunQuery(TaskQuery(machine=machine.name))) if run.id > leader.id
+        run
+        for run in store.matching_runs(RunQuery(TaskQuery(machine=machine.name)))
+        if run.id > source_run.id
     ]
-    following = [run for run in runs if run.settings.first and run.settings.first[0].source == source]
-    return following[0].id if following else None
+    begun = [run for run in runs if run.settings.first and run.settings.first[0].source == source]
+    return begun[0].id if begun else None
 
 
-def _proposed(leader: Run, store: "Store") -> tuple[FirstPoint, ...]:
-    trials = store.trials(TrialQuery(run=leader.id, sort="number"))
-    source = SOURCE.format(leader.id)
-    return tuple(FirstPoint(trial.record.candidate, WARM_START, source) for trial in trials)
+def _proposed(source_run: Run, store: "Store") -> tuple[InitialConfiguration, ...]:
+    trials = store.trials(TrialQuery(run=source_run.id, sort="number"))
+    source = SOURCE.format(source_run.id)
+    return tuple(InitialConfiguration(trial.record.candidate, WARM_START, source) for trial in trials)
 
 
 # ------------------------------------------------------------------------------
@@ -94,7 +97,7 @@ def _proposed(leader: Run, store: "Store") -> tuple[FirstPoint, ...]:
 
 def begin(
     settings: RunSettings,
-    composition: Composition,
+    backends: Backends,
     store: "Store",
     interruption: Interruption,
     observe: Observer = ignore,
@@ -105,24 +108,24 @@ def begin(
     resumed. Raises UsageError, before anything is stored, for too little memory, too many threads, an unknown
     sampler and an empty feasible set.
     """
-    source = composition.outcomes_of_run(settings)
+    source = backends.outcomes_of_run(settings)
     if source.needs_local_resources:
-        require_workers(settings.workers, composition.machine())
-        require_memory(settings.problem, composition.machine())
-    machine = machine_of_run(settings, source, composition)
+        require_workers(settings.workers, backends.machine())
+        require_memory(settings.problem, backends.machine())
+    machine = machine_of_run(settings, source, backends)
     settings, plan = planned(settings, machine, source, store)
     sampler = make_sampler(settings.sampler, plan.feasible, settings.seed, rows_of_first(settings, plan))
     compiler = source.compiler(settings.target)
-    run_id = store.begin_run(settings, machine, compiler, __version__, composition.load_average())
+    run_id = store.begin_run(settings, machine, compiler, __version__, backends.load_average())
     run = store.run(run_id)
     observe(_started(run, plan, ()))
-    observe_load(run, source, composition, observe)
+    observe_load(run, source, backends, observe)
     return TuningSession(run, (), plan.feasible, sampler, source, store, interruption, observe).run()
 
 
 def resume(
     run_id: int,
-    composition: Composition,
+    backends: Backends,
     store: "Store",
     interruption: Interruption,
     observe: Observer = ignore,
@@ -134,7 +137,7 @@ def resume(
 
     Args:
         run_id: Id of the run in ``store``.
-        composition: The parts of a run.
+        backends: The parts of a run.
         store: The results database.
         interruption: A request to end the run.
         observe: Called with the run's events.
@@ -149,19 +152,19 @@ def resume(
     run = store.run(run_id)
     if run.elsewhere is not None:
         raise UsageError(f"run {run_id}: was measured from a bundle and cannot be continued")
-    if run.group is not None and run.status != "done":
-        line = f"run {run_id}: belongs to group {run.group.group}, whose runs share one budget"
-        raise UsageError(line, f"tuner tune --resume group:{run.group.group}")
+    if run.campaign is not None and run.status != "done":
+        line = f"run {run_id}: belongs to campaign {run.campaign.campaign}, whose runs share one budget"
+        raise UsageError(line, f"tuner tune --resume campaign:{run.campaign.campaign}")
     if run.status == "done" and not retime and limit is None:
         return tuned_run(store, run_id)
     command = tune_command(TaskQuery.of(run.settings.problem))
-    require_runs_here(run.settings.target, composition, command)
+    require_runs_here(run.settings.target, backends, command)
     if run.settings.baseline_library:
-        composition.kind(run.settings.target).require_baseline(
+        backends.kind(run.settings.target).require_baseline(
             run.settings.baseline_library, run.settings.problem
         )
-    source = composition.outcomes_of_run(run.settings)
-    machine = machine_of_run(run.settings, source, composition)
+    source = backends.outcomes_of_run(run.settings)
+    machine = machine_of_run(run.settings, source, backends)
     require_same_code(run, machine, source.compiler(run.settings.target))
     plan = source.plan(run.settings, machine)
     stored = store.proposals(run_id)
@@ -176,25 +179,25 @@ def resume(
         run = replace(run, settings=limit.applied(run.settings))
     store.resume_run(run_id)
     observe(_started(run, plan, stored))
-    observe_load(run, source, composition, observe)
+    observe_load(run, source, backends, observe)
     return TuningSession(
         run, stored, plan.feasible, sampler, source, store, interruption, observe, retime
     ).run()
 
 
-def machine_of_run(settings: RunSettings, source: OutcomeSource, composition: Composition) -> Machine:
+def machine_of_run(settings: RunSettings, source: MeasurementBackend, backends: Backends) -> Machine:
     """Returns the machine of a run. Raises UsageError for more threads than processors."""
     machine = source.machine(settings.target)
     if source.needs_local_resources:
-        require_threads(settings.threads, machine, composition.processors())
+        require_threads(settings.threads, machine, backends.processors())
     return machine
 
 
-def observe_load(run: Run, source: OutcomeSource, composition: Composition, observe: Observer) -> None:
+def observe_load(run: Run, source: MeasurementBackend, backends: Backends, observe: Observer) -> None:
     """Reports, before anything is timed, that other programs or the hypervisor leave too few processors."""
     if not source.times_processors:
         return
-    load, usable = composition.present_load(), composition.processors().usable
+    load, usable = backends.present_load(), backends.processors().usable
     if is_pressed(load, min(usable, run.machine.physical_cores), run.settings.threads):
         observe(MachineBusy(run.id, load, usable))
 

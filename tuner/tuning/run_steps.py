@@ -13,7 +13,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import Stage, TunerError
 from tuner.core.interfaces import (
     FINAL_EFFORT,
-    AbstractBench,
+    AbstractRunner,
     AbstractSampler,
     BoundRecord,
     Effort,
@@ -32,8 +32,8 @@ from tuner.core.round_quality import (
     round_quality,
 )
 from tuner.core.runs import NOT_TIMED, REPLAYED, Baseline, Counts, Proposal, Run, StoredTrial, TrialQuery
-from tuner.runtime.workers.runner import BenchOrder
-from tuner.targets.interface import OutcomeSource
+from tuner.runtime.workers.runner import RunnerOrder
+from tuner.targets.interface import MeasurementBackend
 from tuner.tuning.earlier_results import KnownOutcomes
 from tuner.tuning.events import (
     BaselineFailed,
@@ -155,7 +155,7 @@ def choose_top_trials(trials: tuple[StoredTrial, ...], limit: int = TOP_TRIALS) 
 
 
 def remeasure_top_trials(
-    bench: AbstractBench, top_trials: tuple[StoredTrial, ...], effort: Effort = FINAL_EFFORT
+    runner: AbstractRunner, top_trials: tuple[StoredTrial, ...], effort: Effort = FINAL_EFFORT
 ) -> Remeasurement:
     """Times the trials of ``top_trials`` again, interleaved; the first of them twice, for the noise floor.
 
@@ -163,7 +163,7 @@ def remeasure_top_trials(
     result.
     """
     bound = tuple(bound_record(trial) for trial in top_trials)
-    found = bench.remeasure((*bound, bound[0]), effort)
+    found = runner.remeasure((*bound, bound[0]), effort)
     *measurements, again = found.times
     times = tuple(
         (trial, measurement)
@@ -183,7 +183,7 @@ def quietest_anchor_s(trials: tuple[StoredTrial, ...]) -> float | None:
 
 
 def bound_record(trial: StoredTrial) -> BoundRecord:
-    """Returns a stored trial's record together with its script: what a bench needs to time it again."""
+    """Returns a stored trial's record together with its script: what a runner needs to time it again."""
     record = trial.record
     return BoundRecord(record, Script(trial.script_text, record.script_sha256))
 
@@ -236,53 +236,53 @@ class ReplayingSampler(AbstractSampler):
         self._method.replay(number, row)
 
 
-class ReplayingBench(AbstractBench):
-    """A bench that returns the stored records of a run's earlier sessions, then runs candidates.
+class ReplayingRunner(AbstractRunner):
+    """A runner that returns the stored records of a run's earlier sessions, then runs candidates.
 
-    While it waits for the wrapped bench, it can be interrupted.
+    While it waits for the wrapped runner, it can be interrupted.
     """
 
     def __init__(
         self,
-        bench: AbstractBench,
+        runner: AbstractRunner,
         records: tuple[BoundRecord | None, ...],  # by trial number; None: no outcome was stored
         interruption: Interruption,
     ) -> None:
-        self._bench = bench
+        self._runner = runner
         self._records = records
         self._interruption = interruption
         self._started: deque[BoundRecord | None] = deque()
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        """Starts trial ``number`` in the wrapped bench, unless an earlier session has stored its outcome."""
+        """Starts trial ``number`` in the wrapped runner, unless an earlier session has stored its outcome."""
         record = self._records[number] if number < len(self._records) else None
         self._started.append(record)
         if record is None:
-            self._bench.start(number, candidate, effort)
+            self._runner.start(number, candidate, effort)
 
     def finish(self) -> BoundRecord:
         """Returns the record of the earliest started trial that is not finished.
 
-        The record is the stored one; without one, waits for the wrapped bench. Raises KeyboardInterrupt where
-        the user interrupts the wait.
+        The record is the stored one; without one, waits for the wrapped runner. Raises KeyboardInterrupt
+        where the user interrupts the wait.
         """
         record = self._started.popleft()
         if record is not None:
             return record
         with self._interruption.waiting():
-            return self._bench.finish()
+            return self._runner.finish()
 
     def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times the top trials again, interleaved, in the wrapped bench.
+        """Times the top trials again, interleaved, in the wrapped runner.
 
         Raises KeyboardInterrupt where the user interrupts the wait.
         """
         with self._interruption.waiting():
-            return self._bench.remeasure(top_trials, effort)
+            return self._runner.remeasure(top_trials, effort)
 
     def close(self) -> None:
-        """Closes the wrapped bench, which ends its processes."""
-        self._bench.close()
+        """Closes the wrapped runner, which ends its processes."""
+        self._runner.close()
 
 
 class RunSteps:
@@ -292,7 +292,7 @@ class RunSteps:
         self,
         run: Run,
         stored: tuple[Proposal, ...],  # of earlier sessions, by number
-        source: OutcomeSource,
+        source: MeasurementBackend,
         store: "Store",
         interruption: Interruption,
         observe: Observer,
@@ -310,15 +310,15 @@ class RunSteps:
         self._bind = source.bind(settings.strategies, settings.problem, settings.threads, run.machine)
 
     @property
-    def order(self) -> BenchOrder:
-        """Returns what a bench needs to know of the run's candidates."""
+    def order(self) -> RunnerOrder:
+        """Returns what a runner needs to know of the run's candidates."""
         settings = self.run.settings
-        return BenchOrder(settings.problem, settings.target, self._bind, self._known.recall)
+        return RunnerOrder(settings.problem, settings.target, self._bind, self._known.recall)
 
-    def replaying(self, bench: AbstractBench) -> ReplayingBench:
-        """Returns a bench that gives stored trials their stored outcome, and other trials to ``bench``."""
+    def replaying(self, runner: AbstractRunner) -> ReplayingRunner:
+        """Returns a runner that gives stored trials their stored outcome, and other trials to ``runner``."""
         records = tuple(None if each.trial is None else bound_record(each.trial) for each in self._stored)
-        return ReplayingBench(bench, records, self._interruption)
+        return ReplayingRunner(runner, records, self._interruption)
 
     def propose(
         self,
@@ -326,15 +326,15 @@ class RunSteps:
         row: int,
         candidate: Candidate,
         elapsed_s: float,
-        in_group: tuple[int, Candidate] | None = None,
+        in_campaign: tuple[int, Candidate] | None = None,
     ) -> bool:
         """Stores a proposal unless an earlier session stored it; returns whether it is new.
 
-        ``elapsed_s``: seconds of all sessions of the run. ``in_group``: as for ``Store.propose``.
+        ``elapsed_s``: seconds of all sessions of the run. ``in_campaign``: as for ``Store.propose``.
         """
         if number in self.progress.trial_ids:
             return False
-        trial_id = self._store.propose(self.run.id, number, row, candidate, elapsed_s, in_group)
+        trial_id = self._store.propose(self.run.id, number, row, candidate, elapsed_s, in_campaign)
         self.progress.propose(number, trial_id)
         return True
 
@@ -359,7 +359,7 @@ class RunSteps:
         return any(not each.quality.is_lost and each.of_trials >= proposed for each in rounds)
 
     def remeasure_top_trials(
-        self, bench: AbstractBench, effort: Effort = FINAL_EFFORT, limit: int | None = None
+        self, runner: AbstractRunner, effort: Effort = FINAL_EFFORT, limit: int | None = None
     ) -> bool:
         """Times the fastest trials again; stores a new round with these times and the baseline's.
 
@@ -371,7 +371,7 @@ class RunSteps:
         if not top_trials:
             return False
         self._observe(RemeasurementStarted(len(top_trials)))
-        final_times = remeasure_top_trials(bench, top_trials, effort)
+        final_times = remeasure_top_trials(runner, top_trials, effort)
         if not final_times.times:
             self._lose_round(final_times.reason)
             return False
@@ -461,10 +461,10 @@ class RunSteps:
         return reliability_alone(time.host, quietest_anchor_s=None, spare_cores=self._spare_cores)
 
     def _timed_baseline(self) -> Baseline | None:
-        """Returns the baseline, timed in a separate process; None where that fails, and for a group."""
+        """Returns the baseline, timed in a separate process; None where that fails, and for a fusion."""
         settings = self.run.settings
-        if settings.problem.group:
-            return None  # no library computes a group of operations
+        if settings.problem.fusion:
+            return None  # no library computes a fusion
         try:
             with self._interruption.waiting():
                 baseline = self._source.baseline(settings.problem, settings.threads, settings.seed)

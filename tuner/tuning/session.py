@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tuner.core.candidate import Candidate
-from tuner.core.interfaces import FINAL_EFFORT, AbstractBench, AbstractSampler, BoundRecord, Effort
+from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner, AbstractSampler, BoundRecord, Effort
 from tuner.core.runs import Proposal, Run
 from tuner.space.feasible_set import FeasibleSet
-from tuner.targets.interface import BenchSettings, OutcomeSource
+from tuner.targets.interface import MeasurementBackend, RunnerSettings
 from tuner.tuning.events import Interruption, Observer, WaitsForLock, WaitsForNode
 from tuner.tuning.request import searched_s
 from tuner.tuning.run_steps import ReplayingSampler, RunSteps, final_effort
@@ -39,7 +39,7 @@ class Trial:
 def search(
     sampler: AbstractSampler,
     candidate_of: Callable[[int], Candidate],
-    bench: AbstractBench,
+    runner: AbstractRunner,
     is_over: Callable[[int], bool],  # (trials proposed so far) -> whether the budget is spent
     on_proposal: Callable[[int, int, Candidate], None],  # (number, row, candidate), before it runs
     pending_limit: int = 1,  # proposals in flight
@@ -52,7 +52,7 @@ def search(
     Args:
         sampler: Proposes rows of the feasible set, and receives the candidates' times.
         candidate_of: Returns the candidate of a row.
-        bench: Compiles, verifies and times the candidates.
+        runner: Compiles, verifies and times the candidates.
         is_over: Takes the number of trials proposed so far; returns whether the budget is spent.
         on_proposal: Called with (number, row, candidate) before the candidate is started.
         pending_limit: The largest number of candidates that are started and not finished.
@@ -75,13 +75,13 @@ def search(
             candidate = candidate_of(row)
             on_proposal(number, row, candidate)
             stop_above_s = None if incumbent_s is None else EARLY_STOPPED * incumbent_s
-            bench.start(number, candidate, replace(effort, stop_above_s=stop_above_s))
+            runner.start(number, candidate, replace(effort, stop_above_s=stop_above_s))
             pending.append((number, row))
             number += 1
         if not pending:
             return
         oldest, row = pending.popleft()
-        finished = bench.finish()
+        finished = runner.finish()
         median_s = finished.record.median_s
         sampler.tell(row, median_s)
         if median_s is not None and (incumbent_s is None or median_s < incumbent_s):
@@ -98,7 +98,7 @@ class TuningSession:
         stored: tuple[Proposal, ...],  # of earlier sessions, by number
         feasible: FeasibleSet,
         sampler: AbstractSampler,
-        source: OutcomeSource,
+        source: MeasurementBackend,
         store: "Store",
         interruption: Interruption,
         observe: Observer,
@@ -126,20 +126,20 @@ class TuningSession:
         The search ends when the budget is spent or every candidate is tried. Each outcome is stored as soon
         as it is known. An interruption raises nothing: the run's status says so.
         """
-        bench = self._bench()
+        runner = self._runner()
         status = "interrupted"
         try:
-            status = self._work(bench)
+            status = self._work(runner)
         except KeyboardInterrupt:
             pass  # the status says so
         finally:
-            bench.close()
+            runner.close()
             self._store.finish_run(self._run.id, status, self._unstored_s())
         return tuned_run(self._store, self._run.id)
 
-    def _bench(self) -> AbstractBench:
+    def _runner(self) -> AbstractRunner:
         settings = self._settings
-        how = BenchSettings(
+        how = RunnerSettings(
             settings.threads,
             settings.workers,
             settings.seed,
@@ -147,40 +147,40 @@ class TuningSession:
             self._run.uuid,
             lambda why: self._observe(WaitsForNode(why)),
         )
-        return self._steps.replaying(self._source.bench(self._steps.order, how))
+        return self._steps.replaying(self._source.runner(self._steps.order, how))
 
-    def _work(self, bench: AbstractBench) -> str:
+    def _work(self, runner: AbstractRunner) -> str:
         """Searches and re-measures the top-k trials; returns the status of the run."""
         if self._source.is_timed():
             if self._run.baseline is None:
                 self._steps.measure_baseline()
             self._steps.measure_roofline()
-        self._search(bench)
+        self._search(runner)
         if self._interruption.is_asked:
             return "interrupted"
         must_time = self._must_time or not self._steps.has_round()
         effort = FINAL_EFFORT if self._is_retimed else final_effort(self._searched_s())
-        if must_time and self._steps.remeasure_top_trials(bench, effort):
+        if must_time and self._steps.remeasure_top_trials(runner, effort):
             self._steps.bound_by_roofline()
         return "done"
 
-    def _search(self, bench: AbstractBench) -> None:
+    def _search(self, runner: AbstractRunner) -> None:
         """Tries candidates until the budget is spent; stores the seconds of the search in any case."""
         started_s = time.monotonic()
         try:
-            for trial in self._trials(bench):
+            for trial in self._trials(runner):
                 self._keep(trial)
         finally:
             search_s = time.monotonic() - started_s
             idle_s = max(0.0, search_s - self._steps.progress.evaluated_s)
             self._store.add_search(self._run.id, search_s, idle_s)
 
-    def _trials(self, bench: AbstractBench) -> Iterator[Trial]:
+    def _trials(self, runner: AbstractRunner) -> Iterator[Trial]:
         settings = self._settings
         return search(
             ReplayingSampler(self._sampler, tuple(each.row for each in self._stored)),
             self._feasible.candidate,
-            bench,
+            runner,
             self._is_over,
             self._propose,
             pending_limit=settings.workers + 1,  # one is timed while the workers compile the next ones

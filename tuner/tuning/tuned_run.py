@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.problem import Problem
 from tuner.core.reliability import Reliability, reliability_of_all
-from tuner.core.requests import RunGroup
+from tuner.core.requests import Campaign
 from tuner.core.round_quality import StoredRound
 from tuner.core.runs import Counts, Run, StoredTrial, TrialQuery
 
@@ -69,14 +69,14 @@ def tuned_run(store: "Store", run_id: int) -> TunedRun:
 
 
 # ------------------------------------------------------------------------------
-# A group of runs with the selected result of each problem.
+# A campaign with the selected result of each problem.
 
 
 @dataclass(frozen=True, repr=False)
-class TunedGroup:
-    """A stored group of runs, one per problem, each with its counts and its selected result."""
+class TunedCampaign:
+    """A stored campaign, one per problem, each with its counts and its selected result."""
 
-    group: RunGroup
+    campaign: Campaign
     runs: tuple[TunedRun, ...]  # in the order of the problems
 
     def __repr__(self) -> str:
@@ -88,7 +88,7 @@ class TunedGroup:
             else f"{total_s:.4g} s in all, {self.reliability.word}"
         )
         return (
-            f"TunedGroup({self.group.id}: {len(self.runs)} problems, {self.group.status}, "
+            f"TunedCampaign({self.campaign.id}: {len(self.runs)} problems, {self.campaign.status}, "
             f"{self.trials} trials; {time})"
         )
 
@@ -110,7 +110,7 @@ class TunedGroup:
     @property
     def counts(self) -> tuple[int, ...]:
         """Returns how often each problem occurs in what is tuned, in order."""
-        return tuple(1 if each.run.group is None else each.run.group.count for each in self.runs)
+        return tuple(1 if each.run.campaign is None else each.run.campaign.count for each in self.runs)
 
     @property
     def total_s(self) -> float | None:
@@ -132,11 +132,11 @@ class TunedGroup:
 
     @property
     def is_interrupted(self) -> bool:
-        """True if the group was interrupted before its end: ``tuner.resume_many`` continues it."""
-        return self.group.status == "interrupted"
+        """True if the campaign was interrupted before its end: ``tuner.resume_many`` continues it."""
+        return self.campaign.status == "interrupted"
 
 
-def tuned_group(store: "Store", group_id: int) -> TunedGroup:
-    """Returns the stored group ``group_id`` with each run's result. Raises UsageError for an unknown id."""
-    group = store.group(group_id)
-    return TunedGroup(group, tuple(tuned_run(store, run.id) for run in group.runs))
+def tuned_campaign(store: "Store", campaign_id: int) -> TunedCampaign:
+    """Returns the stored campaign with each run's result. Raises UsageError for an unknown id."""
+    campaign = store.campaign(campaign_id)
+    return TunedCampaign(campaign, tuple(tuned_run(store, run.id) for run in campaign.runs))

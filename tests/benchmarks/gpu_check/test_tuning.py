@@ -7,7 +7,7 @@ from benchmarks.gpu_check.checks import passed
 from benchmarks.gpu_check.device_under_test import CUDA, SIMULATOR, STUB, Bed
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.tuning import LEAST_SEARCH_S, PROBLEMS, checks, joined, recompiled, share_s
-from tests.tuning.fakes import composition, settings
+from tests.tuning.fakes import backends, settings
 from tuner.core.problem import Matmul
 from tuner.db.store import Store
 from tuner.tuning.events import Interruption
@@ -34,7 +34,7 @@ def test_the_stand_in_for_the_driver_is_not_tuned_for() -> None:
 
 def test_the_best_of_a_run_is_reported_with_its_times(tmp_path: Path) -> None:
     with Store.open(str(tmp_path / "check.db")) as store:
-        tuned = begin(settings(trials=4), composition(), store, Interruption())
+        tuned = begin(settings(trials=4), backends(), store, Interruption())
     outcome = joined(tuned, passed("1 us", median_s=1e-6))
     assert outcome.words.startswith("1 us; 4 tried, 4 right, 0 failed; ")
     facts = outcome.facts

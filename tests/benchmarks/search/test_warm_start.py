@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.search.warm_start import STARTS, _is_good, _settings, _starts, _trials
 from tests.benchmarks.search.test_replay_space import SHIPPED
-from tuner.core.runs import SEED, WARM_START, FirstPoint
+from tuner.core.runs import SEED, WARM_START, InitialConfiguration
 from tuner.space.recorded.reading import read_recorded
 
 SPACE = read_recorded(SHIPPED)
@@ -14,7 +14,7 @@ BEST_ROW, WORST_ROW = int(np.nanargmin(SPACE.times_s)), int(np.nanargmax(SPACE.t
 
 def trials(first: tuple[int, ...], limit: int) -> int:
     options = argparse.Namespace(sampler="random", trials=limit)
-    points = tuple(FirstPoint(SPACE.feasible.candidate(row), SEED) for row in first)
+    points = tuple(InitialConfiguration(SPACE.feasible.candidate(row), SEED) for row in first)
     return _trials(_settings(SHIPPED, SPACE, options), points, SPACE, 0, 1.0)
 
 

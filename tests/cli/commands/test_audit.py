@@ -16,7 +16,7 @@ def test_bests_that_hold_exit_with_0(tuned: Tuner) -> None:
 
 
 def test_slower_code_is_flagged_and_told_as_stale(tuned: Tuner) -> None:
-    tuned.composition = changed(x=9)
+    tuned.backends = changed(x=9)
     best = best_of(tuned)
     done = tuned("audit")
     assert done.code == 1
@@ -27,7 +27,7 @@ def test_slower_code_is_flagged_and_told_as_stale(tuned: Tuner) -> None:
 
 
 def test_json_reports_every_best(tuned: Tuner) -> None:
-    tuned.composition = changed(comment="other")
+    tuned.backends = changed(comment="other")
     document = tuned("audit", "--json").json
     (best,) = document["audited"]
     found = [best[key] for key in ("status", "holds", "recorded_s", "now_s")]

@@ -15,7 +15,7 @@ from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
 from tuner.library.bundle import command, session
 from tuner.library.bundle.archive import read_results
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 pytestmark = [pytest.mark.mlir, pytest.mark.slow]
 
@@ -48,7 +48,7 @@ def no_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Gives a database with the verified trials of the pages' first command."""
-    tuner = Tuner(tmp_path_factory.mktemp("compiled") / "results.db", real_composition())
+    tuner = Tuner(tmp_path_factory.mktemp("compiled") / "results.db", real_backends())
     done = tuner(*TUNE)
     assert done.code == 0, done.err
     return tuner.database
@@ -75,7 +75,7 @@ class Measured:
 def measured(compiled: Path, tmp_path_factory: pytest.TempPathFactory) -> Measured:
     """Gives what the examples of export and measure do; once all is measured, nothing is left."""
     folder = tmp_path_factory.mktemp("measured")
-    tuner = Tuner(compiled, real_composition())
+    tuner = Tuner(compiled, real_backends())
     gpu = simulated_gpu.here(baseline)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -93,7 +93,7 @@ def measured(compiled: Path, tmp_path_factory: pytest.TempPathFactory) -> Measur
 def tuner(compiled: Path, tmp_path: Path) -> Tuner:
     """Runs commands on a copy of the database."""
     shutil.copy(compiled, tmp_path / "results.db")
-    return Tuner(tmp_path / "results.db", real_composition())
+    return Tuner(tmp_path / "results.db", real_backends())
 
 
 def test_export_reports_what_it_wrote(measured: Measured) -> None:
@@ -162,7 +162,7 @@ def test_a_run_that_was_measured_on_another_machine_is_not_gone_on_with(
 
 
 def test_results_are_refused_where_nobody_knows_their_trials(measured: Measured, tmp_path: Path) -> None:
-    other = Tuner(tmp_path / "other.db", real_composition())
+    other = Tuner(tmp_path / "other.db", real_backends())
     assert "found a trial that is not in this database, nor its script" in other.refused(
         "bundle", "import", str(measured.results)
     )

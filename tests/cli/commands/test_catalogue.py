@@ -23,7 +23,7 @@ strategies:
 
 @pytest.fixture
 def space(tuner: Tuner, tmp_path: Path) -> str:
-    tuner.composition = fakes.composition(plan=children.plan)
+    tuner.backends = fakes.backends(plan=children.plan)
     path = tmp_path / "space.yaml"
     path.write_text(SPACE)
     return str(path)

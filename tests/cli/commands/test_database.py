@@ -20,7 +20,7 @@ def test_upgrade_reports_the_revision(tuner: Tuner) -> None:
 
 
 def test_merge_adds_once(tuned: Tuner, tmp_path: Path) -> None:
-    other = Tuner(tmp_path / "other.db", fakes.composition())
+    other = Tuner(tmp_path / "other.db", fakes.backends())
     assert "added 1 run and 20 trials" in other("db", "merge", str(tuned.database)).out
     assert other("db", "merge", str(tuned.database), "--json").json == {"runs": 0, "trials": 0}
     assert len(other("history", "--json").json) == 20
@@ -45,6 +45,6 @@ def test_backup_writes_a_new_file_only(tuned: Tuner, tmp_path: Path) -> None:
     file = tmp_path / "copy.db"
     done = tuned("db", "backup", str(file))
     assert done.out.startswith(f"wrote {file}, a copy of sqlite:///")
-    assert len(Tuner(file, fakes.composition())("history", "--json").json) == 20
+    assert len(Tuner(file, fakes.backends())("history", "--json").json) == 20
     assert tuned("db", "backup", str(file)).code == 2
     assert tuned("db", "backup", str(tmp_path / "second.db"), "--json").json["file"].endswith("second.db")

@@ -5,7 +5,7 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tuner.core.errors import TunerError
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 
 def retimed(tuned: Tuner) -> list[int]:
@@ -61,7 +61,7 @@ def test_texts_are_shown_of_the_stages_asked_for(tuned: Tuner) -> None:
 @pytest.mark.slow
 @pytest.mark.mlir
 def test_the_code_of_a_gpu_is_counted_by_its_instructions(tmp_path: Path) -> None:
-    tuner = Tuner(tmp_path / "results.db", real_composition())
+    tuner = Tuner(tmp_path / "results.db", real_backends())
     text = ("--target", "simulator", "--strategy", "matmul_gpu_simt", "--sampler", "random")
     assert tuner("tune", "matmul", "16x16x16", *text, "--trials", "2", "--workers", "1").code == 0
     document = tuner("diff", "1", "2", "--json").json
@@ -76,6 +76,6 @@ def test_a_script_that_cannot_be_applied_ends_the_stages(tuned: Tuner) -> None:
     def refuse(script: str, payload: str, allows_effects: bool = False) -> str:
         raise TunerError("apply: found no op to match")
 
-    refusing = Tuner(tuned.database, dataclasses.replace(tuned.composition, apply=refuse))
+    refusing = Tuner(tuned.database, dataclasses.replace(tuned.backends, apply=refuse))
     stages = [stage["stage"] for stage in refusing("diff", "1", "2", "--json").json["stages"]]
     assert stages == ["script"]

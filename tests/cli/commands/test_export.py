@@ -101,7 +101,7 @@ def test_what_cannot_be_exported_is_one_line(tuned: Tuner, phrase: tuple[str, ..
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     """Gives a database whose fastest script calls an op of our own."""
-    parts = fakes.composition(bind=lambda *_: fakes.bind_with_custom_op)
+    parts = fakes.backends(bind=lambda *_: fakes.bind_with_custom_op)
     tuner = Tuner(tmp_path_factory.mktemp("own") / "results.db", parts)
     done = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
     assert "portable  no: its script calls tuner.fast; the best one without:\n" in done.out
@@ -135,7 +135,7 @@ def test_a_portable_winner_is_reported_to_be_one(tuned: Tuner) -> None:
 
 
 def test_a_failed_trial_has_no_time_to_export(tuner: Tuner) -> None:
-    tuner.composition = fakes.composition(bind=lambda *_: fakes.failing_bind)
+    tuner.backends = fakes.backends(bind=lambda *_: fakes.failing_bind)
     tuner("tune", "matmul", "8x8x8", "--trials", "1")
     assert "trial 1: failed, and has no time" in tuner("export", "--trial", "1").err
     assert tuner("export", "--trial", "1", "--format", "source").code == 0

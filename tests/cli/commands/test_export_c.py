@@ -12,7 +12,7 @@ from tuner.targets.interface import TargetStatus
 @pytest.fixture
 def tuned_on_cpu(tmp_path: Path) -> Tuner:
     processor = (TargetStatus("cpu", True, "for tests"),)
-    tuner = Tuner(tmp_path / "results.db", fakes.composition(processor))
+    tuner = Tuner(tmp_path / "results.db", fakes.backends(processor))
     assert tuner("tune", "matmul", "8x8x8", "--target", "cpu", "--trials", "2").code == 0
     return tuner
 

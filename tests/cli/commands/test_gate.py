@@ -29,7 +29,7 @@ def test_unchanged_code_passes(tuned: Tuner, baseline: Path) -> None:
 
 
 def test_slower_code_exits_with_1_and_a_table(tuned: Tuner, baseline: Path, tmp_path: Path) -> None:
-    tuned.composition = changed(x=8)
+    tuned.backends = changed(x=8)
     done = tuned("gate", "--baseline", str(baseline), "--summary", str(tmp_path / "summary.md"))
     assert done.code == 1
     assert "### tuner gate: 1 of 1 kernel stopped the gate" in done.out
@@ -41,7 +41,7 @@ def test_slower_code_exits_with_1_and_a_table(tuned: Tuner, baseline: Path, tmp_
 
 
 def test_json_reports_all(tuned: Tuner, baseline: Path) -> None:
-    tuned.composition = changed(x=8)
+    tuned.backends = changed(x=8)
     document = tuned("gate", "--baseline", str(baseline), "--json").json
     (entry,) = document["entries"]
     assert (document["passed"], entry["status"], entry["slowdown"]) == (False, "slower", pytest.approx(1.0))
@@ -50,7 +50,7 @@ def test_json_reports_all(tuned: Tuner, baseline: Path) -> None:
 
 
 def test_code_that_is_as_fast_has_no_ratio(tuned: Tuner, baseline: Path) -> None:
-    tuned.composition = changed(another=1)
+    tuned.backends = changed(another=1)
     (entry,) = tuned("gate", "--baseline", str(baseline), "--json").json["entries"]
     assert (entry["status"], entry["slowdown"], entry["interval"]) == ("not slower", None, [0.0, 0.0])
     assert entry["slowdown_unknown"].startswith("not distinguishable, the 99 % interval")
@@ -58,7 +58,7 @@ def test_code_that_is_as_fast_has_no_ratio(tuned: Tuner, baseline: Path) -> None
 
 
 def test_a_reason_makes_no_markdown(tuned: Tuner, baseline: Path) -> None:
-    tuned.composition = changed(at="compile", deed="fail", note="|")
+    tuned.backends = changed(at="compile", deed="fail", note="|")
     done = tuned("gate", "--baseline", str(baseline))
     assert done.code == 1
     assert "- matmul 8x8x8 f32 nn none fake: fails at stage compile: fails at compile" in done.out
@@ -99,16 +99,16 @@ def test_wrong_arguments_exit_with_2(
 
 
 def test_a_trial_of_another_machine_is_not_recorded(tuned: Tuner) -> None:
-    kind = fakes.changed_kind(tuned.composition.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
-    elsewhere = replace(tuned.composition, kinds={**tuned.composition.kinds, "fake": kind})
-    done = replace(tuned, composition=elsewhere)("gate", "--baseline", "gate.json", "--record", "1")
+    kind = fakes.changed_kind(tuned.backends.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
+    elsewhere = replace(tuned.backends, kinds={**tuned.backends.kinds, "fake": kind})
+    done = replace(tuned, backends=elsewhere)("gate", "--baseline", "gate.json", "--record", "1")
     assert (done.code, done.out) == (2, "")
     assert done.err.endswith(": trial 1: was timed on 'fake', this machine is 'another'\n")
     assert done.err.count("\n") == 1
 
 
 def test_a_best_trial_that_no_longer_compiles_is_skipped(tuned: Tuner, tmp_path: Path) -> None:
-    failing = replace(tuned, composition=changed(at="compile", deed="fail"))
+    failing = replace(tuned, backends=changed(at="compile", deed="fail"))
     file = tmp_path / "gate.json"
     done = failing("gate", "--baseline", str(file), "--record", "best")
     assert (done.code, done.out) == (0, f"recorded 0 kernels; {file} has 0\n")

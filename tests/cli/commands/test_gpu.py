@@ -10,7 +10,7 @@ import pytest
 from benchmarks.gpu_check.stub_driver import stub_library
 from tests.cli.conftest import Done, Tuner
 from tuner.targets.gpu.compiler import find_ptxas
-from tuner.targets.registry import KINDS, real_composition
+from tuner.targets.registry import KINDS, real_backends
 
 pytestmark = pytest.mark.mlir
 
@@ -29,7 +29,7 @@ def run(database: Path, *phrase: str, **variables: str) -> Done:
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     """Gives commands a database with a run of two verified trials."""
-    tuner = Tuner(tmp_path_factory.mktemp("gpu") / "results.db", real_composition())
+    tuner = Tuner(tmp_path_factory.mktemp("gpu") / "results.db", real_backends())
     phrase = ("--dtype", "f16", "--target", "simulator", "--chip", "sm_90", "--trials", "2", "--workers", "1")
     done = tuner("tune", "matmul", "64x48x32", *phrase, "--json")
     assert done.code == 0, done.err
@@ -87,7 +87,7 @@ def test_an_exported_script_is_verified_again_and_applied(tuned: Tuner, tmp_path
 def test_cuda_without_a_driver_is_refused_before_anything_is_compiled(
     tmp_path: Path, phrase: tuple[str, ...], command: str
 ) -> None:
-    tuner = Tuner(tmp_path / "results.db", real_composition())
+    tuner = Tuner(tmp_path / "results.db", real_backends())
     done = tuner("tune", *phrase, "--target", "cuda:sm_80")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 2)
     assert done.err.startswith("error: target cuda:sm_80: nothing runs here: no CUDA driver: libcuda.so.1 ")
@@ -113,7 +113,7 @@ def test_a_gpu_is_tuned_for_by_default_and_one_that_does_nothing_is_found_out(tm
     assert done.code == 1
     assert "1 x verify: 3072 of 3072 elements are wrong; worst at [0, 0]: found nan" in done.err
     assert "baseline: not measured: " in done.err
-    (trial,) = Tuner(database, real_composition())("history", "--json").json
+    (trial,) = Tuner(database, real_backends())("history", "--json").json
     assert (trial["target"], trial["machine"], trial["stage"]) == ("cuda:sm_90", "stub GPU 0", "verify")
     refused = run(database, "tune", "matmul", "64x48x32", "--target", "cuda:sm_80", "--trials", "1", **gpu)
     assert refused.code == 2
@@ -135,5 +135,5 @@ def test_a_gpu_is_tuned_for_by_default_and_one_that_does_nothing_is_found_out(tm
     ],
 )
 def test_words_that_fit_no_target_exit_with_2(tmp_path: Path, phrase: tuple[str, ...], message: str) -> None:
-    tuner = Tuner(tmp_path / "results.db", real_composition())
+    tuner = Tuner(tmp_path / "results.db", real_backends())
     assert message in tuner.refused("tune", "matmul", "64x48x32", *phrase)

@@ -91,7 +91,7 @@ def test_show_reports_a_run(tuned: Tuner, text: tuple[str, ...]) -> None:
 
 
 def test_explain_reports_the_stage_and_reason_of_a_failure(tuner: Tuner) -> None:
-    tuner.composition = fakes.composition(bind=lambda *_: fakes.failing_bind)
+    tuner.backends = fakes.backends(bind=lambda *_: fakes.failing_bind)
     tuner("tune", "matmul", "8x8x8", "--trials", "1")
     done = tuner("explain", "1")
     assert "trial 1 failed at stage verify: element (0, 1): found 2, expected 1" in done.out
@@ -110,7 +110,7 @@ def constrained(_settings: RunSettings, _machine: Machine) -> Plan:
 
 
 def test_explain_names_the_constraint_that_rejects_a_point(tuner: Tuner) -> None:
-    tuner.composition = fakes.composition(plan=constrained)
+    tuner.backends = fakes.backends(plan=constrained)
     text = ("explain", "matmul", "8x8x8")
     why = "fake(x=4) is not feasible for matmul 8x8x8 f32 nn none: space.yaml: fake.constraints[0]: x < 3"
     assert why in tuner(*text, "fake(x=4)").out
@@ -131,7 +131,7 @@ def test_explain_takes_some_of_the_knobs(tuner: Tuner) -> None:
 
 
 def test_explain_names_the_preference_by_which_a_point_comes_last(tuner: Tuner) -> None:
-    tuner.composition = fakes.composition(plan=constrained)
+    tuner.backends = fakes.backends(plan=constrained)
     text = ("explain", "matmul", "8x8x8")
     why = "feasible for matmul 8x8x8 f32 nn none, and comes last: space.yaml: fake.preferences[0]: x != 1\n"
     assert f"fake(x=1) is {why}" in tuner(*text, "fake(x=1)").out
@@ -147,7 +147,7 @@ def test_a_failure_to_bind_is_reported_without_a_script(tuner: Tuner) -> None:
             Candidate.of("fake", dict(chosen.choices) | {"deed": "fail", "at": "bind"})
         )
 
-    tuner.composition = fakes.composition(bind=bind)
+    tuner.backends = fakes.backends(bind=bind)
     tuner("tune", "matmul", "8x8x8", "--trials", "1")
     assert "failed at stage bind" in tuner("explain", "1").out
     assert "script" not in tuner("explain", "1").out
@@ -214,8 +214,8 @@ def test_early_stopped_trials_look_like_no_result(tuned: Tuner) -> None:
 
 def test_the_machine_is_reported_where_the_trials_are_of_several(tuned: Tuner) -> None:
     assert "machine" not in tuned("history").out
-    kind = fakes.changed_kind(tuned.composition.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
-    tuned.composition = replace(tuned.composition, kinds={**tuned.composition.kinds, "fake": kind})
+    kind = fakes.changed_kind(tuned.backends.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
+    tuned.backends = replace(tuned.backends, kinds={**tuned.backends.kinds, "fake": kind})
     assert tuned("tune", "matmul", "8x8x8", "--target", "fake", "--trials", "1").code == 0
     header, *rows = tuned("history").out.splitlines()
     assert "machine" in header

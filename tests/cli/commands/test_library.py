@@ -8,7 +8,7 @@ from tests.cli.conftest import Tuner
 from tests.library.values import product
 from tuner.core.problem import Matmul
 from tuner.library.library import read_document, write_library
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 pytestmark = [pytest.mark.mlir, pytest.mark.slow]
 
@@ -18,7 +18,7 @@ PROBLEM, OTHER = Matmul(64, 96, 33), Matmul(32, 64, 48)
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     """Gives a database with a real run of each problem, of a strategy whose scripts stock mlir-opt runs."""
-    tuner = Tuner(tmp_path_factory.mktemp("real") / "results.db", real_composition())
+    tuner = Tuner(tmp_path_factory.mktemp("real") / "results.db", real_backends())
     for problem in (PROBLEM, OTHER):
         phrase = ("--strategy", "matmul_cpu_direct", "--sampler", "random", "--trials", "1", "--workers", "1")
         done = tuner("tune", "matmul", problem.shape, *phrase)
@@ -134,8 +134,8 @@ def test_libraries_are_merged(real: Tuner, exported: Path, tmp_path: Path) -> No
             ("--format", "library", "--dtype", "f64", "-o", "x"),
             "export: nothing measured that fits the options",
         ),
-        (("--group", "1"), "--group needs a format of several problems"),
-        (("--format", "library", "--group", "1", "-o", "x"), "group: found 1, allowed none"),
+        (("--campaign", "1"), "--campaign needs a format of several problems"),
+        (("--format", "library", "--campaign", "1", "-o", "x"), "campaign: found 1, allowed none"),
         (("--format", "library", "--run", "9", "-o", "x"), "run: found 9, allowed 1 to 2"),
         (
             ("--format", "library", "--target", "cuda", "-o", "x"),

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.texts import text_beside
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir
 
@@ -19,7 +19,7 @@ COPY = text_beside(__file__, "COPY")
 
 @pytest.fixture
 def run(tmp_path: Path) -> Tuner:
-    return Tuner(tmp_path / "results.db", real_composition())
+    return Tuner(tmp_path / "results.db", real_backends())
 
 
 @pytest.mark.slow

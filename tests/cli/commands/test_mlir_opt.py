@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tuner.space.scripts.requirements import custom_ops
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
 pytestmark = [
@@ -22,7 +22,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     """Gives a database with a real run."""
-    tuner = Tuner(tmp_path_factory.mktemp("real") / "results.db", real_composition())
+    tuner = Tuner(tmp_path_factory.mktemp("real") / "results.db", real_backends())
     phrase = ("--sampler", "random", "--trials", "6", "--workers", "1")
     done = tuner("tune", "matmul", "64x96x33", *phrase)
     assert done.code == 0, done.err

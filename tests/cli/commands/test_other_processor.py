@@ -8,40 +8,40 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.tuning import fakes
-from tuner.core.interfaces import AbstractBench
+from tuner.core.interfaces import AbstractRunner
 from tuner.core.processors import Processors
 from tuner.runtime.cpu.host import describe_machine
-from tuner.runtime.workers.runner import BenchOrder, LocalBench
+from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
 from tuner.targets.cpu import compiler as described_compiler
 from tuner.targets.cpu import evaluator
-from tuner.targets.cpu.compiler import DescribedCompiler
-from tuner.targets.cpu.evaluator import DescribedEvaluator
+from tuner.targets.cpu.compiler import CrossCompiler
+from tuner.targets.cpu.evaluator import CrossCompiledEvaluator
 from tuner.targets.cpu.target import KIND, host_machine
-from tuner.targets.interface import BenchSettings
-from tuner.targets.registry import real_composition
+from tuner.targets.interface import RunnerSettings
+from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir
 
 SMALL = ("tune", "matmul", "16x32x16", "--trials", "2", "--seed", "1")
 
 
-def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-    """Returns a bench without child processes."""
-    compiler = DescribedCompiler(order.target.detail)
-    return LocalBench(order, compiler, DescribedEvaluator(how.threads), how.seed)
+def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+    """Returns a runner without child processes."""
+    compiler = CrossCompiler(order.target.detail)
+    return LocalRunner(order, compiler, CrossCompiledEvaluator(how.threads), how.seed)
 
 
 @pytest.fixture
 def tuner(tmp_path: Path) -> Tuner:
-    assert KIND.described is not None
-    described = fakes.changed_kind(KIND.described, bench=bench)
-    composition = dataclasses.replace(
-        real_composition(),
-        kinds={"cpu": replace(KIND, described=described)},
+    assert KIND.cross_compiled is not None
+    cross_compiled = fakes.changed_kind(KIND.cross_compiled, runner=runner)
+    backends = dataclasses.replace(
+        real_backends(),
+        kinds={"cpu": replace(KIND, cross_compiled=cross_compiled)},
         machine=host_machine,
         processors=lambda: Processors(present=2, allowed=2),
     )
-    return Tuner(tmp_path / "results.db", composition)
+    return Tuner(tmp_path / "results.db", backends)
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_what_is_wrong_is_refused_in_one_line(tuner: Tuner, options: tuple[str, 
 
 @pytest.mark.slow
 def test_children_verify_it_too(tmp_path: Path) -> None:
-    tuner = Tuner(tmp_path / "results.db", real_composition())
+    tuner = Tuner(tmp_path / "results.db", real_backends())
     done = tuner(*SMALL, "--cpu", "skylake-avx512", "--workers", "1")
     assert done.code == 0, done.err
     assert "verified  2 of 2 trials of run 1" in done.out

@@ -12,17 +12,17 @@ import pytest
 from tests.cli.conftest import Tuner
 from tests.space.recorded import values
 from tests.tuning import fakes
-from tuner.core.interfaces import AbstractBench, BoundRecord
+from tuner.core.interfaces import AbstractRunner, BoundRecord
 from tuner.core.machine import Machine
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.db.store import Store
 from tuner.results.differences import differences
-from tuner.runtime.workers.runner import BenchOrder
+from tuner.runtime.workers.runner import RunnerOrder
 from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.search_space import Knob, SearchSpace
-from tuner.targets.interface import BenchSettings, Plan
+from tuner.targets.interface import Plan, RunnerSettings
 
 GOES_ON = "--resume cannot be combined with"
 
@@ -75,7 +75,7 @@ def preferring(_settings: RunSettings, _machine: Machine) -> Plan:
 def test_what_comes_last_is_not_recorded_and_the_file_says_why(
     tuner: Tuner, file: Path, limit: tuple[str, ...]
 ) -> None:
-    tuner.composition = fakes.composition(plan=preferring)
+    tuner.backends = fakes.backends(plan=preferring)
     done = tuner("record-space", "matmul", "8x8x8", *limit, "-o", str(file), "--json")
     assert done.json["counts"]["measured"] == 14
     space = read_recorded(file)
@@ -92,8 +92,8 @@ def test_a_limit_draws_from_the_whole_set(tuner: Tuner, file: Path) -> None:
 
 
 def test_an_interrupted_recording_goes_on(tuner: Tuner, file: Path) -> None:
-    def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-        local = fakes.local_bench(order, how)
+    def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
+        local = fakes.local_runner(order, how)
         finish, left = local.finish, iter(range(6))
 
         def interrupted() -> BoundRecord:
@@ -104,12 +104,12 @@ def test_an_interrupted_recording_goes_on(tuner: Tuner, file: Path) -> None:
         local.finish = interrupted  # type: ignore[method-assign]
         return local
 
-    tuner.composition = fakes.composition(bench=bench)
+    tuner.backends = fakes.backends(runner=runner)
     broken = tuner("record-space", "matmul", "8x8x8", "-o", str(file))
     assert broken.code == 130
     assert f"tuner record-space --resume 1 -o {file}" in broken.err
     assert not file.exists()
-    tuner.composition = fakes.composition()
+    tuner.backends = fakes.backends()
     assert tuner("record-space", "--resume", "1", "-o", str(file)).code == 0
     assert read_recorded(file).rows == 20
 

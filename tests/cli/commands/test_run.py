@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import Done, Tuner
 from tests.texts import text_beside
 from tuner.cli.commands.run import noting_slowness
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir
 
@@ -24,7 +24,7 @@ BARRIER = text_beside(__file__, "BARRIER")
 
 @pytest.fixture
 def run(tmp_path: Path) -> Tuner:
-    return Tuner(tmp_path / "results.db", real_composition())
+    return Tuner(tmp_path / "results.db", real_backends())
 
 
 def on(run: Tuner, target: str, name: str, *options: str, stdin: str = "") -> Done:
@@ -54,17 +54,17 @@ def test_the_same_as_json(run: Tuner) -> None:
 
 
 @pytest.mark.slow
-def test_a_program_of_groups_is_counted_with_and_without_them(run: Tuner) -> None:
+def test_a_program_of_fusions_is_counted_with_and_without_them(run: Tuner) -> None:
     done = on(run, "simulator", "softmax", "--compare")
     assert done.code == 0, done.err
     lines = done.out.splitlines()
     assert "work    1 launch, 15360 bytes to the device, 15360 back" in lines
-    assert "before  6 launches, 15360 bytes to the device, 15360 back, without groups" in lines
+    assert "before  6 launches, 15360 bytes to the device, 15360 back, without fusions" in lines
     document = on(run, "simulator", "softmax", "--json").json
-    assert (document["work"]["launches"], document["work_without_groups"]["launches"]) == (1, 6)
-    (group,) = document["groups"]
-    assert (group["kind"], group["reason"]) == ("rows", None)
-    assert (document["resident_bytes"], document["why_no_groups"]) == (0, None)
+    assert (document["work"]["launches"], document["work_without_fusions"]["launches"]) == (1, 6)
+    (fusion,) = document["groups"]
+    assert (fusion["kind"], fusion["reason"]) == ("rows", None)
+    assert (document["resident_bytes"], document["why_no_fusions"]) == (0, None)
 
 
 @pytest.mark.slow

@@ -10,9 +10,9 @@ from tests.tuning import fakes
 @pytest.fixture(scope="module")
 def several_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Gives a database with a run of 8x8x8 of which nothing failed, and one of 16x8x8 of which all failed."""
-    tuner = Tuner(tmp_path_factory.mktemp("several") / "results.db", fakes.composition())
+    tuner = Tuner(tmp_path_factory.mktemp("several") / "results.db", fakes.backends())
     assert tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20").code == 0
-    tuner.composition = fakes.composition(bind=lambda *_: fakes.failing_bind)
+    tuner.backends = fakes.backends(bind=lambda *_: fakes.failing_bind)
     assert tuner("tune", "matmul", "16x8x8", "--trials", "2").code == 1
     return tuner.database
 

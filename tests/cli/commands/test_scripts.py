@@ -5,7 +5,7 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.tuning import fakes
-from tests.tuning.watched_target import Day, composition
+from tests.tuning.watched_target import Day, backends
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def script(tuned: Tuner, tmp_path: Path) -> Path:
 @pytest.fixture
 def watched(tmp_path: Path) -> Tuner:
     """Gives commands a target with a library and a reference kernel, and a script that was tuned on it."""
-    tuner = Tuner(tmp_path / "results.db", composition(Day()))
+    tuner = Tuner(tmp_path / "results.db", backends(Day()))
     done = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
     assert done.code == 0, done.err
     assert tuner("export", "matmul", "8x8x8", "-o", str(tmp_path / "watched.mlir")).code == 0
@@ -90,8 +90,8 @@ def test_a_machine_with_tiles_takes_back_a_script_that_has_its_name_of_before(
     tuned: Tuner, script: Path
 ) -> None:
     host = replace(fakes.MACHINE, name="Xeon (family 6 model 207, avx512 vnni amx_bf16, caches ?/?/?)")
-    kind = fakes.changed_kind(tuned.composition.kinds["fake"], machine=lambda _target: host)
-    tuned.composition = replace(tuned.composition, kinds={"fake": kind})
+    kind = fakes.changed_kind(tuned.backends.kinds["fake"], machine=lambda _target: host)
+    tuned.backends = replace(tuned.backends, kinds={"fake": kind})
     before = "Xeon (family 6 model 207, avx512 vnni, caches ?/?/?)"
     path = edited(script, '"machine": "fake"', f'"machine": "{before}"')
     assert tuned("check", path).code == 0

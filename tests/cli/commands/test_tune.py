@@ -39,7 +39,7 @@ def test_the_next_command_names_the_database_that_was_named(tuner: Tuner) -> Non
 
 
 def test_no_working_candidate_reports_why_and_exits_with_1_and_a_null_best(tuner: Tuner) -> None:
-    tuner.composition = fakes.composition(bind=lambda *_: fakes.failing_bind)
+    tuner.backends = fakes.backends(bind=lambda *_: fakes.failing_bind)
     done = tuner("tune", "matmul", "8x8x8", "--trials", "3")
     assert done.code == 1
     assert done.out == ""
@@ -50,7 +50,7 @@ def test_no_working_candidate_reports_why_and_exits_with_1_and_a_null_best(tuner
 
 
 def test_a_baseline_that_fails_is_reported(tuner: Tuner) -> None:
-    tuner.composition = fakes.composition(baseline=fakes.no_baseline)
+    tuner.backends = fakes.backends(baseline=fakes.no_baseline)
     done = tuner("tune", "matmul", "8x8x8", "--trials", "3")
     assert done.code == 0
     assert "baseline: not measured: baseline: exited with status 3" in done.err
@@ -58,7 +58,7 @@ def test_a_baseline_that_fails_is_reported(tuner: Tuner) -> None:
 
 def test_an_unknown_baseline_is_one_line_with_a_hint_and_nothing_is_stored(tuner: Tuner) -> None:
     cpu = replace(kind_of(TargetStatus("cpu", True, "here")), baselines=KINDS["cpu"].baselines)
-    tuner.composition = replace(fakes.composition(), kinds={"cpu": cpu})
+    tuner.backends = replace(fakes.backends(), kinds={"cpu": cpu})
     done = tuner("tune", "matmul", "8x8x8", "--trials", "3", "--baseline", "mlk")
     assert (done.code, done.out) == (2, "")
     assert done.err == (
@@ -134,7 +134,7 @@ def test_a_reused_trial_is_shown_as_such(tuned: Tuner) -> None:
 
 def test_a_retiming_that_gains_no_round_says_so(tuner: Tuner) -> None:
     assert tuner("tune", "matmul", "8x8x8", "--trials", "4").code == 0
-    cut = replace(tuner, composition=cut_parts())
+    cut = replace(tuner, backends=cut_parts())
     done = cut("tune", "--resume", "1", "--retime")
     assert done.code == 1
     assert f"run 1: --retime gained no round: the final re-measurement was lost: {CUT}" in done.err

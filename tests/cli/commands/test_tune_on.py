@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> Store:
 
 def tuned(store: Store, machine: str, seed: int = 0, trials: int = 6) -> TunedRun:
     described = replace(fakes.MACHINE, name=machine)
-    parts = fakes.composition(machine=lambda _target: described)
+    parts = fakes.backends(machine=lambda _target: described)
     return begin(fakes.settings(trials, seed=seed), parts, store, Interruption())
 
 

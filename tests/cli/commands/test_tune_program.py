@@ -76,7 +76,7 @@ def test_a_program_on_the_host_is_timed_with_and_without_scripts(
         (("--threads", "0"), "threads: found 0, allowed 1 to 256"),
         (
             ("--threads", "2", "--space", "default"),
-            "threads: found 2, allowed 1: a program that is no groups",
+            "threads: found 2, allowed 1: a program that is no fusions",
         ),
         (("--entry", "f"), "payload.mlir: payload: entry: found 'f', allowed main"),
     ],
@@ -169,28 +169,28 @@ def test_what_a_payload_takes_is_refused_without_one(tune: Tuner, option: str, v
     )
 
 
-GROUP_OPTIONS = ("--target", "cpu", "--workers", "1")
+FUSION_OPTIONS = ("--target", "cpu", "--workers", "1")
 
 
 @pytest.mark.slow
-def test_a_program_of_groups_is_tuned_under_one_budget_and_found_tuned_later(tune: Tuner) -> None:
+def test_a_program_of_fusions_is_tuned_under_one_budget_and_found_tuned_later(tune: Tuner) -> None:
     file = tune.database.parent / "layers.mlir"
     file.write_text(program_text())
     with brief_remeasurement():
-        done = tune("tune", str(file), *GROUP_OPTIONS, "--trials", "6", "--json")
+        done = tune("tune", str(file), *FUSION_OPTIONS, "--trials", "6", "--json")
     assert done.code == 0, done.err
     assert [each["run"]["counts"]["proposed"] for each in done.json["problems"]] == [2, 2, 2]
     assert {each["problem"]["cache"] for each in done.json["problems"]} == {"weights-cold"}
     assert [each["origin"] for each in done.json["groups"]] == ["tuned"] * 3
-    for group in done.json["groups"]:
-        assert group["before_s"] > 0
-        assert group["after_s"] > 0
+    for fusion in done.json["groups"]:
+        assert fusion["before_s"] > 0
+        assert fusion["after_s"] > 0
     program = done.json["program"]
     assert program["right"]
     assert program["times"]["call_s"] > 0
     assert done.json["plain"]["call_s"] > 0
     with Store.open(str(tune.database)) as store:
-        assert store.group(done.json["group"]).settings.source == "layers.mlir"
+        assert store.campaign(done.json["group"]).settings.source == "layers.mlir"
     explained = tune("run", str(file), "--target", "cpu", "--explain")
     assert explained.code == 0, explained.err
     assert explained.out.count(" tuned ") == 3
@@ -204,10 +204,10 @@ def test_a_resumed_program_is_compiled_and_timed_as_by_the_first_command(tune: T
     file = tune.database.parent / "layers.mlir"
     file.write_text(program_text())
     with brief_remeasurement():
-        first = tune("tune", str(file), *GROUP_OPTIONS, "--trials", "3", "--json")
-        again = tune("tune", "--resume", "group:1", "--trials", "4", "--json")
+        first = tune("tune", str(file), *FUSION_OPTIONS, "--trials", "3", "--json")
+        again = tune("tune", "--resume", "campaign:1", "--trials", "4", "--json")
         file.write_text(program_text(hidden=48))
-        changed = tune("tune", "--resume", "group:1", "--trials", "5")
+        changed = tune("tune", "--resume", "campaign:1", "--trials", "5")
     assert again.code == 0, again.err
     assert set(again.json) == set(first.json)
     assert sum(each["run"]["counts"]["proposed"] for each in again.json["problems"]) == 4
@@ -216,8 +216,8 @@ def test_a_resumed_program_is_compiled_and_timed_as_by_the_first_command(tune: T
     assert len(again.json["groups"]) == 3
     assert changed.code == 0, changed.err
     assert "note: the program is not timed: " in changed.err
-    assert "has other groups of operations than those that were tuned" in changed.err
-    assert "group     1: 3 problems, 5 trials" in changed.out
+    assert "has other fusions than those that were tuned" in changed.err
+    assert "fusion     1: 3 problems, 5 trials" in changed.out
 
 
 @pytest.mark.slow
@@ -225,15 +225,15 @@ def test_a_program_that_cannot_be_grouped_is_tuned_matmul_by_matmul(tune: Tuner)
     file = tune.database.parent / "counted.mlir"
     file.write_text(COUNTED)
     with brief_remeasurement():
-        done = tune("tune", str(file), *GROUP_OPTIONS, "--trials", "1", "--arg", "0=7", "--json")
+        done = tune("tune", str(file), *FUSION_OPTIONS, "--trials", "1", "--arg", "0=7", "--json")
     assert done.code == 0, done.err
-    assert "note: not tuned as groups of operations: argument 0: i32 is no tensor" in done.err
+    assert "note: not tuned as fusions: argument 0: i32 is no tensor" in done.err
     assert [each["problem"]["op"] for each in done.json["problems"]] == ["matmul"]
     assert "groups" not in done.json
 
 
 @pytest.mark.slow
-def test_a_program_takes_the_state_of_the_caches_only_for_its_groups(tune: Tuner) -> None:
+def test_a_program_takes_the_state_of_the_caches_only_for_its_fusions(tune: Tuner) -> None:
     file = tune.database.parent / "counted.mlir"
     file.write_text(COUNTED)
     message = "tune: --cache cannot be combined with a program: its types come from the file"

@@ -24,10 +24,10 @@ def test_all_problems_of_a_file_are_tuned_under_one_budget(tuner: Tuner, shapes:
     assert done.code == 0, done.err
     assert "first, again" in done.out
     assert "matmul 64x8x8 f64 nn none" in done.out
-    assert "group     1: 2 problems, 11 trials in" in done.out
+    assert "campaign  1: 2 problems, 11 trials in" in done.out
     assert "for 5 calls, each problem as often as it occurs" in done.out
     assert "tuner history --run 1" in done.out
-    assert "group 1: 2 problems, fake, 1 thread on fake" in done.err
+    assert "campaign 1: 2 problems, fake, 1 thread on fake" in done.err
     assert "final re-measurement: timing the best 4 again" in done.err
 
 
@@ -48,7 +48,7 @@ def test_without_a_limit_a_problem_has_eight_trials_on_average(tuner: Tuner, sha
     assert tuner("tune", "--shapes", shapes, "--json").json["trials"] == 16
 
 
-def test_each_run_of_a_group_is_found_as_any_other(tuner: Tuner, shapes: str) -> None:
+def test_each_run_of_a_campaign_is_found_as_any_other(tuner: Tuner, shapes: str) -> None:
     tuner("tune", "--shapes", shapes, "--trials", "11")
     assert {trial["run"] for trial in tuner("history", "--run", "1", "--json").json} == {1}
     exported = tuner("export", "matmul", "8x8x8", "--format", "json")
@@ -56,16 +56,16 @@ def test_each_run_of_a_group_is_found_as_any_other(tuner: Tuner, shapes: str) ->
 
 
 @pytest.mark.slow
-def test_a_group_is_resumed_by_its_number(tuner: Tuner, shapes: str) -> None:
+def test_a_campaign_is_resumed_by_its_number(tuner: Tuner, shapes: str) -> None:
     tuner("tune", "--shapes", shapes, "--trials", "11")
-    again = tuner("tune", "--resume", "group:1", "--json")
+    again = tuner("tune", "--resume", "campaign:1", "--json")
     assert (again.code, again.json["trials"]) == (0, 11)
-    longer = tuner("tune", "--resume", "group:1", "--trials", "14", "--json")
+    longer = tuner("tune", "--resume", "campaign:1", "--trials", "14", "--json")
     assert (longer.code, longer.json["trials"]) == (0, 14)
 
 
 def test_a_problem_where_nothing_works_is_named_and_exits_with_1(tuner: Tuner, shapes: str) -> None:
-    tuner.composition = fakes.composition(bind=lambda *_: fakes.failing_bind)
+    tuner.backends = fakes.backends(bind=lambda *_: fakes.failing_bind)
     done = tuner("tune", "--shapes", shapes, "--trials", "4")
     assert done.code == 1
     assert "no candidate worked" in done.out
@@ -88,7 +88,7 @@ def test_a_problem_where_nothing_works_is_named_and_exits_with_1(tuner: Tuner, s
         (("--fleet",), "drivers and nodes meet on a server"),
         (
             ("--fleet", "--on", "a,b", "--db", "postgresql://x/y"),
-            "--shapes cannot be combined with --on: a group of runs is measured on one class of machine",
+            "--shapes cannot be combined with --on: a campaign is measured on one class of machine",
         ),
     ],
 )
@@ -107,12 +107,12 @@ def test_a_mistake_in_the_file_is_one_line(tuner: Tuner, tmp_path: Path) -> None
     assert "shapes.csv: line 3: shape: found '8x8', allowed MxNxK" in message
 
 
-def test_an_unknown_group_and_options_of_a_resumed_one_are_refused(tuner: Tuner, shapes: str) -> None:
+def test_an_unknown_campaign_and_options_of_a_resumed_one_are_refused(tuner: Tuner, shapes: str) -> None:
     tuner("tune", "--shapes", shapes, "--trials", "4")
-    assert "group: found 7, allowed 1 to 1" in tuner.refused("tune", "--resume", "group:7")
-    refused = tuner.refused("tune", "--resume", "group:1", "--seed", "4")
+    assert "campaign: found 7, allowed 1 to 1" in tuner.refused("tune", "--resume", "campaign:7")
+    refused = tuner.refused("tune", "--resume", "campaign:1", "--seed", "4")
     assert "--resume cannot be combined with --seed" in refused
-    assert tuner("tune", "--resume", "group:x").code == 2
+    assert tuner("tune", "--resume", "campaign:x").code == 2
 
 
 @pytest.mark.slow

@@ -14,13 +14,13 @@ WORDS = ("tune", "matmul", "8x8x8", "--target", "simulator", "--dtype", "f16", "
 
 @pytest.fixture
 def untimed(tmp_path: Path) -> Tuner:
-    return Tuner(tmp_path / "results.db", fakes.untimed_composition())
+    return Tuner(tmp_path / "results.db", fakes.untimed_backends())
 
 
 @pytest.fixture(scope="module")
 def whole_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
     """Gives a database with all 20 trials, and what was said of them."""
-    tuner = Tuner(tmp_path_factory.mktemp("verified") / "results.db", fakes.untimed_composition())
+    tuner = Tuner(tmp_path_factory.mktemp("verified") / "results.db", fakes.untimed_backends())
     done = tuner(*WORDS, "--trials", "20", "--chip", "sm_90")
     assert done.code == 0, done.err
     return tuner.database, done
@@ -64,8 +64,8 @@ def test_json_has_no_best(untimed: Tuner) -> None:
 
 
 def test_a_run_in_which_nothing_is_right_fails(untimed: Tuner) -> None:
-    untimed.composition = fakes.composition(
-        untimed.composition.targets()[:1], bench=fakes.untimed_bench, bind=lambda *_: fakes.failing_bind
+    untimed.backends = fakes.backends(
+        untimed.backends.targets()[:1], runner=fakes.untimed_runner, bind=lambda *_: fakes.failing_bind
     )
     done = untimed(*WORDS, "--trials", "2")
     assert done.code == 1

@@ -8,13 +8,13 @@ from tests.space.recorded import values
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate
 from tuner.core.machine import Machine
-from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint, RunSettings
-from tuner.results.output.formatting import first_points_text
-from tuner.targets.backends import Composition
+from tuner.core.runs import SEED, SPACE_FILE, WARM_START, InitialConfiguration, RunSettings
+from tuner.results.output.formatting import initial_configurations_text
+from tuner.targets.backends import Backends
 from tuner.targets.interface import Plan
 
 
-def known_strategy() -> Composition:
+def known_strategy() -> Backends:
     """Returns parts whose strategy is among those of the shipped file, which a run takes by default."""
 
     def renamed(settings: RunSettings, machine: Machine) -> Plan:
@@ -22,12 +22,12 @@ def known_strategy() -> Composition:
         spaces = tuple(dataclasses.replace(space, strategy="matmul_cpu_packed") for space in feasible.spaces)
         return Plan(dataclasses.replace(feasible, spaces=spaces))
 
-    return fakes.composition(plan=renamed)
+    return fakes.backends(plan=renamed)
 
 
 @pytest.mark.slow
 def test_a_second_problem_begins_with_the_best_of_the_first_and_says_so(tuner: Tuner) -> None:
-    tuner.composition = known_strategy()
+    tuner.backends = known_strategy()
     tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
     done = tuner("tune", "matmul", "8x8x16", "--trials", "3", "--json")
     assert "; warm start from 8x8x8 (run 1): 8 points" in done.err
@@ -41,7 +41,7 @@ def test_a_second_problem_begins_with_the_best_of_the_first_and_says_so(tuner: T
 
 
 def test_no_warm_start_begins_with_nothing_known(tuner: Tuner) -> None:
-    tuner.composition = known_strategy()
+    tuner.backends = known_strategy()
     tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
     for flag in ("--no-warm-start", "--fresh"):
         done = tuner("tune", "matmul", "8x8x16", "--trials", "3", "--json", flag)
@@ -73,10 +73,12 @@ def test_a_resumed_run_keeps_what_it_began_with(tuned: Tuner) -> None:
 
 def test_first_points_are_reported_by_where_they_come_from() -> None:
     candidate = Candidate.of("s", {"x": 1})
-    warm = [FirstPoint(candidate, WARM_START, f"8x8x{k} (run 1)") for k in (8, 16, 8)]
-    listed, seed = FirstPoint(candidate, SPACE_FILE), FirstPoint(candidate, SEED)
-    assert first_points_text(()) == ""
-    assert first_points_text((listed, seed, seed)) == "1 of the space file, then 2 seed configurations"
+    warm = [InitialConfiguration(candidate, WARM_START, f"8x8x{k} (run 1)") for k in (8, 16, 8)]
+    listed, seed = InitialConfiguration(candidate, SPACE_FILE), InitialConfiguration(candidate, SEED)
+    assert initial_configurations_text(()) == ""
+    assert (
+        initial_configurations_text((listed, seed, seed)) == "1 of the space file, then 2 seed configurations"
+    )
     given = "warm start from 8x8x8 (run 1), 8x8x16 (run 1): 3 points"
-    assert first_points_text(tuple(warm)) == given
-    assert first_points_text((*warm, listed)) == f"{given}, interleaved with 1 of the space file"
+    assert initial_configurations_text(tuple(warm)) == given
+    assert initial_configurations_text((*warm, listed)) == f"{given}, interleaved with 1 of the space file"

@@ -23,7 +23,7 @@ from tuner.payload.reference import Array
 from tuner.results import database_name
 from tuner.runtime.cpu.memory import placed_copy
 from tuner.targets.cpu.compiler import CpuCompiler
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir
 
@@ -56,7 +56,7 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Problem]:
 
 
 def matmul(folder: Path) -> DispatchedMatmul:
-    return DispatchedMatmul(real_composition, lambda: folder / "first-use")
+    return DispatchedMatmul(real_backends, lambda: folder / "first-use")
 
 
 def arrays(m: int, n: int, k: int, dtype: Any = np.float32) -> tuple[Array, Array]:
@@ -211,8 +211,8 @@ def test_a_baseline_that_was_faster_when_tuned_is_used(tmp_path: Path, compilati
 def test_what_the_database_has_for_the_problem_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    composition = real_candidates()
-    monkeypatch.setattr("tuner.targets.registry.real_composition", lambda: composition)
+    backends = real_candidates()
+    monkeypatch.setattr("tuner.targets.registry.real_backends", lambda: backends)
     database = tmp_path / "results.db"
     with brief_remeasurement():
         run = tuner.tune(Matmul(8, 24, 16), target="cpu", trials=2, db=database)

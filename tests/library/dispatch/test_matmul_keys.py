@@ -16,7 +16,7 @@ from tuner.library.dispatch.resolver import BASELINE
 from tuner.library.dispatch.rule import rule_text
 from tuner.payload.reference import Array
 from tuner.runtime.cpu.memory import placed_copy
-from tuner.targets.registry import real_composition
+from tuner.targets.registry import real_backends
 
 pytestmark = [
     pytest.mark.mlir,
@@ -80,7 +80,7 @@ def multiply(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Array]:
     folder: Path = tmp_path_factory.mktemp("rule")
     rule = folder / "mm.rule.yaml"
     rule.write_text(rule_text(rule_of({Matmul(SIZE, SIZE, SIZE): (SLOW_S, FAST_S)})))
-    multiply = DispatchedMatmul(real_composition, lambda: folder / "first-use")
+    multiply = DispatchedMatmul(real_backends, lambda: folder / "first-use")
 
     def call(a: Array, b: Array, **options: Any) -> Array:
         return multiply(a, b, rule=rule, measure="never", **options)

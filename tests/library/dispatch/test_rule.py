@@ -9,7 +9,7 @@ from tuner.analysis.portfolio import choose_portfolio, regret_held_out, regret_i
 from tuner.core.machine import Compiler
 from tuner.core.problem import Matmul
 from tuner.core.reliability import RELIABLE
-from tuner.library.dispatch.portfolio import MeasuredGroup
+from tuner.library.dispatch.portfolio import MeasuredCampaign
 from tuner.library.dispatch.rule import StatedRegret, distilled
 
 PROBLEMS = (Matmul(8, 64, 64), Matmul(32, 64, 64))
@@ -54,11 +54,11 @@ def test_a_distilled_rule_chooses_as_the_matrix_does() -> None:
     matrix = matrix_of(times, costs=costs)
     portfolio = choose_portfolio(matrix, 2)
     rounds = tuple(tuple((time, 1.1 * time) for time in row) for row in times)
-    group = MeasuredGroup(
+    campaign = MeasuredCampaign(
         matrix, rounds, (None, 0.5, None), (RELIABLE,) * 3, machine(), 1, Compiler("22", (), "0" * 64)
     )
     regret = StatedRegret.of(regret_in_sample(matrix, portfolio), regret_held_out(matrix, 2))
-    rule = distilled(group, portfolio, regret, "0" * 64, ("0.1.0", "2026-01-01"))
+    rule = distilled(campaign, portfolio, regret, "0" * 64, ("0.1.0", "2026-01-01"))
 
     assert rule.columns == tuple(matrix.columns[column] for column in portfolio.columns)
     assert [each.serves for each in rule.problems] == [

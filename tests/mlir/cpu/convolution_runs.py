@@ -1,4 +1,4 @@
-"""Convolutions of groups: drawn, scheduled, compiled, run and compared with the reference."""
+"""Convolutions of fusions: drawn, scheduled, compiled, run and compared with the reference."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from tests.mlir.convolution_texts import Convolution
 from tuner.core.candidate import Candidate
-from tuner.core.fusions import CONVOLUTION, OpGroup, TensorType, View, WeightPacking
+from tuner.core.fusions import CONVOLUTION, Fusion, TensorType, View, WeightPacking
 from tuner.core.machine import Machine, variables_of
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.cpu.lowering import compile_group
-from tuner.mlir.fusions import group_problem
+from tuner.mlir.cpu.lowering import compile_fusion
+from tuner.mlir.fusions import fusion_problem
 from tuner.mlir.ir.linalg import LAYOUTS
 from tuner.mlir.reference.fusion_reference import evaluate, worst_error
 from tuner.payload.packed_weights import pack
@@ -35,8 +35,8 @@ OF_BF16 = tuple(each for each in sorted(LAYOUTS) if "depthwise" not in each)  # 
 
 
 def problem_of(convolution: Convolution) -> Problem:
-    """Returns the problem that a convolution's group is."""
-    return group_problem(OpGroup(CONVOLUTION, convolution.text(), (), (), ()))
+    """Returns the problem that a convolution's fusion is."""
+    return fusion_problem(Fusion(CONVOLUTION, convolution.text(), (), (), ()))
 
 
 @lru_cache
@@ -91,10 +91,10 @@ def drawn(convolution: Convolution) -> list[Array]:
 def computed(
     convolution: Convolution, script: str, inputs: Sequence[Array], *, emulates: bool = False
 ) -> Array:
-    """Returns what a group's code computes; ``emulates``: AMX tiles by vector code."""
-    text = problem_of(convolution).group
+    """Returns what a fusion's code computes; ``emulates``: AMX tiles by vector code."""
+    text = problem_of(convolution).fusion
     with transform.new_context(), ir.Location.unknown():
-        code = compile_group(text, script, emulates=emulates)
+        code = compile_fusion(text, script, emulates=emulates)
     output = np.full(convolution.shapes[-1], np.nan, DTYPES[convolution.output])
     arrays = [packed(*each) for each in zip(inputs, code.packings, strict=True)]
     exported = code.llvm_text.replace("{passthrough", "{llvm.emit_c_interface, passthrough", 1)
@@ -108,12 +108,12 @@ def computed(
 def error_of(
     convolution: Convolution, script: str, inputs: Sequence[Array] = (), *, emulates: bool = False
 ) -> float:
-    """Returns the error of what a group's code computes of inputs, in units of the tolerance.
+    """Returns the error of what a fusion's code computes of inputs, in units of the tolerance.
 
     ``inputs``: (): random ones.
     """
     given = tuple(inputs or drawn(convolution))
-    (expected,) = evaluate(problem_of(convolution).group, given)
+    (expected,) = evaluate(problem_of(convolution).fusion, given)
     return worst_error(expected, computed(convolution, script, given, emulates=emulates))
 
 

@@ -62,7 +62,7 @@ def attentions(draw: st.DrawFn) -> Attention:
 @given(attentions(), st.floats(0, 1, exclude_max=True))
 def test_every_configuration_computes_the_attention(attention: Attention, place: float) -> None:
     problem = as_problem("attention", attention.text())
-    assert error_of(problem.group, drawn_script(attention, place), np.random.default_rng(0)) <= 1
+    assert error_of(problem.fusion, drawn_script(attention, place), np.random.default_rng(0)) <= 1
 
 
 @pytest.mark.drawn(1)
@@ -70,7 +70,7 @@ def test_every_configuration_computes_the_attention(attention: Attention, place:
 def test_the_first_configuration_computes_the_attention(sizes: tuple[int, int, int, int]) -> None:
     attention = Attention(sizes, batch=2, has_epilogue=True)
     problem = as_problem("attention", attention.text())
-    assert error_of(problem.group, first_script(attention), np.random.default_rng(0)) <= 1
+    assert error_of(problem.fusion, first_script(attention), np.random.default_rng(0)) <= 1
 
 
 @pytest.mark.drawn(2)
@@ -92,7 +92,7 @@ def test_every_processor_has_a_first_configuration_whose_scores_fit_its_cache(
 def test_the_scripts_of_avx2_compile() -> None:
     attention = Attention((50, 130, 20, 36), "hidden_rows", batch=2)
     script = first_script(attention, AVX2)
-    assert error_of(as_problem("attention", attention.text()).group, script, np.random.default_rng(0)) <= 1
+    assert error_of(as_problem("attention", attention.text()).fusion, script, np.random.default_rng(0)) <= 1
 
 
 @pytest.mark.drawn(2)
@@ -110,14 +110,14 @@ def test_masked_and_infinite_scores_are_those_of_numpy(mask: str, keys: int) -> 
     q[1], q[2, 0], q[3] = -np.inf, np.nan, np.inf
     q[5:7], k[:, 7] = -np.inf, 0.5
     script = first_script(attention)
-    assert error_of(as_problem("attention", attention.text()).group, script, rng, inputs) <= 1
+    assert error_of(as_problem("attention", attention.text()).fusion, script, rng, inputs) <= 1
 
 
 def test_scores_are_in_buffers_of_a_block_of_rows_alone() -> None:
     """No number is kept for each pair of a query and a key: 512 x 384 of them would be allocated."""
     attention = Attention((512, 384, 8, 8))
     problem = as_problem("attention", attention.text())
-    code = compiled(problem.group, first_script(attention)).llvm_text
+    code = compiled(problem.fusion, first_script(attention)).llvm_text
     assert (
         f"llvm.mlir.constant({48 * 384} : i64)" in code or f"llvm.mlir.constant({48 * 384} : index)" in code
     )
@@ -126,4 +126,4 @@ def test_scores_are_in_buffers_of_a_block_of_rows_alone() -> None:
 
 def test_without_a_script_an_attention_is_loops() -> None:
     problem = as_problem("attention", Attention((7, 20, 5, 6), "seen", batch=2).text())
-    assert error_of(problem.group, None, np.random.default_rng(3)) <= 1
+    assert error_of(problem.fusion, None, np.random.default_rng(3)) <= 1

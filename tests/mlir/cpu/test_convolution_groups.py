@@ -1,4 +1,4 @@
-"""``convolution_cpu``: groups of convolutions with their epilogues compute what numpy computes."""
+"""``convolution_cpu``: fusions of convolutions with their epilogues compute what numpy computes."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ from tuner.core.fusions import WeightPacking
 from tuner.core.machine import Machine
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.cpu.lowering import compile_group
+from tuner.mlir.cpu.lowering import compile_fusion
 from tuner.mlir.ir.linalg import LAYOUTS
 from tuner.space.scripts.choice import first_configuration
 
@@ -141,7 +141,7 @@ def test_weights_are_packed_to_panels_of_filters() -> None:
     found = first_configuration(problem, HERE)
     assert found is not None
     with transform.new_context(), ir.Location.unknown():
-        code = compile_group(problem.group, found[1].text)
+        code = compile_fusion(problem.fusion, found[1].text)
     columns = dict(found[0].choices)["tile_f"] or 64
     assert code.packings == (None, WeightPacking(int(columns), order=(2, 3, 1, 0)), None)
 
@@ -152,7 +152,7 @@ def test_weights_of_bf16_are_packed_to_pairs_of_channels() -> None:
     found = first_configuration(problem, WITH_PAIRS)
     assert found is not None
     with transform.new_context(), ir.Location.unknown():
-        code = compile_group(problem.group, found[1].text)
+        code = compile_fusion(problem.fusion, found[1].text)
     columns = int(dict(found[0].choices)["tile_f"]) or 64
     pairs = WeightPacking(columns, interleave=2, order=(2, 3, 1, 0), depth=2, run=15)
     assert code.packings == (None, pairs, None)

@@ -21,7 +21,7 @@ from tests.mlir.cpu.convolution_runs import (
 from tuner.core.fusions import WeightPacking
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.cpu.lowering import compile_group
+from tuner.mlir.cpu.lowering import compile_fusion
 from tuner.space.scripts.choice import first_configuration
 
 pytestmark = pytest.mark.mlir
@@ -109,7 +109,7 @@ def test_weights_are_rows_of_channels_of_each_filter_padded_to_equal_steps() -> 
     found = first_configuration(problem, WITH_TILES)
     assert found is not None
     with transform.new_context(), ir.Location.unknown():
-        code = compile_group(problem.group, found[1].text)
+        code = compile_fusion(problem.fusion, found[1].text)
     # 33 words in 3 steps of 11
     assert code.packings == (None, WeightPacking(66, order=(2, 3, 0, 1)), None)
     assert "tdpbf16ps" in code.llvm_text

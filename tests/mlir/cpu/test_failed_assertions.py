@@ -58,7 +58,7 @@ def test_code_without_assertions_stays_as_it_is() -> None:
     ("text", "message"),
     [
         (IN_LOOP, "an assertion next to memory that is allocated in a loop"),
-        (IN_ANOTHER, "an assertion in a function that a group calls"),
+        (IN_ANOTHER, "an assertion in a function that a fusion calls"),
     ],
 )
 def test_what_cannot_return_is_refused(text: str, message: str) -> None:

@@ -11,7 +11,7 @@ pytest.importorskip("tuner.mlir.cpu.lowering")
 
 
 def reduced(operation: str, start: str, rows: Any) -> Any:
-    """Returns the reduction of each row by a group's code, scheduled by its first configuration."""
+    """Returns the reduction of each row by a fusion's code, scheduled by its first configuration."""
     from benchmarks.program_compiler import compiler_of
     from tuner.core.candidate import TargetName
     from tuner.programs.execution import host_function
@@ -30,9 +30,9 @@ def reduced(operation: str, start: str, rows: Any) -> Any:
       }} -> tensor<{height}xf32>
       return %r : tensor<{height}xf32>
     }}"""
-    compiled = compiler_of(TargetName("cpu")).compile(text, as_groups=True)
+    compiled = compiler_of(TargetName("cpu")).compile(text, as_fusions=True)
     assert compiled.image is not None
-    assert [group.kind for group in compiled.image.code.groups] == ["rows"]
+    assert [fusion.kind for fusion in compiled.image.code.fusions] == ["rows"]
     return host_function(compiled)(rows)
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("tuner.mlir.cpu.lowering")
 
 
 def with_ones_in_hidden(rows: Any) -> Any:
-    """Returns the rows, ones in place of those that are -inf throughout, by a group's code."""
+    """Returns the rows, ones in place of those that are -inf throughout, by a fusion's code."""
     from benchmarks.program_compiler import compiler_of
     from tuner.core.candidate import TargetName
     from tuner.programs.execution import host_function
@@ -43,9 +43,9 @@ def with_ones_in_hidden(rows: Any) -> Any:
       }} -> tensor<{height}x{width}xf32>
       return %r : tensor<{height}x{width}xf32>
     }}"""
-    compiled = compiler_of(TargetName("cpu")).compile(text, as_groups=True)
+    compiled = compiler_of(TargetName("cpu")).compile(text, as_fusions=True)
     assert compiled.image is not None
-    assert [group.kind for group in compiled.image.code.groups] == ["rows"]
+    assert [fusion.kind for fusion in compiled.image.code.fusions] == ["rows"]
     return host_function(compiled)(rows)
 
 

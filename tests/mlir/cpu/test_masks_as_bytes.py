@@ -33,7 +33,7 @@ def test_a_mask_chooses_the_columns_that_numpy_chooses(width: int) -> None:
 
     rng = np.random.default_rng(0)
     mask, x = rng.random(width) > 0.5, rng.standard_normal((4, width), np.float32)
-    compiled = compiler_of(TargetName("cpu")).compile(choosing(width), as_groups=True)
+    compiled = compiler_of(TargetName("cpu")).compile(choosing(width), as_fusions=True)
     assert compiled.image is not None
-    assert [group.strategy for group in compiled.image.code.groups] == ["elementwise_cpu"]
+    assert [fusion.strategy for fusion in compiled.image.code.fusions] == ["elementwise_cpu"]
     np.testing.assert_array_equal(host_function(compiled)(mask, x), np.where(mask, x, 0))

@@ -7,9 +7,9 @@ from tests.texts import text_beside
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import jit_text
-from tuner.mlir.cpu.pipeline import GROUP_LOOPS_TO_LLVM
+from tuner.mlir.cpu.pipeline import FUSION_LOOPS_TO_LLVM
 from tuner.mlir.cpu.threads import divide_among_threads
-from tuner.mlir.fusions import group_function
+from tuner.mlir.fusions import fusion_function
 from tuner.mlir.passes import run_passes
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
@@ -19,7 +19,7 @@ HEAD = text_beside(__file__, "HEAD")
 
 
 def function(body: str) -> str:
-    """Returns a group that reads %x, writes %y, both of 8 x 4 elements."""
+    """Returns a fusion that reads %x, writes %y, both of 8 x 4 elements."""
     return f"func.func @group(%x: memref<8x4xf32>, %y: memref<8x4xf32>) {{{HEAD}\n{body}\n  return\n}}"
 
 
@@ -27,7 +27,7 @@ def divided(body: str, threads: int = 2) -> str | None:
     """Returns the function divided among threads; None where it stays as it is."""
     with transform.new_context(), ir.Location.unknown():
         module = transform.parse(function(body), "group")
-        if not divide_among_threads(group_function(module), threads):
+        if not divide_among_threads(fusion_function(module), threads):
             return None
         assert module.operation.verify()
         return str(module)
@@ -38,9 +38,9 @@ def results(body: str, threads: int) -> list[np.ndarray]:
     text = divided(body, threads)
     assert text is not None
     with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(text, "group")
-        group_function(module).attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
-        run_passes(module, GROUP_LOOPS_TO_LLVM)
+        module = transform.parse(text, "fusion")
+        fusion_function(module).attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
+        run_passes(module, FUSION_LOOPS_TO_LLVM)
         code = JittedModule(jit_text(module), ("group",))
     call = CompiledFunction(code.addresses["group"])
     found = []

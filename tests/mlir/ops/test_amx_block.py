@@ -128,9 +128,9 @@ def of_weight(text: str) -> str:
     return text.replace("xbf16>, %c:", "xbf16> {tuner.weight}, %c:")
 
 
-def test_a_weight_comes_packed_to_words_of_k(apply: Apply) -> None:
+def test_a_weight_comes_packed_to_k_groups(apply: Apply) -> None:
     text = apply(line(more=", ahead = 1 : i64"), of_weight(payload(32, 60, 70, "bf16")))
-    # 2 panels of 32 columns, and 48 words of pairs for 70 rows
+    # 2 panels of 32 columns, and 48 K groups of pairs for 70 rows
     packed = "tuner.depth = 32 : i64, tuner.interleave = 2 : i64, tuner.packing = 32 : i64, tuner.weight"
     assert f"memref<96x64xbf16> {{{packed}}}" in text
     assert "memref.prefetch" in text

@@ -135,7 +135,7 @@ def test_sums_are_those_of_the_convolution(script: str, filters: int, apply: App
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-WORDS = """
+K_GROUPS = """
 module {
   func.func @f(%x: memref<1x2xi32>, %w: memref<2x16xi32>, %y: memref<1x16xf32>) {
     %zero = arith.constant 0.0 : f32
@@ -154,16 +154,16 @@ module {
 """
 
 
-def test_words_are_multiplied_by_dot_products(apply: Apply) -> None:
-    text = apply(line(), WORDS)
+def test_k_groups_are_multiplied_by_dot_products(apply: Apply) -> None:
+    text = apply(line(), K_GROUPS)
     assert "vector.fma" not in text
     assert text.count("x86.avx512.dot") == 1
     assert "vector.broadcast" in text
 
 
-def test_words_need_sixteen_lanes(apply: Apply) -> None:
-    with pytest.raises(CandidateError, match="found words with 8 lanes, allowed 16") as caught:
-        apply(line(lanes=8), WORDS)
+def test_k_groups_need_sixteen_lanes(apply: Apply) -> None:
+    with pytest.raises(CandidateError, match="found K groups with 8 lanes, allowed 16") as caught:
+        apply(line(lanes=8), K_GROUPS)
     assert caught.value.stage == Stage.COMPILE
 
 

@@ -16,7 +16,7 @@ FILL = "linalg.fill ins(%zero : f32) outs(%sums : {sums})"
 def payload(
     filters: int = 16, pixels: int = 14, fill: str = FILL, element: str = "i32", stride: int = 1
 ) -> str:
-    """Returns f(input, weights, sums): one tile of a 3x3 convolution of 24 words of channels."""
+    """Returns f(input, weights, sums): one tile of a 3x3 convolution of 24 K groups of channels."""
     x = f"memref<1x24x3x{(pixels - 1) * stride + 3}x{element}>"
     w, sums = f"memref<3x3x{filters}x24x{element}>", f"memref<1x{filters}x1x{pixels}xf32>"
     column = f"p * {stride} + b" if stride > 1 else "p + b"
@@ -65,8 +65,8 @@ def test_without_a_fill_of_zero_sums_start_from_the_buffer(apply: Apply) -> None
     ("text", "reason"),
     [
         (payload(48, 32), "found 6 sums, which need 10 tile registers, allowed 8"),
-        (payload(element="bf16"), "of other operands, allowed words of channels and adjacent pixels"),
-        (payload(stride=2), "of other operands, allowed words of channels and adjacent pixels"),
+        (payload(element="bf16"), "of other operands, allowed K groups of channels and adjacent pixels"),
+        (payload(stride=2), "of other operands, allowed K groups of channels and adjacent pixels"),
         (
             payload().replace("1x24x3", "?x24x3").replace("1x16x1", "?x16x1"),
             "allowed memrefs of static sizes",

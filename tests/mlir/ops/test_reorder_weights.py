@@ -87,7 +87,7 @@ def narrow(text: str) -> str:
     return f"{arguments}%y: {inputs}%start = {reads}linalg.{operands} outs{rest}"
 
 
-def test_bf16_is_read_as_words_of_two_channels(apply: Apply, golden: Callable[[str, str], None]) -> None:
+def test_bf16_is_read_as_k_groups_of_two_channels(apply: Apply, golden: Callable[[str, str], None]) -> None:
     text = apply(LINE, narrow(payload()))
     assert "%arg1: memref<3x3x2x8xi32> {tuner.depth = 2 : i64, tuner.interleave = 2 : i64," in text
     assert "tensor<1x2x6x6xi32>, tensor<3x3x2x8xi32>" in text
@@ -95,7 +95,7 @@ def test_bf16_is_read_as_words_of_two_channels(apply: Apply, golden: Callable[[s
 
 
 @pytest.mark.parametrize("name", [each for each in SHAPES if "depthwise" not in each])
-def test_weights_of_bf16_that_are_computed_become_words_in_the_function(name: str, apply: Apply) -> None:
+def test_weights_of_bf16_that_are_computed_become_k_groups_in_the_function(name: str, apply: Apply) -> None:
     text = apply(LINE, narrow(payload(name, weight="")))
     assert "tuner." not in text.replace("tuner.weight", "")
     assert text.count("memref.alloc") == 2
@@ -136,7 +136,7 @@ def test_weights_that_are_computed_are_transposed_in_the_function(apply: Apply) 
             narrow(payload(more="%empty = tensor.empty() : tensor<1x3x6x6xbf16>")).replace(
                 "ins(%input", "ins(%empty"
             ),
-            "found bf16 that is computed in the group, allowed arguments",
+            "found bf16 that is computed in the fusion, allowed arguments",
         ),
         (
             narrow(

@@ -100,7 +100,7 @@ def test_rows_of_the_next_strip_are_divided_among_panels(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("m", "fetched"), [(1, 4), (8, 2), (16, 1), (40, 1)])  # of four rows of a word
+@pytest.mark.parametrize(("m", "fetched"), [(1, 4), (8, 2), (16, 1), (40, 1)])  # of four rows of a K group
 def test_rows_of_the_next_block_of_k_are_divided_among_strips(m: int, fetched: int, apply: Apply) -> None:
     n, k = 128, 68
     a, b, c = drawn((m, k)), drawn((k, n)), np.full((m, n), 7, np.int32)

@@ -1,4 +1,4 @@
-"""The reference of groups: values as numpy has them, bounds that float32 keeps and a wrong number breaks."""
+"""The reference of fusions: values as numpy has them, bounds that float32 keeps and a wrong number breaks."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def test_inputs_are_positive_where_others_give_nan() -> None:
 
 
 def test_an_unknown_operation_is_refused_by_name() -> None:
-    with pytest.raises(UsageError, match=r"group: found math\.cbrt, allowed arith\.addf, "):
+    with pytest.raises(UsageError, match=r"fusion: found math\.cbrt, allowed arith\.addf, "):
         evaluate(texts.elementwise((4,), "math.cbrt %x0"), (f32(4),))
 
 

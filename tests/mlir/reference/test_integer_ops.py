@@ -1,4 +1,4 @@
-"""Integers in the reference of groups: as numpy computes them in their type, with both results of a tie."""
+"""Integers in the reference of fusions: as numpy computes them in their type, with both results of a tie."""
 
 import numpy as np
 import pytest
@@ -153,12 +153,12 @@ def test_unsigned_bytes_are_not_negative() -> None:
 
 def test_an_unknown_operation_on_integers_is_refused() -> None:
     text = byte_texts.product(2, 3, 4, "relu").replace("arith.maxsi", "arith.divsi")
-    with pytest.raises(UsageError, match=r"group: found arith\.divsi, allowed arith\.addf, arith\.addi, "):
+    with pytest.raises(UsageError, match=r"fusion: found arith\.divsi, allowed arith\.addf, arith\.addi, "):
         evaluate(text, draw_inputs(byte_texts.product(2, 3, 4), RNG))
 
 
 def test_sums_of_truths_are_refused() -> None:
     with pytest.raises(
-        UsageError, match=r"group: found arith\.addi of i1, allowed arith\.andi, arith\.ori, "
+        UsageError, match=r"fusion: found arith\.addi of i1, allowed arith\.andi, arith\.ori, "
     ):
         evaluate(texts.elementwise((4,), "arith.addi %x0, %x0", "i1"), (np.array([True, False] * 2),))

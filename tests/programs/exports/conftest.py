@@ -6,8 +6,8 @@ import pytest
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Gives a test its exports.
 
-    ``export_name`` for the host, ``whole_name`` for the host without groups, ``simulated_name`` for the
-    simulated GPU, ``simulated_whole_name`` for the simulated GPU without groups.
+    ``export_name`` for the host, ``whole_name`` for the host without fusions, ``simulated_name`` for the
+    simulated GPU, ``simulated_whole_name`` for the simulated GPU without fusions.
     """
     names = {"export_name", "whole_name", "simulated_name", "simulated_whole_name"}
     wanted = names & set(metafunc.fixturenames)

@@ -23,11 +23,11 @@ def test_each_name_is_that_of_one_export() -> None:
 
 @pytest.mark.drawn(1)
 def test_a_program_on_the_host_gives_what_torch_gives(export_name: str) -> None:
-    """As groups of operations where the program can be, as ``tuner.compile_program`` compiles; twice."""
+    """As fusions where the program can be, as ``tuner.compile_program`` compiles; twice."""
     from tuner.programs.execution import host_function
 
     made = corpus.built(export_name)
-    program = host_function(compiler_of(CPU).compile(corpus.text_of(export_name), as_groups=True))
+    program = host_function(compiler_of(CPU).compile(corpus.text_of(export_name), as_fusions=True))
     arguments = [comparison.array_of(each) for each in made.inputs]
     kept = [each.copy() for each in arguments]
     for results in (program(*arguments), program(*arguments)):
@@ -38,7 +38,7 @@ def test_a_program_on_the_host_gives_what_torch_gives(export_name: str) -> None:
 
 @pytest.mark.drawn(2)
 def test_a_program_as_a_whole_gives_what_torch_gives(whole_name: str) -> None:
-    """Without groups: the way of programs with dynamic sizes, control flow or memrefs."""
+    """Without fusions: the way of programs with dynamic sizes, control flow or memrefs."""
     from tuner.programs.run.host_function import HostFunction
 
     made = corpus.built(whole_name)
@@ -50,22 +50,22 @@ def test_a_program_as_a_whole_gives_what_torch_gives(whole_name: str) -> None:
 
 @pytest.mark.drawn(1)
 def test_a_program_on_the_simulated_gpu_gives_what_torch_gives(simulated_name: str) -> None:
-    """As groups of operations where the program can be, as ``tuner.compile_program`` compiles."""
-    _require_right_on_the_simulator(simulated_name, as_groups=True)
+    """As fusions where the program can be, as ``tuner.compile_program`` compiles."""
+    _require_right_on_the_simulator(simulated_name, as_fusions=True)
 
 
 @pytest.mark.slow
 def test_a_program_as_a_whole_on_the_simulated_gpu_gives_what_torch_gives(simulated_whole_name: str) -> None:
-    _require_right_on_the_simulator(simulated_whole_name, as_groups=False)
+    _require_right_on_the_simulator(simulated_whole_name, as_fusions=False)
 
 
-def _require_right_on_the_simulator(name: str, *, as_groups: bool) -> None:
+def _require_right_on_the_simulator(name: str, *, as_fusions: bool) -> None:
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
     made = corpus.built(name)
     device = SimulatedDevice("sm_90")
-    code = compiler_of(SIMULATOR).compile(corpus.text_of(name), as_groups=as_groups).code
+    code = compiler_of(SIMULATOR).compile(corpus.text_of(name), as_fusions=as_fusions).code
     program = DeviceFunction(code, device)
     results = program(*map(comparison.array_of, made.inputs))
     comparison.require_equal(results, made.expected, corpus.EXPORTS[name].tolerance)

@@ -55,7 +55,7 @@ def results_of(function: Callable[..., Any], *inputs: Any) -> tuple[Any, Any]:
     from tuner.programs.execution import host_function
 
     text = export.exported_text(export.Function(function), inputs)
-    program = host_function(compiler_of(TargetName("cpu")).compile(text, as_groups=True))
+    program = host_function(compiler_of(TargetName("cpu")).compile(text, as_fusions=True))
     wanted = function(*inputs)
     return program(*(each.numpy() for each in inputs)), (
         tuple(each.numpy() for each in wanted) if isinstance(wanted, tuple) else wanted.numpy()

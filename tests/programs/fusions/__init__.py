@@ -1,1 +1,1 @@
-"""Tests of programs as groups of operations."""
+"""Tests of programs as fusions."""

@@ -1,4 +1,4 @@
-"""Groups that tests write by hand, and their code: functions of pointers in LLVM dialect."""
+"""Fusions that tests write by hand, and their code: functions of pointers in LLVM dialect."""
 
 from tuner.core.fusions import (
     ARGUMENT,
@@ -7,9 +7,9 @@ from tuner.core.fusions import (
     TEMPORARY,
     WEIGHT,
     Buffer,
-    GroupCode,
-    GroupedProgram,
-    OpGroup,
+    FusedProgram,
+    Fusion,
+    FusionCode,
     TensorType,
     View,
     WeightPacking,
@@ -46,7 +46,7 @@ def element(pointer: str, name: str) -> str:
 
 def loop_code(
     count: int, size: int, value: str, packings: tuple[WeightPacking | None, ...] = ()
-) -> GroupCode:
+) -> FusionCode:
     """Returns code that writes ``size`` elements %value, which ``value`` computes from %v0, %v1, ..."""
     arguments = ", ".join(f"%p{number}: !llvm.ptr" for number in range(count + 1))
     loads = [element(f"%p{number}", f"v{number}") for number in range(count)]
@@ -56,7 +56,7 @@ def loop_code(
     ]
     body = "\n".join([*loads, f"    {value}", *store])
     text = LOOP.format(arguments=arguments, size=size, body=body)
-    return GroupCode(text, packings or (None,) * count)
+    return FusionCode(text, packings or (None,) * count)
 
 
 ADD = "%value = llvm.fadd %v0, %v1 : f32"
@@ -72,12 +72,12 @@ def flat(buffer: int, size: int, offset: int = 0) -> View:
     return View(buffer, offset, TensorType((size,), "f32"), (1,))
 
 
-def group(inputs: tuple[View, ...], output: View, op: str) -> OpGroup:
-    return OpGroup(ELEMENTWISE, "", inputs, (output,), (op,))
+def fusion(inputs: tuple[View, ...], output: View, op: str) -> Fusion:
+    return Fusion(ELEMENTWISE, "", inputs, (output,), (op,))
 
 
-def exp_of_weighted_sum(size: int = 8) -> tuple[GroupedProgram, tuple[GroupCode, ...]]:
-    """Returns exp(x * w + y), 3 * that, as five groups of arguments x and y and one weight w."""
+def exp_of_weighted_sum(size: int = 8) -> tuple[FusedProgram, tuple[FusionCode, ...]]:
+    """Returns exp(x * w + y), 3 * that, as five fusions of arguments x and y and one weight w."""
     kind = TensorType((size,), "f32")
     buffers = (
         Buffer(ARGUMENT, 0, kind),
@@ -88,12 +88,12 @@ def exp_of_weighted_sum(size: int = 8) -> tuple[GroupedProgram, tuple[GroupCode,
         Buffer(RESULT, 1, kind),
     )
     x, y, w, product, total, copy, first, second = (flat(number, size) for number in range(8))
-    groups = (
-        group((x, w), product, "arith.mulf"),
-        group((product, y), total, "arith.addf"),
-        group((total,), first, "math.exp"),
-        group((total,), copy, "math.exp"),
-        group((copy,), second, "arith.mulf"),
+    fusions = (
+        fusion((x, w), product, "arith.mulf"),
+        fusion((product, y), total, "arith.addf"),
+        fusion((total,), first, "math.exp"),
+        fusion((total,), copy, "math.exp"),
+        fusion((copy,), second, "arith.mulf"),
     )
     codes = (
         loop_code(2, size, MULTIPLY),
@@ -102,4 +102,4 @@ def exp_of_weighted_sum(size: int = 8) -> tuple[GroupedProgram, tuple[GroupCode,
         loop_code(1, size, EXP),
         loop_code(1, size, SCALE),
     )
-    return GroupedProgram(groups, buffers, (kind, kind), (kind, kind)), codes
+    return FusedProgram(fusions, buffers, (kind, kind), (kind, kind)), codes

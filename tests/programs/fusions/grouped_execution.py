@@ -1,4 +1,4 @@
-"""Runs a program's groups one after the other by today's host lowering: plain loops, no schedules."""
+"""Runs a program's fusions one after the other by today's host lowering: plain loops, no schedules."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from benchmarks.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
-from tuner.core.fusions import ARGUMENT, RESULT, TEMPORARY, WEIGHT, Buffer, GroupedProgram, OpGroup, View
+from tuner.core.fusions import ARGUMENT, RESULT, TEMPORARY, WEIGHT, Buffer, FusedProgram, Fusion, View
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import ir
 from tuner.mlir.transform import new_context
-from tuner.programs.fusions.pipeline import FormedProgram, group_program
+from tuner.programs.fusions.pipeline import FormedProgram, fuse_program
 from tuner.programs.run.host_function import HostFunction
 
 Array = Any
@@ -24,14 +24,14 @@ def host_function(text: str, entry: str | None = None) -> HostFunction:
 
 
 def formed(text: str, *, multiplies_pairs: bool = False) -> FormedProgram:
-    """Returns a payload as groups; fails for a payload that is refused."""
-    program = group_program(text, multiplies_pairs=multiplies_pairs)
+    """Returns a payload as fusions; fails for a payload that is refused."""
+    program = fuse_program(text, multiplies_pairs=multiplies_pairs)
     assert isinstance(program, FormedProgram), program
     return program
 
 
-class GroupedFunction:
-    """A program in groups as a Python function; its temporary buffers keep their numbers between calls."""
+class FusedFunction:
+    """A program in fusions as a Python function; its temporary buffers keep their numbers between calls."""
 
     def __init__(self, formed_program: FormedProgram) -> None:
         self.program = formed_program.program
@@ -72,8 +72,8 @@ def _filled(buffer: Buffer, number: float) -> Array:
         return np.full(count, number if is_float or abs(number) < 100 else 1, dtype)
 
 
-def _module(program: GroupedProgram) -> str:
-    """Returns a module whose function takes all buffers, flat, and calls the groups in order."""
+def _module(program: FusedProgram) -> str:
+    """Returns a module whose function takes all buffers, flat, and calls the fusions in order."""
     kinds = [
         f"memref<{int(np.prod(buffer.type.shape, dtype=np.int64))}x{buffer.type.element}>"
         for buffer in program.buffers
@@ -81,10 +81,10 @@ def _module(program: GroupedProgram) -> str:
     arguments = ", ".join(f"%b{number}: {kind}" for number, kind in enumerate(kinds))
     functions, body = [], []
     with new_context(), ir.Location.unknown():
-        for at, group in enumerate(program.groups):
-            operands = (*group.inputs, *group.outputs)
+        for at, fusion in enumerate(program.fusions):
+            operands = (*fusion.inputs, *fusion.outputs)
             types = [_strided(view) for view in operands]
-            functions.append(_with_types(group, f"group{at}", types))
+            functions.append(_with_types(fusion, f"group{at}", types))
             for number, (view, kind) in enumerate(zip(operands, types, strict=True)):
                 body.append(
                     f"%v{at}_{number} = memref.reinterpret_cast %b{view.buffer} to offset: [{view.offset}], "
@@ -97,9 +97,9 @@ def _module(program: GroupedProgram) -> str:
     return "\n".join(functions) + f"\nfunc.func @{ENTRY}({arguments}) {{\n{lines}\nreturn\n}}\n"
 
 
-def _with_types(group: OpGroup, name: str, types: list[str]) -> str:
-    """Returns a group's function on memrefs with the views' offsets, which its pointers have otherwise."""
-    module = ir.Module.parse(group.text)
+def _with_types(fusion: Fusion, name: str, types: list[str]) -> str:
+    """Returns a fusion's function on memrefs with the views' offsets, which its pointers have otherwise."""
+    module = ir.Module.parse(fusion.text)
     function = module.body.operations[0].operation
     kinds = [ir.Type.parse(each) for each in types]
     for argument, kind in zip(function.regions[0].blocks[0].arguments, kinds, strict=True):

@@ -111,9 +111,9 @@ class PayloadText:
         flat = Tensor(operand.name, operand.shape)
         if len(operand.shape) > 1:
             flat = self._new((size,))
-            groups = [list(range(len(operand.shape)))]
+            fusions = [list(range(len(operand.shape)))]
             self._line(
-                flat, f"tensor.collapse_shape {operand.name} {groups} : {operand.type} into {flat.type}"
+                flat, f"tensor.collapse_shape {operand.name} {fusions} : {operand.type} into {flat.type}"
             )
         if len(shape) == 1:
             return flat

@@ -1,15 +1,15 @@
-"""Which attentions become one group, and that such groups compute what PyTorch computes."""
+"""Which attentions become one fusion, and that such fusions compute what PyTorch computes."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.programs.fusions.grouped_execution import GroupedFunction, formed
+from tests.programs.fusions.grouped_execution import FusedFunction, formed
 from tuner.core.fusions import ATTENTION
 from tuner.programs.fusions import formation
-from tuner.programs.fusions.payload import NotGrouped
-from tuner.programs.fusions.pipeline import group_program
+from tuner.programs.fusions.payload import NotFused
+from tuner.programs.fusions.pipeline import fuse_program
 
 WHY = "torch is not installed: it makes the exports that these tests group"
 torch: Any = pytest.importorskip("torch", reason=WHY)
@@ -60,7 +60,7 @@ def exported(compute: Any, inputs: list[Any]) -> str:
 
 
 def kinds(text: str) -> list[str]:
-    return [group.kind for group in formed(text).program.groups]
+    return [fusion.kind for fusion in formed(text).program.fusions]
 
 
 BIAS = torch.randn(QUERIES, KEYS)
@@ -89,14 +89,14 @@ def _of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.drawn(1)
 @pytest.mark.usefixtures("_of_any_size")
 @pytest.mark.parametrize("name", FORMS)
-def test_each_form_is_one_group_that_computes_what_torch_computes(name: str) -> None:
+def test_each_form_is_one_fusion_that_computes_what_torch_computes(name: str) -> None:
     compute, more = FORMS[name]
     inputs = [*tensors(), *more]
     program = formed(exported(compute, inputs))
-    (found,) = [group for group in program.program.groups if group.kind == ATTENTION]
+    (found,) = [fusion for fusion in program.program.fusions if fusion.kind == ATTENTION]
     assert len([each for each in found.ops if "matmul" in each]) == 2
     assert "math.exp" in found.ops
-    result = GroupedFunction(program)(*(each.numpy() for each in inputs))
+    result = FusedFunction(program)(*(each.numpy() for each in inputs))
     expected = compute(*inputs).numpy()
     np.testing.assert_allclose(np.asarray(result).reshape(expected.shape), expected, rtol=1e-4, atol=1e-5)
 
@@ -125,14 +125,14 @@ def test_products_of_f64_are_joined_and_those_of_bf16_are_not() -> None:
 
 
 @pytest.mark.usefixtures("_of_any_size")
-def test_a_device_has_three_groups() -> None:
-    found = group_program(exported(FORMS["plain"][0], tensors()), keeps_forks=True)
-    assert not isinstance(found, NotGrouped)
-    assert ATTENTION not in [group.kind for group in found.program.groups]
+def test_a_device_has_three_fusions() -> None:
+    found = fuse_program(exported(FORMS["plain"][0], tensors()), keeps_forks=True)
+    assert not isinstance(found, NotFused)
+    assert ATTENTION not in [fusion.kind for fusion in found.program.fusions]
 
 
 @pytest.mark.parametrize("least", ["LEAST_KEYS", "LEAST_SCORES"])
-def test_short_rows_and_few_scores_are_three_groups(least: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_rows_and_few_scores_are_three_fusions(least: str, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = {"LEAST_KEYS": KEYS, "LEAST_SCORES": HEADS * QUERIES * KEYS}
     for name in scores:
         monkeypatch.setattr(formation, name, 1)

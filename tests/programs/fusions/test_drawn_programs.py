@@ -1,4 +1,4 @@
-"""Programs drawn at random: the groups, one after the other, compute what the whole program computes."""
+"""Programs drawn at random: the fusions, one after the other, compute what the whole program computes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.programs.fusions.grouped_execution import GroupedFunction, formed, host_function
+from tests.programs.fusions.grouped_execution import FusedFunction, formed, host_function
 from tests.programs.fusions.payload_text import PayloadText, Tensor
 
 pytestmark = pytest.mark.mlir
@@ -127,13 +127,13 @@ APPLIED: dict[str, Apply] = {
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(), st.integers(0, 9))
 @pytest.mark.slow
-def test_groups_compute_what_the_whole_program_computes(program: tuple[PayloadText, str], seed: int) -> None:
+def test_fusions_compute_what_the_whole_program_computes(program: tuple[PayloadText, str], seed: int) -> None:
     payload, text = program
-    whole, groups = host_function(text), GroupedFunction(formed(text))
+    whole, fusions = host_function(text), FusedFunction(formed(text))
     rng = np.random.default_rng(seed)
     for _ in range(2):  # paddings must be there at the second call, too
         arguments = [rng.standard_normal(each.shape).astype(np.float32) for each in payload.arguments]
         expected = whole(*arguments)
-        found = groups(*arguments)
+        found = fusions(*arguments)
         for one, other in zip(found, expected if isinstance(expected, tuple) else [expected], strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Payloads become groups: how many, of which kinds, and what is refused."""
+"""Payloads become fusions: how many, of which kinds, and what is refused."""
 
 import hashlib
 import re
@@ -7,17 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.programs.fusions.grouped_execution import GroupedFunction, formed, host_function
+from tests.programs.fusions.grouped_execution import FusedFunction, formed, host_function
 from tests.programs.fusions.payload_text import PayloadText, Tensor
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
-from tuner.core.fusions import RESULT, TEMPORARY, WEIGHT, GroupedProgram
+from tuner.core.fusions import RESULT, TEMPORARY, WEIGHT, FusedProgram
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.programs.fusion_compiler import initialized
 from tuner.programs.fusions.hoisting import init_parts
-from tuner.programs.fusions.payload import NotGrouped
-from tuner.programs.fusions.pipeline import group_program
+from tuner.programs.fusions.payload import NotFused
+from tuner.programs.fusions.pipeline import fuse_program
 
 pytestmark = pytest.mark.mlir
 
@@ -192,22 +192,22 @@ CASES: dict[str, tuple[Callable[[], str], str]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_payload_becomes_the_expected_kinds_of_groups(name: str) -> None:
+def test_a_payload_becomes_the_expected_kinds_of_fusions(name: str) -> None:
     make, kinds = CASES[name]
-    assert " ".join(group.kind for group in formed(make()).program.groups) == kinds
+    assert " ".join(fusion.kind for fusion in formed(make()).program.fusions) == kinds
 
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", CASES)
-def test_groups_compute_what_the_payload_computes(name: str) -> None:
+def test_fusions_compute_what_the_payload_computes(name: str) -> None:
     text = CASES[name][0]()
     program = formed(text)
-    whole, groups = host_function(text), GroupedFunction(program)
+    whole, fusions = host_function(text), FusedFunction(program)
     for _ in range(2):
         arguments = [RNG.standard_normal(each.shape).astype(np.float32) for each in program.program.arguments]
         expected = whole(*arguments)
         expected = expected if isinstance(expected, tuple) else (expected,)
-        for one, other in zip(groups(*arguments), expected, strict=True):
+        for one, other in zip(fusions(*arguments), expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
@@ -216,7 +216,7 @@ def test_the_text_has_no_weights_and_init_transposes_them() -> None:
     assert sorted(array.shape for array in program.weights) == [(8,), (8,), (8, 6), (8, 8)]
     assert "linalg.matmul" not in program.program.init
     assert program.program.init.count("linalg.generic") == 2
-    texts = [program.program.init, *(group.text for group in program.program.groups)]
+    texts = [program.program.init, *(fusion.text for fusion in program.program.fusions)]
     assert not any("dense_resource" in text for text in texts)
 
 
@@ -246,7 +246,7 @@ def test_what_weights_decide_is_computed_in_parts_that_share_nothing_but_free_op
 
 def test_the_parts_of_init_give_its_results_in_order() -> None:
     arrays = tuple(np.arange(size, dtype=np.float32).reshape(shape) - 2 for size, shape in SHAPES)
-    program = GroupedProgram((), (), (), (), INIT)
+    program = FusedProgram((), (), (), (), INIT)
     a, b, c = arrays
     for found, expected in zip(initialized(program, arrays), (a.T, c, b.T, abs(b.T)), strict=True):
         np.testing.assert_array_equal(found, expected)
@@ -258,21 +258,21 @@ def test_weights_that_are_taken_as_they_are_need_no_init() -> None:
     assert [array.shape for array in program.weights] == [(6, 8), (6, 8)]
 
 
-def test_gate_and_up_are_one_group_of_two_contractions() -> None:
-    (group,) = formed(gated()).program.groups
-    assert group.text.count("linalg.matmul {contraction}") == 2
-    assert group.text.count("{tuner.weight}") == 2
-    assert group.text.count("{root}") == 1
-    assert group.ops == ("linalg.matmul", "linalg.matmul", "math.tanh", "arith.mulf")
+def test_gate_and_up_are_one_fusion_of_two_contractions() -> None:
+    (fusion,) = formed(gated()).program.fusions
+    assert fusion.text.count("linalg.matmul {contraction}") == 2
+    assert fusion.text.count("{tuner.weight}") == 2
+    assert fusion.text.count("{root}") == 1
+    assert fusion.ops == ("linalg.matmul", "linalg.matmul", "math.tanh", "arith.mulf")
 
 
 def test_heads_of_an_attention_are_views_and_only_keys_are_transposed() -> None:
     program = formed(attention()).program
-    transposes = [group for group in program.groups if group.ops == ("linalg.transpose",)]
+    transposes = [fusion for fusion in program.fusions if fusion.ops == ("linalg.transpose",)]
     assert len(transposes) == 1
-    queries, _ = program.groups[2].inputs
+    queries, _ = program.fusions[2].inputs
     assert queries.strides == (4, 24, 1)
-    (mixed,) = program.groups[4].outputs
+    (mixed,) = program.fusions[4].outputs
     assert (mixed.type.shape, mixed.strides) == ((2, 5, 4), (4, 8, 1))
 
 
@@ -280,30 +280,30 @@ def test_a_producer_writes_inside_of_the_padding_of_its_reader() -> None:
     program = formed(convolution()).program
     padded = [number for number, each in enumerate(program.buffers) if each.padding is not None]
     assert [program.buffers[number].padding for number in padded] == [0.0, 0.0]
-    (inside,) = program.groups[1].outputs
+    (inside,) = program.fusions[1].outputs
     assert inside.buffer in padded
     assert inside.offset == 9
-    assert program.groups[2].inputs[0].buffer in padded
+    assert program.fusions[2].inputs[0].buffer in padded
 
 
 def test_results_are_written_where_the_caller_wants_them() -> None:
     program = formed(mlp()).program
-    (last,) = program.groups[-1].outputs
+    (last,) = program.fusions[-1].outputs
     assert program.buffers[last.buffer].owner == RESULT
     assert [buffer.owner for buffer in program.buffers].count(TEMPORARY) == 1
 
 
 def test_a_number_for_each_row_is_computed_once_for_each_row() -> None:
-    (group,) = formed(layer_norm()).program.groups
-    assert group.text.count("math.exp") == 1
-    power = next(line for line in group.text.splitlines() if "math.exp" in line)
-    generic = group.text[: group.text.index(power)].rsplit("linalg.generic", 1)[1]
+    (fusion,) = formed(layer_norm()).program.fusions
+    assert fusion.text.count("math.exp") == 1
+    power = next(line for line in fusion.text.splitlines() if "math.exp" in line)
+    generic = fusion.text[: fusion.text.index(power)].rsplit("linalg.generic", 1)[1]
     assert 'iterator_types = ["parallel"]' in generic
 
 
-def test_identical_groups_have_one_text_whatever_surrounds_them() -> None:
-    def keys(program: GroupedProgram) -> list[str]:
-        return [hashlib.sha256(group.text.encode()).hexdigest() for group in program.groups]
+def test_identical_fusions_have_one_text_whatever_surrounds_them() -> None:
+    def keys(program: FusedProgram) -> list[str]:
+        return [hashlib.sha256(fusion.text.encode()).hexdigest() for fusion in program.fusions]
 
     payload = PayloadText()
     x = payload.unary("tanh", payload.sliced(payload.argument(9, 8), [1, 0], [4, 8]))
@@ -315,12 +315,12 @@ def test_identical_groups_have_one_text_whatever_surrounds_them() -> None:
 GATHER = text_beside(__file__, "GATHER")
 
 
-def test_what_no_schedule_is_for_is_a_group_of_loops_with_its_reason() -> None:
+def test_what_no_schedule_is_for_is_a_fusion_of_loops_with_its_reason() -> None:
     program = formed(GATHER)
-    (group,) = program.program.groups
-    assert (group.kind, group.reason) == ("loops", "no schedule is for elements of type i64")
+    (fusion,) = program.program.fusions
+    assert (fusion.kind, fusion.reason) == ("loops", "no schedule is for elements of type i64")
     rows, table = np.array([8, 0, 3]), RNG.standard_normal((9, 4)).astype(np.float32)
-    np.testing.assert_array_equal(GroupedFunction(program)(rows, table)[0], table[rows])
+    np.testing.assert_array_equal(FusedFunction(program)(rows, table)[0], table[rows])
 
 
 MAXIMUM = text_beside(__file__, "MAXIMUM")
@@ -328,11 +328,11 @@ MAXIMUM = text_beside(__file__, "MAXIMUM")
 
 def test_indices_of_a_maximum_that_nobody_uses_are_dropped() -> None:
     program = formed(MAXIMUM)
-    (group,) = program.program.groups
-    assert group.kind == "rows"
-    assert "i64" not in group.text
+    (fusion,) = program.program.fusions
+    assert fusion.kind == "rows"
+    assert "i64" not in fusion.text
     x = RNG.standard_normal((3, 5)).astype(np.float32)
-    np.testing.assert_array_equal(GroupedFunction(program)(x)[0], x.max(1))
+    np.testing.assert_array_equal(FusedFunction(program)(x)[0], x.max(1))
 
 
 @pytest.mark.parametrize("element", ["f32", "f64", "f16", "bf16", "i64", "i32", "i8", "i1"])
@@ -392,8 +392,8 @@ REFUSED = {
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_program_that_must_stay_whole_is_refused_with_its_reason(what: str) -> None:
     text, reason = REFUSED[what]
-    refused = group_program(text)
-    assert isinstance(refused, NotGrouped)
+    refused = fuse_program(text)
+    assert isinstance(refused, NotFused)
     assert re.search(reason, refused.reason)
     assert "\n" not in refused.reason
 
@@ -402,9 +402,9 @@ def test_a_constant_without_its_data_is_refused_with_its_name() -> None:
     constant = "%w = arith.constant dense_resource<w> : tensor<9xf32>"
     text = f"func.func @main() -> tensor<9xf32> {{\n{constant}\nreturn %w : tensor<9xf32>\n}}"
     with pytest.raises(CandidateError, match="dense_resource<w> has no data after the module"):
-        group_program(text)
+        fuse_program(text)
 
 
 def test_text_that_does_not_parse_is_refused() -> None:
     with pytest.raises(CandidateError, match="payload: "):
-        group_program("func.func @main() {")
+        fuse_program("func.func @main() {")

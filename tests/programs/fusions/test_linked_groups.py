@@ -1,4 +1,4 @@
-"""Groups in one module: renamed, shared where equal, called with addresses of a frame."""
+"""Fusions in one module: renamed, shared where equal, called with addresses of a frame."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.programs.fusions.compiled import PLAIN, function_of
-from tests.programs.fusions.group_texts import ADD, EXP, exp_of_weighted_sum, flat, group, loop_code
+from tests.programs.fusions.group_texts import ADD, EXP, exp_of_weighted_sum, flat, fusion, loop_code
 from tuner.core.errors import CandidateError
 from tuner.core.fusions import (
     ARGUMENT,
@@ -14,24 +14,24 @@ from tuner.core.fusions import (
     TEMPORARY,
     WEIGHT,
     Buffer,
-    GroupCode,
-    GroupedProgram,
+    FusedProgram,
+    FusionCode,
     TensorType,
     View,
     WeightPacking,
 )
-from tuner.programs.fusions.linking import GroupPlaces, linked
+from tuner.programs.fusions.linking import FusionPlaces, linked
 from tuner.programs.fusions.memory_plan import memory_plan
 from tuner.programs.run.fused_code import weight_plan
 
 pytestmark = pytest.mark.mlir
 
 
-def text_of(program: GroupedProgram, codes: tuple[GroupCode, ...]) -> str:
-    return linked(GroupPlaces(program, memory_plan(program), weight_plan(program, codes)), codes, PLAIN)
+def text_of(program: FusedProgram, codes: tuple[FusionCode, ...]) -> str:
+    return linked(FusionPlaces(program, memory_plan(program), weight_plan(program, codes)), codes, PLAIN)
 
 
-def test_equal_groups_are_one_function_and_names_never_meet() -> None:
+def test_equal_fusions_are_one_function_and_names_never_meet() -> None:
     text = text_of(*exp_of_weighted_sum())
     assert [f"@g{number}_group(" in text for number in range(5)] == [True, True, True, True, False]
     assert text.count("llvm.call @g2_group(") == 2
@@ -45,17 +45,17 @@ def test_functions_are_compiled_for_the_processors_that_are_named() -> None:
     assert text.count('["target-cpu", "x86-64"]') == text.count("llvm.func") - 1  # all but the declaration
 
 
-def test_a_code_without_the_group_is_refused() -> None:
+def test_a_code_without_the_fusion_is_refused() -> None:
     program, codes = exp_of_weighted_sum()
     wrong = replace(codes[0], llvm_text=codes[0].llvm_text.replace("@group", "@other"))
-    with pytest.raises(CandidateError, match="a group's code has no function 'group'"):
+    with pytest.raises(CandidateError, match="a fusion's code has no function 'group'"):
         text_of(program, (wrong, *codes[1:]))
 
 
 def test_code_that_does_not_parse_is_refused() -> None:
     program, codes = exp_of_weighted_sum()
-    with pytest.raises(CandidateError, match=r"^group: "):
-        text_of(program, (GroupCode("module {", (None, None)), *codes[1:]))
+    with pytest.raises(CandidateError, match=r"^fusion: "):
+        text_of(program, (FusionCode("module {", (None, None)), *codes[1:]))
 
 
 def test_views_are_addresses_in_buffers_of_each_owner() -> None:
@@ -67,12 +67,12 @@ def test_views_are_addresses_in_buffers_of_each_owner() -> None:
         Buffer(TEMPORARY, 0, size, padding=2.0),
         Buffer(RESULT, 0, size),
     )
-    groups = (
-        group((flat(0, 4, 4), flat(1, 4, 2)), flat(2, 4, 2), "arith.addf"),
-        group((flat(2, 4, 0), flat(2, 4, 4)), flat(3, 4, 1), "arith.addf"),
+    fusions = (
+        fusion((flat(0, 4, 4), flat(1, 4, 2)), flat(2, 4, 2), "arith.addf"),
+        fusion((flat(2, 4, 0), flat(2, 4, 4)), flat(3, 4, 1), "arith.addf"),
     )
     function = function_of(
-        GroupedProgram(groups, buffers, (size,), (size,)),
+        FusedProgram(fusions, buffers, (size,), (size,)),
         (loop_code(2, 4, ADD), loop_code(2, 4, ADD)),
         [np.arange(8, dtype=np.float32) * 10],
     )
@@ -87,23 +87,23 @@ def test_a_packed_weight_is_read_as_panels() -> None:
     kind = TensorType((4, 2), "f32")
     weight = View(1, 0, kind, (2, 1))
     buffers = (Buffer(ARGUMENT, 0, TensorType((8,), "f32")), Buffer(WEIGHT, 0, kind), Buffer(RESULT, 0, kind))
-    groups = (group((flat(0, 8), weight), View(2, 0, kind, (2, 1)), "arith.addf"),)
+    fusions = (fusion((flat(0, 8), weight), View(2, 0, kind, (2, 1)), "arith.addf"),)
     codes = (loop_code(2, 8, ADD, (None, WeightPacking(1))),)
-    program = GroupedProgram(groups, buffers, (buffers[0].type,), (kind,))
+    program = FusedProgram(fusions, buffers, (buffers[0].type,), (kind,))
     values = np.arange(8, dtype=np.float32).reshape(4, 2)
     found = function_of(program, codes, [values])(np.zeros(8, np.float32))
     np.testing.assert_array_equal(found.reshape(-1), [0, 2, 4, 6, 1, 3, 5, 7])
 
 
-def test_a_program_without_groups_does_nothing() -> None:
+def test_a_program_without_fusions_does_nothing() -> None:
     kind = TensorType((4,), "f32")
-    program = GroupedProgram((), (Buffer(ARGUMENT, 0, kind),), (kind,), ())
+    program = FusedProgram((), (Buffer(ARGUMENT, 0, kind),), (kind,), ())
     assert function_of(program, ())(np.zeros(4, np.float32)) is None
 
 
-def test_a_group_calls_the_c_library() -> None:
+def test_a_fusion_calls_the_c_library() -> None:
     kind = TensorType((3,), "f32")
     buffers = (Buffer(ARGUMENT, 0, kind), Buffer(RESULT, 0, kind))
-    program = GroupedProgram((group((flat(0, 3),), flat(1, 3), "math.exp"),), buffers, (kind,), (kind,))
+    program = FusedProgram((fusion((flat(0, 3),), flat(1, 3), "math.exp"),), buffers, (kind,), (kind,))
     x = np.array([0, 1, -np.inf], np.float32)
     np.testing.assert_allclose(function_of(program, (loop_code(1, 3, EXP),))(x), np.exp(x), rtol=1e-6)

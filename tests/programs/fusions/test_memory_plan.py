@@ -9,8 +9,8 @@ from tuner.core.fusions import (
     ELEMENTWISE,
     TEMPORARY,
     Buffer,
-    GroupedProgram,
-    OpGroup,
+    FusedProgram,
+    Fusion,
     TensorType,
     View,
 )
@@ -24,22 +24,24 @@ def view(buffer: int, size: int = 4, offset: int = 0) -> View:
     return View(buffer, offset, TensorType((size,), "f32"), (1,))
 
 
-def group(inputs: tuple[View, ...], outputs: tuple[View, ...]) -> OpGroup:
-    return OpGroup(ELEMENTWISE, "", inputs, outputs, ())
+def fusion(inputs: tuple[View, ...], outputs: tuple[View, ...]) -> Fusion:
+    return Fusion(ELEMENTWISE, "", inputs, outputs, ())
 
 
 def temporary(number: int, size: int = 4, padding: float | None = None) -> Buffer:
     return Buffer(TEMPORARY, number, TensorType((size,), "f32"), padding)
 
 
-def program(buffers: tuple[Buffer, ...], *groups: OpGroup) -> GroupedProgram:
-    return GroupedProgram(groups, buffers, (), ())
+def program(buffers: tuple[Buffer, ...], *fusions: Fusion) -> FusedProgram:
+    return FusedProgram(fusions, buffers, (), ())
 
 
-def chain(buffers: tuple[Buffer, ...]) -> GroupedProgram:
-    """Returns a program in which group i reads buffer i - 1 and writes buffer i, all of each."""
+def chain(buffers: tuple[Buffer, ...]) -> FusedProgram:
+    """Returns a program in which fusion i reads buffer i - 1 and writes buffer i, all of each."""
     views = [view(number, buffer.type.shape[0]) for number, buffer in enumerate(buffers)]
-    return program(buffers, *(group(tuple(views[max(i - 1, 0) : i]), (views[i],)) for i in range(len(views))))
+    return program(
+        buffers, *(fusion(tuple(views[max(i - 1, 0) : i]), (views[i],)) for i in range(len(views)))
+    )
 
 
 def test_memory_of_a_buffer_that_nobody_reads_again_is_used_again() -> None:
@@ -49,27 +51,27 @@ def test_memory_of_a_buffer_that_nobody_reads_again_is_used_again() -> None:
 
 
 def test_a_program_without_temporaries_has_slack_alone() -> None:
-    one = program((Buffer(ARGUMENT, 0, X),), group((view(0),), ()))
+    one = program((Buffer(ARGUMENT, 0, X),), fusion((view(0),), ()))
     plan = memory_plan(one)
     assert plan.offsets_bytes == (None,)
     assert (plan.arena_bytes, plan.fills) == (SLACK_BYTES, ())
 
 
 def test_a_temporary_that_is_read_first_is_refused() -> None:
-    with pytest.raises(ValueError, match="buffer 0: group 0 reads what no group has written"):
-        memory_plan(program((temporary(0),), group((view(0),), ())))
+    with pytest.raises(ValueError, match="buffer 0: fusion 0 reads what no fusion has written"):
+        memory_plan(program((temporary(0),), fusion((view(0),), ())))
 
 
 def test_a_view_that_writes_outside_is_refused() -> None:
-    with pytest.raises(ValueError, match="buffer 0: a group writes past the end of its 16 bytes"):
-        memory_plan(program((temporary(0),), group((), (view(0, 4, offset=1),))))
+    with pytest.raises(ValueError, match="buffer 0: a fusion writes past the end of its 16 bytes"):
+        memory_plan(program((temporary(0),), fusion((), (view(0, 4, offset=1),))))
 
 
 def test_reads_past_the_end_have_memory_of_their_own() -> None:
     made = program(
         (temporary(0, 16, padding=0.0), temporary(1, 16)),
-        group((), (view(0, 8, offset=4),)),
-        group((view(0, 32),), (view(1, 16),)),
+        fusion((), (view(0, 8, offset=4),)),
+        fusion((view(0, 32),), (view(1, 16),)),
     )
     plan = memory_plan(made)
     assert extent_bytes(made, 0) == 128
@@ -83,10 +85,10 @@ def test_paddings_are_shared_by_equals_that_do_not_live_together() -> None:
     views = [View(number, inside.offset, inside.type, inside.strides) for number in range(4)]
     made = program(
         (*padded, other),
-        group((), (views[0],)),
-        group((view(0, 16),), (views[1],)),
-        group((view(1, 16),), (views[2],)),
-        group((view(2, 16),), (views[3],)),
+        fusion((), (views[0],)),
+        fusion((view(0, 16),), (views[1],)),
+        fusion((view(1, 16),), (views[2],)),
+        fusion((view(2, 16),), (views[3],)),
     )
     plan = memory_plan(made)
     assert plan.offsets_bytes == (0, 64, 0, 128)
@@ -96,16 +98,16 @@ def test_paddings_are_shared_by_equals_that_do_not_live_together() -> None:
 def test_paddings_that_are_written_at_other_places_are_not_shared() -> None:
     made = program(
         (temporary(0, 16, 0.0), temporary(1, 4), temporary(2, 16, 0.0)),
-        group((), (view(0, 8, offset=4),)),
-        group((view(0, 16),), (view(1, 4),)),
-        group((view(1, 4),), (view(2, 8, offset=2),)),
+        fusion((), (view(0, 8, offset=4),)),
+        fusion((view(0, 16),), (view(1, 4),)),
+        fusion((view(1, 4),), (view(2, 8, offset=2),)),
     )
     assert memory_plan(made).offsets_bytes == (0, 128, 64)
 
 
 @st.composite
-def programs(draw: st.DrawFn) -> GroupedProgram:
-    """Draws a program of up to 12 groups, each of which writes a buffer and reads some of those before."""
+def programs(draw: st.DrawFn) -> FusedProgram:
+    """Draws a program of up to 12 fusions, each of which writes a buffer and reads some of those before."""
     count = draw(st.integers(1, 12))
     sizes = draw(st.lists(st.integers(1, 300), min_size=count, max_size=count))
     paddings = draw(st.lists(st.sampled_from((None, None, 0.0, 1.0)), min_size=count, max_size=count))
@@ -113,17 +115,17 @@ def programs(draw: st.DrawFn) -> GroupedProgram:
         temporary(number, size if padding is None else 64, padding)
         for number, (size, padding) in enumerate(zip(sizes, paddings, strict=True))
     )
-    groups = []
+    fusions = []
     for number, buffer in enumerate(buffers):
         read = draw(st.sets(st.integers(0, max(number - 1, 0)), max_size=3)) if number else set()
         inputs = tuple(view(each, buffers[each].type.shape[0]) for each in sorted(read))
         written = view(number, buffer.type.shape[0]) if buffer.padding is None else view(number, 32, offset=8)
-        groups.append(group(inputs, (written,)))
-    return program(buffers, *groups)
+        fusions.append(fusion(inputs, (written,)))
+    return program(buffers, *fusions)
 
 
 @given(programs())
-def test_no_two_live_buffers_overlap(made: GroupedProgram) -> None:
+def test_no_two_live_buffers_overlap(made: FusedProgram) -> None:
     plan, lives = memory_plan(made), lifetimes(made)
     padded = {number for number in lives if made.buffers[number].padding is not None}
     for one in lives:
@@ -139,7 +141,7 @@ def test_no_two_live_buffers_overlap(made: GroupedProgram) -> None:
 
 
 @given(programs())
-def test_a_padded_buffer_lies_where_exactly_its_type_is_filled(made: GroupedProgram) -> None:
+def test_a_padded_buffer_lies_where_exactly_its_type_is_filled(made: FusedProgram) -> None:
     plan = memory_plan(made)
     fills = {fill.offset_bytes: fill for fill in plan.fills}
     assert len(fills) == len(plan.fills)

@@ -4,8 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.programs.fusions.grouped_execution import GroupedFunction, formed
-from tuner.core.fusions import CONTRACTION, OpGroup
+from tests.programs.fusions.grouped_execution import FusedFunction, formed
+from tuner.core.fusions import CONTRACTION, Fusion
 
 pytestmark = pytest.mark.mlir
 
@@ -44,8 +44,8 @@ def payload(*, b: str = "bf16", scaled: bool = False, sliced: bool = False) -> s
 }}"""
 
 
-def contraction(text: str) -> OpGroup:
-    (found,) = [group for group in formed(text).program.groups if group.kind == CONTRACTION]
+def contraction(text: str) -> Fusion:
+    (found,) = [fusion for fusion in formed(text).program.fusions if fusion.kind == CONTRACTION]
     return found
 
 
@@ -53,12 +53,12 @@ def contraction(text: str) -> OpGroup:
 def test_a_matmul_of_extended_bf16_reads_bf16(sliced: bool) -> None:
     text = payload(sliced=sliced)
     assert [view.type.element for view in contraction(text).inputs] == ["bf16", "bf16"]
-    assert len(formed(text).program.groups) == 1
+    assert len(formed(text).program.fusions) == 1
     rng = np.random.default_rng(0)
     a, b = (
         rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((8 if sliced else 4, 6), (6, 5))
     )
-    (found,) = GroupedFunction(formed(text))(a, b)
+    (found,) = FusedFunction(formed(text))(a, b)
     expected = (a[2:6] if sliced else a).astype(np.float64) @ b.astype(np.float64)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
@@ -105,12 +105,12 @@ PLAIN = {"b": "6x5", "wide": "i32", "extend": "arith.extsi", "turn": "", "right"
 )
 def test_a_matmul_of_extended_bytes_reads_bytes(change: dict[str, str]) -> None:
     program = formed(BYTES.format(**PLAIN | change))
-    (group,) = [each for each in program.program.groups if each.kind == CONTRACTION]
-    assert {view.type.element for view in group.inputs} == {"i8"}
+    (fusion,) = [each for each in program.program.fusions if each.kind == CONTRACTION]
+    assert {view.type.element for view in fusion.inputs} == {"i8"}
     rng = np.random.default_rng(0)
     a = rng.integers(-128, 128, (4, 6)).astype(np.int8)
     b = rng.integers(-128, 128, (5, 6) if change else (6, 5)).astype(np.int8)
-    (found,) = GroupedFunction(program)(a, b)
+    (found,) = FusedFunction(program)(a, b)
     wide = b.astype(np.int32)
     np.testing.assert_array_equal(found, a.astype(np.int32) @ (wide.T if change else wide))
 
@@ -126,6 +126,6 @@ def test_a_matmul_of_extended_bytes_reads_bytes(change: dict[str, str]) -> None:
 )
 def test_other_products_of_integers_stay_wide(change: dict[str, str]) -> None:
     options = PLAIN | change
-    groups = formed(BYTES.format(**options)).program.groups
-    (group,) = [each for each in groups if "linalg.matmul" in each.ops]
-    assert {view.type.element for view in group.inputs} == {options["wide"]}
+    fusions = formed(BYTES.format(**options)).program.fusions
+    (fusion,) = [each for each in fusions if "linalg.matmul" in each.ops]
+    assert {view.type.element for view in fusion.inputs} == {options["wide"]}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.programs.fusions.grouped_execution import GroupedFunction, formed
+from tests.programs.fusions.grouped_execution import FusedFunction, formed
 from tuner.core.fusions import CONTRACTION
 
 pytestmark = pytest.mark.mlir
@@ -33,13 +33,13 @@ BATCH |= {"loops": '"parallel", "parallel", "parallel"'}
 @pytest.mark.parametrize("change", [{}, BATCH], ids=["matmul", "batch_matmul"])
 def test_truncated_sums_of_bytes_are_of_i32(change: dict[str, str]) -> None:
     program = formed(TEXT.format(**PLAIN | change))
-    (group,) = program.program.groups
-    assert group.kind == CONTRACTION
-    assert "xi64>" not in group.text
+    (fusion,) = program.program.fusions
+    assert fusion.kind == CONTRACTION
+    assert "xi64>" not in fusion.text
     lead = (3,) if change else ()
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-128, 128, (*lead, *shape)).astype(np.int8) for shape in ((4, 6), (6, 5)))
-    (found,) = GroupedFunction(program)(a, b)
+    (found,) = FusedFunction(program)(a, b)
     np.testing.assert_array_equal(found, a.astype(np.int32) @ b.astype(np.int32))
 
 
@@ -55,5 +55,5 @@ def test_truncated_sums_of_bytes_are_of_i32(change: dict[str, str]) -> None:
 )
 def test_other_sums_stay_wide(change: dict[str, str]) -> None:
     text = TEXT.format(**PLAIN | change).replace("%r : (tensor", "%r : tensor").replace("i32>)\n}", "i32>\n}")
-    groups = formed(text).program.groups
-    assert any("xi64>" in each.text and "linalg.matmul" in each.ops for each in groups)
+    fusions = formed(text).program.fusions
+    assert any("xi64>" in each.text and "linalg.matmul" in each.ops for each in fusions)

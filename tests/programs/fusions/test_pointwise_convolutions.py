@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.programs.fusions.grouped_execution import GroupedFunction, formed, host_function
+from tests.programs.fusions.grouped_execution import FusedFunction, formed, host_function
 from tuner.core.fusions import CONTRACTION, CONVOLUTION
 
 pytestmark = pytest.mark.mlir
@@ -46,14 +46,14 @@ def payload(images: int = 1, side: int = 32, stride: int = 1) -> str:
     ],
 )
 def test_one_large_image_without_strides_is_a_matmul(sizes: tuple[int, int, int], kind: str) -> None:
-    (group,) = formed(payload(*sizes)).program.groups
-    assert group.kind == kind
+    (fusion,) = formed(payload(*sizes)).program.fusions
+    assert fusion.kind == kind
 
 
 def test_the_matmul_computes_the_convolution_and_what_follows() -> None:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((1, 3, 32, 32)).astype(np.float32)
     w = rng.standard_normal((8, 3, 1, 1)).astype(np.float32)
-    (found,) = GroupedFunction(formed(payload()))(x, w)
+    (found,) = FusedFunction(formed(payload()))(x, w)
     assert found.shape == (1, 8, 32, 32)
     np.testing.assert_allclose(found, host_function(payload())(x, w), rtol=1e-5, atol=1e-5)

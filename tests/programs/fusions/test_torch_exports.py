@@ -1,4 +1,4 @@
-"""Models as torch-mlir exports them: the groups that they become, and what these compute."""
+"""Models as torch-mlir exports them: the fusions that they become, and what these compute."""
 
 from itertools import pairwise
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.programs.fusions.grouped_execution import GroupedFunction, formed, host_function
+from tests.programs.fusions.grouped_execution import FusedFunction, formed, host_function
 
 WHY = "torch is not installed: it makes the exports that these tests group"
 torch: Any = pytest.importorskip("torch", reason=WHY)
@@ -115,7 +115,7 @@ def convolution(size: int) -> Any:
 
 
 LETTERS = {"contraction": "C", "convolution": "V", "rows": "R", "elementwise": "E", "loops": "L"}
-# The module, the shapes of the inputs, the kinds of the groups
+# The module, the shapes of the inputs, the kinds of the fusions
 MODELS: dict[str, tuple[Any, tuple[tuple[int, ...], ...], str]] = {
     "mlp": (lambda: mlp(64, 128, 128, 32), ((32, 64),), "CCC"),
     "mlp of one row": (lambda: mlp(8, 16, 4), ((1, 8),), "CC"),
@@ -177,7 +177,7 @@ MODELS: dict[str, tuple[Any, tuple[tuple[int, ...], ...], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_groups_of_a_model_are_as_expected_and_compute_what_the_model_computes(name: str) -> None:
+def test_fusions_of_a_model_are_as_expected_and_compute_what_the_model_computes(name: str) -> None:
     make, shapes, kinds = MODELS[name]
     torch.manual_seed(0)
     module = make().eval()
@@ -190,12 +190,12 @@ def test_groups_of_a_model_are_as_expected_and_compute_what_the_model_computes(n
         ).operation.get_asm()
         wanted = module(*inputs)
     program = formed(exported)
-    assert "".join(LETTERS[group.kind] for group in program.program.groups) == kinds
+    assert "".join(LETTERS[fusion.kind] for fusion in program.program.fusions) == kinds
     arrays = [each.numpy() for each in inputs]
     whole = host_function(exported)(*arrays)
-    groups = GroupedFunction(program)
-    groups(*arrays)
-    tuples = [each if isinstance(each, tuple) else (each,) for each in (groups(*arrays), whole, wanted)]
+    fusions = FusedFunction(program)
+    fusions(*arrays)
+    tuples = [each if isinstance(each, tuple) else (each,) for each in (fusions(*arrays), whole, wanted)]
     for found, today, torchs in zip(*tuples, strict=True):
         np.testing.assert_allclose(found, today, rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(found, torchs.numpy(), rtol=1e-4, atol=1e-5)
@@ -208,6 +208,6 @@ def test_layers_of_one_shape_are_one_task() -> None:
         exported = fx.export_and_import(
             module, torch.randn(4, 16), output_type="linalg-on-tensors", func_name="main"
         ).operation.get_asm()
-    texts = [group.text for group in formed(exported).program.groups]
+    texts = [fusion.text for fusion in formed(exported).program.fusions]
     assert len(texts) == 4
     assert len(set(texts)) == 2  # the last one has no relu

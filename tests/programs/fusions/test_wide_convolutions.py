@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import tuner
-from tests.programs.fusions.grouped_execution import GroupedFunction, formed
+from tests.programs.fusions.grouped_execution import FusedFunction, formed
 from tests.texts import text_beside
-from tuner.core.fusions import ARGUMENT, CONVOLUTION, ELEMENTWISE, TEMPORARY, WEIGHT, OpGroup
-from tuner.programs.run.fused_program import GroupedFunction as CompiledFunction
+from tuner.core.fusions import ARGUMENT, CONVOLUTION, ELEMENTWISE, TEMPORARY, WEIGHT, Fusion
+from tuner.programs.run.fused_program import FusedFunction as CompiledFunction
 from tuner.runtime.cpu.host import describe_machine
 
 pytestmark = pytest.mark.mlir
@@ -74,16 +74,16 @@ def convolved(x: Array, w: Array, padding: float = 0.0) -> Array:
 
 
 def kinds(text: str) -> list[str]:
-    return [group.kind for group in formed(text).program.groups]
+    return [fusion.kind for fusion in formed(text).program.fusions]
 
 
-def elements_read(group: OpGroup) -> list[str]:
-    return [view.type.element for view in group.inputs]
+def elements_read(fusion: Fusion) -> list[str]:
+    return [view.type.element for view in fusion.inputs]
 
 
 def test_a_convolution_of_bf16_reads_f32_and_its_input_is_extended_into_the_padding() -> None:
     program = formed(payload()).program
-    extension, convolution = program.groups
+    extension, convolution = program.fusions
     assert (extension.kind, convolution.kind) == (ELEMENTWISE, CONVOLUTION)
     assert extension.ops == ("arith.extf",)
     assert elements_read(extension) == ["bf16"]
@@ -112,11 +112,11 @@ def test_what_several_convolutions_read_is_extended_once() -> None:
 
 
 def test_parts_of_a_concatenation_are_extended_into_their_places() -> None:
-    groups = formed(payload(joined=True)).program.groups
-    assert [group.ops for group in groups[:-1]] == [("arith.extf",), ("arith.extf",)]
-    assert len({group.outputs[0].buffer for group in groups[:-1]}) == 1
+    fusions = formed(payload(joined=True)).program.fusions
+    assert [fusion.ops for fusion in fusions[:-1]] == [("arith.extf",), ("arith.extf",)]
+    assert len({fusion.outputs[0].buffer for fusion in fusions[:-1]}) == 1
     x, y = drawn(0, 1, 3, 5, 6), drawn(2, 1, 3, 5, 6)
-    (found,) = GroupedFunction(formed(payload(joined=True)))(x, y)
+    (found,) = FusedFunction(formed(payload(joined=True)))(x, y)
     expected = convolved(np.concatenate([x, y], 1), weights(6))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
@@ -125,7 +125,7 @@ def test_parts_of_a_concatenation_are_extended_into_their_places() -> None:
 def test_the_results_are_those_of_the_convolution(constant: bool) -> None:
     x, w = drawn(0, 1, 3, 5, 6), weights(3)
     text = payload(constant=constant, padding=-2)
-    (found,) = GroupedFunction(formed(text))(*((x,) if constant else (x, w)))
+    (found,) = FusedFunction(formed(text))(*((x,) if constant else (x, w)))
     np.testing.assert_allclose(found, convolved(x, w, -2.0), rtol=1e-5, atol=1e-5)
 
 
@@ -133,14 +133,14 @@ def test_a_result_of_bf16_is_rounded_once() -> None:
     text = payload(element="bf16")
     assert kinds(text) == [ELEMENTWISE, CONVOLUTION]
     x = drawn(0, 1, 3, 5, 6)
-    (found,) = GroupedFunction(formed(text))(x)
+    (found,) = FusedFunction(formed(text))(x)
     expected = convolved(x, weights(3))
     np.testing.assert_allclose(found.astype(np.float64), expected, rtol=2**-8, atol=1e-5)
 
 
 def test_convolutions_over_channels_read_bf16_where_pairs_are_multiplied() -> None:
     program = formed(payload(), multiplies_pairs=True).program
-    padding, convolution = program.groups
+    padding, convolution = program.fusions
     assert (padding.kind, padding.ops) == (ELEMENTWISE, ("linalg.copy",))
     assert elements_read(convolution) == ["bf16", "bf16"]
     assert program.init == ""
@@ -149,7 +149,7 @@ def test_convolutions_over_channels_read_bf16_where_pairs_are_multiplied() -> No
 @pytest.mark.parametrize("element", ["f32", "bf16"])
 def test_convolutions_of_pairs_compute_the_convolution(element: str) -> None:
     x = drawn(0, 1, 3, 5, 6)
-    (found,) = GroupedFunction(formed(payload(element=element), multiplies_pairs=True))(x)
+    (found,) = FusedFunction(formed(payload(element=element), multiplies_pairs=True))(x)
     tolerance = 2**-8 if element == "bf16" else 1e-5
     np.testing.assert_allclose(found.astype(np.float64), convolved(x, weights(3)), rtol=tolerance, atol=1e-5)
 
@@ -160,7 +160,7 @@ OF_ONE_NUMBER = text_beside(__file__, "OF_ONE_NUMBER")
 
 @pytest.mark.parametrize("text", [DEPTHWISE, OF_ONE_NUMBER])
 def test_what_has_no_pairs_is_extended_on_every_processor(text: str) -> None:
-    *_, convolution = formed(text, multiplies_pairs=True).program.groups
+    *_, convolution = formed(text, multiplies_pairs=True).program.fusions
     assert convolution.kind == CONVOLUTION
     assert "bf16" not in elements_read(convolution)
 
@@ -173,7 +173,7 @@ def test_channels_may_be_last() -> None:
     program = tuner.compile_program(NHWC, target="cpu")
     assert isinstance(program, CompiledFunction)
     extended = 0 if describe_machine().multiplies_pairs else 2
-    assert [each.strategy for each in program.code.groups] == [
+    assert [each.strategy for each in program.code.fusions] == [
         *["elementwise_cpu"] * extended,
         "convolution_cpu",
     ]

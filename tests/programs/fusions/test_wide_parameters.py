@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.programs.fusions.grouped_execution import GroupedFunction, formed
+from tests.programs.fusions.grouped_execution import FusedFunction, formed
 
 pytestmark = pytest.mark.mlir
 
@@ -44,7 +44,7 @@ def payload(
 
 
 def elements(text: str) -> list[list[str]]:
-    return [[view.type.element for view in group.inputs] for group in formed(text).program.groups]
+    return [[view.type.element for view in fusion.inputs] for fusion in formed(text).program.fusions]
 
 
 def test_a_weight_that_is_repeated_is_read_as_f32() -> None:
@@ -54,7 +54,7 @@ def test_a_weight_that_is_repeated_is_read_as_f32() -> None:
 
 def test_the_numbers_are_the_same() -> None:
     x = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
-    (found,) = GroupedFunction(formed(payload()))(x)
+    (found,) = FusedFunction(formed(payload()))(x)
     np.testing.assert_array_equal(found, x + BIAS)
 
 
@@ -72,5 +72,5 @@ def test_others_stay_bf16(text: str) -> None:
 
 def test_an_argument_is_extended_at_each_call() -> None:
     x = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
-    (found,) = GroupedFunction(formed(payload(constant=False)))(x, BIAS.astype(ml_dtypes.bfloat16))
+    (found,) = FusedFunction(formed(payload(constant=False)))(x, BIAS.astype(ml_dtypes.bfloat16))
     np.testing.assert_array_equal(found, x + BIAS)

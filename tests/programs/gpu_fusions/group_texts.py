@@ -1,4 +1,4 @@
-"""Payloads whose groups become one kernel: the smallest form of layers of models."""
+"""Payloads whose fusions become one kernel: the smallest form of layers of models."""
 
 from tests.texts import text_beside
 

@@ -1,4 +1,4 @@
-"""Programs of groups on the simulated GPU: results, launches and bytes of a call, defects, leaks."""
+"""Programs of fusions on the simulated GPU: results, launches and bytes of a call, defects, leaks."""
 
 from contextlib import closing
 from dataclasses import dataclass
@@ -31,14 +31,14 @@ class Simulated:
 
 
 @cache
-def compiled(text: str, *, as_groups: bool = True) -> CompiledProgram:
-    """Returns a program for the simulator, compiled once; of groups, unless it cannot be."""
-    return compiler_of(SIMULATOR).compile(text, as_groups=as_groups, is_checked=True)
+def compiled(text: str, *, as_fusions: bool = True) -> CompiledProgram:
+    """Returns a program for the simulator, compiled once; of fusions, unless it cannot be."""
+    return compiler_of(SIMULATOR).compile(text, as_fusions=as_fusions, is_checked=True)
 
 
-def simulated(text: str, *arguments: Any, as_groups: bool = True) -> Simulated:
+def simulated(text: str, *arguments: Any, as_fusions: bool = True) -> Simulated:
     """Calls a program twice on a simulated GPU; fails for a defect, a leak, a second result that differs."""
-    made = compiled(text, as_groups=as_groups)
+    made = compiled(text, as_fusions=as_fusions)
     device = SimulatedDevice("sm_90")
     recorder = RecordingDevice(device)
     with closing(DeviceFunction(made.code, recorder, lambda _: None)) as program:
@@ -57,9 +57,9 @@ def simulated(text: str, *arguments: Any, as_groups: bool = True) -> Simulated:
     return Simulated(made, second, loaded, work, names, streams)
 
 
-def without_groups(text: str) -> DeviceWork:
+def without_fusions(text: str) -> DeviceWork:
     """Returns the launches and bytes of a call of a program that is compiled as a whole, by counting."""
-    found = compiler_of(SIMULATOR).work_without_groups(text, None)
+    found = compiler_of(SIMULATOR).work_without_fusions(text, None)
     assert found is not None
     return found
 

@@ -1,4 +1,4 @@
-"""Layers of models as groups on a GPU: right, a launch for each group, weights copied once."""
+"""Layers of models as fusions on a GPU: right, a launch for each fusion, weights copied once."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 
 from tests.programs.fusions.payload_text import PayloadText
 from tests.programs.gpu_fusions.group_texts import CONVOLUTION, LAYER_NORM
-from tests.programs.gpu_fusions.simulated import compiled, require_close, simulated, without_groups
+from tests.programs.gpu_fusions.simulated import compiled, require_close, simulated, without_fusions
 
 pytestmark = pytest.mark.mlir
 
@@ -40,7 +40,7 @@ def test_a_layer_with_bias_and_relu_is_one_launch_and_its_weights_stay_on_the_de
         == weights_bytes
         == sum(len(each.content) for each in ran.compiled.code.resident)
     )
-    before = without_groups(text)
+    before = without_fusions(text)
     assert before.launches > ran.work.launches
     assert before.copied_in_bytes >= given.nbytes + weights_bytes
 
@@ -78,7 +78,7 @@ def test_a_softmax_is_one_launch() -> None:
         powers = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
         wanted = powers / powers.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(ran.results[0], wanted, rtol=2e-6, atol=1e-9)
-    assert ran.work.launches == 1 < without_groups(text).launches
+    assert ran.work.launches == 1 < without_fusions(text).launches
 
 
 def test_a_layer_norm_is_one_launch() -> None:
@@ -88,7 +88,7 @@ def test_a_layer_norm_is_one_launch() -> None:
     centered = wide - wide.mean(axis=1, keepdims=True)
     wanted = centered / np.sqrt((centered**2).mean(axis=1, keepdims=True) + 1e-5) * scale + shift
     require_close(ran.results[0], wanted)
-    assert ran.work.launches == 1 < without_groups(LAYER_NORM).launches
+    assert ran.work.launches == 1 < without_fusions(LAYER_NORM).launches
 
 
 def test_a_convolution_with_batch_norm_and_relu_is_one_launch_after_padding() -> None:
@@ -99,7 +99,7 @@ def test_a_convolution_with_batch_norm_and_relu_is_one_launch_after_padding() ->
     sums = np.einsum("ncyxhw,fchw->nfyx", windows, w)
     wanted = np.maximum(sums * scale[:, None, None] + shift[:, None, None], 0)
     require_close(ran.results[0], wanted)
-    assert ran.work.launches == 2 < without_groups(CONVOLUTION).launches
+    assert ran.work.launches == 2 < without_fusions(CONVOLUTION).launches
     assert [each.is_written for each in ran.compiled.code.resident] == [True]  # the padding is there
 
 
@@ -112,15 +112,15 @@ def test_gate_and_up_are_two_launches() -> None:
     ran = simulated(text, given)
     wide = given.astype(np.float64)
     require_close(ran.results[0], np.maximum(wide @ gate, 0) * (wide @ up))
-    assert ran.work.launches == 2 < without_groups(text).launches
-    assert [each.reason for each in ran.compiled.code.groups] == [""]
+    assert ran.work.launches == 2 < without_fusions(text).launches
+    assert [each.reason for each in ran.compiled.code.fusions] == [""]
 
 
 def test_a_program_that_computes_nothing_stays_on_the_host() -> None:
     payload = PayloadText()
     x = payload.argument(4, 6)
     text, given = payload.text(payload.transpose(x, (1, 0))), numbers(4, 6)
-    assert compiled(text).why_no_groups == "nothing is computed: the host copies what is copied"
+    assert compiled(text).why_no_fusions == "nothing is computed: the host copies what is copied"
     ran = simulated(text, given)
     np.testing.assert_array_equal(ran.results[0], given.T)
 
@@ -131,8 +131,8 @@ def test_a_program_of_dynamic_sizes_is_compiled_as_a_whole() -> None:
       return %y : tensor<?xf32>
     }"""
     made = compiled(text)
-    assert (made.code.groups, made.code.resident) == ((), ())
-    assert "dynamic size" in made.why_no_groups
+    assert (made.code.fusions, made.code.resident) == ((), ())
+    assert "dynamic size" in made.why_no_fusions
 
 
 @pytest.mark.parametrize("form", ["tokens", "sync"])
@@ -146,7 +146,7 @@ def test_other_forms_give_the_same(form: str) -> None:
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
     text, x = (EXAMPLES / "softmax.mlir").read_text(), numbers(40, 96)
-    code = compiler_of(SIMULATOR).compile(text, options=DeviceOptions(form=form), as_groups=True).code  # type: ignore[arg-type]
+    code = compiler_of(SIMULATOR).compile(text, options=DeviceOptions(form=form), as_fusions=True).code  # type: ignore[arg-type]
     device = SimulatedDevice("sm_90")
     with closing(DeviceFunction(code, device)) as program:
         np.testing.assert_array_equal(program(x), simulated(text, x).results[0])

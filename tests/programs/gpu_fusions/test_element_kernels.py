@@ -1,4 +1,4 @@
-"""Groups with a thread for each element: batches of matmuls, gathers, and what they refuse."""
+"""Fusions with a thread for each element: batches of matmuls, gathers, and what they refuse."""
 
 import numpy as np
 import pytest
@@ -8,11 +8,11 @@ from tests.programs.gpu_fusions.group_texts import ROWS_OF_A_TABLE
 from tests.programs.gpu_fusions.simulated import compiled, require_close, simulated
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
-from tuner.core.fusions import LOOPS, OpGroup
+from tuner.core.fusions import LOOPS, Fusion
 from tuner.core.gpu import DeviceError
 from tuner.mlir.bindings import ir
 from tuner.mlir.transform import new_context
-from tuner.programs.gpu_fusions.element_kernels import group_function, launch_elements
+from tuner.programs.gpu_fusions.element_kernels import fusion_function, launch_elements
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
@@ -49,8 +49,8 @@ def test_a_sum_that_many_elements_need_is_refused() -> None:
     with new_context(), ir.Location.unknown():
         module = ir.Module.parse("func.func @f(%a: memref<4x8xf32>, %b: memref<4x8xf32>) { return }")
         block = module.body.operations[0].regions[0].blocks[0]
-        group = OpGroup(LOOPS, SHARED_SUM, (), (), ())
-        function = group_function(group, list(block.arguments), is_generalized=True)
+        fusion = Fusion(LOOPS, SHARED_SUM, (), (), ())
+        function = fusion_function(fusion, list(block.arguments), is_generalized=True)
         with (
             ir.InsertionPoint.at_block_begin(block),
             pytest.raises(CandidateError, match="several elements need the same sum"),

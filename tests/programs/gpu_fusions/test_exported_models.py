@@ -1,8 +1,8 @@
-"""A model that torch-mlir exports, as groups on the simulated GPU."""
+"""A model that torch-mlir exports, as fusions on the simulated GPU."""
 
 import pytest
 
-from tests.programs.gpu_fusions.simulated import simulated, without_groups
+from tests.programs.gpu_fusions.simulated import simulated, without_fusions
 
 pytestmark = pytest.mark.mlir
 
@@ -18,7 +18,7 @@ def test_an_encoder_is_ten_launches() -> None:
     arguments = [comparison.array_of(each) for each in made.inputs]
     ran = simulated(text, *arguments)
     comparison.require_equal(ran.results, made.expected, corpus.EXPORTS["encoder"].tolerance)
-    before = without_groups(text)
-    assert (len(ran.compiled.code.groups), ran.work.launches) == (10, 10)
+    before = without_fusions(text)
+    assert (len(ran.compiled.code.fusions), ran.work.launches) == (10, 10)
     assert before.launches == 70
     assert ran.work.copied_in_bytes == sum(each.nbytes for each in arguments) < before.copied_in_bytes

@@ -57,6 +57,6 @@ def test_a_result_among_others_is_a_kernel_apart_with_its_reason() -> None:
     ran = simulated(text, *given)
     wanted = np.exp(np.concatenate([given[0].astype(np.float64) @ given[1], given[2]], axis=1))
     require_close(ran.results[0], wanted)
-    reasons = [group.reason for group in ran.compiled.code.groups]
+    reasons = [fusion.reason for fusion in ran.compiled.code.fusions]
     assert any("not rows of f32" in reason for reason in reasons)
     assert ran.work.launches == 1 + len(reasons)

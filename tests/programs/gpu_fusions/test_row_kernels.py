@@ -1,4 +1,4 @@
-"""Groups of rows: any length, NaN, infinities; reductions that threads cannot share are done otherwise."""
+"""Fusions of rows: any length, NaN, infinities; reductions that threads cannot share are done otherwise."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A program of groups is called: fast on arrays that fit, clear on others, safe with several threads."""
+"""A program of fusions is called: fast on arrays that fit, clear on others, safe with several threads."""
 
 import pickle
 import threading
@@ -11,7 +11,7 @@ from tests.programs.fusions.compiled import compiled_code, compiled_function
 from tests.programs.run.test_host_arrays import Tensor
 from tuner.core.errors import UsageError
 from tuner.programs.run import fused_program
-from tuner.programs.run.fused_program import GroupedFunction
+from tuner.programs.run.fused_program import FusedFunction
 
 pytestmark = pytest.mark.mlir
 
@@ -20,7 +20,7 @@ X, Y = np.random.default_rng(0).standard_normal((2, 8)).astype(np.float32)
 
 
 @pytest.fixture
-def function() -> GroupedFunction:
+def function() -> FusedFunction:
     return compiled_function(WEIGHT)
 
 
@@ -28,7 +28,7 @@ def expected(x: Any, y: Any) -> Any:
     return np.exp(np.asarray(x) * WEIGHT + np.asarray(y))
 
 
-def test_results_are_right_and_not_those_of_the_next_call(function: GroupedFunction) -> None:
+def test_results_are_right_and_not_those_of_the_next_call(function: FusedFunction) -> None:
     first, thrice = function(X, Y)
     again, _ = function(Y, X)
     np.testing.assert_allclose(first, expected(X, Y), rtol=1e-6)
@@ -36,12 +36,12 @@ def test_results_are_right_and_not_those_of_the_next_call(function: GroupedFunct
     np.testing.assert_allclose(again, expected(Y, X), rtol=1e-6)
 
 
-def test_memory_of_dropped_results_is_used_again(function: GroupedFunction) -> None:
+def test_memory_of_dropped_results_is_used_again(function: FusedFunction) -> None:
     addresses = {function(X, Y)[0].ctypes.data for _ in range(5)}
     assert len(addresses) == 1
 
 
-def test_other_arrays_of_host_memory_are_taken(function: GroupedFunction) -> None:
+def test_other_arrays_of_host_memory_are_taken(function: FusedFunction) -> None:
     read_only = X.copy()
     read_only.flags.writeable = False
     with_unit = np.ones((1, 8), np.float32)[0]
@@ -66,21 +66,21 @@ def test_other_arrays_of_host_memory_are_taken(function: GroupedFunction) -> Non
     ],
 )
 def test_what_does_not_fit_is_named(
-    function: GroupedFunction, arguments: tuple[Any, ...], message: str
+    function: FusedFunction, arguments: tuple[Any, ...], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
         function(*arguments)
     np.testing.assert_allclose(function(X, Y)[0], expected(X, Y), rtol=1e-6)  # it can still be called
 
 
-def test_it_takes_no_stream_and_has_no_graph(function: GroupedFunction) -> None:
+def test_it_takes_no_stream_and_has_no_graph(function: FusedFunction) -> None:
     with pytest.raises(UsageError, match="main: takes no stream: the program runs on the host"):
         function(X, Y, stream=0)
     with pytest.raises(UsageError, match="only a program on a GPU has a graph"):
         function.as_graph(X, Y)
 
 
-def test_threads_wait_for_one_another(function: GroupedFunction) -> None:
+def test_threads_wait_for_one_another(function: FusedFunction) -> None:
     wrong = []
 
     def call(seed: int) -> None:
@@ -98,20 +98,20 @@ def test_threads_wait_for_one_another(function: GroupedFunction) -> None:
     assert wrong == []
 
 
-def test_a_prepared_call_is_repeated_whole_and_group_by_group(function: GroupedFunction) -> None:
+def test_a_prepared_call_is_repeated_whole_and_fusion_by_fusion(function: FusedFunction) -> None:
     call = function.prepare(X, Y)
     function.repeat(call, 3)
-    function.repeat_group(call, 0, 3)
+    function.repeat_fusion(call, 0, 3)
     assert function.allocations == 0
-    with pytest.raises(IndexError, match="group 5: found no such group, allowed 0 to 4"):
-        function.repeat_group(call, 5, 1)
+    with pytest.raises(IndexError, match="fusion 5: found no such fusion, allowed 0 to 4"):
+        function.repeat_fusion(call, 5, 1)
 
 
-def test_a_single_group_runs_alone(function: GroupedFunction) -> None:
+def test_a_single_fusion_runs_alone(function: FusedFunction) -> None:
     function(X, Y)
     call = function.prepare(np.zeros(8, np.float32), Y)
     for number in (0, 1, 2):
-        function.repeat_group(call, number, 1)
+        function.repeat_fusion(call, number, 1)
     results = function.run([each.ctypes.data for each in call.arrays])
     np.testing.assert_allclose(results[0], np.exp(Y), rtol=1e-6)
 
@@ -121,7 +121,7 @@ def test_addresses_are_those_that_numpy_says() -> None:
         assert fused_program.address_of(array) == array.ctypes.data
 
 
-def test_a_program_is_not_pickled(function: GroupedFunction) -> None:
+def test_a_program_is_not_pickled(function: FusedFunction) -> None:
     with pytest.raises(TypeError, match=r"load it in the other process: tuner\.compile_program"):
         pickle.dumps(function)
     assert pickle.loads(pickle.dumps(compiled_code())) == compiled_code()

@@ -9,9 +9,9 @@ from tuner.core.fusions import (
     CONTRACTION,
     WEIGHT,
     Buffer,
-    GroupCode,
-    GroupedProgram,
-    OpGroup,
+    FusedProgram,
+    Fusion,
+    FusionCode,
     TensorType,
     View,
     WeightPacking,
@@ -27,10 +27,10 @@ def matrix(buffer: int, rows: int, columns: int, element: str = "f32", offset: i
 
 
 def plan_of(buffers: tuple[Buffer, ...], *reads: tuple[View, WeightPacking | None]) -> WeightPlan:
-    """Returns the plan of a program of one group for each read."""
-    groups = tuple(OpGroup(CONTRACTION, "", (view,), (), ()) for view, _ in reads)
-    codes = tuple(GroupCode("", (packing,)) for _, packing in reads)
-    return weight_plan(GroupedProgram(groups, buffers, (), ()), codes)
+    """Returns the plan of a program of one fusion for each read."""
+    fusions = tuple(Fusion(CONTRACTION, "", (view,), (), ()) for view, _ in reads)
+    codes = tuple(FusionCode("", (packing,)) for _, packing in reads)
+    return weight_plan(FusedProgram(fusions, buffers, (), ()), codes)
 
 
 def block_of(plan: WeightPlan, *weights: np.ndarray) -> np.ndarray:
@@ -55,7 +55,7 @@ def test_pairs_of_rows_lie_next_to_each_other() -> None:
     assert found.astype(int).tolist() == [0, 4, 1, 5, 2, 6, 3, 7, 8, 0, 9, 0, 10, 0, 11, 0]
 
 
-def test_a_transposed_part_of_a_weight_is_packed_as_the_group_sees_it() -> None:
+def test_a_transposed_part_of_a_weight_is_packed_as_the_fusion_sees_it() -> None:
     weight = np.arange(24, dtype=np.float32).reshape(4, 6)
     view = View(0, 6, TensorType((6, 2), "f32"), (1, 6))  # columns 1 and 2 are rows 1 and 2 of the buffer
     plan = plan_of((Buffer(WEIGHT, 0, TensorType((4, 6), "f32")),), (view, WeightPacking(2)))
@@ -72,7 +72,7 @@ def test_filters_are_the_columns_of_a_convolution_s_weights() -> None:
     assert np.array_equal(found[1], weight[3:].transpose(2, 1, 0))
 
 
-def test_what_two_groups_read_alike_is_stored_once() -> None:
+def test_what_two_fusions_read_alike_is_stored_once() -> None:
     view = matrix(0, 2, 6)
     plan = plan_of(
         (Buffer(WEIGHT, 0, view.type),),

@@ -17,7 +17,7 @@ from tuner.db.store import Store
 from tuner.results.best_trials import best_result
 from tuner.results.past_runs import past_trials
 from tuner.results.regression.audit import Audited, AuditStatus, audit
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.targets.interface import TargetStatus
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
@@ -29,7 +29,7 @@ PROBLEM = fakes.settings().problem
 def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("audit") / "results.db"
     with Store.open(str(path)) as opened:
-        begin(fakes.settings(trials=20, sampler="exhaustive"), fakes.composition(), opened, Interruption())
+        begin(fakes.settings(trials=20, sampler="exhaustive"), fakes.backends(), opened, Interruption())
     return path
 
 
@@ -39,24 +39,24 @@ def store(whole_run: Path, tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def upgraded(composition: Composition) -> Composition:
-    """Returns the composition with another compiler."""
-    kind = fakes.changed_kind(composition.kinds["fake"], compiler=lambda _target: fakes.OTHER_COMPILER)
-    return replace(composition, kinds={**composition.kinds, "fake": kind})
+def upgraded(backends: Backends) -> Backends:
+    """Returns the backends with another compiler."""
+    kind = fakes.changed_kind(backends.kinds["fake"], compiler=lambda _target: fakes.OTHER_COMPILER)
+    return replace(backends, kinds={**backends.kinds, "fake": kind})
 
 
-def audited(composition: Composition, store: Store) -> list[Audited]:
-    return list(audit(composition, store, TrialQuery(), 0.05))
+def audited(backends: Backends, store: Store) -> list[Audited]:
+    return list(audit(backends, store, TrialQuery(), 0.05))
 
 
 def test_with_nothing_upgraded_nothing_is_compiled(store: Store) -> None:
-    (found,) = audited(fakes.composition(bench=None), store)
+    (found,) = audited(fakes.backends(runner=None), store)
     assert found.status is AuditStatus.UNCHANGED
     assert found.status.holds
 
 
 def test_the_same_code_by_another_compiler_holds_for_free(store: Store) -> None:
-    (found,) = audited(upgraded(fakes.composition()), store)
+    (found,) = audited(upgraded(fakes.backends()), store)
     assert (found.status, found.now_s, found.run) == (AuditStatus.SAME_CODE, None, None)
     assert found.reason == "although changed: fake 1.0 -> fake 2.0, tuner's passes"
     assert len(store.runs()) == 1
@@ -106,25 +106,25 @@ def test_a_strategy_that_no_longer_binds_is_flagged(store: Store) -> None:
     def bind(_candidate: Candidate) -> Script:
         raise CandidateError(Stage.BIND, "no strategy 'fake' in this run")
 
-    found = audited(fakes.composition(bind=lambda *_: bind), store)
+    found = audited(fakes.backends(bind=lambda *_: bind), store)
     assert found[0].status is AuditStatus.FAILED
     assert found[0].reason == "at stage bind: no strategy 'fake' in this run"
 
 
 def test_other_code_that_cannot_run_here_is_not_judged(store: Store) -> None:
     gone = TargetStatus("fake", False, "no GPU", is_timed=False, can_compile=True)
-    composition = changed(another=1)
-    kind = replace(composition.kinds["fake"], status=lambda: gone)
-    (found,) = audited(replace(composition, kinds={"fake": kind}), store)
+    backends = changed(another=1)
+    kind = replace(backends.kinds["fake"], status=lambda: gone)
+    (found,) = audited(replace(backends, kinds={"fake": kind}), store)
     assert (found.status, found.reason) == (AuditStatus.NOT_EVALUATED, "other code; no GPU")
     assert len(store.runs()) == 1
     assert not store.trial(found.trial.id).stale
 
 
 def test_results_of_another_machine_are_left_alone(store: Store) -> None:
-    composition = fakes.composition()
-    kind = fakes.changed_kind(composition.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
-    assert audited(replace(composition, kinds={"fake": kind}), store) == []
+    backends = fakes.backends()
+    kind = fakes.changed_kind(backends.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
+    assert audited(replace(backends, kinds={"fake": kind}), store) == []
 
 
 def test_the_audit_has_an_end(store: Store) -> None:

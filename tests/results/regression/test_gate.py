@@ -15,7 +15,7 @@ from tuner.core.interfaces import Script
 from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.db.store import Store
 from tuner.results.regression.gate import GateEntry, GateStatus, check_entry, recorded_entry
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 
@@ -27,7 +27,7 @@ def best(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, StoredTrial]:
     database = str(tmp_path_factory.mktemp("gate") / "results.db")
     with Store.open(database) as store:
         settings = fakes.settings(trials=20, sampler="exhaustive")
-        tuned = begin(settings, fakes.composition(), store, Interruption())
+        tuned = begin(settings, fakes.backends(), store, Interruption())
         assert tuned.best is not None
         return database, tuned.best
 
@@ -35,16 +35,16 @@ def best(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, StoredTrial]:
 @pytest.fixture(scope="module")
 def entry(best: tuple[str, StoredTrial]) -> GateEntry:
     with Store.open(best[0]) as store:
-        return recorded_entry(fakes.composition(), store, best[1])
+        return recorded_entry(fakes.backends(), store, best[1])
 
 
-def changed(**knobs: Value) -> Composition:
-    """Returns a composition whose strategy binds other knobs than it did."""
+def changed(**knobs: Value) -> Backends:
+    """Returns backends whose strategy binds other knobs than it did."""
 
     def bind(candidate: Candidate) -> Script:
         return bind_fake(Candidate.of(candidate.strategy, dict(candidate.choices) | knobs))
 
-    return fakes.composition(bind=lambda *_: bind)
+    return fakes.backends(bind=lambda *_: bind)
 
 
 def test_an_entry_has_the_code_and_its_time(entry: GateEntry) -> None:
@@ -60,7 +60,7 @@ def test_equal_code_is_not_timed(entry: GateEntry) -> None:
 
 
 def test_equal_code_that_another_llvm_makes_machine_code_of_is_reported(entry: GateEntry) -> None:
-    found = check_entry(fakes.composition(), replace(entry, mlir="fake 0.9"), LIMITS)
+    found = check_entry(fakes.backends(), replace(entry, mlir="fake 0.9"), LIMITS)
     assert found.status is GateStatus.SAME_CODE
     assert found.reason == "the same LLVM dialect; its machine code is made by fake 1.0, then by fake 0.9"
 
@@ -89,25 +89,25 @@ def test_a_slowdown_that_is_neither_shown_nor_ruled_out_passes_as_unclear(entry:
 
 
 @pytest.mark.parametrize(
-    ("composition", "reason"),
+    ("backends", "reason"),
     [
         (lambda: changed(deed="wrong", at="verify"), "fails at stage verify: element (0, 1)"),
         (lambda: changed(deed="fail", at="compile"), "fails at stage compile: fails at compile"),
         (lambda: changed(deed="fail", at="together"), "the current code ran alone, and fails interleaved"),
-        (fakes.untimed_composition, "not known here"),
+        (fakes.untimed_backends, "not known here"),
     ],
 )
 def test_code_that_cannot_be_compared_stops_the_gate(
-    entry: GateEntry, composition: Callable[[], Composition], reason: str
+    entry: GateEntry, backends: Callable[[], Backends], reason: str
 ) -> None:
-    found = check_entry(composition(), entry, LIMITS)
+    found = check_entry(backends(), entry, LIMITS)
     assert found.status is GateStatus.FAILED
     assert reason in found.reason
 
 
 def test_code_of_then_that_does_not_run_is_to_be_recorded_anew(entry: GateEntry) -> None:
     broken = replace(entry, artifact=replace(entry.artifact, host_code="{", sha256="other"))
-    found = check_entry(fakes.composition(), broken, LIMITS)
+    found = check_entry(fakes.backends(), broken, LIMITS)
     assert found.status is GateStatus.FAILED
     assert found.reason == "the code of then does not run here: record it anew"
 
@@ -118,14 +118,14 @@ def test_what_fails_today_is_not_recorded(best: tuple[str, StoredTrial]) -> None
 
 
 def test_what_is_only_verified_is_not_recorded(tmp_path: Path) -> None:
-    composition = fakes.untimed_composition()
+    backends = fakes.untimed_backends()
     with Store.open(str(tmp_path / "untimed.db")) as store:
         begin(
             fakes.settings(trials=1, target=TargetName("simulator", "sm_90")),
-            composition,
+            backends,
             store,
             Interruption(),
         )
         (trial,) = store.trials(TrialQuery())
         with pytest.raises(UsageError, match="is verified, and nothing is timed here"):
-            recorded_entry(composition, store, trial)
+            recorded_entry(backends, store, trial)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.fakes import bind, candidate
 from tests.tuning import fakes
-from tests.tuning.watched_target import ANCHOR_S, Day, composition
+from tests.tuning.watched_target import ANCHOR_S, Day, backends
 from tuner.analysis.slowdown import LEAST_SESSIONS, SlowdownLimits
 from tuner.core.candidate import RecordedRound
 from tuner.core.problem import Problem
@@ -22,7 +22,7 @@ from tuner.results.regression.script_check import (
     limits_of,
 )
 from tuner.space.scripts.header import read_provenance, without_header
-from tuner.targets.interface import BaselineChoice, OutcomeSource
+from tuner.targets.interface import BaselineChoice, MeasurementBackend
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 
@@ -30,7 +30,7 @@ from tuner.tuning.run import begin
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Gives a script as it is exported after a run on a usual day."""
-    usual = composition(Day())
+    usual = backends(Day())
     with Store.open(str(tmp_path_factory.mktemp("check") / "results.db")) as store:
         tuned = begin(fakes.settings(trials=20, sampler="exhaustive"), usual, store, Interruption())
         assert tuned.best is not None
@@ -43,7 +43,7 @@ def check(script: str, day: Day, knobs: Mapping[str, Any] | None = None, **heade
     text = without_header(script)
     if knobs:
         text = bind(candidate(**knobs)).text
-    return checked(composition(day), provenance, text, SlowdownLimits())
+    return checked(backends(day), provenance, text, SlowdownLimits())
 
 
 def test_an_export_has_the_references_of_its_round(script: str) -> None:
@@ -118,9 +118,9 @@ def test_times_too_noisy_to_decide_end_at_a_limit(script: str) -> None:
 
 
 def test_a_script_is_timed_with_the_library_that_it_was_compared_with(script: str) -> None:
-    usual, chosen = composition(Day()), composition(Day(library_name="FakeMKL 2.0"))
+    usual, chosen = backends(Day()), backends(Day(library_name="FakeMKL 2.0"))
 
-    def outcomes(choice: str) -> OutcomeSource:
+    def outcomes(choice: str) -> MeasurementBackend:
         assert choice == "mkl"
         return chosen.kinds["fake"].outcomes
 
@@ -212,13 +212,13 @@ def test_a_limit_is_three_points_above_what_is_never_called_slower(
 @pytest.mark.slow
 def test_a_larger_limit_lets_a_smaller_slowdown_pass(script: str) -> None:
     provenance, text = read_provenance(script, "best.mlir"), without_header(script)
-    smaller = checked(composition(Day(kernel=1.05)), provenance, text, limits_of(0.1))
-    larger = checked(composition(Day(kernel=1.12)), provenance, text, limits_of(0.1))
+    smaller = checked(backends(Day(kernel=1.05)), provenance, text, limits_of(0.1))
+    larger = checked(backends(Day(kernel=1.12)), provenance, text, limits_of(0.1))
     assert (smaller.finding, larger.finding) == (CheckFinding.NOT_SLOWER, CheckFinding.SLOWER)
 
 
 def test_a_library_that_was_timed_alone_is_no_reference(tmp_path: Path) -> None:
-    alone = fakes.composition(bench=fakes.bench_without_baseline)
+    alone = fakes.backends(runner=fakes.runner_without_baseline)
     with Store.open(str(tmp_path / "results.db")) as store:
         tuned = begin(fakes.settings(trials=2), alone, store, Interruption())
         assert tuned.best is not None

@@ -11,7 +11,7 @@ from tuner.core.candidate import Candidate, ChosenStrategy
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Roofline
 from tuner.core.records import Measurement, Record, Verdict
-from tuner.core.runs import SEED, SPACE_FILE, Baseline, FirstPoint
+from tuner.core.runs import SEED, SPACE_FILE, Baseline, InitialConfiguration
 from tuner.db.database import Database
 from tuner.db.store import Store
 from tuner.db.writes import add_outcome, add_proposal, add_script
@@ -41,7 +41,7 @@ def write_large_database(file: Path, trials: int) -> None:
     chance = random.Random(0)
     candidates = [_candidate(chance) for _ in range(trials)]
     origins = [SPACE_FILE] * 6 + [SEED] * 8
-    first = tuple(FirstPoint(*pair) for pair in zip(candidates, origins, strict=False))
+    first = tuple(InitialConfiguration(*pair) for pair in zip(candidates, origins, strict=False))
     with Store.open(str(file)) as store:
         settings = replace(
             SETTINGS, strategies=tuple(map(ChosenStrategy, STRATEGIES)), first=first, trials=trials

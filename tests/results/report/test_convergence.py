@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.trials import measurement, run, trial
 from tuner.core.errors import Failure, Stage
 from tuner.core.records import Measurement
-from tuner.core.runs import SEED, WARM_START, FirstPoint, Run, StoredTrial
+from tuner.core.runs import SEED, WARM_START, InitialConfiguration, Run, StoredTrial
 from tuner.results.report import run_plots
 from tuner.results.report.content import HEIGHT, TICKS, WIDTH
 from tuner.results.report.run_plots import FINALS, Band, Convergence, Phase, convergence_of, phases_of
@@ -34,7 +34,7 @@ def best_line(of: Convergence) -> list[tuple[str, float]]:
 
 
 def begun_with(*first: tuple[StoredTrial, str]) -> Run:
-    points = tuple(FirstPoint(of.record.candidate, origin) for of, origin in first)
+    points = tuple(InitialConfiguration(of.record.candidate, origin) for of, origin in first)
     return replace(run(), settings=replace(run().settings, first=points))
 
 

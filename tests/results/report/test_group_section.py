@@ -1,4 +1,4 @@
-"""The section of a group of runs: map of times, curve of portfolios, choices of problems held out."""
+"""The section of a campaign: map of times, curve of portfolios, choices of problems held out."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +15,9 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
 from tuner.core.reliability import RELIABLE, unknown, unreliable
 from tuner.db.store import Store
-from tuner.results.report.campaign_section import group_section_of, portfolio_curve_of, time_map_of
-from tuner.results.report.page import gathered, page_html, reported_group
-from tuner.tuning.campaign import begin_group
+from tuner.results.report.campaign_section import campaign_section_of, portfolio_curve_of, time_map_of
+from tuner.results.report.page import gathered, page_html, reported_campaign
+from tuner.tuning.campaign import begin_campaign
 from tuner.tuning.events import Interruption
 
 COLUMNS = tuple(Candidate.of("fake", {"x": x}) for x in range(3))
@@ -83,25 +83,25 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.mark.slow
-def test_the_page_of_a_group_shows_its_section_and_its_runs(store: Store) -> None:
-    begin_group(limits(40), members(), parts(), store, Interruption())
-    reported = reported_group(store, parts(), 1)
-    section = group_section_of(reported)
-    page = parsed(page_html(gathered(store, group=reported)))
-    assert {"group-1", "run-1", "run-2", "run-3"} <= page.names()
-    assert "Group 1: 3 problems under one budget" in page.text
+def test_the_page_of_a_campaign_shows_its_section_and_its_runs(store: Store) -> None:
+    begin_campaign(limits(40), members(), parts(), store, Interruption())
+    reported = reported_campaign(store, parts(), 1)
+    section = campaign_section_of(reported)
+    page = parsed(page_html(gathered(store, campaign=reported)))
+    assert {"campaign-1", "run-1", "run-2", "run-3"} <= page.names()
+    assert "Campaign 1: 3 problems under one budget" in page.text
     assert section.time_map is not None
     untimed = [cell for cell in section.time_map.cells if cell.shade == "none"]
-    drawn = [rect for rect in page.of("rect", "shade-none") if rect["width"] == "13"]  # of the group's map
+    drawn = [rect for rect in page.of("rect", "shade-none") if rect["width"] == "13"]  # of the campaign's map
     assert len(drawn) == len(untimed) > 0
     assert "Where dispatch chooses worst" in page.text
     assert {each.problem for each in section.choices} <= set(PROBLEMS)
 
 
 @pytest.mark.slow
-def test_a_group_without_a_time_says_so(store: Store) -> None:
-    begin_group(limits(40), members(), parts(), store, Interruption())
-    reported = reported_group(store, parts(), 1)
+def test_a_campaign_without_a_time_says_so(store: Store) -> None:
+    begin_campaign(limits(40), members(), parts(), store, Interruption())
+    reported = reported_campaign(store, parts(), 1)
     rows, columns = len(reported.matrix.problems), len(reported.matrix.columns)
     untimed = TimeMatrix(
         reported.matrix.problems,
@@ -111,10 +111,10 @@ def test_a_group_without_a_time_says_so(store: Store) -> None:
         reported.matrix.applies,
         reported.matrix.costs,
     )
-    section = group_section_of(type(reported)(reported.group, untimed))
+    section = campaign_section_of(type(reported)(reported.campaign, untimed))
     assert (section.time_map, section.curve, section.choices) == (None, None, ())
 
 
-def test_an_unknown_group_is_named(store: Store) -> None:
-    with pytest.raises(UsageError, match=r"^group: found 7, allowed none: the database is empty"):
-        reported_group(store, parts(), 7)
+def test_an_unknown_campaign_is_named(store: Store) -> None:
+    with pytest.raises(UsageError, match=r"^campaign: found 7, allowed none: the database is empty"):
+        reported_campaign(store, parts(), 7)

@@ -1,31 +1,31 @@
-"""The section of a tuned program: a bar and a row for each group, loops marked, baselines next to it."""
+"""The section of a tuned program: a bar and a row for each fusion, loops marked, baselines next to it."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.db.test_groups import GROUP, MEMBERS, RESULT
+from tests.db.test_groups import CAMPAIGN, MEMBERS, RESULT
 from tests.db.values import COMPILER, MACHINE
 from tests.results.report.parsed import parsed
-from tuner.core.programs import ExplainedGroup, ProgramResult
+from tuner.core.programs import ExplainedFusion, ProgramResult
 from tuner.core.reliability import RELIABLE
-from tuner.core.requests import RunGroup
+from tuner.core.requests import Campaign
 from tuner.db.store import Store
 from tuner.results.report.campaign_section import program_section_of
 from tuner.results.report.page import gathered, page_html
 
 LOOPS = replace(
-    RESULT.groups[0].group, kind="loops", strategy="", knobs=(), origin="loops", reason="<pooling>"
+    RESULT.fusions[0].fusion, kind="loops", strategy="", knobs=(), origin="loops", reason="<pooling>"
 )
-PROGRAM = replace(RESULT, groups=(*RESULT.groups, ExplainedGroup(LOOPS, 2e-6, 0.2, 0.01, 2e-6, RELIABLE)))
+PROGRAM = replace(RESULT, fusions=(*RESULT.fusions, ExplainedFusion(LOOPS, 2e-6, 0.2, 0.01, 2e-6, RELIABLE)))
 
 
-def stored(store: Store, result: ProgramResult | None = PROGRAM) -> RunGroup:
-    number = store.begin_group(GROUP, MEMBERS, MACHINE, COMPILER, "0.1.0", None)
+def stored(store: Store, result: ProgramResult | None = PROGRAM) -> Campaign:
+    number = store.begin_campaign(CAMPAIGN, MEMBERS, MACHINE, COMPILER, "0.1.0", None)
     if result is not None:
         store.set_program_result(number, result)
-    return store.group(number)
+    return store.campaign(number)
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def store(tmp_path: Path) -> Store:
     return Store.open(str(tmp_path / "results.db"))
 
 
-def test_each_group_is_a_bar_relative_to_the_longest_and_a_row(store: Store) -> None:
+def test_each_fusion_is_a_bar_relative_to_the_longest_and_a_row(store: Store) -> None:
     found = program_section_of(stored(store))
     assert found is not None
     assert [(bar.name, bar.share, bar.kind) for bar in found.bars] == [
@@ -41,7 +41,7 @@ def test_each_group_is_a_bar_relative_to_the_longest_and_a_row(store: Store) -> 
         ("g1 loops, loops", 0.25, "failed"),
     ]
     assert found.bars[1].figure == "2 us, 20%, roofline 1%"
-    header, first, second = found.groups
+    header, first, second = found.fusions
     row = dict(zip(header, first, strict=True))
     assert (row["before"], row["time"], row["schedule"]) == ("15 us", "8 us", "tuned")
     assert dict(zip(header, second, strict=True))["strategy and knobs"] == "<pooling>"
@@ -62,16 +62,16 @@ def test_baselines_are_bars_next_to_the_program_and_those_that_did_not_run_are_r
     )
 
 
-def test_the_page_of_all_runs_and_that_of_a_group_have_the_section_escaped(store: Store) -> None:
-    group = stored(store)
-    for report in (gathered(store), replace(gathered(store), groups=(group,))):
+def test_the_page_of_all_runs_and_that_of_a_campaign_have_the_section_escaped(store: Store) -> None:
+    campaign = stored(store)
+    for report in (gathered(store), replace(gathered(store), campaigns=(campaign,))):
         page = page_html(report)
-        assert f'id="program-{group.id}"' in page
+        assert f'id="program-{campaign.id}"' in page
         assert "&lt;pooling&gt;" in page
         assert "<pooling>" not in page
         parsed(page)
 
 
-def test_a_group_without_a_program_has_no_section(store: Store) -> None:
+def test_a_campaign_without_a_program_has_no_section(store: Store) -> None:
     assert program_section_of(stored(store, None)) is None
     assert "Program " not in page_html(gathered(store))

@@ -1,4 +1,4 @@
-"""What holds for every bench, with child processes or without."""
+"""What holds for every runner, with child processes or without."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,22 +19,22 @@ from tests.fakes import (
 )
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import Failure, Stage
-from tuner.core.interfaces import AbstractBench, Effort, FinalTimes
+from tuner.core.interfaces import AbstractRunner, Effort, FinalTimes
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.runtime.workers.protocol import Limits
-from tuner.runtime.workers.runner import BenchOrder, BenchProcesses, LocalBench, WorkerBench
+from tuner.runtime.workers.runner import LocalRunner, RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 
-Build = Callable[[BenchOrder], AbstractBench]
+Build = Callable[[RunnerOrder], AbstractRunner]
 
 
-def build_local(of: BenchOrder) -> AbstractBench:
-    return LocalBench(of, FakeTarget(), FakeTarget(), 0)
+def build_local(of: RunnerOrder) -> AbstractRunner:
+    return LocalRunner(of, FakeTarget(), FakeTarget(), 0)
 
 
-def build_workers(of: BenchOrder) -> AbstractBench:
+def build_workers(of: RunnerOrder) -> AbstractRunner:
     specs = compile_spec(fake_factory()), evaluation_spec(fake_factory())
-    return WorkerBench(of, BenchProcesses(*specs, 2, Limits()), 0)
+    return WorkerRunner(of, RunnerProcesses(*specs, 2, Limits()), 0)
 
 
 @pytest.fixture(scope="module", params=[build_local, build_workers], ids=["local", "workers"])
@@ -44,47 +44,47 @@ def build(request: pytest.FixtureRequest) -> Build:
 
 
 @pytest.fixture(scope="module")
-def shared(build: Build) -> Iterator[tuple[AbstractBench, Memory]]:
-    """Gives a bench of all tests of its kind, whose processes start once, and what it recalls."""
+def shared(build: Build) -> Iterator[tuple[AbstractRunner, Memory]]:
+    """Gives a runner of all tests of its kind, whose processes start once, and what it recalls."""
     memory = Memory()
-    bench = build(order(memory))
-    yield bench, memory
-    bench.close()
+    runner = build(order(memory))
+    yield runner, memory
+    runner.close()
 
 
 @pytest.fixture
-def bench(shared: tuple[AbstractBench, Memory]) -> AbstractBench:
-    """Gives the bench, which knows nothing yet."""
+def runner(shared: tuple[AbstractRunner, Memory]) -> AbstractRunner:
+    """Gives the runner, which knows nothing yet."""
     shared[1].records.clear()
     return shared[0]
 
 
 @pytest.fixture
-def memory(shared: tuple[AbstractBench, Memory]) -> Memory:
+def memory(shared: tuple[AbstractRunner, Memory]) -> Memory:
     return shared[1]
 
 
-def run(bench: AbstractBench, *candidates: Candidate, memory: Memory | None = None) -> list[Record]:
+def run(runner: AbstractRunner, *candidates: Candidate, memory: Memory | None = None) -> list[Record]:
     """Starts all, then finishes all; each record is remembered before the next is asked for."""
     for number, chosen in enumerate(candidates):
-        bench.start(number, chosen, Effort())
+        runner.start(number, chosen, Effort())
     records = []
     for _ in candidates:
-        records.append(bench.finish().record)
+        records.append(runner.finish().record)
         if memory is not None:
             memory.append(records[-1])
     return records
 
 
-def test_records_come_in_the_order_of_starts(bench: AbstractBench) -> None:
+def test_records_come_in_the_order_of_starts(runner: AbstractRunner) -> None:
     chosen = [candidate(x) for x in (3, 9, 1, 7, 5)]
-    records = run(bench, *chosen)
+    records = run(runner, *chosen)
     assert [record.candidate for record in records] == chosen
     assert [record.median_s for record in records] == [time_of(x) for x in (3, 9, 1, 7, 5)]
 
 
-def test_a_record_reports_the_whole_way(bench: AbstractBench) -> None:
-    (record,) = run(bench, candidate(BEST_X))
+def test_a_record_reports_the_whole_way(runner: AbstractRunner) -> None:
+    (record,) = run(runner, candidate(BEST_X))
     assert isinstance(record.outcome, Measurement)
     assert record.verdict == Verdict(0.25, 64)
     assert (record.target, record.reused_from) == (TargetName("fake"), None)
@@ -97,11 +97,11 @@ def test_a_record_reports_the_whole_way(bench: AbstractBench) -> None:
 
 @pytest.mark.parametrize(("at", "is_bound"), [("bind", False), ("compile", True), ("", True)])
 def test_the_script_that_was_bound_comes_with_the_record(
-    bench: AbstractBench, at: str, is_bound: bool
+    runner: AbstractRunner, at: str, is_bound: bool
 ) -> None:
     chosen = candidate(3, "fail" if at else "", at)
-    bench.start(0, chosen, Effort())
-    finished = bench.finish()
+    runner.start(0, chosen, Effort())
+    finished = runner.finish()
     assert finished.record.candidate == chosen
     assert finished.script.sha256 == finished.record.script_sha256
     assert bool(finished.script.text) == is_bound
@@ -122,41 +122,41 @@ def test_the_script_that_was_bound_comes_with_the_record(
     ],
 )
 def test_a_failure_has_its_stage_and_no_time_and_the_next_goes_on(
-    bench: AbstractBench, at: str, deed: str, failure: Failure
+    runner: AbstractRunner, at: str, deed: str, failure: Failure
 ) -> None:
-    failed, good = run(bench, candidate(BEST_X, deed, at), candidate(3))
+    failed, good = run(runner, candidate(BEST_X, deed, at), candidate(3))
     assert failed.outcome == failure
     assert failed.median_s is None
     assert failed.stage_s[-1][0] == failure.stage.value
     assert good.median_s == time_of(3)
 
 
-def test_an_exception_that_cannot_be_printed_or_pickled_is_a_failure(bench: AbstractBench) -> None:
-    (record,) = run(bench, candidate(3, "unprintable", "verify"))
+def test_an_exception_that_cannot_be_printed_or_pickled_is_a_failure(runner: AbstractRunner) -> None:
+    (record,) = run(runner, candidate(3, "unprintable", "verify"))
     assert isinstance(record.outcome, Failure)
     assert record.outcome.reason.startswith("tests.fakes.UnprintableError: ")
 
 
-def test_a_known_script_is_reused_and_not_compiled(bench: AbstractBench, memory: Memory) -> None:
-    (first,) = run(bench, candidate(3), memory=memory)
-    (again,) = run(bench, candidate(3))
+def test_a_known_script_is_reused_and_not_compiled(runner: AbstractRunner, memory: Memory) -> None:
+    (first,) = run(runner, candidate(3), memory=memory)
+    (again,) = run(runner, candidate(3))
     assert again.reused_from == 0
     assert (again.outcome, again.verdict) == (first.outcome, first.verdict)
     assert again.artifact_sha256 == first.artifact_sha256
     assert [stage for stage, _ in again.stage_s] == ["bind"]
 
 
-def test_a_known_failure_is_reused(bench: AbstractBench, memory: Memory) -> None:
-    run(bench, candidate(3, "fail", "load"), memory=memory)
-    (again,) = run(bench, candidate(3, "fail", "load"))
+def test_a_known_failure_is_reused(runner: AbstractRunner, memory: Memory) -> None:
+    run(runner, candidate(3, "fail", "load"), memory=memory)
+    (again,) = run(runner, candidate(3, "fail", "load"))
     assert (again.outcome, again.reused_from) == (Failure(Stage.LOAD, "fails at load"), 0)
 
 
 def test_known_code_of_another_script_is_reused_and_keeps_its_own_candidate(
-    bench: AbstractBench, memory: Memory
+    runner: AbstractRunner, memory: Memory
 ) -> None:
-    (first,) = run(bench, candidate(3), memory=memory)
-    (same_code,) = run(bench, candidate(3, comment="spelt otherwise"))
+    (first,) = run(runner, candidate(3), memory=memory)
+    (same_code,) = run(runner, candidate(3, comment="spelt otherwise"))
     assert same_code.candidate == candidate(3, comment="spelt otherwise")
     assert same_code.script_sha256 != first.script_sha256
     assert same_code.artifact_sha256 == first.artifact_sha256
@@ -164,35 +164,35 @@ def test_known_code_of_another_script_is_reused_and_keeps_its_own_candidate(
     assert [stage for stage, _ in same_code.stage_s] == ["bind", "transform", "lower"]
 
 
-def test_of_two_pending_twins_the_later_reuses_the_earlier(bench: AbstractBench, memory: Memory) -> None:
+def test_of_two_pending_twins_the_later_reuses_the_earlier(runner: AbstractRunner, memory: Memory) -> None:
     first, same_script, same_code = run(
-        bench, candidate(3), candidate(3), candidate(3, comment="twin"), memory=memory
+        runner, candidate(3), candidate(3), candidate(3, comment="twin"), memory=memory
     )
     assert first.reused_from is None
     assert (same_script.reused_from, same_code.reused_from) == (0, 0)
     assert [stage for stage, _ in same_script.stage_s] == ["bind"]
 
 
-def test_a_twin_whose_elder_was_not_remembered_is_measured_itself(bench: AbstractBench) -> None:
-    first, second = run(bench, candidate(3), candidate(3))
+def test_a_twin_whose_elder_was_not_remembered_is_measured_itself(runner: AbstractRunner) -> None:
+    first, second = run(runner, candidate(3), candidate(3))
     assert first.reused_from is second.reused_from is None
     assert second.median_s == time_of(3)
 
 
-def test_the_limit_of_the_incumbent_reaches_the_target(bench: AbstractBench) -> None:
-    bench.start(0, candidate(1), replace(Effort(), stop_above_s=time_of(BEST_X)))
-    record = bench.finish().record
+def test_the_limit_of_the_incumbent_reaches_the_target(runner: AbstractRunner) -> None:
+    runner.start(0, candidate(1), replace(Effort(), stop_above_s=time_of(BEST_X)))
+    record = runner.finish().record
     assert isinstance(record.outcome, Measurement)
     assert not record.outcome.is_complete
 
 
 def test_remeasurement_are_in_the_order_given_and_none_for_what_does_not_compile(
-    bench: AbstractBench,
+    runner: AbstractRunner,
 ) -> None:
-    good, better = run(bench, candidate(3), candidate(BEST_X))
+    good, better = run(runner, candidate(3), candidate(BEST_X))
     broken = replace(good, candidate=candidate(3, "fail", "compile"))
     unloadable = replace(good, candidate=candidate(3, "fail", "load"))
-    times = bench.remeasure(tuple(map(bound, (good, broken, better, unloadable))), Effort()).times
+    times = runner.remeasure(tuple(map(bound, (good, broken, better, unloadable))), Effort()).times
     assert [None if time is None else time.median_s for time in times] == [
         time_of(3),
         None,
@@ -202,19 +202,19 @@ def test_remeasurement_are_in_the_order_given_and_none_for_what_does_not_compile
 
 
 @pytest.mark.slow
-def test_remeasurement_go_on_without_the_one_that_breaks_them(bench: AbstractBench) -> None:
-    good, better = run(bench, candidate(3), candidate(BEST_X))
+def test_remeasurement_go_on_without_the_one_that_breaks_them(runner: AbstractRunner) -> None:
+    good, better = run(runner, candidate(3), candidate(BEST_X))
     breaking = replace(good, candidate=candidate(4, "odd", "together"))
-    times = bench.remeasure(tuple(map(bound, (good, breaking, better))), Effort()).times
+    times = runner.remeasure(tuple(map(bound, (good, breaking, better))), Effort()).times
     assert [time is None for time in times] == [False, True, False]
 
 
-def test_remeasurement_of_nothing_are_nothing(bench: AbstractBench) -> None:
-    assert bench.remeasure((), Effort()) == FinalTimes(())
+def test_remeasurement_of_nothing_are_nothing(runner: AbstractRunner) -> None:
+    assert runner.remeasure((), Effort()) == FinalTimes(())
 
 
 def test_closing_twice_and_with_work_pending_is_fine(build: Build) -> None:
-    bench = build(order())
-    bench.start(0, candidate(3), Effort())
-    bench.close()
-    bench.close()
+    runner = build(order())
+    runner.start(0, candidate(3), Effort())
+    runner.close()
+    runner.close()

@@ -27,11 +27,11 @@ from tests.fakes import (
 )
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, TunerError
-from tuner.core.interfaces import AbstractBench, Effort
+from tuner.core.interfaces import AbstractRunner, Effort
 from tuner.core.records import Record
 from tuner.runtime.workers.processes import TimingLock
 from tuner.runtime.workers.protocol import Factory, Limits
-from tuner.runtime.workers.runner import BenchProcesses, WorkerBench
+from tuner.runtime.workers.runner import RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 
 # No deed meets another's limit: memory that a machine hands out for the first time can take seconds to touch.
@@ -58,23 +58,25 @@ DRILLS = {  # (deed, at): stage, reason
 ENDLESS = frozenset({"loop", "sleep"})
 
 
-def bench_of(factory: Factory | None = None, workers: int = 2, limits: Limits = LONG_TIMEOUT) -> WorkerBench:
+def runner_of(
+    factory: Factory | None = None, workers: int = 2, limits: Limits = LONG_TIMEOUT
+) -> WorkerRunner:
     target = factory or fake_factory()
     specs = compile_spec(target), evaluation_spec(target)
-    return WorkerBench(order(), BenchProcesses(*specs, workers, limits), 0)
+    return WorkerRunner(order(), RunnerProcesses(*specs, workers, limits), 0)
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[AbstractBench]:
-    made = bench_of()
+def runner() -> Iterator[AbstractRunner]:
+    made = runner_of()
     yield made
     made.close()
 
 
-def run(bench: AbstractBench, *candidates: Candidate) -> list[Record]:
+def run(runner: AbstractRunner, *candidates: Candidate) -> list[Record]:
     for number, chosen in enumerate(candidates):
-        bench.start(number, chosen, NO_BUDGET)
-    return [bench.finish().record for _ in candidates]
+        runner.start(number, chosen, NO_BUDGET)
+    return [runner.finish().record for _ in candidates]
 
 
 @pytest.mark.parametrize(
@@ -88,11 +90,11 @@ def run(bench: AbstractBench, *candidates: Candidate) -> list[Record]:
 )
 def test_hostile_candidates_are_failures_and_the_run_goes_on(drills: list[tuple[str, str]]) -> None:
     """Each drill is followed by an honest candidate, which is slower than all of them would be."""
-    bench = bench_of(limits=HURRIED if drills[0][0] in ENDLESS else LONG_TIMEOUT)
+    runner = runner_of(limits=HURRIED if drills[0][0] in ENDLESS else LONG_TIMEOUT)
     records = run(
-        bench, *(each for deed, at in drills for each in (candidate(BEST_X, deed, at), candidate(3)))
+        runner, *(each for deed, at in drills for each in (candidate(BEST_X, deed, at), candidate(3)))
     )
-    bench.close()
+    runner.close()
     for drill, hostile, honest in zip(drills, records[::2], records[1::2], strict=True):
         stage, reason = DRILLS[drill]
         assert isinstance(hostile.outcome, Failure), drill
@@ -101,51 +103,51 @@ def test_hostile_candidates_are_failures_and_the_run_goes_on(drills: list[tuple[
         assert (hostile.median_s, honest.median_s) == (None, time_of(3)), drill
 
 
-def test_garbage_on_stdout_and_stderr_does_no_harm(bench: AbstractBench) -> None:
-    records = run(bench, candidate(3, "babble", "compile"), candidate(4, "babble", "measure"))
+def test_garbage_on_stdout_and_stderr_does_no_harm(runner: AbstractRunner) -> None:
+    records = run(runner, candidate(3, "babble", "compile"), candidate(4, "babble", "measure"))
     assert [record.median_s for record in records] == [time_of(3), time_of(4)]
 
 
-def test_a_crash_that_an_earlier_candidate_caused_is_not_blamed_on_the_next(bench: AbstractBench) -> None:
-    records = run(bench, candidate(3, "scar", "load"), candidate(4, "crash_if_used", "load"))
+def test_a_crash_that_an_earlier_candidate_caused_is_not_blamed_on_the_next(runner: AbstractRunner) -> None:
+    records = run(runner, candidate(3, "scar", "load"), candidate(4, "crash_if_used", "load"))
     assert [record.median_s for record in records] == [time_of(3), time_of(4)]
 
 
-def test_the_process_of_a_wrong_candidate_judges_no_other(bench: AbstractBench) -> None:
-    run(bench, candidate(2), candidate(3, "scar", "load"))
+def test_the_process_of_a_wrong_candidate_judges_no_other(runner: AbstractRunner) -> None:
+    run(runner, candidate(2), candidate(3, "scar", "load"))
     before = set(children_of(os.getpid()))
-    run(bench, candidate(3, "wrong", "verify"))
+    run(runner, candidate(3, "wrong", "verify"))
     assert len(before - set(children_of(os.getpid()))) == 1
 
 
 @pytest.mark.slow
 def test_a_grandchild_ends_with_a_candidate_that_hangs(tmp_path: Path) -> None:
     note = tmp_path / "pid"
-    bench = bench_of(limits=HURRIED)
-    (record,) = run(bench, candidate(3, "grandchild", "verify", note=str(note)))
-    bench.close()
+    runner = runner_of(limits=HURRIED)
+    (record,) = run(runner, candidate(3, "grandchild", "verify", note=str(note)))
+    runner.close()
     assert record.outcome == Failure(Stage.RUN, "timed out after 1 s")
     assert await_death([int(note.read_text())]) == []
 
 
 @pytest.mark.slow
 def test_a_time_out_grows_with_the_incumbent() -> None:
-    bench = bench_of(limits=Limits(evaluation_timeout_s=0.2))
+    runner = runner_of(limits=Limits(evaluation_timeout_s=0.2))
     try:
-        bench.start(0, candidate(3, "sleep", "measure"), Effort(budget_s=0.0, stop_above_s=0.02))
-        record = bench.finish().record
+        runner.start(0, candidate(3, "sleep", "measure"), Effort(budget_s=0.0, stop_above_s=0.02))
+        record = runner.finish().record
     finally:
-        bench.close()
+        runner.close()
     assert record.outcome == Failure(Stage.RUN, "timed out after 0.6 s")  # 0.2 + 20 calls
 
 
 @pytest.mark.slow
 def test_nothing_compiles_while_a_candidate_is_timed(tmp_path: Path) -> None:
     factory = Factory("tests.fakes:ClockedTarget", (str(tmp_path), 0.25, 0.1))
-    bench = bench_of(factory, limits=Limits())
-    records = run(bench, *(candidate(x) for x in range(8)))
-    bench.remeasure(tuple(map(bound, records[:2])), NO_BUDGET)
-    bench.close()
+    runner = runner_of(factory, limits=Limits())
+    records = run(runner, *(candidate(x) for x in range(8)))
+    runner.remeasure(tuple(map(bound, records[:2])), NO_BUDGET)
+    runner.close()
     timings = [json.loads(path.read_text()) for path in tmp_path.glob("timing-*")]
     compiles = [json.loads(path.read_text()) for path in tmp_path.glob("compile-*")]
     assert (len(timings), len(compiles)) == (9, 10)
@@ -158,9 +160,9 @@ def test_nothing_compiles_while_a_candidate_is_timed(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_pauses_do_not_count_against_the_time_limit_of_a_compile(tmp_path: Path) -> None:
     factory = Factory("tests.fakes:ClockedTarget", (str(tmp_path), 0.3, 0.6))
-    bench = bench_of(factory, limits=Limits(compile_timeout_s=0.6))
-    records = run(bench, *(candidate(x) for x in range(3)))
-    bench.close()
+    runner = runner_of(factory, limits=Limits(compile_timeout_s=0.6))
+    records = run(runner, *(candidate(x) for x in range(3)))
+    runner.close()
     assert [record.status for record in records] == ["measured"] * 3
 
 
@@ -185,9 +187,9 @@ def test_while_another_tuner_times_a_bench_waits_and_that_does_not_count(tmp_pat
     exclusive = TimingLock("cpu", "me", given.append, tmp_path)
     limits = Limits(evaluation_timeout_s=HURRIED.evaluation_timeout_s)
     specs = compile_spec(target), evaluation_spec(target)
-    bench = WorkerBench(order(), BenchProcesses(*specs, 1, limits, exclusive.held), 0)
-    (record,) = run(bench, candidate(3))
-    bench.close()
+    runner = WorkerRunner(order(), RunnerProcesses(*specs, 1, limits, exclusive.held), 0)
+    (record,) = run(runner, candidate(3))
+    runner.close()
     holding.join()
     assert is_over.is_set()
     assert record.median_s == time_of(3)
@@ -197,11 +199,11 @@ def test_while_another_tuner_times_a_bench_waits_and_that_does_not_count(tmp_pat
 @pytest.mark.slow
 def test_closing_leaves_no_process_and_no_zombie() -> None:
     before = set(children_of(os.getpid()))
-    bench = bench_of()
-    run(bench, candidate(3), candidate(3, "segfault", "load"))
-    bench.start(0, candidate(4, "loop", "compile"), NO_BUDGET)
+    runner = runner_of()
+    run(runner, candidate(3), candidate(3, "segfault", "load"))
+    runner.start(0, candidate(4, "loop", "compile"), NO_BUDGET)
     started = set(children_of(os.getpid())) - before
-    bench.close()
+    runner.close()
     assert len(started) == 3
     assert set(children_of(os.getpid())) <= before
 
@@ -209,18 +211,18 @@ def test_closing_leaves_no_process_and_no_zombie() -> None:
 @pytest.mark.slow
 def test_an_interrupted_bench_can_be_closed() -> None:
     before = set(children_of(os.getpid()))
-    bench = bench_of(limits=Limits())
-    bench.start(0, candidate(3, "sleep", "measure"), NO_BUDGET)
-    bench.start(0, candidate(4, "sleep", "compile"), NO_BUDGET)
+    runner = runner_of(limits=Limits())
+    runner.start(0, candidate(3, "sleep", "measure"), NO_BUDGET)
+    runner.start(0, candidate(4, "sleep", "compile"), NO_BUDGET)
     timer = threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGINT))
 
     def finish_interrupted() -> None:
         timer.start()  # on a busy machine the signal may come before the next line
-        bench.finish()
+        runner.finish()
 
     with pytest.raises(KeyboardInterrupt):
         finish_interrupted()
-    bench.close()
+    runner.close()
     timer.join()
     assert set(children_of(os.getpid())) <= before
 
@@ -228,9 +230,9 @@ def test_an_interrupted_bench_can_be_closed() -> None:
 PARENT = """
 import time
 from tests.fakes import candidate
-from tests.runtime.workers.test_worker_bench import bench_of, NO_BUDGET
+from tests.runtime.workers.test_worker_bench import runner_of, NO_BUDGET
 from tuner.runtime.workers.protocol import Limits
-bench = bench_of(limits=Limits())
+bench = runner_of(limits=Limits())
 bench.start(0, candidate(1), NO_BUDGET)
 bench.finish()
 bench.start(0, candidate(3, "loop", "{at}"), NO_BUDGET)
@@ -264,14 +266,14 @@ def test_kill_9_of_the_tuner_leaves_no_child(at: str) -> None:
 @pytest.mark.slow
 def test_a_compiler_that_cannot_start_ends_the_run_with_the_reason() -> None:
     before = set(children_of(os.getpid()))
-    bench = bench_of(Factory("tests.fakes:BrokenTarget"))
+    runner = runner_of(Factory("tests.fakes:BrokenTarget"))
     with pytest.raises(TunerError, match=r"worker did not start: ImportError: no module named 'mlir'"):
-        run(bench, candidate(3))
-    bench.close()
+        run(runner, candidate(3))
+    runner.close()
     assert set(children_of(os.getpid())) <= before
 
 
 @pytest.mark.slow
 def test_a_bench_needs_a_worker() -> None:
     with pytest.raises(ValueError, match=r"workers: found 0, allowed 1 or more"):
-        bench_of(workers=0)
+        runner_of(workers=0)

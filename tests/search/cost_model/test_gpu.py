@@ -52,7 +52,7 @@ def test_one_block_more_than_a_wave_costs_another_wave() -> None:
         ({"block_k": 32}, {"block_k": 8}),  # more turns than latency can be hidden in
         # one warp keeps one partition busy at most, where only one block fits
         ({"shared_bytes": 200 << 10}, {"shared_bytes": 200 << 10, "threads": 32}),
-        ({"memory": 4}, {"memory": 32}),  # shared memory is the busiest part
+        ({"memory": 4}, {"memory": 32}),  # shared memory is the bottleneck
         ({"issued": 10}, {"issued": 80}),  # more instructions than partitions issue
         ({"waits": 2, "depth": 0}, {"waits": 200, "depth": 0}),
         ({"registers": 100}, {"registers": 255, "threads": 256}),

@@ -12,7 +12,7 @@ from tuner.core.gpu_code import Resources
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul, Problem
 from tuner.search.cost_model import configurations
-from tuner.search.cost_model.configurations import SEEDS, WORTH, model_of, seed_rows
+from tuner.search.cost_model.configurations import SEEDS, WORTH, initial_configurations, model_of
 from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 
@@ -29,7 +29,7 @@ FEASIBLE = FeasibleSet.of((space(PACKED, "packed"), space({"x": (1, 2)}, "unknow
 
 
 def chosen(problem: Problem = PROBLEM, feasible: FeasibleSet = FEASIBLE, machine: Machine = CPU) -> list[int]:
-    return list(seed_rows(feasible, problem, machine, 1))
+    return list(initial_configurations(feasible, problem, machine, 1))
 
 
 def test_strategies_with_a_model_have_seeds_the_cheapest_of_all_first() -> None:
@@ -86,7 +86,7 @@ def test_a_candidate_that_ptxas_saw_fail_is_no_seed() -> None:
     problem = Matmul(4096, 4096, 4096, "f16")
     best = chosen(problem, feasible, GPU)[0]
     too_many = Resources("k", 256, 0, 0, 0, 0, 0, 0.0, 0)
-    rows = seed_rows(feasible, problem, GPU, 1, {feasible.candidate(best): too_many})
+    rows = initial_configurations(feasible, problem, GPU, 1, {feasible.candidate(best): too_many})
     assert rows
     assert best not in rows
 
@@ -94,9 +94,9 @@ def test_a_candidate_that_ptxas_saw_fail_is_no_seed() -> None:
 def test_a_candidate_that_ptxas_saw_spill_is_no_seed() -> None:
     problem = Matmul(4096, 4096, 4096, "f16")
     feasible = FeasibleSet.of((space(TENSOR, "tensor"),))
-    first, *_ = seed_rows(feasible, problem, GPU, 1)
+    first, *_ = initial_configurations(feasible, problem, GPU, 1)
     spilling = {feasible.candidate(first): Resources("k", 255, 400, 800, 0, 49152, 0, 0.25, 1)}
-    assert first not in seed_rows(feasible, problem, GPU, 1, spilling)
+    assert first not in initial_configurations(feasible, problem, GPU, 1, spilling)
 
 
 def test_a_row_that_comes_last_is_no_seed() -> None:

@@ -1,4 +1,4 @@
-"""Groups whose contraction is of i8: random sizes, configurations and epilogues, compiled, run and right."""
+"""Fusions whose contraction is of i8: random sizes, configurations and epilogues, compiled, run and right."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, worst_e
 from tuner.space.scripts.choice import default_script, first_configuration
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
-from tuner.targets.cpu.fusion_arrays import GroupArrays
+from tuner.targets.cpu.fusion_arrays import FusionArrays
 
 pytestmark = pytest.mark.mlir
 SIZES = st.integers(1, 80)
@@ -38,7 +38,7 @@ def require_right(text: str, strategy: str, number: int, processor: Machine, *, 
     problem = as_problem("contraction", text)
     script = drawn_script(problem, strategy, number, processor)
     assert script is not None
-    error = error_of(problem.group, script, np.random.default_rng(number), emulates=emulates)
+    error = error_of(problem.fusion, script, np.random.default_rng(number), emulates=emulates)
     assert error <= 1, (problem.key, script)
 
 
@@ -68,8 +68,8 @@ def test_registers_of_256_bits_are_right() -> None:
 
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("epilogue", texts.NAMES)
-def test_without_a_script_a_group_of_bytes_is_loops(epilogue: str) -> None:
-    text = as_problem("contraction", texts.product(7, 9, 5, epilogue)).group
+def test_without_a_script_a_fusion_of_bytes_is_loops(epilogue: str) -> None:
+    text = as_problem("contraction", texts.product(7, 9, 5, epilogue)).fusion
     assert error_of(text, None, np.random.default_rng(3)) <= 1
 
 
@@ -79,7 +79,7 @@ def test_the_greatest_sums_are_exact(extreme: int) -> None:
     script = drawn_script(problem, STRATEGIES[0], 1, emulated_machine())
     a, b = np.full((7, 1027), extreme, np.int8), np.full((1027, 20), -128, np.int8)
     rng = np.random.default_rng(0)
-    assert error_of(problem.group, script, rng, [a, b], emulates=not machine().has_vnni) == 0
+    assert error_of(problem.fusion, script, rng, [a, b], emulates=not machine().has_vnni) == 0
 
 
 @pytest.mark.drawn(2)
@@ -88,7 +88,7 @@ def test_a_weight_comes_packed_and_unsigned(k: int) -> None:
     problem = as_problem("contraction", texts.product(5, 70, k, "columns"))
     found = first_configuration(problem, emulated_machine_of("vnni"))
     assert found is not None
-    _, packing, *others = compiled(problem.group, found[1].text, emulates=True).packings
+    _, packing, *others = compiled(problem.fusion, found[1].text, emulates=True).packings
     assert packing is not None
     assert (packing.interleave, packing.unsigned, packing.depth) == (4, True, 64)
     assert others == [None, None]
@@ -99,9 +99,9 @@ def test_a_b_that_is_no_weight_is_packed_inside() -> None:
     text = texts.product(9, 33, 21, "columns").replace("33xi8> {tuner.weight}", "33xi8>")
     problem = as_problem("contraction", text)
     script = drawn_script(problem, STRATEGIES[0], 11, emulated_machine())
-    code = compiled(problem.group, script, emulates=True)
+    code = compiled(problem.fusion, script, emulates=True)
     assert code.packings == (None,) * 4
-    assert error_of(problem.group, script, np.random.default_rng(5), emulates=True) <= 1
+    assert error_of(problem.fusion, script, np.random.default_rng(5), emulates=True) <= 1
 
 
 @pytest.mark.parametrize(
@@ -137,12 +137,12 @@ def test_nan_and_infinities_of_scales_stay_in_their_columns(epilogue: str) -> No
     found = default_script(problem, emulated_machine_of("vnni"))
     assert found is not None
     rng = np.random.default_rng(2)
-    inputs = list(draw_inputs(problem.group, rng))
+    inputs = list(draw_inputs(problem.fusion, rng))
     if epilogue == "columns":
         inputs[2][[1, 4]], inputs[3][[7, 32]] = [np.nan, np.inf], [np.nan, -np.inf]
         inputs[0][5] = 0  # infinity times 0
-        assert np.isnan(evaluate(problem.group, tuple(inputs))[0].value).sum() > 18
-    assert error_of(problem.group, found.text, rng, inputs, emulates=True) <= 1
+        assert np.isnan(evaluate(problem.fusion, tuple(inputs))[0].value).sum() > 18
+    assert error_of(problem.fusion, found.text, rng, inputs, emulates=True) <= 1
 
 
 @pytest.mark.slow
@@ -154,7 +154,7 @@ def test_numbers_are_quantized(isa: str, shape: list[int], number: int) -> None:
     script = drawn_script(problem, "elementwise_cpu", number, replace(emulated_machine(), isa=isa))
     assert script is not None
     given = (np.random.default_rng(number).standard_normal(shape) * 3).astype(np.float32)
-    assert error_of(problem.group, script, np.random.default_rng(0), [given]) <= 1
+    assert error_of(problem.fusion, script, np.random.default_rng(0), [given]) <= 1
 
 
 @pytest.mark.drawn(2)
@@ -167,7 +167,7 @@ def test_bytes_are_transposed(isa: str, shape: tuple[int, ...], order: tuple[int
     problem = as_problem("elementwise", group_texts.transpose(shape, order, "i8"))
     script = drawn_script(problem, "elementwise_cpu", 0, replace(emulated_machine(), isa=isa))
     assert script is not None
-    assert error_of(problem.group, script, np.random.default_rng(0)) == 0
+    assert error_of(problem.fusion, script, np.random.default_rng(0)) == 0
 
 
 @pytest.mark.parametrize("wrong", ["arith.subi %x0", "arith.addi %x1"])
@@ -196,7 +196,7 @@ def test_the_first_configuration_is_verified_and_timed(epilogue: str) -> None:
 def test_inputs_are_all_bytes_and_then_the_extreme_ones() -> None:
     problem = as_problem("contraction", texts.product(30, 40, 50, "bias"))
     rng = np.random.default_rng(0)
-    arrays = GroupArrays(problem, rng, 4096)
+    arrays = FusionArrays(problem, rng, 4096)
     a, b, *_ = arrays.operands
     assert {a.min(), b.min(), a.max(), b.max()} == {-128, 127}
     assert len(set(a.tolist())) > 200
@@ -206,7 +206,7 @@ def test_inputs_are_all_bytes_and_then_the_extreme_ones() -> None:
 
 def test_marks_of_bytes_are_pairs_within_a_row() -> None:
     problem = as_problem("contraction", texts.product(6, 9, 5, "requantized"))
-    arrays = GroupArrays(problem, np.random.default_rng(0), 4096)
+    arrays = FusionArrays(problem, np.random.default_rng(0), 4096)
     out = arrays.operands[-1]
     places = arrays.marks(np.random.default_rng(1), 5)[:, 1].astype(np.int64) - out.ctypes.data
     assert {int(each) % 9 for each in places} == set(range(8))
@@ -215,6 +215,6 @@ def test_marks_of_bytes_are_pairs_within_a_row() -> None:
 
 def test_bytes_without_neighbours_cannot_be_marked() -> None:
     problem = as_problem("contraction", texts.product(6, 1, 5, "requantized"))
-    arrays = GroupArrays(problem, np.random.default_rng(0), 4096)
+    arrays = FusionArrays(problem, np.random.default_rng(0), 4096)
     with pytest.raises(CandidateError, match=r"no element of the result is finite .*, or has a byte next to"):
         arrays.marks(np.random.default_rng(1), 5)

@@ -24,8 +24,8 @@ from tuner.space.scripts.choice import spaces
 from tuner.targets import children
 from tuner.targets.cpu import compiler as described_compiler
 from tuner.targets.cpu import evaluator
-from tuner.targets.cpu.compiler import CpuCompiler, DescribedCompiler, assembly
-from tuner.targets.cpu.evaluator import CompiledOnly, DescribedEvaluator
+from tuner.targets.cpu.compiler import CpuCompiler, CrossCompiler, assembly
+from tuner.targets.cpu.evaluator import CompiledOnly, CrossCompiledEvaluator
 
 pytestmark = pytest.mark.mlir
 
@@ -56,9 +56,9 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> Machine:
     return PLAIN
 
 
-def sources(processor: str, dtype: str, strategy: str) -> tuple[DescribedCompiler, Problem, Script]:
+def sources(processor: str, dtype: str, strategy: str) -> tuple[CrossCompiler, Problem, Script]:
     problem = Matmul(33, 70, 40, dtype)
-    return DescribedCompiler(processor), problem, bound(strategy, processor, problem)
+    return CrossCompiler(processor), problem, bound(strategy, processor, problem)
 
 
 @pytest.mark.drawn(2)
@@ -92,7 +92,7 @@ def test_object_code_has_the_instructions_of_the_processor(
 def test_each_function_is_compiled_for_the_processor() -> None:
     problem = Problem("batch_matmul", (16, 16, 16), "f32", batch=3)
     script = bound("matmul_cpu_direct", "znver4", problem)
-    code = DescribedCompiler("znver4").code_of(CpuCompiler().compile(problem, script))
+    code = CrossCompiler("znver4").code_of(CpuCompiler().compile(problem, script))
     heads = [line for line in code.splitlines() if re.match(r" *llvm\.func .*\{$", line)]
     assert len(heads) == 2
     assert all('["target-cpu", "znver4"], ["target-features", "+avx2,+fma,' in head for head in heads)
@@ -113,7 +113,7 @@ def test_what_vectors_can_do_is_verified_on_a_processor_that_has_vectors_alone(
 ) -> None:
     compiler, problem, script = sources("sapphirerapids", dtype, strategy)
     assert instructions_needed(CpuCompiler().compile(problem, script).host_code) == needs
-    artifact, here = compiler.compile(problem, script), DescribedEvaluator(1)
+    artifact, here = compiler.compile(problem, script), CrossCompiledEvaluator(1)
     assert instructions_needed(artifact.host_code) == ()
     verdict = here.verify(problem, here.load(problem, artifact), np.random.default_rng(0))
     assert (verdict.elements, verdict.max_error <= 1) == (33 * 70, True)
@@ -124,7 +124,7 @@ def test_what_vectors_can_do_is_verified_on_a_processor_that_has_vectors_alone(
 
 def test_what_cannot_run_here_is_compiled_only(plain: Machine) -> None:
     compiler, problem, script = sources("znver4", "bf16", "matmul_cpu_pairs")
-    artifact, here = compiler.compile(problem, script), DescribedEvaluator(1)
+    artifact, here = compiler.compile(problem, script), CrossCompiledEvaluator(1)
     loaded = here.load(problem, artifact)
     assert isinstance(loaded, CompiledOnly)
     verdict = here.verify(problem, loaded, np.random.default_rng(0))
@@ -142,7 +142,7 @@ def test_code_with_tiles_that_cannot_be_made_of_vectors_is_compiled_only(
 
     compiler, problem, script = sources("sapphirerapids", "bf16", "matmul_cpu_amx")
     monkeypatch.setattr(lowering, "tiles_as_vectors", fail)
-    loaded = DescribedEvaluator(1).load(problem, compiler.compile(problem, script))
+    loaded = CrossCompiledEvaluator(1).load(problem, compiler.compile(problem, script))
     assert loaded == CompiledOnly(f"{plain.processor} has no amx-bf16")
 
 
@@ -154,10 +154,10 @@ def test_outcomes_of_equal_code_are_shared_whatever_processor_verifies(
     artifacts: list[Artifact] = []
     for machine in (PLAIN, PROCESSORS["sapphirerapids"].machine):
         monkeypatch.setattr(described_compiler, "describe_machine", lambda machine=machine: machine)
-        artifacts.append(DescribedCompiler("sapphirerapids").compile(problem, script))
+        artifacts.append(CrossCompiler("sapphirerapids").compile(problem, script))
     assert artifacts[0].host_code != artifacts[1].host_code
     assert artifacts[0].sha256 == artifacts[1].sha256
-    other = DescribedCompiler("graniterapids").compile(problem, script)
+    other = CrossCompiler("graniterapids").compile(problem, script)
     assert other.sha256 != artifacts[0].sha256
 
 
@@ -166,12 +166,12 @@ def test_a_script_that_the_processor_cannot_run_fails_before_code_is_generated()
     with pytest.raises(
         CandidateError, match=r"^needs amx-bf16, which haswell, as Xeon E5-2680 v3 does not offer$"
     ) as caught:
-        DescribedCompiler("haswell").compile(problem, script)
+        CrossCompiler("haswell").compile(problem, script)
     assert caught.value.stage is Stage.COMPILE
 
 
 def test_nothing_is_timed() -> None:
-    here, problem = DescribedEvaluator(1), Matmul(8, 8, 8)
+    here, problem = CrossCompiledEvaluator(1), Matmul(8, 8, 8)
     assert not here.is_timed
     for work in (
         lambda: here.measure(problem, None, Effort(), np.random.default_rng(0)),

@@ -18,7 +18,7 @@ from tuner.runtime.workers.services import Evaluation, evaluate
 from tuner.targets.arrays import ProblemArrays
 from tuner.targets.cpu import evaluator
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
-from tuner.targets.cpu.timing_checks import WatchedSamples
+from tuner.targets.cpu.timing_checks import TimingChecks
 
 pytestmark = pytest.mark.mlir
 
@@ -102,7 +102,7 @@ def test_honest_top_trials_do() -> None:
 PROBLEM = Matmul(5, 16, 8)
 
 
-def watched(name: str, problem: Problem = PROBLEM) -> WatchedSamples:
+def watched(name: str, problem: Problem = PROBLEM) -> TimingChecks:
     """Times a kernel by a clock that goes on by a second with each look."""
     artifact = Artifact(dishonest_code(name, problem), name, partition(problem, 1, "none", 1))
     kernel = CpuEvaluator(1).load(problem, artifact)
@@ -115,7 +115,7 @@ def watched(name: str, problem: Problem = PROBLEM) -> WatchedSamples:
         looks.append(looks[-1] + 1.0)
         return looks[-1]
 
-    return WatchedSamples(ThreadTeam(1), kernel.calls(problem, arrays.operands), arrays, rng, clock)
+    return TimingChecks(ThreadTeam(1), kernel.calls(problem, arrays.operands), arrays, rng, clock)
 
 
 def test_a_sample_is_the_time_of_its_calls_and_of_nothing_next_to_it() -> None:
@@ -160,7 +160,7 @@ ENDS = {
 def timed(name: str, end: str, monkeypatch: pytest.MonkeyPatch, seed: int = 0) -> Measurement:
     """Times a kernel, then verifies it on the same arrays."""
     ticks = partial(next, itertools.count(0.0, SECOND))
-    monkeypatch.setattr(evaluator, "WatchedSamples", partial(WatchedSamples, clock=ticks))
+    monkeypatch.setattr(evaluator, "TimingChecks", partial(TimingChecks, clock=ticks))
     rng, target = np.random.default_rng(seed), CpuEvaluator(1)
     loaded = target.load(
         PROBLEM, Artifact(dishonest_code(name, PROBLEM), name, partition(PROBLEM, 1, "none", 1))

@@ -1,4 +1,4 @@
-"""The arrays of a group: what is expected, what a kernel must leave alone, weights in several copies."""
+"""The arrays of a fusion: what is expected, what a kernel must leave alone, weights in several copies."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.op_group_problems import first_script, group_problems
+from tests.op_group_problems import first_script, fusion_problems
 from tuner.core.errors import CandidateError
 from tuner.core.fusions import WeightPacking
 from tuner.core.interfaces import Artifact, Effort
@@ -14,7 +14,7 @@ from tuner.core.problem import COLD, WARM, WEIGHTS_COLD, Problem
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
-from tuner.targets.cpu.fusion_arrays import GroupArrays
+from tuner.targets.cpu.fusion_arrays import FusionArrays
 
 pytestmark = pytest.mark.mlir
 
@@ -39,54 +39,54 @@ func.func @group(%0: memref<4x8xf32, strided<[16, 1]>>, %1: memref<8xf32> {tuner
   return
 }
 """
-GROUP = Problem("elementwise", (4, 8, 1), "f32", group=STRIDED)
+FUSION = Problem("elementwise", (4, 8, 1), "f32", fusion=STRIDED)
 EVICTING_BYTES = 300  # ten copies of 32 bytes: sixteen
 QUICK = Effort(budget_s=0.005, min_samples=3, max_samples=6)
-Kernel = Callable[[GroupArrays], None]
+Kernel = Callable[[FusionArrays], None]
 
 
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def arrays_of(problem: Problem = GROUP) -> GroupArrays:
-    return GroupArrays(problem, rng(), EVICTING_BYTES)
+def arrays_of(problem: Problem = FUSION) -> FusionArrays:
+    return FusionArrays(problem, rng(), EVICTING_BYTES)
 
 
-def memories(arrays: GroupArrays) -> list[np.ndarray]:
+def memories(arrays: FusionArrays) -> list[np.ndarray]:
     """Returns x, w and y in memory: of x and y 56 elements each, of which rows of 8 are read and written."""
     return list(arrays.operands)
 
 
-def correct(arrays: GroupArrays) -> None:
+def correct(arrays: FusionArrays) -> None:
     x, w, y = memories(arrays)
     for row in range(4):
         part = slice(16 * row, 16 * row + 8)
         y[part] = 2 * x[part] + w
 
 
-def one_wrong(arrays: GroupArrays) -> None:
+def one_wrong(arrays: FusionArrays) -> None:
     correct(arrays)
     memories(arrays)[2][16 + 3] += 1e-4
 
 
-def one_unwritten(arrays: GroupArrays) -> None:
+def one_unwritten(arrays: FusionArrays) -> None:
     kept = memories(arrays)[2][3]
     correct(arrays)
     memories(arrays)[2][3] = kept
 
 
-def writes_between_rows(arrays: GroupArrays) -> None:
+def writes_between_rows(arrays: FusionArrays) -> None:
     correct(arrays)
     memories(arrays)[2][8] = 0.0
 
 
-def changes_its_weight(arrays: GroupArrays) -> None:
+def changes_its_weight(arrays: FusionArrays) -> None:
     correct(arrays)
     memories(arrays)[1][0] = 0.0
 
 
-def changes_what_it_does_not_read(arrays: GroupArrays) -> None:
+def changes_what_it_does_not_read(arrays: FusionArrays) -> None:
     correct(arrays)
     memories(arrays)[0][8] = 0.0
 
@@ -132,10 +132,10 @@ def test_marks_are_elements_of_the_output() -> None:
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize(("cache", "copies"), [(WARM, 1), (WEIGHTS_COLD, 16), (COLD, 1)])
 def test_calls_read_copies_of_weights_one_after_the_other(cache: str, copies: int) -> None:
-    problem = replace(GROUP, cache=cache)
+    problem = replace(FUSION, cache=cache)
     arrays, team = arrays_of(problem), ThreadTeam(1)
     loaded = CpuEvaluator(1).load(problem, loops_of(problem))
-    prepared = loaded.group_calls(arrays)
+    prepared = loaded.fusion_calls(arrays)
     assert len(prepared.weights) == copies
     assert len({each.ctypes.data for each in prepared.weights}) == copies
     for each in prepared.weights[1:]:
@@ -154,14 +154,14 @@ def test_calls_read_copies_of_weights_one_after_the_other(cache: str, copies: in
 
 
 def loops_of(problem: Problem) -> Artifact:
-    """Returns the code of a group as loops."""
+    """Returns the code of a fusion as loops."""
     from tuner.core.fusions import packings_comment
     from tuner.mlir import transform
     from tuner.mlir.bindings import ir
-    from tuner.mlir.cpu.lowering import compile_group
+    from tuner.mlir.cpu.lowering import compile_fusion
 
     with transform.new_context(), ir.Location.unknown():
-        code = compile_group(problem.group, None)
+        code = compile_fusion(problem.fusion, None)
     return Artifact(packings_comment(code.packings) + code.llvm_text, "", (), ())
 
 
@@ -169,7 +169,7 @@ def loops_of(problem: Problem) -> Artifact:
 @pytest.mark.parametrize("cache", [WARM, WEIGHTS_COLD, COLD])
 @pytest.mark.parametrize("place", range(3))
 def test_first_scripts_of_a_program_are_verified_and_timed(place: int, cache: str) -> None:
-    problem = replace(group_problems()[place], cache=cache)
+    problem = replace(fusion_problems()[place], cache=cache)
     cpu = CpuEvaluator(1)
     loaded = cpu.load(problem, CpuCompiler().compile(problem, first_script(problem)))
     verdict = cpu.verify(problem, loaded, rng())
@@ -181,13 +181,13 @@ def test_first_scripts_of_a_program_are_verified_and_timed(place: int, cache: st
 
 
 def test_a_weight_that_a_script_packs_is_packed() -> None:
-    arrays = arrays_of(group_problems()[0])
+    arrays = arrays_of(fusion_problems()[0])
     panels = arrays.calls(0, (None, WeightPacking(16), None)).weights[0].reshape(2, 24, 16)
     weight = memories(arrays)[1].reshape(24, 32)
     assert np.array_equal(panels[1], weight[:, 16:])
 
 
-def test_a_group_that_numpy_cannot_compute_is_refused() -> None:
-    unknown = replace(GROUP, group=STRIDED.replace("arith.addf %a, %a", "arith.remf %a, %a"))
-    with pytest.raises(CandidateError, match=r"no reference: group: found arith\.remf"):
+def test_a_fusion_that_numpy_cannot_compute_is_refused() -> None:
+    unknown = replace(FUSION, fusion=STRIDED.replace("arith.addf %a, %a", "arith.remf %a, %a"))
+    with pytest.raises(CandidateError, match=r"no reference: fusion: found arith\.remf"):
         arrays_of(unknown)

@@ -1,4 +1,4 @@
-"""Strategies of groups on random sizes and configurations: compiled, run, right; NaN and infinities kept."""
+"""Strategies of fusions on random sizes and configurations: compiled, run, right; NaN and infinities kept."""
 
 import functools
 from dataclasses import replace
@@ -55,7 +55,7 @@ def require_right(kind: str, text: str, strategy: str, number: int) -> None:
     script = drawn_script(problem, strategy, number)
     assert script is not None
     rng = np.random.default_rng(number)
-    assert error_of(problem.group, script, rng) <= 1, (problem.key, script)
+    assert error_of(problem.fusion, script, rng) <= 1, (problem.key, script)
 
 
 @pytest.mark.slow
@@ -106,17 +106,17 @@ def test_contractions_of_bf16_are_right(
     emulates = strategy == "contraction_cpu_amx" and not machine().has_amx_bf16
     script = drawn_script(problem, strategy, number, emulated_machine() if emulates else None)
     assert script is not None
-    error = error_of(problem.group, script, np.random.default_rng(number), emulates=emulates)
+    error = error_of(problem.fusion, script, np.random.default_rng(number), emulates=emulates)
     assert error <= 1, (problem.key, script)
 
 
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("epilogue", ["bias_relu", "none"])
-def test_tiles_as_vectors_compute_a_group(epilogue: str) -> None:
+def test_tiles_as_vectors_compute_a_fusion(epilogue: str) -> None:
     problem = as_problem("contraction", texts.product(17, 40, 35, epilogue, element="bf16", sums="f32"))
     script = drawn_script(problem, "contraction_cpu_amx", 7, emulated_machine())
     assert script is not None
-    assert error_of(problem.group, script, np.random.default_rng(1), emulates=True) <= 1
+    assert error_of(problem.fusion, script, np.random.default_rng(1), emulates=True) <= 1
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_nan_infinities_and_zeros_of_padding_do_not_mix_in_bf16() -> None:
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((18, 35), (35, 33)))
     a[1, 34], a[3, 4], b[34, 32] = np.nan, np.inf, np.inf
     bias = rng.standard_normal(33).astype(np.float32)
-    assert error_of(problem.group, found.text, rng, [a, b, bias]) <= 1
+    assert error_of(problem.fusion, found.text, rng, [a, b, bias]) <= 1
 
 
 @pytest.mark.slow
@@ -212,7 +212,7 @@ def test_softmax_keeps_infinities_and_nan_as_numpy_does(script_of: str) -> None:
     rows[2, 70] = np.nan
     rows[3, 76] = np.inf
     script = found.text if script_of == "schedule" else None
-    assert error_of(problem.group, script, np.random.default_rng(0), [rows]) <= 1
+    assert error_of(problem.fusion, script, np.random.default_rng(0), [rows]) <= 1
 
 
 @pytest.mark.drawn(2)
@@ -225,7 +225,7 @@ def test_nan_and_infinities_pass_through_epilogues(epilogue: str) -> None:
     a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((6, 8), (8, 33)))
     a[1, 2], a[3, 4] = np.nan, np.inf
     bias = [] if epilogue == "silu" else [rng.standard_normal(33).astype(np.float32)]
-    assert error_of(problem.group, found.text, rng, [a, b, *bias]) <= 1
+    assert error_of(problem.fusion, found.text, rng, [a, b, *bias]) <= 1
 
 
 @pytest.mark.drawn(2)
@@ -239,8 +239,8 @@ def test_nan_and_infinities_pass_through_epilogues(epilogue: str) -> None:
         ("elementwise", texts.elementwise((3, 5), "math.exp2 %x0")),
     ],
 )
-def test_without_a_script_a_group_is_loops(kind: str, text: str) -> None:
-    assert error_of(as_problem(kind, text).group, None, np.random.default_rng(3)) <= 1
+def test_without_a_script_a_fusion_is_loops(kind: str, text: str) -> None:
+    assert error_of(as_problem(kind, text).fusion, None, np.random.default_rng(3)) <= 1
 
 
 def test_the_reference_notices_a_wrong_element() -> None:

@@ -11,7 +11,7 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.interfaces import Effort, Script
 from tuner.core.records import Record
 from tuner.runtime.workers.protocol import Factory, Limits
-from tuner.runtime.workers.runner import BenchOrder, BenchProcesses, WorkerBench
+from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 
 pytestmark = pytest.mark.mlir
@@ -69,14 +69,16 @@ def bind(candidate: Candidate) -> Script:
 def evaluated(deeds: list[str], limits: Limits) -> list[Record]:
     """One run over the deeds."""
     factory = Factory("tests.targets.cpu.injected_faults:DrillTarget", (1,))
-    order = BenchOrder(PROBLEM, TargetName("drill"), bind, lambda script, code: None)
-    bench = WorkerBench(order, BenchProcesses(compile_spec(factory), evaluation_spec(factory), 1, limits), 0)
+    order = RunnerOrder(PROBLEM, TargetName("drill"), bind, lambda script, code: None)
+    runner = WorkerRunner(
+        order, RunnerProcesses(compile_spec(factory), evaluation_spec(factory), 1, limits), 0
+    )
     try:
         for number, deed in enumerate(deeds):
-            bench.start(number, Candidate.of("drill", {"deed": deed}), Effort(budget_s=0.01))
-        return [bench.finish().record for _ in deeds]
+            runner.start(number, Candidate.of("drill", {"deed": deed}), Effort(budget_s=0.01))
+        return [runner.finish().record for _ in deeds]
     finally:
-        bench.close()
+        runner.close()
 
 
 @pytest.fixture(scope="module")

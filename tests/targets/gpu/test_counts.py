@@ -249,7 +249,7 @@ def test_each_part_is_counted_for_the_warps_that_share_it() -> None:
     assert parts.memory == 16 * 10 * 3
     assert parts.second_level == pytest.approx(2 * 2400 / 24)
     assert parts.critical_path == 10 * (1 + 2 + 1 + 8)
-    assert parts.busiest == parts.memory
+    assert parts.bottleneck == parts.memory
 
 
 def test_two_pipes_multiply_twice_as_fast_unless_registers_lie_in_one_bank() -> None:
@@ -263,7 +263,7 @@ def test_two_pipes_multiply_twice_as_fast_unless_registers_lie_in_one_bank() -> 
 
 def test_waves_follow_one_another_and_the_last_takes_its_share() -> None:
     one = counts(kernel_of(FFMA), 1000.0)
-    wave = one.parts(BLOCKS, 2).busiest
+    wave = one.parts(BLOCKS, 2).bottleneck
     assert one.cycles(BLOCKS, 100) == wave + LAUNCH_CYCLES
     assert one.cycles(BLOCKS, 50) == 2 * (wave + LAUNCH_CYCLES)
     assert one.cycles(BLOCKS, 80) == wave + LAUNCH_CYCLES + wave / 2 + LAUNCH_CYCLES
@@ -272,4 +272,4 @@ def test_waves_follow_one_another_and_the_last_takes_its_share() -> None:
 def test_few_blocks_do_not_share_a_multiprocessor() -> None:
     one = counts(kernel_of(FFMA), 1000.0)
     assert BLOCKS.together(200) == BLOCKS.together(10_000) == 1
-    assert one.cycles(BLOCKS, 200) == one.parts(BLOCKS, 1).busiest + LAUNCH_CYCLES
+    assert one.cycles(BLOCKS, 200) == one.parts(BLOCKS, 1).bottleneck + LAUNCH_CYCLES

@@ -13,7 +13,7 @@ from tuner.core.interfaces import BoundRecord, Effort, Script
 from tuner.core.problem import Matmul
 from tuner.core.records import Measurement, Record
 from tuner.runtime.workers.protocol import Limits
-from tuner.runtime.workers.runner import BenchOrder, BenchProcesses, WorkerBench
+from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, WorkerRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 
 pytestmark = pytest.mark.mlir
@@ -39,23 +39,23 @@ def bound(record: Record) -> BoundRecord:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[WorkerBench]:
-    order = BenchOrder(PROBLEM, CUDA, bind, lambda _s, _c: None)
+def runner() -> Iterator[WorkerRunner]:
+    order = RunnerOrder(PROBLEM, CUDA, bind, lambda _s, _c: None)
     factory = stub_factory()
-    made = WorkerBench(order, BenchProcesses(compile_spec(factory), evaluation_spec(factory), 1, LIMITS), 0)
+    made = WorkerRunner(order, RunnerProcesses(compile_spec(factory), evaluation_spec(factory), 1, LIMITS), 0)
     yield made
     made.close()
 
 
-def run(bench: WorkerBench, *candidates: Candidate) -> list[Record]:
+def run(runner: WorkerRunner, *candidates: Candidate) -> list[Record]:
     for number, chosen in enumerate(candidates):
-        bench.start(number, chosen, BRIEF)
-    return [bench.finish().record for _ in candidates]
+        runner.start(number, chosen, BRIEF)
+    return [runner.finish().record for _ in candidates]
 
 
 @pytest.mark.slow
-def test_a_right_program_is_verified_and_timed_through_the_driver(bench: WorkerBench) -> None:
-    (record,) = run(bench, candidate())
+def test_a_right_program_is_verified_and_timed_through_the_driver(runner: WorkerRunner) -> None:
+    (record,) = run(runner, candidate())
     assert isinstance(record.outcome, Measurement), record.outcome
     assert record.verdict is not None
     assert record.verdict.elements == 16 * 8
@@ -74,9 +74,9 @@ def test_a_right_program_is_verified_and_timed_through_the_driver(bench: WorkerB
     ],
 )
 def test_after_a_lost_context_the_next_candidate_has_a_new_one(
-    bench: WorkerBench, deed: str, stage: Stage, reason: str
+    runner: WorkerRunner, deed: str, stage: Stage, reason: str
 ) -> None:
-    failed, honest = run(bench, candidate(deed), candidate(number=1))
+    failed, honest = run(runner, candidate(deed), candidate(number=1))
     assert isinstance(failed.outcome, Failure), failed.outcome
     assert failed.outcome.stage is stage
     assert re.search(reason, failed.outcome.reason), failed.outcome.reason
@@ -84,9 +84,9 @@ def test_after_a_lost_context_the_next_candidate_has_a_new_one(
 
 
 @pytest.mark.slow
-def test_a_lack_of_memory_is_a_failure_of_its_own(bench: WorkerBench) -> None:
-    run(bench, candidate("beyond"))  # ends a process in which the problem has its memory
-    failed, honest = run(bench, candidate("no memory"), candidate(number=2))
+def test_a_lack_of_memory_is_a_failure_of_its_own(runner: WorkerRunner) -> None:
+    run(runner, candidate("beyond"))  # ends a process in which the problem has its memory
+    failed, honest = run(runner, candidate("no memory"), candidate(number=2))
     assert isinstance(failed.outcome, Failure), failed.outcome
     assert failed.outcome.stage is Stage.RUN
     wanted = r"^0\.00 GiB of GPU memory for matmul 16x8x8 .* are not free: CUDA_ERROR_OUT_OF_MEMORY$"
@@ -95,18 +95,18 @@ def test_a_lack_of_memory_is_a_failure_of_its_own(bench: WorkerBench) -> None:
 
 
 @pytest.mark.slow
-def test_top_trials_are_interleaved_and_a_broken_one_takes_no_other_with_it(bench: WorkerBench) -> None:
-    (right,) = run(bench, candidate(number=2))
+def test_top_trials_are_interleaved_and_a_broken_one_takes_no_other_with_it(runner: WorkerRunner) -> None:
+    (right,) = run(runner, candidate(number=2))
     broken = Record(PROBLEM, candidate("beyond"), CUDA, right.outcome)
-    found = bench.remeasure((bound(right), bound(broken)), BRIEF)
+    found = runner.remeasure((bound(right), bound(broken)), BRIEF)
     assert [time is None for time in found.times] == [False, True]
     assert found.baseline is None  # it did not take part again
 
 
 @pytest.mark.slow
-def test_cublas_are_interleaved_with_the_top_trials(bench: WorkerBench) -> None:
-    (right,) = run(bench, candidate(number=3))
-    found = bench.remeasure((bound(right), bound(right)), BRIEF)
+def test_cublas_are_interleaved_with_the_top_trials(runner: WorkerRunner) -> None:
+    (right,) = run(runner, candidate(number=3))
+    found = runner.remeasure((bound(right), bound(right)), BRIEF)
     assert found.baseline is not None
     assert found.baseline.name == "cuBLAS 13.1.2"
     times = [*found.times, found.baseline.measurement]

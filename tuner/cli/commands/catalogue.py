@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from tuner.cli.main import screen_columns
 from tuner.cli.options import (
-    composition_of,
+    backends_of,
     database_option,
     json_option,
     open_known_store,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tuner.space.feasible_set import FeasibleSet
     from tuner.space.file.entries import StrategyEntry
     from tuner.space.search_space import SearchSpace
-    from tuner.targets.backends import Composition
+    from tuner.targets.backends import Backends
     from tuner.targets.interface import Plan
 
 
@@ -130,12 +130,12 @@ def space(
         raise UsageError(f"space --suggest: target {found} runs no candidates")
     problem = taken_problem(arguments)
     request = run_request(problem, **arguments)
-    feasible = plan_of(composition_of(context), request).feasible
+    feasible = plan_of(backends_of(context), request).feasible
     if suggest:
         # JOINED
         from tuner.targets.backends import resolve_target
 
-        resolved = resolve_target(request.target, composition_of(context), request.chip)
+        resolved = resolve_target(request.target, backends_of(context), request.chip)
         suggest_constraints(feasible.spaces, problem, resolved, database, min_support, since, as_json)
         return
     lines = (f"{problem.key}: {_feasible_text(feasible)}", *_space_lines(feasible))
@@ -198,9 +198,9 @@ def targets(context: click.Context, as_json: bool) -> None:
 
     Example: tuner targets
     """
-    composition = composition_of(context)
-    described = (kind.described for kind in composition.kinds.values())
-    known = (*composition.targets(), *(kind.status() for kind in described if kind is not None))
+    backends = backends_of(context)
+    cross_compiled = (kind.cross_compiled for kind in backends.kinds.values())
+    known = (*backends.targets(), *(kind.status() for kind in cross_compiled if kind is not None))
     document = [
         {"name": status.name, "available": status.is_available, "reason": status.reason} for status in known
     ]
@@ -211,15 +211,15 @@ def targets(context: click.Context, as_json: bool) -> None:
     print_found(as_json, document, *wrapped(lines))
 
 
-def plan_of(composition: "Composition", request: "RunRequest") -> "Plan":
+def plan_of(backends: "Backends", request: "RunRequest") -> "Plan":
     """Returns the plan of a requested run, with its feasible configurations; does not start the run.
 
     Raises UsageError for a request that no run can have, such as an unknown strategy.
     """
     from tuner.tuning.request import planned_settings
 
-    settings = planned_settings(request, composition)
-    source = composition.outcomes_of_run(settings)
+    settings = planned_settings(request, backends)
+    source = backends.outcomes_of_run(settings)
     return source.plan(settings, source.machine(settings.target))
 
 

@@ -9,7 +9,7 @@ import click
 
 from tuner.analysis.ratios import Comparable
 from tuner.cli.main import DONE, FAILED, UNDECIDED, screen_columns
-from tuner.cli.options import composition_of, json_option, parse_share, print_found, seed_option
+from tuner.cli.options import backends_of, json_option, parse_share, print_found, seed_option
 from tuner.core.errors import TunerError, UsageError, error_lines
 from tuner.core.processors import processor_of, require_instructions
 from tuner.core.serialization import read_text_or_stdin, seconds_text
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tuner.core.reliability import Reliability
     from tuner.library.contraction_report import ContractionReport
     from tuner.results.regression.script_check import ScriptCheck
-    from tuner.targets.backends import Composition
+    from tuner.targets.backends import Backends
 
 
 # ------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
     limits = limits_of(parse_share(max_slowdown))
     text = read_text_or_stdin(script, "MLIR text")
     provenance = read_provenance(text, script.name)
-    found = checked(composition_of(context), provenance, without_header(text), limits, seed)
+    found = checked(backends_of(context), provenance, without_header(text), limits, seed)
     lines = wrapped(check_lines(found, provenance.median_s), screen_columns())
     document = check_document(found, provenance.median_s, provenance.time_reliability)
     print_found(as_json, document, *lines)
@@ -112,20 +112,20 @@ def apply(
     if str(script) == str(payload) == "-":
         raise UsageError("apply: only one of SCRIPT and PAYLOAD can be '-' (stdin)")
     script_text, payload_text = (read_text_or_stdin(path, "MLIR text") for path in (script, payload))
-    composition = composition_of(context)
+    backends = backends_of(context)
     needs = instructions_needed(script_text, "bf16" if "bf16" in payload_text else "i8")
     if needs:
-        require_instructions(_result_machine(composition, cpu, script_text), needs, script.name)
+        require_instructions(_result_machine(backends, cpu, script_text), needs, script.name)
     if is_library(script_text):
-        reports = applied_library(composition, script_text, payload_text, script.name, as_json=as_json)
+        reports = applied_library(backends, script_text, payload_text, script.name, as_json=as_json)
         context.exit(FAILED if strict and not all(report.entry for report in reports) else DONE)
     if strict:
         raise UsageError(f"--strict: {script} is not a library", "tuner export --format library -o DIR")
-    text = applied(composition, script_text, payload_text, script.name, allows_effects=allow_effects)
+    text = applied(backends, script_text, payload_text, script.name, allows_effects=allow_effects)
     print_found(as_json, {"payload": text}, text.rstrip("\n"))
 
 
-def _result_machine(composition: "Composition", cpu: str, script_text: str) -> "Machine":
+def _result_machine(backends: "Backends", cpu: str, script_text: str) -> "Machine":
     """Returns the machine that a script's result is for: ``cpu``, else that of its header, else this one."""
     from tuner.space.scripts.header import MARK, read_provenance
 
@@ -135,7 +135,7 @@ def _result_machine(composition: "Composition", cpu: str, script_text: str) -> "
         target = read_provenance(script_text, "script").target
         if target.is_on_cpu and target.detail:
             return processor_of(target.detail).machine
-    return composition.machine()
+    return backends.machine()
 
 
 # ------------------------------------------------------------------------------
@@ -146,14 +146,14 @@ TIMEOUT_S = 60.0
 SHOWN = 3  # contractions of a payload in a message, which is one line
 
 
-def applied(composition: "Composition", script: str, payload: str, name: str, *, allows_effects: bool) -> str:
+def applied(backends: "Backends", script: str, payload: str, name: str, *, allows_effects: bool) -> str:
     """Returns a payload after a script; both are MLIR text, ``name`` is the script's name for messages.
 
     Raises TunerError where the script fails; of an exported script that is for another contraction than the
     payload has, the error names both.
     """
     try:
-        return composition.apply(script, payload, allows_effects)
+        return backends.apply(script, payload, allows_effects)
     except TunerError as error:
         misfit = _misfit(script, payload, name)
         if misfit:
@@ -164,7 +164,7 @@ def applied(composition: "Composition", script: str, payload: str, name: str, *,
 
 
 def applied_library(
-    composition: "Composition", library: str, payload: str, name: str, *, as_json: bool
+    backends: "Backends", library: str, payload: str, name: str, *, as_json: bool
 ) -> "tuple[ContractionReport, ...]":
     """Applies a library to a payload, prints the result and what each contraction got; returns the latter.
 
@@ -176,7 +176,7 @@ def applied_library(
 
     problems = tuple(entry.problem for entry in read_document(library, name).entries)
     reports = call_in_child("apply", partial(contraction_reports, library, payload, problems), TIMEOUT_S)
-    text = composition.apply(library, payload)
+    text = backends.apply(library, payload)
     for report in reports:
         print(report.text, file=sys.stderr)
     taken = sum(bool(report.entry) for report in reports)

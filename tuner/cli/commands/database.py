@@ -20,7 +20,7 @@ import numpy as np
 
 from tuner.cli.main import DONE, FAILED, Commands
 from tuner.cli.options import (
-    composition_of,
+    backends_of,
     database_option,
     json_option,
     open_existing_store,
@@ -37,7 +37,7 @@ from tuner.results.differences import Difference, differences, run_difference_do
 from tuner.results.output.formatting import count_text, wrapped
 from tuner.search.samplers import SAMPLERS, require_sampler
 from tuner.space.recorded.reading import read_recorded
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.targets.replay import replay_settings
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
@@ -211,7 +211,7 @@ def verify_resume(
         context.exit(_on_fleet("--file", str(file), *numbers, *chosen, *["--json"] * as_json))
     checks = []
     click.echo(f"0/{runs} begins with runs that nothing happens to", err=True)
-    for number, check in enumerate(_checks(composition_of(context), file, settings, runs, seed), start=1):
+    for number, check in enumerate(_checks(backends_of(context), file, settings, runs, seed), start=1):
         checks.append(check)
         click.echo("\n".join(wrapped([f"{number}/{runs} {_line(check)}"])), err=True)
     _print(file, checks, time.monotonic() - started_s, as_json)
@@ -232,7 +232,7 @@ def _on_fleet(*arguments: str) -> int:
 
 
 def _checks(
-    composition: "Composition", file: Path, settings: "list[RunSettings]", runs: int, seed: int
+    backends: "Backends", file: Path, settings: "list[RunSettings]", runs: int, seed: int
 ) -> "Iterator[ResumeCheck]":
     import numpy as np
 
@@ -241,7 +241,7 @@ def _checks(
     rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        uninterrupted = [uninterrupted_trials(each, composition, folder) for each in settings[:runs]]
+        uninterrupted = [uninterrupted_trials(each, backends, folder) for each in settings[:runs]]
         for number in range(runs):
             place = number % len(settings)
             database = folder / f"killed_{number}.db"
@@ -331,9 +331,7 @@ def tune_arguments(settings: RunSettings, file: Path) -> tuple[str, ...]:
     return (problem.operation, problem.shape, *(given for pair in options.items() for given in pair))
 
 
-def uninterrupted_trials(
-    settings: RunSettings, composition: Composition, folder: Path
-) -> tuple[StoredTrial, ...]:
+def uninterrupted_trials(settings: RunSettings, backends: Backends, folder: Path) -> tuple[StoredTrial, ...]:
     """Runs a replay without a kill, in this process, and returns its trials by number.
 
     The run is stored in a new database in ``folder``. Raises KeyboardInterrupt where the run is interrupted.
@@ -341,7 +339,7 @@ def uninterrupted_trials(
     from tuner.db.store import Store
 
     with Store.open(str(folder / f"uninterrupted_{settings.sampler}.db")) as store:
-        tuned = begin(settings, composition, store, Interruption())
+        tuned = begin(settings, backends, store, Interruption())
         if tuned.is_interrupted:
             raise KeyboardInterrupt
         return store.trials(TrialQuery(run=tuned.run.id, sort="number"))

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from tuner.cli.main import Commands
 from tuner.cli.options import (
-    composition_of,
+    backends_of,
     database_option,
     json_option,
     open_known_store,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial, TaskQuery
     from tuner.db.store import Store
     from tuner.library.entries import LibraryEntries
-    from tuner.targets.backends import Composition
+    from tuner.targets.backends import Backends
 
 
 # ------------------------------------------------------------------------------
@@ -51,7 +51,9 @@ DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are 
     multiple=True,
     help="Of several problems, and of t4: only results of this run; repeatable.",
 )
-@click.option("--group", type=int, help="Of several problems, and of t4: only results of this group.")
+@click.option(
+    "--campaign", "--group", type=int, help="Of several problems, and of t4: only results of this campaign."
+)
 @click.option("--target", help="Only results of this target.")
 @click.option("--machine", help="Only results of this class of machine. Default: this one.")
 @click.option("--threads", type=int, help="Only results with so many threads.")
@@ -92,7 +94,7 @@ def export(
     /,
     trial: int | None,
     runs: tuple[int, ...],
-    group: int | None,
+    campaign: int | None,
     target: str | None,
     machine: str | None,
     threads: int | None,
@@ -112,8 +114,8 @@ def export(
     field of a document; with --json and FILE the document names the files written.
 
     A format of several problems writes the best trial of each problem that fits the options that were
-    typed, or of the runs of --run or --group, into a folder: tuner export --format library -o DIR. Format t4
-    with --run or --group writes all trials of each run, a file per run.
+    typed, or of the runs of --run or --campaign, into a folder: tuner export --format library -o DIR. Format
+    t4 with --run or --campaign writes all trials of each run, a file per run.
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
@@ -130,7 +132,7 @@ def export(
             context,
             form,
             runs,
-            group,
+            campaign,
             version,
             output,
             database,
@@ -139,50 +141,50 @@ def export(
             as_json=as_json,
         )
         return
-    if form == "t4" and (runs or group is not None):
+    if form == "t4" and (runs or campaign is not None):
         from tuner.cli.commands.record_space import export_runs_as_t4
 
-        export_runs_as_t4(context, runs, group, output, database, as_json=as_json)
+        export_runs_as_t4(context, runs, campaign, output, database, as_json=as_json)
         return
-    _refuse_options_of_libraries(runs, group, version, prefix)
+    _refuse_options_of_libraries(runs, campaign, version, prefix)
     if trial is not None and arguments["operation"] is not None:
         found = f"--trial {trial} cannot be combined with {arguments['operation']}"
         raise UsageError(f"export: {found}: give one of them")
     if output is not None and not output.name:
         raise UsageError(f"{output}: is a folder, not a file to write")
-    composition = composition_of(context)
+    backends = backends_of(context)
     with open_known_store(database) as store:
         if trial is not None:
             stored = store.trial(trial)
         elif arguments["shape"] is not None:
             problem = taken_problem(arguments)
-            stored = best_known(store, composition, problem, target or AUTO, threads, machine).best
+            stored = best_known(store, backends, problem, target or AUTO, threads, machine).best
         else:
             raise UsageError("export: the problem is missing", "give matmul 512x512x512, or --trial ID")
         form = form or ("json" if as_json else "script")
         if is_stock:
-            _write_stock(composition, store, stored, form, output, as_json)
+            _write_stock(backends, store, stored, form, output, as_json)
         else:
-            _write(composition, store, stored, form, output, as_json)
+            _write(backends, store, stored, form, output, as_json)
             if trial is None:
                 print(f"note: {best_text(stored, store.run(stored.run))}", file=sys.stderr)
 
 
 def _refuse_options_of_libraries(
-    runs: tuple[int, ...], group: int | None, version: str | None, prefix: str | None
+    runs: tuple[int, ...], campaign: int | None, version: str | None, prefix: str | None
 ) -> None:
     """Raises UsageError for options that a format of one problem does not take."""
     if prefix is not None:
         raise UsageError("--prefix needs --format c")
     if version is not None:
         raise UsageError("--for needs a format of several problems", "--format library")
-    if runs or group is not None:
-        option = "--run" if runs else "--group"
+    if runs or campaign is not None:
+        option = "--run" if runs else "--campaign"
         raise UsageError(f"{option} needs a format of several problems", "--trial ID exports one trial")
 
 
 def _write_stock(
-    composition: "Composition",
+    backends: "Backends",
     store: "Store",
     winner: "StoredTrial",
     form: str,
@@ -194,12 +196,12 @@ def _write_stock(
     from tuner.results.output.run_result import stock_text
 
     found = best_stock(store, winner)
-    _write(composition, store, found.trial, form, output, as_json)
+    _write(backends, store, found.trial, form, output, as_json)
     print(f"note: {stock_text(found)}", file=sys.stderr)
 
 
 def _write(
-    composition: "Composition",
+    backends: "Backends",
     store: "Store",
     trial: "StoredTrial",
     form: str,
@@ -208,7 +210,7 @@ def _write(
 ) -> None:
     from tuner.results.exported_trial import source_file, source_of
 
-    content = _content(composition, store, trial, form, output)
+    content = _content(backends, store, trial, form, output)
     if output is None:
         _print(content, trial.id, form, as_json)
         _report_machine_code(trial, form)
@@ -216,7 +218,7 @@ def _write(
     files = [output]
     if form == "script" and (output.is_file() or not output.exists()):
         files.insert(0, source_file(output))
-        _put(files[0], source_of(composition, trial).encode())
+        _put(files[0], source_of(backends, trial).encode())
     _put(output, content)
     _report_machine_code(trial, form)
     if as_json:
@@ -224,7 +226,7 @@ def _write(
 
 
 def _content(
-    composition: "Composition", store: "Store", trial: "StoredTrial", form: str, output: Path | None
+    backends: "Backends", store: "Store", trial: "StoredTrial", form: str, output: Path | None
 ) -> bytes:
     from tuner.results.exported_trial import exported, require_bound
 
@@ -235,7 +237,7 @@ def _content(
 
         require_bound(trial)
         return (json.dumps(trial_document(trial), indent=2, allow_nan=False) + "\n").encode()
-    return exported(composition, store, trial, form, output)
+    return exported(backends, store, trial, form, output)
 
 
 def _report_machine_code(trial: "StoredTrial", form: str) -> None:
@@ -315,7 +317,7 @@ def export_library(
     context: click.Context,
     form: str,
     runs: tuple[int, ...],
-    group: int | None,
+    campaign: int | None,
     version: str | None,
     folder: Path | None,
     database: str | None,
@@ -327,8 +329,8 @@ def export_library(
     """Writes the best trial of each problem that fits the options into a folder; prints what was written.
 
     An option that was not typed does not narrow the problems, except --align and --cache, and --threads,
-    which is 1 then; with --run and --group these do not narrow either. Raises UsageError where nothing can be
-    exported.
+    which is 1 then; with --run and --campaign these do not narrow either. Raises UsageError where nothing can
+    be exported.
     """
     from tuner.library.library import for_version
     from tuner.results.output.files import require_folder, write_folder
@@ -339,8 +341,8 @@ def export_library(
         raise UsageError(f"--format {form}: writes several files into a folder", "-o DIR")
     require_folder(folder)  # entries may take minutes
     with open_known_store(database) as store:
-        if group is not None:
-            runs += tuple(run.id for run in store.group(group).runs)
+        if campaign is not None:
+            runs += tuple(run.id for run in store.campaign(campaign).runs)
         task = _task(context, bool(runs))
         if form in GPU_FORMATS and _is_on_gpu(store, task, runs):
             found = _gpu_entries(store, task, runs)
@@ -378,12 +380,12 @@ def _cpu_entries(
 ) -> "LibraryEntries":
     from tuner.library.entries import library_entries
 
-    composition = composition_of(context)
+    backends = backends_of(context)
     if form not in STOCK_FORMATS:
-        return library_entries(store, composition, task, runs, stock_only=stock_only)
+        return library_entries(store, backends, task, runs, stock_only=stock_only)
     from tuner.library.library import suitable
 
-    return suitable(library_entries(store, composition, task, runs, stock_only=True))
+    return suitable(library_entries(store, backends, task, runs, stock_only=True))
 
 
 def _gpu_entries(store: "Store", task: "TaskQuery", runs: tuple[int, ...]) -> "LibraryEntries":

@@ -10,7 +10,7 @@ import click
 from tuner.analysis.ratios import Comparable
 from tuner.cli.main import DONE, FAILED, screen_columns
 from tuner.cli.options import (
-    composition_of,
+    backends_of,
     database_option,
     json_option,
     open_known_store,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
     from tuner.results.regression.audit import Audited
     from tuner.results.regression.gate import GateEntry, GateFile, GateResult
-    from tuner.targets.backends import Composition
+    from tuner.targets.backends import Backends
 
 
 # ------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def audit(
     query = asked_query(operation=op, **conditions)
     results = []
     with open_known_store(database) as store:
-        for audited in audited_best_trials(composition_of(context), store, query, limit, seed):
+        for audited in audited_best_trials(backends_of(context), store, query, limit, seed):
             results.append(audited)
             if not as_json:
                 click.echo("\n".join(wrapped([_line(audited)], screen_columns())))
@@ -158,9 +158,9 @@ def gate(
 
     Example: tuner gate --baseline gate.json --record best, then in CI: tuner gate --baseline gate.json
     """
-    composition = composition_of(context)
+    backends = backends_of(context)
     if recorded:
-        _record(composition, baseline, recorded, database, as_json)
+        _record(backends, baseline, recorded, database, as_json)
         return
     from tuner.analysis.slowdown import SlowdownLimits
 
@@ -170,7 +170,7 @@ def gate(
     limits = SlowdownLimits(tolerated=parse_share(max_slowdown))
     results = []
     for entry in read_gate_file(baseline).entries:
-        results.append(check_entry(composition, entry, limits, seed))
+        results.append(check_entry(backends, entry, limits, seed))
         print(gate_line(results[-1]), file=sys.stderr)
     found = tuple(results)
     if summary is not None and summary != Path():  # empty where a variable of CI is not set
@@ -182,13 +182,13 @@ def gate(
 
 
 def _record(
-    composition: "Composition", file: Path, arguments: tuple[str, ...], database: str | None, as_json: bool
+    backends: "Backends", file: Path, arguments: tuple[str, ...], database: str | None, as_json: bool
 ) -> None:
     """Writes trials to the baseline file; a trial replaces an earlier entry of the same problem."""
     from tuner.results.regression.gate import gate_file_bytes
 
     with open_known_store(database) as store:
-        found = _entries(composition, store, arguments)
+        found = _entries(backends, store, arguments)
     entries = tuple(found.values())
     content = _earlier(file).with_entries(entries)
     write_atomically(file, gate_file_bytes(content))
@@ -201,17 +201,15 @@ def _record(
     )
 
 
-def _entries(
-    composition: "Composition", store: "Store", arguments: tuple[str, ...]
-) -> "dict[int, GateEntry]":
+def _entries(backends: "Backends", store: "Store", arguments: tuple[str, ...]) -> "dict[int, GateEntry]":
     """Returns the entry of each trial, by its id; skips a best trial that no longer compiles, with a note."""
     from tuner.results.regression.gate import recorded_entry
 
     named = {text for text in arguments if text != BEST}
     entries = {}
-    for trial in _trials(composition, store, arguments):
+    for trial in _trials(backends, store, arguments):
         try:
-            entries[trial.id] = recorded_entry(composition, store, trial)
+            entries[trial.id] = recorded_entry(backends, store, trial)
         except TunerError as error:
             if str(trial.id) in named:
                 raise
@@ -219,7 +217,7 @@ def _entries(
     return entries
 
 
-def _trials(composition: "Composition", store: "Store", arguments: tuple[str, ...]) -> "list[StoredTrial]":
+def _trials(backends: "Backends", store: "Store", arguments: tuple[str, ...]) -> "list[StoredTrial]":
     from tuner.core.requests import tune_command
     from tuner.core.runs import TaskQuery, TrialQuery
     from tuner.results.best_trials import best_trials_here
@@ -227,7 +225,7 @@ def _trials(composition: "Composition", store: "Store", arguments: tuple[str, ..
     trials: list[StoredTrial] = []
     for text in arguments:
         found = (
-            best_trials_here(store, composition, TrialQuery())
+            best_trials_here(store, backends, TrialQuery())
             if text == BEST
             else (store.trial(parse_number(text)),)
         )

@@ -1,4 +1,4 @@
-"""``tuner portfolio`` and ``tuner distill``: few configurations for the problems of a group of runs."""
+"""``tuner portfolio`` and ``tuner distill``: few configurations for the problems of a campaign."""
 
 import datetime
 from collections.abc import Callable, Iterator
@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
-from tuner.cli.options import composition_of, database_option, json_option, open_existing_store, print_found
+from tuner.cli.options import backends_of, database_option, json_option, open_existing_store, print_found
 from tuner.core.serialization import seconds_text
 from tuner.results.output.formatting import count_text, knobs_text, problem_text, wrapped
 
 if TYPE_CHECKING:
     from tuner.analysis.portfolio import Regret
     from tuner.db.store import Store
-    from tuner.library.dispatch.portfolio import GroupPortfolio
-    from tuner.targets.backends import Composition
+    from tuner.library.dispatch.portfolio import CampaignPortfolio
+    from tuner.targets.backends import Backends
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def portfolio_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds GROUP, --configs and --stock to a click command."""
+    """Adds CAMPAIGN, --configs and --stock to a click command."""
     for option in (
         click.option("--stock", is_flag=True, help="Only configurations whose scripts stock mlir-opt runs."),
         click.option("--configs", type=int, required=True, metavar="K", help="Number of configurations."),
-        click.argument("group", type=click.IntRange(min=1)),
+        click.argument("campaign", type=click.IntRange(min=1)),
     ):
         function = option(function)
     return function
@@ -38,9 +38,9 @@ def portfolio_options(function: Callable[P, R]) -> Callable[P, R]:
 @json_option
 @click.pass_context
 def portfolio(
-    context: click.Context, group: int, configs: int, stock: bool, database: str | None, as_json: bool
+    context: click.Context, campaign: int, configs: int, stock: bool, database: str | None, as_json: bool
 ) -> None:
-    """Chooses the K configurations that serve the problems of a group of runs with the least loss.
+    """Chooses the K configurations that serve the problems of a campaign with the least loss.
 
     What a chosen configuration lacks is measured first, and stored as trials of the runs. Then it prints the
     configurations, what each problem loses, and the efficiency (best known time / time): in sample, and with
@@ -49,7 +49,7 @@ def portfolio(
     Example: tuner portfolio 1 --configs 8
     """
     with open_existing_store(database) as store:
-        found = _measured(store, composition_of(context), group, configs, stock)
+        found = _measured(store, backends_of(context), campaign, configs, stock)
     print_found(as_json, portfolio_document(found), *wrapped(_lines(found)))
 
 
@@ -63,14 +63,14 @@ def portfolio(
 @click.pass_context
 def distill(
     context: click.Context,
-    group: int,
+    campaign: int,
     configs: int,
     stock: bool,
     output: Path,
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Writes a rule file: the K configurations of a group of runs, and their times on its problems.
+    """Writes a rule file: the K configurations of a campaign, and their times on its problems.
 
     tuner.matmul(a, b, rule="mm.rule.yaml") serves shapes by it, those never tuned too. The file is for this
     machine and the shipped search space.
@@ -82,7 +82,7 @@ def distill(
     from tuner.version import __version__
 
     with open_existing_store(database) as store:
-        found = _measured(store, composition_of(context), group, configs, stock)
+        found = _measured(store, backends_of(context), campaign, configs, stock)
     measured = found.measured
     space = SpaceOfProblems.shipped(measured.machine, measured.threads)
     regret = StatedRegret.of(found.regret(), found.regret(held_out=True))
@@ -95,7 +95,7 @@ def distill(
     print_found(as_json, {**portfolio_document(found), "file": str(output)}, *wrapped(lines))
 
 
-def portfolio_document(found: "GroupPortfolio") -> dict[str, Any]:
+def portfolio_document(found: "CampaignPortfolio") -> dict[str, Any]:
     """Returns the JSON document of a portfolio."""
     from tuner.core.candidate import candidate_document
     from tuner.core.reliability import reliability_of_all
@@ -103,7 +103,7 @@ def portfolio_document(found: "GroupPortfolio") -> dict[str, Any]:
     inside, outside = found.regret(), found.regret(held_out=True)
     serving = found.portfolio.serving
     return {
-        "group": found.group,
+        "group": found.campaign,
         "reliability": reliability_of_all(found.measured.reliability).text,
         "configurations": [
             {**candidate_document(column), "problems": serving.count(place)}
@@ -143,9 +143,9 @@ def _figures(regret: "Regret") -> dict[str, float | int | None]:
 
 
 def _measured(
-    store: "Store", composition: "Composition", group: int, configs: int, is_stock: bool
-) -> "GroupPortfolio":
-    """Returns the portfolio of a group after what it lacks was measured. Raises KeyboardInterrupt."""
+    store: "Store", backends: "Backends", campaign: int, configs: int, is_stock: bool
+) -> "CampaignPortfolio":
+    """Returns the portfolio of a campaign after what it lacks was measured. Raises KeyboardInterrupt."""
     from tuner.cli.session import ended_by_signals
     from tuner.library.dispatch.portfolio import measured_portfolio
     from tuner.tuning.events import Interruption
@@ -156,15 +156,15 @@ def _measured(
     interruption = Interruption()
     with ended_by_signals(interruption):
         return measured_portfolio(
-            group, configs, composition, store, interruption, is_stock=is_stock, report_missing=report
+            campaign, configs, backends, store, interruption, is_stock=is_stock, report_missing=report
         )
 
 
-def _lines(found: "GroupPortfolio") -> Iterator[str]:
+def _lines(found: "CampaignPortfolio") -> Iterator[str]:
     from tuner.core.reliability import reliability_of_all
 
     inside, outside, serving = found.regret(), found.regret(held_out=True), found.portfolio.serving
-    yield f"group {found.group}: {count_text(len(found.columns), 'configuration')}"
+    yield f"campaign {found.campaign}: {count_text(len(found.columns), 'configuration')}"
     chosen = zip(found.portfolio.columns, found.columns, strict=True)
     for number, (index, column) in enumerate(chosen, start=1):
         problems = count_text(serving.count(index), "problem")
@@ -187,7 +187,7 @@ def _lines(found: "GroupPortfolio") -> Iterator[str]:
         yield f"{count_text(len(found.missing), 'time')} could not be measured and are predicted"
 
 
-def _time_s(found: "GroupPortfolio", problem: object, place: int) -> float | None:
+def _time_s(found: "CampaignPortfolio", problem: object, place: int) -> float | None:
     matrix = found.measured.matrix
     return next(
         row[place] for each, row in zip(matrix.problems, matrix.times_s, strict=True) if each == problem

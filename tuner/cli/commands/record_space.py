@@ -10,7 +10,7 @@ import click
 
 from tuner.cli.main import DONE, FAILED, INTERRUPTED
 from tuner.cli.options import (
-    composition_of,
+    backends_of,
     database_option,
     json_option,
     open_known_store,
@@ -29,7 +29,7 @@ from tuner.core.errors import UsageError
 if TYPE_CHECKING:
     from tuner.core.runs import Run, RunSettings
     from tuner.db.store import Store
-    from tuner.targets.backends import Composition
+    from tuner.targets.backends import Backends
     from tuner.tuning.tuned_run import TunedRun
 
 
@@ -84,7 +84,7 @@ def record_space(
 
     Example: tuner record-space matmul 64x64x64 --strategy matmul_cpu_packed -o space.t4.json.gz
     """
-    composition = composition_of(context)
+    backends = backends_of(context)
     _require_folder(output)
     if resume is None:
         settings = _settings(context, **arguments)
@@ -95,11 +95,11 @@ def record_space(
     with opened(database) as store:
         if resume is not None:
             _require_recording(store, resume)
-        tuned = run_session(composition, store, settings, resume)
+        tuned = run_session(backends, store, settings, resume)
         if tuned.is_interrupted:
             _print_resume_hint(tuned.run.id, output, database)
             context.exit(INTERRUPTED)
-        _write(composition, store, tuned, output)
+        _write(backends, store, tuned, output)
         _print(tuned, output, database, as_json)
     context.exit(DONE if tuned.has_worked else FAILED)
 
@@ -116,7 +116,7 @@ def _settings(context: click.Context, limit: int | None, **arguments: Any) -> "R
     """Returns settings of a run over all preferred configurations, or over a uniform sample of ``limit``."""
     from tuner.tuning.request import run_settings
 
-    composition = composition_of(context)
+    backends = backends_of(context)
     problem = popped_problem(context, arguments, EXAMPLE_SIZES)
     if limit is not None and limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
@@ -125,8 +125,8 @@ def _settings(context: click.Context, limit: int | None, **arguments: Any) -> "R
     sampler, trials = (ALL, 1) if limit is None else (DRAWN, limit)
     # fresh: times of other sessions are not comparable
     request = run_request(problem, sampler=sampler, trials=trials, fresh=True, **arguments)
-    settings = run_settings(request, composition)
-    source = composition.outcomes(settings.target)
+    settings = run_settings(request, backends)
+    source = backends.outcomes(settings.target)
     feasible = source.plan(settings, source.machine(settings.target)).feasible
     points = int(feasible.is_preferred.sum()) or feasible.rows
     if limit is not None:  # first configurations would bias the sample
@@ -152,13 +152,13 @@ def _require_recording(store: "Store", run: int) -> None:
         )
 
 
-def _write(composition: "Composition", store: "Store", tuned: "TunedRun", output: Path) -> None:
+def _write(backends: "Backends", store: "Store", tuned: "TunedRun", output: Path) -> None:
     from tuner.core.runs import TrialQuery
     from tuner.results.output.files import write_atomically
     from tuner.space.recorded.t4 import Recording, t4_bytes
 
     run = tuned.run
-    spaces = composition.outcomes(run.settings.target).plan(run.settings, run.machine).feasible.spaces
+    spaces = backends.outcomes(run.settings.target).plan(run.settings, run.machine).feasible.spaces
     trials = store.trials(TrialQuery(run=run.id, sort="number"))
     write_atomically(output, t4_bytes(Recording((run,), trials, spaces), output.suffix == ".gz"))
 
@@ -196,13 +196,13 @@ def _print(tuned: "TunedRun", output: Path, database: str | None, as_json: bool)
 
 
 SUFFIX = ".t4.json.gz"
-OF_RUNS = ("runs", "group", "form", "output", "database", "as_json", "debug")  # options that runs have
+OF_RUNS = ("runs", "campaign", "form", "output", "database", "as_json", "debug")  # options that runs have
 
 
 def export_runs_as_t4(
     context: click.Context,
     runs: tuple[int, ...],
-    group: int | None,
+    campaign: int | None,
     folder: Path | None,
     database: str | None,
     *,
@@ -210,7 +210,7 @@ def export_runs_as_t4(
 ) -> None:
     """Writes all trials of each run into a folder, a T4 file per run, since T4 has one problem per file.
 
-    The runs are ``runs`` and those of ``group``. Prints what was written, and which runs have no trials.
+    The runs are ``runs`` and those of ``campaign``. Prints what was written, and which runs have no trials.
     Raises UsageError without a folder, for options that narrow the trials, for replays, and where no run has
     trials.
     """
@@ -225,8 +225,8 @@ def export_runs_as_t4(
     files: dict[str, bytes] = {}
     written: list[Run] = []
     with open_known_store(database) as store:
-        if group is not None:
-            runs += tuple(run.id for run in store.group(group).runs)
+        if campaign is not None:
+            runs += tuple(run.id for run in store.campaign(campaign).runs)
         for run in (store.run(number) for number in dict.fromkeys(runs)):
             trials = store.trials(TrialQuery(run=run.id, sort="number"))
             if not trials:
@@ -256,5 +256,5 @@ def _require_runs_only(context: click.Context) -> None:
     names = [name for name in context.params if name not in OF_RUNS]
     found = [*([] if operation is None else [operation]), *settings_given(context, names)]
     if found:
-        option = "--group" if context.params["group"] is not None else "--run"
+        option = "--campaign" if context.params["campaign"] is not None else "--run"
         raise UsageError(f"{option} cannot be combined with {', '.join(found)}: all trials are written")

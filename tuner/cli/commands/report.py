@@ -9,7 +9,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import click
 
-from tuner.cli.options import composition_of, database_option, json_option, open_known_store, print_found
+from tuner.cli.options import backends_of, database_option, json_option, open_known_store, print_found
 from tuner.core.errors import UsageError
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text
@@ -78,7 +78,9 @@ def _studies(database: str | None, run_id: int | None, limit: int) -> tuple[obje
 @click.command()
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
 @click.option("--run", "run_id", type=int, help="Only this run and its problem.")
-@click.option("--group", "group_id", type=int, help="Only this group of runs: one budget, many problems.")
+@click.option(
+    "--campaign", "--group", "campaign_id", type=int, help="Only this campaign: one budget, many problems."
+)
 @click.option(
     "--limit", type=int, default=RUNS_SHOWN, show_default=True, help="At most so many runs, the latest."
 )
@@ -95,7 +97,7 @@ def report(
     context: click.Context,
     output: Path | None,
     run_id: int | None,
-    group_id: int | None,
+    campaign_id: int | None,
     limit: int,
     with_passes: bool,
     database: str | None,
@@ -107,15 +109,23 @@ def report(
     """
     if as_json and output is None:
         raise UsageError("report: --json describes the file written, so it needs -o FILE")
-    if run_id is not None and group_id is not None:
-        raise UsageError("report: --run and --group cannot be combined")
+    if run_id is not None and campaign_id is not None:
+        raise UsageError("report: --run and --campaign cannot be combined")
     from tuner.results.database_name import database_text
-    from tuner.results.report.page import gathered, no_pass_timings, page_html, reported_group, timed_passes
+    from tuner.results.report.page import (
+        gathered,
+        no_pass_timings,
+        page_html,
+        reported_campaign,
+        timed_passes,
+    )
 
     with open_known_store(database) as store:
-        passes = timed_passes(composition_of(context), store) if with_passes else no_pass_timings
-        group = None if group_id is None else reported_group(store, composition_of(context), group_id)
-        found = gathered(store, run_id, limit, passes, group)
+        passes = timed_passes(backends_of(context), store) if with_passes else no_pass_timings
+        campaign = (
+            None if campaign_id is None else reported_campaign(store, backends_of(context), campaign_id)
+        )
+        found = gathered(store, run_id, limit, passes, campaign)
     page = page_html(replace(found, database_text=database_text(database)))
     if output is None:
         print(page, end="")

@@ -15,9 +15,9 @@ import click
 
 from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.cli.main import DONE, FAILED, screen_columns
-from tuner.cli.options import composition_of, database_option, json_option, print_json, target_options
+from tuner.cli.options import backends_of, database_option, json_option, print_json, target_options
 from tuner.core.errors import UsageError
-from tuner.core.gpu_code import DeviceGroup
+from tuner.core.gpu_code import DeviceFusion
 from tuner.core.programs import DeviceWork, ProgramTimes
 from tuner.programs.request import STEPS, WITH_FORM, Comparison, KernelSample, ProgramReport, ProgramRequest
 from tuner.programs.tuning import TunedProblem, TunedProgram
@@ -71,7 +71,7 @@ def lower(
         raise UsageError(f"--form cannot be combined with --to {step}, only with {', '.join(WITH_FORM)}")
     options = ProgramOptions(DeviceOptions(form or "streams", pinned=pinned))
     text = read_text_or_stdin(payload, "MLIR text")
-    target = named_target(LOWERING_TARGET, composition_of(context), chip)
+    target = named_target(LOWERING_TARGET, backends_of(context), chip)
     with named_in_errors(str(payload), text):
         made = lower_in_child(ProgramRequest(text, target, entry, options), step, LOWER_TIMEOUT_S)
     content = made.text.rstrip("\n") + "\n"
@@ -106,10 +106,10 @@ SLOW_S = 10.0  # after which a command says that it is still at work
 @click.option("--form", default="streams", show_default=True, help="streams, tokens or sync.")
 @click.option("--order", default="fifo", show_default=True, help="Of the simulator: fifo, lifo or random.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of random arguments and order.")
-@click.option("--threads", type=int, default=1, show_default=True, help="Of groups of operations on the CPU.")
+@click.option("--threads", type=int, default=1, show_default=True, help="Of fusions on the CPU.")
 @click.option("--pinned", is_flag=True, help="Page-lock the host memory that is copied.")
 @click.option("--trace", is_flag=True, help="Print what the program asks of the device, one line per call.")
-@click.option("--explain", "is_explained", is_flag=True, help="On the CPU: list the groups, time each.")
+@click.option("--explain", "is_explained", is_flag=True, help="On the CPU: list the fusions, time each.")
 @click.option("--compare", is_flag=True, help="Compare with the same payload on the host.")
 @click.option(
     "--sample",
@@ -206,22 +206,22 @@ def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
 
 
 def work_lines(report: "ProgramReport") -> list[str]:
-    """Returns lines with the kernel launches and copied bytes of a call; of groups also without groups.
+    """Returns lines with the kernel launches and copied bytes of a call; of fusions also without fusions.
 
-    Of a program of groups, further lines say what stays on the device, and which groups are not one kernel.
+    Of a program of fusions, further lines say what stays on the device, and which fusions are not one kernel.
     """
     if report.work is None:
         return []
     from tuner.results.output.program_tables import ops_text
 
     lines = [f"work    {work_text(report.work)}"]
-    if report.work_without_groups is not None:
-        lines.append(f"before  {work_text(report.work_without_groups)}, without groups")
+    if report.work_without_fusions is not None:
+        lines.append(f"before  {work_text(report.work_without_fusions)}, without fusions")
     if report.resident_bytes:
         lines.append(f"kept    {report.resident_bytes} bytes on the device, copied once")
-    for number, group in enumerate(report.device_groups):
-        if group.reason:
-            lines.append(f"apart   group {number}, {ops_text(group.ops)}: {group.reason}")
+    for number, fusion in enumerate(report.device_fusions):
+        if fusion.reason:
+            lines.append(f"apart   fusion {number}, {ops_text(fusion.ops)}: {fusion.reason}")
     return lines
 
 
@@ -233,22 +233,22 @@ def work_text(work: "DeviceWork") -> str:
 
 
 def explained_lines(report: "ProgramReport", payload: Path, database: str = "") -> list[str]:
-    """Returns the groups of a program on the host as a table; why it has none, of one computed as a whole.
+    """Returns the fusions of a program on the host as a table; why it has none, of one computed as a whole.
 
-    Where a group is not tuned, the last line is the command that tunes the program ``payload``; ``database``
+    Where a fusion is not tuned, the last line is the command that tunes the program ``payload``; ``database``
     is its --db option.
     """
     from tuner.core.programs import LOOPS, TUNED
     from tuner.results.output.formatting import table_lines, wrapped
-    from tuner.results.output.program_tables import PARTS_SPARED, group_table
+    from tuner.results.output.program_tables import PARTS_SPARED, fusion_table
 
-    if not report.groups:
-        why = report.why_no_groups or "none were asked for"
-        line = f"whole   no groups, all of it runs as loops and kernels of matmuls: {why}"
+    if not report.fusions:
+        why = report.why_no_fusions or "none were asked for"
+        line = f"whole   no fusions, all of it runs as loops and kernels of matmuls: {why}"
         return wrapped([line], screen_columns())
-    header, *rows = group_table(report.groups)
+    header, *rows = fusion_table(report.fusions)
     lines = table_lines(header, rows, screen_columns(), PARTS_SPARED)
-    if all(each.group.origin in (TUNED, LOOPS) for each in report.groups):
+    if all(each.fusion.origin in (TUNED, LOOPS) for each in report.fusions):
         return lines
     return [*lines, f"next    tuner tune {shlex.quote(str(payload))} --target cpu --budget 10m{database}"]
 
@@ -319,11 +319,11 @@ def _request(
     from tuner.targets.backends import resolve_target
 
     options = ProgramOptions(DeviceOptions(form, pinned=pinned), **texts)
-    resolved = resolve_target(target, composition_of(context), chip)
-    options.require_suiting(resolved, composition_of(context))
+    resolved = resolve_target(target, backends_of(context), chip)
+    options.require_suiting(resolved, backends_of(context))
     if compare and options.sample:
         raise UsageError("--compare cannot be combined with --sample: sampled blocks are compared already")
-    if is_explained and program_support(resolved, composition_of(context)).has_device:
+    if is_explained and program_support(resolved, backends_of(context)).has_device:
         raise UsageError(f"--explain cannot be combined with target {resolved}, only with cpu")
     return ProgramRequest(
         text,
@@ -359,21 +359,21 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
         "samples": [_sample(one) for one in report.samples] if request.options.sample else None,
         "work": None if report.work is None else _work(report.work),
         "work_without_groups": (
-            None if report.work_without_groups is None else _work(report.work_without_groups)
+            None if report.work_without_fusions is None else _work(report.work_without_fusions)
         ),
         "resident_bytes": report.resident_bytes,
         "groups": [
-            *(explained_document(each) for each in report.groups),
-            *(_device_group(each) for each in report.device_groups),
+            *(explained_document(each) for each in report.fusions),
+            *(_device_fusion(each) for each in report.device_fusions),
         ]
         or None,
-        "why_no_groups": report.why_no_groups or None,
+        "why_no_groups": report.why_no_fusions or None,
         "printed": report.printed,
         "right": report.is_right,
     }
 
 
-def _device_group(each: DeviceGroup) -> dict[str, Any]:
+def _device_fusion(each: DeviceFusion) -> dict[str, Any]:
     return {"kind": each.kind, "ops": list(each.ops), "reason": each.reason or None}
 
 
@@ -428,7 +428,7 @@ def program_document(tuned: TunedProgram) -> dict[str, Any]:
     """Returns the JSON document of a tuned program: the run of each matmul, the program with tuned scripts.
 
     Has also the program's times without tuned scripts, and the speedup with its interval. Of a program of
-    groups also "group", the number of their runs' group, and "groups" with the times of each.
+    fusions also "group", the number of their runs' fusion, and "groups" with the times of each.
     """
     report, plain, gain = tuned.report, tuned.plain, tuned.gain
     return {
@@ -441,21 +441,21 @@ def program_document(tuned: TunedProgram) -> dict[str, Any]:
         "speedup_interval": list(gain.speed_interval) if isinstance(gain, Comparable) else None,
         "speedup_unknown": gain.reason if isinstance(gain, NotComparable) else None,
         "seconds": tuned.seconds,
-        **_groups(tuned),
+        **_fusions(tuned),
     }
 
 
-def _groups(tuned: TunedProgram) -> dict[str, Any]:
-    """Returns the JSON of a program's groups, each with its times; {} of a program that has none."""
-    if tuned.run_group is None:
+def _fusions(tuned: TunedProgram) -> dict[str, Any]:
+    """Returns the JSON of a program's fusions, each with its times; {} of a program that has none."""
+    if tuned.campaign is None:
         return {}
-    groups = [
+    fusions = [
         {**explained_document(each), "before_s": each.before_s, "after_s": each.time_s}
-        for each in tuned.groups
+        for each in tuned.fusions
     ]
     return {
-        "group": tuned.run_group.group.id,
-        "groups": groups,
+        "group": tuned.campaign.campaign.id,
+        "groups": fusions,
         "left_out": list(tuned.left_out),
         "baselines": [baseline_document(each) for each in tuned.baselines],
     }

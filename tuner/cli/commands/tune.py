@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tuner.core.remote_results import PendingTrial
     from tuner.core.requests import FleetRequest
     from tuner.db.store import Store
-    from tuner.targets.backends import Composition
+    from tuner.targets.backends import Backends
     from tuner.tuning.tuned_run import TunedRun
 
 
@@ -53,14 +53,14 @@ if TYPE_CHECKING:
 def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | None) -> "FleetRequest":
     """Returns ``fleet``; for a resumed run without --machine or --on, with that run's machine class.
 
-    ``resumed`` is the number of the resumed run or of the resumed group of runs, which have one machine
+    ``resumed`` is the number of the resumed run or of the resumed campaign, which have one machine
     class; None for a new run.
     """
     if resumed is None or fleet.machine:
         return fleet
     with open_known_store(database) as store:
-        is_group = isinstance(resumed, GroupNumber)
-        run = store.group(resumed).runs[0] if is_group else store.run(resumed)
+        is_campaign = isinstance(resumed, CampaignNumber)
+        run = store.campaign(resumed).runs[0] if is_campaign else store.run(resumed)
         return replace(fleet, machine=run.machine.name)
 
 
@@ -76,24 +76,24 @@ def target_text(fleet: "FleetRequest", target: str) -> str:
     return first if asked.has_machine else target
 
 
-def followers(
-    composition: "Composition", fleet: "FleetRequest", leader: "TunedRun", store: "Store"
+def transfer_runs(
+    backends: "Backends", fleet: "FleetRequest", source_run: "TunedRun", store: "Store"
 ) -> "Iterator[TunedRun]":
     """Tunes on each further machine class of --on, one after another, and yields its run.
 
-    Each run measures the candidates of the first class's run, ``leader``. Stops after a run that was
+    Each run measures the candidates of the first class's run, ``source_run``. Stops after a run that was
     interrupted or has no successful trial.
     """
-    from tuner.fleet.runner import fleet_composition, target_on
-    from tuner.tuning.run import following
+    from tuner.fleet.runner import fleet_backends, target_on
+    from tuner.tuning.run import transfer_settings
 
-    tuned = leader
+    tuned = source_run
     for given in fleet.on[1:]:
         if tuned.is_interrupted or not tuned.has_worked:
             return
-        target = target_on(fleet, given, leader.run.settings.target.kind)
-        there = fleet_composition(composition, replace(fleet, machine=given, on=()))
-        settings, begun = following(leader.run, target, there, store)
+        target = target_on(fleet, given, source_run.run.settings.target.kind)
+        there = fleet_backends(backends, replace(fleet, machine=given, on=()))
+        settings, begun = transfer_settings(source_run.run, target, there, store)
         tuned = run_session(there, store, settings, begun)
         yield tuned
 
@@ -239,9 +239,9 @@ EXAMPLE_SIZES = "512x512x512"
 )
 @click.option(
     "--resume",
-    type=RunOrGroup(),
+    type=RunOrCampaign(),
     metavar="RUN",
-    help="Continue a run, or group:N of --shapes, by its stored settings, or to another --trials or "
+    help="Continue a run, or campaign:N of --shapes, by its stored settings, or to another --trials or "
     "--budget.",
 )
 @click.option(
@@ -272,16 +272,16 @@ def tune(
     """
     from tuner.tuning.request import run_settings
 
-    composition = composition_of(context)
+    backends = backends_of(context)
     fleet = popped_fleet(arguments, database)
-    is_group = _is_group(shapes, resume, retime, fleet)
-    alone = composition
+    is_campaign = _is_campaign(shapes, resume, retime, fleet)
+    alone = backends
     if fleet is not None:
         fleet = fleet_of_run(fleet, resume, database)
-        composition = _on_fleet(composition, fleet, arguments)
-    if is_group:
-        parts = (context, composition, database, as_json, fleet is not None)
-        context.exit(_tune_group(parts, shapes, resume, arguments))
+        backends = _on_fleet(backends, fleet, arguments)
+    if is_campaign:
+        parts = (context, backends, database, as_json, fleet is not None)
+        context.exit(_tune_campaign(parts, shapes, resume, arguments))
     if retime and resume is None:
         raise UsageError("--retime needs a run", "--resume RUN")
     if is_payload(arguments["operation"]) and resume is None:
@@ -291,7 +291,7 @@ def tune(
     _reject_program_options(context, entry=arguments.pop("entry"), arg=arguments.pop("arguments"))
     if resume is None:
         problem = popped_problem(context, arguments, EXAMPLE_SIZES)
-        settings, limit = run_settings(run_request(problem, **arguments), composition), None
+        settings, limit = run_settings(run_request(problem, **arguments), backends), None
     else:
         settings, limit = None, run_limit(arguments.pop("trials"), arguments.pop("budget"))
         require_no_arguments(context, arguments)
@@ -299,8 +299,8 @@ def tune(
 
     opened = open_store if resume is None else open_known_store
     with opened(database) as store:
-        tuned = run_session(composition, store, settings, resume, retime, limit)
-        all_tuned = (tuned, *(() if fleet is None else followers(alone, fleet, tuned, store)))
+        tuned = run_session(backends, store, settings, resume, retime, limit)
+        all_tuned = (tuned, *(() if fleet is None else transfer_runs(alone, fleet, tuned, store)))
         go_on = _resume_text(tuned.run.id, fleet, database)
         if fleet is not None and fleet.on and as_json:
             print_json(several_document(all_tuned, store))
@@ -318,10 +318,10 @@ def tune(
     context.exit(max(codes))
 
 
-def _tune_group(
-    parts: "tuple[click.Context, Composition, str | None, bool, bool]",
+def _tune_campaign(
+    parts: "tuple[click.Context, Backends, str | None, bool, bool]",
     shapes: Path | None,
-    group: int | None,
+    campaign: int | None,
     arguments: dict[str, Any],
 ) -> int:
     """Tunes the problems of a file, or resumes a group; returns the exit code."""
@@ -330,42 +330,42 @@ def _tune_group(
 
     if shapes is not None:
         return tune_shapes(*parts, shapes, **arguments)
-    assert group is not None
-    return resume_shapes(*parts, group, **arguments)
+    assert campaign is not None
+    return resume_shapes(*parts, campaign, **arguments)
 
 
-def _is_group(shapes: Path | None, resume: int | None, retime: bool, fleet: "FleetRequest | None") -> bool:
-    """Returns whether many problems are tuned under one budget: those of a file or of a stored group.
+def _is_campaign(shapes: Path | None, resume: int | None, retime: bool, fleet: "FleetRequest | None") -> bool:
+    """Returns whether many problems are tuned under one budget: those of a file or of a stored campaign.
 
-    Raises UsageError for options that a group cannot be combined with.
+    Raises UsageError for options that a campaign cannot be combined with.
     """
-    if shapes is None and not isinstance(resume, GroupNumber):
+    if shapes is None and not isinstance(resume, CampaignNumber):
         return False
-    group = "--shapes" if shapes is not None else f"--resume group:{resume}"
+    campaign = "--shapes" if shapes is not None else f"--resume campaign:{resume}"
     if shapes is not None and resume is not None:
-        raise UsageError("--resume cannot be combined with --shapes: a group has its stored problems")
+        raise UsageError("--resume cannot be combined with --shapes: a campaign has its stored problems")
     if fleet is not None and fleet.on:
-        line = f"{group} cannot be combined with --on: a group of runs is measured on one class of machine"
+        line = f"{campaign} cannot be combined with --on: a campaign is measured on one class of machine"
         raise UsageError(line, "tuner tune --shapes FILE --fleet --machine NAME")
     if retime:
-        line = f"{group} cannot be combined with --retime, which times one run again"
+        line = f"{campaign} cannot be combined with --retime, which times one run again"
         raise UsageError(line, "tuner tune --resume RUN --retime")
     return True
 
 
-def _on_fleet(composition: "Composition", fleet: "FleetRequest", arguments: dict[str, Any]) -> "Composition":
-    """Returns the composition whose work nodes of a fleet do; with --on, sets the target in ``arguments``.
+def _on_fleet(backends: "Backends", fleet: "FleetRequest", arguments: dict[str, Any]) -> "Backends":
+    """Returns the backends whose work nodes of a fleet do; with --on, sets the target in ``arguments``.
 
     Raises UsageError for a program, which runs on this machine.
     """
-    from tuner.fleet.runner import fleet_composition
+    from tuner.fleet.runner import fleet_backends
 
     operation = arguments["operation"]
     if is_payload(operation):
         raise UsageError(f"--fleet cannot be combined with {operation}: programs run on this machine")
     if operation is not None and fleet.on:
         arguments["target"] = target_text(fleet, arguments["target"])
-    return fleet_composition(composition, fleet)
+    return fleet_backends(backends, fleet)
 
 
 def _resume_text(run: int, fleet: "FleetRequest | None", database: str | None) -> str:

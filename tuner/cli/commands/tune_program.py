@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from tuner.core.problem import Problem
     from tuner.core.programs import ProgramSource
     from tuner.db.store import Store
-    from tuner.programs.fusion_schedules import TunableGroups
+    from tuner.programs.fusion_schedules import TunableFusions
     from tuner.programs.request import ProgramReport, ProgramRequest
-    from tuner.programs.tuning import GroupParts, GroupTuning, TunedProblem, TunedProgram
-    from tuner.targets.backends import Composition
-    from tuner.tuning.tuned_run import TunedGroup
+    from tuner.programs.tuning import FusionParts, FusionTuning, TunedProblem, TunedProgram
+    from tuner.targets.backends import Backends
+    from tuner.tuning.tuned_run import TunedCampaign
 
 
 # ------------------------------------------------------------------------------
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 OF_PROGRAMS = ("entry", "arguments")
 OF_MATMULS = ("strategies", "space", "baseline")  # options that choose how matmuls of a program are tuned
-OF_ONE_RUN = ("warm_start", "warm_files")  # groups of a program are each other's warm start
+OF_ONE_RUN = ("warm_start", "warm_files")  # fusions of a program are each other's warm start
 
 
 def tune_payload(
-    context: click.Context, composition: "Composition", database: str | None, as_json: bool, **texts: Any
+    context: click.Context, backends: "Backends", database: str | None, as_json: bool, **texts: Any
 ) -> int:
     """Tunes each matmul of an MLIR program, runs the program, prints the result, returns the exit code.
 
@@ -57,10 +57,10 @@ def tune_payload(
 
     _require_program_options(context, texts)
     of_runs = {name: typed for name, typed in texts.items() if name not in (*PROBLEM_OPTIONS, *OF_PROGRAMS)}
-    resolved = resolve_target(texts["target"], composition, texts["chip"])
+    resolved = resolve_target(texts["target"], backends, texts["chip"])
     request_options = ProgramOptions(seed=texts["seed"], threads=texts["threads"])
-    request_options.require_suiting(resolved, composition)
-    require_runs_here(resolved, composition, f"tuner tune {shlex.quote(texts['operation'])}")
+    request_options.require_suiting(resolved, backends)
+    require_runs_here(resolved, backends, f"tuner tune {shlex.quote(texts['operation'])}")
     request = ProgramRequest(
         text=read_payload_text(Path(texts["operation"])),
         target=resolved,
@@ -70,51 +70,51 @@ def tune_payload(
         is_compared=True,
         model=texts["operation"] if is_model(texts["operation"]) else "",
     )
-    tuned = _tuned_groups(context, composition, database, request, of_runs)
+    tuned = _tuned_fusions(context, backends, database, request, of_runs)
     if tuned is not None:
         return print_program(tuned, as_json, database)
     _require_types_of_payload(context, OF_ONE_PROBLEM)
     if request.model and of_runs["baseline"] in CHOICES:
-        of_runs["baseline"] = ""  # nothing is timed next to a model that is no groups
+        of_runs["baseline"] = ""  # nothing is timed next to a model that is no fusions
     if request_options.threads > 1:
         raise UsageError(
-            f"threads: found {request_options.threads}, allowed 1: a program that is no groups of operations "
+            f"threads: found {request_options.threads}, allowed 1: a program without fusions "
             "runs on one thread"
         )
     interruption = Interruption()
     parts = child_process_parts()
     parts = replace(parts, problems=partial(_hinted_problems, parts.problems, Path(texts["operation"])))
     with open_store(database) as store, ended_by_signals(interruption), progress() as observe:
-        tuning = ProgramTuning(composition, parts, store, interruption, observe)
+        tuning = ProgramTuning(backends, parts, store, interruption, observe)
         tuned = tuning.tune(
             request,
-            lambda problem: run_settings(run_request(problem, **of_runs), composition),
+            lambda problem: run_settings(run_request(problem, **of_runs), backends),
             texts["operation"],
         )
     return print_program(tuned, as_json, database)
 
 
-def _tuned_groups(
+def _tuned_fusions(
     context: click.Context,
-    composition: "Composition",
+    backends: "Backends",
     database: str | None,
     request: "ProgramRequest",
     options: dict[str, Any],
 ) -> "TunedProgram | None":
-    """Tunes a program on the host as groups of operations under one budget.
+    """Tunes a program on the host as fusions under one budget.
 
-    None for a program that cannot become groups, or of whose groups none can be tuned, for another target,
+    None for a program that cannot become fusions, or of whose fusions none can be tuned, for another target,
     and where strategies of matmuls, a search space or a baseline are named.
     """
     from tuner.cli.session import ended_by_signals, settings_given
     from tuner.core.programs import ProgramSource
     from tuner.programs.request import program_support
-    from tuner.programs.tuning import GroupTuning
+    from tuner.programs.tuning import FusionTuning
     from tuner.results.database_name import which_database
-    from tuner.results.output.progress import group_progress
+    from tuner.results.output.progress import campaign_progress
     from tuner.tuning.events import Interruption
 
-    if program_support(request.target, composition).has_device:
+    if program_support(request.target, backends).has_device:
         return None
     request = replace(request, baselines=_baselines(request.model, options["baseline"]))
     is_of_models = bool(request.model) and options["baseline"] in CHOICES
@@ -122,16 +122,16 @@ def _tuned_groups(
         return None
     name, cache = str(context.params["operation"]), _cache(context)
     of_runs = {key: given for key, given in options.items() if key not in (*OF_ONE_RUN, "baseline")}
-    of_runs["threads"] = 1  # groups are tuned on one thread, and run on as many as the request has
+    of_runs["threads"] = 1  # fusions are tuned on one thread, and run on as many as the request has
     interruption = Interruption()
-    with open_store(database) as store, ended_by_signals(interruption), group_progress() as observe:
-        tuning = GroupTuning(
-            composition, program_parts(), store, which_database(database), interruption, observe
+    with open_store(database) as store, ended_by_signals(interruption), campaign_progress() as observe:
+        tuning = FusionTuning(
+            backends, program_parts(), store, which_database(database), interruption, observe
         )
         found = tuning.found(request, name, cache)
         if not found.problems:
             _require_types_of_payload(context, OF_ONE_PROBLEM)
-            _print_why_no_groups(found)
+            _print_why_no_fusions(found)
             return None
         _require_no_settings(settings_given(context, OF_ONE_RUN))
         return tuning.tune(
@@ -145,12 +145,12 @@ def _tuned_groups(
         )
 
 
-def program_parts() -> "GroupParts":
-    """Returns the steps of tuning a program of groups, models with their baselines."""
+def program_parts() -> "FusionParts":
+    """Returns the steps of tuning a program of fusions, models with their baselines."""
     from tuner.cli.models import model_baselines_in_child
-    from tuner.programs.tuning import child_group_parts
+    from tuner.programs.tuning import child_fusion_parts
 
-    return replace(child_group_parts(), baselines=model_baselines_in_child)
+    return replace(child_fusion_parts(), baselines=model_baselines_in_child)
 
 
 def _baselines(model: str, choice: str) -> tuple[str, ...]:
@@ -159,7 +159,7 @@ def _baselines(model: str, choice: str) -> tuple[str, ...]:
 
 
 def _cache(context: click.Context) -> str:
-    """Returns what caches hold when a group is timed: as --cache says, else all but the weights."""
+    """Returns what caches hold when a fusion is timed: as --cache says, else all but the weights."""
     from click.core import ParameterSource
 
     from tuner.core.problem import WEIGHTS_COLD
@@ -168,16 +168,16 @@ def _cache(context: click.Context) -> str:
     return str(context.params["cache"]) if is_given else WEIGHTS_COLD
 
 
-def _print_why_no_groups(found: "TunableGroups") -> None:
+def _print_why_no_fusions(found: "TunableFusions") -> None:
     if found.why_none:
-        print(f"note: not tuned as groups of operations: {found.why_none}", file=sys.stderr)
+        print(f"note: not tuned as fusions: {found.why_none}", file=sys.stderr)
     for line in found.left_out:
         print(f"note: not tuned: {line}", file=sys.stderr)
 
 
 def _require_no_settings(given: list[str]) -> None:
     if given:
-        raise UsageError(f"{given[0]} cannot be combined with a program, whose groups share one budget")
+        raise UsageError(f"{given[0]} cannot be combined with a program, whose fusions share one budget")
 
 
 def _hinted_problems(
@@ -219,22 +219,22 @@ def _shapes_hint(file: Path) -> str:
 def program_lines(tuned: "TunedProgram") -> list[str]:
     """Returns the result of a tuned program as lines: each matmul's trial, the program's run, the speedup.
 
-    Of a program of groups: a table of its groups, with the time of each before and after.
+    Of a program of fusions: a table of its fusions, with the time of each before and after.
     """
     from tuner.cli.commands.run import report_lines
     from tuner.results.output.formatting import table_lines
-    from tuner.results.output.program_tables import baseline_table, group_lines
+    from tuner.results.output.program_tables import baseline_table, campaign_lines
 
-    if tuned.run_group is None:
+    if tuned.campaign is None:
         lines = [line for each in tuned.problems for line in _problem_lines(each)]
     else:
-        lines = [*group_lines(tuned.run_group, screen_columns()), *_group_time_lines(tuned)]
+        lines = [*campaign_lines(tuned.campaign, screen_columns()), *_fusion_time_lines(tuned)]
     if tuned.report is not None:
         lines += report_lines(tuned.target, tuned.report)
     if tuned.failure:
         lines.append(f"failed  {tuned.failure}")
     if tuned.plain is not None and tuned.gain is not None:
-        without = "scripts" if tuned.run_group is None else "tuning"
+        without = "scripts" if tuned.campaign is None else "tuning"
         lines.append(f"plain   {_call_text(tuned.plain)}: the same without {without}")
         lines.append(f"gain    {_gain_text(tuned.gain)}")
     if tuned.baselines:
@@ -243,14 +243,14 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
     return lines
 
 
-def _group_time_lines(tuned: "TunedProgram") -> list[str]:
-    """Returns a table of a program's groups, with times before and after; a line for each left out."""
+def _fusion_time_lines(tuned: "TunedProgram") -> list[str]:
+    """Returns a table of a program's fusions, with times before and after; a line for each left out."""
     from tuner.results.output.formatting import table_lines
-    from tuner.results.output.program_tables import PARTS_SPARED, group_table
+    from tuner.results.output.program_tables import PARTS_SPARED, fusion_table
 
     lines: list[str] = []
-    if tuned.groups:
-        header, *rows = group_table(tuned.groups)
+    if tuned.fusions:
+        header, *rows = fusion_table(tuned.fusions)
         lines = table_lines(header, rows, screen_columns(), PARTS_SPARED)
     return [*lines, *(f"loops   {line}" for line in tuned.left_out)]
 
@@ -311,13 +311,13 @@ def print_program(tuned: "TunedProgram", as_json: bool, database: str | None) ->
     from tuner.results.output.formatting import wrapped
 
     lines = program_lines(tuned)
-    is_wrapped = tuned.run_group is None  # tables fit already
+    is_wrapped = tuned.campaign is None  # tables fit already
     print_found(
         as_json, program_document(tuned), *(wrapped(lines, screen_columns()) if is_wrapped else lines)
     )
-    if tuned.is_interrupted and tuned.run_group is not None:
+    if tuned.is_interrupted and tuned.campaign is not None:
         print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
-        command = f"tuner tune --resume group:{tuned.run_group.group.id}{database_text(database)}"
+        command = f"tuner tune --resume campaign:{tuned.campaign.campaign.id}{database_text(database)}"
         print(f"  {command}", file=sys.stderr)
     elif tuned.is_interrupted:
         runs = [each.tuned.run.id for each in tuned.problems if each.tuned and each.tuned.is_interrupted]
@@ -326,50 +326,50 @@ def print_program(tuned: "TunedProgram", as_json: bool, database: str | None) ->
 
 
 # ------------------------------------------------------------------------------
-# ``tuner tune --resume group:N`` of a program: compiled and timed again once its groups are tuned.
+# ``tuner tune --resume campaign:N`` of a program: compiled and timed again once its fusions are tuned.
 
 
 def resumed_program(
-    tuned: "TunedGroup",
+    tuned: "TunedCampaign",
     source: "ProgramSource",
-    composition: "Composition",
+    backends: "Backends",
     store: "Store",
     database: str | None,
 ) -> "TunedProgram | str":
-    """Compiles, compares and times the program of a resumed group, as the first command does.
+    """Compiles, compares and times the program of a resumed campaign, as the first command does.
 
-    Returns why that is not possible where the program's file is gone, or has other groups by now.
+    Returns why that is not possible where the program's file is gone, or has other fusions by now.
     """
-    from tuner.programs.tuning import GroupTuning
+    from tuner.programs.tuning import FusionTuning
     from tuner.results.database_name import which_database
-    from tuner.results.output.progress import group_progress
+    from tuner.results.output.progress import campaign_progress
     from tuner.tuning.events import Interruption
 
     began_s = time.monotonic()
-    with group_progress() as observe:
-        tuning = GroupTuning(
-            composition, program_parts(), store, which_database(database), Interruption(), observe
+    with campaign_progress() as observe:
+        tuning = FusionTuning(
+            backends, program_parts(), store, which_database(database), Interruption(), observe
         )
         try:
             request, found = _read(tuned, source, tuning)
         except TunerError as error:
             return error.message
         resumed = tuning.finished(request, found, tuned, began_s)
-    return replace(resumed, seconds=tuned.group.seconds + resumed.seconds)
+    return replace(resumed, seconds=tuned.campaign.seconds + resumed.seconds)
 
 
 def _read(
-    tuned: "TunedGroup", source: "ProgramSource", tuning: "GroupTuning"
-) -> "tuple[ProgramRequest, TunableGroups]":
-    """Returns the program's request and groups. Raises UsageError where they are not those of the runs."""
+    tuned: "TunedCampaign", source: "ProgramSource", tuning: "FusionTuning"
+) -> "tuple[ProgramRequest, TunableFusions]":
+    """Returns the program's request and fusions. Raises UsageError where they are not those of the runs."""
     from tuner.cli.models import is_model, read_payload_text
     from tuner.programs.request import ProgramOptions, ProgramRequest
 
     request = ProgramRequest(
         text=read_payload_text(Path(source.payload)),
-        target=tuned.group.runs[0].settings.target,
+        target=tuned.campaign.runs[0].settings.target,
         entry=source.entry,
-        options=ProgramOptions(seed=tuned.group.settings.seed),
+        options=ProgramOptions(seed=tuned.campaign.settings.seed),
         arguments=source.arguments,
         is_compared=True,
         model=source.payload if is_model(source.payload) else "",
@@ -377,5 +377,5 @@ def _read(
     )
     found = tuning.found(request, source.payload, source.cache)
     if tuple(each.problem for each in found.problems) != tuned.problems:
-        raise UsageError(f"{source.payload}: has other groups of operations than those that were tuned")
+        raise UsageError(f"{source.payload}: has other fusions than those that were tuned")
     return request, found

@@ -23,9 +23,9 @@ from tuner.core.errors import UsageError
 if TYPE_CHECKING:
     from tuner.db.store import Store
     from tuner.programs.tuning import TunedProgram
-    from tuner.targets.backends import Composition
+    from tuner.targets.backends import Backends
     from tuner.tuning.campaign import NamedProblem
-    from tuner.tuning.tuned_run import TunedGroup
+    from tuner.tuning.tuned_run import TunedCampaign
 
 MODEL_SUFFIX = ".mlir"
 OF_FILE = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache")  # each problem has its own
@@ -34,7 +34,7 @@ OF_ONE_RUN = ("warm_files", "entry", "arguments")  # options of other ways to tu
 
 def tune_shapes(
     context: click.Context,
-    composition: "Composition",
+    backends: "Backends",
     database: str | None,
     as_json: bool,
     is_on_fleet: bool,
@@ -44,62 +44,62 @@ def tune_shapes(
     """Tunes the problems of a file under one budget, prints the result, returns the exit code.
 
     ``texts`` are the options of ``tuner tune`` without those of a fleet, whose nodes do the work of
-    ``composition`` if ``is_on_fleet``. Raises UsageError for a file with a mistake, and for options that
+    ``backends`` if ``is_on_fleet``. Raises UsageError for a file with a mistake, and for options that
     belong to one problem.
     """
-    from tuner.tuning.campaign import begin_group, group_settings
+    from tuner.tuning.campaign import begin_campaign, campaign_settings
 
-    _require_group_options(context, texts)
+    _require_campaign_options(context, texts)
     of_runs = {name: typed for name, typed in texts.items() if name not in (*PROBLEM_OPTIONS, *OF_ONE_RUN)}
-    of_runs["warm_start"] = False  # problems of the group are each other's warm start
+    of_runs["warm_start"] = False  # problems of the campaign are each other's warm start
     problems, left_out = _problems(file)
     for line in left_out:
         print(f"note: left out: {line}", file=sys.stderr)
-    settings, members = group_settings(
-        problems, lambda problem: run_request(problem, **of_runs), composition, file.name
+    settings, members = campaign_settings(
+        problems, lambda problem: run_request(problem, **of_runs), backends, file.name
     )
     with open_store(database) as store:
-        tuned = _session(lambda *parts: begin_group(settings, members, composition, store, *parts))
+        tuned = _session(lambda *parts: begin_campaign(settings, members, backends, store, *parts))
     return _print(tuned, as_json, database, is_on_fleet=is_on_fleet)
 
 
 def resume_shapes(
     context: click.Context,
-    composition: "Composition",
+    backends: "Backends",
     database: str | None,
     as_json: bool,
     is_on_fleet: bool,
-    group: int,
+    campaign: int,
     **texts: Any,
 ) -> int:
-    """Resumes a stored group of runs, prints the result, returns the exit code.
+    """Resumes a stored campaign, prints the result, returns the exit code.
 
     ``texts`` are the options of ``tuner tune``, of which --trials and --budget are new limits. The nodes of a
-    fleet do the work of ``composition`` if ``is_on_fleet``. Raises UsageError for other options, and for a
-    group that cannot go on.
+    fleet do the work of ``backends`` if ``is_on_fleet``. Raises UsageError for other options, and for a
+    campaign that cannot go on.
     """
-    from tuner.tuning.campaign import resume_group
+    from tuner.tuning.campaign import resume_campaign
 
     limit = run_limit(texts.pop("trials"), texts.pop("budget"))
     require_no_arguments(context, texts)
     with open_known_store(database) as store:
-        tuned = _session(lambda *parts: resume_group(group, composition, store, *parts, limit=limit))
-        program = None if is_on_fleet else _resumed_program(tuned, composition, store, database)
+        tuned = _session(lambda *parts: resume_campaign(campaign, backends, store, *parts, limit=limit))
+        program = None if is_on_fleet else _resumed_program(tuned, backends, store, database)
     if program is not None:
         return print_program(program, as_json, database)
     return _print(tuned, as_json, database, is_on_fleet=is_on_fleet)
 
 
 def _resumed_program(
-    tuned: "TunedGroup", composition: "Composition", store: "Store", database: str | None
+    tuned: "TunedCampaign", backends: "Backends", store: "Store", database: str | None
 ) -> "TunedProgram | None":
-    """Returns the program whose groups were tuned, timed again; None of problems that are no program's."""
+    """Returns the program whose fusions were tuned, timed again; None of problems that are no program's."""
     from tuner.cli.commands.tune_program import resumed_program
 
-    source = tuned.group.settings.program
+    source = tuned.campaign.settings.program
     if source is None or tuned.is_interrupted:
         return None
-    resumed = resumed_program(tuned, source, composition, store, database)
+    resumed = resumed_program(tuned, source, backends, store, database)
     if isinstance(resumed, str):
         print(f"note: the program is not timed: {resumed}", file=sys.stderr)
         return None
@@ -117,7 +117,7 @@ def _problems(file: Path) -> "tuple[tuple[NamedProblem, ...], tuple[str, ...]]":
     return model_contractions(file)
 
 
-def _require_group_options(context: click.Context, texts: dict[str, Any]) -> None:
+def _require_campaign_options(context: click.Context, texts: dict[str, Any]) -> None:
     if texts["operation"] is not None:
         raise UsageError(f"--shapes cannot be combined with {texts['operation']}: the file has the problems")
     found = settings_given(context, (*OF_FILE, *OF_ONE_RUN))
@@ -128,26 +128,26 @@ def _require_group_options(context: click.Context, texts: dict[str, Any]) -> Non
         raise UsageError(f"--shapes cannot be combined with {', '.join(found)}{': ' if why else ''}{why}")
 
 
-def _session(work: Any) -> "TunedGroup":
+def _session(work: Any) -> "TunedCampaign":
     from tuner.cli.session import ended_by_signals
-    from tuner.results.output.progress import group_progress
+    from tuner.results.output.progress import campaign_progress
     from tuner.tuning.events import Interruption
 
     interruption = Interruption()
-    with ended_by_signals(interruption), group_progress() as observe:
-        tuned: TunedGroup = work(interruption, observe)
+    with ended_by_signals(interruption), campaign_progress() as observe:
+        tuned: TunedCampaign = work(interruption, observe)
     return tuned
 
 
-def _print(tuned: "TunedGroup", as_json: bool, database: str | None, *, is_on_fleet: bool) -> int:
+def _print(tuned: "TunedCampaign", as_json: bool, database: str | None, *, is_on_fleet: bool) -> int:
     from tuner.results.database_name import database_text
-    from tuner.results.output.program_tables import group_document, group_lines
+    from tuner.results.output.program_tables import campaign_document, campaign_lines
 
     named = database_text(database)
-    print_found(as_json, group_document(tuned), *group_lines(tuned, screen_columns(), named))
+    print_found(as_json, campaign_document(tuned), *campaign_lines(tuned, screen_columns(), named))
     if tuned.is_interrupted:
         print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
         on_fleet = " --fleet" * is_on_fleet
-        print(f"  tuner tune --resume group:{tuned.group.id}{on_fleet}{named}", file=sys.stderr)
+        print(f"  tuner tune --resume campaign:{tuned.campaign.id}{on_fleet}{named}", file=sys.stderr)
         return INTERRUPTED
     return DONE if tuned.has_worked else FAILED

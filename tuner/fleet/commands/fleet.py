@@ -11,7 +11,7 @@ import click
 
 from tuner.cli.options import GroupNumber, RunOrGroup
 from tuner.cli.main import DONE, FAILED, Commands, screen_columns
-from tuner.cli.options import composition_of, database_option
+from tuner.cli.options import backends_of, database_option
 from tuner.core.errors import TunerError, UsageError, unknown_value
 from tuner.fleet.commands.status import found_status, script, status
 from tuner.results.output.formatting import count_text
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tuner.core.candidate import TargetName
     from tuner.fleet.local_fleet import LocalNodes
     from tuner.fleet.status import FleetStatus
-    from tuner.targets.backends import Composition
-    from tuner.targets.interface import OutcomeSource
+    from tuner.targets.backends import Backends
+    from tuner.targets.interface import MeasurementBackend
 
 
 # ------------------------------------------------------------------------------
@@ -195,22 +195,22 @@ def worker(
     from tuner.fleet.node import NodeRequest, run_node
     from tuner.results.database_name import which_database
 
-    source, wanted = _outcomes_of(target, composition_of(context))
+    source, wanted = _outcomes_of(target, backends_of(context))
     request = NodeRequest(wanted, name, slots, has_device, device, keep_free_mib * MIB)
     is_well = run_node(which_database(database), request, source, lambda line: print(line, file=sys.stderr))
     context.exit(DONE if is_well else FAILED)
 
 
-def _outcomes_of(text: str, composition: "Composition") -> "tuple[OutcomeSource, TargetName]":
+def _outcomes_of(text: str, backends: "Backends") -> "tuple[MeasurementBackend, TargetName]":
     """Returns the source of a node's outcomes, and its target's name. Raises UsageError if unknown."""
     from tuner.core.candidate import TargetName
     from tuner.targets.backends import resolve_target
 
     asked = TargetName.parse(text)
     if not asked.has_machine:
-        return composition.recordings.of_file(Path(asked.detail))
-    wanted = resolve_target(text, composition)
-    return composition.outcomes(wanted), wanted
+        return backends.recordings.of_file(Path(asked.detail))
+    wanted = resolve_target(text, backends)
+    return backends.outcomes(wanted), wanted
 
 
 @fleet.command()
@@ -232,10 +232,10 @@ def drain(node: str, database: str | None) -> None:
 
 
 @fleet.command()
-@click.argument("run", type=RunOrGroup())
+@click.argument("run", type=RunOrCampaign())
 @database_option
 def cancel(run: int, database: str | None) -> None:
-    """Cancels the jobs of a run, or of group:N, on a fleet; 'tuner tune --resume' continues it.
+    """Cancels the jobs of a run, or of campaign:N, on a fleet; 'tuner tune --resume' continues it.
 
     What is stored stays.
 
@@ -246,14 +246,14 @@ def cancel(run: int, database: str | None) -> None:
     from tuner.fleet.server import session
     from tuner.results.database_name import which_database
 
-    is_group = isinstance(run, GroupNumber)
+    is_campaign = isinstance(run, CampaignNumber)
     with open_store(database) as store:
-        runs = store.group(run).runs if is_group else (store.run(run),)
+        runs = store.campaign(run).runs if is_campaign else (store.run(run),)
     with session(which_database(database)) as connection:
         count = sum(queues.cancel_run(connection, each.uuid) for each in runs)
         for each in runs:
             tables.wake(connection, each.uuid)
-    print(f"took back {count_text(count, 'job')} of {'group' if is_group else 'run'} {run}")
+    print(f"took back {count_text(count, 'job')} of {'campaign' if is_campaign else 'run'} {run}")
 
 
 for command in (demo, script, status):

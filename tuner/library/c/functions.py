@@ -108,7 +108,7 @@ class CFunction:
         return C_TYPES[self.kind.result_dtype]
 
     @property
-    def sum_type(self) -> str:
+    def accumulator_type(self) -> str:
         """Returns the C type in which products are added up."""
         return C_TYPES[self.kind.accumulator]
 

@@ -22,7 +22,7 @@ from tuner.library.dispatch.first_use import (
 from tuner.library.dispatch.resolver import BASELINE, Chosen, Misses, Resolver
 from tuner.payload.reference import Array
 from tuner.runtime.process_locks import between_forks, reentrant_lock, thread_lock
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 
 FIRST_USE, NEVER = MEASURES = ("first-use", "never")
 UNALIGNED: Final = "any"  # Problem.align of arrays at addresses that are no multiples of numpy's alignment
@@ -37,9 +37,9 @@ class DispatchedMatmul:
     Safe among threads; what was timed at first use is shared among processes by files.
     """
 
-    def __init__(self, composition: Callable[[], Composition], cache_folder: Callable[[], Path]) -> None:
+    def __init__(self, backends: Callable[[], Backends], cache_folder: Callable[[], Path]) -> None:
         """Takes functions that are called when a shape comes first: for the parts, and for the files."""
-        self._composition = composition
+        self._backends = backends
         self._cache_folder = cache_folder
         self._entries: dict[Key, _Entry] = {}
         self._resolvers: dict[Key, Resolver] = {}
@@ -201,7 +201,7 @@ class DispatchedMatmul:
             file = None if rule is None else Path(rule)
             with between_forks():
                 cache = FirstUseCache(self._cache_folder())
-                self._resolvers[key] = Resolver(self._composition(), file, db, threads, cache)
+                self._resolvers[key] = Resolver(self._backends(), file, db, threads, cache)
         return self._resolvers[key]
 
 

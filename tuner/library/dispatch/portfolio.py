@@ -18,11 +18,11 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.machine import Compiler, Machine
 from tuner.core.reliability import Reliability
-from tuner.core.requests import RunGroup
+from tuner.core.requests import Campaign
 from tuner.core.runs import Run, StoredTrial
-from tuner.results.campaign_matrix import FAILED, GroupMatrix, MatrixCell, group_matrix
+from tuner.results.campaign_matrix import FAILED, CampaignMatrix, MatrixCell, campaign_matrix
 from tuner.space.scripts.requirements import custom_ops
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.tuning.campaign import MissingCell, measure_cells
 from tuner.tuning.campaign_session import PoolProblem, projected_pool
 from tuner.tuning.events import Interruption
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 
 
 # ------------------------------------------------------------------------------
-# Times of a group of runs by timing round, as portfolios and rule files take them.
+# Times of a campaign by timing round, as portfolios and rule files take them.
 
 
 RoundsOfCell = tuple[float, ...]  # median seconds of each timing round; (): not timed
 
 
 @dataclass(frozen=True)
-class MeasuredGroup:
-    """Times of configurations on the problems of a group, by round, and where they were measured."""
+class MeasuredCampaign:
+    """Times of configurations on the problems of a campaign, by round, and where they were measured."""
 
     matrix: TimeMatrix
     rounds_s: tuple[tuple[RoundsOfCell, ...], ...]  # [problem][column]; each cell's least is in ``matrix``
@@ -51,8 +51,8 @@ class MeasuredGroup:
     compiler: Compiler
 
 
-def measured_group(found: GroupMatrix, group: RunGroup) -> MeasuredGroup:
-    """Returns the times of a group of runs: of each cell the search's and the final re-measurement's median.
+def measured_campaign(found: CampaignMatrix, campaign: Campaign) -> MeasuredCampaign:
+    """Returns the times of a campaign: of each cell the search's and the final re-measurement's median.
 
     The least median counts, since what disturbs a timing adds time. A configuration that failed on a problem
     counts as one that does not apply to it.
@@ -65,12 +65,12 @@ def measured_group(found: GroupMatrix, group: RunGroup) -> MeasuredGroup:
             tuple(cell.candidate is not None and cell.state != FAILED for cell in row) for row in found.cells
         ),
     )
-    first = group.runs[0]
-    return MeasuredGroup(
+    first = campaign.runs[0]
+    return MeasuredCampaign(
         matrix,
         rounds_s,
-        tuple(map(_baseline_s, group.runs)),
-        tuple(run.reliability for run in group.runs),
+        tuple(map(_baseline_s, campaign.runs)),
+        tuple(run.reliability for run in campaign.runs),
         first.machine,
         first.settings.threads,
         first.compiler,
@@ -91,16 +91,16 @@ def _baseline_s(run: Run) -> float | None:
 
 
 # ------------------------------------------------------------------------------
-# The portfolio of a stored group of runs: its columns, what they lose, and what of them was not measured.
+# The portfolio of a stored campaign: its columns, what they lose, and what of them was not measured.
 
 
 @dataclass(frozen=True)
-class GroupPortfolio:
-    """Columns chosen for the problems of a group, with the times that they were chosen by."""
+class CampaignPortfolio:
+    """Columns chosen for the problems of a campaign, with the times that they were chosen by."""
 
-    group: int
+    campaign: int
     names: tuple[str, ...]  # of the problems, "" where they have none
-    measured: MeasuredGroup
+    measured: MeasuredCampaign
     portfolio: Portfolio
     allowed: tuple[int, ...]  # columns of the matrix that were chosen among
     universal: tuple[int, ...]  # columns that can do any problem
@@ -136,65 +136,65 @@ class GroupPortfolio:
         return regret_held_out(self.measured.matrix, size, self.allowed, self.universal)
 
 
-def group_portfolio(
-    group_id: int, size: int, composition: Composition, store: "Store", *, is_stock: bool = False
-) -> GroupPortfolio:
-    """Returns the portfolio of ``size`` configurations of a stored group.
+def campaign_portfolio(
+    campaign_id: int, size: int, backends: Backends, store: "Store", *, is_stock: bool = False
+) -> CampaignPortfolio:
+    """Returns the portfolio of ``size`` configurations of a stored campaign.
 
     With ``is_stock`` only configurations count whose scripts stock ``mlir-opt`` runs. Raises UsageError for
-    an unknown group, one without a time, and a size above the number of configurations.
+    an unknown campaign, one without a time, and a size above the number of configurations.
     """
-    found, group = group_matrix(group_id, composition, store), store.group(group_id)
-    measured = measured_group(found, group)
+    found, campaign = campaign_matrix(campaign_id, backends, store), store.campaign(campaign_id)
+    measured = measured_campaign(found, campaign)
     if not measured.matrix.is_timed().any():
-        raise UsageError(f"group {group_id}: has no time")
-    allowed = usable_columns(measured.matrix, _stock(found, composition, group.runs) if is_stock else None)
-    universal = tuple(column for column in _universal(found, composition, group.runs) if column in allowed)
+        raise UsageError(f"campaign {campaign_id}: has no time")
+    allowed = usable_columns(measured.matrix, _stock(found, backends, campaign.runs) if is_stock else None)
+    universal = tuple(column for column in _universal(found, backends, campaign.runs) if column in allowed)
     portfolio = choose_portfolio(measured.matrix, size, allowed, universal)
     return _with_missing(
-        GroupPortfolio(group_id, found.names, measured, portfolio, allowed, universal, ()), found
+        CampaignPortfolio(campaign_id, found.names, measured, portfolio, allowed, universal, ()), found
     )
 
 
 def measured_portfolio(
-    group_id: int,
+    campaign_id: int,
     size: int,
-    composition: Composition,
+    backends: Backends,
     store: "Store",
     interruption: Interruption,
     *,
     is_stock: bool = False,
     report_missing: Callable[[int], None] = lambda _count: None,
-) -> GroupPortfolio:
-    """Returns the portfolio of a group after the times that its columns lacked were measured and stored.
+) -> CampaignPortfolio:
+    """Returns the portfolio of a campaign after the times that its columns lacked were measured and stored.
 
     ``report_missing`` is called with their number before. Raises KeyboardInterrupt where interrupted; what
-    was measured is stored. Raises UsageError as ``group_portfolio`` and ``measure_cells`` do.
+    was measured is stored. Raises UsageError as ``campaign_portfolio`` and ``measure_cells`` do.
     """
-    found = group_portfolio(group_id, size, composition, store, is_stock=is_stock)
+    found = campaign_portfolio(campaign_id, size, backends, store, is_stock=is_stock)
     if not found.missing:
         return found
     report_missing(len(found.missing))
-    measure_cells(group_id, found.missing, composition, store, interruption)
+    measure_cells(campaign_id, found.missing, backends, store, interruption)
     if interruption.is_asked:
         raise KeyboardInterrupt
-    return measured_again(found, composition, store)
+    return measured_again(found, backends, store)
 
 
-def measured_again(known: GroupPortfolio, composition: Composition, store: "Store") -> GroupPortfolio:
-    """Returns the same columns with the times that the group has by now."""
-    found, group = group_matrix(known.group, composition, store), store.group(known.group)
-    measured = measured_group(found, group)
+def measured_again(known: CampaignPortfolio, backends: Backends, store: "Store") -> CampaignPortfolio:
+    """Returns the same columns with the times that the campaign has by now."""
+    found, campaign = campaign_matrix(known.campaign, backends, store), store.campaign(known.campaign)
+    measured = measured_campaign(found, campaign)
     places = tuple(measured.matrix.columns.index(column) for column in known.columns)
     again = replace(known, measured=measured, portfolio=served(measured.matrix, places))
     return _with_missing(again, found)
 
 
-def _with_missing(chosen: GroupPortfolio, found: GroupMatrix) -> GroupPortfolio:
+def _with_missing(chosen: CampaignPortfolio, found: CampaignMatrix) -> CampaignPortfolio:
     return replace(chosen, missing=tuple(_missing(chosen.portfolio, found)))
 
 
-def _missing(portfolio: Portfolio, found: GroupMatrix) -> Iterator[MissingCell]:
+def _missing(portfolio: Portfolio, found: CampaignMatrix) -> Iterator[MissingCell]:
     """Yields the cells of chosen columns without a time, each projection of a problem once."""
     seen = set()
     for row, column in portfolio.predicted:
@@ -204,10 +204,10 @@ def _missing(portfolio: Portfolio, found: GroupMatrix) -> Iterator[MissingCell]:
             yield MissingCell(row, found.columns[column], candidate)
 
 
-def _universal(found: GroupMatrix, composition: Composition, runs: tuple[Run, ...]) -> tuple[int, ...]:
-    """Returns the columns that can do a problem of any size, of every kind of problem in the group."""
+def _universal(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> tuple[int, ...]:
+    """Returns the columns that can do a problem of any size, of every kind of problem in the campaign."""
     kinds = {replace(run.settings.problem, sizes=(1, 1, 1)): run for run in runs}
-    source = composition.outcomes_of_run(runs[0].settings)
+    source = backends.outcomes_of_run(runs[0].settings)
     able = set(range(len(found.columns)))
     for smallest, run in kinds.items():
         try:
@@ -220,10 +220,10 @@ def _universal(found: GroupMatrix, composition: Composition, runs: tuple[Run, ..
     return tuple(sorted(able))
 
 
-def _stock(found: GroupMatrix, composition: Composition, runs: tuple[Run, ...]) -> tuple[int, ...]:
-    """Returns the columns whose scripts call none of tuner's transform ops, on any problem of the group."""
+def _stock(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> tuple[int, ...]:
+    """Returns the columns whose scripts call none of tuner's transform ops, for any of the problems."""
     custom = set()
-    source = composition.outcomes_of_run(runs[0].settings)
+    source = backends.outcomes_of_run(runs[0].settings)
     for run, row in zip(runs, found.cells, strict=True):
         settings = run.settings
         bind = source.bind(settings.strategies, settings.problem, settings.threads, run.machine)

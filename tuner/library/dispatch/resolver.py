@@ -29,7 +29,7 @@ from tuner.library.dispatch.rule import DispatchRule, SpaceOfProblems, read_rule
 from tuner.results.best_trials import best_here
 from tuner.results.database_name import which_database
 from tuner.runtime.process_locks import between_forks
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 
 # ------------------------------------------------------------------------------
 # Which kernel, or the baseline, computes a product, and why.
@@ -97,7 +97,7 @@ class Resolver:
 
     def __init__(
         self,
-        composition: Composition,
+        backends: Backends,
         rule: Path | None,
         db: str | Path | None,
         threads: int,
@@ -107,11 +107,11 @@ class Resolver:
 
         With a rule file the database is not read.
         """
-        self._composition = composition
+        self._backends = backends
         self._db = db
         self._threads = threads
         self._cache = cache
-        self._space = SpaceOfProblems.shipped(composition.machine(), threads)
+        self._space = SpaceOfProblems.shipped(backends.machine(), threads)
         self._rule: DispatchRule | None = None if rule is None else read_rule(rule, self._space)
         self._loader = KernelLoader(threads)
 
@@ -170,7 +170,7 @@ class Resolver:
         """Returns the best stored trial of exactly this problem; None where the database has none."""
         with Store.open_or_empty(which_database(self._db)) as store:  # measuring creates it
             try:
-                best = best_here(store, self._composition, problem, CPU, self._threads).best
+                best = best_here(store, self._backends, problem, CPU, self._threads).best
             except UsageError:
                 return None
             run = store.run(best.run)
@@ -212,7 +212,7 @@ class Resolver:
     @cached_property
     def _compiler(self) -> str:
         target = TargetName.parse(CPU)
-        return self._composition.outcomes(target).compiler(target).fingerprint
+        return self._backends.outcomes(target).compiler(target).fingerprint
 
 
 def _baseline(problem: Problem, reason: str, first_use: FirstUse | None = None) -> tuple[Chosen, MatmulCall]:

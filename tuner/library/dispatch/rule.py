@@ -26,7 +26,7 @@ from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability, reliability_of_all
 from tuner.core.serialization import decode, encode, form, number, read_text, require_format, whole
-from tuner.library.dispatch.portfolio import MeasuredGroup
+from tuner.library.dispatch.portfolio import MeasuredCampaign
 from tuner.space.file import yaml as strict_yaml
 from tuner.space.file.entries import StrategyEntry, Variables
 from tuner.space.file.reading import SpaceFile, load_space_file
@@ -148,7 +148,7 @@ def _cost(time_s: float | None, residual: float | None) -> float:
 
 
 def distilled(
-    group: MeasuredGroup,
+    campaign: MeasuredCampaign,
     portfolio: Portfolio,
     regret: StatedRegret | None,
     space_sha256: str,
@@ -159,30 +159,30 @@ def distilled(
     Predicted times are left out. ``made``: the version of tuner, and the date in UTC as ISO 8601.
     """
     columns = portfolio.columns
-    table = residuals(known_times(group.matrix))
+    table = residuals(known_times(campaign.matrix))
     problems = [
         RuleProblem(
             problem=problem,
-            count=group.matrix.counts[row],
+            count=campaign.matrix.counts[row],
             serves=None if portfolio.serving[row] is None else columns.index(portfolio.serving[row]),
-            rounds_s=tuple(group.rounds_s[row][column] for column in columns),
+            rounds_s=tuple(campaign.rounds_s[row][column] for column in columns),
             residuals=tuple(_number(table[row, column]) for column in columns),
-            baseline_s=group.baselines_s[row],
-            reliability=group.reliability[row],
+            baseline_s=campaign.baselines_s[row],
+            reliability=campaign.reliability[row],
         )
-        for row, problem in enumerate(group.matrix.problems)
+        for row, problem in enumerate(campaign.matrix.problems)
     ]
     return DispatchRule(
         tuner=made[0],
         date=made[1],
-        machine=group.machine.name,
-        threads=group.threads,
-        compiler=group.compiler.fingerprint,
+        machine=campaign.machine.name,
+        threads=campaign.threads,
+        compiler=campaign.compiler.fingerprint,
         space_sha256=space_sha256,
         regret=regret,
-        reliability=reliability_of_all(group.reliability),
+        reliability=reliability_of_all(campaign.reliability),
         configurations=tuple(
-            Configuration(group.matrix.columns[column].strategy, group.matrix.columns[column].choices)
+            Configuration(campaign.matrix.columns[column].strategy, campaign.matrix.columns[column].choices)
             for column in columns
         ),
         problems=tuple(problems),
@@ -249,8 +249,8 @@ class SpaceOfProblems:
         """Returns a hash of the knobs, constraints and projections of strategies.
 
         With another hash, the same values may stand for other code, or become others on another problem.
-        Comments, preferences and first points of the file do not count. Raises UsageError for an unknown
-        strategy.
+        Comments, preferences and initial configurations of the file do not count. Raises UsageError for an
+        unknown strategy.
         """
         meanings = [_meaning(self.space_file.strategy(name)) for name in sorted({*strategies})]
         return hashlib.sha256(json.dumps(meanings, default=str).encode()).hexdigest()
@@ -281,7 +281,7 @@ FORMAT: Final = "tuner-rule"
 VERSION: Final = 1
 LIMIT_BYTES: Final = 4_000_000
 HEAD: Final = ("format", "version", "sha256")  # the first lines; the hash is of all lines after them
-AGAIN: Final = "tuner distill GROUP --configs K -o {}"
+AGAIN: Final = "tuner distill CAMPAIGN --configs K -o {}"
 
 
 def rule_text(rule: DispatchRule) -> str:

@@ -32,7 +32,7 @@ from tuner.mlir.ir.reading import walk, walk_where
 TILE = "!x86.amx.tile<"
 ZERO, LOAD, STORE = "x86.amx.tile_zero", "x86.amx.tile_load", "x86.amx.tile_store"
 MULTIPLY_FLOATS, MULTIPLY_INTEGERS = "x86.amx.tile_mulf", "x86.amx.tile_muli"
-WORD_BITS = 32
+K_GROUP_BITS = 32
 
 
 def tiles_as_vectors(module: ir.Module) -> None:
@@ -87,14 +87,14 @@ def _load(op: Op) -> Value:
 def _read(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
     tile, line = zero(kind), _line_kind(kind)
     for number in range(ir.VectorType(kind).shape[0]):
-        words = value("vector.load", _in_memory(line, buffer), buffer, plus(row, number), column)
-        words = words if words.type == line else value("vector.bitcast", line, words)
-        tile = with_line(tile, number, words)
+        k_groups = value("vector.load", _in_memory(line, buffer), buffer, plus(row, number), column)
+        k_groups = k_groups if k_groups.type == line else value("vector.bitcast", line, k_groups)
+        tile = with_line(tile, number, k_groups)
     return tile
 
 
 def _in_memory(line: Type, buffer: Value) -> Type:
-    """Returns the type of a line as a memref has it: pairs of bf16 may lie there as words."""
+    """Returns the type of a line as a memref has it: pairs of bf16 may lie there as K groups."""
     element = ir.MemRefType(buffer.type).element_type
     bits = line.shape[0] * _bits(line.element_type)
     return ir.VectorType.get([bits // _bits(element)], element)
@@ -136,18 +136,18 @@ class _Scratch:
 
 
 def _product(op: Op, scratch: _Scratch) -> Value:
-    """Creates the sums C + A B of three tiles, by a loop over the rows of C and one over the words of K."""
+    """Creates the sums C + A B of three tiles, by a loop over the rows of C and one over the K groups."""
     a, b, c = (scratch.filled(role, tile) for role, tile in zip("abc", op.operands, strict=True))
     sums = ir.VectorType(op.operands[2].type)
     line = _line_kind(sums)
     left = ir.VectorType(op.operands[0].type)
-    per_word = WORD_BITS // _bits(left.element_type)
+    per_k_group = K_GROUP_BITS // _bits(left.element_type)
     is_float = op.name == MULTIPLY_FLOATS
-    parts = per_word if is_float else 1  # sums that are kept apart until the last word
+    parts = per_k_group if is_float else 1  # sums that are kept apart until the last K group
 
     def one_row(row: Value) -> tuple[()]:
-        def one_word(word: Value, *totals: Value) -> list[Value]:
-            of_b = _split(value("vector.load", _line_kind(b.type), b, word, index(0)), line)
+        def one_k_group(k_group: Value, *totals: Value) -> list[Value]:
+            of_b = _split(value("vector.load", _line_kind(b.type), b, k_group, index(0)), line)
             totals_now = list(totals)
             for place, each in enumerate(of_b):
                 number = value(
@@ -155,13 +155,13 @@ def _product(op: Op, scratch: _Scratch) -> Value:
                     ir.MemRefType(a.type).element_type,
                     a,
                     row,
-                    plus(times(word, per_word), place),
+                    plus(times(k_group, per_k_group), place),
                 )
                 of_a = value("vector.broadcast", line, _widened(number, line.element_type))
                 totals_now[place % parts] = _added(of_a, each, totals_now[place % parts])
             return totals_now
 
-        totals = loop(0, left.shape[1] // per_word, one_word, [zero(line)] * parts)
+        totals = loop(0, left.shape[1] // per_k_group, one_k_group, [zero(line)] * parts)
         while len(totals) > 1:
             totals = [_sum(totals[0], totals[1]), *totals[2:]]
         before = value("vector.load", line, c, row, index(0))
@@ -178,10 +178,10 @@ def _line_kind(kind: Type) -> Type:
     return ir.VectorType.get(shaped.shape[1:], shaped.element_type)
 
 
-def _split(words: Value, line: Type) -> list[Value]:
-    """Creates, from a vector of words, one vector per element of a word, widened to the sums' type."""
+def _split(k_groups: Value, line: Type) -> list[Value]:
+    """Creates, from a vector of K groups, one vector per element of a K group, widened to the sums' type."""
     kind = ir.VectorType(line)
-    return deinterleaved(_widened(words, kind.element_type), kind.shape[0])
+    return deinterleaved(_widened(k_groups, kind.element_type), kind.shape[0])
 
 
 def _widened(number: Value, element: Type) -> Value:

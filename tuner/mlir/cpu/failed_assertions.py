@@ -47,7 +47,7 @@ def return_failed_assertions(module: ir.Module, entry: str) -> bool:
     function = next(op.operation for op in module.body.operations if _symbol(op) == entry)
     calls = walk(function, CALL)
     if len([call for call in calls if _callee(call) == ABORT]) != len(ends):
-        raise CandidateError(Stage.COMPILE, "an assertion in a function that a group calls")
+        raise CandidateError(Stage.COMPILE, "an assertion in a function that a fusion calls")
     allocated = [call.results[0] for call in calls if _callee(call) == ALLOCATE]
     first = function.regions[0].blocks[0]
     if any(each.owner.operation.block != first for each in allocated):

@@ -8,7 +8,7 @@ loops of a batch. Ops on tensors, which a script has to bufferize, and GPU ops a
 import re
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.fusions import GROUP_ENTRY, NUMBER_TYPES, GroupCode, WeightPacking
+from tuner.core.fusions import FUSION_ENTRY, NUMBER_TYPES, FusionCode, WeightPacking
 from tuner.core.interfaces import Partition
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
@@ -17,8 +17,8 @@ from tuner.mlir.cpu.failed_assertions import return_failed_assertions
 from tuner.mlir.cpu.masks import fill_masked_lanes, read_masks_as_bytes, unmask_truths
 from tuner.mlir.cpu.pipeline import (
     EXPORTED,
-    GROUP_LOOPS_TO_LLVM,
-    GROUP_TO_LOOPS,
+    FUSION_LOOPS_TO_LLVM,
+    FUSION_TO_LOOPS,
     LOOPS_TO_LLVM,
     NO_BUILTINS,
     PARALLEL_TO_LOOPS,
@@ -26,7 +26,7 @@ from tuner.mlir.cpu.pipeline import (
     TO_LOOPS,
 )
 from tuner.mlir.cpu.threads import divide_among_threads
-from tuner.mlir.fusions import STORE, group_function, parse_group, prepare
+from tuner.mlir.fusions import STORE, fusion_function, parse_fusion, prepare
 from tuner.mlir.ir.memrefs import copy_by_loops
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.ir.vnni import lower_byte_dots, packing_of
@@ -179,11 +179,11 @@ def jit_text(module: ir.Module) -> str:
 ATTRIBUTES = "tuner."  # prefix of attributes that mean something to tuner only
 
 
-def compile_group(text: str, script: str | None, threads: int = 1, *, emulates: bool = False) -> GroupCode:
-    """Compiles a group's text with a bound script, in the current MLIR context.
+def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates: bool = False) -> FusionCode:
+    """Compiles a fusion's text with a bound script, in the current MLIR context.
 
     Args:
-        text: a module with the function ``group``, as ``OpGroup.text`` has it.
+        text: a module with the function ``group``, as ``Fusion.text`` has it.
         script: a transform script; None: scalar loops.
         threads: how many threads the loops are divided for, where they can be divided; 1: they are not.
         emulates: AMX tiles and dot products of bytes become vector code, which every processor runs.
@@ -195,33 +195,33 @@ def compile_group(text: str, script: str | None, threads: int = 1, *, emulates: 
     Raises:
         CandidateError: BIND for text that does not parse, COMPILE where the script or the lowering fails.
 
-    Compiles a group of operations: its script is applied, what is left becomes loops, then LLVM dialect.
+    Compiles a fusion: its script is applied, what is left becomes loops, then LLVM dialect.
 
-    Takes the text of an ``OpGroup`` (``tuner.core.fusions``) and a bound transform script, or none: then
-    every operation becomes scalar loops. Gives one function ``group`` that takes bare pointers, inputs
-    first. Of the math dialect, what has a formula in ``tuner.mlir.math`` becomes arithmetic on vectors; what
-    has none calls the C library.
+    Takes the text of a ``Fusion`` (``tuner.core.fusions``) and a bound transform script, or none: then every
+    operation becomes scalar loops. Gives one function ``group`` that takes bare pointers, inputs first. Of
+    the math dialect, what has a formula in ``tuner.mlir.math`` becomes arithmetic on vectors; what has none
+    calls the C library.
 
         func.func @group(%a: memref<8x64xf32>, %w: memref<2x64x48xf32> {tuner.packing = 48 : i64}, ...)
       becomes
         llvm.func @group(%a: !llvm.ptr, %w: !llvm.ptr, ...) attributes {passthrough = ["no-builtins"]}
       and the packings (None, WeightPacking(48), ...)
     """
-    module = parse_group(text)
+    module = parse_fusion(text)
     if script is not None:
-        read_masks_as_bytes(group_function(module))
+        read_masks_as_bytes(fusion_function(module))
     prepare(module)
-    inputs = len(group_function(module).regions[0].blocks[0].arguments) - len(walk(module, STORE))
+    inputs = len(fusion_function(module).regions[0].blocks[0].arguments) - len(walk(module, STORE))
     if script is None:
         run_passes(module, TENSORS_TO_BUFFERS)
         copy_by_loops(module)
     else:
         apply_script(module, parse(script, "script"))
-    packings = _packings(group_function(module), inputs)
+    packings = _packings(fusion_function(module), inputs)
     copy_by_loops(module)
     if emulates:
         tiles_as_vectors(module)
-    run_passes(module, GROUP_TO_LOOPS)
+    run_passes(module, FUSION_TO_LOOPS)
     lower_byte_dots(module, emulates=emulates)
     reached("loops", module)
     fill_masked_lanes(module)
@@ -229,11 +229,11 @@ def compile_group(text: str, script: str | None, threads: int = 1, *, emulates: 
     _drop_attributes(module)
     if threads > 1:
         run_passes(module, PARALLEL_TO_LOOPS)
-    is_divided = threads > 1 and divide_among_threads(group_function(module), threads)
+    is_divided = threads > 1 and divide_among_threads(fusion_function(module), threads)
     expand_math(module)
-    run_passes(module, GROUP_LOOPS_TO_LLVM)
-    asserts = return_failed_assertions(module, GROUP_ENTRY)
-    return GroupCode(_with_no_builtins(jit_text(module)), packings, is_divided, asserts)
+    run_passes(module, FUSION_LOOPS_TO_LLVM)
+    asserts = return_failed_assertions(module, FUSION_ENTRY)
+    return FusionCode(_with_no_builtins(jit_text(module)), packings, is_divided, asserts)
 
 
 def _packings(function: Op, inputs: int) -> tuple[WeightPacking | None, ...]:

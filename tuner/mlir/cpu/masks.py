@@ -62,7 +62,8 @@ def unmask_truths(module: ir.Module) -> None:
     Reads and writes masked vectors of i1 as whole vectors, before LLVM dialect.
 
     LLVM stores a vector of i1 as bits, but masked ones as a byte for each element: what a plain vector has
-    written, a masked one reads wrongly. The buffers are those of a group, on whole cache lines of the stack.
+    written, a masked one reads wrongly. The buffers are those of a fusion, on whole cache lines of the
+    stack.
 
         %r = vector.transfer_read %b[%i], %p, %m : memref<32xi1>, vector<16xi1>
         vector.transfer_write %v, %b[%i], %m : vector<16xi1>, memref<32xi1>
@@ -118,14 +119,14 @@ UNEQUAL, PREDICATE_BITS = 1, 64  # arith's ne, and the bits of the attribute
 
 
 def read_masks_as_bytes(function: Op) -> None:
-    """Changes arguments of i1 of a group's function to i8, in place.
+    """Changes arguments of i1 of a fusion's function to i8, in place.
 
     Raises CandidateError(COMPILE) where another operation than a ``linalg.generic`` reads one, and for a
     result of i1.
 
-    Reads the masks that a group takes as bytes: LLVM packs a vector of i1 into bits, memory has bytes.
+    Reads the masks that a fusion takes as bytes: LLVM packs a vector of i1 into bits, memory has bytes.
 
-    Takes a group before its script runs. Arguments of i1 that operations read become arguments of i8, and
+    Takes a fusion before its script runs. Arguments of i1 that operations read become arguments of i8, and
     the bodies of their readers compare with zero. Scalar loops need none of this: a single i1 is read as a
     byte.
 
@@ -177,4 +178,4 @@ def _retype(tensor: Value, byte: ir.Type) -> None:
 
 
 def _unsupported(what: str) -> CandidateError:
-    return CandidateError(Stage.COMPILE, f"group: an argument of i1 {what}")
+    return CandidateError(Stage.COMPILE, f"fusion: an argument of i1 {what}")

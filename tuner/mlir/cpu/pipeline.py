@@ -16,10 +16,10 @@ LOOPS_TO_LLVM = (
     "convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=true},"
     "convert-arith-to-llvm,convert-index-to-llvm,convert-to-llvm{filter-dialects=cf,x86},reconcile-unrealized-casts,cse)"
 )
-# A group of operations (``group_code``). Without a script, tensors become buffers as they are.
+# A fusion of operations (``group_code``). Without a script, tensors become buffers as they are.
 TENSORS_TO_BUFFERS = "builtin.module(func.func(eliminate-empty-tensors),one-shot-bufferize)"
-STACK_BYTES = 2**20  # buffers of a group up to so many bytes are on the stack, of which threads have 8 MiB
-GROUP_TO_LOOPS = (
+STACK_BYTES = 2**20  # buffers of a fusion up to so many bytes are on the stack, of which threads have 8 MiB
+FUSION_TO_LOOPS = (
     "builtin.module(func.func(buffer-hoisting,buffer-loop-hoisting,"
     f"promote-buffers-to-stack{{max-alloc-size-in-bytes={STACK_BYTES} max-rank-of-allocated-memref=8}}),"
     "buffer-deallocation-pipeline,convert-bufferization-to-memref,"
@@ -29,7 +29,7 @@ GROUP_TO_LOOPS = (
 # Before loops are divided among threads: copies are parallel loops until here.
 PARALLEL_TO_LOOPS = "builtin.module(func.func(scf-parallel-for-to-nested-fors))"
 # Sums over a vector may be reordered: in order, each addition waits for the one before.
-GROUP_LOOPS_TO_LLVM = (
+FUSION_LOOPS_TO_LLVM = (
     "builtin.module(convert-scf-to-cf,"
     "convert-vector-to-llvm{enable-x86 reassociate-fp-reductions vector-contract-lowering=outerproduct},"
     "convert-math-to-llvm,convert-ub-to-llvm,finalize-memref-to-llvm,"

@@ -12,8 +12,15 @@ from tuner.mlir.cpu_ops.amx_packing import (
     tile_store,
 )
 from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul, buffer_matmuls
-from tuner.mlir.cpu_ops.vnni_operands import WeightWords, drop_views, take_weight_words
-from tuner.mlir.cpu_ops.vnni_packing import WORDS, BlockExtent, WordSource, allocated, constant_mask, in_steps
+from tuner.mlir.cpu_ops.vnni_operands import KGroupWeights, drop_views, take_k_group_weights
+from tuner.mlir.cpu_ops.vnni_packing import (
+    K_GROUPS,
+    BlockExtent,
+    KGroupSource,
+    allocated,
+    constant_mask,
+    in_steps,
+)
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import (
     branch,
@@ -90,27 +97,27 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
             why_not = _why_not(matmul, packs_a)
             if why_not:
                 return why_not
-        weights = take_weight_words(function, found, WORDS * tiles[1])
-        for matmul, words in zip(found, weights, strict=True):
+        weights = take_k_group_weights(function, found, K_GROUPS * tiles[1])
+        for matmul, k_groups in zip(found, weights, strict=True):
             b = matmul.b
             with ir.InsertionPoint(matmul.op), matmul.op.location:
-                _AmxMatmul.of(matmul, *tiles, packs_a, words, bool(attribute(self, "ahead", 0))).build()
+                _AmxMatmul.of(matmul, *tiles, packs_a, k_groups, bool(attribute(self, "ahead", 0))).build()
             matmul.erase()
-            drop_views(words, b)
+            drop_views(k_groups, b)
         return None
 
 
 def _why_not(matmul: BufferMatmul, packs_a: bool) -> str:
     """Returns why a matmul cannot be computed by tiles; "" where it can."""
-    if SUMS.get(matmul.element) != matmul.sum_element:
+    if SUMS.get(matmul.element) != matmul.accumulator_element:
         pairs = " or ".join(f"{element} into {total}" for element, total in SUMS.items())
-        return f"found a matmul of {matmul.element} into {matmul.sum_element}, allowed {pairs}"
-    depth = WORDS * WordSource(matmul.a, is_along_k=True).per_word
-    if packs_a or (matmul.layout != "tn" and matmul.m % WORDS == 0 and matmul.k % depth == 0):
+        return f"found a matmul of {matmul.element} into {matmul.accumulator_element}, allowed {pairs}"
+    depth = K_GROUPS * KGroupSource(matmul.a, is_along_k=True).per_k_group
+    if packs_a or (matmul.layout != "tn" and matmul.m % K_GROUPS == 0 and matmul.k % depth == 0):
         return ""
     return (
         f"found pack_a = 0 for {matmul.m} rows and {matmul.k} of K, layout {matmul.layout}; "
-        f"allowed multiples of {WORDS} and {depth}, layout nn or nt"
+        f"allowed multiples of {K_GROUPS} and {depth}, layout nn or nt"
     )
 
 
@@ -122,7 +129,7 @@ class _AmxMatmul:
     columns: BlockExtent  # of C
     tiles_m: int
     tiles_n: int
-    a: WordSource
+    a: KGroupSource
     packed_a: PackedTiles | None  # None: A is read where it lies
     packed_b: PackedTiles | WeightTiles
     scratch: Value | None  # tiles at the edge of C are stored here first; None: C has whole tiles only
@@ -135,19 +142,19 @@ class _AmxMatmul:
         tiles_m: int,
         tiles_n: int,
         packs_a: bool,
-        weight: WeightWords | None,
+        weight: KGroupWeights | None,
         fetches: bool,
     ) -> "_AmxMatmul":
         """Creates the buffers of a matmul, and the code that packs a B that is no ``weight``."""
-        a = WordSource(matmul.a, matmul.layout != "tn")
-        b = WordSource(matmul.b, matmul.layout == "nt")
+        a = KGroupSource(matmul.a, matmul.layout != "tn")
+        b = KGroupSource(matmul.b, matmul.layout == "nt")
         columns = matmul.columns()
-        k_steps, panels = -(-matmul.k // a.depth), columns.steps(WORDS * tiles_n)
+        k_steps, panels = -(-matmul.k // a.depth), columns.steps(K_GROUPS * tiles_n)
         tiles = None if weight else PackedTiles.of(b, panels, k_steps, tiles_n)
         packed_a = PackedTiles.of(a, 1, k_steps, tiles_m) if packs_a else None
-        has_edge = matmul.m % WORDS or columns.rests(WORDS)
+        has_edge = matmul.m % K_GROUPS or columns.rests(K_GROUPS)
         element = ir.MemRefType(matmul.c.type).element_type
-        scratch = allocated((WORDS * tiles_m, WORDS * tiles_n), element) if has_edge else None
+        scratch = allocated((K_GROUPS * tiles_m, K_GROUPS * tiles_n), element) if has_edge else None
         if tiles is not None:
             pack_b_to_tiles(b, columns, matmul.k, tiles_n, tiles.store_b)
         packed_b = WeightTiles(weight, a.depth) if weight else tiles
@@ -159,7 +166,7 @@ class _AmxMatmul:
 
         Where the last of several strips is narrower, both kinds share the code that packs A.
         """
-        height, m = self.tiles_m * WORDS, self.matmul.m
+        height, m = self.tiles_m * K_GROUPS, self.matmul.m
         if m <= height or m % height == 0:
             in_steps(BlockExtent(m), height, lambda number, rows: self._strip(number, BlockExtent(rows)))
             return
@@ -170,7 +177,7 @@ class _AmxMatmul:
         for_each(0, BlockExtent(m).covering(height), one)
 
     def _strip(self, number: Value, rows: BlockExtent) -> None:
-        first = times(number, self.tiles_m * WORDS)
+        first = times(number, self.tiles_m * K_GROUPS)
         if self.packed_a is not None:
             pack_a_to_tiles(self.a, first, rows, self.matmul.k, self.packed_a.store_a)
         if rows.size is None:
@@ -186,36 +193,38 @@ class _AmxMatmul:
     def _panels(self, number: Value, first: Value, rows: int) -> None:
         in_steps(
             self.columns,
-            self.tiles_n * WORDS,
+            self.tiles_n * K_GROUPS,
             lambda panel, columns: self._tiles(number, first, rows, panel, columns),
         )
 
     def _tiles(self, strip: Value, first: Value, rows: int, panel: Value, columns: int) -> None:
         """Creates the sums of ``rows`` x ``columns`` of C: at most tiles_m x tiles_n tiles."""
-        column = times(panel, self.tiles_n * WORDS)
+        column = times(panel, self.tiles_n * K_GROUPS)
         places = [
             _Place(
-                plus(first, WORDS * i),
-                plus(column, WORDS * j),
-                min(rows - WORDS * i, WORDS),
-                min(columns - WORDS * j, WORDS),
+                plus(first, K_GROUPS * i),
+                plus(column, K_GROUPS * j),
+                min(rows - K_GROUPS * i, K_GROUPS),
+                min(columns - K_GROUPS * j, K_GROUPS),
             )
-            for i in range(-(-rows // WORDS))
-            for j in range(-(-columns // WORDS))
+            for i in range(-(-rows // K_GROUPS))
+            for j in range(-(-columns // K_GROUPS))
         ]
-        across = -(-columns // WORDS)
+        across = -(-columns // K_GROUPS)
 
         def multiply(step: Value, *sums: Value) -> list[Value]:
             of_a = [self._load_a(first, i, step) for i in range(len(sums) // across)]
             row = self.packed_b.row(panel, step)
             if self.fetches and isinstance(self.packed_b, WeightTiles):
-                strips = BlockExtent(self.matmul.m).steps(self.tiles_m * WORDS)
-                self.packed_b.fetch(total(panel, index(1)), step, strip, -(-WORDS // strips), self.tiles_n)
+                strips = BlockExtent(self.matmul.m).steps(self.tiles_m * K_GROUPS)
+                self.packed_b.fetch(total(panel, index(1)), step, strip, -(-K_GROUPS // strips), self.tiles_n)
             name, totals = MULTIPLY[self.matmul.element], list(sums)
             for j in range(across):  # a tile of B is used up before the next is loaded
                 of_b = self.packed_b.load(self._kind, row, j)
                 for number in range(j, len(sums), across):
-                    totals[number] = value(name, self._sum_kind, of_a[number // across], of_b, sums[number])
+                    totals[number] = value(
+                        name, self._accumulator_kind, of_a[number // across], of_b, sums[number]
+                    )
             return totals
 
         totals = loop(0, self.packed_b.steps, multiply, [self._start(place) for place in places])
@@ -224,32 +233,32 @@ class _AmxMatmul:
                 tile_store(tile, self.matmul.c, place.row, place.column)
             else:
                 assert self.scratch is not None
-                down, right = (index(WORDS * each) for each in divmod(number, across))
+                down, right = (index(K_GROUPS * each) for each in divmod(number, across))
                 tile_store(tile, self.scratch, down, right)
         for begin in range(0, len(places), across):  # rows of tiles
             edge = [(j, each) for j, each in enumerate(places[begin : begin + across]) if not each.is_whole]
-            self._copy_edge(WORDS * (begin // across), edge)
+            self._copy_edge(K_GROUPS * (begin // across), edge)
 
     @property
     def _kind(self) -> Type:
-        return ir.Type.parse(f"!x86.amx.tile<{WORDS}x{self.a.depth}x{self.matmul.element}>")
+        return ir.Type.parse(f"!x86.amx.tile<{K_GROUPS}x{self.a.depth}x{self.matmul.element}>")
 
     @property
-    def _sum_kind(self) -> Type:
-        return ir.Type.parse(f"!x86.amx.tile<{WORDS}x{WORDS}x{self.matmul.sum_element}>")
+    def _accumulator_kind(self) -> Type:
+        return ir.Type.parse(f"!x86.amx.tile<{K_GROUPS}x{K_GROUPS}x{self.matmul.accumulator_element}>")
 
     def _load_a(self, first: Value, tile: int, step: Value) -> Value:
         if self.packed_a is None:
-            row, column = plus(first, WORDS * tile), times(step, self.a.depth)
+            row, column = plus(first, K_GROUPS * tile), times(step, self.a.depth)
             return tile_load(self._kind, self.a.buffer, row, column)
-        row = plus(self.packed_a.row(index(0), step), WORDS * tile)
+        row = plus(self.packed_a.row(index(0), step), K_GROUPS * tile)
         return tile_load(self._kind, self.packed_a.memory, row, index(0))
 
     def _start(self, place: "_Place") -> Value:
         """Creates the tile that sums start from: C, or zero for the first block of K and at the edge."""
         if self.matmul.fill is None and place.is_whole:
-            return tile_load(self._sum_kind, self.matmul.c, place.row, place.column)
-        return value("x86.amx.tile_zero", self._sum_kind)
+            return tile_load(self._accumulator_kind, self.matmul.c, place.row, place.column)
+        return value("x86.amx.tile_zero", self._accumulator_kind)
 
     def _copy_edge(self, down: int, edge: list[tuple[int, "_Place"]]) -> None:
         """Creates the copies of the parts of tiles that lie in C, added to C after the first block of K.
@@ -260,13 +269,13 @@ class _AmxMatmul:
 
         def copy(row: Value) -> None:
             for number, place in edge:
-                kind = ir.VectorType.get([WORDS], ir.MemRefType(self.matmul.c.type).element_type)
-                mask = constant_mask(place.columns, WORDS)
-                sums = value("vector.load", kind, self.scratch, plus(row, down), index(WORDS * number))
+                kind = ir.VectorType.get([K_GROUPS], ir.MemRefType(self.matmul.c.type).element_type)
+                mask = constant_mask(place.columns, K_GROUPS)
+                sums = value("vector.load", kind, self.scratch, plus(row, down), index(K_GROUPS * number))
                 target = (self.matmul.c, total(place.row, row), place.column)
                 if self.matmul.fill is None:
                     before = value("vector.maskedload", kind, *target, mask, zero(kind))
-                    sums = value(ADD[self.matmul.sum_element], kind, sums, before)
+                    sums = value(ADD[self.matmul.accumulator_element], kind, sums, before)
                 create("vector.maskedstore", [], [*target, mask, sums])
 
         if edge:
@@ -284,4 +293,4 @@ class _Place:
 
     @property
     def is_whole(self) -> bool:
-        return self.rows == self.columns == WORDS
+        return self.rows == self.columns == K_GROUPS

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tuner.mlir.bindings import Type, Value, ir
-from tuner.mlir.cpu_ops.vnni_operands import WeightWords
+from tuner.mlir.cpu_ops.vnni_operands import KGroupWeights
 from tuner.mlir.cpu_ops.vnni_packing import (
-    WORDS,
+    K_GROUPS,
     BlockExtent,
+    KGroupSource,
     OfTile,
     StoreOfA,
     StoreOfB,
-    WordSource,
     allocated,
     interleave_b,
     mask_of,
@@ -50,56 +50,56 @@ from tuner.mlir.ir.building import (
 
 @dataclass(frozen=True, eq=False)
 class PackedTiles:
-    """Packed tiles: for each panel and step of K, ``across`` tiles of 16 rows of 16 words."""
+    """Packed tiles: for each panel and step of K, ``across`` tiles of 16 rows of 16 K groups."""
 
-    memory: Value  # memref<rows x elements of 16 words>
+    memory: Value  # memref<rows x elements of 16 K groups>
     steps: int  # of K
     across: int  # tiles of a panel
 
     @classmethod
-    def of(cls, source: WordSource, panels: int, k_steps: int, across: int) -> "PackedTiles":
+    def of(cls, source: KGroupSource, panels: int, k_steps: int, across: int) -> "PackedTiles":
         """Creates the allocation of tiles of one matrix."""
-        shape = (panels * k_steps * across * WORDS, source.depth)
+        shape = (panels * k_steps * across * K_GROUPS, source.depth)
         return cls(allocated(shape, source.element), k_steps, across)
 
     def row(self, panel: Value, step: Value) -> Value:
         """Creates the number of the first row of the tiles of a panel and a step of K."""
-        return times(total(times(panel, self.steps), step), self.across * WORDS)
+        return times(total(times(panel, self.steps), step), self.across * K_GROUPS)
 
     def load(self, kind: Type, row: Value, tile: int) -> Value:
         """Creates the load of one tile of a panel, whose first tile begins at ``row``."""
-        return tile_load(kind, self.memory, plus(row, WORDS * tile), index(0))
+        return tile_load(kind, self.memory, plus(row, K_GROUPS * tile), index(0))
 
-    def store_a(self, row: Value, step: Value, words: Value) -> None:
-        """Creates the store of words of a row of A, which has a single panel."""
+    def store_a(self, row: Value, step: Value, k_groups: Value) -> None:
+        """Creates the store of K groups of a row of A, which has a single panel."""
         at = total(self.row(index(0), step), row)
-        create("vector.store", [], [words, self.memory, at, index(0)])
+        create("vector.store", [], [k_groups, self.memory, at, index(0)])
 
-    def store_b(self, panel: Value, step: Value, word: Value, tile: Value, words: Value) -> None:
-        """Creates the store of one word of 16 columns of B: a row of a tile."""
-        at = total(total(self.row(panel, step), times(tile, WORDS)), word)
-        create("vector.store", [], [words, self.memory, at, index(0)])
+    def store_b(self, panel: Value, step: Value, k_group: Value, tile: Value, k_groups: Value) -> None:
+        """Creates the store of one K group of 16 columns of B: a row of a tile."""
+        at = total(total(self.row(panel, step), times(tile, K_GROUPS)), k_group)
+        create("vector.store", [], [k_groups, self.memory, at, index(0)])
 
 
 @dataclass(frozen=True, eq=False)
 class WeightTiles:
-    """Tiles of a B that comes packed: of 16 rows of words of K, those of 16 columns."""
+    """Tiles of a B that comes packed: of 16 rows of K groups, those of 16 columns."""
 
-    words: WeightWords
+    k_groups: KGroupWeights
     depth: int  # elements of K of a tile
 
     @property
     def steps(self) -> int:
         """Returns the steps of K."""
-        return self.words.words // WORDS
+        return self.k_groups.k_groups // K_GROUPS
 
     def row(self, panel: Value, step: Value) -> Value:
         """Creates the number of the first row of the tiles of a panel and a step of K."""
-        return self.words.row(panel, times(step, WORDS))
+        return self.k_groups.row(panel, times(step, K_GROUPS))
 
     def load(self, kind: Type, row: Value, tile: int) -> Value:
         """Creates the load of one tile of a panel, which begins at ``row``."""
-        return tile_load(kind, self.words.memory, row, index(self.depth * tile))
+        return tile_load(kind, self.k_groups.memory, row, index(self.depth * tile))
 
     def fetch(self, panel: Value, step: Value, part: Value, rows: int, across: int) -> None:
         """Creates prefetches of one part of the rows of ``across`` tiles to the second level of cache.
@@ -109,7 +109,7 @@ class WeightTiles:
         begin = total(self.row(panel, step), times(part, rows))
         for row in range(rows):
             for tile in range(across):
-                fetch(self.words.memory, plus(begin, row), index(self.depth * tile))
+                fetch(self.k_groups.memory, plus(begin, row), index(self.depth * tile))
 
 
 def tile_load(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
@@ -127,8 +127,8 @@ def tile_store(tile: Value, buffer: Value, row: Value, column: Value) -> None:
 Steps: TypeAlias = tuple[BlockExtent, Value, int]  # a dimension, the number of a step, elements of a step
 
 
-def pack_b_to_tiles(source: WordSource, n: BlockExtent, k: int, vectors: int, store: StoreOfB) -> None:
-    """Creates the code that packs B, ``k`` x ``n``, to panels of ``vectors`` vectors of words each.
+def pack_b_to_tiles(source: KGroupSource, n: BlockExtent, k: int, vectors: int, store: StoreOfB) -> None:
+    """Creates the code that packs B, ``k`` x ``n``, to panels of ``vectors`` vectors of K groups each.
 
     What is packed after the last column is unspecified.
 
@@ -136,8 +136,8 @@ def pack_b_to_tiles(source: WordSource, n: BlockExtent, k: int, vectors: int, st
     size.
 
     Code of its own for each combination of rests, of K and of rows or columns, would be most of a kernel. So
-    partial tiles are read by bounds and masks that are computed, in loops that LLVM does not unroll. Where
-    words are transposed, such a loop copies 16 of its vectors to a square of memory, another loop copies
+    partial tiles are read by bounds and masks that are computed, in loops that LLVM does not unroll. Where K
+    groups are transposed, such a loop copies 16 of its vectors to a square of memory, another loop copies
     those of whole tiles, and one transpose reads the square. A matrix without rests is packed by
     ``tuner.mlir.cpu_ops.vnni_packing``.
 
@@ -153,7 +153,7 @@ def pack_b_to_tiles(source: WordSource, n: BlockExtent, k: int, vectors: int, st
 
     Masks of 8-bit and 16-bit elements need AVX512, which every processor with AMX has.
     """
-    steps, width = BlockExtent(k), source.words if source.is_along_k else vectors * source.words
+    steps, width = BlockExtent(k), source.k_groups if source.is_along_k else vectors * source.k_groups
     if not steps.rests(source.depth) and not n.rests(width):
         pack_b(source, n, k, vectors, store)
     elif source.is_along_k:
@@ -169,40 +169,40 @@ def pack_b_to_tiles(source: WordSource, n: BlockExtent, k: int, vectors: int, st
         )
 
 
-def pack_a_to_tiles(source: WordSource, first: Value, rows: BlockExtent, k: int, store: StoreOfA) -> None:
+def pack_a_to_tiles(source: KGroupSource, first: Value, rows: BlockExtent, k: int, store: StoreOfA) -> None:
     """Creates the code that packs rows of A, from row ``first`` on.
 
     Of an A that is stored by columns, rows are filled up by zeros to a multiple of 16 where ``rows`` is none.
     """
     steps = BlockExtent(k)
-    if source.is_along_k or not (steps.rests(source.depth) or rows.rests(source.words)):
+    if source.is_along_k or not (steps.rests(source.depth) or rows.rests(source.k_groups)):
         pack_a(source, first, rows, k, store)
     else:
         _turn_a(source, first, rows, steps, store)
 
 
 def _interleave_part_of_b(
-    source: WordSource, vectors: int, n: BlockExtent, panel: Value, k: int, step: Value, store: StoreOfB
+    source: KGroupSource, vectors: int, n: BlockExtent, panel: Value, k: int, step: Value, store: StoreOfB
 ) -> None:
     """Packs a step of K of one panel of a B that is stored by rows of K; either may be a rest."""
-    width = vectors * source.words
+    width = vectors * source.k_groups
     across, begin = times(panel, width), times(step, source.depth)
     bits = prefix_bits(n.left(width, panel), width)
 
-    def pack(word: Value) -> None:
-        first = total(begin, times(word, source.per_word))
-        for place, words in enumerate(source.side_by_side_within(k, first, across, bits)):
-            store(panel, step, word, index(place), words)
+    def pack(k_group: Value) -> None:
+        first = total(begin, times(k_group, source.per_k_group))
+        for place, k_groups in enumerate(source.side_by_side_within(k, first, across, bits)):
+            store(panel, step, k_group, index(place), k_groups)
 
-    rolled_loop(0, source.words, pack)
+    rolled_loop(0, source.k_groups, pack)
 
 
-def _turn_b(source: WordSource, n: BlockExtent, steps: BlockExtent, vectors: int, store: StoreOfB) -> None:
+def _turn_b(source: KGroupSource, n: BlockExtent, steps: BlockExtent, vectors: int, store: StoreOfB) -> None:
     """Packs a B that is stored by columns. Instead of columns after the last one, the last one is packed."""
     square, last = _square(source), plus(n.elements(), -1)
 
     def of_tile(vector: Value, step: Value) -> None:
-        begin, across = times(step, source.depth), times(vector, source.words)
+        begin, across = times(step, source.depth), times(vector, source.k_groups)
 
         def copy(column: Value) -> None:
             _to_square(source.along_k(total(across, column), begin, source.depth), square, column)
@@ -214,52 +214,54 @@ def _turn_b(source: WordSource, n: BlockExtent, steps: BlockExtent, vectors: int
                 place = value("arith.minui", last.type, total(across, column), last)
                 _to_square(source.along_k_where(mask, place, begin), square, column)
 
-            rolled_loop(0, source.words, copy_there)
+            rolled_loop(0, source.k_groups, copy_there)
 
         _if_whole(
-            (n, vector, source.words),
+            (n, vector, source.k_groups),
             (steps, step, source.depth),
-            lambda: rolled_loop(0, source.words, copy),
+            lambda: rolled_loop(0, source.k_groups, copy),
             copy_part,
         )
         store_columns(_lines(source, square), vectors, vector, step, store)
 
-    _over(n.covering(source.words), steps.covering(source.depth), of_tile)
+    _over(n.covering(source.k_groups), steps.covering(source.depth), of_tile)
 
 
-def _turn_a(source: WordSource, first: Value, rows: BlockExtent, steps: BlockExtent, store: StoreOfA) -> None:
+def _turn_a(
+    source: KGroupSource, first: Value, rows: BlockExtent, steps: BlockExtent, store: StoreOfA
+) -> None:
     """Packs rows of an A that is stored by columns."""
     square = _square(source)
 
     def of_tile(part: Value, step: Value) -> None:
-        down = times(part, source.words)
+        down = times(part, source.k_groups)
         begin, across = times(step, source.depth), total(first, down)
 
-        def copy(word: Value) -> None:
-            k, size = total(begin, times(word, source.per_word)), source.words
-            (words,) = source.side_by_side(k, across, source.per_word, size, size)
-            _to_square(words, square, word)
+        def copy(k_group: Value) -> None:
+            k, size = total(begin, times(k_group, source.per_k_group)), source.k_groups
+            (k_groups,) = source.side_by_side(k, across, source.per_k_group, size, size)
+            _to_square(k_groups, square, k_group)
 
         def copy_part() -> None:
-            bits = prefix_bits(rows.left(source.words, part), source.words)
+            bits = prefix_bits(rows.left(source.k_groups, part), source.k_groups)
 
-            def copy_there(word: Value) -> None:
-                k = total(begin, times(word, source.per_word))
-                (words,) = source.side_by_side_within(steps.whole, k, across, bits)
-                _to_square(words, square, word)
+            def copy_there(k_group: Value) -> None:
+                k = total(begin, times(k_group, source.per_k_group))
+                (k_groups,) = source.side_by_side_within(steps.whole, k, across, bits)
+                _to_square(k_groups, square, k_group)
 
-            rolled_loop(0, source.words, copy_there)
+            rolled_loop(0, source.k_groups, copy_there)
 
         _if_whole(
-            (rows, part, source.words),
+            (rows, part, source.k_groups),
             (steps, step, source.depth),
-            lambda: rolled_loop(0, source.words, copy),
+            lambda: rolled_loop(0, source.k_groups, copy),
             copy_part,
         )
         for number, line in enumerate(transposed(_lines(source, square))):
             store(plus(down, number), step, line)
 
-    _over(rows.covering(source.words), steps.covering(source.depth), of_tile)
+    _over(rows.covering(source.k_groups), steps.covering(source.depth), of_tile)
 
 
 def _over(rows: Value, columns: Value, of_tile: OfTile) -> None:
@@ -285,16 +287,16 @@ def _if_whole(rows: Steps, columns: Steps, whole: Callable[[], None], part: Call
     branch(is_whole, whole, part)
 
 
-def _square(source: WordSource) -> Value:
-    """Creates the memory of as many vectors of words as a vector has words."""
-    return allocated((source.words, source.depth), source.element)
+def _square(source: KGroupSource) -> Value:
+    """Creates the memory of as many vectors of K groups as a vector has K groups."""
+    return allocated((source.k_groups, source.depth), source.element)
 
 
-def _to_square(words: Value, square: Value, line: Value) -> None:
-    create("vector.store", [], [words, square, line, index(0)])
+def _to_square(k_groups: Value, square: Value, line: Value) -> None:
+    create("vector.store", [], [k_groups, square, line, index(0)])
 
 
-def _lines(source: WordSource, square: Value) -> list[Value]:
+def _lines(source: KGroupSource, square: Value) -> list[Value]:
     return [
-        value("vector.load", source.vector, square, index(line), index(0)) for line in range(source.words)
+        value("vector.load", source.vector, square, index(line), index(0)) for line in range(source.k_groups)
     ]

@@ -65,7 +65,7 @@ class BufferMatmul:
         return str(ir.MemRefType(self.a.type).element_type)
 
     @property
-    def sum_element(self) -> str:
+    def accumulator_element(self) -> str:
         """Returns the element type of C as MLIR text: "f32"."""
         return str(ir.MemRefType(self.c.type).element_type)
 

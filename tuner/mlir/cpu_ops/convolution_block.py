@@ -41,8 +41,8 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
     sums are transposed when they are stored. With ``along = "last"``, which depthwise convolutions need, the
     lanes are the last dimension of the output. A ``linalg.fill`` of zero of the same tile goes with it.
 
-    Words, which are pairs of bf16 as ``tuner.reorder_weights`` makes them, are multiplied by dot products of
-    AVX512-BF16 (vdpbf16ps), which takes subnormal numbers as 0.
+    K groups, which are pairs of bf16 as ``tuner.reorder_weights`` makes them, are multiplied by dot products
+    of AVX512-BF16 (vdpbf16ps), which takes subnormal numbers as 0.
 
     Weights that are an argument ``tuner.weight``, and are read by tiles of filters, are taken as panels: one
     tile of filters after the other, with the window and the channels inside; ``tuner.packing`` has their
@@ -71,9 +71,9 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
     block that the whole window is walked for (default 0: all); ``unroll``, channels in one iteration of the
     innermost loop (default 1); ``prefetch``, 1 to fetch what the next tile of a row reads (default 0).
     ``channels`` and ``unroll`` have no effect where they do not divide, ``prefetch`` where pixels are not
-    the last dimension of the input. Channels of bf16 count as words, in pairs. The handle (a func.func)
+    the last dimension of the input. Channels of bf16 count as K groups, in pairs. The handle (a func.func)
     stays valid. Silenceable failure: a convolution that is not of memrefs of static sizes, an unknown
-    ``along``, and words with other than 16 ``lanes``.
+    ``along``, and K groups with other than 16 ``lanes``.
     """
 
     def change(self, function: Op) -> str | None:
@@ -87,8 +87,8 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
         for tile in tiles:
             if isinstance(tile, str):
                 return f"found {tile}, allowed memrefs of static sizes"
-            if tile.has_words and lanes != LANES:
-                return f"found words with {lanes} lanes, allowed {LANES}"
+            if tile.has_k_groups and lanes != LANES:
+                return f"found K groups with {lanes} lanes, allowed {LANES}"
             with ir.InsertionPoint(tile.op), tile.op.location:
                 _Block.of(
                     tile,
@@ -178,7 +178,7 @@ class _Block:
                 before = sums[number * len(self._counts) + part]
                 place = point | {self.tile.lane: part * self.lanes}
                 left, right = (self._operand(each, at, place, count, known) for each in (INPUT, WEIGHTS))
-                multiply = dot_product if self.tile.has_words else multiply_add
+                multiply = dot_product if self.tile.has_k_groups else multiply_add
                 after.append(multiply(left, right, before))
         return after
 

@@ -13,24 +13,24 @@ from tuner.mlir.cpu_ops.buffer_matmul import load_lanes, store_lanes
 from tuner.mlir.cpu_ops.vnni_packing import (
     DOT,
     HALF_BITS,
-    WORDS,
+    K_GROUPS,
     allocated,
     first_half,
+    k_group_type,
+    k_groups_type,
     second_half,
     splat,
-    word_type,
-    words_type,
 )
 from tuner.mlir.ir.building import create, for_each, index, plus, times, value, zero
 from tuner.mlir.ir.reading import constant_of
 
-PAIR = 2  # channels of a word
+PAIR = 2  # channels of a K group
 
 At = dict[int, Value]  # dimension of the buffer -> index; of the channels: the number of the pair
 
 
 def paired(size: int) -> int:
-    """Returns how many words pairs of ``size`` channels are."""
+    """Returns how many K groups pairs of ``size`` channels are."""
     return -(-size // PAIR)
 
 
@@ -39,13 +39,14 @@ def is_narrow(tensor: Value) -> bool:
     return bool(str(tensor.type.element_type) == "bf16")
 
 
-def is_word(tensor: Value) -> bool:
-    """Returns whether the elements of a tensor or memref are words.
+def is_k_group(tensor: Value) -> bool:
+    """Returns whether the elements of a tensor or memref are K groups.
 
-    Pairs of channels of a buffer of bf16 as words of 32 bits: what one lane of a dot product of bf16 takes.
+    Pairs of channels of a buffer of bf16 as K groups of 32 bits: what one lane of a dot product of bf16
+    takes.
 
     The dimension of channels has half as many elements, rounded up; the first channel of a pair is the lower
-    half of its word, and an odd last channel is paired with zeros. Words are made once at each call::
+    half of its K group, and an odd last channel is paired with zeros. K groups are made once at each call::
 
         %x: memref<1x3x4x20xbf16>, dimension 1
       becomes, for each pair and row of pixels, 16 pixels at a time
@@ -56,9 +57,9 @@ def is_word(tensor: Value) -> bool:
         vector.store %pairs, %words[%n, %pair, %row, %first] : memref<1x2x4x20xi32>, vector<16xi32>
 
     Channels that are adjacent in memory are copied as they lie. Where neither they nor the elements of a row
-    of words are adjacent, words are made one by one.
+    of K groups are adjacent, K groups are made one by one.
     """
-    return bool(tensor.type.element_type == word_type())
+    return bool(tensor.type.element_type == k_group_type())
 
 
 def as_tensor(memory: Value) -> Value:
@@ -68,7 +69,7 @@ def as_tensor(memory: Value) -> Value:
 
 
 def add_products(left: Value, right: Value, before: Value) -> Value:
-    """Creates ``before`` plus the products of the lower and of the upper halves of two words, in f32."""
+    """Creates ``before`` plus the products of the lower and of the upper halves of two K groups, in f32."""
     for half in (first_half, second_half):
         numbers = [value("arith.bitcast", ir.F32Type.get(), half(each)) for each in (left, right)]
         product = value("arith.mulf", before.type, *numbers)
@@ -77,38 +78,38 @@ def add_products(left: Value, right: Value, before: Value) -> Value:
 
 
 def dot_product(left: Value, right: Value, before: Value) -> Value:
-    """Creates ``before`` plus the products of both halves of registers of words, by vdpbf16ps."""
-    kind = ir.VectorType.get([PAIR * WORDS], ir.BF16Type.get())
+    """Creates ``before`` plus the products of both halves of registers of K groups, by vdpbf16ps."""
+    kind = ir.VectorType.get([PAIR * K_GROUPS], ir.BF16Type.get())
     return value(DOT, before.type, before, *(value("vector.bitcast", kind, each) for each in (left, right)))
 
 
-def words_in_steps(size: int) -> int:
-    """Returns the words of ``size`` channels in equal steps of at most 16 words; the last may be zeros."""
-    steps = -(-paired(size) // WORDS)
+def k_groups_in_steps(size: int) -> int:
+    """Returns the K groups of ``size`` channels in equal steps of at most 16; the last may be zeros."""
+    steps = -(-paired(size) // K_GROUPS)
     return steps * -(-paired(size) // steps)
 
 
 def channel_words(source: Value, channels: int, order: Sequence[int] = (), count: int = 0) -> Value:
-    """Creates the words of a memref of bf16 of static sizes, in memory of their own; returns that memref.
+    """Creates the K groups of a memref of bf16 of static sizes, in memory of their own; returns that memref.
 
     Args:
         source: the memref.
         channels: the dimension whose elements are paired.
         order: the dimension of ``source`` for each dimension of the result; (): as they are.
-        count: the words of the channels, those after the last pair zeros; 0: as many as there are pairs.
+        count: the K groups of the channels, those after the last pair zeros; 0: as many as there are pairs.
     """
     every = tuple(order or range(ir.MemRefType(source.type).rank))
     shape = [source.type.shape[each] for each in every]
     shape[every.index(channels)] = count or paired(source.type.shape[channels])
-    words = _Words(source, channels, every, allocated(shape, word_type()))
-    words.build()
-    words.clear()
-    return words.memory
+    k_groups = _KGroups(source, channels, every, allocated(shape, k_group_type()))
+    k_groups.build()
+    k_groups.clear()
+    return k_groups.memory
 
 
 @dataclass(frozen=True, eq=False)
-class _Words:
-    """A buffer and the memory of its words; its methods create their code at the current insertion point."""
+class _KGroups:
+    """A buffer and the memory of its K groups; its methods create code at the current insertion point."""
 
     source: Value
     channels: int
@@ -122,16 +123,16 @@ class _Words:
         elif self._is_adjacent:
             self._over(self.order[:-1], {}, self._pair_row)
         else:
-            self._over(self.order, {}, lambda at: self._pair(at, WORDS, is_scalar=True))
+            self._over(self.order, {}, lambda at: self._pair(at, K_GROUPS, is_scalar=True))
 
     def clear(self) -> None:
-        """Creates the stores of zeros to the words after the last pair."""
+        """Creates the stores of zeros to the K groups after the last pair."""
         end = self.memory.type.shape[self.order.index(self.channels)]
         for number in range(paired(self._size(self.channels)), end):
             at = {self.channels: index(number)}
             if self._last == self.channels:
                 others = [each for each in self.order if each != self.channels]
-                self._over(others, at, lambda here: self._store(zero(word_type()), here, 1))
+                self._over(others, at, lambda here: self._store(zero(k_group_type()), here, 1))
                 continue
             rows = [each for each in self.order[:-1] if each != self.channels]
             self._over(rows, at, self._clear_row)
@@ -139,7 +140,7 @@ class _Words:
     def _clear_row(self, at: At) -> None:
         self._in_registers(
             self._size(self._last),
-            lambda first, count: self._store(zero(words_type()), at | {self._last: first}, count),
+            lambda first, count: self._store(zero(k_groups_type()), at | {self._last: first}, count),
         )
 
     @property
@@ -148,7 +149,7 @@ class _Words:
 
     @property
     def _is_adjacent(self) -> bool:
-        """Returns whether the elements of a row of words are adjacent in the buffer too."""
+        """Returns whether the elements of a row of K groups are adjacent in the buffer too."""
         kind = ir.MemRefType(self.source.type)
         return bool(self._last == kind.rank - 1 and kind.get_strides_and_offset()[0][-1] == 1)
 
@@ -171,35 +172,35 @@ class _Words:
             self._over(inner, at | {dimension: index(pairs)}, body)
 
     def _in_registers(self, size: int, body: Callable[[Value, int], None]) -> None:
-        """Creates a loop over ``size`` words, and what is left; ``body(first, words)``."""
-        whole, rest = divmod(size, WORDS)
+        """Creates a loop over ``size`` K groups, and what is left; ``body(first, K groups)``."""
+        whole, rest = divmod(size, K_GROUPS)
         if whole:
-            for_each(0, whole, lambda number: body(times(number, WORDS), WORDS))
+            for_each(0, whole, lambda number: body(times(number, K_GROUPS), K_GROUPS))
         if rest:
-            body(index(whole * WORDS), rest)
+            body(index(whole * K_GROUPS), rest)
 
     def _copy_row(self, at: At) -> None:
         """Creates the copy of one row of adjacent channels."""
         size = self._size(self.channels)
 
         def copy(first: Value, count: int) -> None:
-            kind = ir.VectorType.get([PAIR * WORDS], ir.BF16Type.get())
+            kind = ir.VectorType.get([PAIR * K_GROUPS], ir.BF16Type.get())
             here = at | {self.channels: times(first, PAIR)}
-            is_last = count < WORDS
-            elements = size % (PAIR * WORDS) if is_last else PAIR * WORDS
+            is_last = count < K_GROUPS
+            elements = size % (PAIR * K_GROUPS) if is_last else PAIR * K_GROUPS
             pairs = load_lanes(self.source, self._place(here), kind, elements)
-            self._store(value("vector.bitcast", words_type(), pairs), at | {self.channels: first}, count)
+            self._store(value("vector.bitcast", k_groups_type(), pairs), at | {self.channels: first}, count)
 
         self._in_registers(paired(size), copy)
 
     def _pair_row(self, at: At) -> None:
-        """Creates the words of one row, each of two rows of the buffer."""
+        """Creates the K groups of one row, each of two rows of the buffer."""
         self._in_registers(
             self._size(self._last), lambda first, count: self._pair(at | {self._last: first}, count)
         )
 
     def _pair(self, at: At, count: int, *, is_scalar: bool = False) -> None:
-        """Creates the words of one pair of channels: ``count`` adjacent ones, or one."""
+        """Creates the K groups of one pair of channels: ``count`` adjacent ones, or one."""
         first = times(at[self.channels], PAIR)
         low = self._bits(at | {self.channels: first}, count, is_scalar=is_scalar)
         if constant_of(at[self.channels]) is not None:  # an odd last channel
@@ -210,26 +211,26 @@ class _Words:
         self._store(value("arith.ori", low.type, low, value("arith.shli", high.type, high, shift)), at, count)
 
     def _bits(self, here: At, count: int, *, is_scalar: bool) -> Value:
-        """Creates the load of elements, and their bits as words whose upper halves are 0."""
+        """Creates the load of elements, and their bits as K groups whose upper halves are 0."""
         half = ir.IntegerType.get_signless(HALF_BITS)
         place = self._place(here)
         if is_scalar:
             number = value("memref.load", ir.BF16Type.get(), self.source, *place)
-            return value("arith.extui", word_type(), value("arith.bitcast", half, number))
-        numbers = load_lanes(self.source, place, ir.VectorType.get([WORDS], ir.BF16Type.get()), count)
-        bits = value("arith.bitcast", ir.VectorType.get([WORDS], half), numbers)
-        return value("arith.extui", words_type(), bits)
+            return value("arith.extui", k_group_type(), value("arith.bitcast", half, number))
+        numbers = load_lanes(self.source, place, ir.VectorType.get([K_GROUPS], ir.BF16Type.get()), count)
+        bits = value("arith.bitcast", ir.VectorType.get([K_GROUPS], half), numbers)
+        return value("arith.extui", k_groups_type(), bits)
 
     def _place(self, here: At) -> list[Value]:
         """Returns the indices of a place in the buffer, by its dimensions."""
         return [here.get(dimension, index(0)) for dimension in range(len(self.order))]
 
-    def _store(self, words: Value, at: At, count: int) -> None:
+    def _store(self, k_groups: Value, at: At, count: int) -> None:
         place = [at[dimension] for dimension in self.order]
-        if isinstance(words.type, ir.VectorType):
-            store_lanes(words, self.memory, place, count)
+        if isinstance(k_groups.type, ir.VectorType):
+            store_lanes(k_groups, self.memory, place, count)
         else:
-            create("memref.store", [], [words, self.memory, *place])
+            create("memref.store", [], [k_groups, self.memory, *place])
 
 
 # ------------------------------------------------------------------------------
@@ -281,9 +282,9 @@ class ConvolutionTile:
         return ir.MemRefType(self.buffer(SUMS).type).element_type
 
     @property
-    def has_words(self) -> bool:
-        """Returns whether elements of the input and the weights are words, which pairs of bf16 are."""
-        return is_word(self.buffer(INPUT)) and isinstance(self.element, ir.FloatType)
+    def has_k_groups(self) -> bool:
+        """Returns whether elements of the input and the weights are K groups, which pairs of bf16 are."""
+        return is_k_group(self.buffer(INPUT)) and isinstance(self.element, ir.FloatType)
 
     @property
     def lane(self) -> int:

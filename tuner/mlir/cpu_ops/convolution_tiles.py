@@ -16,7 +16,7 @@ from tuner.mlir.cpu_ops.convolution_operands import (
     Terms,
 )
 from tuner.mlir.cpu_ops.reorder_weights import CONTRACTION
-from tuner.mlir.cpu_ops.vnni_packing import WORDS
+from tuner.mlir.cpu_ops.vnni_packing import K_GROUPS
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import DYNAMIC, index, loop, times, total, value
 from tuner.mlir.ir.reading import walk
@@ -29,15 +29,15 @@ class ConvolutionTilesOp(InPlaceOp, name="convolution_tiles"):
     """``tuner.convolution_tiles``: a tile of a convolution on buffers becomes sums in AMX tiles.
 
     Takes a function whose ``linalg.generic`` ops with the attribute ``contraction`` are convolutions on
-    memrefs of words, pairs of channels of bf16, as ``tuner.reorder_weights`` makes them for tiles; each is
-    one tile of the schedule. A tile of A is 16 filters x 16 words of channels, one of B is 16 words x 16
-    adjacent pixels of a row of the input, loaded from where they lie; the sums of all filters and pixels
-    stay in tile registers over the whole window. What is left of filters and of a row of pixels has smaller
-    tiles. A ``linalg.fill`` of zero of the same tile goes with it.
+    memrefs of K groups, pairs of channels of bf16, as ``tuner.reorder_weights`` makes them for tiles; each
+    is one tile of the schedule. A tile of A is 16 filters x 16 K groups of channels, one of B is 16 K groups
+    x 16 adjacent pixels of a row of the input, loaded from where they lie; the sums of all filters and
+    pixels stay in tile registers over the whole window. What is left of filters and of a row of pixels has
+    smaller tiles. A ``linalg.fill`` of zero of the same tile goes with it.
 
         linalg.fill ins(%zero : f32) outs(%sums : memref<1x16x1x14xf32>)
         linalg.generic {...} ins(%input, %weights : ...) outs(%sums : ...) attrs = {contraction} {
-      becomes, inside of the loops over the window and over steps of 12 words
+      becomes, inside of the loops over the window and over steps of 12 K groups
         %a = memref.subview %weights[%h, %w, %filter, %first] [1, 1, 16, 12] [1, 1, 1, 1] : ...
         %ta = x86.amx.tile_load %a[%c0, %c0] : ... into !x86.amx.tile<16x24xbf16>
         %b = memref.subview %input[%image, %first, %row, %column] [1, 12, 1, 14] [1, 1, 1, 1] : ...
@@ -46,9 +46,9 @@ class ConvolutionTilesOp(InPlaceOp, name="convolution_tiles"):
 
     The transform op ``tuner.convolution_tiles``: tiles of convolutions become sums in AMX tiles.
 
-    Changes each ``linalg.generic`` of words with the attribute ``contraction``: see the module. The handle
-    (a func.func) stays valid. Silenceable failure: a convolution that is not of memrefs of words of static
-    sizes with adjacent pixels, and more sums than tile registers hold.
+    Changes each ``linalg.generic`` of K groups with the attribute ``contraction``: see the module. The
+    handle (a func.func) stays valid. Silenceable failure: a convolution that is not of memrefs of K groups
+    of static sizes with adjacent pixels, and more sums than tile registers hold.
     """
 
     def change(self, function: Op) -> str | None:
@@ -83,7 +83,7 @@ class _Block:
     tile: ConvolutionTile
     filters: int  # the dimension of the filters
     pixels: int  # the dimension of the pixels of a row
-    channels: int  # the dimension of the words of channels
+    channels: int  # the dimension of the K groups of channels
     parts: tuple[_Part, ...]
 
     @classmethod
@@ -92,8 +92,8 @@ class _Block:
         maps = tile.maps
         filters, channels = (next(iter(maps[WEIGHTS][place])) for place in (-2, -1))
         pixels = next(iter(maps[SUMS][-1]))
-        if not tile.has_words or pixels == filters or maps[INPUT][-1].get(pixels) != 1:
-            return "found a convolution of other operands, allowed words of channels and adjacent pixels"
+        if not tile.has_k_groups or pixels == filters or maps[INPUT][-1].get(pixels) != 1:
+            return "found a convolution of other operands, allowed K groups of channels and adjacent pixels"
         parts = tuple(_parts(tile, filters, pixels))
         of_a = {(part.filter, part.filters) for part in parts}
         needed = len(parts) + len(of_a) + len({part.pixels for part in parts})
@@ -103,9 +103,9 @@ class _Block:
 
     @property
     def _depth(self) -> int:
-        """Returns the words of one step."""
-        words = self.tile.sizes[self.channels]
-        return words // -(-words // WORDS)
+        """Returns the K groups of one step."""
+        k_groups = self.tile.sizes[self.channels]
+        return k_groups // -(-k_groups // K_GROUPS)
 
     def build(self) -> None:
         """Creates the code; erases the generic and the fill before it."""
@@ -149,7 +149,7 @@ class _Block:
             if part.place not in of_b:
                 of_b[part.place] = self._load_b(part, at)
             operands = (of_a[part.filter], of_b[part.place], after[number])
-            after[number] = value("x86.amx.tile_mulf", _sum_kind(part), *operands)
+            after[number] = value("x86.amx.tile_mulf", _accumulator_kind(part), *operands)
         return after
 
     def _load_a(self, part: _Part, at: At) -> Value:
@@ -170,7 +170,7 @@ class _Block:
         return self._view(SUMS, place, {self.filters: part.filters, self.pixels: part.pixels})
 
     def _start(self, part: _Part, *, adds: bool) -> Value:
-        kind = _sum_kind(part)
+        kind = _accumulator_kind(part)
         if not adds:
             return value("x86.amx.tile_zero", kind)
         return tile_load(kind, self._sums(part), index(0), index(0))
@@ -205,11 +205,11 @@ def _parts(tile: ConvolutionTile, filters: int, pixels: int) -> list[_Part]:
     for each in dimensions:
         places = [(*before, (each, place)) for before in places for place in range(tile.sizes[each])]
     return [
-        _Part(first, min(WORDS, tile.sizes[filters] - first), (*place, (pixels, pixel)), count)
-        for first in range(0, tile.sizes[filters], WORDS)
+        _Part(first, min(K_GROUPS, tile.sizes[filters] - first), (*place, (pixels, pixel)), count)
+        for first in range(0, tile.sizes[filters], K_GROUPS)
         for place in places
-        for pixel in range(0, tile.sizes[pixels], WORDS)
-        for count in [min(WORDS, tile.sizes[pixels] - pixel)]
+        for pixel in range(0, tile.sizes[pixels], K_GROUPS)
+        for count in [min(K_GROUPS, tile.sizes[pixels] - pixel)]
     ]
 
 
@@ -226,5 +226,5 @@ def _kind(rows: int, columns: int, element: str) -> Type:
     return ir.Type.parse(f"!x86.amx.tile<{rows}x{columns}x{element}>")
 
 
-def _sum_kind(part: _Part) -> Type:
+def _accumulator_kind(part: _Part) -> Type:
     return _kind(part.filters, part.pixels, "f32")

@@ -16,12 +16,12 @@ from tuner.mlir.cpu_ops.convolution_operands import (
     add_products,
     as_tensor,
     channel_words,
+    is_k_group,
     is_narrow,
-    is_word,
+    k_groups_in_steps,
     paired,
-    words_in_steps,
 )
-from tuner.mlir.cpu_ops.vnni_packing import word_type
+from tuner.mlir.cpu_ops.vnni_packing import k_group_type
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import PARALLEL, REDUCTION, dimensions, generic, index, value
 from tuner.mlir.ir.linalg import LAYOUTS, ConvolutionForm, convolution_form
@@ -29,15 +29,15 @@ from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.reading import op_of, walk
 from tuner.mlir.ir.vnni import ORDER, WEIGHT, set_packed_as
 
-CONTRACTION, ROOT = "contraction", "root"  # attributes of ops of a group
+CONTRACTION, ROOT = "contraction", "root"  # attributes of ops of a fusion
 TO_TENSOR = "bufferization.to_tensor"
 SECOND_USE = "found weights with a second use, allowed one"
 
 
 class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
-    """``tuner.reorder_weights``: a convolution of a group reads its weights by window, channel and filter.
+    """``tuner.reorder_weights``: a convolution of a fusion reads its weights by window, channel and filter.
 
-    Takes the function of a group (``tuner/core/fusions.py``). Each named convolution that has the attribute
+    Takes the function of a fusion (``tuner/core/fusions.py``). Each named convolution that has the attribute
     ``contraction`` becomes a ``linalg.generic`` that computes the same, of weights whose last dimension is
     the filters: ``tuner.convolution_block`` multiplies vectors of filters by single elements of the input,
     and so takes any stride, dilation and layout.
@@ -46,11 +46,11 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
     dimension of the original weights for each of its dimensions, and ``tuner.packing``, the number of
     filters. Weights that are no such argument are transposed in the function, at each call.
 
-    A convolution of bf16 into f32 reads words, pairs of channels next to each other: its input is copied to
-    words before anything else (``tuner.mlir.cpu_ops.convolution_operands``), and weights are packed so, with
-    an odd last channel paired with zeros. Of bf16, %input above is 1x2x6x6xi32, and %w 3x3x2x8xi32 with
-    ``tuner.interleave`` and ``tuner.depth`` 2 and ``tuner.run`` 3, the channels. The generic multiplies both
-    halves of words.
+    A convolution of bf16 into f32 reads K groups, pairs of channels next to each other: its input is copied
+    to K groups before anything else (``tuner.mlir.cpu_ops.convolution_operands``), and weights are packed
+    so, with an odd last channel paired with zeros. Of bf16, %input above is 1x2x6x6xi32, and %w 3x3x2x8xi32
+    with ``tuner.interleave`` and ``tuner.depth`` 2 and ``tuner.run`` 3, the channels. The generic multiplies
+    both halves of K groups.
 
         func.func @f(%x: memref<1x3x6x6xf32>, %w: memref<8x3x3x3xf32> {tuner.weight}, %y: memref<1x8x4x4xf32>) {
           %weights = bufferization.to_tensor %w restrict : memref<8x3x3x3xf32> to tensor<8x3x3x3xf32>
@@ -62,10 +62,10 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
 
     The transform op ``tuner.reorder_weights``: convolutions read weights by window, channel and filter.
 
-    Changes each convolution of a group that has the attribute ``contraction``: see the module. Attribute
+    Changes each convolution of a fusion that has the attribute ``contraction``: see the module. Attribute
     ``tiles``, i64: 1 for AMX tiles of bf16, whose weights are by window, filter and channel, the channels of
-    both operands padded with zeros to equal steps of at most 16 words (default 0). The handle (a func.func)
-    stays valid. Silenceable failure: a function without such a convolution, sizes that are not
+    both operands padded with zeros to equal steps of at most 16 K groups (default 0). The handle (a
+    func.func) stays valid. Silenceable failure: a function without such a convolution, sizes that are not
     static, an argument of weights that has a second use; of bf16, sums other than of f32, a depthwise
     convolution, and operands that are no arguments.
     """
@@ -108,19 +108,19 @@ class _Convolution:
         return "g" * form.weights.count("g") + inner
 
     @property
-    def words(self) -> int:
-        """Returns how many words the channels are."""
+    def k_groups(self) -> int:
+        """Returns how many K groups the channels are."""
         channels = self.op.operands[1].type.shape[self.form.weights.index("c")]
-        return words_in_steps(channels) if self.tiles else paired(channels)
+        return k_groups_in_steps(channels) if self.tiles else paired(channels)
 
     def rewrite(self, function: Op) -> str | None:
         """Replaces the named op by a generic; returns None, or why the weights do not allow it."""
         given = self.op.operands[0]
         if is_narrow(given) or self.tiles:
-            reason = self._refuses_words()
+            reason = self._refuses_k_groups()
             if reason is not None:
                 return reason
-            given, weights = self._input_words(), self._weight_words(function)
+            given, weights = self._input_k_groups(), self._weight_k_groups(function)
         else:
             weights = self._reordered(function)
         if isinstance(weights, str):
@@ -133,7 +133,7 @@ class _Convolution:
             [dims[name] for name in parallel],
         )
         iterators = [PARALLEL] * len(parallel) + [REDUCTION] * len(reduced)
-        body = add_products if is_word(given) else _multiply_add
+        body = add_products if is_k_group(given) else _multiply_add
         sums = generic([given, weights], self.op.operands[2], maps, iterators, body)
         for name in (CONTRACTION, ROOT):
             if name in self.op.attributes:
@@ -149,36 +149,36 @@ class _Convolution:
         place = self.form.window.index(name.lower())
         return dims[name] * self.form.strides[place] + dims[name.lower()] * self.form.dilations[place]
 
-    def _refuses_words(self) -> str | None:
-        """Returns why the convolution cannot read words; None where it can."""
+    def _refuses_k_groups(self) -> str | None:
+        """Returns why the convolution cannot read K groups; None where it can."""
         kinds = [str(each.type.element_type) for each in self.op.operands]
         if kinds != ["bf16", "bf16", "f32"] or self.form.is_depthwise:
             found = " x ".join([*kinds, self.op.name.removeprefix("linalg.")])
             return f"found {found}, allowed bf16 x bf16 x f32 that sums over channels"
         if any(op_of(each, TO_TENSOR) is None for each in list(self.op.operands)[:2]):
-            return "found bf16 that is computed in the group, allowed arguments"
+            return "found bf16 that is computed in the fusion, allowed arguments"
         return None
 
-    def _input_words(self) -> Value:
+    def _input_k_groups(self) -> Value:
         source = self.op.operands[0].owner.operation.operands[0]
-        return as_tensor(channel_words(source, self.form.input.index("c"), count=self.words))
+        return as_tensor(channel_words(source, self.form.input.index("c"), count=self.k_groups))
 
-    def _weight_words(self, function: Op) -> Value | str:
-        """Returns the weights as words: those of a retyped argument, or copied at each call; else why not."""
+    def _weight_k_groups(self, function: Op) -> Value | str:
+        """Returns the weights as K groups: of a retyped argument, or copied at each call; else why not."""
         weights = self.op.operands[1]
         argument = weights.owner.operation.operands[0]
         places = [self.form.weights.index(each) for each in self.order]
         if not is_weight(function, argument):
-            return as_tensor(channel_words(argument, self.form.weights.index("c"), places, self.words))
+            return as_tensor(channel_words(argument, self.form.weights.index("c"), places, self.k_groups))
         if len(list(argument.uses)) != 1 or len(list(weights.uses)) != 1:
             return SECOND_USE
         shape = [weights.type.shape[place] for place in places]
-        words, place = self.words, self.order.index("c")
-        channels, shape[place] = shape[place], words
-        weights.set_type(ir.RankedTensorType.get(shape, word_type()))
-        kind, number = ir.MemRefType.get(shape, word_type()), argument.arg_number
+        k_groups, place = self.k_groups, self.order.index("c")
+        channels, shape[place] = shape[place], k_groups
+        weights.set_type(ir.RankedTensorType.get(shape, k_group_type()))
+        kind, number = ir.MemRefType.get(shape, k_group_type()), argument.arg_number
         if self.tiles:  # a row of channels of each filter, padded with zeros
-            set_packed_as(function, number, kind, PAIR * words, places)
+            set_packed_as(function, number, kind, PAIR * k_groups, places)
         else:
             set_packed_as(
                 function, number, kind, shape[-1], places, interleave=PAIR, depth=PAIR, run=channels

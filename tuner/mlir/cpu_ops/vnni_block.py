@@ -12,56 +12,56 @@ from typing import Protocol
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul, buffer_matmuls, multiply_add, store_lanes
 from tuner.mlir.cpu_ops.vnni_operands import (
-    WeightWords,
-    WordRows,
-    WordStrip,
+    KGroupRows,
+    KGroupStrip,
+    KGroupWeights,
     drop_views,
-    packed_words,
-    take_weight_words,
+    packed_k_groups,
+    take_k_group_weights,
 )
 from tuner.mlir.cpu_ops.vnni_packing import (
     DOT,
-    WORDS,
+    K_GROUPS,
     BlockExtent,
-    WordSource,
+    KGroupSource,
     allocated,
     first_half,
     in_steps,
+    k_group_type,
+    k_groups_type,
     second_half,
     splat,
-    word_type,
-    words_type,
 )
 from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import create, fetch, index, loop, plus, times, total, value, zero
 from tuner.mlir.ir.vnni import byte_dot, declare_byte_dot
 
 # ------------------------------------------------------------------------------
-# The product of a word of A, for all lanes, and a vector of words of B, added to a vector of sums.
+# The product of a K group of A, for all lanes, and a vector of K groups of B, added to a vector of sums.
 #
-# Each method creates its ops at the current insertion point. A word has 32 bits: two bf16, or four i8.
+# Each method creates its ops at the current insertion point. A K group has 32 bits: two bf16, or four i8.
 
 
 SIGN = -128  # of a signed byte: the bit that is flipped
 
 
-class WordProducts(Protocol):
-    """How words of A and B are multiplied, and what the sums of a row of C start from."""
+class KGroupProducts(Protocol):
+    """How K groups of A and B are multiplied, and what the sums of a row of C start from."""
 
-    def prepare(self, strip: WordStrip) -> None:
+    def prepare(self, strip: KGroupStrip) -> None:
         """Creates what the starts of the rows of a strip need, before its first tile."""
         ...
 
-    def start(self, strip: WordStrip, row: int) -> Value:
+    def start(self, strip: KGroupStrip, row: int) -> Value:
         """Creates the vector that sums of a row of a strip start from."""
         ...
 
     def of_b(self, elements: Value) -> Value:
-        """Creates what is packed in place of a vector of words of B."""
+        """Creates what is packed in place of a vector of K groups of B."""
         ...
 
-    def after(self, before: Value, words_of_a: Value, words_of_b: Value) -> Value:
-        """Creates the sums after the products of words of A (vector<16xi32>) and B (vector<32xbf16>)."""
+    def after(self, before: Value, k_groups_of_a: Value, k_groups_of_b: Value) -> Value:
+        """Creates the sums after the products of K groups of A (vector<16xi32>) and B (vector<32xbf16>)."""
         ...
 
 
@@ -78,26 +78,26 @@ class ByteProducts:
     @classmethod
     def of(cls, rows: int, lanes: int) -> "ByteProducts":
         """Creates the buffer of the starts of ``rows`` rows."""
-        return cls(lanes, allocated((rows,), word_type()))
+        return cls(lanes, allocated((rows,), k_group_type()))
 
-    def prepare(self, strip: WordStrip) -> None:
+    def prepare(self, strip: KGroupStrip) -> None:
         """Creates the starts of the rows of a strip."""
         for row, each in enumerate(strip.byte_sums()):
             start = value("arith.muli", each.type, each, splat(each.type, SIGN))
             create("memref.store", [], [start, self.starts, plus(strip.first, row)])
 
-    def start(self, strip: WordStrip, row: int) -> Value:
+    def start(self, strip: KGroupStrip, row: int) -> Value:
         """Creates the vector that sums of a row of a strip start from."""
-        number = value("memref.load", word_type(), self.starts, plus(strip.first, row))
-        return value("vector.broadcast", words_type(self.lanes), number)
+        number = value("memref.load", k_group_type(), self.starts, plus(strip.first, row))
+        return value("vector.broadcast", k_groups_type(self.lanes), number)
 
     def of_b(self, elements: Value) -> Value:
         """Creates bytes with their sign bits flipped."""
         return value("arith.xori", elements.type, elements, splat(elements.type, SIGN))
 
-    def after(self, before: Value, words_of_a: Value, words_of_b: Value) -> Value:
-        """Creates the sums after the products of words of A and B."""
-        return byte_dot(before, words_of_b, value("vector.bitcast", words_of_b.type, words_of_a))
+    def after(self, before: Value, k_groups_of_a: Value, k_groups_of_b: Value) -> Value:
+        """Creates the sums after the products of K groups of A and B."""
+        return byte_dot(before, k_groups_of_b, value("vector.bitcast", k_groups_of_b.type, k_groups_of_a))
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,10 @@ class PairProducts:
     lanes: int
     dots: bool
 
-    def prepare(self, strip: WordStrip) -> None:
+    def prepare(self, strip: KGroupStrip) -> None:
         """Creates nothing: sums start from 0."""
 
-    def start(self, _strip: WordStrip, _row: int) -> Value:
+    def start(self, _strip: KGroupStrip, _row: int) -> Value:
         """Creates the vector of zeros."""
         return zero(self._sums)
 
@@ -122,14 +122,14 @@ class PairProducts:
         """Returns the elements as they are."""
         return elements
 
-    def after(self, before: Value, words_of_a: Value, words_of_b: Value) -> Value:
-        """Creates the sums after the products of words of A and B."""
+    def after(self, before: Value, k_groups_of_a: Value, k_groups_of_b: Value) -> Value:
+        """Creates the sums after the products of K groups of A and B."""
         if self.dots:
-            pairs = value("vector.bitcast", words_of_b.type, words_of_a)
-            return value(DOT, self._sums, before, pairs, words_of_b)
-        words_of_b = value("vector.bitcast", words_of_a.type, words_of_b)
+            pairs = value("vector.bitcast", k_groups_of_b.type, k_groups_of_a)
+            return value(DOT, self._sums, before, pairs, k_groups_of_b)
+        k_groups_of_b = value("vector.bitcast", k_groups_of_a.type, k_groups_of_b)
         for half in (first_half, second_half):
-            left, right = (self._as_floats(half(each)) for each in (words_of_a, words_of_b))
+            left, right = (self._as_floats(half(each)) for each in (k_groups_of_a, k_groups_of_b))
             before = multiply_add(left, right, before)
         return before
 
@@ -142,11 +142,11 @@ class PairProducts:
 
 
 # ------------------------------------------------------------------------------
-# Loops of a matmul over words of K: strips of rows of A, panels of columns of B, sums in registers.
+# Loops of a matmul over K groups: strips of rows of A, panels of columns of B, sums in registers.
 
 
 @dataclass(frozen=True)
-class WordTile:
+class KGroupTile:
     """The sums that registers hold, and the order of the loops over such tiles of C."""
 
     rows: int
@@ -157,12 +157,12 @@ class WordTile:
     fetches_b: bool = False  # and the rows of B that follow its last one
 
     @classmethod
-    def of(cls, op: InPlaceOp) -> "WordTile | str":
+    def of(cls, op: InPlaceOp) -> "KGroupTile | str":
         """Returns the tile of an op's attributes, or what is not allowed of them, as text."""
         tile = cls(
             attribute(op, "tile_m", 6),
             attribute(op, "tile_n", 64),
-            attribute(op, "lanes", WORDS),
+            attribute(op, "lanes", K_GROUPS),
             bool(attribute(op, "panels_first", 0)),
             bool(attribute(op, "fetches_a", 0)),
             bool(attribute(op, "fetches_b", 0)),
@@ -178,40 +178,40 @@ class WordTile:
         return self.columns // self.lanes
 
 
-def multiply_words(
-    matmul: BufferMatmul, tile: WordTile, products: WordProducts, weight: WeightWords | None
+def multiply_k_groups(
+    matmul: BufferMatmul, tile: KGroupTile, products: KGroupProducts, weight: KGroupWeights | None
 ) -> None:
     """Creates the code of a matmul before it, then erases it; its B may be a ``weight`` that comes packed."""
     b = matmul.b
     with ir.InsertionPoint(matmul.op), matmul.op.location:
-        _WordMatmul.of(matmul, tile, products, weight).build()
+        _KGroupMatmul.of(matmul, tile, products, weight).build()
     matmul.erase()
     drop_views(weight, b)
 
 
 @dataclass(frozen=True, eq=False)
-class _WordMatmul:
-    """One matmul with its operands as words of K; code is created at the current insertion point."""
+class _KGroupMatmul:
+    """One matmul with its operands as K groups; code is created at the current insertion point."""
 
     matmul: BufferMatmul
     columns: BlockExtent  # of C
-    tile: WordTile
-    a: WordRows
-    b: WeightWords
-    source_of_b: WordSource | None  # None: B is a weight, which comes packed
-    products: WordProducts
+    tile: KGroupTile
+    a: KGroupRows
+    b: KGroupWeights
+    source_of_b: KGroupSource | None  # None: B is a weight, which comes packed
+    products: KGroupProducts
 
     @classmethod
     def of(
-        cls, matmul: BufferMatmul, tile: WordTile, products: WordProducts, weight: WeightWords | None
-    ) -> "_WordMatmul":
+        cls, matmul: BufferMatmul, tile: KGroupTile, products: KGroupProducts, weight: KGroupWeights | None
+    ) -> "_KGroupMatmul":
         """Creates the buffers of a matmul, and the packing of a B that is no weight."""
         columns, k = matmul.columns(), matmul.k
         rows = matmul.m if tile.panels_first else tile.rows
-        of_a = WordSource(matmul.a, matmul.layout != "tn", tile.lanes)
-        a = WordRows.of(of_a, k, rows, has_all=tile.panels_first)
-        of_b = WordSource(matmul.b, matmul.layout == "nt", tile.lanes)
-        b = weight or packed_words(of_b, columns, k, tile.vectors, products.of_b)
+        of_a = KGroupSource(matmul.a, matmul.layout != "tn", tile.lanes)
+        a = KGroupRows.of(of_a, k, rows, has_all=tile.panels_first)
+        of_b = KGroupSource(matmul.b, matmul.layout == "nt", tile.lanes)
+        b = weight or packed_k_groups(of_b, columns, k, tile.vectors, products.of_b)
         return cls(matmul, columns, tile, a, b, None if weight else of_b, products)
 
     def build(self) -> None:
@@ -222,46 +222,46 @@ class _WordMatmul:
         else:
             self._over_strips(self._strip)
 
-    def _over_strips(self, body: Callable[[WordStrip], None]) -> None:
+    def _over_strips(self, body: Callable[[KGroupStrip], None]) -> None:
         def of_number(number: Value, rows: int) -> None:
-            body(WordStrip(self.a, number, times(number, self.tile.rows), rows))
+            body(KGroupStrip(self.a, number, times(number, self.tile.rows), rows))
 
         in_steps(BlockExtent(self.matmul.m), self.tile.rows, of_number)
 
     def _over_panels(self, body: Callable[[Value, int], None]) -> None:
         in_steps(self.columns, self.tile.columns, body)
 
-    def _prepare(self, strip: WordStrip) -> None:
+    def _prepare(self, strip: KGroupStrip) -> None:
         strip.pack()
         self.products.prepare(strip)
 
-    def _strip(self, strip: WordStrip) -> None:
+    def _strip(self, strip: KGroupStrip) -> None:
         self._prepare(strip)
         self._over_panels(lambda panel, columns: self._tile(strip, panel, columns))
 
-    def _tile(self, strip: WordStrip, panel: Value, columns: int) -> None:
+    def _tile(self, strip: KGroupStrip, panel: Value, columns: int) -> None:
         """Creates the sums of a strip and of ``columns`` columns of C in registers, and their stores."""
         lanes = self.tile.lanes
         vectors = -(-columns // lanes)
 
-        def step(word: Value, *sums: Value, of_row: Callable[[int], Value] | None = None) -> list[Value]:
-            of_b = self._load_b(panel, word, vectors)
+        def step(k_group: Value, *sums: Value, of_row: Callable[[int], Value] | None = None) -> list[Value]:
+            of_b = self._load_b(panel, k_group, vectors)
             if self.tile.fetches_a and not of_row:
-                self._fetch_a(strip, panel, word)
+                self._fetch_a(strip, panel, k_group)
             if self.tile.fetches_b and not of_row:
-                self._fetch_b(strip, panel, word)
+                self._fetch_b(strip, panel, k_group)
             after: list[Value] = []
             for row in range(strip.rows):
-                words = of_row(row) if of_row else strip.broadcast(row, word)
+                k_groups = of_row(row) if of_row else strip.broadcast(row, k_group)
                 for number, each in enumerate(of_b):
-                    after.append(self.products.after(sums[row * vectors + number], words, each))
+                    after.append(self.products.after(sums[row * vectors + number], k_groups, each))
             return after
 
         sums = [self.products.start(strip, row) for row in range(strip.rows) for _ in range(vectors)]
-        if strip.whole_words:
-            sums = list(loop(0, strip.whole_words, step, sums))
+        if strip.whole_k_groups:
+            sums = list(loop(0, strip.whole_k_groups, step, sums))
         if strip.has_rest:
-            sums = step(index(strip.whole_words), *sums, of_row=strip.broadcast_rest)
+            sums = step(index(strip.whole_k_groups), *sums, of_row=strip.broadcast_rest)
         column = times(panel, self.tile.columns)
         for number, each in enumerate(sums):
             row, vector = divmod(number, vectors)
@@ -269,8 +269,8 @@ class _WordMatmul:
             width = min(columns - vector * lanes, lanes)
             store_lanes(each, self.matmul.c, place, width, adds=self.matmul.fill is None)
 
-    def _fetch_a(self, strip: WordStrip, panel: Value, word: Value) -> None:
-        """Creates prefetches of a word of K in those rows of the next strip that fall to a panel.
+    def _fetch_a(self, strip: KGroupStrip, panel: Value, k_group: Value) -> None:
+        """Creates prefetches of a K group in those rows of the next strip that fall to a panel.
 
         Rows after the last one are fetched too, which has no effect. Nothing where A is packed.
         """
@@ -280,24 +280,24 @@ class _WordMatmul:
         share = -(-strip.rows // panels)
         first = strip.first if panels == 1 else total(strip.first, times(panel, share))
         for row in range(strip.rows, strip.rows + share):
-            fetch(self.a.source.buffer, plus(first, row), times(word, self.a.source.per_word))
+            fetch(self.a.source.buffer, plus(first, row), times(k_group, self.a.source.per_k_group))
 
-    def _fetch_b(self, strip: WordStrip, panel: Value, word: Value) -> None:
+    def _fetch_b(self, strip: KGroupStrip, panel: Value, k_group: Value) -> None:
         """Creates prefetches of rows of B that follow this block of K, in a panel's columns.
 
-        A word's rows are divided among the strips. Nothing where B is stored along K, or comes packed.
+        A K group's rows are divided among the strips. Nothing where B is stored along K, or comes packed.
         """
         source = self.source_of_b
         if source is None or source.is_along_k:
             return
-        share = -(-source.per_word // BlockExtent(self.matmul.m).steps(self.tile.rows))
-        part = value("arith.remui", ir.IndexType.get(), strip.number, index(source.per_word // share))
-        row = total(times(word, source.per_word), times(part, share))
+        share = -(-source.per_k_group // BlockExtent(self.matmul.m).steps(self.tile.rows))
+        part = value("arith.remui", ir.IndexType.get(), strip.number, index(source.per_k_group // share))
+        row = total(times(k_group, source.per_k_group), times(part, share))
         source.fetch_rows(plus(row, self.matmul.k), times(panel, self.tile.columns), share, self.tile.columns)
 
-    def _load_b(self, panel: Value, word: Value, vectors: int) -> list[Value]:
-        """Creates the loads of a word of K of the first vectors of a panel."""
-        row, depth = self.b.row(panel, word), self.a.source.depth
+    def _load_b(self, panel: Value, k_group: Value, vectors: int) -> list[Value]:
+        """Creates the loads of a K group of the first vectors of a panel."""
+        row, depth = self.b.row(panel, k_group), self.a.source.depth
         kind = ir.VectorType.get([depth], self.a.source.element)
         places = [index(depth * each) for each in range(vectors)]
         return [value("vector.load", kind, self.b.memory, row, place) for place in places]
@@ -314,7 +314,7 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
     layout tn, where strips are packed. A ``linalg.fill`` of zero of the same C goes with it. Any size.
 
     With ``dots`` a pair is one instruction of AVX512-BF16, vdpbf16ps, which takes subnormal numbers as 0.
-    Without, both elements of a word are extended to f32 and multiplied one after the other.
+    Without, both elements of a K group are extended to f32 and multiplied one after the other.
 
         linalg.fill ins(%zero : f32) outs(%c : memref<1x16xf32>)
         linalg.matmul ins(%a, %b : memref<1x64xbf16>, memref<64x16xbf16>) outs(%c : memref<1x16xf32>)
@@ -346,20 +346,21 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
 
         Returns None, or a message about what is not allowed; then the function is unchanged.
         """
-        tile, dots = WordTile.of(self), bool(attribute(self, "dots", 0))
+        tile, dots = KGroupTile.of(self), bool(attribute(self, "dots", 0))
         if isinstance(tile, str):
             return tile
-        if dots and tile.lanes != WORDS:
-            return f"found dots with {tile.lanes} lanes, allowed {WORDS}"
+        if dots and tile.lanes != K_GROUPS:
+            return f"found dots with {tile.lanes} lanes, allowed {K_GROUPS}"
         found = buffer_matmuls(function, (attribute(self, "columns", 0), attribute(self, "last_columns", 0)))
         if isinstance(found, str):
             return f"found {found}, allowed memrefs of static sizes with adjacent elements"
         for matmul in found:
-            if (matmul.element, matmul.sum_element) != ("bf16", "f32"):
-                return f"found a matmul of {matmul.element} into {matmul.sum_element}, allowed bf16 into f32"
-        weights = take_weight_words(function, found, tile.columns, tile.lanes)
+            if (matmul.element, matmul.accumulator_element) != ("bf16", "f32"):
+                wrong = f"found a matmul of {matmul.element} into {matmul.accumulator_element}"
+                return f"{wrong}, allowed bf16 into f32"
+        weights = take_k_group_weights(function, found, tile.columns, tile.lanes)
         for matmul, weight in zip(found, weights, strict=True):
-            multiply_words(matmul, tile, PairProducts(tile.lanes, dots), weight)
+            multiply_k_groups(matmul, tile, PairProducts(tile.lanes, dots), weight)
         return None
 
 
@@ -383,7 +384,7 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
       becomes, after the loops that pack %b and add up the row of %a, with tile_m = 1 and tile_n = 16
         %total = scf.for %word = %c0 to %c16 step %c1 iter_args(%sums = %start) -> (vector<16xi32>) {
           %words = vector.load %packed_b[%row, %c0] : memref<16x64xi8>, vector<64xi8>
-          %word_of_a = vector.load %a[%c0, %k] : memref<1x64xi8>, vector<4xi8>
+          %k_group_of_a = vector.load %a[%c0, %k] : memref<1x64xi8>, vector<4xi8>
           %bytes = vector.bitcast %broadcast_of_a : vector<16xi32> to vector<64xi8>
           %next = func.call @vpdpbusd_512(%sums, %words, %bytes) : ...
           scf.yield %next : vector<16xi32>
@@ -409,20 +410,21 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
 
         Returns None, or a message about what is not allowed; then the function is unchanged.
         """
-        tile = WordTile.of(self)
+        tile = KGroupTile.of(self)
         if isinstance(tile, str):
             return tile
         found = buffer_matmuls(function, (attribute(self, "columns", 0), attribute(self, "last_columns", 0)))
         if isinstance(found, str):
             return f"found {found}, allowed memrefs of static sizes with adjacent elements"
         for matmul in found:
-            if (matmul.element, matmul.sum_element) != ("i8", "i32"):
-                return f"found a matmul of {matmul.element} into {matmul.sum_element}, allowed i8 into i32"
+            if (matmul.element, matmul.accumulator_element) != ("i8", "i32"):
+                wrong = f"found a matmul of {matmul.element} into {matmul.accumulator_element}"
+                return f"{wrong}, allowed i8 into i32"
         if found:
             declare_byte_dot(function.parent, tile.lanes)
-        weights = take_weight_words(function, found, tile.columns, tile.lanes, unsigned=True)
+        weights = take_k_group_weights(function, found, tile.columns, tile.lanes, unsigned=True)
         for matmul, weight in zip(found, weights, strict=True):
             with ir.InsertionPoint(matmul.op), matmul.op.location:
                 products = ByteProducts.of(matmul.m, tile.lanes)
-            multiply_words(matmul, tile, products, weight)
+            multiply_k_groups(matmul, tile, products, weight)
         return None

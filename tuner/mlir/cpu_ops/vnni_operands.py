@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul
 from tuner.mlir.cpu_ops.vnni_packing import (
-    WORDS,
+    K_GROUPS,
     BlockExtent,
-    WordSource,
+    KGroupSource,
     allocated,
+    k_group_type,
+    k_groups_type,
     pack_a,
     pack_b,
     splat,
-    word_type,
-    words_type,
 )
 from tuner.mlir.ir.building import DYNAMIC, create, index, loop, plus, times, total, value, zero
 from tuner.mlir.ir.reading import op_of
@@ -27,14 +27,14 @@ B_OPERAND = 1  # of a matmul
 
 
 @dataclass(frozen=True, eq=False)
-class WeightWords:
-    """Weights of matmuls on buffers as panels of words of K: pairs of bf16 or fours of i8 of each column.
+class KGroupWeights:
+    """Weights of matmuls on buffers as panels of K groups: pairs of bf16 or quads of i8 of each column.
 
     A weight that only matmuls read as B, by columns that begin a panel, is taken packed: the caller packs it
-    once. Rows are words of K, padded with zeros to whole tiles::
+    once. Rows are K groups, padded with zeros to whole tiles::
 
         %w: memref<100x96xbf16> {tuner.weight}, read by columns 0 to 31, 32 to 63, 64 to 95
-      becomes, with 64 words for 100 rows
+      becomes, with 64 K groups for 100 rows
         %w: memref<192x64xbf16> {tuner.depth = 32 : i64, tuner.interleave = 2 : i64, tuner.packing = 32 : i64, ...
 
     Bytes may come with their sign bits flipped (``WeightPacking.unsigned``).
@@ -42,60 +42,60 @@ class WeightWords:
     B of one matmul: the panels of a weight, of which the matmul reads some, one after the other.
     """
 
-    memory: Value  # memref<words of K of all panels x elements of a row of words>
-    words: int  # of K, of one panel
+    memory: Value  # memref<K groups of all panels x elements of a row of K groups>
+    k_groups: int  # of K, of one panel
     columns: int  # of a panel
     column: Value | int  # of the weight, the first that the matmul reads
 
-    def row(self, panel: Value, word: Value) -> Value:
-        """Creates the row of ``memory`` that has a word of K of one of the matmul's panels."""
+    def row(self, panel: Value, k_group: Value) -> Value:
+        """Creates the row of ``memory`` that has a K group of one of the matmul's panels."""
         first = index(self.column) if isinstance(self.column, int) else self.column
         kind = ir.IndexType.get()
         panels = total(value("arith.divui", kind, first, index(self.columns)), panel)
-        return total(value("arith.muli", kind, panels, index(self.words)), word)
+        return total(value("arith.muli", kind, panels, index(self.k_groups)), k_group)
 
 
-def take_weight_words(
+def take_k_group_weights(
     function: Op,
     matmuls: Sequence[BufferMatmul],
     columns: int,
-    lanes: int = WORDS,
+    lanes: int = K_GROUPS,
     *,
     unsigned: bool = False,
-) -> list[WeightWords | None]:
-    """Gives weights of a function the type of their panels, in place: K is padded to words of ``lanes``.
+) -> list[KGroupWeights | None]:
+    """Gives weights of a function the type of their panels, in place: K is padded to K groups of ``lanes``.
 
     ``unsigned``: sign bits of bytes are flipped. Returns, for each matmul, the panels of its B; None for a B
     that is no weight, or that is not read by whole panels or by matmuls alone.
     """
-    found: dict[Op, WeightWords] = {}
+    found: dict[Op, KGroupWeights] = {}
     for number, weight in weights_of(function):
         reads = _reads(weight, {matmul.op for matmul in matmuls}, columns)
         if reads:
-            words = _pack(function, number, weight, columns, lanes, unsigned=unsigned)
+            k_groups = _pack(function, number, weight, columns, lanes, unsigned=unsigned)
             for matmul, column in reads:
-                found[matmul] = WeightWords(weight, words, columns, column)
+                found[matmul] = KGroupWeights(weight, k_groups, columns, column)
     return [found.get(matmul.op) for matmul in matmuls]
 
 
-def drop_views(words: WeightWords | None, b: Value) -> None:
+def drop_views(k_groups: KGroupWeights | None, b: Value) -> None:
     """Erases the view that a matmul, itself erased, read of a weight that is packed now."""
     view = op_of(b, "memref.subview")
-    if words is not None and view is not None and not list(view.results[0].uses):
+    if k_groups is not None and view is not None and not list(view.results[0].uses):
         view.erase()
 
 
 def _pack(function: Op, number: int, weight: Value, columns: int, lanes: int, *, unsigned: bool) -> int:
-    """Changes the type of a weight to that of its panels; returns the words of K of one."""
+    """Changes the type of a weight to that of its panels; returns the K groups of one."""
     k, n = ir.MemRefType(weight.type).shape
-    source = WordSource(weight, is_along_k=False, words=lanes)
-    words: int = -(-k // source.depth) * source.words
+    source = KGroupSource(weight, is_along_k=False, k_groups=lanes)
+    k_groups: int = -(-k // source.depth) * source.k_groups
     panels = -(-n // columns)
-    rows = panels * words
-    kind = ir.MemRefType.get([rows, columns * source.per_word], source.element)
-    per_word, depth = source.per_word, source.depth
-    set_packed_as(function, number, kind, columns, interleave=per_word, depth=depth, unsigned=unsigned)
-    return words
+    rows = panels * k_groups
+    kind = ir.MemRefType.get([rows, columns * source.per_k_group], source.element)
+    per_k_group, depth = source.per_k_group, source.depth
+    set_packed_as(function, number, kind, columns, interleave=per_k_group, depth=depth, unsigned=unsigned)
+    return k_groups
 
 
 def _reads(weight: Value, matmuls: set[Op], columns: int) -> list[tuple[Op, Value | int]]:
@@ -127,21 +127,21 @@ def _first_column(view: Op) -> Value | int | None:
     return column if isinstance(row, int) and row == 0 else None
 
 
-def packed_words(
-    source: WordSource, columns: BlockExtent, k: int, vectors: int, changed: Callable[[Value], Value]
-) -> WeightWords:
+def packed_k_groups(
+    source: KGroupSource, columns: BlockExtent, k: int, vectors: int, changed: Callable[[Value], Value]
+) -> KGroupWeights:
     """Creates the code that packs B, ``k`` rows of ``columns``, to panels of ``vectors`` vectors.
 
-    ``changed`` creates what is stored in place of a vector of words. Words after the last of K, up to whole
-    vectors, are zeros, changed as all others.
+    ``changed`` creates what is stored in place of a vector of K groups. K groups after the last of K, up to
+    whole vectors, are zeros, changed as all others.
     """
-    words = -(-k // source.depth) * source.words
-    panels = columns.steps(vectors * source.words)
-    memory = allocated((panels * words, vectors * source.depth), source.element)
-    made = WeightWords(memory, words, vectors * source.words, 0)
+    k_groups = -(-k // source.depth) * source.k_groups
+    panels = columns.steps(vectors * source.k_groups)
+    memory = allocated((panels * k_groups, vectors * source.depth), source.element)
+    made = KGroupWeights(memory, k_groups, vectors * source.k_groups, 0)
 
-    def store(panel: Value, step: Value, word: Value, vector: Value, elements: Value) -> None:
-        row = made.row(panel, total(times(step, source.words), word))
+    def store(panel: Value, step: Value, k_group: Value, vector: Value, elements: Value) -> None:
+        row = made.row(panel, total(times(step, source.k_groups), k_group))
         create("vector.store", [], [changed(elements), memory, row, times(vector, source.depth)])
 
     pack_b(source, columns, k, vectors, store, fetches=True)
@@ -149,49 +149,51 @@ def packed_words(
 
 
 # ------------------------------------------------------------------------------
-# Rows of A as words of K, which are broadcast one by one: where A lies, or packed where K is not adjacent.
+# Rows of A as K groups, which are broadcast one by one: where A lies, or packed where K is not adjacent.
 #
 # Each method creates its ops at the current insertion point.
 
 
 @dataclass(frozen=True, eq=False)
-class WordRows:
+class KGroupRows:
     """The rows of A of a matmul, ``k`` elements each."""
 
-    source: WordSource
+    source: KGroupSource
     k: int
-    packed: Value | None  # memref<rows x words of K, and one vector of space, x i32>; None: in place
+    packed: Value | None  # memref<rows x K groups, and one vector of space, x i32>; None: in place
     has_all: bool  # all rows of A are packed, not those of one strip at a time
 
     @classmethod
-    def of(cls, source: WordSource, k: int, rows: int, *, has_all: bool) -> "WordRows":
+    def of(cls, source: KGroupSource, k: int, rows: int, *, has_all: bool) -> "KGroupRows":
         """Creates the buffer of ``rows`` rows, all of A or those of a strip, if A is not stored along K."""
         if source.is_along_k:
             return cls(source, k, None, has_all)
-        words = -(-k // source.depth) * source.words
+        k_groups = -(-k // source.depth) * source.k_groups
         # rows a power of two apart would lie in the same sets of the cache
-        return cls(source, k, allocated((rows, words + source.words), word_type()), has_all)
+        return cls(source, k, allocated((rows, k_groups + source.k_groups), k_group_type()), has_all)
 
 
 @dataclass(frozen=True, eq=False)
-class WordStrip:
+class KGroupStrip:
     """Some rows of A, from row ``first`` on."""
 
-    of: WordRows
+    of: KGroupRows
     number: Value  # of the strip, from 0 on
     first: Value
     rows: int
 
     @property
-    def whole_words(self) -> int:
-        """Returns the words of a row that can be loaded: all but a part of one at the end of A in place."""
+    def whole_k_groups(self) -> int:
+        """Returns the K groups of a row that can be loaded: all but a part of one at A's end in place."""
         source = self.of.source
-        return self.of.k // source.per_word if self.of.packed is None else -(-self.of.k // source.per_word)
+        return (
+            self.of.k // source.per_k_group if self.of.packed is None else -(-self.of.k // source.per_k_group)
+        )
 
     @property
     def has_rest(self) -> bool:
-        """Returns whether a part of a word follows the whole words."""
-        return self.of.packed is None and bool(self.of.k % self.of.source.per_word)
+        """Returns whether a part of a K group follows the whole K groups."""
+        return self.of.packed is None and bool(self.of.k % self.of.source.per_k_group)
 
     def pack(self) -> None:
         """Creates the packing of the rows, if they are packed."""
@@ -200,38 +202,38 @@ class WordStrip:
             return
 
         def store(row: Value, step: Value, elements: Value) -> None:
-            words = value("vector.bitcast", words_type(source.words), elements)
-            place = (total(self._begin, row), times(step, source.words))
-            create("vector.store", [], [words, packed, *place])
+            k_groups = value("vector.bitcast", k_groups_type(source.k_groups), elements)
+            place = (total(self._begin, row), times(step, source.k_groups))
+            create("vector.store", [], [k_groups, packed, *place])
 
         pack_a(source, self.first, BlockExtent(self.rows), self.of.k, store)
 
-    def broadcast(self, row: int, word: Value) -> Value:
-        """Creates the vector whose words are all one whole word of a row of the strip."""
-        source, lanes = self.of.source, self.of.source.words
+    def broadcast(self, row: int, k_group: Value) -> Value:
+        """Creates the vector whose K groups are all one whole K group of a row of the strip."""
+        source, lanes = self.of.source, self.of.source.k_groups
         if self.of.packed is not None:
-            loaded = value("memref.load", word_type(), self.of.packed, plus(self._begin, row), word)
-            return value("vector.broadcast", words_type(lanes), loaded)
-        kind = ir.VectorType.get([source.per_word], source.element)
-        place = (plus(self.first, row), times(word, source.per_word))
+            loaded = value("memref.load", k_group_type(), self.of.packed, plus(self._begin, row), k_group)
+            return value("vector.broadcast", k_groups_type(lanes), loaded)
+        kind = ir.VectorType.get([source.per_k_group], source.element)
+        place = (plus(self.first, row), times(k_group, source.per_k_group))
         return _spread(value("vector.load", kind, source.buffer, *place), lanes)
 
     def broadcast_rest(self, row: int) -> Value:
-        """Creates the vector whose words are all the last word of a row, with zeros after the last of K."""
+        """Creates the vector whose K groups are all a row's last one, with zeros after the last of K."""
         source = self.of.source
-        begin, at = self.whole_words * source.per_word, plus(self.first, row)
+        begin, at = self.whole_k_groups * source.per_k_group, plus(self.first, row)
         elements = [
             value("memref.load", source.element, source.buffer, at, index(k))
             if k < self.of.k
             else zero(source.element)
-            for k in range(begin, begin + source.per_word)
+            for k in range(begin, begin + source.per_k_group)
         ]
-        kind = ir.VectorType.get([source.per_word], source.element)
-        return _spread(value("vector.from_elements", kind, *elements), source.words)
+        kind = ir.VectorType.get([source.per_k_group], source.element)
+        return _spread(value("vector.from_elements", kind, *elements), source.k_groups)
 
     def byte_sums(self) -> list[Value]:
         """Creates the sum of the bytes of each row, an i32 each."""
-        source, kind = self.of.source, words_type(self.of.source.words)
+        source, kind = self.of.source, k_groups_type(self.of.source.k_groups)
         whole, rest = divmod(self.of.k, source.depth)
         if self.of.packed is not None:  # zeros follow the last of K
             whole, rest = whole + bool(rest), 0
@@ -246,7 +248,7 @@ class WordStrip:
         if rest:
             sums = add(index(whole), *sums, depth=rest)
         add_all = ir.Attribute.parse("#vector.kind<add>")
-        return [value("vector.reduction", word_type(), each, kind=add_all) for each in sums]
+        return [value("vector.reduction", k_group_type(), each, kind=add_all) for each in sums]
 
     @property
     def _begin(self) -> Value:
@@ -258,12 +260,12 @@ class WordStrip:
         source = self.of.source
         if self.of.packed is None:
             return source.along_k(plus(self.first, row), times(step, source.depth), depth)
-        place = (plus(self._begin, row), times(step, source.words))
-        words = value("vector.load", words_type(source.words), self.of.packed, *place)
-        return value("vector.bitcast", source.vector, words)
+        place = (plus(self._begin, row), times(step, source.k_groups))
+        k_groups = value("vector.load", k_groups_type(source.k_groups), self.of.packed, *place)
+        return value("vector.bitcast", source.vector, k_groups)
 
 
 def _spread(elements: Value, lanes: int) -> Value:
-    """Creates the vector whose words are all the one word that has these elements."""
-    word = value("vector.bitcast", words_type(1), elements)
-    return value("vector.broadcast", words_type(lanes), word)
+    """Creates the vector whose K groups are all the one K group that has these elements."""
+    k_group = value("vector.bitcast", k_groups_type(1), elements)
+    return value("vector.broadcast", k_groups_type(lanes), k_group)

@@ -131,26 +131,26 @@ def _divided(number: Value, by: int) -> Value:
 
 
 # ------------------------------------------------------------------------------
-# Reads words of K from a matrix: pairs of bf16, or fours of i8, as AMX and VNNI multiply them.
+# Reads K groups from a matrix: pairs of bf16, or quads of i8, as AMX and VNNI multiply them.
 #
-# A word has 32 bits and holds elements of one row of A, or of one column of B, that follow each other along
-# K. Where K is not the dimension that is adjacent in memory, words are made by interleaving rows.
+# A K group has 32 bits and holds elements of one row of A, or of one column of B, that follow each other
+# along K. Where K is not the dimension that is adjacent in memory, K groups are made by interleaving rows.
 
 
-WORD_BITS, HALF_BITS = 32, 16
-HIGH = -(1 << HALF_BITS)  # mask of the upper half of a word
+K_GROUP_BITS, HALF_BITS = 32, 16
+HIGH = -(1 << HALF_BITS)  # mask of the upper half of a K group
 DOT = "x86.avx512.dot"  # of pairs of bf16, added to f32: vdpbf16ps
 LINE_BYTES = 64  # of a cache
-WORDS = 16  # of a vector of 64 bytes, and of a tile row
+K_GROUPS = 16  # of a vector of 64 bytes, and of a tile row
 
 
 @dataclass(frozen=True, eq=False)
-class WordSource:
-    """A matrix A or B as words of K: ``across`` counts rows of A or columns of B."""
+class KGroupSource:
+    """A matrix A or B as K groups: ``across`` counts rows of A or columns of B."""
 
     buffer: Value  # 2-D memref, rows of adjacent elements
     is_along_k: bool  # K is the dimension of adjacent elements: A of layout nn and nt, B of nt
-    words: int = WORDS  # of one vector
+    k_groups: int = K_GROUPS  # of one vector
 
     @property
     def element(self) -> Type:
@@ -158,76 +158,76 @@ class WordSource:
         return ir.MemRefType(self.buffer.type).element_type
 
     @property
-    def per_word(self) -> int:
-        """Returns the number of elements of a word: 2 of bf16, 4 of i8."""
+    def per_k_group(self) -> int:
+        """Returns the number of elements of a K group: 2 of bf16, 4 of i8."""
         return {"bf16": 2, "i8": 4}[str(self.element)]
 
     @property
     def depth(self) -> int:
-        """Returns the number of elements of a vector of words: of 16 words 32 bf16, or 64 i8."""
-        return self.words * self.per_word
+        """Returns the number of elements of a vector of K groups: of 16 K groups 32 bf16, or 64 i8."""
+        return self.k_groups * self.per_k_group
 
     @property
     def vector(self) -> Type:
-        """Returns the type of a vector of words: of 16 words vector<32xbf16> or vector<64xi8>."""
+        """Returns the type of a vector of K groups: of 16 K groups vector<32xbf16> or vector<64xi8>."""
         return ir.VectorType.get([self.depth], self.element)
 
     def along_k(self, across: Value, k: Value, depth: int) -> Value:
-        """Creates the vector of words from ``k`` on, of one row of A or column of B.
+        """Creates the vector of K groups from ``k`` on, of one row of A or column of B.
 
         Elements from ``depth`` on are 0. Only for a matrix stored along K.
         """
         return self._read(across, k, depth, self.depth)
 
     def side_by_side(self, k: Value, across: Value, depth: int, width: int, total: int) -> list[Value]:
-        """Creates the words that begin at ``k`` of ``total`` rows or columns, as vectors of words.
+        """Creates the K groups that begin at ``k`` of ``total`` rows or columns, as vectors of K groups.
 
-        Elements from ``depth`` on and words from ``width`` on are 0. Only for a matrix not stored along K.
+        Elements from ``depth`` on and K groups from ``width`` on are 0. Only for a matrix not stored along K.
         """
         kind = ir.VectorType.get([total], self.element)
         rows = [
             self._read(plus(k, row), across, width, total) if row < depth else zero(kind)
-            for row in range(self.per_word)
+            for row in range(self.per_k_group)
         ]
-        return self._words_of(rows, total)
+        return self._k_groups_of(rows, total)
 
     def fetch_rows(self, k: Value, across: Value, count: int, total: int) -> None:
         """Creates prefetches of ``total`` elements of ``count`` rows to the second level of cache.
 
         Only for a matrix not stored along K. Rows after the last one are fetched too, which has no effect.
         """
-        elements = LINE_BYTES * self.per_word * 8 // WORD_BITS
+        elements = LINE_BYTES * self.per_k_group * 8 // K_GROUP_BITS
         for row in range(count):
             for column in range(0, total, elements):
                 fetch(self.buffer, plus(k, row), plus(across, column))
 
     def along_k_where(self, mask: Value, across: Value, k: Value) -> Value:
-        """Creates the vector of words from ``k`` on, of one row of A or column of B, 0 outside a mask.
+        """Creates the vector of K groups from ``k`` on, of one row of A or column of B, 0 outside a mask.
 
         Only for a matrix stored along K.
         """
         return self._read_where(mask, across, k, self.depth)
 
     def side_by_side_within(self, end: int, k: Value, across: Value, bits: Value) -> list[Value]:
-        """Creates the words that begin at ``k``, as vectors of words; elements from ``end`` of K on are 0.
+        """Creates the K groups that begin at ``k``, as vectors; elements from ``end`` of K on are 0.
 
-        ``bits``: an integer with a bit for each row or column from ``across`` on; words without their bit are
-        0. Only for a matrix not stored along K.
+        ``bits``: an integer with a bit for each row or column from ``across`` on; K groups without their bit
+        are 0. Only for a matrix not stored along K.
         """
         total, rows = bits.type.width, []
-        for number in range(self.per_word):
+        for number in range(self.per_k_group):
             row, none = plus(k, number), zero(bits.type)
             taken = value("arith.select", bits.type, is_less(row, index(end)), bits, none)
             place = value("arith.minui", row.type, row, index(end - 1))  # one that is there
             rows.append(self._read_where(mask_of(taken), place, across, total))
-        return self._words_of(rows, total)
+        return self._k_groups_of(rows, total)
 
-    def _words_of(self, rows: list[Value], total: int) -> list[Value]:
-        """Creates vectors of words from as many rows as a word has elements, ``total`` elements of each."""
+    def _k_groups_of(self, rows: list[Value], total: int) -> list[Value]:
+        """Creates vectors of K groups from as many rows as one has elements, ``total`` of each."""
         while len(rows) > 1:  # of four rows, 0 with 2 and 1 with 3 first
             half = len(rows) // 2
             rows = [_interleaved(rows[each], rows[each + half]) for each in range(half)]
-        return [piece(rows[0], self.depth * part, self.depth) for part in range(total // self.words)]
+        return [piece(rows[0], self.depth * part, self.depth) for part in range(total // self.k_groups)]
 
     def _read(self, row: Value, column: Value, count: int, total: int) -> Value:
         """Creates the read of ``count`` adjacent elements as a vector of ``total``; the others are 0."""
@@ -264,13 +264,13 @@ def constant_mask(count: int, total: int) -> Value:
 
 
 def transposed(rows: list[Value]) -> list[Value]:
-    """Creates the transpose of a square of words: vector p of the result has word p of each vector."""
+    """Creates the transpose of a square of K groups: vector p of the result has K group p of each vector."""
     count, kind = len(rows), rows[0].type
-    line, square = (ir.VectorType.get(shape, word_type()) for shape in ([count], [count, count]))
-    words = zero(square)
+    line, square = (ir.VectorType.get(shape, k_group_type()) for shape in ([count], [count, count]))
+    k_groups = zero(square)
     for number, row in enumerate(rows):
-        words = with_line(words, number, value("vector.bitcast", line, row))
-    turned = value("vector.transpose", square, words, permutation=ir.DenseI64ArrayAttr.get([1, 0]))
+        k_groups = with_line(k_groups, number, value("vector.bitcast", line, row))
+    turned = value("vector.transpose", square, k_groups, permutation=ir.DenseI64ArrayAttr.get([1, 0]))
     lines = [line_of(turned, number) for number in range(count)]
     return [value("vector.bitcast", kind, each) for each in lines]
 
@@ -280,14 +280,14 @@ def _interleaved(even: Value, odd: Value) -> Value:
     return value("vector.interleave", ir.VectorType.get([2 * kind.shape[0]], kind.element_type), even, odd)
 
 
-def word_type() -> Type:
-    """Returns the type of a word: i32."""
-    return ir.IntegerType.get_signless(WORD_BITS)
+def k_group_type() -> Type:
+    """Returns the type of a K group: i32."""
+    return ir.IntegerType.get_signless(K_GROUP_BITS)
 
 
-def words_type(lanes: int = WORDS) -> Type:
-    """Returns the type of a vector of words: vector<16xi32>."""
-    return ir.VectorType.get([lanes], word_type())
+def k_groups_type(lanes: int = K_GROUPS) -> Type:
+    """Returns the type of a vector of K groups: vector<16xi32>."""
+    return ir.VectorType.get([lanes], k_group_type())
 
 
 def splat(kind: Type, number: int) -> Value:
@@ -298,27 +298,28 @@ def splat(kind: Type, number: int) -> Value:
     return value("arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, one))
 
 
-def first_half(words: Value) -> Value:
-    """Creates the first bf16 of a word, or of each word of a vector: the bits of the f32 that it is."""
-    return value("arith.shli", words.type, words, splat(words.type, HALF_BITS))
+def first_half(k_groups: Value) -> Value:
+    """Creates the first bf16 of a K group, or of each of a vector: the bits of the f32 that it is."""
+    return value("arith.shli", k_groups.type, k_groups, splat(k_groups.type, HALF_BITS))
 
 
-def second_half(words: Value) -> Value:
-    """Creates the second bf16 of a word, or of each word of a vector: the bits of the f32 that it is."""
-    return value("arith.andi", words.type, words, splat(words.type, HIGH))
+def second_half(k_groups: Value) -> Value:
+    """Creates the second bf16 of a K group, or of each of a vector: the bits of the f32 that it is."""
+    return value("arith.andi", k_groups.type, k_groups, splat(k_groups.type, HIGH))
 
 
 # ------------------------------------------------------------------------------
-# Packs the words of a matrix: creates the loops that read it, and hands each vector of words to be stored.
+# Packs the K groups of a matrix: creates the loops that read it, hands each vector of them to be stored.
 #
-# B is packed to panels of columns, with a vector for each word of K; A is packed by strips of rows, with a
-# vector for each row and 16 words of K. Elements after the last of K are 0. So are columns after the last of
+# B is packed to panels of columns, with a vector for each K group; A is packed by strips of rows, with a
+# vector for each row and 16 K groups. Elements after the last of K are 0. So are columns after the last of
 # B; rows after the last of A are left out.
 
 
-# Creates the store of a vector of words of B: panel, step of K, word in the step, vector of the panel, words
+# Creates the store of a vector of K groups of B: panel, step of K, K group in the step, vector of the panel,
+# K groups
 StoreOfB = Callable[[Value, Value, Value, Value, Value], None]
-# Creates the store of words of a row of A: row in the strip, step of K, words
+# Creates the store of K groups of a row of A: row in the strip, step of K, K groups
 StoreOfA = Callable[[Value, Value, Value], None]
 
 
@@ -331,14 +332,14 @@ def allocated(shape: Sequence[int], element: Type) -> Value:
 
 
 def pack_b(
-    source: WordSource, n: BlockExtent, k: int, vectors: int, store: StoreOfB, *, fetches: bool = False
+    source: KGroupSource, n: BlockExtent, k: int, vectors: int, store: StoreOfB, *, fetches: bool = False
 ) -> None:
-    """Creates the code that packs B, ``k`` x ``n``, to panels of ``vectors`` vectors of words each.
+    """Creates the code that packs B, ``k`` x ``n``, to panels of ``vectors`` vectors of K groups each.
 
     B is read in the order in which it is stored. With ``fetches``, rows of K that are interleaved are
     prefetched a step of K before, since a processor does not foresee reads that lie a row apart.
     """
-    width = vectors * source.words
+    width = vectors * source.k_groups
 
     def of_vector(vector: Value, columns: int) -> None:
         in_steps(
@@ -355,12 +356,12 @@ def pack_b(
         )
 
     if source.is_along_k:
-        in_steps(n, source.words, of_vector)
+        in_steps(n, source.k_groups, of_vector)
     else:
         in_steps(BlockExtent(k), source.depth, of_step)
 
 
-def pack_a(source: WordSource, first: Value, rows: BlockExtent, k: int, store: StoreOfA) -> None:
+def pack_a(source: KGroupSource, first: Value, rows: BlockExtent, k: int, store: StoreOfA) -> None:
     """Creates the code that packs ``rows`` rows of A, from row ``first`` on."""
 
     def of_row(row: Value, _size: int) -> None:
@@ -379,11 +380,11 @@ def pack_a(source: WordSource, first: Value, rows: BlockExtent, k: int, store: S
     if source.is_along_k:
         in_steps(rows, 1, of_row)
     else:
-        in_steps(rows, source.words, of_part)
+        in_steps(rows, source.k_groups, of_part)
 
 
 def interleave_b(
-    source: WordSource,
+    source: KGroupSource,
     vectors: int,
     panel: Value,
     columns: int,
@@ -392,48 +393,48 @@ def interleave_b(
     store: StoreOfB,
     fetches: bool = False,
 ) -> None:
-    """Packs a step of K of one panel of a B that is stored by rows of K, each word by interleaving rows."""
-    width = vectors * source.words
+    """Packs a step of K of one panel of a B that is stored by rows of K, by interleaving rows."""
+    width = vectors * source.k_groups
     across, k = times(panel, width), times(step, source.depth)
 
-    def pack(word: Value, count: int) -> tuple[()]:
-        first = total(k, times(word, source.per_word))
+    def pack(k_group: Value, count: int) -> tuple[()]:
+        first = total(k, times(k_group, source.per_k_group))
         if fetches:
             source.fetch_rows(plus(first, source.depth), across, count, width)
-        for place, words in enumerate(source.side_by_side(first, across, count, columns, width)):
-            store(panel, step, word, index(place), words)
+        for place, k_groups in enumerate(source.side_by_side(first, across, count, columns, width)):
+            store(panel, step, k_group, index(place), k_groups)
         return ()
 
-    def clear(word: Value) -> tuple[()]:
+    def clear(k_group: Value) -> tuple[()]:
         for place in range(vectors):
-            store(panel, step, word, index(place), zero(source.vector))
+            store(panel, step, k_group, index(place), zero(source.vector))
         return ()
 
-    whole, rest = divmod(depth, source.per_word)
+    whole, rest = divmod(depth, source.per_k_group)
     if whole:
-        loop(0, whole, lambda word: pack(word, source.per_word))
+        loop(0, whole, lambda k_group: pack(k_group, source.per_k_group))
     if rest:
         pack(index(whole), rest)
-    if whole + bool(rest) < source.words:
-        loop(whole + bool(rest), source.words, clear)
+    if whole + bool(rest) < source.k_groups:
+        loop(whole + bool(rest), source.k_groups, clear)
 
 
 def _turn_b(
-    source: WordSource, vectors: int, vector: Value, columns: int, step: Value, depth: int, store: StoreOfB
+    source: KGroupSource, vectors: int, vector: Value, columns: int, step: Value, depth: int, store: StoreOfB
 ) -> None:
-    """Packs a step of K of one vector of columns of a B that is stored by columns: a transpose of words."""
-    k, across = times(step, source.depth), times(vector, source.words)
+    """Packs a step of K of one vector of columns of a B that is stored by columns, by a transpose."""
+    k, across = times(step, source.depth), times(vector, source.k_groups)
     lines = [
         source.along_k(plus(across, column), k, depth) if column < columns else zero(source.vector)
-        for column in range(source.words)
+        for column in range(source.k_groups)
     ]
     store_columns(lines, vectors, vector, step, store)
 
 
 def store_columns(lines: list[Value], vectors: int, vector: Value, step: Value, store: StoreOfB) -> None:
-    """Creates the transpose of the words of one vector of columns of B, and the stores to its panel.
+    """Creates the transpose of the K groups of one vector of columns of B, and the stores to its panel.
 
-    ``lines``: for each column, the words of a step of K.
+    ``lines``: for each column, the K groups of a step of K.
     """
     kind = ir.IndexType.get()
     panel, place = (value(f"arith.{name}", kind, vector, index(vectors)) for name in ("divui", "remui"))
@@ -442,17 +443,17 @@ def store_columns(lines: list[Value], vectors: int, vector: Value, step: Value, 
 
 
 def _turn_a(
-    source: WordSource, first: Value, part: Value, rows: int, step: Value, depth: int, store: StoreOfA
+    source: KGroupSource, first: Value, part: Value, rows: int, step: Value, depth: int, store: StoreOfA
 ) -> None:
     """Packs a step of K of some rows of an A that is stored by columns: interleaving, then a transpose."""
-    k, begin = times(step, source.depth), times(part, source.words)
+    k, begin = times(step, source.depth), times(part, source.k_groups)
     across = total(first, begin)
     lines = []
-    for word in range(source.words):
-        left = min(depth - word * source.per_word, source.per_word)
+    for k_group in range(source.k_groups):
+        left = min(depth - k_group * source.per_k_group, source.per_k_group)
         if left > 0:
-            place = plus(k, word * source.per_word)
-            lines += source.side_by_side(place, across, left, rows, source.words)
+            place = plus(k, k_group * source.per_k_group)
+            lines += source.side_by_side(place, across, left, rows, source.k_groups)
         else:
             lines.append(zero(source.vector))
     for number, line in enumerate(transposed(lines)[:rows]):

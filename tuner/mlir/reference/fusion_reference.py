@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tuner.core.errors import UsageError
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.fusions import STORE, group_function, indexing_maps, loop_extents, parse_group
+from tuner.mlir.fusions import STORE, fusion_function, indexing_maps, loop_extents, parse_fusion
 from tuner.mlir.ir.linalg import LAYOUTS, ConvolutionForm, convolution_form
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.reference.scalar_ops import (
@@ -74,9 +74,9 @@ def _windows(x: Float64, form: ConvolutionForm, sizes: Mapping[str, int]) -> Flo
 
 
 # ------------------------------------------------------------------------------
-# Evaluates a group of operations on arrays: the numpy reference that kernels are compared with.
+# Evaluates a fusion on arrays: the numpy reference that kernels are compared with.
 #
-# Takes the text of an ``OpGroup`` (``tuner.core.fusions``) and arrays for its inputs. Contractions are
+# Takes the text of a ``Fusion`` (``tuner.core.fusions``) and arrays for its inputs. Contractions are
 # ``numpy.matmul``; the body of a ``linalg.generic`` is evaluated on whole arrays, each operand read through
 # its indexing map; a reduction is numpy's along the reduced dimensions. Not handled, and refused: control
 # flow, unsigned division, reductions other than sums, products, maxima and minima.
@@ -102,7 +102,7 @@ class Expected:
 
 
 def evaluate(text: str, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
-    """Returns what a group computes of arrays for its inputs, for each of its outputs.
+    """Returns what a fusion computes of arrays for its inputs, for each of its outputs.
 
     Args:
         text: a module with the function ``group``; its last arguments are the outputs.
@@ -113,18 +113,18 @@ def evaluate(text: str, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
 
     Raises:
         UsageError: an operation that is not known here, named.
-        CandidateError: text that is not a group.
+        CandidateError: text that is not a fusion.
     """
     with ir.Context(), ir.Location.unknown():
-        module = parse_group(text)
-        return _Evaluation(group_function(module), inputs).outputs()
+        module = parse_fusion(text)
+        return _Evaluation(fusion_function(module), inputs).outputs()
 
 
 def input_shapes(text: str) -> tuple[tuple[tuple[int, ...], str], ...]:
-    """Returns the shape and the element type of each input of a group."""
+    """Returns the shape and the element type of each input of a fusion."""
     with ir.Context(), ir.Location.unknown():
-        module = parse_group(text)
-        function = group_function(module)
+        module = parse_fusion(text)
+        function = fusion_function(module)
         kinds = [ir.MemRefType(each.type) for each in function.regions[0].blocks[0].arguments]
         count = len(kinds) - len(walk(function, STORE))
         return tuple((tuple(kind.shape), str(kind.element_type)) for kind in kinds[:count])
@@ -206,11 +206,11 @@ class _Evaluation:
         elif op.name == "linalg.generic":
             self._generic(op)
         elif op.name != "tensor.empty":
-            raise UsageError(f"group: found {op.name}, allowed linalg ops on tensors of static sizes")
+            raise UsageError(f"fusion: found {op.name}, allowed linalg ops on tensors of static sizes")
 
     def _contraction(self, op: Op) -> Bounded:
         if "indexing_maps" in op.attributes and len({str(m) for m in indexing_maps(op)}) < 3:
-            raise UsageError(f"group: found {op.name} with equal indexing maps, allowed A B")
+            raise UsageError(f"fusion: found {op.name} with equal indexing maps, allowed A B")
         a, b = (self.array(operand) for operand in op.operands[:2])
         element = str(op.results[0].type.element_type)
         return self._started(op, product_of_matrices(a, b, element))
@@ -230,7 +230,7 @@ class _Evaluation:
         """Returns the value of a tensor, of its shape."""
         found = self.values.get(value)
         if not isinstance(found, Bounded):
-            raise UsageError("group: reads a tensor without a value")
+            raise UsageError("fusion: reads a tensor without a value")
         shape = tuple(value.type.shape)
         return found.reshaped(lambda array: np.broadcast_to(array, shape))
 
@@ -279,7 +279,7 @@ class _Body:
         combined = None if isinstance(yielded.owner, ir.Block) else yielded.owner.operation
         if combined is None or start not in list(combined.operands) or len(combined.operands) != 2:
             found = "a body" if combined is None else combined.name
-            raise UsageError(f"group: found a reduction by {found}, allowed sums, maxima and minima")
+            raise UsageError(f"fusion: found a reduction by {found}, allowed sums, maxima and minima")
         other = next(each for each in combined.operands if each != start)
         extents = loop_extents(self.op)
         whole = _as_array(self._value(other)).reshaped(lambda array: np.broadcast_to(array, extents))
@@ -291,7 +291,7 @@ class _Body:
             choose = EXTREMES[combined.name]
             made = Bounded(choose.reduce(whole.value, axis=axes), whole.error.max(axis=axes), whole.element)
         else:
-            raise UsageError(f"group: found a reduction by {combined.name}, allowed sums, maxima and minima")
+            raise UsageError(f"fusion: found a reduction by {combined.name}, allowed sums, maxima and minima")
         kept = [place for place in range(len(extents)) if place not in axes]
         order = [kept.index(each.position) for each in output.results]
         made = made.reshaped(lambda array: np.transpose(array, order))
@@ -316,7 +316,7 @@ class _Body:
         if value in self.evaluation.values:
             return self.evaluation.values[value]
         if isinstance(value.owner, ir.Block):
-            raise UsageError("group: a body reads a value that is not computed elementwise")
+            raise UsageError("fusion: a body reads a value that is not computed elementwise")
         op = value.owner.operation
         if op.name == "arith.constant":
             made: Number = _constant(op)
@@ -351,7 +351,7 @@ def _position(expression: ir.AffineExpr, grids: Sequence[Any]) -> Any:
             return _position(expression.lhs, grids) + _position(expression.rhs, grids)
         case ir.AffineMulExpr():
             return _position(expression.lhs, grids) * _position(expression.rhs, grids)
-    raise UsageError(f"group: found an indexing map with {expression}, allowed sums and products")
+    raise UsageError(f"fusion: found an indexing map with {expression}, allowed sums and products")
 
 
 def _constant(op: Op) -> Bounded:

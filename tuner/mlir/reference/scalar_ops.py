@@ -408,7 +408,7 @@ def apply(op: Op, operands: list[Number]) -> Number:
         return _of_integers(name, operands, element)
     integers = (*INTEGERS, *INTEGER_CONVERSIONS)
     known = sorted({*UNARY, *BINARY, *CONVERSIONS, *POWERS, *TESTS, *LOGIC, *OTHERS, *integers})
-    raise UsageError(f"group: found {name}, allowed {', '.join(known)}")
+    raise UsageError(f"fusion: found {name}, allowed {', '.join(known)}")
 
 
 def compared(predicate: int, a: Bounded, b: Bounded) -> Truth:
@@ -461,7 +461,7 @@ def _of_integers(name: str, operands: list[Number], element: str) -> Number:
     if element != "i1":
         return integer_op(name, _bounded(operands[0]), _bounded(operands[1]), element)
     if name not in LOGIC:
-        raise UsageError(f"group: found {name} of i1, allowed {', '.join(sorted(LOGIC))}")
+        raise UsageError(f"fusion: found {name} of i1, allowed {', '.join(sorted(LOGIC))}")
     a, b = map(_truth, operands)
     return Truth(LOGIC[name](a.value, b.value), a.is_uncertain | b.is_uncertain)
 

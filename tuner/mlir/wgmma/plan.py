@@ -173,7 +173,7 @@ class PipelinePlan:
     splits: int = 1  # parts of the sum, each computed by other blocks
 
     @property
-    def sum_kinds(self) -> tuple[str, str]:
+    def accumulator_kinds(self) -> tuple[str, str]:
         """Returns the type of the sums by (wgmma's, MLIR's) name: ("f32", "f32") or ("s32", "i32")."""
         return ("s32", "i32") if self.kind == "s8" else ("f32", "f32")
 

@@ -58,7 +58,7 @@ def pair_of(plan: PipelinePlan, sums: Value, group: int, half: int) -> Value:
     ``sums``: the fragment's LLVM struct; ``group``: the number of the 8 columns that the pair is in;
     ``half``: 0 for the upper row that the thread holds, 1 for the row 8 further down.
     """
-    kind = ir.Type.parse(plan.sum_kinds[1])
+    kind = ir.Type.parse(plan.accumulator_kinds[1])
     pair = [_element(sums, kind, 4 * group + 2 * half + each) for each in range(2)]
     return value("vector.from_elements", ir.VectorType.get([2], kind), *pair)
 

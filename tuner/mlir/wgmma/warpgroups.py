@@ -206,7 +206,7 @@ class Consumer:
             "shape": f"#nvvm.shape<m = {MMA_ROWS}, n = {plan.b.rows}, k = {depth}>",
             "typeA": f"#nvvm.wgmma_type<{plan.kind}>",
             "typeB": f"#nvvm.wgmma_type<{plan.kind}>",
-            "typeD": f"#nvvm.wgmma_type<{plan.sum_kinds[0]}>",
+            "typeD": f"#nvvm.wgmma_type<{plan.accumulator_kinds[0]}>",
             "scaleD": f"#nvvm.wgmma_scale_out<{'zero' if is_set else 'one'}>",
             "scaleA": "#nvvm.wgmma_scale_in<one>",
             "scaleB": "#nvvm.wgmma_scale_in<one>",
@@ -227,7 +227,7 @@ class Consumer:
 
 def sums_type(plan: PipelinePlan) -> Type:
     """Returns the LLVM struct type of a thread's accumulators for 64 rows of C: all f32, or all i32."""
-    return ir.Type.parse(f"!llvm.struct<({', '.join([plan.sum_kinds[1]] * plan.sums)})>")
+    return ir.Type.parse(f"!llvm.struct<({', '.join([plan.accumulator_kinds[1]] * plan.sums)})>")
 
 
 def _descriptor(tile: OperandTile, address: Value) -> Value:

@@ -1,13 +1,13 @@
-"""Partitions the operations of a program into groups: dispatch regions, in IREE's words.
+"""Partitions the operations of a program into fusions: dispatch regions, in IREE's words.
 
-A group is a root and the producers that only the group reads, found backwards from the root: at most one
+A fusion is a root and the producers that only the fusion reads, found backwards from the root: at most one
 contraction, or two matmuls of one A, with the elementwise operations after it (the epilogue); or rows,
 reductions over the last dimension and elementwise operations over the same rows.
 
 Elementwise producers of a contraction never join it: they would be computed again for each tile. One
 transpose joins the elementwise operations that read its result.
 
-A device computes independent products at a time. For it, operations that read two of them are a group of
+A device computes independent products at a time. For it, operations that read two of them are a fusion of
 their own (``tuner.programs.fusions.formation``).
 """
 
@@ -20,12 +20,12 @@ from tuner.core.fusions import (
     CONTRACTION,
     CONVOLUTION,
     ELEMENTWISE,
-    GROUP_ENTRY,
+    FUSION_ENTRY,
     LOOPS,
     ROOT_ATTRIBUTE,
     ROWS,
     WEIGHT_ATTRIBUTE,
-    OpGroup,
+    Fusion,
     View,
 )
 from tuner.mlir.bindings import Op, Value, ir
@@ -49,11 +49,11 @@ from tuner.programs.fusions.operations import (
 from tuner.programs.fusions.views import collapsed, memref_type
 
 # ------------------------------------------------------------------------------
-# Groups that copy a value to where it must lie: into padding, next to others, to the program's result.
+# Fusions that copy a value to where it must lie: into padding, next to others, to the program's result.
 
 
-def copying_group(copy: NeededCopy, places: Mapping[Value, View], weights: Collection[int]) -> OpGroup:
-    """Returns the group that copies a value, or fills its target where the value is one number."""
+def copying_fusion(copy: NeededCopy, places: Mapping[Value, View], weights: Collection[int]) -> Fusion:
+    """Returns the fusion that copies a value, or fills its target where the value is one number."""
     if is_free(copy.source):
         return _filling(copy)
     source, target = _without_unit_dimensions(places[copy.source], copy.target)
@@ -63,7 +63,7 @@ def copying_group(copy: NeededCopy, places: Mapping[Value, View], weights: Colle
     loops = ", ".join(f"d{number}" for number in range(rank))
     identity = f"affine_map<({loops}) -> ({loops})>"
     kinds = ", ".join(['"parallel"'] * rank)
-    text = f"""func.func @{GROUP_ENTRY}(%0: {memref_type(source)}{mark}, %1: {memref_type(target)}) {{
+    text = f"""func.func @{FUSION_ENTRY}(%0: {memref_type(source)}{mark}, %1: {memref_type(target)}) {{
       %t0 = bufferization.to_tensor %0 restrict : {memref_type(source)} to {tensor}
       %t1 = bufferization.to_tensor %1 restrict writable : {memref_type(target)} to {tensor}
       %r = linalg.generic {{indexing_maps = [{identity}, {identity}], iterator_types = [{kinds}]}}
@@ -75,23 +75,23 @@ def copying_group(copy: NeededCopy, places: Mapping[Value, View], weights: Colle
         : ({tensor}, {memref_type(target)}) -> ()
       return
     }}"""
-    return OpGroup(ELEMENTWISE, str(ir.Module.parse(text)), (source,), (target,), ("linalg.copy",))
+    return Fusion(ELEMENTWISE, str(ir.Module.parse(text)), (source,), (target,), ("linalg.copy",))
 
 
-def _filling(copy: NeededCopy) -> OpGroup:
+def _filling(copy: NeededCopy) -> Fusion:
     fill = defining(copy.source)
     assert fill is not None
     number = defining(fill.operands[0])
     assert number is not None
     kind, tensor, element = memref_type(copy.target), _tensor(copy.target), copy.target.type.element
-    text = f"""func.func @{GROUP_ENTRY}(%0: {kind}) {{
+    text = f"""func.func @{FUSION_ENTRY}(%0: {kind}) {{
       %c = arith.constant {number.attributes["value"]}
       %t0 = bufferization.to_tensor %0 restrict writable : {kind} to {tensor}
       %r = linalg.fill {{{ROOT_ATTRIBUTE}}} ins(%c : {element}) outs(%t0 : {tensor}) -> {tensor}
       bufferization.materialize_in_destination %r in restrict writable %0 : ({tensor}, {kind}) -> ()
       return
     }}"""
-    return OpGroup(ELEMENTWISE, str(ir.Module.parse(text)), (), (copy.target,), ("linalg.fill",))
+    return Fusion(ELEMENTWISE, str(ir.Module.parse(text)), (), (copy.target,), ("linalg.fill",))
 
 
 def _tensor(view: View) -> str:
@@ -110,15 +110,15 @@ def _without_unit_dimensions(source: View, target: View) -> tuple[View, View]:
         )
         for view in (source, target)
     ]
-    groups: list[list[int]] = []
+    fusions: list[list[int]] = []
     for number in range(len(shape)):
-        merged = [*groups[:-1], [*groups[-1], number]] if groups else [[number]]
+        merged = [*fusions[:-1], [*fusions[-1], number]] if fusions else [[number]]
         rest = [[each] for each in range(number + 1, len(shape))]
-        if groups and all(collapsed(view, [*merged, *rest]) is not None for view in cut):
-            groups = merged
+        if fusions and all(collapsed(view, [*merged, *rest]) is not None for view in cut):
+            fusions = merged
         else:
-            groups.append([number])
-    first, second = (collapsed(view, groups) for view in cut)
+            fusions.append([number])
+    first, second = (collapsed(view, fusions) for view in cut)
     assert first is not None
     assert second is not None
     return first, second
@@ -170,7 +170,7 @@ def _share_operand(one: Op, other: Op) -> bool:
 
 
 WITH_EPILOGUE = (CONTRACTION, CONVOLUTION)
-OPS_LIMIT = 100  # operations of a group: the time to compile one loop grows faster than what is in its body
+OPS_LIMIT = 100  # operations of a fusion: the time to compile one loop grows faster than what is in its body
 
 
 @dataclass(frozen=True)
@@ -183,17 +183,17 @@ class Members:
 
     @property
     def root(self) -> Op:
-        """Returns the operation whose results are the group's."""
+        """Returns the operation whose results are the fusion's."""
         return self.ops[-1]
 
 
 @dataclass(frozen=True)
 class _Growing:
-    """A group while producers are added."""
+    """A fusion while producers are added."""
 
     kind: str
     ops: tuple[Op, ...]
-    domain: tuple[int, ...]  # sizes of the loops around the group
+    domain: tuple[int, ...]  # sizes of the loops around the fusion
     keeps_forks: bool = False
 
     @property
@@ -201,8 +201,10 @@ class _Growing:
         return any(is_reduction(op) for op in self.ops)
 
 
-def form_groups(ops: Collection[Op], computed: Collection[Op], *, keeps_forks: bool = False) -> list[Members]:
-    """Returns the groups of a block's operations, in an order in which they can run.
+def form_fusions(
+    ops: Collection[Op], computed: Collection[Op], *, keeps_forks: bool = False
+) -> list[Members]:
+    """Returns the fusions of a block's operations, in an order in which they can run.
 
     Args:
         ops: operations of the block in order.
@@ -212,22 +214,22 @@ def form_groups(ops: Collection[Op], computed: Collection[Op], *, keeps_forks: b
     order = {op: number for number, op in enumerate(ops)}
     kinds = {op: kind_of(op) for op in computed}
     epilogues = _epilogues(kinds)
-    grouped: set[Op] = set()
-    groups = []
+    fused: set[Op] = set()
+    fusions = []
     for root in reversed(list(ops)):
-        if root not in kinds or root in grouped or is_scalar_op(root):
+        if root not in kinds or root in fused or is_scalar_op(root):
             continue
-        members = _grown(root, kinds, epilogues, grouped, keeps_forks=keeps_forks)
-        grouped.update(members.ops)
-        groups.append(replace(members, ops=tuple(sorted(members.ops, key=lambda op: order[op]))))
-    return groups[::-1]
+        members = _grown(root, kinds, epilogues, fused, keeps_forks=keeps_forks)
+        fused.update(members.ops)
+        fusions.append(replace(members, ops=tuple(sorted(members.ops, key=lambda op: order[op]))))
+    return fusions[::-1]
 
 
 def _grown(
     root: Op,
     kinds: dict[Op, OpKind],
     epilogues: Collection[Op],
-    grouped: Collection[Op],
+    fused: Collection[Op],
     *,
     keeps_forks: bool,
 ) -> Members:
@@ -235,13 +237,13 @@ def _grown(
     if kind.kind not in (ELEMENTWISE, ROWS):
         return Members(kind.kind, (root,), kind.reason)
     alone = _Growing(kind.kind, (root,), kind.domain, keeps_forks)
-    group = _with_producers(alone, kinds, grouped, takes_rows=True)
-    if group.kind == ROWS:  # what ends an epilogue stays in the contraction's group
-        others = {op for op in group.ops if op != root and op in epilogues}
-        group = _with_producers(alone, kinds, {*grouped, *others}, takes_rows=True) if others else group
+    fusion = _with_producers(alone, kinds, fused, takes_rows=True)
+    if fusion.kind == ROWS:  # what ends an epilogue stays in the contraction's fusion
+        others = {op for op in fusion.ops if op != root and op in epilogues}
+        fusion = _with_producers(alone, kinds, {*fused, *others}, takes_rows=True) if others else fusion
     else:
-        group = _with_producers(alone, kinds, grouped, takes_rows=False)
-    return Members(group.kind, group.ops)
+        fusion = _with_producers(alone, kinds, fused, takes_rows=False)
+    return Members(fusion.kind, fusion.ops)
 
 
 def _epilogues(kinds: dict[Op, OpKind]) -> set[Op]:
@@ -262,68 +264,68 @@ def _epilogues(kinds: dict[Op, OpKind]) -> set[Op]:
 
 
 def _with_producers(
-    group: _Growing, kinds: dict[Op, OpKind], left_out: Collection[Op], *, takes_rows: bool
+    fusion: _Growing, kinds: dict[Op, OpKind], left_out: Collection[Op], *, takes_rows: bool
 ) -> _Growing:
-    """Returns a group with all producers that can join it; ``takes_rows``: with one number per row, too."""
-    waiting = list(group.ops)
+    """Returns a fusion with all producers that can join it; ``takes_rows``: with one number per row, too."""
+    waiting = list(fusion.ops)
     while waiting:
         user = waiting.pop(0)
         for value in read_by(user):
             producer = defining(value)
-            if producer is None or producer in left_out or producer in group.ops or producer not in kinds:
+            if producer is None or producer in left_out or producer in fusion.ops or producer not in kinds:
                 continue
-            if len(group.ops) == OPS_LIMIT:
-                return group
-            if not all(each in group.ops for result in producer.results for each in users(result)):
+            if len(fusion.ops) == OPS_LIMIT:
+                return fusion
+            if not all(each in fusion.ops for result in producer.results for each in users(result)):
                 continue
-            joined = _joined(group, producer, kinds[producer], takes_rows)
+            joined = _joined(fusion, producer, kinds[producer], takes_rows)
             if joined is not None:
-                group = joined
+                fusion = joined
                 waiting.append(producer)
-    return group
+    return fusion
 
 
-def _joined(group: _Growing, producer: Op, kind: OpKind, takes_rows: bool) -> _Growing | None:
-    """Returns the group with a producer that only it reads; None where the producer stays out."""
+def _joined(fusion: _Growing, producer: Op, kind: OpKind, takes_rows: bool) -> _Growing | None:
+    """Returns the fusion with a producer that only it reads; None where the producer stays out."""
     if kind.kind == LOOPS or len(producer.results) != 1:
         return None
-    ops, value = (*group.ops, producer), producer.results[0]
+    ops, value = (*fusion.ops, producer), producer.results[0]
     if kind.kind in WITH_EPILOGUE:
-        is_read_in_place = all(_is_read_in_place(value, op) for op in group.ops)
-        is_fork = group.keeps_forks and joins_independent_products(producer, group.ops)
-        if is_fork or group.is_reduced or kind.domain != group.domain or not is_read_in_place:
+        is_read_in_place = all(_is_read_in_place(value, op) for op in fusion.ops)
+        is_fork = fusion.keeps_forks and joins_independent_products(producer, fusion.ops)
+        if is_fork or fusion.is_reduced or kind.domain != fusion.domain or not is_read_in_place:
             return None
-        if group.kind == ELEMENTWISE or _is_pair(group, producer):
-            return replace(group, kind=kind.kind, ops=ops)
+        if fusion.kind == ELEMENTWISE or _is_pair(fusion, producer):
+            return replace(fusion, kind=kind.kind, ops=ops)
         return None
-    if not all(_is_read_by_rows(value, op) for op in group.ops):
+    if not all(_is_read_by_rows(value, op) for op in fusion.ops):
         return None
-    if group.kind in WITH_EPILOGUE:
-        fits = kind.kind == ELEMENTWISE and kind.domain == group.domain
-        return replace(group, ops=ops) if fits and _is_straight(producer) else None
+    if fusion.kind in WITH_EPILOGUE:
+        fits = kind.kind == ELEMENTWISE and kind.domain == fusion.domain
+        return replace(fusion, ops=ops) if fits and _is_straight(producer) else None
     if not _is_straight(producer):
-        is_first = group.kind == ELEMENTWISE and all(_is_straight(op) for op in group.ops)
-        is_read_in_place = all(_is_read_in_place(value, op) for op in group.ops)
-        fits = is_first and is_read_in_place and kind.kind == ELEMENTWISE and kind.domain == group.domain
-        return replace(group, ops=ops) if fits else None
+        is_first = fusion.kind == ELEMENTWISE and all(_is_straight(op) for op in fusion.ops)
+        is_read_in_place = all(_is_read_in_place(value, op) for op in fusion.ops)
+        fits = is_first and is_read_in_place and kind.kind == ELEMENTWISE and kind.domain == fusion.domain
+        return replace(fusion, ops=ops) if fits else None
     if kind.kind == ROWS:
-        return _with_reduction(group, ops, kind) if takes_rows or group.is_reduced else None
-    is_row_value = kind.domain == group.domain[:-1]
-    if kind.domain == group.domain or (is_row_value and takes_rows):
-        return replace(group, ops=ops)
+        return _with_reduction(fusion, ops, kind) if takes_rows or fusion.is_reduced else None
+    is_row_value = kind.domain == fusion.domain[:-1]
+    if kind.domain == fusion.domain or (is_row_value and takes_rows):
+        return replace(fusion, ops=ops)
     return None
 
 
-def _with_reduction(group: _Growing, ops: tuple[Op, ...], kind: OpKind) -> _Growing | None:
-    """Returns the group with a reduction over its rows, or over longer rows of the same number."""
-    if kind.domain == group.domain or (kind.domain[:-1] == group.domain and not group.is_reduced):
-        return replace(group, kind=ROWS, ops=ops, domain=kind.domain)
+def _with_reduction(fusion: _Growing, ops: tuple[Op, ...], kind: OpKind) -> _Growing | None:
+    """Returns the fusion with a reduction over its rows, or over longer rows of the same number."""
+    if kind.domain == fusion.domain or (kind.domain[:-1] == fusion.domain and not fusion.is_reduced):
+        return replace(fusion, kind=ROWS, ops=ops, domain=kind.domain)
     return None
 
 
-def _is_pair(group: _Growing, producer: Op) -> bool:
-    """Returns whether a matmul has the A of the group's only matmul, as gate and up of a gated MLP."""
-    others = [op for op in group.ops if op.name in MATMULS]
+def _is_pair(fusion: _Growing, producer: Op) -> bool:
+    """Returns whether a matmul has the A of the fusion's only matmul, as gate and up of a gated MLP."""
+    others = [op for op in fusion.ops if op.name in MATMULS]
     return (
         len(others) == 1
         and producer.name == others[0].name == "linalg.matmul"
@@ -367,35 +369,36 @@ LEAST_SCORES = 2**19  # in all rows: two megabytes of f32
 ELEMENTS = ("f32", "f64")  # of scores, of what is multiplied and of the result
 
 
-def join_attention(groups: Sequence[Members], ops: Collection[Op]) -> list[Members]:
-    """Returns the groups in their order, the three of each attention as one in the place of the last one.
+def join_attention(fusions: Sequence[Members], ops: Collection[Op]) -> list[Members]:
+    """Returns the fusions in their order, the three of each attention as one in the place of the last one.
 
     Args:
-        groups: the groups of a program, each contraction with its epilogue.
+        fusions: the fusions of a program, each contraction with its epilogue.
         ops: all operations of the program in order.
 
-    Joins the groups of an attention: scores of queries and keys, their softmax, the product with the values.
+    Joins the fusions of an attention: scores of queries and keys, their softmax, the product with the
+    values.
 
-    Three groups write and read all scores three times, from the cache that holds them. One group computes
+    Three fusions write and read all scores three times, from the cache that holds them. One fusion computes
     them for some rows of queries at a time, which stay in the second level of cache:
 
         %s = linalg.batch_matmul ins(%q, %k)    // with scale and mask
         %p = ...                                // rows: the softmax of %s
         %r = linalg.batch_matmul ins(%p, %v)    // with its epilogue
 
-    Joined are those of which decision 79 has measured that one group is faster.
+    Joined are those of which decision 79 has measured that one fusion is faster.
     """
     order = {op: number for number, op in enumerate(ops)}
-    by_root = {members.root: members for members in groups}
+    by_root = {members.root: members for members in fusions}
     joined: dict[Op, Members] = {}
     parts: set[Op] = set()
-    for last in groups:
+    for last in fusions:
         found = _before(last, by_root)
         if found is not None:
             parts |= {each.root for each in found}
             members = [op for each in (*found, last) for op in each.ops]
             joined[last.root] = Members(ATTENTION, tuple(sorted(members, key=lambda op: order[op])))
-    return [joined.get(members.root, members) for members in groups if members.root not in parts]
+    return [joined.get(members.root, members) for members in fusions if members.root not in parts]
 
 
 def _before(last: Members, by_root: Mapping[Op, Members]) -> tuple[Members, Members] | None:
@@ -404,11 +407,11 @@ def _before(last: Members, by_root: Mapping[Op, Members]) -> tuple[Members, Memb
     if product is None:
         return None
     weights = product.operands[0]
-    rows = _group_of(weights, by_root)
+    rows = _fusion_of(weights, by_root)
     if rows is None or rows.kind != ROWS or users(weights) != [product] or not _is_worth(weights):
         return None
     for value in dict.fromkeys(value for op in rows.ops for value in read_by(op)):
-        scores = _group_of(value, by_root)
+        scores = _fusion_of(value, by_root)
         if scores is not None and _is_scores(value, scores, rows, weights):
             return scores, rows
     return None
@@ -430,12 +433,12 @@ def _product(members: Members) -> Op | None:
     return product if len(elements) == 1 and elements <= set(ELEMENTS) else None
 
 
-def _group_of(value: Value, by_root: Mapping[Op, Members]) -> Members | None:
+def _fusion_of(value: Value, by_root: Mapping[Op, Members]) -> Members | None:
     op = defining(value)
     return None if op is None or not is_tensor(value) else by_root.get(op)
 
 
 def _is_worth(weights: Value) -> bool:
-    """Returns whether one group is faster than three, by the number of scores."""
+    """Returns whether one fusion is faster than three, by the number of scores."""
     shape = weights.type.shape
     return bool(shape[-1] >= LEAST_KEYS and prod(shape) >= LEAST_SCORES)

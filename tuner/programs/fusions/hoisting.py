@@ -6,7 +6,7 @@
                                                      %t = linalg.transpose ins(%w) ...
                                                      return %t
 
-A broadcast is not: torch-mlir repeats a bias to the whole result of a matmul, which a group reads faster as
+A broadcast is not: torch-mlir repeats a bias to the whole result of a matmul, which a fusion reads faster as
 it was. Masks and positions, too, are larger than what they are computed from; they are hoisted up to a limit.
 """
 

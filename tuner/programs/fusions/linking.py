@@ -11,12 +11,12 @@ from importlib.resources import files
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import (
     ARGUMENT,
-    GROUP_ENTRY,
+    FUSION_ENTRY,
     RESULT,
     WEIGHT,
-    GroupCode,
-    GroupedProgram,
-    OpGroup,
+    FusedProgram,
+    Fusion,
+    FusionCode,
     View,
     WeightPacking,
     number_type,
@@ -41,7 +41,7 @@ Place = tuple[int, int]  # a pointer of the frame, and bytes after it
 
 @dataclass(frozen=True)
 class Bytes:
-    """Bytes that a group reads or writes: of a pointer of the frame, from ``start`` to before ``stop``."""
+    """Bytes that a fusion reads or writes: of a pointer of the frame, from ``start`` to before ``stop``."""
 
     slot: int
     start: int
@@ -55,27 +55,27 @@ class Bytes:
 
 
 def waits(
-    groups: Sequence[OpGroup], codes: Sequence[GroupCode], places: Sequence[Sequence[Place]]
+    fusions: Sequence[Fusion], codes: Sequence[FusionCode], places: Sequence[Sequence[Place]]
 ) -> tuple[bool, ...]:
-    """Returns for each group whether all threads wait for one another before it.
+    """Returns for each fusion whether all threads wait for one another before it.
 
-    ``places`` has where each input and then each output of each group begins.
+    ``places`` has where each input and then each output of each fusion begins.
 
-    Where the threads of a program wait for one another: before a group that needs what another thread does.
+    Where the threads of a program wait for one another: before a fusion that needs what another thread does.
 
-    A group is divided among all threads, or the first thread runs it alone. Two groups of which one writes
+    A fusion is divided among all threads, or the first thread runs it alone. Two fusions of which one writes
     bytes that the other one reads or writes must not run at the same time, unless the first thread runs
     both. Bytes count, not buffers: buffers whose lifetimes do not overlap share memory of the arena.
 
-        group 0 (all)    writes %a
-        group 1 (all)    writes %b           no barrier: it does not touch %a
-        group 2 (first)  reads %a, writes %c    barrier
-        group 3 (first)  reads %c, writes %a    none: the same thread
+        fusion 0 (all)    writes %a
+        fusion 1 (all)    writes %b           no barrier: it does not touch %a
+        fusion 2 (first)  reads %a, writes %c    barrier
+        fusion 3 (first)  reads %c, writes %a    none: the same thread
     """
     found = []
     pending: list[tuple[bool, tuple[Bytes, ...]]] = []  # since the last barrier: is divided, bytes
-    for group, code, place in zip(groups, codes, places, strict=True):
-        touched = tuple(_touched(group, code, place))
+    for fusion, code, place in zip(fusions, codes, places, strict=True):
+        touched = tuple(_touched(fusion, code, place))
         is_barrier = any(
             (is_divided or code.is_divided)
             and any(one.conflicts(other) for one in earlier for other in touched)
@@ -86,10 +86,10 @@ def waits(
     return tuple(found)
 
 
-def _touched(group: OpGroup, code: GroupCode, places: Sequence[Place]) -> Iterator[Bytes]:
-    for view, packing, place in zip(group.inputs, code.packings, places, strict=False):
+def _touched(fusion: Fusion, code: FusionCode, places: Sequence[Place]) -> Iterator[Bytes]:
+    for view, packing, place in zip(fusion.inputs, code.packings, places, strict=False):
         yield _bytes(view, packing, place, is_write=False)
-    for view, place in zip(group.outputs, places[len(group.inputs) :], strict=True):
+    for view, place in zip(fusion.outputs, places[len(fusion.inputs) :], strict=True):
         yield _bytes(view, None, place, is_write=True)
 
 
@@ -168,10 +168,10 @@ HEAD = f"""llvm.func @{PART_ENTRY}(%part: {POINTER}) {{
   %is_first = llvm.icmp "eq" %thread, %zero : i64"""
 
 
-def part_texts(codes: Sequence[GroupCode], waits: Sequence[bool]) -> list[str]:
-    """Returns the texts of ``@program_part`` and of what it calls; ``waits``: before which groups.
+def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool]) -> list[str]:
+    """Returns the texts of ``@program_part`` and of what it calls; ``waits``: before which fusions.
 
-    The function that each thread of a program runs: its share of each group, and barriers between groups.
+    The function that each thread of a program runs: its share of each fusion, and barriers between fusions.
 
     A thread waits in a loop until all threads have arrived, and after some microseconds sleeps: the thread
     that it waits for may need its processor. Arrivals are counted up to the end of the call, so nothing is
@@ -198,8 +198,8 @@ def part_texts(codes: Sequence[GroupCode], waits: Sequence[bool]) -> list[str]:
     return [f"llvm.func @{SYSTEM_CALLS}(i64, ...) -> i64", WAIT, "\n".join([*lines, "  llvm.return", "}"])]
 
 
-def call_of(number: int, code: GroupCode, thread: str, threads: str) -> str:
-    """Returns the call of a group by a thread, whose number and whose team's size are values."""
+def call_of(number: int, code: FusionCode, thread: str, threads: str) -> str:
+    """Returns the call of a fusion by a thread, whose number and whose team's size are values."""
     if not code.is_divided:
         return f"  llvm.call @call_{number}(%frame) : ({POINTER}) -> ()"
     return f"  llvm.call @call_{number}(%frame, {thread}, {threads}) : ({POINTER}, i64, i64) -> ()"
@@ -213,11 +213,11 @@ def _wait(number: int, barriers: int) -> list[str]:
     ]
 
 
-def _divided(number: int, code: GroupCode) -> list[str]:
+def _divided(number: int, code: FusionCode) -> list[str]:
     return [call_of(number, code, "%thread", "%threads")]
 
 
-def _alone(number: int, code: GroupCode) -> list[str]:
+def _alone(number: int, code: FusionCode) -> list[str]:
     return [
         f"  llvm.cond_br %is_first, ^alone_{number}, ^after_{number}",
         f"^alone_{number}:",
@@ -249,14 +249,14 @@ class ProcessorLevel:
 
 
 @dataclass(frozen=True)
-class GroupPlaces:
-    """Joins the code of a program's groups into one module, whose function calls them in order.
+class FusionPlaces:
+    """Joins the code of a program's fusions into one module, whose function calls them in order.
 
     ``@program`` takes one pointer: to an array of pointers, its frame. They are those of the arguments, of
     the results, of the packed weights, and of the arena, and a word for the text of an assertion that fails:
-    groups after that are left out. ``@group_at`` runs one group alone, by its number, to time it. Groups of
-    equal code are one function. Where groups are divided among threads, each thread runs ``@program_part``
-    (``linked_parts``).
+    fusions after that are left out. ``@group_at`` runs one fusion alone, by its number, to time it. Fusions
+    of equal code are one function. Where fusions are divided among threads, each thread runs
+    ``@program_part`` (``linked_parts``).
 
         llvm.func @program(%frame: !llvm.ptr) {
           llvm.call @call_0(%frame) : (!llvm.ptr) -> ()
@@ -271,7 +271,7 @@ class GroupPlaces:
     A program with the places of all of its buffers.
     """
 
-    program: GroupedProgram
+    program: FusedProgram
     memory: MemoryPlan
     weights: WeightPlan
 
@@ -291,14 +291,14 @@ class GroupPlaces:
         if buffer.owner == WEIGHT:
             return self.slots - 2, self.weights.offset_bytes(view, packing)
         start = self.memory.offsets_bytes[view.buffer]
-        assert start is not None  # a group touches it
+        assert start is not None  # a fusion touches it
         return self.slots - 1, start + offset
 
 
-def linked(places: GroupPlaces, codes: Sequence[GroupCode], level: ProcessorLevel) -> str:
+def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLevel) -> str:
     """Returns the module of a program in LLVM dialect, with ``@program`` and ``@group_at``.
 
-    ``codes`` are those of its groups, in order. Raises CandidateError for code that does not parse or has no
+    ``codes`` are those of its fusions, in order. Raises CandidateError for code that does not parse or has no
     function ``group``.
     """
     names = {
@@ -308,7 +308,7 @@ def linked(places: GroupPlaces, codes: Sequence[GroupCode], level: ProcessorLeve
         whole = ir.Module.create()
         declared: set[str] = set()
         for text, prefix in names.items():
-            _add(whole, transform.parse(text, "group"), prefix, declared, level)
+            _add(whole, transform.parse(text, "fusion"), prefix, declared, level)
         asserting = (number for number, code in enumerate(codes) if code.asserts)
         first = next(asserting, len(codes))
         calls = [
@@ -351,28 +351,28 @@ def _add_team(whole: ir.Module, declared: set[str], level: ProcessorLevel) -> No
         whole.body.append(op)
 
 
-def _waits(places: GroupPlaces, codes: Sequence[GroupCode]) -> tuple[bool, ...]:
-    groups = places.program.groups
+def _waits(places: FusionPlaces, codes: Sequence[FusionCode]) -> tuple[bool, ...]:
+    fusions = places.program.fusions
     of_views = [
         [
             places.place(view, packing)
-            for view, packing in zip((*group.inputs, *group.outputs), _packings(group, code), strict=True)
+            for view, packing in zip((*fusion.inputs, *fusion.outputs), _packings(fusion, code), strict=True)
         ]
-        for group, code in zip(groups, codes, strict=True)
+        for fusion, code in zip(fusions, codes, strict=True)
     ]
-    return waits(groups, codes, of_views)
+    return waits(fusions, codes, of_views)
 
 
-def _packings(group: OpGroup, code: GroupCode) -> tuple[WeightPacking | None, ...]:
-    return (*code.packings, *[None] * len(group.outputs))
+def _packings(fusion: Fusion, code: FusionCode) -> tuple[WeightPacking | None, ...]:
+    return (*code.packings, *[None] * len(fusion.outputs))
 
 
 def _add(whole: ir.Module, module: ir.Module, prefix: str, declared: set[str], level: ProcessorLevel) -> None:
-    """Moves the functions and data of a group into the whole module, with names that no other group has."""
+    """Moves the functions and data of a fusion into the whole module, with names that no other fusion has."""
     ops = [op.operation for op in module.body.operations]
     defined = {op.attributes["sym_name"].value: op for op in ops if not _is_declaration(op)}
-    if GROUP_ENTRY not in defined:
-        raise CandidateError(Stage.COMPILE, f"a group's code has no function {GROUP_ENTRY!r}")
+    if FUSION_ENTRY not in defined:
+        raise CandidateError(Stage.COMPILE, f"a fusion's code has no function {FUSION_ENTRY!r}")
     for op in walk_where(
         module, lambda each: any(_is_of(each.attributes[name], defined) for name in each.attributes)
     ):
@@ -403,26 +403,26 @@ def _is_of(attribute: ir.Attribute, names: dict[str, Op]) -> bool:
     return isinstance(attribute, ir.FlatSymbolRefAttr) and attribute.value in names
 
 
-def _declarations(places: GroupPlaces, codes: Sequence[GroupCode], names: dict[str, str]) -> list[str]:
+def _declarations(places: FusionPlaces, codes: Sequence[FusionCode], names: dict[str, str]) -> list[str]:
     types = {
-        names[code.llvm_text]: [*[POINTER] * (len(group.inputs) + len(group.outputs)), *_share_types(code)]
-        for group, code in zip(places.program.groups, codes, strict=True)
+        names[code.llvm_text]: [*[POINTER] * (len(fusion.inputs) + len(fusion.outputs)), *_share_types(code)]
+        for fusion, code in zip(places.program.fusions, codes, strict=True)
     }
     asserting = {names[code.llvm_text] for code in codes if code.asserts}
     return [
-        f"llvm.func @{prefix}{GROUP_ENTRY}({', '.join(found)})" + f" -> {POINTER}" * (prefix in asserting)
+        f"llvm.func @{prefix}{FUSION_ENTRY}({', '.join(found)})" + f" -> {POINTER}" * (prefix in asserting)
         for prefix, found in types.items()
     ]
 
 
 def _call_text(
-    number: int, places: GroupPlaces, code: GroupCode, prefix: str, *, may_have_failed: bool
+    number: int, places: FusionPlaces, code: FusionCode, prefix: str, *, may_have_failed: bool
 ) -> str:
-    """Returns the function that calls a group with the addresses of its inputs and outputs.
+    """Returns the function that calls a fusion with the addresses of its inputs and outputs.
 
-    ``may_have_failed``: whether the group or one before it has assertions.
+    ``may_have_failed``: whether the fusion or one before it has assertions.
     """
-    group = places.program.groups[number]
+    fusion = places.program.fusions[number]
     lines, names = [], []
     if may_have_failed:
         # Other threads may read this while the first one writes: they need it after they have waited for it.
@@ -434,8 +434,8 @@ def _call_text(
             "  llvm.cond_br %is_fine, ^run, ^done",
             "^run:",
         ]
-    views = (*group.inputs, *group.outputs)
-    for at, (view, packing) in enumerate(zip(views, _packings(group, code), strict=True)):
+    views = (*fusion.inputs, *fusion.outputs)
+    for at, (view, packing) in enumerate(zip(views, _packings(fusion, code), strict=True)):
         slot, offset = places.place(view, packing)
         lines += [
             f"  %slot{at} = llvm.getelementptr %frame[{slot}] : ({POINTER}) -> {POINTER}, i64",
@@ -445,7 +445,7 @@ def _call_text(
         names.append(f"%at{at}")
     types = ", ".join([*[POINTER] * len(names), *_share_types(code)])
     names += ["%thread", "%threads"] * code.is_divided
-    called = f"llvm.call @{prefix}{GROUP_ENTRY}({', '.join(names)}) : ({types}) ->"
+    called = f"llvm.call @{prefix}{FUSION_ENTRY}({', '.join(names)}) : ({types}) ->"
     if code.asserts:
         lines += [
             f"  %text = {called} {POINTER}",
@@ -460,11 +460,11 @@ def _call_text(
     return f"llvm.func internal @call_{number}(%frame: {POINTER}{share}) {{\n{body}\n  llvm.return\n}}"
 
 
-def _share_types(code: GroupCode) -> list[str]:
+def _share_types(code: FusionCode) -> list[str]:
     return ["i64", "i64"] * code.is_divided
 
 
-def _entries(codes: Sequence[GroupCode]) -> tuple[str, str]:
+def _entries(codes: Sequence[FusionCode]) -> tuple[str, str]:
     """Returns the texts of ``@program``, and of ``@group_at``, which does nothing for a number it lacks.
 
     Both run on the caller's thread alone.

@@ -39,11 +39,11 @@ from tuner.programs.fusions.payload import TensorPayload
 from tuner.programs.fusions.views import number_of
 
 # ------------------------------------------------------------------------------
-# Gives each user of a broadcast its own: a group computes it again in place of reading the larger tensor.
+# Gives each user of a broadcast its own: a fusion computes it again, and reads no larger tensor.
 
 
 def broadcast_for_each_user(payload: TensorPayload) -> None:
-    """Clones broadcasts that several operations read, in place, so that each can join its reader's group."""
+    """Clones broadcasts that several operations read, in place, so that each can join its reader's fusion."""
     for op in payload.ops:
         if is_broadcast(op):
             for user in users(op.results[0])[1:]:

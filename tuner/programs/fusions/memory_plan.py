@@ -13,8 +13,8 @@ from tuner.core.fusions import (
     TEMPORARY,
     WEIGHT,
     Buffer,
-    GroupedProgram,
-    OpGroup,
+    FusedProgram,
+    Fusion,
     TensorType,
     View,
     number_type,
@@ -64,47 +64,47 @@ class MemoryPlan:
 
 @dataclass(frozen=True)
 class BufferLifetime:
-    """The first and the last group, by number, that reads or writes a buffer."""
+    """The first and the last fusion, by number, that reads or writes a buffer."""
 
     first: int
     last: int
 
     def overlaps(self, other: "BufferLifetime") -> bool:
-        """Returns whether some group needs both buffers."""
+        """Returns whether some fusion needs both buffers."""
         return self.first <= other.last and other.first <= self.last
 
 
 @dataclass(frozen=True)
 class _Block:
-    """Bytes of the arena that buffers occupy; buffers with padding keep them for all groups."""
+    """Bytes of the arena that buffers occupy; buffers with padding keep them for all fusions."""
 
     start: int
     stop: int
     lifetime: BufferLifetime
 
 
-def memory_plan(program: GroupedProgram) -> MemoryPlan:
-    """Returns a place in the arena for each temporary buffer that a group touches.
+def memory_plan(program: FusedProgram) -> MemoryPlan:
+    """Returns a place in the arena for each temporary buffer that a fusion touches.
 
     Raises ValueError for a temporary without padding that is read before it is written, and for a view that
     writes outside of its buffer.
 
     Places the temporary buffers of a program in one block of memory, its arena, by their lifetimes.
 
-    A buffer lives from the first group that touches it to the last one. Buffers whose lifetimes do not
+    A buffer lives from the first fusion that touches it to the last one. Buffers whose lifetimes do not
     overlap share memory: each gets the lowest place that is free for all of its lifetime (first fit). A
-    buffer with padding is filled once, before the first call, and no group writes its padding. So it shares
-    memory only with buffers of the same type, with equal paddings, into which groups write at the same
+    buffer with padding is filled once, before the first call, and no fusion writes its padding. So it shares
+    memory only with buffers of the same type, with equal paddings, into which fusions write at the same
     places.
 
-        group 0 writes %a, group 1 reads %a and writes %b, group 2 reads %b and writes %c
+        fusion 0 writes %a, fusion 1 reads %a and writes %b, fusion 2 reads %b and writes %c
         %a  0..4096      %b  4096..8192      %c  0..4096
     """
     lives = lifetimes(program)
     _require_written_before_read(program, lives)
     offsets: dict[int, int] = {}
     top, fills = _place_padded(program, lives, offsets)
-    whole = BufferLifetime(0, len(program.groups))
+    whole = BufferLifetime(0, len(program.fusions))
     stop, blocks = top, [_Block(0, top, whole)] if top else []
     for number in sorted(lives, key=lambda each: lives[each].first):
         if number in offsets:
@@ -119,21 +119,21 @@ def memory_plan(program: GroupedProgram) -> MemoryPlan:
     return MemoryPlan(places, stop + SLACK_BYTES, fills)
 
 
-def lifetimes(program: GroupedProgram) -> dict[int, BufferLifetime]:
-    """Returns the lifetime of each temporary buffer that a group touches, by the buffer's index."""
+def lifetimes(program: FusedProgram) -> dict[int, BufferLifetime]:
+    """Returns the lifetime of each temporary buffer that a fusion touches, by the buffer's index."""
     found: dict[int, BufferLifetime] = {}
-    for number, group in enumerate(program.groups):
-        for view in (*group.inputs, *group.outputs):
+    for number, fusion in enumerate(program.fusions):
+        for view in (*fusion.inputs, *fusion.outputs):
             if program.buffers[view.buffer].owner == TEMPORARY:
                 first = found[view.buffer].first if view.buffer in found else number
                 found[view.buffer] = BufferLifetime(first, number)
     return found
 
 
-def extent_bytes(program: GroupedProgram, number: int, lifetime: BufferLifetime | None = None) -> int:
+def extent_bytes(program: FusedProgram, number: int, lifetime: BufferLifetime | None = None) -> int:
     """Returns the bytes of a buffer, and of what views read past its end, aligned.
 
-    Only groups of its lifetime touch a buffer; None: all groups are looked at.
+    Only fusions of its lifetime touch a buffer; None: all fusions are looked at.
 
     Raises ValueError for a view that writes past the end.
     """
@@ -141,9 +141,9 @@ def extent_bytes(program: GroupedProgram, number: int, lifetime: BufferLifetime 
     item_bytes = number_type(buffer.type.element).bytes
     size = buffer.type.bytes
     if any(view_end(view) * item_bytes > size for view in _outputs(program, number, lifetime)):
-        raise ValueError(f"buffer {number}: a group writes past the end of its {size} bytes")
-    groups = _living(program, lifetime)
-    reads = (view for group in groups for view in group.inputs if view.buffer == number)
+        raise ValueError(f"buffer {number}: a fusion writes past the end of its {size} bytes")
+    fusions = _living(program, lifetime)
+    reads = (view for fusion in fusions for view in fusion.inputs if view.buffer == number)
     return _aligned(max([size, *(view_end(view) * item_bytes for view in reads)]))
 
 
@@ -156,12 +156,12 @@ def view_end(view: View) -> int:
 
 
 def _place_padded(
-    program: GroupedProgram, lives: dict[int, BufferLifetime], offsets: dict[int, int]
+    program: FusedProgram, lives: dict[int, BufferLifetime], offsets: dict[int, int]
 ) -> tuple[int, tuple[Fill, ...]]:
     """Places the buffers with padding from 0 on; returns where they end and how they are filled."""
     top = 0
     fills: list[Fill] = []
-    shared: list[tuple[object, int, int]] = []  # what must be equal, offset, last group
+    shared: list[tuple[object, int, int]] = []  # what must be equal, offset, last fusion
     for number in sorted(lives, key=lambda each: lives[each].first):
         buffer = program.buffers[number]
         if buffer.padding is None:
@@ -186,21 +186,21 @@ def _padding_key(buffer: Buffer, written: Iterable[View], size: int) -> object:
     return (buffer.type, buffer.padding, size, places)
 
 
-def _living(program: GroupedProgram, lifetime: BufferLifetime | None) -> tuple[OpGroup, ...]:
-    return program.groups if lifetime is None else program.groups[lifetime.first : lifetime.last + 1]
+def _living(program: FusedProgram, lifetime: BufferLifetime | None) -> tuple[Fusion, ...]:
+    return program.fusions if lifetime is None else program.fusions[lifetime.first : lifetime.last + 1]
 
 
-def _outputs(program: GroupedProgram, number: int, lifetime: BufferLifetime | None) -> tuple[View, ...]:
-    groups = _living(program, lifetime)
-    return tuple(view for group in groups for view in group.outputs if view.buffer == number)
+def _outputs(program: FusedProgram, number: int, lifetime: BufferLifetime | None) -> tuple[View, ...]:
+    fusions = _living(program, lifetime)
+    return tuple(view for fusion in fusions for view in fusion.outputs if view.buffer == number)
 
 
-def _require_written_before_read(program: GroupedProgram, lives: dict[int, BufferLifetime]) -> None:
+def _require_written_before_read(program: FusedProgram, lives: dict[int, BufferLifetime]) -> None:
     for number, lifetime in lives.items():
-        group = program.groups[lifetime.first]
-        is_written = any(view.buffer == number for view in group.outputs)
+        fusion = program.fusions[lifetime.first]
+        is_written = any(view.buffer == number for view in fusion.outputs)
         if program.buffers[number].padding is None and not is_written:
-            raise ValueError(f"buffer {number}: group {lifetime.first} reads what no group has written")
+            raise ValueError(f"buffer {number}: fusion {lifetime.first} reads what no fusion has written")
 
 
 def _first_fit(taken: list[_Block], size: int) -> int:
@@ -221,7 +221,7 @@ def _aligned(size: int) -> int:
 #
 # Reshapes, static slices and transposes that keep the last dimension are views of the same memory. What is
 # padded, concatenated, inserted or returned is computed where it must lie in the end, if its producer can
-# write there; otherwise a group copies it. Padding is in its buffer before the first call, and no group
+# write there; otherwise a fusion copies it. Padding is in its buffer before the first call, and no fusion
 # writes it.
 #
 # The program is walked backwards for places that consumers ask for, then forwards for all others.
@@ -229,7 +229,7 @@ def _aligned(size: int) -> int:
 
 @dataclass(frozen=True)
 class NeededCopy:
-    """A value that a group copies, because no other group can write it where it must lie."""
+    """A value that a fusion copies, because no other fusion can write it where it must lie."""
 
     source: Value
     target: View
@@ -243,7 +243,7 @@ class BufferPlan:
     views: dict[Value, View] = field(default_factory=dict)
     copies: dict[Op, list[NeededCopy]] = field(default_factory=dict)  # operation in whose place they run
     moved: set[Op] = field(default_factory=set)  # transposes that are views
-    computed: list[Op] = field(default_factory=list)  # operations that groups compute, in order
+    computed: list[Op] = field(default_factory=list)  # operations that fusions compute, in order
 
 
 def placed(payload: TensorPayload, first_weight: int) -> BufferPlan:
@@ -272,7 +272,7 @@ def placed(payload: TensorPayload, first_weight: int) -> BufferPlan:
 
 
 def settle(plan: BufferPlan, payload: TensorPayload, outputs: Collection[Value]) -> None:
-    """Places the results of groups that nothing has placed, and all views of what is placed, in place."""
+    """Places the results of fusions that nothing has placed, and all views of what is placed, in place."""
     computed = set(plan.computed)
     for op in payload.ops:
         if op in computed:
@@ -296,7 +296,7 @@ def _new(plan: BufferPlan, owner: str, number: int, kind: TensorType, padding: f
 
 
 def _is_computed(op: Op, moved: Collection[Op]) -> bool:
-    """Returns whether a group computes an operation's results."""
+    """Returns whether a fusion computes an operation's results."""
     if op.name in FREE or op in moved or is_scalar_op(op) or op.name in (EXPAND, COLLAPSE, CONCAT):
         return False
     if op.name in (SLICE, INSERT):
@@ -427,7 +427,7 @@ def _place_insertion(plan: BufferPlan, op: Op) -> None:
 
 
 def _is_read_once(plan: BufferPlan, value: Value, reader: Op) -> bool:
-    """Returns whether a group computes a value that nothing else reads: its memory can be written again."""
+    """Returns whether a fusion computes a value that nothing else reads: its memory can be written again."""
     op = defining(value)
     if op is None or users(value) != [reader]:
         return False

@@ -39,7 +39,7 @@ from tuner.programs.fusions.payload import TensorPayload, filled
 from tuner.programs.fusions.views import YIELD, number_of, padding_of
 
 # ------------------------------------------------------------------------------
-# Brings the operations of a program into the few forms that groups are formed of.
+# Brings the operations of a program into the few forms that fusions are formed of.
 #
 # Elementwise operations, transposes and broadcasts become ``linalg.generic``; matmuls, convolutions and
 # pooling stay named. Dimensions of size 1 are folded away. ``linalg-fuse-elementwise-ops`` is not run: with

@@ -149,7 +149,7 @@ def loop_sizes(op: Op) -> tuple[int, ...]:
 
 
 # ------------------------------------------------------------------------------
-# Which kind of group an operation can be in, and why no schedule is for it otherwise.
+# Which kind of fusion an operation can be in, and why no schedule is for it otherwise.
 
 
 SCHEDULED_ELEMENTS = ("f32", "f64", "f16", "bf16", "i1", "i8", "i32")
@@ -158,7 +158,7 @@ COMPUTING = ("arith.", "math.", "linalg.yield")  # dialects of the bodies that b
 
 @dataclass(frozen=True)
 class OpKind:
-    """The kind of group that an operation begins, and the sizes of its loops."""
+    """The kind of fusion that an operation begins, and the sizes of its loops."""
 
     kind: str  # one of tuner.core.fusions.KINDS
     domain: tuple[int, ...] = ()  # iterations of each loop; () for other than linalg.generic
@@ -166,7 +166,7 @@ class OpKind:
 
 
 def kind_of(op: Op) -> OpKind:
-    """Returns the kind of group that an operation of a program is computed in."""
+    """Returns the kind of fusion that an operation of a program is computed in."""
     if op.name in MATMULS or op.name in CONVOLUTIONS:
         reason = _wrong_element(op)
         kind = CONTRACTION if op.name in MATMULS else CONVOLUTION

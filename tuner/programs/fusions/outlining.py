@@ -1,7 +1,7 @@
-"""Makes a function of its own of each group: memrefs in, memrefs out, tensors between.
+"""Makes a function of its own of each fusion: memrefs in, memrefs out, tensors between.
 
 The text is canonical: operations in the order of a depth-first walk from the root, arguments in the order of
-their first use, values renumbered. Identical groups have identical texts, in whichever program they are.
+their first use, values renumbered. Identical fusions have identical texts, in whichever program they are.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from tuner.core.fusions import (
     CONTRACTION_ATTRIBUTE,
-    GROUP_ENTRY,
+    FUSION_ENTRY,
     LOOPS,
     ROOT_ATTRIBUTE,
     WEIGHT_ATTRIBUTE,
-    OpGroup,
+    Fusion,
     View,
 )
 from tuner.mlir.bindings import Op, Value, ir
@@ -47,7 +47,7 @@ DEDUPLICATE = "builtin.module(cse)"
 
 @dataclass(frozen=True)
 class _TensorFunction:
-    """A group as a function of tensors: its inputs, and operations that return the results."""
+    """A fusion as a function of tensors: its inputs, and operations that return the results."""
 
     module: ir.Module
     inputs: tuple[Value, ...]  # of the program, one for each argument
@@ -65,12 +65,12 @@ class _TensorFunction:
         return list(self.block.operations)[-1].operation
 
 
-def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[int]) -> OpGroup:
-    """Returns a group of operations as a function of memrefs.
+def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[int]) -> Fusion:
+    """Returns a fusion as a function of memrefs.
 
     Args:
         members: the operations.
-        places: where the values lie that the group reads and writes.
+        places: where the values lie that the fusion reads and writes.
         weights: the numbers of the buffers that are weights.
     """
     outputs = [each for each in members.root.results if list(each.uses)] or list(members.root.results)[:1]
@@ -78,16 +78,16 @@ def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[i
     ins = [places[value] for value in function.inputs]
     outs = [places[value] for value in outputs]
     text = _memref_text(function, ins, outs, frozenset(weights))
-    return OpGroup(
+    return Fusion(
         members.kind, text, tuple(ins), tuple(outs), tuple(_named(members.ops)), reason=members.reason
     )
 
 
 def _tensor_function(members: Members, outputs: Sequence[Value]) -> _TensorFunction:
-    """Returns the group's operations in a function of tensors, in the order of a walk from the root."""
+    """Returns the fusion's operations in a function of tensors, in the order of a walk from the root."""
     order, inputs = _walk(members)
     arguments = ", ".join(f"%{number}: {value.type}" for number, value in enumerate(inputs))
-    module = ir.Module.parse(f"func.func @{GROUP_ENTRY}({arguments}) {{ return }}")
+    module = ir.Module.parse(f"func.func @{FUSION_ENTRY}({arguments}) {{ return }}")
     function = _TensorFunction(module, tuple(inputs))
     cloned: dict[Value, Value] = dict(zip(inputs, function.block.arguments, strict=True))
     with ir.InsertionPoint(function.end), ir.Location.unknown():
@@ -123,7 +123,7 @@ def _walk(members: Members) -> tuple[list[Op], list[Value]]:
 
 
 def _is_cloned(producer: Op | None, members: Members) -> bool:
-    """Returns whether a group's function has its own copy of an operation: a member, a constant, a number."""
+    """Returns whether a fusion's function has a copy of an operation: a member, a constant, a number."""
     return producer is not None and (
         producer in members.ops or producer.name in FREE or is_scalar_op(producer)
     )
@@ -158,7 +158,7 @@ def _is_row_of(op: Op, user: Op) -> bool:
 
 
 def _fused(function: _TensorFunction, members: Members, results: int) -> _TensorFunction:
-    """Fuses the group's elementwise operations, drops what nobody uses, and returns the results alone."""
+    """Fuses the fusion's elementwise operations, drops what nobody uses, and returns the results alone."""
     reads_fill = any(
         is_free(value)
         for op in members.ops
@@ -190,7 +190,7 @@ def _memref_text(
         f"%t{number} = bufferization.to_tensor %{number} restrict : {types[number]} to {kind}"
         for number, kind in enumerate(tensors)
     )
-    text = f"func.func @{GROUP_ENTRY}({arguments}) {{\n{reads}\nreturn\n}}"
+    text = f"func.func @{FUSION_ENTRY}({arguments}) {{\n{reads}\nreturn\n}}"
     module = ir.Module.parse(text)
     block = module.body.operations[0].operation.regions[0].blocks[0]
     *converted, end = [op.operation for op in block.operations]

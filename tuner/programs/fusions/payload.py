@@ -17,7 +17,7 @@ from tuner.programs.lowering.entry import entry_of, function_named, hide_others,
 from tuner.programs.lowering.resources import array_of
 
 # ------------------------------------------------------------------------------
-# Reads a payload that may become groups: one function on tensors of static sizes, in one block.
+# Reads a payload that may become fusions: one function on tensors of static sizes, in one block.
 #
 # func.func @main(%x: tensor<32x64xf32>) -> tensor<32x128xf32>
 
@@ -29,8 +29,8 @@ ELEMENTS = tuple(name for name in NUMBER_TYPES if name != "index")  # of tensors
 
 
 @dataclass(frozen=True)
-class NotGrouped:
-    """Why a program cannot become groups of operations; it is compiled as a whole instead."""
+class NotFused:
+    """Why a program cannot become fusions; it is compiled as a whole instead."""
 
     reason: str  # one line, to print
 
@@ -63,7 +63,7 @@ class TensorPayload:
         return tuple(tensor_type(value.type) for value in self.end.operands)
 
 
-def read_payload(text: str, entry: str | None) -> TensorPayload | NotGrouped:
+def read_payload(text: str, entry: str | None) -> TensorPayload | NotFused:
     """Parses a payload in the current MLIR context and inlines its calls.
 
     Args:
@@ -80,7 +80,7 @@ def read_payload(text: str, entry: str | None) -> TensorPayload | NotGrouped:
     run_passes(module, INLINE)
     function = function_named(module, name)
     reason = _why_not(module, function)
-    return NotGrouped(reason) if reason else TensorPayload(module, function)
+    return NotFused(reason) if reason else TensorPayload(module, function)
 
 
 def tensor_type(kind: Type) -> TensorType:
@@ -104,7 +104,7 @@ def _why_not(module: ir.Module, function: Op) -> str:
 
 
 def _refused(op: Op) -> str:
-    """Returns why an operation of the function's block cannot be in a group; "" if it can."""
+    """Returns why an operation of the function's block cannot be in a fusion; "" if it can."""
     op = op.operation
     if op.name == TERMINATOR:
         return ""

@@ -1,13 +1,13 @@
-"""Makes a list of groups of operations of a payload: each group is compiled by a schedule of its own."""
+"""Makes a list of fusions of a payload: each fusion is compiled by a schedule of its own."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.core.fusions import WEIGHT, GroupedProgram, OpGroup
+from tuner.core.fusions import WEIGHT, FusedProgram, Fusion
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.transform import new_context
-from tuner.programs.fusions.formation import Members, copying_group, form_groups, join_attention
+from tuner.programs.fusions.formation import Members, copying_fusion, form_fusions, join_attention
 from tuner.programs.fusions.generics import reshape_fills
 from tuner.programs.fusions.hoisting import hoist
 from tuner.programs.fusions.matmul_forms import (
@@ -30,32 +30,32 @@ from tuner.programs.fusions.normal_forms import (
     widen_parameters,
 )
 from tuner.programs.fusions.outlining import outlined
-from tuner.programs.fusions.payload import NotGrouped, TensorPayload, read_payload, take_weights, tensor_type
+from tuner.programs.fusions.payload import NotFused, TensorPayload, read_payload, take_weights, tensor_type
 from tuner.programs.fusions.producer_shapes import take_shapes_of_producers
 from tuner.programs.lowering.resources import split_payload
 
 
 @dataclass(frozen=True)
 class FormedProgram:
-    """A payload as groups, and the arrays of its weights.
+    """A payload as fusions, and the arrays of its weights.
 
     Where ``program.init`` is a module, its function ``init`` takes ``weights`` and returns the arrays of the
     program's weight buffers, in the order of their numbers; where it is "", these are ``weights``.
     """
 
-    program: GroupedProgram
+    program: FusedProgram
     weights: tuple[np.ndarray, ...]
 
 
-def group_program(
+def fuse_program(
     text: str, entry: str | None = None, *, keeps_forks: bool = False, multiplies_pairs: bool = False
-) -> FormedProgram | NotGrouped:
-    """Returns a payload as groups of operations; NotGrouped for one that must be compiled as a whole.
+) -> FormedProgram | NotFused:
+    """Returns a payload as fusions; NotFused for one that must be compiled as a whole.
 
     Args:
         text: MLIR text of a function on tensors, constants as ``dense_resource`` with their data included.
         entry: the function to run; None: ``main``, or the only public function.
-        keeps_forks: whether independent products stay groups of their own where one operation reads them: a
+        keeps_forks: whether independent products stay fusions of their own where one operation reads them: a
             device computes them at a time.
         multiplies_pairs: whether convolutions of bf16 stay so where a dot product of pairs computes them.
 
@@ -64,7 +64,7 @@ def group_program(
     split = split_payload(text)
     with new_context(), ir.Location.unknown():
         payload = read_payload(split.text, entry)
-        if isinstance(payload, NotGrouped):
+        if isinstance(payload, NotFused):
             return payload
         arguments = tuple(tensor_type(each.type) for each in payload.block.arguments)
         prepare(payload.module)
@@ -74,13 +74,13 @@ def group_program(
         init, kept = hoist(payload, len(arguments))
         if not init:
             weights = tuple(weights[number] for number in kept)
-        groups, plan = _groups(payload, len(arguments), keeps_forks=keeps_forks)
-        program = GroupedProgram(groups, tuple(plan.buffers), arguments, payload.results, init)
+        fusions, plan = _fusions(payload, len(arguments), keeps_forks=keeps_forks)
+        program = FusedProgram(fusions, tuple(plan.buffers), arguments, payload.results, init)
         return FormedProgram(program, weights)
 
 
 def _normalize(payload: TensorPayload, *, multiplies_pairs: bool) -> None:
-    """Brings a program's operations into the forms that groups are formed of, in place."""
+    """Brings a program's operations into the forms that fusions are formed of, in place."""
     generalize(payload.module)
     drop_unused_results(payload)
     transpose_operands(payload)
@@ -96,21 +96,21 @@ def _normalize(payload: TensorPayload, *, multiplies_pairs: bool) -> None:
     clean_up(payload.module)
 
 
-def _groups(
+def _fusions(
     payload: TensorPayload, first_weight: int, *, keeps_forks: bool
-) -> tuple[tuple[OpGroup, ...], BufferPlan]:
+) -> tuple[tuple[Fusion, ...], BufferPlan]:
     broadcast_for_each_user(payload)
     plan = placed(payload, first_weight)
-    formed = form_groups(payload.ops, plan.computed, keeps_forks=keeps_forks)
+    formed = form_fusions(payload.ops, plan.computed, keeps_forks=keeps_forks)
     if not keeps_forks:  # no strategy of a device is for an attention
         formed = join_attention(formed, payload.ops)
     outputs = {value for members in formed for value in members.root.results}
     settle(plan, payload, outputs)
     by_root: dict[Op, Members] = {members.root: members for members in formed}
     weights = [at for at, buffer in enumerate(plan.buffers) if buffer.owner == WEIGHT]
-    groups = []
+    fusions = []
     for op in (*payload.ops, payload.end):
         if op in by_root:
-            groups.append(outlined(by_root[op], plan.views, weights))
-        groups += [copying_group(copy, plan.views, weights) for copy in plan.copies.get(op, ())]
-    return tuple(groups), plan
+            fusions.append(outlined(by_root[op], plan.views, weights))
+        fusions += [copying_fusion(copy, plan.views, weights) for copy in plan.copies.get(op, ())]
+    return tuple(fusions), plan

@@ -1,7 +1,7 @@
 """Gives elementwise operations and reductions the shape that their producer has, behind a reshape.
 
 torch-mlir computes a linear layer on 2 dimensions and what follows on 3; a convolution has a batch of 1 that
-elementwise operations do without. Of one shape they can be one group:
+elementwise operations do without. Of one shape they can be one fusion:
 
     %c = linalg.matmul ... -> tensor<64x128xf32>
     %e = tensor.expand_shape %c [[0, 1], [2]] ... into tensor<2x32x128xf32>
@@ -56,7 +56,7 @@ def take_shapes_of_producers(payload: TensorPayload) -> None:
 def _widens_into_padding(op: Op) -> bool:
     """Returns whether an operation extends a product and only padding reads it, around dimensions of its own.
 
-    The product's group cannot write there: the copy into the padding is this operation.
+    The product's fusion cannot write there: the copy into the padding is this operation.
     """
     source = defining(op.operands[0])
     return (
@@ -75,7 +75,7 @@ def _split_sizes(reshape: Op) -> list[list[int]]:
 
 
 def _reshape_broadcast(op: Op) -> None:
-    """Lets a broadcast have the shape that a reshape gives it: it can then join the group of its reader."""
+    """Lets a broadcast have the shape that a reshape gives it: it can then join the fusion of its reader."""
     source = defining(op.operands[0])
     if source is None or not is_broadcast(source):
         return
@@ -159,7 +159,7 @@ def _unshaped(value: Value) -> Value:
 def _ends_contraction(value: Value) -> bool:
     """Returns whether a value is a contraction's, or comes of elementwise operations on one.
 
-    Only of as many operations as a group may have.
+    Only of as many operations as a fusion may have.
     """
     for _ in range(OPS_LIMIT):
         op = defining(value)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.fusions import OpGroup
+from tuner.core.fusions import Fusion
 from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.ir.building import branch, create, delinearized, index, is_less, loop, store, value
 from tuner.mlir.ir.reading import SEGMENTS
@@ -32,7 +32,7 @@ from tuner.programs.lowering.kernels import BLOCK_THREADS, BLOCKS_LIMIT, LAUNCH_
 from tuner.programs.lowering.read_program import assert_indirect_indices
 
 # ------------------------------------------------------------------------------
-# A group of operations as a function of tensors, with the memrefs that its tensors are read from.
+# A fusion as a function of tensors, with the memrefs that its tensors are read from.
 
 
 READ, WRITE = "bufferization.to_tensor", "bufferization.materialize_in_destination"
@@ -40,8 +40,8 @@ GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
 
 
 @dataclass(frozen=True)
-class GroupFunction:
-    """A group's function in the current MLIR context, and the memrefs that stand for its arguments."""
+class FusionFunction:
+    """A fusion's function in the current MLIR context, and the memrefs that stand for its arguments."""
 
     module: ir.Module  # owns the function
     memory: dict[Value, Value]  # tensor that the function reads -> memref with its elements
@@ -63,15 +63,15 @@ class GroupFunction:
         return [op for op in self.ops if op.name == GENERIC]
 
 
-def group_function(group: OpGroup, memrefs: Sequence[Value], *, is_generalized: bool) -> GroupFunction:
-    """Parses a group's text in the current MLIR context; indices that are data are asserted.
+def fusion_function(fusion: Fusion, memrefs: Sequence[Value], *, is_generalized: bool) -> FusionFunction:
+    """Parses a fusion's text in the current MLIR context; indices that are data are asserted.
 
     Args:
-        group: the group.
+        fusion: the fusion.
         memrefs: values for its inputs, then for its outputs, of another module in the same context.
         is_generalized: whether matmuls and convolutions become ``linalg.generic``.
     """
-    module = parse(group.text, "group")
+    module = parse(fusion.text, "fusion")
     assert_indirect_indices(module.body.operations[0].operation)
     if is_generalized:
         run_passes(module, GENERALIZE)
@@ -84,7 +84,7 @@ def group_function(group: OpGroup, memrefs: Sequence[Value], *, is_generalized: 
             memory[op.results[0]] = given[op.operands[0]]
         elif op.name == WRITE:
             outputs.append((op.operands[0], given[op.operands[1]]))
-    return GroupFunction(module, memory, tuple(outputs))
+    return FusionFunction(module, memory, tuple(outputs))
 
 
 def _block_of(module: ir.Module) -> Block:
@@ -150,7 +150,7 @@ BINARY = {  # of indices, which are not negative
 class PointValues:
     """Computes one element of a tensor: the operations on tensors that lead to it, as scalar operations.
 
-    Takes a group's function on tensors, whose operations are ``linalg.generic``; creates, at the current
+    Takes a fusion's function on tensors, whose operations are ``linalg.generic``; creates, at the current
     insertion point, loads of the elements that are read and copies of the bodies. A reduction becomes loops
     that carry the sum. Elements are computed once for each place where they are needed, and not stored.
 
@@ -166,11 +166,11 @@ class PointValues:
 
     Not handled: operations other than ``linalg`` and constants, and bodies with regions.
 
-    The elements of a group's tensors, created where they are asked for; each once in a region.
+    The elements of a fusion's tensors, created where they are asked for; each once in a region.
     """
 
     def __init__(self, memory: Mapping[Value, Value]) -> None:
-        """Takes the memrefs that have the elements of some tensors, the group's inputs among them."""
+        """Takes the memrefs that have the elements of some tensors, the fusion's inputs among them."""
         self._memory = memory
         self._known: dict[tuple[Value, tuple[Value, ...]], Value] = {}
         self._indices: dict[int, Value] = {}
@@ -349,9 +349,9 @@ def _is_plain(mapping: ir.AffineMap) -> bool:
 
 
 # ------------------------------------------------------------------------------
-# Groups as kernels of one thread per element: elementwise operations, contractions, convolutions.
+# Fusions as kernels of one thread per element: elementwise operations, contractions, convolutions.
 #
-# A thread computes one element of the group's result, with all that leads to it (``point_values.py``): sums
+# A thread computes one element of the fusion's result, with all that leads to it (``point_values.py``): sums
 # are in a register, what an epilogue reads is loaded where it is needed. Not handled: a reduction whose
 # result several elements need, which each of them would compute.
 
@@ -359,10 +359,10 @@ def _is_plain(mapping: ir.AffineMap) -> bool:
 Output = tuple[Value, Value]  # a tensor, and the memref that it is written to
 
 
-def launch_elements(function: GroupFunction) -> None:
-    """Creates the launches of a group at the current insertion point: one for all outputs of one shape.
+def launch_elements(function: FusionFunction) -> None:
+    """Creates the launches of a fusion at the current insertion point: one for all outputs of one shape.
 
-    Raises CandidateError(COMPILE) for a group that is not computed element by element.
+    Raises CandidateError(COMPILE) for a fusion that is not computed element by element.
     """
     _require_no_shared_sums(function)
     shapes = dict.fromkeys(tuple(memory.type.shape) for _, memory in function.outputs)
@@ -371,7 +371,7 @@ def launch_elements(function: GroupFunction) -> None:
         _launch(function, shape, same)
 
 
-def _launch(function: GroupFunction, shape: Sequence[int], outputs: Sequence[Output]) -> None:
+def _launch(function: FusionFunction, shape: Sequence[int], outputs: Sequence[Output]) -> None:
     def element(indices: list[Value]) -> None:
         points = PointValues(function.memory)
         found = [points.at(tensor, indices) for tensor, _ in outputs]
@@ -381,7 +381,7 @@ def _launch(function: GroupFunction, shape: Sequence[int], outputs: Sequence[Out
     launch_for_each(shape, element)
 
 
-def _require_no_shared_sums(function: GroupFunction) -> None:
+def _require_no_shared_sums(function: FusionFunction) -> None:
     """Raises CandidateError(COMPILE) for a sum that is read at other places than those of its elements."""
     for op in function.generics:
         if op.results[0] not in function.memory and not all(is_parallel(op)):

@@ -1,8 +1,8 @@
-"""Matmuls of groups as kernels of transform scripts, with the group's epilogue where sums are stored.
+"""Matmuls of fusions as kernels of transform scripts, with the fusion's epilogue where sums are stored.
 
-The last matmul of a group gets the epilogue, if that is one ``linalg.generic`` of arithmetic that reads, next
-to the sums, matrices, rows or columns in memory: biases, residuals, the sums of the matmuls before it. Else
-the matmul's sums go to memory, and a kernel of one thread per element follows.
+The last matmul of a fusion gets the epilogue, if that is one ``linalg.generic`` of arithmetic that reads,
+next to the sums, matrices, rows or columns in memory: biases, residuals, the sums of the matmuls before it.
+Else the matmul's sums go to memory, and a kernel of one thread per element follows.
 
     %gate = linalg.matmul ins(%x, %g : ...) ...
     %up = linalg.matmul ins(%x, %u : ...) ...
@@ -41,13 +41,13 @@ from tuner.programs.fusions.operations import (
     is_parallel,
     maps_of,
 )
-from tuner.programs.gpu_fusions.element_kernels import GroupFunction, launch_elements, launch_for_each
+from tuner.programs.gpu_fusions.element_kernels import FusionFunction, launch_elements, launch_for_each
 from tuner.programs.lowering.matmul_calls import allocate
 from tuner.programs.lowering.matmul_launches import InsertedKernels, add_kernels_of, launch_all
 from tuner.programs.lowering.matmul_recognition import MATMUL_DTYPES
 
 # ------------------------------------------------------------------------------
-# What follows a matmul in its group, as the epilogue of a transform script: a payload's last generic.
+# What follows a matmul in its fusion, as the epilogue of a transform script: a payload's last generic.
 
 
 ARITHMETIC = ("arith.", "math.", "linalg.yield")  # of the bodies that scripts finish stores with
@@ -56,7 +56,7 @@ RESULTS = ("f32", "f64", "f16", "bf16")  # elements that scripts store
 
 @dataclass(frozen=True)
 class MatmulEpilogue:
-    """What follows the last matmul of a group: a generic, and what it reads next to the sums."""
+    """What follows the last matmul of a fusion: a generic, and what it reads next to the sums."""
 
     op: Op
     sums: int  # number of the operand that has the sums
@@ -64,8 +64,8 @@ class MatmulEpilogue:
     output: Value  # memref
 
 
-def epilogue_of(last: Op, function: GroupFunction) -> MatmulEpilogue | str:
-    """Returns what follows a group's last matmul; else why it is a kernel of its own, "" for nothing."""
+def epilogue_of(last: Op, function: FusionFunction) -> MatmulEpilogue | str:
+    """Returns what follows a fusion's last matmul; else why it is a kernel of its own, "" for nothing."""
     tensor, output = function.outputs[0]
     sums = last.results[0]
     if tensor == sums and len(list(sums.uses)) == 1:
@@ -187,10 +187,10 @@ class ScriptKernels:
 
 @dataclass(frozen=True)
 class KernelPlace:
-    """Where the kernels of a group are added."""
+    """Where the kernels of a fusion are added."""
 
     scripts: ScriptKernels
-    name: str  # of the group, unique in the program
+    name: str  # of the fusion, unique in the program
 
     @property
     def module(self) -> ir.Module:
@@ -202,15 +202,15 @@ MATMUL = "linalg.matmul"
 WITH_EPILOGUE = "bias_relu"  # how a script is asked for that finishes stores, whatever the epilogue
 
 
-def matmuls_of(function: GroupFunction) -> list[Op]:
-    """Returns the matmuls of a group, in order; [] where one cannot be a script's: elements, operands."""
+def matmuls_of(function: FusionFunction) -> list[Op]:
+    """Returns the matmuls of a fusion, in order; [] where one cannot be a script's: elements, operands."""
     found = [op for op in function.ops if op.name == MATMUL]
     is_known = all(_problem(op) is not None and _has_arguments(op, function) for op in found)
     return found if is_known else []
 
 
-def launch_matmuls(function: GroupFunction, place: KernelPlace) -> str:
-    """Creates the launches of a group of matmuls at the current insertion point.
+def launch_matmuls(function: FusionFunction, place: KernelPlace) -> str:
+    """Creates the launches of a fusion of matmuls at the current insertion point.
 
     Returns why the epilogue is a kernel of its own; "" where it is not, or there is none. Raises
     CandidateError where no script supports a matmul, or a script fails.
@@ -253,7 +253,7 @@ def _is_nn(op: Op) -> bool:
     return [dimensions(each) for each in maps_of(op)] == [(0, 2), (2, 1), (0, 1)]
 
 
-def _has_arguments(op: Op, function: GroupFunction) -> bool:
+def _has_arguments(op: Op, function: FusionFunction) -> bool:
     return all(each in function.memory for each in inputs_of(op))
 
 
@@ -266,14 +266,14 @@ def _with_output(op: Op, output: Value) -> Problem:
     return replace(problem, output=narrow, epilogue=WITH_EPILOGUE)
 
 
-def _own_output(op: Op, function: GroupFunction) -> Value | None:
+def _own_output(op: Op, function: FusionFunction) -> Value | None:
     """Returns the memory that a matmul writes itself; None where it needs another."""
     written = [memory for tensor, memory in function.outputs if tensor == op.results[0]]
     uses = len(list(op.results[0].uses))
     return written[0] if len(written) == uses == 1 and is_plain(written[0]) else None
 
 
-def _launch_to_memory(op: Op, function: GroupFunction, place: KernelPlace, number: int) -> None:
+def _launch_to_memory(op: Op, function: FusionFunction, place: KernelPlace, number: int) -> None:
     """Creates a matmul whose sums go to new memory, where the function then reads them."""
     kind = op.results[0].type
     sums = allocate(ir.MemRefType.get(kind.shape, kind.element_type))
@@ -281,7 +281,7 @@ def _launch_to_memory(op: Op, function: GroupFunction, place: KernelPlace, numbe
     function.memory[op.results[0]] = sums
 
 
-def _launch_plain(op: Op, output: Value, function: GroupFunction, place: KernelPlace, number: int) -> None:
+def _launch_plain(op: Op, output: Value, function: FusionFunction, place: KernelPlace, number: int) -> None:
     problem = _problem(op)
     assert problem is not None
     script = place.scripts.script(problem)
@@ -295,11 +295,11 @@ def _launch_plain(op: Op, output: Value, function: GroupFunction, place: KernelP
 
 
 def _suffix(problem: Problem, place: KernelPlace, number: int) -> str:
-    """Returns the suffix of the kernels' names: the group, which matmul of it, what it multiplies."""
+    """Returns the suffix of the kernels' names: the fusion, which matmul of it, what it multiplies."""
     return f"{place.name}_{number}_{problem.shape}_{problem.dtype}"
 
 
-def _factors(op: Op, function: GroupFunction) -> list[Value]:
+def _factors(op: Op, function: FusionFunction) -> list[Value]:
     return [_contiguous(function.memory[each]) for each in inputs_of(op)]
 
 
@@ -314,7 +314,12 @@ def _contiguous(memory: Value) -> Value:
 
 
 def _launch_with_epilogue(
-    op: Op, epilogue: MatmulEpilogue, function: GroupFunction, place: KernelPlace, script: Script, number: int
+    op: Op,
+    epilogue: MatmulEpilogue,
+    function: FusionFunction,
+    place: KernelPlace,
+    script: Script,
+    number: int,
 ) -> str:
     """Creates the launch of a matmul with its epilogue; returns why the script cannot have it, else ""."""
     problem = _with_output(op, epilogue.output)

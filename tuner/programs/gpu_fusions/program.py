@@ -19,13 +19,13 @@ from tuner.core.fusions import (
     TEMPORARY,
     WEIGHT,
     Buffer,
-    GroupedProgram,
-    OpGroup,
+    FusedProgram,
+    Fusion,
     TensorType,
     View,
 )
 from tuner.core.gpu import Chip
-from tuner.core.gpu_code import Assemble, BufferType, DeviceGroup, DeviceProgram, ResidentBuffer
+from tuner.core.gpu_code import Assemble, BufferType, DeviceFusion, DeviceProgram, ResidentBuffer
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, reinterpreted
@@ -34,7 +34,7 @@ from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
 from tuner.programs.device_memory.conversion import DEVICE_ATTRIBUTE
 from tuner.programs.fusions.views import is_contiguous
-from tuner.programs.gpu_fusions.element_kernels import group_function, launch_elements
+from tuner.programs.gpu_fusions.element_kernels import fusion_function, launch_elements
 from tuner.programs.gpu_fusions.matmul_kernels import (
     KernelPlace,
     ScriptKernels,
@@ -51,64 +51,64 @@ from tuner.programs.lowering.read_program import ProgramPayload, assert_indirect
 from tuner.programs.request import DeviceOptions
 
 # ------------------------------------------------------------------------------
-# Creates the launches of one group of operations, in a function of memrefs that the program calls.
+# Creates the launches of one fusion, in a function of memrefs that the program calls.
 
 
 BUFFERIZE = "builtin.module(one-shot-bufferize,canonicalize,cse)"
 
 
 @dataclass(frozen=True)
-class GroupKernels:
-    """The function that launches a group's kernels, and why the group is not one kernel."""
+class FusionKernels:
+    """The function that launches a fusion's kernels, and why the fusion is not one kernel."""
 
     function: Op  # private func.func of the views' types
     reason: str = ""  # "": it is
 
 
-def add_group(group: OpGroup, types: Sequence[ir.Type], place: KernelPlace) -> GroupKernels:
-    """Adds a private function to ``place.module`` that computes a group by launches of kernels.
+def add_fusion(fusion: Fusion, types: Sequence[ir.Type], place: KernelPlace) -> FusionKernels:
+    """Adds a private function to ``place.module`` that computes a fusion by launches of kernels.
 
     Args:
-        group: the group.
+        fusion: the fusion.
         types: the memref types of its inputs, then of its outputs, offsets included.
         place: where the function and its kernels go; ``place.name`` is the function's name.
 
-    A group that is not computed element by element or row by row becomes loops on memrefs, which become a
-    kernel each, as in programs without groups.
+    A fusion that is not computed element by element or row by row becomes loops on memrefs, which become a
+    kernel each, as in programs without fusions.
     """
     try:
-        return _function_of(place, types, lambda views: _launch(group, views, place))
+        return _function_of(place, types, lambda views: _launch(fusion, views, place))
     except CandidateError as error:
         _erase(place)
         first = error.reason
     try:
-        found = _function_of(place, types, lambda views: _launch_elements(group, views))
-        return GroupKernels(found.function, first)
+        found = _function_of(place, types, lambda views: _launch_elements(fusion, views))
+        return FusionKernels(found.function, first)
     except CandidateError as error:
         _erase(place)
-        return GroupKernels(_as_loops(group, types, place), f"{first}; {error.reason}")
+        return FusionKernels(_as_loops(fusion, types, place), f"{first}; {error.reason}")
 
 
-def _launch(group: OpGroup, views: Sequence[Value], place: KernelPlace) -> str:
-    """Creates the launches of a group; returns why it is several kernels."""
-    named = group_function(group, views, is_generalized=False)
-    if group.kind == CONTRACTION and matmuls_of(named):
+def _launch(fusion: Fusion, views: Sequence[Value], place: KernelPlace) -> str:
+    """Creates the launches of a fusion; returns why it is several kernels."""
+    named = fusion_function(fusion, views, is_generalized=False)
+    if fusion.kind == CONTRACTION and matmuls_of(named):
         return launch_matmuls(named, place)
-    function = group_function(group, views, is_generalized=True)
+    function = fusion_function(fusion, views, is_generalized=True)
     if has_rows(function):
         launch_rows(function)
         return ""
-    return _launch_elements(group, views)
+    return _launch_elements(fusion, views)
 
 
-def _launch_elements(group: OpGroup, views: Sequence[Value]) -> str:
-    launch_elements(group_function(group, views, is_generalized=True))
+def _launch_elements(fusion: Fusion, views: Sequence[Value]) -> str:
+    launch_elements(fusion_function(fusion, views, is_generalized=True))
     return ""
 
 
 def _function_of(
     place: KernelPlace, types: Sequence[ir.Type], build: Callable[[Sequence[Value]], str]
-) -> GroupKernels:
+) -> FusionKernels:
     with ir.InsertionPoint(place.module.body), ir.Location.unknown():
         kind = ir.FunctionType.get(list(types), [])
         function = ir.Operation.create(
@@ -124,19 +124,19 @@ def _function_of(
         with ir.InsertionPoint(block):
             reason = build(list(block.arguments))
             create("func.return")
-    return GroupKernels(function, reason)
+    return FusionKernels(function, reason)
 
 
 def _erase(place: KernelPlace) -> None:
-    """Removes the function of a group that could not be completed."""
+    """Removes the function of a fusion that could not be completed."""
     for op in walk(place.module, "func.func"):
         if name_of(op) == place.name:
             op.erase()
 
 
-def _as_loops(group: OpGroup, types: Sequence[ir.Type], place: KernelPlace) -> Op:
-    """Adds a group's function with its operations on memrefs, of which loops are made later."""
-    module = parse(group.text, "group")
+def _as_loops(fusion: Fusion, types: Sequence[ir.Type], place: KernelPlace) -> Op:
+    """Adds a fusion's function with its operations on memrefs, of which loops are made later."""
+    module = parse(fusion.text, "fusion")
     function = module.body.operations[0].operation
     assert_indirect_indices(function)
     for argument, kind in zip(function.regions[0].blocks[0].arguments, types, strict=True):
@@ -154,8 +154,8 @@ INLINE = "builtin.module(inline,symbol-dce)"
 
 
 @dataclass(frozen=True)
-class HostOfGroups:
-    """Makes a host function of a program of groups, whose work is launches of kernels.
+class HostOfFusions:
+    """Makes a host function of a program of fusions, whose work is launches of kernels.
 
     Arguments are the program's, then the buffers that stay on the device: weights, and temporary buffers
     with padding, whose padding is written once. Other temporary buffers are allocated in each call.
@@ -163,30 +163,30 @@ class HostOfGroups:
         func.func @main(%x: memref<4x8xf32>, %w: memref<8x16xf32> {tuner.device}) -> memref<4x16xf32> {
           %t = memref.alloc() : memref<64xf32>
           %v = memref.reinterpret_cast %t to offset: [0], sizes: [4, 16], strides: [16, 1] : ...
-          <launches of group 0, of %x, %w, %v>
+          <launches of fusion 0, of %x, %w, %v>
           %r = memref.alloc() : memref<4x16xf32>
-          <launches of group 1, of %v, %r>
+          <launches of fusion 1, of %v, %r>
           return %r : memref<4x16xf32>
         }
 
-    A program of groups as a function with launches and loops, and why groups are not one kernel each.
+    A program of fusions as a function with launches and loops, and why fusions are not one kernel each.
     """
 
     payload: ProgramPayload
     resident: tuple[Buffer, ...]  # of the function's last arguments
-    reasons: tuple[str, ...]  # one for each group; "": it is one kernel
+    reasons: tuple[str, ...]  # one for each fusion; "": it is one kernel
 
 
-def host_of_groups(program: GroupedProgram, entry: str, chip: Chip, script_of: ScriptOf) -> HostOfGroups:
-    """Returns a program of groups as a host function with launches, in the current MLIR context.
+def host_of_fusions(program: FusedProgram, entry: str, chip: Chip, script_of: ScriptOf) -> HostOfFusions:
+    """Returns a program of fusions as a host function with launches, in the current MLIR context.
 
     Args:
-        program: the groups.
+        program: the fusions.
         entry: the name of the function.
         chip: the GPU architecture.
         script_of: returns the script of a matmul; None where no strategy supports it.
 
-    Raises CandidateError where a group cannot be computed.
+    Raises CandidateError where a fusion cannot be computed.
     """
     module = ir.Module.create()
     resident = tuple(buffer for buffer in program.buffers if is_resident(buffer))
@@ -198,12 +198,12 @@ def host_of_groups(program: GroupedProgram, entry: str, chip: Chip, script_of: S
         block = function.regions[0].blocks[0]
         with ir.InsertionPoint(block):
             memory = _memory(program, resident, list(block.arguments))
-            for number, group in enumerate(program.groups):
-                views = [_view(each, memory) for each in (*group.inputs, *group.outputs)]
-                key = (group.text, tuple(str(each.type) for each in views))
+            for number, fusion in enumerate(program.fusions):
+                views = [_view(each, memory) for each in (*fusion.inputs, *fusion.outputs)]
+                key = (fusion.text, tuple(str(each.type) for each in views))
                 if key not in known:
                     place = KernelPlace(scripts, f"group{number}")
-                    made = add_group(group, [each.type for each in views], place)
+                    made = add_fusion(fusion, [each.type for each in views], place)
                     known[key] = (place.name, made.reason)
                 name, reason = known[key]
                 create("func.call", [], views, callee=ir.FlatSymbolRefAttr.get(name))
@@ -211,11 +211,11 @@ def host_of_groups(program: GroupedProgram, entry: str, chip: Chip, script_of: S
             create("func.return", [], _results(program, memory))
     run_passes(module, INLINE)
     _drop_unused_kernels(module)
-    return HostOfGroups(ProgramPayload(module, entry), resident, tuple(reasons))
+    return HostOfFusions(ProgramPayload(module, entry), resident, tuple(reasons))
 
 
 def _drop_unused_kernels(module: ir.Module) -> None:
-    """Removes the kernels of groups that could not be completed, in place."""
+    """Removes the kernels of fusions that could not be completed, in place."""
     used = {module_of(launch) for launch in walk(module, "gpu.launch_func")}
     for holder in walk(module, "gpu.module"):
         if name_of(holder) not in used:
@@ -227,7 +227,7 @@ def is_resident(buffer: Buffer) -> bool:
     return buffer.owner == WEIGHT or (buffer.owner == TEMPORARY and buffer.padding is not None)
 
 
-def _empty_function(module: ir.Module, entry: str, program: GroupedProgram, resident: Sequence[Buffer]) -> Op:
+def _empty_function(module: ir.Module, entry: str, program: FusedProgram, resident: Sequence[Buffer]) -> Op:
     kinds = [_memref(each) for each in (*program.arguments, *(buffer.type for buffer in resident))]
     results = [_memref(each) for each in program.results]
     marks = [ir.DictAttr.get({})] * len(program.arguments)
@@ -247,7 +247,7 @@ def _empty_function(module: ir.Module, entry: str, program: GroupedProgram, resi
 
 
 def _memory(
-    program: GroupedProgram, resident: Sequence[Buffer], arguments: Sequence[Value]
+    program: FusedProgram, resident: Sequence[Buffer], arguments: Sequence[Value]
 ) -> tuple[Value, ...]:
     """Returns the memref of each buffer; creates the allocations."""
     kept = dict(zip(map(id, resident), arguments[len(program.arguments) :], strict=True))
@@ -262,7 +262,7 @@ def _memory(
     return tuple(found)
 
 
-def _results(program: GroupedProgram, memory: Sequence[Value]) -> list[Value]:
+def _results(program: FusedProgram, memory: Sequence[Value]) -> list[Value]:
     numbered = {
         buffer.number: memory[at] for at, buffer in enumerate(program.buffers) if buffer.owner == RESULT
     }
@@ -292,7 +292,7 @@ def _memref(kind: TensorType) -> ir.MemRefType:
 
 
 # ------------------------------------------------------------------------------
-# Compiles a program of groups for a GPU: kernels, host code, and what stays on the device between calls.
+# Compiles a program of fusions for a GPU: kernels, host code, and what stays on the device between calls.
 
 
 Array = npt.NDArray[Any]
@@ -300,7 +300,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class DeviceTarget:
-    """What a program of groups is compiled for."""
+    """What a program of fusions is compiled for."""
 
     chip: Chip
     options: DeviceOptions
@@ -309,25 +309,25 @@ class DeviceTarget:
 
 
 def compile_for_device(
-    program: GroupedProgram,
+    program: FusedProgram,
     weights: Sequence[Array],
     entry: str,
     target: DeviceTarget,
     *,
     is_checked: bool,
 ) -> DeviceProgram:
-    """Compiles a program of groups in the current MLIR context.
+    """Compiles a program of fusions in the current MLIR context.
 
     Args:
-        program: the groups.
+        program: the fusions.
         weights: the arrays of its weight buffers, in the order of their numbers, after ``init``.
         entry: the name of the program's function.
         target: what the program is compiled for.
         is_checked: whether the host's loops assert that each access is in bounds.
 
-    Raises CandidateError where a group cannot be computed, or the lowering fails.
+    Raises CandidateError where a fusion cannot be computed, or the lowering fails.
     """
-    host = host_of_groups(program, entry, target.chip, target.script_of)
+    host = host_of_fusions(program, entry, target.chip, target.script_of)
     launch_loops(host.payload)
     free_after_last_use(host.payload.function)
     made = lower_device_program(
@@ -339,14 +339,14 @@ def compile_for_device(
         arguments=made.arguments[:count],
         written=made.written[:count],
         resident=tuple(_resident(buffer, weights) for buffer in host.resident),
-        groups=_groups(program, host),
+        fusions=_fusions(program, host),
     )
 
 
-def _groups(program: GroupedProgram, host: HostOfGroups) -> tuple[DeviceGroup, ...]:
+def _fusions(program: FusedProgram, host: HostOfFusions) -> tuple[DeviceFusion, ...]:
     return tuple(
-        DeviceGroup(group.kind, group.ops, reason)
-        for group, reason in zip(program.groups, host.reasons, strict=True)
+        DeviceFusion(fusion.kind, fusion.ops, reason)
+        for fusion, reason in zip(program.fusions, host.reasons, strict=True)
     )
 
 

@@ -1,8 +1,8 @@
-"""Groups of rows as one kernel: softmax, layer norm, RMS norm. A block computes a row.
+"""Fusions of rows as one kernel: softmax, layer norm, RMS norm. A block computes a row.
 
 A reduction over the row is a partial result per thread, over every ``threads``-th column, and
 ``gpu.all_reduce``; what elementwise operations read of it is then in a register of each thread. Nothing is
-stored but the group's results: an elementwise operation that two reductions read is computed for each.
+stored but the fusion's results: an elementwise operation that two reductions read is computed for each.
 
     %max = linalg.generic {["parallel", "reduction"]} ins(%x) ...     // arith.maximumf
     %e = linalg.generic ... ins(%x, %max) ...                          // math.exp(x - max)
@@ -26,7 +26,7 @@ from tuner.core.gpu import WARP_THREADS
 from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
 from tuner.mlir.ir.building import branch, create, delinearized, index, store, value
 from tuner.programs.fusions.operations import body_of, inits_of, inputs_of, is_parallel, loop_sizes, maps_of
-from tuner.programs.gpu_fusions.element_kernels import GroupFunction, PointValues, launch
+from tuner.programs.gpu_fusions.element_kernels import FusionFunction, PointValues, launch
 
 Build = Callable[[Value, list[Value]], list[Value]]  # of a column and carried values; returns the next ones
 THREADS_LIMIT = 256  # of a block
@@ -47,8 +47,8 @@ NEUTRAL = {
 }
 
 
-def has_rows(function: GroupFunction) -> bool:
-    """Returns whether a group has a reduction, and all its loops are over rows or over rows and columns."""
+def has_rows(function: FusionFunction) -> bool:
+    """Returns whether a fusion has a reduction, and all its loops are over rows or over rows and columns."""
     reductions = [op for op in function.generics if not all(is_parallel(op))]
     if not reductions:
         return False
@@ -58,8 +58,8 @@ def has_rows(function: GroupFunction) -> bool:
     )
 
 
-def launch_rows(function: GroupFunction) -> None:
-    """Creates the launch of a group of rows at the current insertion point: one block for each row.
+def launch_rows(function: FusionFunction) -> None:
+    """Creates the launch of a fusion of rows at the current insertion point: one block for each row.
 
     Raises CandidateError(COMPILE) for a reduction that threads cannot share.
     """
@@ -84,7 +84,7 @@ def launch_rows(function: GroupFunction) -> None:
 class _Row:
     """The body of a kernel: one row, shared by the threads of a block."""
 
-    function: GroupFunction
+    function: FusionFunction
     points: PointValues
     at: list[Value]  # indices of the row
     columns: int
@@ -92,7 +92,7 @@ class _Row:
     thread: Value  # number of this thread
 
     def reduce(self) -> None:
-        """Creates the reductions, and what is computed once a row, in the order of the group."""
+        """Creates the reductions, and what is computed once a row, in the order of the fusion."""
         for op in self.function.generics:
             if not all(is_parallel(op)):
                 self.points.know(op.results[0], self.at, self._reduced(op))
@@ -100,7 +100,7 @@ class _Row:
                 self.points.at(op.results[0], self.at)
 
     def write(self) -> None:
-        """Creates the stores of the group's results."""
+        """Creates the stores of the fusion's results."""
         rank = len(self.at)
         whole = [each for each in self.function.outputs if each[1].type.rank > rank]
         if whole:

@@ -89,7 +89,7 @@ NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a kernel: PTX ISA, identif
 RESOURCE = re.compile(r'dense_resource<("(?:[^"\\]|\\.)*"|[^>\s]+)>')
 RESOURCE_ATTRIBUTES = (("arith.constant", "value"), ("memref.global", "initial_value"))  # op, attribute
 # Measured on one core of a Zen 5: 20,000 operations take 40 s (elementwise) to 90 s (products) to compile as
-# groups. As a whole LLVM's time grows with their square: 1,000 take 35 s, 2,000 two minutes.
+# fusions. As a whole LLVM's time grows with their square: 1,000 take 35 s, 2,000 two minutes.
 OPERATIONS_LIMIT, WHOLE_LIMIT = 20_000, 2_000
 HOLDERS = ("builtin.module", "func.func", "func.return", "gpu.module", "gpu.func", "gpu.return")
 RUNTIME = "mgpu"  # prefix of the runtime functions that host code calls

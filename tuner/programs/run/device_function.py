@@ -118,18 +118,18 @@ class DeviceFunction(LoadedCode):
         program: DeviceProgram,
         device: AbstractDevice,
         write: Write = sys.stdout.write,
-        why_no_groups: str = "",
+        why_no_fusions: str = "",
     ) -> None:
         """Compiles the host code, loads the kernels, copies what stays on the device.
 
-        ``write`` receives the text that the program prints; ``why_no_groups`` says why it is not compiled as
-        groups of operations, "" where it is, or where that was not asked.
+        ``write`` receives the text that the program prints; ``why_no_fusions`` says why it is not compiled as
+        fusions, "" where it is, or where that was not asked.
 
         Raises CandidateError(LOAD) and DeviceError.
         """
         self.program = program
         self.device = device
-        self.why_no_groups = why_no_groups
+        self.why_no_fusions = why_no_fusions
         self._lock = thread_lock()
         self._table = MgpuTable(device)
         self._heap = HostHeap(device.watch)

@@ -1,6 +1,6 @@
 """An exported program: a folder that runs where there is numpy, without MLIR and without PyTorch.
 
-    program.json    types, memory, instruction sets, compiler, how each group is computed, hashes
+    program.json    types, memory, instruction sets, compiler, how each fusion is computed, hashes
     code.o          machine code: an object file for x86-64
     weights.npy     packed weights, as bytes
 
@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.fusions import TensorType
-from tuner.core.programs import CompiledGroup
-from tuner.programs.run.fused_code import Fill, GroupedCode, GroupedImage, aligned_bytes, require_processor
+from tuner.core.programs import CompiledFusion
+from tuner.programs.run.fused_code import Fill, FusedCode, FusedImage, aligned_bytes, require_processor
 from tuner.version import __version__
 
 FORMAT = 2  # of program.json
@@ -33,7 +33,7 @@ PARTIAL = ".part"  # ends the name of a file that is being written
 Array = npt.NDArray[Any]
 
 
-def save_program(code: GroupedCode, weights: Array, folder: Path) -> None:
+def save_program(code: FusedCode, weights: Array, folder: Path) -> None:
     """Writes a program into a folder, which is made where it is missing; program.json is written last.
 
     Raises UsageError for a folder that has other files, or that cannot be written.
@@ -53,7 +53,7 @@ def save_program(code: GroupedCode, weights: Array, folder: Path) -> None:
         raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from error
 
 
-def read_program_files(folder: Path) -> GroupedImage:
+def read_program_files(folder: Path) -> FusedImage:
     """Returns the program of a folder that ``save_program`` has written.
 
     Raises UsageError for a folder without a program, a file that was changed, and a processor that cannot run
@@ -71,10 +71,10 @@ def read_program_files(folder: Path) -> GroupedImage:
     _require_hash(folder / CODE, hashlib.sha256(object_code).hexdigest(), hashes[CODE])
     with _named(folder / DOCUMENT):
         code = code_of(document, object_code)
-    return GroupedImage(code, _read_array(folder / WEIGHTS, code.weights_bytes, hashes[WEIGHTS]))
+    return FusedImage(code, _read_array(folder / WEIGHTS, code.weights_bytes, hashes[WEIGHTS]))
 
 
-def document_text(code: GroupedCode, hashes: Mapping[str, str]) -> str:
+def document_text(code: FusedCode, hashes: Mapping[str, str]) -> str:
     """Returns the text of program.json; ``hashes`` are the SHA-256 of the other files."""
     content = {
         "format": FORMAT,
@@ -92,15 +92,15 @@ def document_text(code: GroupedCode, hashes: Mapping[str, str]) -> str:
         "compiler": code.compiler,
         "threads": code.threads,
         "asserts": code.asserts,
-        "groups": [group_document(group) for group in code.groups],
+        "groups": [fusion_document(fusion) for fusion in code.fusions],
         "files": dict(hashes),
     }
     return json.dumps({**content, HASH: _hash_of(content)}, indent=1) + "\n"
 
 
-def code_of(document: Mapping[str, Any], object_code: bytes) -> GroupedCode:
+def code_of(document: Mapping[str, Any], object_code: bytes) -> FusedCode:
     """Returns the program of a document. Raises KeyError, TypeError or ValueError for one with other keys."""
-    return GroupedCode(
+    return FusedCode(
         entry=str(document["entry"]),
         arguments=tuple(_type_of(each) for each in document["arguments"]),
         results=tuple(_type_of(each) for each in document["results"]),
@@ -112,22 +112,22 @@ def code_of(document: Mapping[str, Any], object_code: bytes) -> GroupedCode:
         weights_bytes=int(document["weights_bytes"]),
         needs=tuple(map(str, document["needs"])),
         compiler=str(document["compiler"]),
-        groups=tuple(_group_of(each) for each in document["groups"]),
+        fusions=tuple(_fusion_of(each) for each in document["groups"]),
         object_code=object_code,
         threads=int(document["threads"]),
         asserts=bool(document["asserts"]),
     )
 
 
-def group_document(group: CompiledGroup) -> dict[str, Any]:
-    """Returns the JSON document of a group: what it computes, and by which schedule."""
-    document = {field.name: getattr(group, field.name) for field in fields(group)}
-    return {**document, "ops": list(group.ops), "knobs": dict(group.knobs)}
+def fusion_document(fusion: CompiledFusion) -> dict[str, Any]:
+    """Returns the JSON document of a fusion: what it computes, and by which schedule."""
+    document = {field.name: getattr(fusion, field.name) for field in fields(fusion)}
+    return {**document, "ops": list(fusion.ops), "knobs": dict(fusion.knobs)}
 
 
-def _group_of(document: Mapping[str, Any]) -> CompiledGroup:
-    known = {field.name: document[field.name] for field in fields(CompiledGroup)}
-    return CompiledGroup(
+def _fusion_of(document: Mapping[str, Any]) -> CompiledFusion:
+    known = {field.name: document[field.name] for field in fields(CompiledFusion)}
+    return CompiledFusion(
         **{**known, "ops": tuple(document["ops"]), "knobs": tuple(document["knobs"].items())}
     )
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.fusions import WEIGHT, GroupCode, GroupedProgram, TensorType, View, WeightPacking, number_type
-from tuner.core.programs import CompiledGroup
+from tuner.core.fusions import WEIGHT, FusedProgram, FusionCode, TensorType, View, WeightPacking, number_type
+from tuner.core.programs import CompiledFusion
 from tuner.payload.packed_weights import pack, packed_shape
 from tuner.runtime.cpu.host import REFUSED, may_use_tiles, missing_sets, own_flags
 from tuner.runtime.cpu.team_threads import PROCESS_TEAM
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 # ------------------------------------------------------------------------------
-# A compiled program of groups as a value: machine code, and all that a call of it needs to know.
+# A compiled program of fusions as a value: machine code, and all that a call of it needs to know.
 
 
 PROGRAM_ENTRY, SINGLE_ENTRY = "program", "group_at"  # functions of the machine code
@@ -47,8 +47,8 @@ class Fill:
 
 
 @dataclass(frozen=True)
-class GroupedCode:
-    """A program of groups: its types, its machine code, and what the code expects in memory.
+class FusedCode:
+    """A program of fusions: its types, its machine code, and what the code expects in memory.
 
     The code takes a frame: an array of pointers to the arguments, the results, the packed weights and the
     arena, in this order, and a word for the text of an assertion that fails, such as that of an index. Code
@@ -64,7 +64,7 @@ class GroupedCode:
     weights_bytes: int  # of the packed weights
     needs: tuple[str, ...]  # instruction sets, as in tuner.core.processors
     compiler: str  # fingerprint
-    groups: tuple[CompiledGroup, ...]
+    fusions: tuple[CompiledFusion, ...]
     object_code: bytes  # an object file of x86-64
     threads: int = 1  # that the program was compiled for
     asserts: bool = False
@@ -74,10 +74,10 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedImage:
+class FusedImage:
     """Code and packed weights; ``plan`` says how they are packed, None of a program that was loaded."""
 
-    code: GroupedCode
+    code: FusedCode
     weights: Array  # bytes
     plan: "WeightPlan | None" = None
 
@@ -191,9 +191,9 @@ def _aligned(owner: Array, kind: ArrayType) -> Array:
 
 
 # ------------------------------------------------------------------------------
-# Lays out the weights of a program in one block of memory: packed as the groups' scripts read them.
+# Lays out the weights of a program in one block of memory: packed as the fusions' scripts read them.
 #
-# A weight that two groups read alike is stored once, one that they read differently twice.
+# A weight that two fusions read alike is stored once, one that they read differently twice.
 
 
 Key = tuple[int, View | None, WeightPacking | None]  # index of the buffer; the view only of a packed one
@@ -212,29 +212,29 @@ class WeightPlace:
 
 @dataclass(frozen=True)
 class WeightPlan:
-    """The places of all weights that the groups of a program read."""
+    """The places of all weights that the fusions of a program read."""
 
     places: tuple[WeightPlace, ...]
     bytes: int
     by_key: tuple[tuple[Key, int], ...]  # -> index into ``places``
 
     def offset_bytes(self, view: View, packing: WeightPacking | None) -> int:
-        """Returns where the first element that a group reads of a weight lies in the block."""
+        """Returns where the first element that a fusion reads of a weight lies in the block."""
         place = self.places[dict(self.by_key)[_key(view, packing)]]
         inside = 0 if packing else view.offset * number_type(view.type.element).bytes
         return place.offset_bytes + inside
 
 
-def weight_plan(program: GroupedProgram, codes: Sequence[GroupCode]) -> WeightPlan:
-    """Returns a place for each weight in each packing that some group reads.
+def weight_plan(program: FusedProgram, codes: Sequence[FusionCode]) -> WeightPlan:
+    """Returns a place for each weight in each packing that some fusion reads.
 
     Raises ValueError for a packed view that is no matrix.
     """
     found: dict[Key, int] = {}
     places: list[WeightPlace] = []
     at = 0
-    for group, code in zip(program.groups, codes, strict=True):
-        for view, packing in zip(group.inputs, code.packings, strict=True):
+    for fusion, code in zip(program.fusions, codes, strict=True):
+        for view, packing in zip(fusion.inputs, code.packings, strict=True):
             buffer = program.buffers[view.buffer]
             if buffer.owner != WEIGHT or _key(view, packing) in found:
                 continue

@@ -18,7 +18,7 @@ from tuner.programs.run.fused_code import (
     PROGRAM_ENTRY,
     SINGLE_ENTRY,
     ArrayType,
-    GroupedCode,
+    FusedCode,
     ResultPool,
     aligned_bytes,
     require_processor,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 # ------------------------------------------------------------------------------
-# A program of groups as a Python function: arrays in, arrays out, in a few microseconds.
+# A program of fusions as a Python function: arrays in, arrays out, in a few microseconds.
 #
 # A call compares shape, type and order of each argument with those that the program takes, writes the
 # addresses into a frame that was made once, and calls machine code. Whatever differs takes the slow path,
@@ -45,17 +45,17 @@ ndarray = np.ndarray
 DATA_OFFSET_BYTES = 16  # of PyArrayObject.data: after the object's header of CPython, numpy's C API
 
 
-class GroupedFunction(LoadedCode):
-    """A callable that runs a compiled program of groups on this processor.
+class FusedFunction(LoadedCode):
+    """A callable that runs a compiled program of fusions on this processor.
 
     It runs in the caller's thread, and where it was compiled for several threads, on so many. Calls of
     several threads run one after the other.
     """
 
     load_again = "tuner.compile_program(payload), or tuner.load(folder)"
-    why_no_groups = ""
+    why_no_fusions = ""
 
-    def __init__(self, code: GroupedCode, weights: Array) -> None:
+    def __init__(self, code: FusedCode, weights: Array) -> None:
         """Loads machine code; ``weights`` are the packed weights, bytes that the caller does not change.
 
         Raises CandidateError(LOAD) for code that this processor cannot run.
@@ -170,8 +170,8 @@ class GroupedFunction(LoadedCode):
             frame[number] = address_of(each)
         return True
 
-    def prepare(self, *arguments: Any) -> "PreparedGroupedCall":
-        """Checks the arguments of a call, for ``repeat`` and ``repeat_group``.
+    def prepare(self, *arguments: Any) -> "PreparedFusedCall":
+        """Checks the arguments of a call, for ``repeat`` and ``repeat_fusion``.
 
         Args:
             arguments: those of a call of the program.
@@ -194,9 +194,9 @@ class GroupedFunction(LoadedCode):
             >>> program = tuner.compile_program(payload, target="cpu")
             >>> program.repeat(program.prepare(np.ones(4, np.float32)), 3)
         """
-        return PreparedGroupedCall(self._checked(arguments))
+        return PreparedFusedCall(self._checked(arguments))
 
-    def repeat(self, call: "PreparedGroupedCall", times: int) -> None:
+    def repeat(self, call: "PreparedFusedCall", times: int) -> None:
         """Calls the program several times on the same arguments and drops the results, for timing.
 
         Args:
@@ -226,19 +226,19 @@ class GroupedFunction(LoadedCode):
         """
         self._repeated(call, self._function, times)
 
-    def repeat_group(self, call: "PreparedGroupedCall", number: int, times: int) -> None:
-        """Runs one group alone several times, on what the last call of the program has left in the arena.
+    def repeat_fusion(self, call: "PreparedFusedCall", number: int, times: int) -> None:
+        """Runs one fusion alone several times, on what the last call of the program has left in the arena.
 
         Args:
             call: what ``prepare`` returned.
-            number: of the group, from 0, in the order of ``code.groups``.
+            number: of the fusion, from 0, in the order of ``code.fusions``.
             times: number of calls.
 
         Returns:
             None.
 
         Raises:
-            IndexError: there is no group of this number.
+            IndexError: there is no fusion of this number.
             CandidateError: an assertion of the program failed (stage RUN); it is an IndexError, too, where an
                 index is out of range.
 
@@ -252,10 +252,12 @@ class GroupedFunction(LoadedCode):
             ... }
             ... '''
             >>> program = tuner.compile_program(payload, target="cpu")
-            >>> program.repeat_group(program.prepare(np.ones(4, np.float32)), 0, 3)
+            >>> program.repeat_fusion(program.prepare(np.ones(4, np.float32)), 0, 3)
         """
-        if not 0 <= number < len(self.code.groups):
-            raise IndexError(f"group {number}: found no such group, allowed 0 to {len(self.code.groups) - 1}")
+        if not 0 <= number < len(self.code.fusions):
+            raise IndexError(
+                f"fusion {number}: found no such fusion, allowed 0 to {len(self.code.fusions) - 1}"
+            )
         self._repeated(call, lambda frame: self._single(frame, number), times)
 
     @typed_arguments
@@ -358,7 +360,7 @@ class GroupedFunction(LoadedCode):
         """Returns 0: memory of the program is allocated once, and none is left by a call."""
         return 0
 
-    def _repeated(self, call: "PreparedGroupedCall", function: Callable[[int], None], times: int) -> None:
+    def _repeated(self, call: "PreparedFusedCall", function: Callable[[int], None], times: int) -> None:
         with self._lock:
             results = self._pool.take()
             results.frame[: len(call.addresses)] = [*call.addresses]
@@ -399,8 +401,8 @@ class AssertingCode:
             raise failed_assertion(ctypes.string_at(failed.value).decode(errors="replace"))
 
 
-class PreparedGroupedCall:
-    """The checked arguments of one call of a ``GroupedFunction``."""
+class PreparedFusedCall:
+    """The checked arguments of one call of a ``FusedFunction``."""
 
     def __init__(self, arrays: tuple[Array, ...]) -> None:
         self.arrays = arrays
@@ -417,7 +419,7 @@ def _entry(loaded: LoadedObject, threads: int) -> Callable[[int], None]:
     return function
 
 
-def _arena(code: GroupedCode) -> Array:
+def _arena(code: FusedCode) -> Array:
     arena = aligned_bytes(code.arena_bytes)
     arena[...] = 0
     for fill in code.fills:
@@ -456,7 +458,7 @@ address_of = _fast_address if _fast_address(_PROBE) == _slow_address(_PROBE) els
 
 
 @typed_arguments
-def load(folder: str | Path, threads: int | None = None) -> GroupedFunction:
+def load(folder: str | Path, threads: int | None = None) -> FusedFunction:
     """Loads a program that ``program.export(folder)`` has written; needs numpy alone.
 
     Args:
@@ -491,12 +493,12 @@ def load(folder: str | Path, threads: int | None = None) -> GroupedFunction:
     if threads is not None:
         image = replace(image, code=replace(image.code, threads=_checked(threads, image.code)))
     try:
-        return GroupedFunction(image.code, image.weights)
+        return FusedFunction(image.code, image.weights)
     except CandidateError as error:
         raise UsageError(f"{folder}: {error.reason}") from error
 
 
-def _checked(threads: int, code: GroupedCode) -> int:
+def _checked(threads: int, code: FusedCode) -> int:
     if code.threads > 1:
         return checked_threads(threads)
     try:

@@ -123,14 +123,14 @@ class HostFunction(LoadedCode):
     load_again = "tuner.compile_program(payload)"
 
     def __init__(
-        self, program: DeviceProgram, write: Write = sys.stdout.write, why_no_groups: str = ""
+        self, program: DeviceProgram, write: Write = sys.stdout.write, why_no_fusions: str = ""
     ) -> None:
         """Compiles a program; ``write`` receives the text that it prints. Raises CandidateError(LOAD).
 
-        ``why_no_groups`` says why it is not compiled as groups of operations; "" where that was not asked.
+        ``why_no_fusions`` says why it is not compiled as fusions; "" where that was not asked.
         """
         self.program = program
-        self.why_no_groups = why_no_groups
+        self.why_no_fusions = why_no_fusions
         self._lock = thread_lock()
         self._heap = HostHeap(None)
         self._runner = RunnerFunctions(write)

@@ -9,7 +9,7 @@ from tuner.core.candidate import Value
 from tuner.core.fusions import text_hash
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
-from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint, StoredTrial
+from tuner.core.runs import SEED, SPACE_FILE, WARM_START, InitialConfiguration, StoredTrial
 from tuner.core.serialization import printable, seconds_text
 
 # ------------------------------------------------------------------------------
@@ -175,12 +175,12 @@ def speed_text(gflop_per_s: float | None) -> str:
 def problem_text(problem: Problem) -> str:
     """Returns a problem without the parts that have default values: 'matmul 64x64x64 f16 -> f16 nt'.
 
-    A group of operations is named by the hash of its text: 'rows 128x256x1 f32 group 0a1b2c3d4e5f'.
+    A fusion is named by the hash of its text: 'rows 128x256x1 f32 fusion 0a1b2c3d4e5f'.
     """
     options = [problem.operation, problem.shape, problem.dtype]
     options += [f"-> {problem.output}"] * bool(problem.output)
     options += [given for given in (problem.layout, problem.epilogue) if given not in ("nn", "none")]
-    options += [f"group {text_hash(problem.group)}"] * bool(problem.group)
+    options += [f"fusion {text_hash(problem.fusion)}"] * bool(problem.fusion)
     return " ".join((*options, *problem.memory_options))
 
 
@@ -208,7 +208,7 @@ def count_text(count: int, noun: str) -> str:
 WORDS = {SPACE_FILE: "{} of the space file", SEED: "{} seed configurations"}
 
 
-def first_points_text(points: tuple[FirstPoint, ...]) -> str:
+def initial_configurations_text(points: tuple[InitialConfiguration, ...]) -> str:
     """Returns the origins of the first configurations of a run, which were tried before the sampler's.
 
     For example 'warm start from 8x8x8 (run 3): 2 points, interleaved with 4 seed configurations'; '' for ().

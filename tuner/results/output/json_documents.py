@@ -24,7 +24,7 @@ from tuner.core.machine import Conditions
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.core.round_quality import StoredRound
-from tuner.core.runs import Counts, DatabaseInfo, FirstPoint, Run, StoredTrial
+from tuner.core.runs import Counts, DatabaseInfo, InitialConfiguration, Run, StoredTrial
 from tuner.core.serialization import encode, printable, utc_text
 from tuner.space.scripts.requirements import custom_ops
 
@@ -100,7 +100,7 @@ def slowdown_document(compared: Comparable | NotComparable) -> Document:
     }
 
 
-def first_document(points: tuple[FirstPoint, ...]) -> list[Document]:
+def first_document(points: tuple[InitialConfiguration, ...]) -> list[Document]:
     """Returns JSON of the configurations that a run tried before its sampler proposed any, in order."""
     return [
         {"origin": point.origin, "source": point.source, **candidate_document(point.candidate)}
@@ -111,10 +111,10 @@ def first_document(points: tuple[FirstPoint, ...]) -> list[Document]:
 def problem_document(problem: Problem) -> Document:
     """Returns the JSON document of a problem, in the terms of the command line; ``output`` is never empty.
 
-    A group of operations has ``group``, the hash of its text, which its key has too.
+    A fusion has ``group``, the hash of its text, which its key has too.
     """
     document = {**encode(ProblemDocument.of(problem)), "output": problem.result_dtype}
-    return document | ({"group": text_hash(problem.group)} if problem.group else {})
+    return document | ({"group": text_hash(problem.fusion)} if problem.fusion else {})
 
 
 def counts_document(counts: Counts) -> Document:

@@ -3,16 +3,16 @@
 from collections import Counter
 
 from tuner.analysis.ratios import faster_text
-from tuner.core.programs import ExplainedGroup, ProgramBaseline, ProgramResult
+from tuner.core.programs import ExplainedFusion, ProgramBaseline, ProgramResult
 from tuner.core.records import MedianInterval
 from tuner.core.runs import StoredTrial
 from tuner.core.serialization import seconds_text
 from tuner.results.output.formatting import Row, count_text, knobs_text, speed_text, table_lines
 from tuner.results.output.json_documents import Document, gflop_per_s, tune_document
-from tuner.tuning.tuned_run import TunedGroup, TunedRun
+from tuner.tuning.tuned_run import TunedCampaign, TunedRun
 
 # ------------------------------------------------------------------------------
-# The result of a group of runs: a table of its problems, and the JSON document.
+# The result of a campaign: a table of its problems, and the JSON document.
 
 
 GROUP_HEADER: Row = (
@@ -22,8 +22,8 @@ GROUP_HEADER: Row = (
 GROUP_SPARED = ("name", "share", "GFLOP/s", "trials")  # columns that a narrow terminal loses first
 
 
-def group_lines(tuned: TunedGroup, columns: int | None = None, database_text: str = "") -> list[str]:
-    """Returns the result of a group as lines: a table with a row per problem, totals, commands to type.
+def campaign_lines(tuned: TunedCampaign, columns: int | None = None, database_text: str = "") -> list[str]:
+    """Returns the result of a campaign as lines: a table with a row per problem, totals, commands to type.
 
     ``columns``: width of the terminal; None without a limit. ``database_text``: the ``--db`` option of the
     commands, with a leading space; "" for the default database.
@@ -33,42 +33,42 @@ def group_lines(tuned: TunedGroup, columns: int | None = None, database_text: st
     counted = zip(tuned.runs, tuned.counts, strict=True)
     rows = [_group_row(each, count, total_s, is_whole=not doubt) for each, count in counted]
     calls = sum(tuned.counts)
-    spent = f"{count_text(tuned.trials, 'trial')} in {tuned.group.seconds:.0f} s"
+    spent = f"{count_text(tuned.trials, 'trial')} in {tuned.campaign.seconds:.0f} s"
     total = "unknown: a problem has no time" if total_s is None else seconds_text(total_s)
     return [
         *table_lines(GROUP_HEADER, rows, columns, GROUP_SPARED),
-        f"group     {tuned.group.id}: {count_text(len(tuned.runs), 'problem')}, {spent}",
+        f"campaign  {tuned.campaign.id}: {count_text(len(tuned.runs), 'problem')}, {spent}",
         f"total     {total}{doubt} for {count_text(calls, 'call')}, each problem as often as it occurs",
         f"next      tuner history --run {tuned.runs[0].run.id}{database_text}",
     ]
 
 
-def group_document(tuned: TunedGroup) -> Document:
+def campaign_document(tuned: TunedCampaign) -> Document:
     """Returns the JSON document of ``tuner tune --shapes FILE --json``: one entry per problem, and totals."""
     problems = [
         {
-            "name": "" if each.run.group is None else each.run.group.name,
+            "name": "" if each.run.campaign is None else each.run.campaign.name,
             "count": count,
             **tune_document(each.run, each.counts, each.selected, each.seconds),
         }
         for each, count in zip(tuned.runs, tuned.counts, strict=True)
     ]
-    group = tuned.group
+    campaign = tuned.campaign
     return {
-        "group": group.id,
-        "status": group.status,
-        "source": group.settings.source,
+        "group": campaign.id,
+        "status": campaign.status,
+        "source": campaign.settings.source,
         "trials": tuned.trials,
-        "columns": len(group.settings.columns),
+        "columns": len(campaign.settings.columns),
         "total_s": tuned.total_s,
         "reliability": tuned.reliability.text,
-        "seconds": group.seconds,
+        "seconds": campaign.seconds,
         "problems": problems,
     }
 
 
 def _group_row(each: TunedRun, count: int, total_s: float | None, *, is_whole: bool) -> Row:
-    place, best, problem = each.run.group, each.best, each.run.settings.problem
+    place, best, problem = each.run.campaign, each.best, each.run.settings.problem
     name = "" if place is None else place.name
     start = (str(each.run.id), name, problem.key, str(count), str(each.counts.proposed))
     if best is None or best.best_s is None:
@@ -128,7 +128,7 @@ def _baseline_row(each: ProgramBaseline) -> Row:
 
 
 # ------------------------------------------------------------------------------
-# The groups of a program as a table: what each computes, what it takes, where its schedule comes from.
+# The fusions of a program as a table: what each computes, what it takes, where its schedule comes from.
 
 
 PARTS_HEADER: Row = (
@@ -139,14 +139,14 @@ BEFORE = PARTS_HEADER.index("before")
 PARTS_SPARED = ("before", "kind")  # columns that a narrow terminal loses first
 
 
-def group_table(groups: tuple[ExplainedGroup, ...]) -> tuple[Row, ...]:
-    """Returns the table of a program's groups in order, its header first.
+def fusion_table(fusions: tuple[ExplainedFusion, ...]) -> tuple[Row, ...]:
+    """Returns the table of a program's fusions in order, its header first.
 
-    The column of the times before the tuning is there where a group has one. "schedule" is where it comes
+    The column of the times before the tuning is there where a fusion has one. "schedule" is where it comes
     from: tuned, same contraction, nearest, first; loops have their reason in place of strategy and knobs.
     """
-    rows = (PARTS_HEADER, *(_part_row(number, each) for number, each in enumerate(groups)))
-    if any(each.before_s is not None for each in groups):
+    rows = (PARTS_HEADER, *(_part_row(number, each) for number, each in enumerate(fusions)))
+    if any(each.before_s is not None for each in fusions):
         return rows
     return tuple((*row[:BEFORE], *row[BEFORE + 1 :]) for row in rows)
 
@@ -157,19 +157,19 @@ def ops_text(ops: tuple[str, ...]) -> str:
     return ", ".join(f"{name} x{count}" if count > 1 else name for name, count in counts.items())
 
 
-def explained_document(each: ExplainedGroup) -> Document:
-    """Returns the JSON document of a group: what it computes, by which schedule, what it takes."""
-    group = each.group
+def explained_document(each: ExplainedFusion) -> Document:
+    """Returns the JSON document of a fusion: what it computes, by which schedule, what it takes."""
+    fusion = each.fusion
     return {
-        "kind": group.kind,
-        "ops": list(group.ops),
-        "strategy": group.strategy or None,
-        "knobs": dict(group.knobs),
-        "origin": group.origin,
-        "reason": group.reason or None,
-        "divided": group.is_divided,
-        "flop": group.flop,
-        "bytes": group.moved_bytes,
+        "kind": fusion.kind,
+        "ops": list(fusion.ops),
+        "strategy": fusion.strategy or None,
+        "knobs": dict(fusion.knobs),
+        "origin": fusion.origin,
+        "reason": fusion.reason or None,
+        "divided": fusion.is_divided,
+        "flop": fusion.flop,
+        "bytes": fusion.moved_bytes,
         "time_s": each.time_s,
         "reliability": None if each.time_s is None else each.reliability.text,
         "share": each.share if each.reliability.is_reliable else None,
@@ -177,20 +177,20 @@ def explained_document(each: ExplainedGroup) -> Document:
     }
 
 
-def _part_row(number: int, each: ExplainedGroup) -> Row:
-    group = each.group
-    schedule = f"{group.strategy} {knobs_text(group.knobs)}" if group.strategy else group.reason
-    schedule += ", on all threads" if group.is_divided else ""
+def _part_row(number: int, each: ExplainedFusion) -> Row:
+    fusion = each.fusion
+    schedule = f"{fusion.strategy} {knobs_text(fusion.knobs)}" if fusion.strategy else fusion.reason
+    schedule += ", on all threads" if fusion.is_divided else ""
     return (
         f"g{number}",
-        group.kind,
+        fusion.kind,
         _seconds(each.before_s),
         _seconds(each.time_s),
         "-" if each.time_s is None else each.reliability.word,
         _percent(each, each.share),
         _percent(each, each.roofline),
-        group.origin,
-        ops_text(group.ops),
+        fusion.origin,
+        ops_text(fusion.ops),
         schedule,
     )
 
@@ -199,7 +199,7 @@ def _seconds(time_s: float | None) -> str:
     return "-" if time_s is None else seconds_text(time_s)
 
 
-def _percent(each: ExplainedGroup, part: float | None) -> str:
+def _percent(each: ExplainedFusion, part: float | None) -> str:
     """Returns a part of another time in percent; '-' where there is none, or the time is not reliable."""
     return "-" if part is None or not each.reliability.is_reliable else f"{part:.0%}"
 
@@ -209,13 +209,13 @@ def _percent(each: ExplainedGroup, part: float | None) -> str:
 
 
 def stored_program_lines(result: ProgramResult, columns: int | None = None) -> list[str]:
-    """Returns a tuned program as lines: its groups, its time, the gain, its baselines.
+    """Returns a tuned program as lines: its fusions, its time, the gain, its baselines.
 
     ``columns``: width of the terminal; None without a limit.
     """
     lines: list[str] = []
-    if result.groups:
-        header, *rows = group_table(result.groups)
+    if result.fusions:
+        header, *rows = fusion_table(result.fusions)
         lines += table_lines(header, rows, columns, PARTS_SPARED)
     lines += [f"loops   {line}" for line in result.left_out]
     if result.call_s is not None:
@@ -242,14 +242,14 @@ def stored_program_document(result: ProgramResult) -> Document:
         "speedup": None if speed is None else speed.median,
         "speedup_interval": None if speed is None else [speed.low, speed.high],
         "speedup_unknown": result.gain_unknown or None,
-        "groups": [{**explained_document(each), "before_s": each.before_s} for each in result.groups],
+        "groups": [{**explained_document(each), "before_s": each.before_s} for each in result.fusions],
         "left_out": list(result.left_out),
         "baselines": [baseline_document(each) for each in result.baselines],
     }
 
 
-def shown_group_document(tuned: TunedGroup) -> Document:
-    """Returns the JSON document of a stored group of runs, with the program whose groups it tuned."""
-    result = tuned.group.result
+def shown_campaign_document(tuned: TunedCampaign) -> Document:
+    """Returns the JSON document of a stored campaign, with the program whose fusions it tuned."""
+    result = tuned.campaign.result
     program = None if result is None else stored_program_document(result)
-    return {**group_document(tuned), "program": program}
+    return {**campaign_document(tuned), "program": program}

@@ -10,19 +10,19 @@ from tuner.core.errors import error_lines
 from tuner.core.problem import Problem
 from tuner.core.records import Record
 from tuner.core.reliability import Reliability
-from tuner.core.requests import RunGroup
+from tuner.core.requests import Campaign
 from tuner.core.runs import RunSettings
 from tuner.core.serialization import seconds_text
-from tuner.results.output.formatting import count_text, first_points_text, one_line, speed_text
+from tuner.results.output.formatting import count_text, initial_configurations_text, one_line, speed_text
 from tuner.results.output.json_documents import gflop_per_s
 from tuner.results.output.run_result import measured_text
 from tuner.tuning.events import (
     BaselineFailed,
     BaselineMeasured,
+    CampaignEvent,
+    CampaignObserver,
+    CampaignStarted,
     Event,
-    GroupEvent,
-    GroupObserver,
-    GroupStarted,
     MachineBusy,
     NoiseMeasured,
     Observer,
@@ -138,7 +138,7 @@ def event_line(event: Event, settings: RunSettings | None = None) -> str:
             text = f"run {event.run}: {event.settings.problem.key}, {event.settings.target}, "
             text += f"{count_text(event.settings.threads, 'thread')} on {event.machine.name}; "
             text += f"{event.feasible} of {event.cartesian} combinations are feasible"
-            first = first_points_text(event.settings.first or ())
+            first = initial_configurations_text(event.settings.first or ())
             if event.proposed_before:
                 first = f"going on after {event.proposed_before} trials"
             empty = "".join(f"\nnote: {why}" for why in event.empty)
@@ -232,21 +232,21 @@ def share_done(event: TrialDone, settings: RunSettings) -> float:
 
 
 # ------------------------------------------------------------------------------
-# Live progress of a group of runs on stderr: a table on a terminal; otherwise plain lines at intervals.
+# Live progress of a campaign on stderr: a table on a terminal; otherwise plain lines at intervals.
 
 
 FREE_LINES = 6  # of the terminal, around the table
 
 
-class GroupState:
-    """What is known of a group's problems while the group runs: number of trials and best record of each."""
+class CampaignState:
+    """What is known of a campaign's problems while it runs: number of trials and best record of each."""
 
-    def __init__(self, group: RunGroup) -> None:
-        self.group = group
-        self.trials = [0] * len(group.runs)
-        self.best: list[Record | None] = [None] * len(group.runs)
+    def __init__(self, campaign: Campaign) -> None:
+        self.campaign = campaign
+        self.trials = [0] * len(campaign.runs)
+        self.best: list[Record | None] = [None] * len(campaign.runs)
         self.proposed = 0
-        self.elapsed_s = group.seconds
+        self.elapsed_s = campaign.seconds
 
     def take(self, event: RunEvent) -> None:
         """Updates the state by an event of one of the runs."""
@@ -259,16 +259,16 @@ class GroupState:
     def total_s(self) -> float | None:
         """Returns the sum of the best times so far, each times its count; None while one is missing."""
         total_s = 0.0
-        for run, best in zip(self.group.runs, self.best, strict=True):
+        for run, best in zip(self.campaign.runs, self.best, strict=True):
             if best is None or best.median_s is None:
                 return None
-            total_s += best.median_s * (1 if run.group is None else run.group.count)
+            total_s += best.median_s * (1 if run.campaign is None else run.campaign.count)
         return total_s
 
     @property
     def line(self) -> str:
         """Returns one line: trials of the budget, problems with a time, total time, seconds."""
-        limits = self.group.settings
+        limits = self.campaign.settings
         of_all = "" if limits.trials is None else f"/{limits.trials}"
         timed = sum(best is not None for best in self.best)
         text = f"{self.proposed}{of_all} trials: {timed} of {count_text(len(self.best), 'problem')} timed"
@@ -279,43 +279,43 @@ class GroupState:
 
 
 @contextlib.contextmanager
-def group_progress() -> Iterator[GroupObserver]:
-    """Context manager: gives an observer that prints a group's progress on stderr.
+def campaign_progress() -> Iterator[CampaignObserver]:
+    """Context manager: gives an observer that prints a campaign's progress on stderr.
 
     On a terminal a table with a row per problem is updated in place; otherwise lines are printed, of trials
     at most one in PLAIN_EVERY_S (5) seconds.
     """
     if not sys.stderr.isatty():
-        yield PlainGroupProgress()
+        yield PlainCampaignProgress()
         return
     from rich.console import Console
     from rich.live import Live
 
     console = Console(stderr=True, highlight=False)
     with Live(console=console, transient=True, auto_refresh=False) as live:
-        yield LiveGroupProgress(live)
+        yield LiveCampaignProgress(live)
 
 
-def started_line(event: GroupStarted) -> str:
-    """Returns the first line of a group: its problems, target, and what it begins with."""
-    group, run = event.group, event.group.runs[0]
-    text = f"group {group.id}: {count_text(len(group.runs), 'problem')}, {run.settings.target}, "
+def started_line(event: CampaignStarted) -> str:
+    """Returns the first line of a campaign: its problems, target, and what it begins with."""
+    campaign, run = event.campaign, event.campaign.runs[0]
+    text = f"campaign {campaign.id}: {count_text(len(campaign.runs), 'problem')}, {run.settings.target}, "
     text += f"{count_text(run.settings.threads, 'thread')} on {run.machine.name}; "
-    text += f"{count_text(len(group.settings.columns), 'configuration')} to try on each"
+    text += f"{count_text(len(campaign.settings.columns), 'configuration')} to try on each"
     return text + (f"; going on after {event.proposed_before} trials" if event.proposed_before else "")
 
 
-class PlainGroupProgress:
+class PlainCampaignProgress:
     """Observer that prints plain lines; for finished trials at most one per PLAIN_EVERY_S (5) seconds."""
 
     def __init__(self) -> None:
-        self._state: GroupState | None = None
+        self._state: CampaignState | None = None
         self._printed_s = time.monotonic()
 
-    def __call__(self, event: GroupEvent) -> None:
+    def __call__(self, event: CampaignEvent) -> None:
         """Prints the event; of finished trials at most one per PLAIN_EVERY_S (5) seconds."""
-        if isinstance(event, GroupStarted):
-            self._state = GroupState(event.group)
+        if isinstance(event, CampaignStarted):
+            self._state = CampaignState(event.campaign)
             _print(started_line(event))
             return
         assert self._state is not None
@@ -330,17 +330,17 @@ class PlainGroupProgress:
             _print(line)
 
 
-class LiveGroupProgress:
+class LiveCampaignProgress:
     """Observer that updates a table in place; events other than finished trials scroll above the table."""
 
     def __init__(self, live: "Live") -> None:
         self._live = live
-        self._state: GroupState | None = None
+        self._state: CampaignState | None = None
 
-    def __call__(self, event: GroupEvent) -> None:
+    def __call__(self, event: CampaignEvent) -> None:
         """Updates the table for a finished trial; prints any other event above the table."""
-        if isinstance(event, GroupStarted):
-            self._state = GroupState(event.group)
+        if isinstance(event, CampaignStarted):
+            self._state = CampaignState(event.campaign)
             self._live.console.print(one_line(started_line(event)), markup=False)
             return
         assert self._state is not None
@@ -352,14 +352,14 @@ class LiveGroupProgress:
         self._live.update(progress_table(self._state, rows), refresh=True)
 
 
-def progress_table(state: GroupState, rows: int) -> "Table":
-    """Returns the table of a group: the ``rows`` problems with the most time x count, the largest first."""
+def progress_table(state: CampaignState, rows: int) -> "Table":
+    """Returns a campaign's table: the ``rows`` problems with the most time x count, the largest first."""
     from rich.table import Table
 
     table = Table(*("name", "problem", "count", "trials", "best", "GFLOP/s"), caption=state.line)
     weights = []
-    for place, (run, best) in enumerate(zip(state.group.runs, state.best, strict=True)):
-        count = 1 if run.group is None else run.group.count
+    for place, (run, best) in enumerate(zip(state.campaign.runs, state.best, strict=True)):
+        count = 1 if run.campaign is None else run.campaign.count
         least_s = None if best is None else best.median_s
         weights.append((float("inf") if least_s is None else least_s * count, place))
     for _, place in sorted(weights, key=lambda pair: (-pair[0], pair[1]))[:rows]:
@@ -367,19 +367,19 @@ def progress_table(state: GroupState, rows: int) -> "Table":
     return table
 
 
-def _cells(state: GroupState, place: int) -> tuple[str, ...]:
-    run, best = state.group.runs[place], state.best[place]
+def _cells(state: CampaignState, place: int) -> tuple[str, ...]:
+    run, best = state.campaign.runs[place], state.best[place]
     problem = run.settings.problem
-    name, count = ("", 1) if run.group is None else (run.group.name, run.group.count)
+    name, count = ("", 1) if run.campaign is None else (run.campaign.name, run.campaign.count)
     times = ("-", "-")
     if best is not None and best.median_s is not None:
         times = (seconds_text(best.median_s), speed_text(gflop_per_s(problem, best.median_s)))
     return (one_line(name), problem.key, str(count), str(state.trials[place]), *times)
 
 
-def _run_line(event: RunEvent, state: GroupState) -> str:
+def _run_line(event: RunEvent, state: CampaignState) -> str:
     """Returns the line of an event of one run, after the problem; "" for what a table shows anyway."""
-    run = state.group.runs[event.place]
+    run = state.campaign.runs[event.place]
     if isinstance(event.event, BaselineMeasured | NoiseMeasured):
         return ""
     line = event_line(event.event, run.settings).splitlines()[0]

@@ -15,7 +15,7 @@ from tuner.results.output.formatting import (
     bound_text,
     count_text,
     early_stopped_text,
-    first_points_text,
+    initial_configurations_text,
     knobs_line,
     knobs_text,
     one_line,
@@ -185,7 +185,7 @@ def resources_lines(resources: tuple[Resources, ...]) -> list[str]:
 
 
 def predicted_lines(found: "PredictedCycles") -> list[str]:
-    """Returns the cycles that a model predicts from GPU machine code, and the busiest parts of the GPU.
+    """Returns the cycles that a model predicts from GPU machine code, and the bottlenecks of the GPU.
 
     The prediction ranks candidates; it is not a time.
     """
@@ -225,7 +225,7 @@ def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
         f"target    {settings.target}, {count_text(settings.threads, 'thread')} on {run.machine.name}{load}",
         f"search    {settings.sampler}, seed {settings.seed}, budget {' or '.join(budget)}, {workers}",
         f"compiler  {run.compiler.mlir}",
-        *([f"first     {first_points_text(settings.first)}"] if settings.first else []),
+        *([f"first     {initial_configurations_text(settings.first)}"] if settings.first else []),
         *([f"remote    {remote_text(run.elsewhere)}"] if run.elsewhere else []),
     ]
     if tuned.selected is None:

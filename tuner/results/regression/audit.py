@@ -21,13 +21,13 @@ from tuner.core.round_quality import round_quality
 from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.core.serialization import seconds_text
 from tuner.results.best_trials import best_trials_here
-from tuner.targets.backends import Composition
-from tuner.targets.interface import BenchSettings, TargetKind
+from tuner.targets.backends import Backends
+from tuner.targets.interface import RunnerSettings, TargetBackend
 from tuner.tuning.request import require_memory
 from tuner.version import __version__
 
 if TYPE_CHECKING:
-    from tuner.core.interfaces import AbstractBench
+    from tuner.core.interfaces import AbstractRunner
     from tuner.db.store import Store
 
 
@@ -68,43 +68,43 @@ def nothing_known(_script_sha256: str, _artifact_sha256: str) -> None:
 
 
 @contextlib.contextmanager
-def bench_of(
-    composition: Composition,
+def runner_of(
+    backends: Backends,
     case: EvaluationCase,
     bind: Callable[[Candidate], Script],
     recall: Recall = nothing_known,
-) -> "Iterator[AbstractBench]":
-    """Context manager: yields a bench, which compiles, verifies and times candidates, and closes it.
+) -> "Iterator[AbstractRunner]":
+    """Context manager: yields a runner, which compiles, verifies and times candidates, and closes it.
 
-    The bench has one compile worker. Raises UsageError where the machine has too little memory for the
+    The runner has one compile worker. Raises UsageError where the machine has too little memory for the
     problem.
 
     Args:
-        composition: provides the target kinds and the machine.
+        backends: provides the target kinds and the machine.
         case: problem, target, threads, seed and baseline.
         bind: returns the script of a candidate.
         recall: returns the record that is known for a script or code, which is then not evaluated.
     """
-    from tuner.runtime.workers.runner import BenchOrder
+    from tuner.runtime.workers.runner import RunnerOrder
 
-    require_memory(case.problem, composition.machine())
-    order = BenchOrder(case.problem, case.target, bind, recall)
-    outcomes = composition.kind(case.target).outcomes_with(case.baseline)
-    bench = outcomes.bench(order, BenchSettings(case.threads, 1, case.seed))
+    require_memory(case.problem, backends.machine())
+    order = RunnerOrder(case.problem, case.target, bind, recall)
+    outcomes = backends.kind(case.target).outcomes_with(case.baseline)
+    runner = outcomes.runner(order, RunnerSettings(case.threads, 1, case.seed))
     try:
-        yield bench
+        yield runner
     finally:
-        bench.close()
+        runner.close()
 
 
-def evaluated(bench: "AbstractBench", candidate: Candidate, effort: Effort = FINAL_EFFORT) -> BoundRecord:
-    """Compiles, verifies and times a candidate on a bench; returns its record, script and code.
+def evaluated(runner: "AbstractRunner", candidate: Candidate, effort: Effort = FINAL_EFFORT) -> BoundRecord:
+    """Compiles, verifies and times a candidate on a runner; returns its record, script and code.
 
     ``effort`` is the length of the time measurement. A failure of the candidate is an outcome, not an
     exception.
     """
-    bench.start(0, candidate, effort)
-    return bench.finish()
+    runner.start(0, candidate, effort)
+    return runner.finish()
 
 
 # ------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class Audited:
 
 
 def audit(
-    composition: Composition, store: "Store", query: TrialQuery, tolerated: float, seed: int = 0
+    backends: Backends, store: "Store", query: TrialQuery, tolerated: float, seed: int = 0
 ) -> Iterator[Audited]:
     """Audits the best trials of this machine one by one: recompiles them, and evaluates changed code again.
 
@@ -162,7 +162,7 @@ def audit(
     as well, up to 8 trials of each.
 
     Args:
-        composition: provides target kinds, machine and compilers.
+        backends: provides target kinds, machine and compilers.
         store: the results database, which is read and changed.
         query: conditions on the trials.
         tolerated: relative slowdown that is not reported as slower: 0.05 for 5 %.
@@ -171,13 +171,13 @@ def audit(
     done: set[int] = set()
     for _ in range(BEST_TRIALS_OF_A_PROBLEM):
         next_best_trials = [
-            trial for trial in best_trials_here(store, composition, query) if trial.id not in done
+            trial for trial in best_trials_here(store, backends, query) if trial.id not in done
         ]
         if not next_best_trials:
             return
         for trial in next_best_trials:
             done.add(trial.id)
-            audited = _audited(composition, store, trial, tolerated, seed)
+            audited = _audited(backends, store, trial, tolerated, seed)
             if audited.run is not None:
                 done |= {each.id for each in store.trials(TrialQuery(run=audited.run))}
             if audited.status.is_of_other_code:
@@ -185,11 +185,9 @@ def audit(
             yield audited
 
 
-def _audited(
-    composition: Composition, store: "Store", trial: StoredTrial, tolerated: float, seed: int
-) -> Audited:
+def _audited(backends: Backends, store: "Store", trial: StoredTrial, tolerated: float, seed: int) -> Audited:
     record, run = trial.record, store.run(trial.run)
-    kind = composition.kind(record.target)
+    kind = backends.kind(record.target)
     compiler = kind.outcomes.compiler(record.target)
     try:
         machine = kind.outcomes.machine(record.target)
@@ -203,28 +201,28 @@ def _audited(
         return Audited(trial, AuditStatus.UNCHANGED, "the same script and compiler")
     case = EvaluationCase(record.problem, record.target, trial.threads, seed)
     try:
-        with bench_of(composition, case, lambda _candidate: script, known_code(record)) as bench:
-            bound = evaluated(bench, record.candidate)
+        with runner_of(backends, case, lambda _candidate: script, known_code(record)) as runner:
+            bound = evaluated(runner, record.candidate)
     except TunerError as error:
         return Audited(trial, AuditStatus.NOT_EVALUATED, str(error))
     if bound.record.reused_from is not None:
         return Audited(trial, AuditStatus.SAME_CODE, _what_changed(run.compiler, compiler, record, script))
-    return _with_outcome(composition, store, trial, bound, kind, tolerated)
+    return _with_outcome(backends, store, trial, bound, kind, tolerated)
 
 
 def _with_outcome(
-    composition: Composition,
+    backends: Backends,
     store: "Store",
     trial: StoredTrial,
     bound: BoundRecord,
-    kind: TargetKind,
+    kind: TargetBackend,
     tolerated: float,
 ) -> Audited:
     """Returns the audit's outcome for changed code, and stores that outcome as a new run."""
     outcome = bound.record.outcome
     if not kind.status().is_available:
         return Audited(trial, AuditStatus.NOT_EVALUATED, f"other code; {kind.status().reason}")
-    run = _stored(composition, store, trial, bound, kind)
+    run = _stored(backends, store, trial, bound, kind)
     if isinstance(outcome, Failure):
         reason = f"fails at stage {outcome.stage.value}: {outcome.reason}"
         return Audited(trial, AuditStatus.FAILED, reason, run=run)
@@ -255,7 +253,7 @@ def _disturbed(trial: StoredTrial, now: Measurement) -> str:
 
 
 def _stored(
-    composition: Composition, store: "Store", trial: StoredTrial, bound: BoundRecord, kind: TargetKind
+    backends: Backends, store: "Store", trial: StoredTrial, bound: BoundRecord, kind: TargetBackend
 ) -> int:
     """Stores today's outcome as a run of one trial, of today's compiler; returns the run's ID."""
     record, settings = bound.record, store.run(trial.run).settings
@@ -267,7 +265,7 @@ def _stored(
         kind.outcomes.machine(record.target),
         kind.outcomes.compiler(record.target),
         __version__,
-        composition.load_average(),
+        backends.load_average(),
     )
     stored = store.propose(run, 0, trial.row, record.candidate)
     store.record(stored, record, bound.script.text)

@@ -31,7 +31,7 @@ from tuner.analysis.slowdown import (
 from tuner.core.candidate import Candidate, ChosenStrategy, TargetName, with_alignment
 from tuner.core.errors import Failure, UsageError
 from tuner.core.gpu_code import KernelProgram
-from tuner.core.interfaces import AbstractBench, Artifact, BoundRecord, Effort, Partition, Script
+from tuner.core.interfaces import AbstractRunner, Artifact, BoundRecord, Effort, Partition, Script
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record
 from tuner.core.reliability import Reliability
@@ -39,8 +39,8 @@ from tuner.core.round_quality import reliability_of_sessions, round_quality
 from tuner.core.runs import NOT_TIMED, RunSettings, StoredTrial
 from tuner.core.serialization import decode, encode, form, parsed, read_text, require_format
 from tuner.mlir.cpu.llvm_modules import instructions_needed
-from tuner.results.regression.audit import EvaluationCase, bench_of, evaluated, known_code
-from tuner.targets.backends import Composition
+from tuner.results.regression.audit import EvaluationCase, evaluated, known_code, runner_of
+from tuner.targets.backends import Backends
 from tuner.targets.interface import Bind
 from tuner.tuning.request import require_offered
 from tuner.tuning.run_steps import noise_of
@@ -226,7 +226,7 @@ class GateSession:
     objection: str  # why its times cannot be relied on; "" where they can
 
 
-def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial) -> GateEntry:
+def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> GateEntry:
     """Returns a new gate entry of a trial's candidate, which is compiled, verified and timed now.
 
     Raises UsageError for a replayed trial, a trial of another machine, and a candidate that fails or is not
@@ -235,7 +235,7 @@ def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial)
     record, run = trial.record, store.run(trial.run)
     if not record.target.has_machine:
         raise UsageError(f"trial {trial.id}: is a replay: nothing was timed")
-    source = composition.outcomes(record.target)
+    source = backends.outcomes(record.target)
     machine = source.machine(record.target)
     if machine.name != trial.machine.name:
         raise UsageError(
@@ -243,8 +243,8 @@ def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial)
         )
     strategy = _chosen(run.settings, record.candidate.strategy)
     case = EvaluationCase(record.problem, record.target, trial.threads)
-    with bench_of(composition, case, _bind(composition, case, strategy)) as bench:
-        bound = evaluated(bench, record.candidate)
+    with runner_of(backends, case, _bind(backends, case, strategy)) as runner:
+        bound = evaluated(runner, record.candidate)
     if not isinstance(bound.record.outcome, Measurement) or bound.artifact is None:
         raise UsageError(f"trial {trial.id}: {_why_no_time(bound.record)}")
     compiler = source.compiler(record.target)
@@ -263,9 +263,7 @@ def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial)
     )
 
 
-def check_entry(
-    composition: Composition, entry: GateEntry, limits: SlowdownLimits, seed: int = 0
-) -> GateResult:
+def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, seed: int = 0) -> GateResult:
     """Checks one entry of a gate file: compiles its candidate again and times it against the recorded code.
 
     Equal code is not timed; changed code is verified first and then timed interleaved with the recorded code.
@@ -274,22 +272,22 @@ def check_entry(
     case = EvaluationCase(entry.problem, entry.target, entry.threads, seed)
     try:
         needs = instructions_needed(entry.artifact.host_code)
-        require_offered(composition, entry.target, needs, "its recorded code")
-        bind = _bind(composition, case, entry.strategy)
+        require_offered(backends, entry.target, needs, "its recorded code")
+        bind = _bind(backends, case, entry.strategy)
     except UsageError as error:
         return GateResult(entry, GateStatus.FAILED, str(error))
-    with bench_of(composition, case, bind, known_code(entry_record(entry))) as bench:
-        current = evaluated(bench, entry.candidate)
+    with runner_of(backends, case, bind, known_code(entry_record(entry))) as runner:
+        current = evaluated(runner, entry.candidate)
         if current.record.reused_from is not None:
-            return GateResult(entry, GateStatus.SAME_CODE, _same_code_text(composition, entry))
+            return GateResult(entry, GateStatus.SAME_CODE, _same_code_text(backends, entry))
         if not isinstance(current.record.outcome, Measurement):
             return GateResult(entry, GateStatus.FAILED, _why_no_time(current.record))
-        machine = composition.outcomes(entry.target).machine(entry.target)
-        return compared(bench, entry, current, limits, machine.physical_cores - entry.threads)
+        machine = backends.outcomes(entry.target).machine(entry.target)
+        return compared(runner, entry, current, limits, machine.physical_cores - entry.threads)
 
 
 def compared(
-    bench: AbstractBench,
+    runner: AbstractRunner,
     entry: GateEntry,
     current: BoundRecord,
     limits: SlowdownLimits,
@@ -302,9 +300,9 @@ def compared(
     """
     then = BoundRecord(entry_record(entry), Script("", entry.script_sha256), entry.artifact)
     taken: list[GateSession] = []
-    for session in turns(bench, then, current, spare_cores):
+    for session in turns(runner, then, current, spare_cores):
         if session is None:
-            return GateResult(entry, GateStatus.FAILED, _missing_text(bench, then))
+            return GateResult(entry, GateStatus.FAILED, _missing_text(runner, then))
         taken.append(session)
         if len(taken) < LEAST_SESSIONS:
             continue
@@ -316,7 +314,7 @@ def compared(
 
 
 def turns(
-    bench: AbstractBench, then: BoundRecord, current: BoundRecord, spare_cores: int
+    runner: AbstractRunner, then: BoundRecord, current: BoundRecord, spare_cores: int
 ) -> Iterator[GateSession | None]:
     """Yields up to 30 sessions, each of which loads old and new code anew and times them interleaved.
 
@@ -325,7 +323,7 @@ def turns(
     """
     quietest_s = math.inf  # of the reference kernel
     for _ in range(SESSIONS_LIMIT):
-        found = bench.remeasure((then, then, current), SESSION_EFFORT)
+        found = runner.remeasure((then, then, current), SESSION_EFFORT)
         first, again, now = found.times
         if first is None or again is None or now is None:
             yield None
@@ -364,9 +362,9 @@ def _median(
     return statistics.median(statistics.median(samples_of(session.times)) for session in taken)
 
 
-def _bind(composition: Composition, case: EvaluationCase, strategy: ChosenStrategy) -> Bind:
+def _bind(backends: Backends, case: EvaluationCase, strategy: ChosenStrategy) -> Bind:
     """Returns the function that binds candidates of a strategy. Raises UsageError for unreadable scripts."""
-    source = composition.outcomes(case.target)
+    source = backends.outcomes(case.target)
     return source.bind((strategy,), case.problem, case.threads, source.machine(case.target))
 
 
@@ -387,8 +385,8 @@ def entry_record(entry: GateEntry) -> Record:
     )
 
 
-def _same_code_text(composition: Composition, entry: GateEntry) -> str:
-    mlir = composition.outcomes(entry.target).compiler(entry.target).mlir
+def _same_code_text(backends: Backends, entry: GateEntry) -> str:
+    mlir = backends.outcomes(entry.target).compiler(entry.target).mlir
     if mlir == entry.mlir or entry.artifact.program is not None:
         return "it compiles to the recorded code"
     return f"the same LLVM dialect; its machine code is made by {mlir}, then by {entry.mlir}"
@@ -400,8 +398,8 @@ def _why_no_time(record: Record) -> str:
     return "is verified, and nothing is timed here"
 
 
-def _missing_text(bench: AbstractBench, then: BoundRecord) -> str:
-    alone = bench.remeasure((then,), SESSION_EFFORT).times[0]
+def _missing_text(runner: AbstractRunner, then: BoundRecord) -> str:
+    alone = runner.remeasure((then,), SESSION_EFFORT).times[0]
     if alone is None:
         return "the code of then does not run here: record it anew"
     return "the current code ran alone, and fails interleaved with the recorded code"

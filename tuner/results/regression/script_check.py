@@ -19,15 +19,15 @@ from tuner.analysis.slowdown import (
 )
 from tuner.core.candidate import Candidate, RecordedRound
 from tuner.core.errors import Failure
-from tuner.core.interfaces import AbstractBench, BoundRecord, Script
+from tuner.core.interfaces import AbstractRunner, BoundRecord, Script
 from tuner.core.records import Measurement, Verdict
 from tuner.core.reliability import RELIABLE, Reliability, unreliable
 from tuner.core.round_quality import Evidence, reliability_alone, round_quality
 from tuner.core.runs import NOT_TIMED
-from tuner.results.regression.audit import EvaluationCase, bench_of, evaluated
+from tuner.results.regression.audit import EvaluationCase, evaluated, runner_of
 from tuner.results.regression.gate import SESSION_EFFORT
 from tuner.space.scripts.header import ScriptProvenance
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.tuning.request import require_offered
 from tuner.tuning.run_steps import noise_of
 
@@ -99,7 +99,7 @@ def limits_of(max_slowdown: float) -> SlowdownLimits:
 
 
 def checked(
-    composition: Composition,
+    backends: Backends,
     provenance: ScriptProvenance,
     script: str,
     limits: SlowdownLimits,
@@ -111,12 +111,12 @@ def checked(
     or the header has no time, and CANNOT_TELL where the time is of another machine or unreliable. Raises
     UsageError for too little memory, and for a script that needs instructions which this machine lacks.
     """
-    require_offered(composition, provenance.target, provenance.needs, "the script")
+    require_offered(backends, provenance.target, provenance.needs, "the script")
     case = EvaluationCase(
-        provenance.problem, provenance.target, provenance.threads, seed, _baseline(composition, provenance)
+        provenance.problem, provenance.target, provenance.threads, seed, _baseline(backends, provenance)
     )
-    with bench_of(composition, case, lambda _candidate: Script.of(script)) as bench:
-        current = evaluated(bench, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
+    with runner_of(backends, case, lambda _candidate: Script.of(script)) as runner:
+        current = evaluated(runner, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
         outcome = current.record.outcome
         if isinstance(outcome, Failure):
             return ScriptCheck(
@@ -126,7 +126,7 @@ def checked(
             if current.record.is_compiled_only:
                 return ScriptCheck(CheckFinding.COMPILED, "; ".join(outcome.notes))
             return ScriptCheck(CheckFinding.VERIFIED, f"{outcome.elements} elements verified, nothing timed")
-        machine = composition.outcomes(provenance.target).machine(provenance.target)
+        machine = backends.outcomes(provenance.target).machine(provenance.target)
         spare_cores = machine.physical_cores - provenance.threads
         alone = ScriptCheck(
             CheckFinding.VERIFIED,
@@ -143,19 +143,19 @@ def checked(
             reason = f"the recorded time is unreliable: {provenance.unreliable}"
             hint = _recorded_again(provenance)
             return replace(alone, finding=CheckFinding.CANNOT_TELL, reason=reason, hint=hint)
-        return compared(bench, current, provenance, limits, spare_cores)
+        return compared(runner, current, provenance, limits, spare_cores)
 
 
-def _baseline(composition: Composition, provenance: ScriptProvenance) -> str:
+def _baseline(backends: Backends, provenance: ScriptProvenance) -> str:
     """Returns the choice of the library that a script was compared with; "": the target's default."""
     if provenance.baseline is None:
         return ""
-    choices = composition.kind(provenance.target).baselines
+    choices = backends.kind(provenance.target).baselines
     return choices.recorded(provenance.baseline.name, provenance.problem)
 
 
 def compared(
-    bench: AbstractBench,
+    runner: AbstractRunner,
     current: BoundRecord,
     provenance: ScriptProvenance,
     limits: SlowdownLimits,
@@ -168,7 +168,7 @@ def compared(
     sessions in a row may agree on a disturbance of seconds.
 
     Args:
-        bench: a bench of the script's problem and target.
+        runner: a runner of the script's problem and target.
         current: the script's record of today.
         provenance: what the script's header records, with the recorded time.
         limits: which slowdown is reported, and which one must be ruled out.
@@ -180,7 +180,7 @@ def compared(
     disturbed: list[_Session] = []
     slowdown: RelativeSlowdown | None = None
     conclusion: tuple[CheckFinding, str] | None = None
-    for session in _sessions(bench, current, library, spare_cores):
+    for session in _sessions(runner, current, library, spare_cores):
         (disturbed if session.objection else quiet).append(session)
         if not session.objection and len(quiet) >= LEAST_SESSIONS:
             slowdown = relative_slowdown(recorded, tuple(each.times for each in quiet if each.times))
@@ -203,12 +203,12 @@ def compared(
 
 
 def _sessions(
-    bench: AbstractBench, current: BoundRecord, library: str | None, spare_cores: int
+    runner: AbstractRunner, current: BoundRecord, library: str | None, spare_cores: int
 ) -> Iterator[_Session]:
     """Yields timed sessions without end."""
     quietest_s = math.inf
     while True:
-        found = bench.remeasure((current, current), SESSION_EFFORT)
+        found = runner.remeasure((current, current), SESSION_EFFORT)
         kernel, again = found.times
         if kernel is None or again is None:
             yield _Session(None, None, BROKEN)

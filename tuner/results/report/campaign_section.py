@@ -13,13 +13,13 @@ from tuner.analysis.ratios import faster_text
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
-from tuner.core.programs import ExplainedGroup, ProgramBaseline, ProgramResult
+from tuner.core.programs import ExplainedFusion, ProgramBaseline, ProgramResult
 from tuner.core.reliability import Reliability, reliability_of_all
-from tuner.core.requests import RunGroup
+from tuner.core.requests import Campaign
 from tuner.core.serialization import seconds_text
 from tuner.results.output.formatting import Row, knobs_text
-from tuner.results.output.program_tables import baseline_table, group_table, ratio_of
-from tuner.results.report.content import HEIGHT, WIDTH, Bar, ReportedGroup, Ticks, line
+from tuner.results.output.program_tables import baseline_table, fusion_table, ratio_of
+from tuner.results.report.content import HEIGHT, WIDTH, Bar, ReportedCampaign, Ticks, line
 from tuner.results.report.knob_plots import SHADES
 
 # ------------------------------------------------------------------------------
@@ -100,61 +100,61 @@ def _point(matrix: TimeMatrix, size: int) -> PortfolioPoint:
 
 
 # ------------------------------------------------------------------------------
-# The content of a report's section about a tuned program: its groups, and what else runs it.
+# The content of a report's section about a tuned program: its fusions, and what else runs it.
 
 
 @dataclass(frozen=True)
 class ProgramSection:
     """The section of a report about a tuned program; the first row of a table is its header."""
 
-    group: int  # id of the group of runs
+    campaign: int  # id of the campaign
     source: str  # name of the program
     time: str  # of a call; "" where none was timed
     reliability: str  # of that time, with the reason
     gain: str  # over the program before the tuning; "" where the two are not comparable
-    bars: tuple[Bar, ...]  # the time of each group
-    groups: tuple[Row, ...]
+    bars: tuple[Bar, ...]  # the time of each fusion
+    fusions: tuple[Row, ...]
     left_out: tuple[str, ...]
     baseline_bars: tuple[Bar, ...]  # times of a call; () without a timed baseline
     baselines: tuple[Row, ...]  # () without a baseline
 
 
-def program_section_of(group: RunGroup) -> ProgramSection | None:
-    """Returns the section of the program whose groups a group of runs tuned; None where there is none."""
-    result = group.result
+def program_section_of(campaign: Campaign) -> ProgramSection | None:
+    """Returns the section of the program whose fusions a campaign tuned; None where there is none."""
+    result = campaign.result
     if result is None:
         return None
     return ProgramSection(
-        group=group.id,
-        source=group.settings.source,
+        campaign=campaign.id,
+        source=campaign.settings.source,
         time="" if result.call_s is None else seconds_text(result.call_s),
         gain="" if result.speed is None else faster_text(result.speed),
         reliability=result.reliability.text,
-        bars=_group_bars(result.groups),
-        groups=group_table(result.groups) if result.groups else (),
+        bars=_fusion_bars(result.fusions),
+        fusions=fusion_table(result.fusions) if result.fusions else (),
         left_out=result.left_out,
         baseline_bars=_baseline_bars(result),
         baselines=baseline_table(result.baselines) if result.baselines else (),
     )
 
 
-def _group_bars(groups: tuple[ExplainedGroup, ...]) -> tuple[Bar, ...]:
-    """Returns a bar for the time of each group; groups that run as loops have the colour of failures."""
-    longest_s = max((each.time_s or 0.0 for each in groups), default=0.0)
+def _fusion_bars(fusions: tuple[ExplainedFusion, ...]) -> tuple[Bar, ...]:
+    """Returns a bar for the time of each fusion; fusions that run as loops have the colour of failures."""
+    longest_s = max((each.time_s or 0.0 for each in fusions), default=0.0)
     if not longest_s:
         return ()
     return tuple(
         Bar(
-            f"g{number} {each.group.kind}, {each.group.origin}",
+            f"g{number} {each.fusion.kind}, {each.fusion.origin}",
             (each.time_s or 0.0) / longest_s,
             _figure(each),
-            "ours" if each.group.strategy else "failed",
+            "ours" if each.fusion.strategy else "failed",
         )
-        for number, each in enumerate(groups)
+        for number, each in enumerate(fusions)
     )
 
 
-def _figure(each: ExplainedGroup) -> str:
+def _figure(each: ExplainedFusion) -> str:
     if each.time_s is None:
         return "not timed"
     share = "" if each.share is None else f", {each.share:.0%}"
@@ -184,7 +184,7 @@ def _median_s(each: ProgramBaseline) -> float:
 
 
 # ------------------------------------------------------------------------------
-# Map of the times of a group's configurations: a line per problem, a column per configuration.
+# Map of the times of a campaign's configurations: a line per problem, a column per configuration.
 
 
 CELL = 14.0  # units
@@ -288,17 +288,17 @@ def _label(matrix: TimeMatrix, row: int) -> str:
 
 
 # ------------------------------------------------------------------------------
-# The content of a report's section about a group of runs: many problems tuned under one budget.
+# The content of a report's section about a campaign: many problems tuned under one budget.
 
 
 CHOICES_SHOWN = 10  # the worst
 
 
 @dataclass(frozen=True)
-class GroupSection:
-    """The section of a report about a group: map of times, curve of portfolios, the worst choices."""
+class CampaignSection:
+    """The section of a report about a campaign: map of times, curve of portfolios, the worst choices."""
 
-    group: RunGroup
+    campaign: Campaign
     columns: tuple[Candidate, ...]  # the numbered configurations of the map, from 0
     time_map: TimeMap | None  # None: nothing was timed
     curve: PortfolioCurve | None  # None: too little was timed, or a time is unreliable
@@ -313,18 +313,18 @@ class GroupSection:
 
     @property
     def problems(self) -> int:
-        """Returns the number of problems of the group."""
-        return len(self.group.runs)
+        """Returns the number of problems of the campaign."""
+        return len(self.campaign.runs)
 
 
-def group_section_of(reported: ReportedGroup) -> GroupSection:
-    """Returns the section of one group of runs."""
-    matrix, trusts = reported.matrix, tuple(run.reliability for run in reported.group.runs)
+def campaign_section_of(reported: ReportedCampaign) -> CampaignSection:
+    """Returns the section of one campaign."""
+    matrix, trusts = reported.matrix, tuple(run.reliability for run in reported.campaign.runs)
     is_timed = bool(matrix.is_timed().any())
     choices = held_out_choices(matrix) if is_timed and len(matrix.problems) > 1 else ()
     timed = sorted((each for each in choices if each.efficiency is not None), key=_efficiency)
-    return GroupSection(
-        group=reported.group,
+    return CampaignSection(
+        campaign=reported.campaign,
         columns=matrix.columns,
         time_map=time_map_of(matrix, trusts) if is_timed else None,
         curve=None if not is_timed or reliability_of_all(trusts).unreliable else portfolio_curve_of(matrix),
@@ -339,7 +339,7 @@ def share_text(share: float | None) -> str:
     return "unknown" if share is None else f"{100 * share:.1f}%"
 
 
-def choice_rows(section: GroupSection) -> tuple[tuple[str, ...], ...]:
+def choice_rows(section: CampaignSection) -> tuple[tuple[str, ...], ...]:
     """Returns the table of the worst choices of dispatch, its head first."""
     rows = (
         (

@@ -10,7 +10,7 @@ from tuner.analysis.selected_result import SelectedResult
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Value
 from tuner.core.records import PassSeconds
-from tuner.core.requests import RunGroup
+from tuner.core.requests import Campaign
 from tuner.core.round_quality import NOISE_LIMIT
 from tuner.core.runs import Counts, Run, StoredTrial
 
@@ -100,10 +100,10 @@ class ReportedRun:
 
 
 @dataclass(frozen=True)
-class ReportedGroup:
-    """A group of runs, with the times of its configurations on its problems."""
+class ReportedCampaign:
+    """A campaign, with the times of its configurations on its problems."""
 
-    group: RunGroup
+    campaign: Campaign
     matrix: TimeMatrix
 
 
@@ -117,8 +117,8 @@ class Report:
     version: str  # of the tuner that writes the page
     moment: datetime.datetime
     database_text: str = ""  # the --db option that the commands on the page need; "" for the default
-    group: ReportedGroup | None = None  # that the runs belong to, where one is reported
-    groups: tuple[RunGroup, ...] = ()  # that the runs belong to: their programs are drawn
+    campaign: ReportedCampaign | None = None  # that the runs belong to, where one is reported
+    campaigns: tuple[Campaign, ...] = ()  # that the runs belong to: their programs are drawn
 
 
 def shown_trials(reported: ReportedRun, runs: int) -> tuple[StoredTrial, ...]:

@@ -18,26 +18,26 @@ from tuner.core.serialization import interval_text, printable_lines, seconds_tex
 from tuner.core.typed_arguments import typed_arguments
 from tuner.db.store import Store
 from tuner.results.best_trials import any_group, best_results
-from tuner.results.campaign_matrix import group_matrix
+from tuner.results.campaign_matrix import campaign_matrix
 from tuner.results.database import open_known
 from tuner.results.database_name import database_text, naming_database
 from tuner.results.explanations import pass_seconds
 from tuner.results.output.files import write_atomically
-from tuner.results.output.formatting import count_text, first_points_text, knobs_text, speed_text
+from tuner.results.output.formatting import count_text, initial_configurations_text, knobs_text, speed_text
 from tuner.results.output.json_documents import gflop_per_s
 from tuner.results.output.run_result import counts_text, idle_text
 from tuner.results.report import RUNS_SHOWN
 from tuner.results.report.campaign_section import (
+    campaign_section_of,
     choice_rows,
-    group_section_of,
     program_section_of,
     share_text,
 )
-from tuner.results.report.content import BestKnown, Report, ReportedGroup, ReportedRun, badge_of, number
+from tuner.results.report.content import BestKnown, Report, ReportedCampaign, ReportedRun, badge_of, number
 from tuner.results.report.knob_plots import level_name
 from tuner.results.report.run_plots import importance_bars, knob_rows, strategy_rows
 from tuner.results.report.run_section import card_of, pass_rows, section_of, stage_bars
-from tuner.targets.backends import Composition
+from tuner.targets.backends import Backends
 from tuner.version import __version__
 
 # ------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ from tuner.version import __version__
 FILTERS = (
     *(
         count_text,
-        first_points_text,
+        initial_configurations_text,
         interval_text,
         knobs_text,
         seconds_text,
@@ -68,8 +68,8 @@ def page_html(report: Report) -> str:
     style, script = _source(templates, "style.css"), _source(templates, "script.js")
     page = templates.get_template("page.html").render(
         report=report,
-        many=None if report.group is None else group_section_of(report.group),
-        programs=[found for each in report.groups if (found := program_section_of(each)) is not None],
+        many=None if report.campaign is None else campaign_section_of(report.campaign),
+        programs=[found for each in report.campaigns if (found := program_section_of(each)) is not None],
         sections=[section_of(each, len(report.runs)) for each in report.runs],
         shown={each.run.id for each in report.runs},
         style=style,
@@ -117,7 +117,7 @@ def no_pass_timings(_trial: StoredTrial) -> tuple[PassSeconds, ...]:
     return ()
 
 
-def timed_passes(composition: Composition, store: Store) -> Passes:
+def timed_passes(backends: Backends, store: Store) -> Passes:
     """Returns a function from a trial to the seconds of its compiler passes.
 
     The function compiles the trial again, or reads stored timings. It returns () for a trial of a replay, one
@@ -126,7 +126,7 @@ def timed_passes(composition: Composition, store: Store) -> Passes:
 
     def passes(trial: StoredTrial) -> tuple[PassSeconds, ...]:
         with contextlib.suppress(UsageError):
-            return pass_seconds(composition, store, trial)
+            return pass_seconds(backends, store, trial)
         return ()
 
     return passes
@@ -137,26 +137,26 @@ def gathered(
     run: int | None = None,
     limit: int = RUNS_SHOWN,
     passes: Passes = no_pass_timings,
-    group: ReportedGroup | None = None,
+    campaign: ReportedCampaign | None = None,
 ) -> Report:
     """Returns the report of the latest ``limit`` runs and of the best result of every problem.
 
     There is one best result per problem, target, number of threads and machine. With ``run``: only this run,
-    and the best result for its problem, target, threads and machine. With ``group``: its
-    section, and the runs of the group. ``passes`` gives the pass timings of the best trials. Raises
+    and the best result for its problem, target, threads and machine. With ``campaign``: its
+    section, and the runs of the campaign. ``passes`` gives the pass timings of the best trials. Raises
     UsageError for a limit below 1 or an unknown run.
     """
     if limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
-    chosen = _chosen(store, run, limit, group)
+    chosen = _chosen(store, run, limit, campaign)
     runs = tuple(_reported(store, each) for each in chosen)
-    left_out = 0 if run is not None else _total(store, group) - len(runs)
-    found = _best(store, None if run is None and group is None else runs)
+    left_out = 0 if run is not None else _total(store, campaign) - len(runs)
+    found = _best(store, None if run is None and campaign is None else runs)
     best = tuple(replace(each, passes=passes(each.selected.best)) for each in found)
-    numbers = dict.fromkeys(each.run.group.group for each in runs if each.run.group is not None)
-    groups = tuple(store.group(number) for number in numbers)
+    numbers = dict.fromkeys(each.run.campaign.campaign for each in runs if each.run.campaign is not None)
+    campaigns = tuple(store.campaign(number) for number in numbers)
     now = datetime.datetime.now(datetime.UTC)
-    return Report(best, runs, left_out, __version__, now, group=group, groups=groups)
+    return Report(best, runs, left_out, __version__, now, campaign=campaign, campaigns=campaigns)
 
 
 @typed_arguments
@@ -165,7 +165,7 @@ def report(
     *,
     db: str | Path | None = None,
     run: int | None = None,
-    group: int | None = None,
+    campaign: int | None = None,
     limit: int = RUNS_SHOWN,
     compile_time: bool = False,
 ) -> str:
@@ -175,7 +175,7 @@ def report(
         file: path to write the page to; None: only returned.
         db: path or URL of the results database; None: as for ``tune``.
         run: number of the one run to show; None: the latest runs.
-        group: number of the group of runs to show, many problems tuned under one budget; None: no group.
+        campaign: number of the campaign to show, many problems tuned under one budget; None: no campaign.
         limit: number of runs to show at most, 1 or more.
         compile_time: whether to show the compiler's passes, too: the best trials are compiled again.
 
@@ -183,7 +183,8 @@ def report(
         The HTML text.
 
     Raises:
-        UsageError: a limit below 1, ``run`` and ``group`` both given, a run, a group or a database named by
+        UsageError: a limit below 1, ``run`` and ``campaign`` both given, a run, a campaign or a database
+        named by
             ``db`` that does not exist, a database that cannot be opened, or a file that cannot be written.
 
     Example:
@@ -192,34 +193,34 @@ def report(
         >>> "64x64x64" in page
         True
     """
-    from tuner.targets.registry import real_composition
+    from tuner.targets.registry import real_backends
 
-    if run is not None and group is not None:
-        raise UsageError("report: run and group cannot be combined")
+    if run is not None and campaign is not None:
+        raise UsageError("report: run and campaign cannot be combined")
     with naming_database(db), open_known(db) as store:
-        passes = timed_passes(real_composition(), store) if compile_time else no_pass_timings
-        of_group = None if group is None else reported_group(store, real_composition(), group)
-        found = gathered(store, run, limit, passes, of_group)
+        passes = timed_passes(real_backends(), store) if compile_time else no_pass_timings
+        of_campaign = None if campaign is None else reported_campaign(store, real_backends(), campaign)
+        found = gathered(store, run, limit, passes, of_campaign)
     page = page_html(replace(found, database_text=database_text(db)))
     if file is not None:
         write_atomically(Path(file), page.encode())
     return page
 
 
-def reported_group(store: Store, composition: Composition, group: int) -> ReportedGroup:
-    """Returns a group of runs with its matrix of times. Raises UsageError for an unknown group."""
-    return ReportedGroup(store.group(group), group_matrix(group, composition, store).times)
+def reported_campaign(store: Store, backends: Backends, campaign: int) -> ReportedCampaign:
+    """Returns a campaign with its matrix of times. Raises UsageError for an unknown campaign."""
+    return ReportedCampaign(store.campaign(campaign), campaign_matrix(campaign, backends, store).times)
 
 
-def _chosen(store: Store, run: int | None, limit: int, group: ReportedGroup | None) -> tuple[Run, ...]:
-    """Returns the runs to show: one, those of a group in its order, or the latest first."""
-    if group is not None:
-        return group.group.runs[:limit]
+def _chosen(store: Store, run: int | None, limit: int, campaign: ReportedCampaign | None) -> tuple[Run, ...]:
+    """Returns the runs to show: one, those of a campaign in its order, or the latest first."""
+    if campaign is not None:
+        return campaign.campaign.runs[:limit]
     return store.runs(limit) if run is None else (store.run(run),)
 
 
-def _total(store: Store, group: ReportedGroup | None) -> int:
-    return store.info().runs if group is None else len(group.group.runs)
+def _total(store: Store, campaign: ReportedCampaign | None) -> int:
+    return store.info().runs if campaign is None else len(campaign.campaign.runs)
 
 
 def _reported(store: Store, run: Run) -> ReportedRun:
@@ -231,13 +232,13 @@ def _best(store: Store, only: tuple[ReportedRun, ...] | None) -> tuple[BestKnown
 
     With ``only``: the results for the problems, targets and machines of those runs.
     """
-    is_wanted = any_group if only is None else frozenset(_group(each) for each in only).__contains__
+    is_wanted = any_group if only is None else frozenset(_campaign(each) for each in only).__contains__
     found = best_results(store, TrialQuery(), is_wanted)
     ordered = sorted(found.values(), key=lambda each: (each.best.created, each.best.id))
     return tuple(BestKnown(each.selected, each.run) for each in ordered)
 
 
-def _group(reported: ReportedRun) -> BestGroup:
+def _campaign(reported: ReportedRun) -> BestGroup:
     settings = reported.run.settings
     machine = reported.run.machine.name
     return BestGroup(settings.problem.key, settings.target.text, settings.threads, machine)

@@ -23,7 +23,7 @@ SLOT_BYTES = 512  # of a thread: each word that threads share is in a separate c
 FUNCTION_OFFSET, ARGUMENTS_OFFSET = 8, 16  # next to the counter of posts, and written before it
 SEMAPHORE_OFFSET = 384
 CURRENT_PROCESSOR: Any = ctypes.PyDLL(None).sched_getcpu  # takes 60 ns; keeps the interpreter lock
-STACK_BYTES = 8 << 20  # as of the main thread by default; groups of operations have buffers on the stack
+STACK_BYTES = 8 << 20  # as of the main thread by default; fusions have buffers on the stack
 
 
 class TeamThreads:

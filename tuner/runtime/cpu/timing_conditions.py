@@ -59,10 +59,10 @@ class Eviction:
 def eviction_of(problem: Problem, operands: Sequence[npt.NDArray[Any]]) -> Eviction | None:
     """Returns the eviction to run before each timed call of a problem, of what ``Problem.cache`` says.
 
-    ``operands``: A, B[, bias], C. None where caches stay warm, and for a group of operations whose weights
+    ``operands``: A, B[, bias], C. None where caches stay warm, and for a fusion whose weights
     are cold: each call reads another copy.
     """
-    if problem.group and problem.cache == WEIGHTS_COLD:
+    if problem.fusion and problem.cache == WEIGHTS_COLD:
         return None
     evicted = EVICTED.get(problem.cache)
     return None if evicted is None else Eviction(operands[evicted])

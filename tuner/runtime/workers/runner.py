@@ -17,9 +17,9 @@ import numpy as np
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.interfaces import (
-    AbstractBench,
     AbstractCompiler,
     AbstractEvaluator,
+    AbstractRunner,
     Artifact,
     BoundRecord,
     Effort,
@@ -42,12 +42,12 @@ from tuner.runtime.workers.services import (
 )
 
 # ------------------------------------------------------------------------------
-# Candidates in flight: each is a ticket, which is passed through a bench until its record is complete.
+# Candidates in flight: each is a ticket, which is passed through a runner until its record is complete.
 
 
 @dataclass(frozen=True)
-class BenchOrder:
-    """What all candidates of a bench share: problem, target, and functions to bind and to reuse outcomes."""
+class RunnerOrder:
+    """What all candidates of a runner share: problem, target, and functions to bind and to reuse outcomes."""
 
     problem: Problem
     target: TargetName
@@ -56,9 +56,9 @@ class BenchOrder:
 
 
 class Ticket:
-    """The state of one candidate in a bench: its script, its artifact, and its record once complete."""
+    """The state of one candidate in a runner: its script, its artifact, and its record once complete."""
 
-    def __init__(self, order: BenchOrder, candidate: Candidate) -> None:
+    def __init__(self, order: RunnerOrder, candidate: Candidate) -> None:
         """Binds the candidate; sets ``record`` if binding fails or the script's outcome is known."""
         self._order = order
         self._candidate = candidate
@@ -151,20 +151,20 @@ class Ticket:
 
 
 # ------------------------------------------------------------------------------
-# A bench without child processes, for tests, replays and debuggers: a crash ends the tuner.
+# A runner without child processes, for tests, replays and debuggers: a crash ends the tuner.
 
 
 Value = TypeVar("Value")
 
 
-class LocalBench(AbstractBench):
-    """A bench that compiles and evaluates in this process, one candidate at a time.
+class LocalRunner(AbstractRunner):
+    """A runner that compiles and evaluates in this process, one candidate at a time.
 
     A candidate that crashes ends the tuner.
     """
 
     def __init__(
-        self, order: BenchOrder, compiler: AbstractCompiler, evaluator: AbstractEvaluator, seed: int
+        self, order: RunnerOrder, compiler: AbstractCompiler, evaluator: AbstractEvaluator, seed: int
     ) -> None:
         self._order = order
         self._compiler = compiler
@@ -230,7 +230,7 @@ def _attempt(stage: Stage, work: Callable[[], Value]) -> tuple[Value | Failure, 
 
 
 # ------------------------------------------------------------------------------
-# A bench of child processes: several compile, one evaluates, and nothing else runs while it times.
+# A runner of child processes: several compile, one evaluates, and nothing else runs while it times.
 
 
 @dataclass
@@ -241,8 +241,8 @@ class _Job:
     place: int | None = None  # number in the compile pool; None: not queued there
 
 
-class BenchProcesses:
-    """The child processes of one bench, or of several benches of different problems, and their limits."""
+class RunnerProcesses:
+    """The child processes of one runner, or of several runners of different problems, and their limits."""
 
     def __init__(
         self,
@@ -283,15 +283,15 @@ class BenchProcesses:
         sleep_until_news([*self.pool.children, *self.evaluate.children], TICK_S)
 
 
-class WorkerBench(AbstractBench):
-    """A bench that compiles candidates in several child processes and evaluates them in one more.
+class WorkerRunner(AbstractRunner):
+    """A runner that compiles candidates in several child processes and evaluates them in one more.
 
-    Candidates are evaluated one by one in the order in which they were started. Use a bench in one thread,
-    and close it: the children end with the thread that created them. Benches of several problems may share
-    child processes; to close one of the benches ends the children of all.
+    Candidates are evaluated one by one in the order in which they were started. Use a runner in one thread,
+    and close it: the children end with the thread that created them. RunnersFactory of several problems may
+    share child processes; to close one of the runners ends the children of all.
     """
 
-    def __init__(self, order: BenchOrder, processes: BenchProcesses, seed: int) -> None:
+    def __init__(self, order: RunnerOrder, processes: RunnerProcesses, seed: int) -> None:
         self._order = order
         self._processes = processes
         self._seed = seed
@@ -341,7 +341,7 @@ class WorkerBench(AbstractBench):
         return self._finals.times(top_trials, effort)
 
     def close(self) -> None:
-        """Kills every child process of the bench and drops the candidates that are not finished."""
+        """Kills every child process of the runner and drops the candidates that are not finished."""
         self._processes.close()
         self._jobs.clear()
 

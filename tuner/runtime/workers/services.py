@@ -100,7 +100,7 @@ class Group:
 
 @final
 class RemeasurementRounds:
-    """The final re-measurements of one bench; each timed group of artifacts gets a different random seed."""
+    """The final re-measurements of one runner; each timed group of artifacts gets a different random seed."""
 
     def __init__(
         self,

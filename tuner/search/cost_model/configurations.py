@@ -331,7 +331,7 @@ BLOCK_ROWS = 1 << 18  # configurations evaluated per batch
 KEPT_ROWS = 1 << 12  # cheapest configurations kept per batch
 
 
-def seed_rows(
+def initial_configurations(
     feasible: FeasibleSet,
     problem: Problem,
     machine: Machine,

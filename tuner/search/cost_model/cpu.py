@@ -141,7 +141,7 @@ def cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
 
 def _register_cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
     """Returns the cycles of the steps of all register tiles and of the loads and stores of C around them."""
-    k, lanes = problem.sizes[2], machine.vector_bytes / problem.sum_bytes
+    k, lanes = problem.sizes[2], machine.vector_bytes / problem.accumulator_bytes
     passes = np.ceil(k / tiles.block_k)
     is_paired = (tiles.unroll_k == PAIR) & (problem.input_bytes == PAIRED_BYTES) & (problem.layout != "tn")
     is_aligned = (

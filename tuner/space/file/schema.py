@@ -22,7 +22,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError, unknown_value
-from tuner.core.problem import EPILOGUES, GROUP_OPERATIONS, INPUT_DTYPES, LAYOUTS, OPERATIONS
+from tuner.core.problem import EPILOGUES, FUSION_OPERATIONS, INPUT_DTYPES, LAYOUTS, OPERATIONS
 from tuner.space.expressions import Expression, parse
 from tuner.space.file.entries import (
     Derived,
@@ -159,7 +159,7 @@ AnyKnob = Annotated[
 class _Strategy(_Strict):
     """One strategy of the file."""
 
-    ops: Annotated[list[Annotated[str, _text((*OPERATIONS, *GROUP_OPERATIONS))]], SOME]
+    ops: Annotated[list[Annotated[str, _text((*OPERATIONS, *FUSION_OPERATIONS))]], SOME]
     dtypes: Annotated[list[Annotated[str, _text(tuple(INPUT_DTYPES))]], SOME]
     layouts: Annotated[list[Annotated[str, _text(LAYOUTS)]], SOME] = list(LAYOUTS)
     epilogues: Annotated[list[Annotated[str, _text(EPILOGUES)]], SOME] = list(EPILOGUES)

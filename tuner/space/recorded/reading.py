@@ -70,7 +70,7 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
     if not tried:
         raise UsageError("no point was tried")
     unit_s = _unit_s(metadata.get("timeunit", ""))
-    feasible, entries = feasible_set_of(_groups(tried, own.knobs if own else {}, file.name))
+    feasible, entries = feasible_set_of(_fusions(tried, own.knobs if own else {}, file.name))
     chosen = [tried[entry] for entry in entries]
     return RecordedSpace(
         name=file.name,
@@ -98,7 +98,7 @@ def _own(found: Any) -> TunerMetadata:
     return decode(TunerMetadata, known_part(TunerMetadata, found, OWN), OWN)
 
 
-def _groups(tried: list[Result], knobs: dict[str, dict[str, list[Raw]]], name: str) -> tuple[Points, ...]:
+def _fusions(tried: list[Result], knobs: dict[str, dict[str, list[Raw]]], name: str) -> tuple[Points, ...]:
     """Returns the configurations by strategy; a file without strategies has one, named after the file."""
     entries: dict[str, list[int]] = {}
     for number, one in enumerate(tried):

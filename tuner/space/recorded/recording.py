@@ -141,13 +141,13 @@ class Points:
     entries: list[int]  # per point, the index of its entry in the file
 
 
-def feasible_set_of(groups: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:
+def feasible_set_of(fusions: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:
     """Returns (feasible set of all configurations, index of each configuration's entry in the file).
 
     The indices are in the order of the feasible set. Of equal configurations the last entry counts. Raises
     UsageError for a strategy or knob without a printable name, and for a value that no knob can have.
     """
-    spaces, rows, entries = zip(*(_strategy(points) for points in groups), strict=True)
+    spaces, rows, entries = zip(*(_strategy(points) for points in fusions), strict=True)
     return FeasibleSet(spaces, rows), tuple(np.concatenate(entries).tolist())
 
 

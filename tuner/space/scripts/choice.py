@@ -154,7 +154,7 @@ def first_configuration(problem: Problem, machine: Machine) -> tuple[Candidate, 
 
 
 def no_strategy(problem: Problem, machine: Machine) -> str:
-    """Returns the reason why a group of operations has no first configuration on a machine."""
+    """Returns the reason why a fusion has no first configuration on a machine."""
     what = f"{problem.operation} of {problem.dtype} of these sizes"
     return f"no strategy is for {what} on {machine.processor}"
 

@@ -92,8 +92,8 @@ class Binder:
 
         They are sizes, device limits, element types, knobs and ``panels``; see docs/reference/templates.md.
         """
-        if self.problem.group:
-            extents = {"extents": list(facts_of(self.problem.group).loops), "panels": []}
+        if self.problem.fusion:
+            extents = {"extents": list(facts_of(self.problem.fusion).loops), "panels": []}
             variables = dict(self.variables)
             return variables | _element_names(self.problem, variables) | dict(candidate.choices) | extents
         functions = {panel.entry: panel for panel in self._partitions(candidate)}
@@ -103,7 +103,7 @@ class Binder:
         return variables | options | dict(candidate.choices) | {"panels": partitions}
 
     def _partitions(self, candidate: Candidate) -> tuple[Partition, ...]:
-        if self.problem.group:
+        if self.problem.fusion:
             return ()
         knobs = dict(candidate.choices)
         return partition(self.problem, self.threads, str(knobs.get("split", "none")), _multiple(knobs))
@@ -148,7 +148,7 @@ def _element_names(problem: Problem, variables: dict[str, Value]) -> dict[str, V
         "accumulator": problem.accumulator,
         "zero_in": zero(problem.stored_dtype),
         "zero_out": zero(problem.accumulator),
-        "lanes": int(variables.get("vector_bytes", 16)) // problem.sum_bytes,
+        "lanes": int(variables.get("vector_bytes", 16)) // problem.accumulator_bytes,
         "has_epilogue": problem.epilogue != "none" or problem.result_dtype != problem.accumulator,
     }
 

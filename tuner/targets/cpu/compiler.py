@@ -20,7 +20,7 @@ from tuner.mlir import bindings, transform
 from tuner.mlir.bindings import jit_bindings
 from tuner.mlir.cpu import lowering
 from tuner.mlir.cpu.llvm_modules import compiled_for, instructions_needed
-from tuner.mlir.cpu.lowering import DECLARATION, RESOLVABLE, compile_group, with_batch_loops
+from tuner.mlir.cpu.lowering import DECLARATION, RESOLVABLE, compile_fusion, with_batch_loops
 from tuner.payload.cpu import matrix_bytes, partitions_in, payload_mlir
 from tuner.runtime.cpu.host import describe_machine
 
@@ -40,8 +40,8 @@ class CpuCompiler(AbstractCompiler):
         Raises CandidateError where binding, the script or the lowering fails, and for code that would crash
         the JIT.
         """
-        if problem.group:
-            return self._compile_group(problem, script)
+        if problem.fusion:
+            return self._compile_fusion(problem, script)
         with failing_at(Stage.BIND):
             partitions = partitions_in(script.text, problem)
         start = time.perf_counter()
@@ -58,12 +58,12 @@ class CpuCompiler(AbstractCompiler):
         digest = hashlib.sha256((code + placed).encode()).hexdigest()
         return Artifact(code, digest, partitions, stages)
 
-    def _compile_group(self, problem: Problem, script: Script) -> Artifact:
-        """Returns the artifact of a group of operations; its code begins with how weights are packed."""
+    def _compile_fusion(self, problem: Problem, script: Script) -> Artifact:
+        """Returns the artifact of a fusion; its code begins with how weights are packed."""
         start = time.perf_counter()
         self._context = self._context or transform.new_context()
         with self._context, bindings.ir.Location.unknown():
-            compiled = compile_group(problem.group, script.text, emulates=self._emulates)
+            compiled = compile_fusion(problem.fusion, script.text, emulates=self._emulates)
         code = packings_comment(compiled.packings) + compiled.llvm_text
         lowering.reject_what_the_jit_cannot_take(code)
         digest = hashlib.sha256(code.encode()).hexdigest()
@@ -155,7 +155,7 @@ def instructions(listing: str) -> str:
 
 
 @final
-class DescribedCompiler(AbstractCompiler):
+class CrossCompiler(AbstractCompiler):
     """A compiler of scripts for a processor of ``tuner.core.processors``.
 
     LLVM makes object code for that processor, so that its errors are failures of the candidate. The artifact

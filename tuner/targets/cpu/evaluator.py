@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from tuner.core.errors import CandidateError, Stage, TunerError
-from tuner.core.fusions import GROUP_ENTRY, WeightPacking, packings_in
+from tuner.core.fusions import FUSION_ENTRY, WeightPacking, packings_in
 from tuner.core.interfaces import (
     AbstractBaselineSource,
     AbstractEvaluator,
@@ -35,11 +35,11 @@ from tuner.targets.arrays import KernelArrays, ProblemArrays
 from tuner.targets.cpu import timing_checks
 from tuner.targets.cpu.baseline import InterleavedBaseline
 from tuner.targets.cpu.baseline_libraries import chosen_libraries
-from tuner.targets.cpu.fusion_arrays import GroupArrays
+from tuner.targets.cpu.fusion_arrays import FusionArrays
 from tuner.targets.cpu.timing_checks import (
     PartitionCalls,
     ProcessorPeak,
-    WatchedSamples,
+    TimingChecks,
     no_thread_started,
     same_float_mode,
 )
@@ -52,7 +52,7 @@ DRAWS = 8  # inputs that a kernel is verified on, if VERIFY_S allows
 LEAST_DRAWS = 2  # the second has the signs of the first flipped
 SPECIAL_DRAW = 1  # the one with NaN and infinity, of bytes with -128
 VERIFY_S = 0.03
-KEPT_ARRAYS = 16  # of groups of operations: the groups of a program are tuned in no order
+KEPT_ARRAYS = 16  # of fusions: the fusions of a program are tuned in no order
 KEPT_BYTES = 2**28  # of their operands: from then on the arrays of others are dropped
 EVICTING_L2S = 2  # so many second levels of cache of other weights evict a weight
 PROBE_SAMPLES = 60  # of 0.15 ms: the best of them is within some percent of the best of many
@@ -66,11 +66,11 @@ class LoadedKernel:
 
     code: JittedModule
     partitions: tuple[Partition, ...]
-    packings: tuple[WeightPacking | None, ...] = ()  # of a group of operations: how it reads each input
+    packings: tuple[WeightPacking | None, ...] = ()  # of a fusion: how it reads each input
 
-    def group_calls(self, arrays: GroupArrays) -> PartitionCalls:
-        """Returns the call that runs a group of operations on its arrays, in the caller's thread."""
-        return arrays.calls(self.code.addresses[GROUP_ENTRY], self.packings)
+    def fusion_calls(self, arrays: FusionArrays) -> PartitionCalls:
+        """Returns the call that runs a fusion on its arrays, in the caller's thread."""
+        return arrays.calls(self.code.addresses[FUSION_ENTRY], self.packings)
 
     def calls(self, problem: Problem, arrays: tuple[Array, ...]) -> PartitionCalls:
         """Returns the calls, one per thread partition, that run the kernel on the arrays A, B[, bias], C."""
@@ -123,8 +123,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
                 Stage.LOAD, f"script wants {len(partitions)} threads, allowed {self._threads}"
             )
         self._require_instructions(artifact.host_code)
-        if problem.group:
-            code = JittedModule(artifact.host_code, (GROUP_ENTRY,))
+        if problem.fusion:
+            code = JittedModule(artifact.host_code, (FUSION_ENTRY,))
             return LoadedKernel(code, partitions, packings_in(artifact.host_code))
         return LoadedKernel(
             JittedModule(artifact.host_code, tuple({partition.called for partition in partitions})),
@@ -162,7 +162,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
                     team.repeat(prepared[at_end].calls, 1)
                 verdict = arrays.evaluate()
             worst = max(worst, verdict, key=lambda verdict: (verdict.elements, verdict.max_error))
-        if isinstance(arrays, GroupArrays):
+        if isinstance(arrays, FusionArrays):
             arrays.require_same_weights(loaded.packings)
         return worst
 
@@ -263,8 +263,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         A library that is missing, wrong or whose process fails has the reason in its ``failure``. Raises
         UsageError for a choice that this machine or the problem's type does not allow.
         """
-        if problem.group:
-            return ()  # no library computes a group of operations
+        if problem.fusion:
+            return ()  # no library computes a fusion
         seed = int(rng.integers(2**63))
         names = chosen_libraries(self._choice, problem)
         return tuple(self._loaded_library(name, problem, seed) for name in names)
@@ -286,7 +286,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             return loaded.take
         assert isinstance(loaded, LoadedKernel)
         arrays = self._arrays_of(problem, rng)
-        return WatchedSamples(self._thread_team(), _calls(loaded, arrays), arrays, rng)
+        return TimingChecks(self._thread_team(), _calls(loaded, arrays), arrays, rng)
 
     def _host_watch(self) -> HostWatch:
         if self._watch is None:
@@ -314,18 +314,18 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             self._peak.rise(problem, measurement)
 
     def _arrays_of(self, problem: Problem, rng: np.random.Generator) -> KernelArrays:
-        """Returns the arrays of a problem; those of some groups of operations are kept."""
+        """Returns the arrays of a problem; those of some fusions are kept."""
         if problem not in self._arrays:
             kept = sum(each.bytes for each in self._arrays)
-            if not problem.group or len(self._arrays) >= KEPT_ARRAYS or kept > KEPT_BYTES:
+            if not problem.fusion or len(self._arrays) >= KEPT_ARRAYS or kept > KEPT_BYTES:
                 self._arrays.clear()  # before the next are allocated
             self._arrays[problem] = self._new_arrays(problem, rng)
         return self._arrays[problem]
 
     def _new_arrays(self, problem: Problem, rng: np.random.Generator) -> KernelArrays:
-        if not problem.group:
+        if not problem.fusion:
             return ProblemArrays(problem, rng)
-        return GroupArrays(problem, rng, EVICTING_L2S * self._described_machine().l2_bytes)
+        return FusionArrays(problem, rng, EVICTING_L2S * self._described_machine().l2_bytes)
 
     def _described_machine(self) -> Machine:
         self._machine = self._machine or describe_machine()
@@ -348,8 +348,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
 
 
 def _calls(loaded: LoadedKernel, arrays: KernelArrays) -> PartitionCalls:
-    if isinstance(arrays, GroupArrays):
-        return loaded.group_calls(arrays)
+    if isinstance(arrays, FusionArrays):
+        return loaded.fusion_calls(arrays)
     return loaded.calls(arrays.problem, arrays.operands)
 
 
@@ -372,7 +372,7 @@ class CompiledOnly:
 
 
 @final
-class DescribedEvaluator(AbstractEvaluator):
+class CrossCompiledEvaluator(AbstractEvaluator):
     """An evaluator that verifies code for another processor, where this processor can run it; never times."""
 
     is_timed = False

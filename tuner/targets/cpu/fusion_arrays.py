@@ -13,7 +13,7 @@ from tuner.core.fusions import WeightPacking
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import WEIGHTS_COLD, Problem
 from tuner.core.records import Verdict
-from tuner.mlir.fusions import GroupArgument, group_arguments
+from tuner.mlir.fusions import FusionArgument, fusion_arguments
 from tuner.mlir.reference.fusion_reference import Expected, evaluate, worst_error
 from tuner.payload.packed_weights import pack, packed_shape
 from tuner.payload.reference import Array
@@ -24,13 +24,13 @@ from tuner.targets.arrays import number_like_a_result
 from tuner.targets.cpu.timing_checks import PartitionCalls
 
 # ------------------------------------------------------------------------------
-# An argument of a group in memory: a strided view between guard bands.
+# An argument of a fusion in memory: a strided view between guard bands.
 
 
 class StridedArray:
     """A strided view whose memory lies between guard bands; what is between its rows is guarded, too."""
 
-    def __init__(self, argument: GroupArgument) -> None:
+    def __init__(self, argument: FusionArgument) -> None:
         """Allocates the memory and fills it with NaN."""
         self._guarded = GuardedArray.placed((argument.span,), DTYPES[argument.element])
         self.memory = self._guarded.array  # all elements from the first to the last one
@@ -81,14 +81,14 @@ class StridedArray:
         return copy
 
 
-def view_of(memory: Array, argument: GroupArgument) -> Array:
+def view_of(memory: Array, argument: FusionArgument) -> Array:
     """Returns the view that an argument is of the memory from its first element on."""
     strides = [stride * memory.itemsize for stride in argument.strides]
     return np.lib.stride_tricks.as_strided(memory, argument.shape, strides)
 
 
 # ------------------------------------------------------------------------------
-# The arrays of a group of operations at fixed addresses: all candidates work on the same memory.
+# The arrays of a fusion at fixed addresses: all candidates work on the same memory.
 #
 # Inputs and outputs are strided views between guard bands. What is expected is evaluated once for each of
 # DRAWS draws of the inputs, in float64; an evaluation takes longer than many calls of a kernel. Weights have
@@ -115,23 +115,23 @@ Packings = tuple[WeightPacking | None, ...]
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """One draw of a group's inputs, and what a correct kernel makes of them."""
+    """One draw of a fusion's inputs, and what a correct kernel makes of them."""
 
     inputs: tuple[Array, ...]  # the memory of each input, one-dimensional
     expected: tuple[Expected, ...]  # for each output
 
 
-class GroupArrays:
-    """The arrays that kernels of a group are verified and timed on."""
+class FusionArrays:
+    """The arrays that kernels of a fusion are verified and timed on."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator, evicting_bytes: int) -> None:
         """Allocates the arrays, draws inputs and evaluates what is expected.
 
         ``evicting_bytes``: so many bytes of other weights, read in between, evict a weight from the second
-        level of cache. Raises CandidateError(VERIFY) for a group whose result cannot be evaluated.
+        level of cache. Raises CandidateError(VERIFY) for a fusion whose result cannot be evaluated.
         """
         self.problem = problem
-        self._arguments = group_arguments(problem.group)
+        self._arguments = fusion_arguments(problem.fusion)
         self._inputs = [each for each in self._arguments if not each.is_output]
         self._arrays = [StridedArray(each) for each in self._arguments]
         self._evicting_bytes = evicting_bytes if problem.cache == WEIGHTS_COLD else 0
@@ -182,7 +182,7 @@ class GroupArrays:
 
     @contextlib.contextmanager
     def guarded(self, *, at_end: bool) -> Iterator[None]:
-        """Works on the same arrays: kernels of groups may read some elements past their inputs."""
+        """Works on the same arrays: kernels of fusions may read some elements past their inputs."""
         yield
 
     def add_special_numbers(self, rng: np.random.Generator) -> None:
@@ -191,7 +191,7 @@ class GroupArrays:
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
         """Fills the inputs with small and large numbers and zeros of both signs; overwrites the outputs.
 
-        Where the group then has no finite result, as of a division by zero, it is a usual draw.
+        Where the fusion then has no finite result, as of a division by zero, it is a usual draw.
         """
         inputs = tuple(
             weight if argument.is_weight else _extreme(base, rng)
@@ -285,19 +285,19 @@ class GroupArrays:
             index = np.flatnonzero(np.all(can, axis=0))
             found += [(output, index)] * bool(len(index))
         if not found:
-            why = "group: no element of the result is finite for random inputs, or has a byte next to it"
+            why = "fusion: no element of the result is finite for random inputs, or has a byte next to it"
             raise CandidateError(Stage.VERIFY, why)
         return found
 
     def _draw(self, rng: np.random.Generator) -> Draw:
-        """Returns random inputs with the group's weights, and what is expected of them."""
+        """Returns random inputs with the fusion's weights, and what is expected of them."""
         inputs = tuple(
             weight if argument.is_weight else self._drawn(argument, rng)
             for argument, weight in zip(self._inputs, self._weights, strict=True)
         )
         return Draw(inputs, self._expected(inputs))
 
-    def _drawn(self, argument: GroupArgument, rng: np.random.Generator) -> Array:
+    def _drawn(self, argument: FusionArgument, rng: np.random.Generator) -> Array:
         if argument.element == "i8":
             return rng.integers(*I8_RANGE, argument.span).astype(np.int8)
         numbers: Array = rng.standard_normal(argument.span).astype(DTYPES[argument.element])
@@ -306,7 +306,7 @@ class GroupArrays:
     def _expected(self, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
         views = [view_of(memory, each) for memory, each in zip(inputs, self._inputs, strict=True)]
         try:
-            return evaluate(self.problem.group, tuple(views))
+            return evaluate(self.problem.fusion, tuple(views))
         except UsageError as error:
             raise CandidateError(Stage.VERIFY, f"no reference: {error.message}") from error
 
@@ -348,7 +348,7 @@ def _copies(weight_bytes: int, evicting_bytes: int) -> int:
     return min(COPIES_LIMIT, 1 << others.bit_length())
 
 
-def _laid_out(argument: GroupArgument, memory: Array, packing: WeightPacking | None) -> Array:
+def _laid_out(argument: FusionArgument, memory: Array, packing: WeightPacking | None) -> Array:
     """Returns a weight as a kernel reads it, at a cache line."""
     if packing is None:
         return _copied(memory)

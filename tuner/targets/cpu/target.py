@@ -16,18 +16,18 @@ from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
 from tuner.targets import children as strategy_space
 from tuner.targets.children import (
-    child_bench,
-    child_benches,
+    child_runner,
+    child_runners,
     measure_cpu_baseline,
     measure_cpu_roofline,
     untimed_outcomes,
 )
 from tuner.targets.interface import (
     BaselineChoice,
-    BenchChildren,
-    OutcomeSource,
+    MeasurementBackend,
     ProgramSupport,
-    TargetKind,
+    RunnerChildren,
+    TargetBackend,
     TargetStatus,
 )
 
@@ -38,16 +38,16 @@ from tuner.targets.interface import (
 NO_CLOCK = "code for another processor is not timed"
 
 
-def described_cpu(
+def cross_compiled_cpu(
     source: Callable[[Problem, str], str],
     assembly: Callable[[str, KernelProgram | None], str],
     require_types: Callable[[Problem, TargetName], None],
-) -> TargetKind:
+) -> TargetBackend:
     """Returns the kind of targets ``cpu:NAME``; the arguments are the functions of the kind ``cpu``.
 
     NAME is one of ``tuner.core.processors.PROCESSORS``.
     """
-    return TargetKind(
+    return TargetBackend(
         name=CPU,
         status=_described_status,
         outcomes=untimed_outcomes(_machine, _described_compiler, _described_children, NO_CLOCK),
@@ -75,14 +75,14 @@ def _described_compiler(_target: TargetName) -> Compiler:
     return replace(cpu_compiler(), pipeline_sha256=sources_sha256(CPU_SOURCES))
 
 
-def _described_children(target: TargetName, problem: Problem, threads: int) -> BenchChildren:
+def _described_children(target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
     from tuner.runtime.cpu.host import processors
     from tuner.runtime.workers.protocol import Factory, Limits
     from tuner.runtime.workers.services import library_environment
 
-    evaluator = "tuner.targets.cpu.evaluator:DescribedEvaluator"
-    return BenchChildren(
-        compiler=Factory("tuner.targets.cpu.compiler:DescribedCompiler", (target.detail,)),
+    evaluator = "tuner.targets.cpu.evaluator:CrossCompiledEvaluator"
+    return RunnerChildren(
+        compiler=Factory("tuner.targets.cpu.compiler:CrossCompiler", (target.detail,)),
         evaluator=Factory(evaluator, (threads, processors(threads))),
         limits=Limits(memory_bytes=child_memory_bytes(problem)),
         environment=library_environment(1),  # the other cores compile
@@ -96,9 +96,9 @@ def _described_load(
 
 
 def _described_code(target: TargetName, problem: Problem, script: Script) -> str:
-    from tuner.targets.cpu.compiler import CpuCompiler, DescribedCompiler
+    from tuner.targets.cpu.compiler import CpuCompiler, CrossCompiler
 
-    return DescribedCompiler(target.detail).code_of(CpuCompiler().compile(problem, script))
+    return CrossCompiler(target.detail).code_of(CpuCompiler().compile(problem, script))
 
 
 # ------------------------------------------------------------------------------
@@ -106,7 +106,8 @@ def _described_code(target: TargetName, problem: Problem, script: Script) -> str
 
 
 BASELINE_TIMEOUT_S = 120.0  # in addition to the float64 reference
-GROUP_TIMEOUT_S = 20.0  # to load a group and to evaluate its draws by numpy, which is slow for some functions
+# to load a fusion and to evaluate its draws by numpy, which is slow for some functions
+FUSION_TIMEOUT_S = 20.0
 DTYPES = ("f32", "f64", "bf16", "i8")
 GPUS_TAKE_IT = "on target cpu; cuda and simulator take it"
 
@@ -139,16 +140,16 @@ def _compiler(_target: TargetName) -> Compiler:
     return cpu_compiler()
 
 
-def _children(choice: str, _target: TargetName, problem: Problem, threads: int) -> BenchChildren:
+def _children(choice: str, _target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
     from tuner.runtime.cpu.host import processors
     from tuner.runtime.workers.protocol import Factory, Limits
     from tuner.runtime.workers.services import library_environment
 
-    return BenchChildren(
+    return RunnerChildren(
         compiler=Factory("tuner.targets.cpu.compiler:CpuCompiler"),
         evaluator=Factory("tuner.targets.cpu.evaluator:CpuEvaluator", (threads, processors(threads), choice)),
         limits=Limits(
-            evaluation_timeout_s=GROUP_TIMEOUT_S if problem.group else Limits.evaluation_timeout_s,
+            evaluation_timeout_s=FUSION_TIMEOUT_S if problem.fusion else Limits.evaluation_timeout_s,
             memory_bytes=child_memory_bytes(problem),
             libraries=_most_libraries(choice),
         ),
@@ -219,16 +220,16 @@ def _roofline(problem: Problem, threads: int) -> Roofline:
 def _source(problem: Problem, script: str) -> str:
     from tuner.payload.cpu import partitions_in, payload_mlir
 
-    if problem.group:
-        return problem.group
+    if problem.fusion:
+        return problem.fusion
     return payload_mlir(problem, partitions_in(script, problem))
 
 
 def _load(problem: Problem, trial: StoredTrial, _program: KernelProgram | None) -> Callable[..., object]:
     from tuner.targets.cpu.callables import load_callable
 
-    if problem.group:
-        raise UsageError(f"{problem.key}: a group is a part of a program, and runs with it")
+    if problem.fusion:
+        raise UsageError(f"{problem.key}: a fusion is a part of a program, and runs with it")
     kernel: Callable[..., object] = load_callable(problem, trial.script_text, trial.threads)
     return kernel
 
@@ -250,16 +251,16 @@ def _require_types(problem: Problem, _target: TargetName) -> None:
         raise UsageError(f"dtype: found {problem.dtype!r}, allowed {', '.join(DTYPES)} {GPUS_TAKE_IT}")
 
 
-def _outcomes(choice: str) -> OutcomeSource:
+def _outcomes(choice: str) -> MeasurementBackend:
     """Returns the outcomes of runs that are compared with a choice of libraries; "": the default."""
     children = partial(_children, choice)
-    return OutcomeSource(
+    return MeasurementBackend(
         machine=lambda _target: host_machine(),
         compiler=_compiler,
         plan=strategy_space.plan,
         bind=strategy_space.bind,
-        bench=child_bench(children),
-        benches=child_benches(children),
+        runner=child_runner(children),
+        runners=child_runners(children),
         baseline=partial(_baseline, choice),
         roofline=_roofline,
         children=children,
@@ -267,7 +268,7 @@ def _outcomes(choice: str) -> OutcomeSource:
     )
 
 
-KIND = TargetKind(
+KIND = TargetBackend(
     name="cpu",
     status=_status,
     outcomes=_outcomes(""),
@@ -278,7 +279,7 @@ KIND = TargetKind(
     require_types=_require_types,
     programs=ProgramSupport(),
     sources=CPU_SOURCES,
-    described=described_cpu(_source, _assembly, _require_types),
+    cross_compiled=cross_compiled_cpu(_source, _assembly, _require_types),
     details=tuple(PROCESSORS),
     baselines=BaselineChoice(_require_baseline, _outcomes, _recorded_baseline),
 )

@@ -35,7 +35,7 @@ class PartitionCalls:
     """The calls that run a CPU kernel once: one (function address, argument address) per thread partition.
 
     ``operands`` are the addresses of the arrays A, B[, bias], C. ``keeps`` refers to the memory at all these
-    addresses, so that it is not freed. ``weights``: arrays of a group's weights, packed for its code.
+    addresses, so that it is not freed. ``weights``: arrays of a fusion's weights, packed for its code.
     """
 
     calls: tuple[tuple[int, int], ...]
@@ -71,9 +71,9 @@ def offsets_of(problem: Problem) -> tuple[int, ...]:
 def fits(problem: Problem) -> bool:
     """Returns whether a problem's operands are copied to each offset: copies need at most BYTES_LIMIT.
 
-    Those of a group of operations are not: in a program they lie where its plan of the memory says.
+    Those of a fusion are not: in a program they lie where its plan of the memory says.
     """
-    return not problem.group and problem.bytes * len(offsets_of(problem)) <= BYTES_LIMIT
+    return not problem.fusion and problem.bytes * len(offsets_of(problem)) <= BYTES_LIMIT
 
 
 class PlacedOperands:
@@ -236,7 +236,7 @@ MORE_CALLS = 0.25  # of a sample: at most so much longer than asked, at random: 
 
 
 @final
-class WatchedSamples:
+class TimingChecks:
     """A stopwatch of one kernel: runs the kernel a number of times, returns the seconds per call.
 
     Changes inputs and C between calls, and verifies C after each sample (see ``tuner.runtime.timing``).

@@ -17,8 +17,14 @@ from tuner.core.runs import Baseline, StoredTrial
 from tuner.mlir.fingerprint import GPU_SOURCES
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
 from tuner.targets import children as strategy_space
-from tuner.targets.children import child_bench, child_benches, measure_gpu_baseline, measure_gpu_roofline
-from tuner.targets.interface import BenchChildren, OutcomeSource, ProgramSupport, TargetKind, TargetStatus
+from tuner.targets.children import child_runner, child_runners, measure_gpu_baseline, measure_gpu_roofline
+from tuner.targets.interface import (
+    MeasurementBackend,
+    ProgramSupport,
+    RunnerChildren,
+    TargetBackend,
+    TargetStatus,
+)
 
 if TYPE_CHECKING:
     from tuner.core.gpu import AbstractDevice
@@ -173,12 +179,12 @@ def _compiler(target: TargetName) -> Compiler:
     return gpu_compiler_build(chip_of(target.detail), find_ptxas(), GPU_SOURCES)
 
 
-def _children(target: TargetName, problem: Problem, _threads: int) -> BenchChildren:
+def _children(target: TargetName, problem: Problem, _threads: int) -> RunnerChildren:
     from tuner.runtime.workers.protocol import Factory
     from tuner.runtime.workers.services import gpu_library_environment, library_environment
     from tuner.targets.cpu.target import host_machine
 
-    return BenchChildren(
+    return RunnerChildren(
         compiler=compiler_factory(target),
         evaluator=Factory("tuner.targets.gpu.evaluator:GpuEvaluator", (target.detail,)),
         limits=cuda_limits(child_memory_bytes(problem)),
@@ -268,16 +274,16 @@ def _assembler(chip: str) -> "Assemble | None":
     return lambda ptx, _names: ptxas.assemble(replace(empty, ptx=ptx)).cubin
 
 
-KIND = TargetKind(
+KIND = TargetBackend(
     name=CUDA,
     status=_status,
-    outcomes=OutcomeSource(
+    outcomes=MeasurementBackend(
         machine=_machine,
         compiler=_compiler,
         plan=strategy_space.plan,
         bind=strategy_space.bind,
-        bench=child_bench(_children),
-        benches=child_benches(_children),
+        runner=child_runner(_children),
+        runners=child_runners(_children),
         baseline=_baseline,
         roofline=_roofline,
         children=_children,

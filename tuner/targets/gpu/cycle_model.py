@@ -102,7 +102,7 @@ def _holds(loop: tuple[int, int], other: tuple[int, int]) -> bool:
 
 
 # ------------------------------------------------------------------------------
-# Models the cycles of a kernel from its machine code: those of the busiest part of a multiprocessor.
+# Models the cycles of a kernel from its machine code: those of the bottleneck of a multiprocessor.
 #
 # Counted are the instructions that each partition issues, the multiplications and integer operations of its
 # pipes, accesses to shared memory and the L1 cache (one path), bytes from the L2 cache, and the critical path
@@ -164,8 +164,8 @@ class Parts:
     critical_path: float  # of one warp, whatever other warps do
 
     @property
-    def busiest(self) -> float:
-        """Returns the cycles of the busiest part, or of a warp's critical path if that is longer."""
+    def bottleneck(self) -> float:
+        """Returns the cycles of the bottleneck, or of a warp's critical path if that is longer."""
         return max(
             self.issue, self.products, self.integers, self.memory, self.second_level, self.critical_path
         )
@@ -193,13 +193,13 @@ class KernelCounts:
         ``work`` describes the blocks of the launch.
         """
         warps = work.warps * blocks
-        busiest = math.ceil(warps / PARTITIONS)  # warps of a partition
+        bottleneck = math.ceil(warps / PARTITIONS)  # warps of a partition
         each = list(zip(self.kernel.code, self.executed, strict=True))
         memory = sum(cycles * self.executed[place] for place, cycles in self.memory_cycles.items())
         return Parts(
-            issue=busiest * sum(self.executed),
-            products=busiest * sum(count * self._product_cycles(one) for one, count in each),
-            integers=busiest * sum(count * _integer_cycles(one) for one, count in each),
+            issue=bottleneck * sum(self.executed),
+            products=bottleneck * sum(count * self._product_cycles(one) for one, count in each),
+            integers=bottleneck * sum(count * _integer_cycles(one) for one, count in each),
             memory=warps * memory,
             second_level=blocks * work.fetched_bytes / L2_BYTES_PER_CYCLE,
             critical_path=critical_path(self.kernel, self.executed),
@@ -214,11 +214,11 @@ class KernelCounts:
         together = work.together(multiprocessors)
         waves, rest = divmod(work.blocks, together * multiprocessors)
         ending = LAUNCH_CYCLES + together * work.stored_bytes / WRITE_BYTES_PER_CYCLE
-        wave = self.parts(work, together).busiest
+        wave = self.parts(work, together).bottleneck
         last = 0.0
         if rest:
             count = -(-rest // multiprocessors)
-            last = max(self.parts(work, 1).busiest, wave * count / together) + ending
+            last = max(self.parts(work, 1).bottleneck, wave * count / together) + ending
         return waves * (wave + ending) + last
 
     def _product_cycles(self, instruction: MachineInstruction) -> float:

@@ -21,7 +21,7 @@ from tuner.targets.gpu.cuda import (
     load_on_gpu,
     require_chip_types,
 )
-from tuner.targets.interface import BenchChildren, ProgramSupport, TargetKind, TargetStatus
+from tuner.targets.interface import ProgramSupport, RunnerChildren, TargetBackend, TargetStatus
 
 if TYPE_CHECKING:
     from tuner.core.gpu import AbstractDevice
@@ -58,11 +58,11 @@ def _compiler(target: TargetName) -> Compiler:
     return gpu_compiler_build(chip_of(target.detail), find_ptxas(), SIMULATOR_SOURCES)
 
 
-def _children(target: TargetName, problem: Problem, _threads: int) -> BenchChildren:
+def _children(target: TargetName, problem: Problem, _threads: int) -> RunnerChildren:
     from tuner.runtime.workers.protocol import Factory
     from tuner.runtime.workers.services import library_environment
 
-    return BenchChildren(
+    return RunnerChildren(
         compiler=compiler_factory(target),
         evaluator=Factory("tuner.targets.gpu.simulator:SimulatorEvaluator"),
         limits=simulator_limits(child_memory_bytes(problem)),
@@ -83,7 +83,7 @@ def _open_device(
     return SimulatedDevice(chip, cast("WorkOrder", order), seed, write, run_launch)
 
 
-KIND = TargetKind(
+KIND = TargetBackend(
     name=SIMULATOR,
     status=_status,
     outcomes=untimed_outcomes(_machine, _compiler, _children, NO_CLOCK),
