@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 from click.core import ParameterSource
 
+from tuner.cli.commands.tune_shapes import CAMPAIGN_WORDS
 from tuner.cli.models import is_model
 from tuner.core.candidate import CPU, TargetName
 from tuner.core.errors import UsageError
@@ -410,21 +411,22 @@ def is_payload(operation: object) -> bool:
     return operation.endswith(SUFFIX) or "/" in operation or is_model(operation)
 
 
-class GroupNumber(int):
-    """The id of a group of runs, as ``--resume group:3`` names it."""
+class CampaignNumber(int):
+    """The id of a campaign, as ``--resume campaign:3`` names it."""
 
 
-class RunOrGroup(click.ParamType[int]):
-    """The number of a run, or ``group:N``."""
+class RunOrCampaign(click.ParamType[int]):
+    """The number of a run, or ``campaign:N``."""
 
     name = "run"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | GroupNumber:
-        """Returns the number, of a group as a ``GroupNumber``; fails for another text."""
-        if str(value).startswith("group:"):
-            digits: Any = str(value).removeprefix("group:")
-            return GroupNumber(click.INT.convert(digits, param, ctx))
+    ) -> int | CampaignNumber:
+        """Returns the number, of a campaign as a ``CampaignNumber``; fails for another text."""
+        word = str(value).partition(":")[0]
+        if word in CAMPAIGN_WORDS:
+            digits: Any = str(value).removeprefix(f"{word}:")
+            return CampaignNumber(click.INT.convert(digits, param, ctx))
         number: int = click.INT.convert(value, param, ctx)
         return number

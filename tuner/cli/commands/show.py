@@ -7,7 +7,7 @@ import click
 from tuner.cli.commands.catalogue import space_option
 from tuner.cli.main import screen_columns
 from tuner.cli.options import (
-    composition_of,
+    backends_of,
     database_option,
     json_option,
     open_known_store,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
     from tuner.space.feasible_set import FeasibleSet
-    from tuner.targets.backends import Composition
+    from tuner.targets.backends import Backends
 
 STAGES = ("script", "payload", "loops", "kernels", "nvvm", "code", "assembly")
 
@@ -65,13 +65,11 @@ def diff(
     from tuner.results.differences import FIRST, difference_document, difference_lines, trial_difference
     from tuner.results.exported_trial import trial_stages
 
-    composition = composition_of(context)
+    backends = backends_of(context)
     with open_known_store(database) as store:
         ours, theirs = _trial(store, first), _trial(store, second)
         run = store.run(theirs.run)
-        our_stages, their_stages = (
-            tuple(trial_stages(composition, store, trial)) for trial in (ours, theirs)
-        )
+        our_stages, their_stages = (tuple(trial_stages(backends, store, trial)) for trial in (ours, theirs))
     found = trial_difference(run, ours, theirs, our_stages, their_stages)
     lines = difference_lines(found, shown or (FIRST,), screen_columns())
     print_found(as_json, difference_document(found), *lines)
@@ -91,22 +89,26 @@ def _trial(store: "Store", text: str) -> "StoredTrial":
     return best
 
 
-def show_group(group: int, database: str | None, as_json: bool) -> None:
-    """Prints a group of runs, and the program whose groups of operations it tuned."""
+def show_campaign(campaign: int, database: str | None, as_json: bool) -> None:
+    """Prints a campaign, and the program whose fusions it tuned."""
     from tuner.results.database_name import database_text
-    from tuner.results.output.program_tables import group_lines, shown_group_document, stored_program_lines
-    from tuner.tuning.tuned_run import tuned_group
+    from tuner.results.output.program_tables import (
+        campaign_lines,
+        shown_campaign_document,
+        stored_program_lines,
+    )
+    from tuner.tuning.tuned_run import tuned_campaign
 
     with open_known_store(database) as store:
-        tuned = tuned_group(store, group)
-    result = tuned.group.result
-    lines = group_lines(tuned, screen_columns(), database_text(database))
+        tuned = tuned_campaign(store, campaign)
+    result = tuned.campaign.result
+    lines = campaign_lines(tuned, screen_columns(), database_text(database))
     program = [] if result is None else ["", *stored_program_lines(result, screen_columns())]
-    print_found(as_json, shown_group_document(tuned), *lines, *program)
+    print_found(as_json, shown_campaign_document(tuned), *lines, *program)
 
 
 @click.command()
-@click.argument("trial_or_run", required=False, metavar="[ID|run:ID|group:ID]")
+@click.argument("trial_or_run", required=False, metavar="[ID|run:ID|campaign:ID]")
 @click.option("--run", type=int, help="Show this run.")
 @click.option(
     "--ablation", is_flag=True, help="Show what each knob and strategy gave a run; a number is a run then."
@@ -126,20 +128,21 @@ def show(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Shows what is stored about one trial, one run, or one group of runs, with the program that it tuned.
+    """Shows what is stored about one trial, one run, or one campaign, with the program that it tuned.
 
-    Example: tuner show 42, or tuner show run:3, or tuner show run:3 --ablation, or tuner show group:1
+    Example: tuner show 42, or tuner show run:3, or tuner show run:3 --ablation, or tuner show campaign:1
     """
-    if trial_or_run is not None and trial_or_run.startswith("group:"):
+    word, colon, number = (trial_or_run or "").partition(":")
+    if colon and word in ("campaign", "group"):  # the second is read as before
         if run is not None or ablation or passes:
             raise UsageError(f"{trial_or_run} cannot be combined with --run, --ablation or --passes")
-        show_group(parse_number(trial_or_run.removeprefix("group:"), "group"), database, as_json)
+        show_campaign(parse_number(number, "campaign"), database, as_json)
         return
     trial, run = _trial_or_run(trial_or_run, run)
     if passes:
         if trial is None or ablation:
             raise UsageError("--passes needs a trial's ID and cannot be combined with --ablation")
-        _show_passes(composition_of(context), database, trial, as_json)
+        _show_passes(backends_of(context), database, trial, as_json)
         return
     if ablation:
         with open_known_store(database) as store:
@@ -184,12 +187,12 @@ def _show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
     print_found(as_json, ablation_document(run, ablation), *lines)
 
 
-def _show_passes(composition: "Composition", database: str | None, trial: int, as_json: bool) -> None:
+def _show_passes(backends: "Backends", database: str | None, trial: int, as_json: bool) -> None:
     from tuner.results.explanations import pass_seconds
     from tuner.results.output.tables import pass_lines
 
     with open_known_store(database) as store:
-        found = pass_seconds(composition, store, store.trial(trial))
+        found = pass_seconds(backends, store, store.trial(trial))
     document = {"trial": trial, "passes": [vars(each) for each in found]}
     print_found(as_json, document, *pass_lines(found, screen_columns()))
 
@@ -229,7 +232,7 @@ def explain(
     Example: tuner explain 42, or tuner explain matmul 64x64x64 'matmul_cpu_packed(tile_m=4, tile_n=16)'
     """
     if len(arguments) == 1:
-        _explain_trial(composition_of(context), arguments[0], database, as_json)
+        _explain_trial(backends_of(context), arguments[0], database, as_json)
         return
     if len(arguments) != 3:
         raise UsageError(
@@ -243,7 +246,7 @@ def explain(
     options.update(operation=arguments[0], shape=arguments[1])
     problem = taken_problem(options)
     request = run_request(problem, **options)
-    _explain_candidate(plan_of(composition_of(context), request).feasible, candidate, problem, as_json)
+    _explain_candidate(plan_of(backends_of(context), request).feasible, candidate, problem, as_json)
 
 
 def _explain_candidate(
@@ -290,20 +293,20 @@ def _print_wrapped(as_json: bool, document: object, *lines: str) -> None:
     print_found(as_json, document, *wrapped(lines, screen_columns()))
 
 
-def _explain_trial(composition: "Composition", given: str, database: str | None, as_json: bool) -> None:
+def _explain_trial(backends: "Backends", given: str, database: str | None, as_json: bool) -> None:
     from tuner.results.database_name import database_text
     from tuner.results.explanations import explain_document, explain_lines, failed_ops
 
     with open_known_store(database) as store:
         trial = store.trial(parse_number(given))
-    failed = failed_ops(composition, trial)
+    failed = failed_ops(backends, trial)
     lines = explain_lines(trial, failed, database_text(database))
     print_found(as_json, explain_document(trial, failed), *lines)
 
 
 def _trial_or_run(name: str | None, run: int | None) -> tuple[int | None, int | None]:
     if (name is None) == (run is None):
-        raise UsageError("show: give one of: a trial ID (42), run:3, group:1, --run 3")
+        raise UsageError("show: give one of: a trial ID (42), run:3, campaign:1, --run 3")
     if name is None:
         return None, run
     if name.startswith("run:"):

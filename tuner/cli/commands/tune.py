@@ -14,9 +14,9 @@ from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.cli.main import DONE, FAILED, INTERRUPTED, screen_columns
 from tuner.cli.options import (
     OF_ONE_PROBLEM,
-    GroupNumber,
-    RunOrGroup,
-    composition_of,
+    CampaignNumber,
+    RunOrCampaign,
+    backends_of,
     database_option,
     fleet_options,
     is_payload,
@@ -287,7 +287,7 @@ def tune(
     if is_payload(arguments["operation"]) and resume is None:
         from tuner.cli.commands.tune_program import tune_payload  # only here: see _tune_group
 
-        context.exit(tune_payload(context, composition, database, as_json, **arguments))
+        context.exit(tune_payload(context, backends, database, as_json, **arguments))
     _reject_program_options(context, entry=arguments.pop("entry"), arg=arguments.pop("arguments"))
     if resume is None:
         problem = popped_problem(context, arguments, EXAMPLE_SIZES)

@@ -9,9 +9,8 @@ from typing import IO, TYPE_CHECKING, Final
 
 import click
 
-from tuner.cli.options import GroupNumber, RunOrGroup
 from tuner.cli.main import DONE, FAILED, Commands, screen_columns
-from tuner.cli.options import backends_of, database_option
+from tuner.cli.options import CampaignNumber, RunOrCampaign, backends_of, database_option
 from tuner.core.errors import TunerError, UsageError, unknown_value
 from tuner.fleet.commands.status import found_status, script, status
 from tuner.results.output.formatting import count_text
