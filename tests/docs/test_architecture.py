@@ -12,9 +12,7 @@ from tests.docs.guide import ROOT
 CONCEPTS = ROOT / "docs" / "concepts"
 SVG = "{http://www.w3.org/2000/svg}"
 # Package -> its layer, from 1 for the lowest; what users enter by (``tuner/__init__.py``) has no number.
-LAYERS = {
-    package: number for number, line in enumerate(test_layers.LAYERS[:-1], start=1) for package in line
-}
+LAYERS = {package: number for number, line in enumerate(test_layers.LAYERS[:-1], start=1) for package in line}
 
 
 def test_the_page_has_every_package_on_its_layer() -> None:
