@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 from click.core import ParameterSource
 
-from tuner.cli.commands.tune_shapes import CAMPAIGN_WORDS
 from tuner.cli.models import is_model
 from tuner.core.candidate import CPU, TargetName
 from tuner.core.errors import UsageError
@@ -409,6 +408,9 @@ def is_payload(operation: object) -> bool:
     if not isinstance(operation, str):
         return False
     return operation.endswith(SUFFIX) or "/" in operation or is_model(operation)
+
+
+CAMPAIGN_WORDS = ("campaign", "group")  # before a colon and a number; the second is read as before
 
 
 class CampaignNumber(int):
