@@ -13,14 +13,37 @@ from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings, StoredTrial
 from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
+from tuner.library.dispatch.first_use import default_folder
+from tuner.library.dispatch.matmul import DispatchedMatmul
+from tuner.library.dispatch.portfolio import measured_portfolio
+from tuner.results.best_trials import best_here, best_known, best_stock
+from tuner.results.database import open_existing, open_known, open_or_create
 from tuner.results.database_name import database_text, naming_database
+from tuner.results.exported_trial import FORMS, exported, source_file, source_of
+from tuner.results.output.files import write_atomically
+from tuner.results.output.progress import campaign_progress
+from tuner.results.output.progress import progress as telling
 from tuner.results.past_runs import Trials, asked_query, asked_runs, past_runs, past_trials
-from tuner.tuning.events import CampaignEvent, CampaignObserver, Event, Observer, RunStarted
+from tuner.space.file.reading import load_space_file
+from tuner.space.file.yaml import default_space_file
+from tuner.targets import registry
+from tuner.tuning.campaign import NamedProblem, begin_campaign, campaign_settings, combined, resume_campaign
+from tuner.tuning.events import (
+    CampaignEvent,
+    CampaignObserver,
+    Event,
+    Interruption,
+    Observer,
+    RunStarted,
+    ignore_campaign,
+)
+from tuner.tuning.request import RunLimit, run_settings
+from tuner.tuning.run import begin
+from tuner.tuning.run import resume as go_on
 from tuner.tuning.tuned_run import TunedCampaign
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
-    from tuner.library.dispatch.matmul import DispatchedMatmul
     from tuner.library.dispatch.portfolio import CampaignPortfolio
     from tuner.targets.backends import Backends
     from tuner.tuning.tuned_run import TunedRun
@@ -96,11 +119,6 @@ def tune(
         >>> print(f"best: {run.best.time_s * 1e6:.1f} us, {run.best.knobs}")
         best: ... us, {...}
     """
-    from tuner.results.database import open_or_create
-    from tuner.targets.registry import real_backends
-    from tuner.tuning.request import run_settings
-    from tuner.tuning.run import begin
-
     request = RunRequest(
         problem,
         target=target,
@@ -118,7 +136,7 @@ def tune(
         warm_files=() if isinstance(warm_start, bool) else _several(warm_start),
         baseline=baseline,
     )
-    settings = run_settings(request, real_backends())  # before a database is opened, which makes one
+    settings = run_settings(request, registry.real_backends())  # before a database is opened, which makes one
     return _session(open_or_create, db, lambda *parts: begin(settings, *parts), observe, progress)
 
 
@@ -160,10 +178,6 @@ def resume(
         >>> run.counts.proposed
         6
     """
-    from tuner.results.database import open_known
-    from tuner.tuning.request import RunLimit
-    from tuner.tuning.run import resume as go_on
-
     limit = RunLimit.of(trials, parse_seconds(budget) if isinstance(budget, str) else budget)
 
     def work(*parts: Any) -> "TunedRun":
@@ -240,10 +254,6 @@ def tune_many(
         >>> [best.run == run.run.id for best, run in zip(campaign.best, campaign.runs)]
         [True, True]
     """
-    from tuner.results.database import open_or_create
-    from tuner.targets.registry import real_backends
-    from tuner.tuning.campaign import NamedProblem, begin_campaign, campaign_settings, combined
-
     counts, called = dict(count or {}), dict(names or {})
     for problem in (*counts, *called):
         if problem not in problems:
@@ -271,7 +281,7 @@ def tune_many(
             baseline=baseline,
         )
 
-    settings, members = campaign_settings(given, request_of, real_backends())
+    settings, members = campaign_settings(given, request_of, registry.real_backends())
     return _campaign_session(
         open_or_create, db, lambda *parts: begin_campaign(settings, members, *parts), observe, progress
     )
@@ -313,10 +323,6 @@ def resume_many(
         >>> tuner.resume_many(campaign.campaign.id, trials=4).trials
         4
     """
-    from tuner.results.database import open_known
-    from tuner.tuning.campaign import resume_campaign
-    from tuner.tuning.request import RunLimit
-
     limit = RunLimit.of(trials, parse_seconds(budget) if isinstance(budget, str) else budget)
 
     def work(*parts: Any) -> TunedCampaign:
@@ -333,10 +339,6 @@ def _campaign_session(
     progress: bool,
 ) -> TunedCampaign:
     """Runs one session of a campaign on the database ``db``. Raises KeyboardInterrupt where interrupted."""
-    from tuner.results.output.progress import campaign_progress
-    from tuner.targets.registry import real_backends
-    from tuner.tuning.events import Interruption, ignore_campaign
-
     own = observe or ignore_campaign
     printed = campaign_progress() if progress else contextlib.nullcontext(ignore_campaign)
     with naming_database(db), opened(db) as store, printed as show:
@@ -345,7 +347,7 @@ def _campaign_session(
             show(event)
             own(event)
 
-        tuned = work(real_backends(), store, Interruption(), both)
+        tuned = work(registry.real_backends(), store, Interruption(), both)
     if tuned.is_interrupted:
         number, named = tuned.campaign.id, database_text(db)
         raise KeyboardInterrupt(
@@ -367,9 +369,6 @@ def _session(
     progress: bool,
 ) -> "TunedRun":
     """Runs one session of a run on the database ``db``. Raises KeyboardInterrupt where interrupted."""
-    from tuner.targets.registry import real_backends
-    from tuner.tuning.events import Interruption
-
     empty: list[str] = []
 
     def watch(event: Event) -> None:
@@ -380,7 +379,7 @@ def _session(
 
     try:
         with naming_database(db), opened(db) as store, _observer(watch, progress) as given:
-            tuned = work(real_backends(), store, Interruption(), given)
+            tuned = work(registry.real_backends(), store, Interruption(), given)
     finally:
         for why in () if progress else empty:  # which prints it
             warnings.warn(why, stacklevel=4)  # at the call of the public function, which is checked before
@@ -393,9 +392,6 @@ def _session(
 
 def _is_shipped(settings: RunSettings) -> bool:
     """Returns whether search space and scripts are the shipped ones, which need not suit every size."""
-    from tuner.space.file.reading import load_space_file
-    from tuner.space.file.yaml import default_space_file
-
     is_own = any(each.path is not None for each in settings.strategies)
     return not is_own and settings.space_yaml == load_space_file(default_space_file()).text
 
@@ -403,8 +399,6 @@ def _is_shipped(settings: RunSettings) -> bool:
 @contextlib.contextmanager
 def _observer(own: Observer, progress: bool) -> Iterator[Observer]:
     """Context manager: gives the caller's observer, combined with one that prints where ``progress``."""
-    from tuner.results.output.progress import progress as telling
-
     if not progress:
         yield own
         return
@@ -443,8 +437,6 @@ def history(db: str | Path | None = None, **conditions: Any) -> Trials:
         >>> [trial.record.problem.key for trial in best]
         ['matmul 64x64x64 f32 nn none']
     """
-    from tuner.results.database import open_known
-
     query = asked_query(**conditions)
     with naming_database(db), open_known(db) as store:
         return past_trials(store, query)
@@ -471,8 +463,6 @@ def runs(db: str | Path | None = None, **conditions: Any) -> "tuple[TunedRun, ..
         >>> [run.run.id for run in tuner.runs(status="done", shape="64x64x64")][-1]
         1
     """
-    from tuner.results.database import open_known
-
     query = asked_runs(**conditions)
     with naming_database(db), open_known(db) as store:
         return past_runs(store, query)
@@ -518,15 +508,9 @@ def export(
         >>> script.decode().splitlines()[0]
         '// Transform script of matmul 64x64x64 f32 nn none'
     """
-    from tuner.results.best_trials import best_known, best_stock
-    from tuner.results.database import open_known
-    from tuner.results.exported_trial import FORMS, exported, source_file, source_of
-    from tuner.results.output.files import write_atomically
-    from tuner.targets.registry import real_backends
-
     if format not in FORMS:
         raise unknown_value("format", format, FORMS)
-    backends, output = real_backends(), None if file is None else Path(file)
+    backends, output = registry.real_backends(), None if file is None else Path(file)
     with naming_database(db), open_known(db) as store:
         if isinstance(what, Problem):
             trial = best_known(store, backends, what, target, threads, machine).best
@@ -571,11 +555,7 @@ def load_best(
         >>> float(kernel(a, b)[0, 0])
         64.0
     """
-    from tuner.results.best_trials import best_here
-    from tuner.results.database import open_known
-    from tuner.targets.registry import real_backends
-
-    backends = real_backends()
+    backends = registry.real_backends()
     with naming_database(db), open_known(db) as store:
         best = best_here(store, backends, problem, target, threads).best
         return backends.kind(best.record.target).load(problem, best, store.program(best.id))
@@ -610,27 +590,17 @@ def portfolio(
         >>> len(chosen.columns), chosen.regret().worst <= 1
         (2, True)
     """
-    from tuner.library.dispatch.portfolio import measured_portfolio
-    from tuner.results.database import open_existing
-    from tuner.targets.registry import real_backends
-    from tuner.tuning.events import Interruption
-
     number = campaign if isinstance(campaign, int) else campaign.campaign.id
     with naming_database(db), open_existing(db) as store:
-        backends, interruption = real_backends(), Interruption()
+        backends, interruption = registry.real_backends(), Interruption()
         return measured_portfolio(number, configs, backends, store, interruption, is_stock=stock)
 
 
 @cache
 def dispatched_matmul() -> "DispatchedMatmul":
     """Returns ``tuner.matmul``, which keeps the kernels that this process has loaded."""
-    from tuner.library.dispatch.first_use import default_folder
-    from tuner.library.dispatch.matmul import DispatchedMatmul
-
     return DispatchedMatmul(_backends, default_folder)
 
 
 def _backends() -> "Backends":
-    from tuner.targets.registry import real_backends
-
-    return real_backends()
+    return registry.real_backends()

@@ -241,8 +241,8 @@ class Disturbed:
             fusions=lambda _request, _cache: TunableFusions(why_none="the module is empty"),
         )
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("tuner.programs.tuning.child_process_parts", lambda: programs.parts)
-            patch.setattr("tuner.programs.tuning.child_fusion_parts", lambda: no_fusions)
+            patch.setattr("tuner.cli.commands.tune_program.child_process_parts", lambda: programs.parts)
+            patch.setattr("tuner.cli.commands.tune_program.child_fusion_parts", lambda: no_fusions)
             return _all(tuner("tune", str(folder / "program.mlir"), "--trials", "6"))
 
     def gate(self) -> str:

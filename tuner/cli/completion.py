@@ -9,9 +9,13 @@ import click
 from click.shell_completion import CompletionItem
 
 from tuner.cli.options import json_option, print_json
+from tuner.core.candidate import REPLAY
+from tuner.core.gpu import CHIPS
 from tuner.core.problem import ALIGNMENTS, CACHES, EPILOGUES, INPUT_DTYPES, LAYOUTS, OPERATIONS, OUTPUTS
+from tuner.core.processors import PROCESSORS
 from tuner.results.output.formatting import one_line
 from tuner.search.samplers import OPTUNA, OPTUNA_NAMES, SAMPLERS
+from tuner.targets.backends import AUTO
 
 # Shell -> its configuration file, and the command to put there.
 PLACES = {
@@ -103,21 +107,15 @@ def _these(options: Iterable[str]) -> Offers:
 
 
 def _chips(_context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
-    from tuner.core.gpu import CHIPS
-
     return ((name, "") for name in CHIPS)
 
 
 def _cpus(_context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
-    from tuner.core.processors import PROCESSORS
-
     return ((name, each.product) for name, each in PROCESSORS.items())
 
 
 def _targets(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
-    from tuner.core.candidate import REPLAY
-    from tuner.targets.backends import AUTO
-    from tuner.targets.registry import KINDS
+    from tuner.targets.registry import KINDS  # not at start-up
 
     has_auto = any(each.name == "target" and each.default == AUTO for each in context.command.params)
     return ((name, "") for name in (*([AUTO] if has_auto else []), *KINDS, REPLAY))
@@ -126,7 +124,7 @@ def _targets(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
 def _strategies(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
     import yaml
 
-    from tuner.space.file.yaml import default_space_file
+    from tuner.space.file.yaml import default_space_file  # not at start-up
 
     text = Path(context.params.get("space") or default_space_file()).read_text()
     entries = yaml.safe_load(text)["strategies"]
@@ -134,13 +132,13 @@ def _strategies(context: click.Context, _start: str) -> Iterable[tuple[str, str]
 
 
 def _runs(context: click.Context, start: str) -> Iterable[tuple[str, str]]:
-    from tuner.db.latest_ids import latest_runs
+    from tuner.db.latest_ids import latest_runs  # not at start-up
 
     return ((str(run), help_) for run, help_ in latest_runs(_database(context), start))
 
 
 def _trials(context: click.Context, start: str) -> Iterable[tuple[str, str]]:
-    from tuner.db.latest_ids import latest_trials
+    from tuner.db.latest_ids import latest_trials  # not at start-up
 
     return ((str(trial), help_) for trial, help_ in latest_trials(_database(context), start))
 
@@ -159,7 +157,7 @@ def _first_values(context: click.Context, start: str) -> Iterable[tuple[str, str
 
 def _database(context: click.Context) -> Path:
     """Returns the file of the chosen database; a database on a server is not queried during completion."""
-    from tuner.results.database_name import which_database
+    from tuner.results.database_name import which_database  # not at start-up
 
     return Path(which_database(context.params.get("database")).removeprefix(FILE_URL)).expanduser()
 

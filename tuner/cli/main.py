@@ -284,9 +284,9 @@ def _show_version(context: click.Context, _parameter: click.Parameter, is_asked:
 
 def version_lines() -> tuple[str, ...]:
     """Returns the lines that ``tuner --version`` prints: tuner, compiler, hashes of what generates code."""
-    from tuner.mlir import fingerprint as wheels
-    from tuner.mlir.fingerprint import sources_sha256
-    from tuner.targets.registry import KINDS
+    from tuner.mlir import fingerprint as wheels  # not at start-up
+    from tuner.mlir.fingerprint import sources_sha256  # not at start-up
+    from tuner.targets.registry import KINDS  # not at start-up
 
     made = [kind for kind in KINDS.values() if kind.sources]
     hashes = (f"{kind.name} {sources_sha256(kind.sources)[:12]}" for kind in made)

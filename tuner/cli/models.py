@@ -39,12 +39,12 @@ def model_baselines_in_child(request: ProgramRequest) -> tuple[ProgramBaseline, 
 
 def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
     """Returns the baselines of a model, timed in this process, with the schedules of the database."""
-    from tuner.programs.compile import compile_program
+    from tuner.programs.compile import compile_program  # not at start-up
 
     # JOINED
-    from tuner.torch.baselines import example_of, timed_baselines
-    from tuner.torch.export import export_module
-    from tuner.torch.program import TensorProgram
+    from tuner.torch.baselines import example_of, timed_baselines  # not at start-up
+    from tuner.torch.export import export_module  # not at start-up
+    from tuner.torch.program import TensorProgram  # not at start-up
 
     with failing_at(Stage.BIND):
         module, arguments = read_model(request.model)
@@ -94,8 +94,8 @@ def model_text_in_child(name: str) -> str:
 
 def model_text(name: str) -> str:
     """Returns the payload of a model, made in this process. Raises UsageError as ``model_text_in_child``."""
-    from tuner.torch.export import export_module
-    from tuner.torch.lowering import lower_in_process
+    from tuner.torch.export import export_module  # not at start-up
+    from tuner.torch.lowering import lower_in_process  # not at start-up
 
     return export_module(*read_model(name), lower=lower_in_process).text
 
@@ -113,7 +113,7 @@ def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgr
         import torch
     except ModuleNotFoundError as error:
         raise UsageError(f"{path}: PyTorch is not installed", NO_TORCH) from error
-    from tuner.torch.lowering import first_line
+    from tuner.torch.lowering import first_line  # not at start-up
 
     try:
         return (torch.export.load(path), ()) if found is None else _called(path, found[2])

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from tuner.cli.models import is_model
-from tuner.core.candidate import CPU, TargetName
+from tuner.core.candidate import CPU, Candidate, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.problem import (
     BATCH_MATMUL,
@@ -23,12 +23,12 @@ from tuner.core.problem import (
     narrow_output,
     parse_sizes,
 )
+from tuner.core.requests import ASKING, FleetRequest, RunRequest
+from tuner.core.serialization import parse_seconds
+from tuner.targets.backends import AUTO, Backends
 
 if TYPE_CHECKING:
-    from tuner.core.candidate import Candidate
-    from tuner.core.requests import FleetRequest, RunRequest
     from tuner.db.store import Store
-    from tuner.targets.backends import Backends
     from tuner.tuning.request import RunLimit
 
 
@@ -71,10 +71,9 @@ def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest
             if found is not None:
                 raise UsageError(f"{flag} needs --fleet")
         return None
-    from tuner.core.requests import FleetRequest
-    from tuner.fleet.runner import pending_limit
-    from tuner.fleet.server import require_packages, server_of
-    from tuner.results.database_name import which_database
+    from tuner.fleet.runner import pending_limit  # not at start-up
+    from tuner.fleet.server import require_packages, server_of  # not at start-up
+    from tuner.results.database_name import which_database  # not at start-up
 
     url = which_database(database)
     server_of(url)
@@ -125,7 +124,7 @@ def database_option(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def command(*arguments: P.args, **options: P.kwargs) -> R:
-        from tuner.results.database_name import naming_database
+        from tuner.results.database_name import naming_database  # not at start-up
 
         with naming_database(options["database"]):  # type: ignore[arg-type]  # str | None, by the option below
             return function(*arguments, **options)
@@ -182,8 +181,7 @@ def backends_of(context: click.Context) -> "Backends":
 
     Tests set it as the context's object; otherwise this is the real backends.
     """
-    from tuner.targets.backends import Backends
-    from tuner.targets.registry import real_backends
+    from tuner.targets.registry import real_backends  # not at start-up
 
     given = context.find_object(Backends)
     return real_backends() if given is None else given
@@ -194,7 +192,7 @@ def open_store(database: str | None) -> "Store":
 
     Raises UsageError if the database cannot be opened.
     """
-    from tuner.results.database import open_or_create
+    from tuner.results.database import open_or_create  # not at start-up
 
     return open_or_create(database)
 
@@ -204,7 +202,7 @@ def open_known_store(database: str | None) -> "Store":
 
     A missing default database counts as empty. Raises UsageError if the database cannot be opened.
     """
-    from tuner.results.database import open_known
+    from tuner.results.database import open_known  # not at start-up
 
     return open_known(database)
 
@@ -214,7 +212,7 @@ def open_existing_store(database: str | None) -> "Store":
 
     Raises UsageError if the database is missing or cannot be opened.
     """
-    from tuner.results.database import open_existing
+    from tuner.results.database import open_existing  # not at start-up
 
     return open_existing(database)
 
@@ -253,8 +251,6 @@ def target_options(function: Callable[P, R]) -> Callable[P, R]:
 
 def _target_of_cpu(cpu: str, target: str) -> str:
     """Returns the target of --cpu. Raises UsageError where --target names another."""
-    from tuner.targets.backends import AUTO
-
     found, given = TargetName(CPU, cpu), TargetName.parse(target)
     if target != AUTO and not (given.is_on_cpu and given.detail in ("", cpu)):
         raise UsageError(f"--cpu {cpu} cannot be combined with --target {target}", f"--target {found}")
@@ -324,9 +320,6 @@ def run_request(problem: Problem, budget: str | None = None, **options: Any) -> 
 
     ``options`` are further fields of ``RunRequest``. Raises UsageError for an invalid value.
     """
-    from tuner.core.requests import RunRequest
-    from tuner.core.serialization import parse_seconds
-
     return RunRequest(problem, budget_s=None if budget is None else parse_seconds(budget), **options)
 
 
@@ -335,8 +328,7 @@ def run_limit(trials: int | None, budget: str | None) -> "RunLimit | None":
 
     Raises UsageError for an invalid value.
     """
-    from tuner.core.serialization import parse_seconds
-    from tuner.tuning.request import RunLimit
+    from tuner.tuning.request import RunLimit  # not at start-up
 
     return RunLimit.of(trials, None if budget is None else parse_seconds(budget))
 
@@ -352,8 +344,6 @@ def parse_candidate(text: str) -> "Candidate":
     if match is None or any(not equals or not name.strip() for name, equals, _ in pairs):
         raise UsageError(f"candidate: found {text!r}, allowed 'STRATEGY(KNOB=VALUE, ...)'")
     values = {name.strip(): value.strip() for name, _, value in pairs}
-    from tuner.core.candidate import Candidate
-
     numbers = {name: int(v) if re.fullmatch(r"-?[0-9]{1,18}", v) else v for name, v in values.items()}
     return Candidate.of(match[1], numbers)
 
@@ -364,8 +354,6 @@ def parse_number(word: str, noun: str = "trial") -> int:
     Raises UsageError for a word that is not a number.
     """
     if not word.isascii() or not word.isdigit() or len(word) > 18:
-        from tuner.core.requests import ASKING
-
         raise UsageError(
             f"ID: found {word!r}, allowed the number of a {noun}, such as 42", ASKING.get(noun, "")
         )

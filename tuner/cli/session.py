@@ -47,9 +47,8 @@ def run_session(
         limit: a new limit of a resumed run; None: its stored limit.
     """
     # JOINED
-    from tuner.results.output.progress import progress
-    from tuner.tuning.events import Interruption
-    from tuner.tuning.run import begin, resume
+    from tuner.results.output.progress import progress  # not at start-up
+    from tuner.tuning.run import begin, resume  # not at start-up
 
     interruption = Interruption()
     with ended_by_signals(interruption), progress() as observe:

@@ -33,7 +33,7 @@ def install(url: str, settings: FleetSettings, role: str | None = None) -> None:
     a server that does not answer or refuses the tuner's tables, and where this user may not create the role;
     TunerError where the server refuses the job queue's tables, the role or its rights.
     """
-    from tuner.db.store import Store
+    from tuner.db.store import Store  # loads SQLAlchemy
 
     server_of(url)
     if role is not None and not ROLE.fullmatch(role):

@@ -23,6 +23,7 @@ from tuner.core.serialization import decode, encode, form, known_part, parsed, p
 from tuner.library.entries import LibraryEntries, LibraryEntry, LibraryFile
 from tuner.library.script_comparison import OutliningCost, outlining_cost, slower_by
 from tuner.library.transform_module import EntrySchedule, transform_module
+from tuner.runtime.cpu.host import describe_machine
 from tuner.space.scripts.matchers import AMBIGUOUS, BODIES, ScriptHalves, contractions_of, halves_of
 from tuner.space.scripts.requirements import custom_ops
 from tuner.version import __version__
@@ -42,13 +43,13 @@ def _library() -> Writer:
 
 
 def _c() -> Writer:
-    from tuner.library.c.writer import c_files
+    from tuner.library.c.writer import c_files  # loads Jinja
 
     return c_files
 
 
 def _iree() -> Writer:
-    from tuner.library.iree.writer import iree_files
+    from tuner.library.iree.writer import iree_files  # loads ml_dtypes
 
     return iree_files
 
@@ -323,8 +324,6 @@ def _why_not(entry: LibraryEntry) -> str:
 
 
 def _cost(entry: LibraryEntry, schedule: EntrySchedule) -> OutliningCost | None:
-    from tuner.runtime.cpu.host import describe_machine
-
     if describe_machine().name != entry.machine.name:
         return None
     return outlining_cost(entry.problem, entry.script, transform_module((schedule,)))
@@ -470,8 +469,6 @@ def _require_machine(known: _Known, first: _Known) -> None:
 
 def _faster(first: _Known, second: _Known) -> tuple[_Known, Duel]:
     """Returns the faster of two schedules of one contraction, and how much longer the other one takes."""
-    from tuner.runtime.cpu.host import describe_machine
-
     problem = first.entry.problem
     if describe_machine().name != first.entry.machine.name:
         where = f"only {first.entry.machine.name!r} can compare them"

@@ -19,6 +19,7 @@ from tuner.payload.cpu import zero
 from tuner.runtime.workers.processes import TimingLock, holder_text
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
 from tuner.space.scripts.matchers import LINALG, contractions_of, maps_attribute
+from tuner.targets.cpu.compiler import CpuCompiler
 
 # ------------------------------------------------------------------------------
 # A program on tensors, a library applied to it, lowered to LLVM dialect for this processor.
@@ -126,8 +127,6 @@ def _in_child(problem: Problem, work: partial[tuple[PairedSlowdown, ...]]) -> tu
 
 
 def _compiled(problem: Problem, script: str) -> Artifact:
-    from tuner.targets.cpu.compiler import CpuCompiler
-
     return CpuCompiler().compile(problem, Script.of(script))
 
 
@@ -144,7 +143,7 @@ def _timed(problem: Problem, code: Artifact, reference: Artifact) -> PairedSlowd
     """Times two codes in sessions, each of which loads both at new addresses, the reference twice."""
     import numpy as np
 
-    from tuner.targets.cpu.evaluator import CpuEvaluator
+    from tuner.targets.cpu.evaluator import CpuEvaluator  # loads ml_dtypes
 
     sessions = []
     for seed in range(SESSIONS):

@@ -10,6 +10,7 @@ import numpy as np
 from tuner.core.errors import UsageError
 from tuner.core.gpu_code import BufferType, ScalarType, ValueType
 from tuner.payload.reference import Array
+from tuner.programs.run.marshalling import dtype_of
 
 # what numpy raises for invalid headers, and for sizes that no file or machine has
 UNREADABLE = (
@@ -101,8 +102,6 @@ def _given(types: tuple[ValueType, ...], options: tuple[str, ...]) -> dict[int, 
 def _make(
     number: int, kind: ValueType, sizes: tuple[int, ...], content: str, rng: np.random.Generator
 ) -> Any:
-    from tuner.programs.run.marshalling import dtype_of
-
     dtype = dtype_of(kind.element)
     if isinstance(kind, BufferType):
         return _array(f"argument {number}", dtype, _shape(number, kind, sizes), content or "random", rng)

@@ -11,14 +11,25 @@ from typing import TYPE_CHECKING, TypeVar
 from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError
 from tuner.core.problem import Problem
 from tuner.core.typed_arguments import typed_arguments
-from tuner.programs.compiler import CompiledProgram
-from tuner.programs.request import DeviceOptions, Form, ProgramRequest
+from tuner.programs.compiler import CompiledProgram, payload_text
+from tuner.programs.execution import host_function
+from tuner.programs.request import (
+    DeviceOptions,
+    Form,
+    ProgramOptions,
+    ProgramRequest,
+    named_in_errors,
+    program_support,
+)
+from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.service import NAME, compile_and_check
+from tuner.results.database_name import naming_database
 from tuner.runtime.workers.protocol import CALL, ServiceSpec
 from tuner.runtime.workers.worker import MEMORY_BYTES, Worker
+from tuner.targets import registry
+from tuner.targets.backends import resolve_target
 
 if TYPE_CHECKING:
-    from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.fused_program import FusedFunction
     from tuner.programs.run.host_function import HostFunction
 
@@ -92,16 +103,11 @@ def compile_program(
         array([2., 2., 2., 2.], dtype=float32)
     """
     # JOINED
-    from tuner.programs.compiler import payload_text
-    from tuner.programs.request import ProgramOptions, ProgramRequest, named_in_errors, program_support
-    from tuner.results.database import known_url
-    from tuner.results.database_name import naming_database
-    from tuner.targets.backends import resolve_target
-    from tuner.targets.registry import real_backends
+    from tuner.results.database import known_url  # loads SQLAlchemy
 
     device = DeviceOptions(form=form, device_arguments=device_arguments, pinned=pinned)
     options = ProgramOptions(device, order, seed, threads=threads)
-    backends = real_backends()
+    backends = registry.real_backends()
     resolved = resolve_target(target, backends, chip)
     options.require_suiting(resolved, backends)
     bound = tuple((scripts or {}).items())
@@ -112,11 +118,7 @@ def compile_program(
     with named_in_errors("payload" if text == payload else str(payload), text):
         compiled = compile_in_child(ProgramRequest(text, resolved, entry, options, bound, database=database))
     if open_device is None:
-        from tuner.programs.execution import host_function
-
         return host_function(compiled)
-    from tuner.programs.run.device_function import DeviceFunction
-
     opened = open_device(resolved.detail, order, seed)
     return DeviceFunction(compiled.code, opened, why_no_fusions=compiled.why_no_fusions)
 

@@ -8,19 +8,26 @@ from typing import TYPE_CHECKING, Self
 
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage, UsageError
-from tuner.core.gpu import Chip
+from tuner.core.gpu import Chip, chip_of
 from tuner.core.gpu_code import BufferType, DeviceProgram, MatmulKernel
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.programs import DeviceWork, Schedules, no_schedules
 from tuner.core.serialization import read_text
+from tuner.mlir import bindings, transform
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.gpu.lowering import drop_code, outline_kernels
 from tuner.mlir.ir.memrefs import memref_bytes
 from tuner.mlir.ir.reading import op_of, source_of, walk
-from tuner.programs.lowering.device import give_device_memory
-from tuner.programs.lowering.read_program import ProgramPayload
+from tuner.programs.fusions.payload import NotFused
+from tuner.programs.fusions.pipeline import fuse_program
+from tuner.programs.gpu_fusions.program import DeviceTarget, compile_for_device
+from tuner.programs.lowering import kernels as work_to_kernels
+from tuner.programs.lowering.device import give_device_memory, lower_device_program
+from tuner.programs.lowering.host import lower_host_program
+from tuner.programs.lowering.kernels import problems_of, reference_kernels
+from tuner.programs.lowering.read_program import ProgramPayload, read_program
 from tuner.programs.request import DEFAULTS, DeviceOptions, program_support
 from tuner.programs.streams.async_ops import drop_tokens
 from tuner.targets.backends import Backends
@@ -114,8 +121,6 @@ class ProgramCompiler:
         Raises UsageError for a payload that does not parse or is no valid program, and for a script for a
         matmul that the payload lacks; CandidateError for a payload that does not lower.
         """
-        from tuner.mlir import bindings, transform
-
         with transform.new_context(), bindings.ir.Location.unknown():
             if not self.support.has_device:
                 reason = self._why_no_fusions(scripts) if as_fusions else ""
@@ -124,10 +129,6 @@ class ProgramCompiler:
                     return found
                 whole = self._compile_for_host(text, entry, scripts, is_checked=is_checked)
                 return replace(whole, why_no_fusions=found)
-            from tuner.core.gpu import chip_of
-            from tuner.programs.lowering.device import lower_device_program
-            from tuner.programs.lowering.kernels import reference_kernels
-
             chip = chip_of(self.machine.chip)
             reason = self._why_no_device_fusions(scripts, keeps_kernels=keeps_kernels) if as_fusions else ""
             if as_fusions and not reason:
@@ -153,9 +154,6 @@ class ProgramCompiler:
         become loops. Raises UsageError for a payload that does not parse or is no valid program, and for a
         script for a matmul that the payload lacks; CandidateError where its work cannot be outlined.
         """
-        from tuner.core.gpu import chip_of
-        from tuner.programs.lowering import kernels as work_to_kernels
-
         payload = _read(text, entry)
         chosen = self._scripts(work_to_kernels.problems_of(payload), scripts)
         matmuls = work_to_kernels.launch_kernels(payload, chosen, chip_of(self.machine.chip))
@@ -169,8 +167,6 @@ class ProgramCompiler:
         Counted from the code, of a target with a device. Returns None where only a call would show it.
         Raises UsageError and CandidateError as ``kernels`` does.
         """
-        from tuner.core.gpu import chip_of
-        from tuner.mlir import bindings, transform
         # JOINED
 
         with transform.new_context(), bindings.ir.Location.unknown():
@@ -180,9 +176,6 @@ class ProgramCompiler:
     def _compile_for_host(
         self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None, *, is_checked: bool
     ) -> CompiledProgram:
-        from tuner.programs.lowering import kernels as work_to_kernels
-        from tuner.programs.lowering.host import lower_host_program
-
         payload = _read(text, entry)
         chosen = self._scripts(work_to_kernels.problems_of(payload), scripts)
         return CompiledProgram(
@@ -193,11 +186,7 @@ class ProgramCompiler:
         self, text: str, entry: str | None, options: DeviceOptions, *, is_checked: bool
     ) -> "CompiledProgram | str":
         """Returns a program compiled as fusions for a device; else why it must be compiled as a whole."""
-        from tuner.core.gpu import chip_of
-        from tuner.programs.fusion_compiler import entry_name, initialized
-        from tuner.programs.fusions.payload import NotFused
-        from tuner.programs.fusions.pipeline import fuse_program
-        from tuner.programs.gpu_fusions.program import DeviceTarget, compile_for_device
+        from tuner.programs.fusion_compiler import entry_name, initialized  # loads pydantic
 
         chip = chip_of(self.machine.chip)
         used: dict[Problem, None] = {}
@@ -237,8 +226,7 @@ class ProgramCompiler:
 
     def _compile_fusions(self, text: str, entry: str | None, threads: int) -> "CompiledProgram | str":
         """Returns a program compiled as fusions; else why it must be compiled as a whole."""
-        from tuner.programs.fusion_compiler import compile_fusions
-        from tuner.programs.fusions.payload import NotFused
+        from tuner.programs.fusion_compiler import compile_fusions  # loads pydantic
 
         try:
             found = compile_fusions(text, entry, self.machine, self.schedules, threads)
@@ -275,7 +263,7 @@ class ProgramCompiler:
         return chosen
 
     def _default_script(self, problem: Problem) -> Script | None:
-        from tuner.space.scripts.choice import default_script
+        from tuner.space.scripts.choice import default_script  # loads pydantic
 
         return default_script(problem, self.machine)
 
@@ -286,9 +274,6 @@ def problems_in(text: str, entry: str | None) -> tuple[Problem, ...]:
     ``entry`` is the function's name; None: ``main``, or the only public function. Raises UsageError for text
     that does not parse or is no valid program, CandidateError for a program that is not supported.
     """
-    from tuner.mlir import bindings, transform
-    from tuner.programs.lowering.kernels import problems_of
-
     with transform.new_context(), bindings.ir.Location.unknown():
         return problems_of(_read(text, entry))
 
@@ -308,8 +293,6 @@ def payload_text(payload: str | Path) -> str:
 
 def _read(text: str, entry: str | None) -> "ProgramPayload":
     """Reads a payload. Raises UsageError where the cause is the user's mistake, else CandidateError."""
-    from tuner.programs.lowering.read_program import read_program
-
     try:
         return read_program(text, entry)
     except CandidateError as error:

@@ -20,13 +20,20 @@ from tuner.core.programs import DeviceWork, KernelTime, ProgramTimes
 from tuner.core.round_quality import reliability_in_round
 from tuner.programs.comparison import outputs, samples_of
 from tuner.programs.request import KernelSample, ProgramOptions, ProgramRequest
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.programs.run.fused_program import FusedFunction
+from tuner.programs.run.host_function import HostFunction
+from tuner.programs.run.recording_device import RecordingDevice
+from tuner.programs.run.runner_functions import discard
+from tuner.programs.run.sampled_launches import SampledLaunches
+from tuner.programs.watched_times import evidence_of, host_watch, timed_watching
+from tuner.runtime.cpu.host import describe_machine
+from tuner.runtime.timing import measure_together
 from tuner.targets.interface import ProgramSupport
 
 if TYPE_CHECKING:
     from tuner.core.programs import ExplainedFusion
     from tuner.programs.compiler import CompiledProgram
-    from tuner.programs.run.fused_program import FusedFunction
-    from tuner.programs.run.host_function import HostFunction
     from tuner.programs.run.runner_functions import Write
     from tuner.programs.run.sampled_launches import LaunchSample
     from tuner.simulator.device.kernels import RunLaunch
@@ -63,9 +70,6 @@ def run_on_device(
     CandidateError(LOAD), DeviceError, UsageError; on the simulator also CandidateError(RUN) where an
     assertion of the host code fails.
     """
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.programs.run.recording_device import RecordingDevice
-
     launches: list[LaunchSample] = []
     run_launch = _sampling(request, code, launches)
     device = _opened(request, support, write=printed.append, run_launch=run_launch)
@@ -95,11 +99,7 @@ def host_function(
     Raises CandidateError(LOAD).
     """
     if compiled.image is not None:
-        from tuner.programs.run.fused_program import FusedFunction
-
         return FusedFunction(compiled.image.code, compiled.image.weights)
-    from tuner.programs.run.host_function import HostFunction
-
     return HostFunction(compiled.code, write, compiled.why_no_fusions)
 
 
@@ -128,14 +128,12 @@ def _fusions(
     request: ProgramRequest, compiled: "CompiledProgram", function: Any, arguments: tuple[Any, ...]
 ) -> "tuple[ExplainedFusion, ...]":
     """Returns the fusions of a program, timed where the request asks for it; () without fusions."""
-    from tuner.programs.fusion_compiler import timed_fusions, untimed
+    from tuner.programs.fusion_compiler import timed_fusions, untimed  # loads pydantic
 
     if compiled.image is None:
         return ()
     if not request.is_explained:
         return untimed(compiled.image.code.fusions)
-    from tuner.runtime.cpu.host import describe_machine
-
     return timed_fusions(function, arguments, describe_machine(), request.options)
 
 
@@ -147,10 +145,6 @@ def host_times(
     The program is timed twice, interleaved, next to a reference kernel: so its reliability is known.
     ``options`` has the seed of the measurement's random numbers, and the number of threads.
     """
-    from tuner.programs.run.runner_functions import discard
-    from tuner.programs.watched_times import evidence_of, host_watch, timed_watching
-    from tuner.runtime.cpu.host import describe_machine
-
     function: Any = host_function(compiled, discard)
     call = function.prepare(*copies(arguments))
     repeat = functools.partial(function.repeat, call)
@@ -184,8 +178,6 @@ def _sampling(
 
     Returns None where all blocks of all launches run.
     """
-    from tuner.programs.run.sampled_launches import SampledLaunches
-
     sample = request.options.sample
     return SampledLaunches(code, sample, launches.append).run if sample else None
 
@@ -269,11 +261,6 @@ def time_on_device(
 
     ``seed`` seeds the random numbers of the measurement. Raises DeviceError.
     """
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.programs.run.runner_functions import discard
-    from tuner.programs.watched_times import evidence_of
-    from tuner.runtime.timing import measure_together
-
     with closing(DeviceFunction(code, device, discard)) as program:
         call = functools.partial(repeat, program, arguments)
         first, again = measure_together((call, call), FINAL_EFFORT, np.random.default_rng(seed))
@@ -294,9 +281,6 @@ def kernel_times(
     Of the calls without the first, the one with the median sum of kernel times is chosen.
     """
     # JOINED
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.programs.run.runner_functions import discard
-
     rounds = []
     with (
         closing(LaunchTimer(device)) as timer,

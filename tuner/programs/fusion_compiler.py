@@ -39,10 +39,12 @@ from tuner.programs.fusions.memory_plan import memory_plan
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
 from tuner.programs.lowering.entry import entry_of
-from tuner.programs.lowering.read_program import EXTRACT, assert_indirect_indices
+from tuner.programs.lowering.host import lower_host_program
+from tuner.programs.lowering.read_program import EXTRACT, assert_indirect_indices, read_program
 from tuner.programs.lowering.resources import split_payload
 from tuner.programs.request import ProgramOptions
 from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode, FusedImage, packed_block, weight_plan
+from tuner.programs.run.host_function import HostFunction
 from tuner.programs.watched_times import evidence_of, host_watch, timed_watching
 from tuner.runtime.cpu.roofline import measure_roofline
 from tuner.space.scripts.choice import first_configuration, no_strategy
@@ -388,10 +390,6 @@ def initialized(program: FusedProgram, weights: tuple[Array, ...]) -> Sequence[A
     """Returns the arrays of a program's weight buffers, in the order of their numbers: runs its ``init``."""
     if not program.init:
         return weights
-    from tuner.programs.lowering.host import lower_host_program
-    from tuner.programs.lowering.read_program import read_program
-    from tuner.programs.run.host_function import HostFunction
-
     compiled: dict[str, HostFunction] = {}
     found: dict[int, Array] = {}
     with transform.new_context(), ir.Location.unknown():

@@ -24,7 +24,7 @@ from tuner.core.problem import CACHES, MATMUL, Problem
 from tuner.core.programs import NEAREST, SAME_CONTRACTION, TUNED, FusionSchedule
 from tuner.core.runs import Run, RunQuery, StoredTrial, TaskQuery, TrialQuery
 from tuner.results.best_trials import best_results, is_measured_there
-from tuner.space.scripts.choice import projected_script
+from tuner.space.scripts.choice import first_configuration, no_strategy, projected_script
 from tuner.tuning.campaign import NamedProblem, combined
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def tunable_fusions(text: str, entry: str | None, cache: str, machine: Machine) 
 
     Raises CandidateError(BIND) for text that does not parse.
     """
-    from tuner.programs.fusions.payload import NotFused
-    from tuner.programs.fusions.pipeline import fuse_program
+    from tuner.programs.fusions.payload import NotFused  # loads MLIR
+    from tuner.programs.fusions.pipeline import fuse_program  # loads MLIR
 
     formed = fuse_program(text, entry, multiplies_pairs=machine.multiplies_pairs)
     if isinstance(formed, NotFused):
@@ -78,9 +78,8 @@ def tunable_fusions(text: str, entry: str | None, cache: str, machine: Machine) 
 
 def _problem_of(fusion: Fusion, machine: Machine) -> Problem | str:
     """Returns the problem that a fusion is; else why it is not tuned."""
-    from tuner.mlir.fusions import fusion_problem
-    from tuner.mlir.reference.fusion_reference import draw_inputs
-    from tuner.space.scripts.choice import first_configuration, no_strategy
+    from tuner.mlir.fusions import fusion_problem  # loads MLIR
+    from tuner.mlir.reference.fusion_reference import draw_inputs  # loads MLIR
 
     if fusion.kind == LOOPS:
         return fusion.reason

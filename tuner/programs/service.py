@@ -14,12 +14,15 @@ from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.gpu_code import DeviceProgram
 from tuner.core.problem import Problem
 from tuner.core.programs import DeviceWork
+from tuner.mlir import bindings, transform
 from tuner.programs.arguments import make_arguments, type_text
 from tuner.programs.comparison import compare, compare_printed, outputs
 from tuner.programs.compiler import TOO_DEEP, CompiledProgram, ProgramCompiler, problems_in
 from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
-from tuner.programs.fusion_schedules import TunableFusions, tunable_fusions
+from tuner.programs.fusion_schedules import TunableFusions, fusion_schedules, tunable_fusions
+from tuner.programs.lowering.device import text_after
 from tuner.programs.request import Comparison, LoweringStep, ProgramReport, ProgramRequest, without_scripts
+from tuner.programs.run.host_function import HostFunction, check_host_code
 from tuner.programs.speedup import TimedFusions, TimedPair, timed_fusions, timed_on_device, timed_on_host
 from tuner.runtime.workers.worker import call_in_child
 from tuner.targets.backends import Backends
@@ -165,8 +168,6 @@ def compile_and_check(request: ProgramRequest) -> CompiledProgram:
     Raises CandidateError: at stage BIND for the user's mistakes, at stage LOAD for host code that does not
     compile.
     """
-    from tuner.programs.run.host_function import check_host_code
-
     with _as_failures():
         compiler = _compiler(request)
         with _scheduling(compiler, request) as scheduling:
@@ -282,8 +283,6 @@ def _comparisons(
     request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...], ran: ProgramRun
 ) -> tuple[Comparison, ...]:
     """Compares a run with the payload on the host, as loops and interpreted kernels, on equal arguments."""
-    from tuner.programs.run.host_function import HostFunction
-
     if not request.is_compared:
         return ()
     compiler = ProgramCompiler(real_backends().machine(), ProgramSupport())
@@ -302,8 +301,6 @@ def _require_in_bounds(
 
     What a run that fails has printed is in ``printed`` then.
     """
-    from tuner.programs.run.host_function import HostFunction
-
     HostFunction(_compile(compiler, request, is_checked=True).code, printed.append)(*copies(arguments))
     printed.clear()
 
@@ -331,8 +328,7 @@ def _scheduling(compiler: ProgramCompiler, request: ProgramRequest) -> Iterator[
     if not request.database:
         yield compiler
         return
-    from tuner.db.store import Store
-    from tuner.programs.fusion_schedules import fusion_schedules
+    from tuner.db.store import Store  # loads SQLAlchemy
 
     with Store.open_or_empty(request.database) as store:
         yield replace(compiler, schedules=partial(fusion_schedules, store, compiler.machine))
@@ -343,9 +339,6 @@ def lowered(request: ProgramRequest, step: LoweringStep, backends: Backends) -> 
 
     Matmuls get default scripts: ``request.scripts`` is not used. Raises CandidateError, UsageError.
     """
-    from tuner.mlir import bindings, transform
-    from tuner.programs.lowering.device import text_after
-
     compiler = ProgramCompiler.of(request.target, backends)
     chip = chip_of(compiler.machine.chip)
     with transform.new_context(), bindings.ir.Location.unknown():

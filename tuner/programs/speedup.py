@@ -17,16 +17,19 @@ from tuner.core.records import Measurement
 from tuner.core.reliability import Reliability
 from tuner.core.round_quality import Evidence, reliability_in_round
 from tuner.programs.compiler import CompiledProgram
-from tuner.programs.execution import copies
+from tuner.programs.execution import copies, repeat
 from tuner.programs.fusion_compiler import with_shares
 from tuner.programs.request import ProgramOptions
+from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.fused_program import FusedFunction
+from tuner.programs.run.host_function import HostFunction
+from tuner.programs.run.runner_functions import discard
 from tuner.programs.watched_times import evidence_of, host_watch, timed_watching
 from tuner.runtime.cpu.host import describe_machine
+from tuner.runtime.timing import measure_together
 
 if TYPE_CHECKING:
     from tuner.core.gpu import AbstractDevice
-    from tuner.programs.run.host_function import HostFunction
 
 
 # ------------------------------------------------------------------------------
@@ -70,9 +73,6 @@ def timed_on_host(
     Calls are interleaved with a reference kernel, which shows changes of the machine's speed. Each program
     works on one copy of ``arguments``; ``seed`` seeds the random order of the calls.
     """
-    from tuner.programs.run.host_function import HostFunction
-    from tuner.programs.run.runner_functions import discard
-
     functions = [HostFunction(code, discard) for code in (bound, plain, bound)]
     return timed_functions((functions[0], functions[1], functions[2]), arguments, seed)
 
@@ -84,8 +84,6 @@ def timed_functions(
 
     As ``timed_on_host``, for programs that are loaded.
     """
-    from tuner.programs.execution import copies
-
     repeats = tuple(_repeating(each, copies(arguments)) for each in functions)
     return TimedPair(*timed_watching(repeats, FINAL_EFFORT, np.random.default_rng(seed), host_watch()))
 
@@ -106,11 +104,6 @@ def timed_on_device(
     Calls are interleaved; each is timed from the host's call to its return. The programs work on
     ``arguments`` themselves; ``seed`` seeds the random order of the calls. Raises DeviceError.
     """
-    from tuner.programs.execution import repeat
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.programs.run.runner_functions import discard
-    from tuner.runtime.timing import measure_together
-
     with ExitStack() as opened:
         repeats: list[Callable[[int], None]] = []
         for code in (bound, plain, bound):

@@ -27,7 +27,16 @@ from tuner.programs.request import (
     named_in_errors,
     without_scripts,
 )
+from tuner.programs.service import (
+    fusions_in_child,
+    problems_in_child,
+    run_in_child,
+    time_fusions_in_child,
+    time_pair_in_child,
+)
 from tuner.programs.speedup import TimedFusions, TimedPair
+from tuner.results.best_trials import best_result
+from tuner.results.database_name import which_database
 from tuner.targets.backends import Backends
 from tuner.targets.registry import real_backends
 from tuner.tuning.campaign import RequestOf, begin_campaign, campaign_settings
@@ -120,8 +129,6 @@ def child_process_parts() -> ProgramParts:
 
     The limit is 60 s to find the matmuls, and 600 s for each run and for the timed pair.
     """
-    from tuner.programs.service import problems_in_child, run_in_child, time_pair_in_child
-
     return ProgramParts(
         problems=lambda text, entry: problems_in_child(text, entry, PROBLEMS_TIMEOUT_S),
         run=lambda request: run_in_child(request, RUN_TIMEOUT_S),
@@ -212,8 +219,6 @@ class ProgramTuning:
 
         Where none is timed, the first verified trial.
         """
-        from tuner.results.best_trials import best_result
-
         run = tuned.run
         if tuned.selected is not None:
             settings = run.settings
@@ -294,8 +299,6 @@ class FusionParts:
 
 def child_fusion_parts() -> FusionParts:
     """Returns the steps as used outside of tests: each in a child process that may take 600 s."""
-    from tuner.programs.service import fusions_in_child, run_in_child, time_fusions_in_child
-
     return FusionParts(
         fusions=lambda request, cache: fusions_in_child(request, cache, RUN_TIMEOUT_S),
         run=lambda request: run_in_child(request, RUN_TIMEOUT_S),
@@ -438,8 +441,7 @@ def tune_text(
 
     Raises UsageError for a program that has no fusions to tune, with the reason, and for wrong limits.
     """
-    from tuner.results.database import open_or_create
-    from tuner.results.database_name import which_database
+    from tuner.results.database import open_or_create  # loads SQLAlchemy
 
     def request_of(problem: "Problem") -> RunRequest:
         return RunRequest(
@@ -473,7 +475,7 @@ def tune_text(
 
 def store_result(tuned: TunedProgram) -> None:
     """Stores what came of a tuned program of fusions anew: with baselines that were timed after it."""
-    from tuner.results.database import open_or_create
+    from tuner.results.database import open_or_create  # loads SQLAlchemy
 
     assert tuned.campaign is not None
     with open_or_create(tuned.request.database) as store:

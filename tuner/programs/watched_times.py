@@ -9,6 +9,7 @@ import numpy as np
 from tuner.core.interfaces import Effort
 from tuner.core.records import Measurement
 from tuner.core.round_quality import Evidence, round_quality
+from tuner.runtime import timing
 from tuner.tuning.run_steps import noise_of
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ def evidence_of(
 
 def host_watch() -> "HostWatch":
     """Returns a watch of this machine for timings in the calling thread, which is pinned to a processor."""
-    from tuner.runtime.cpu.thread_team import ThreadTeam
-    from tuner.runtime.cpu.timing_conditions import HostWatch
+    from tuner.runtime.cpu.thread_team import ThreadTeam  # loads MLIR
+    from tuner.runtime.cpu.timing_conditions import HostWatch  # loads MLIR
 
     return HostWatch(ThreadTeam(1))
 
@@ -47,8 +48,6 @@ def timed_watching(
 
     ``repeats`` has for each action a function that runs it n times.
     """
-    from tuner.runtime import timing
-
     stopwatches = [timing.with_untimed_calls(timing.stopwatch_of(repeat)) for repeat in repeats]
     before = watch.read()
     *times, reference_kernel = timing.measure_together_by(

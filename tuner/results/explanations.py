@@ -191,7 +191,7 @@ def pass_seconds(backends: Backends, store: Store, trial: StoredTrial) -> tuple[
 
 
 def _timed(backends: Backends, trial: StoredTrial) -> tuple[PassSeconds, ...]:
-    from tuner.mlir.passes import timed_passes
+    from tuner.mlir.passes import timed_passes  # loads MLIR
 
     record = trial.record
     script = Script(trial.script_text, record.script_sha256)

@@ -14,6 +14,7 @@ from tuner.core.interfaces import Script
 from tuner.core.records import Record, Verdict
 from tuner.core.runs import Run, StoredTrial
 from tuner.core.serialization import utc_text
+from tuner.space.recorded.t4 import Recording, t4_bytes
 from tuner.space.scripts.header import BaselineMedian, ScriptProvenance, script_with_header
 from tuner.space.scripts.requirements import custom_ops, instructions_needed, with_guard
 from tuner.targets.backends import Backends
@@ -164,8 +165,6 @@ def _cubin(store: "Store", trial: StoredTrial) -> bytes:
 
 
 def _t4(store: "Store", trial: StoredTrial, output: Path | None) -> bytes:
-    from tuner.space.recorded.t4 import Recording, t4_bytes
-
     recording = Recording((store.run(trial.run),), (trial,))
     return t4_bytes(recording, is_compressed=output is not None and output.suffix == ".gz")
 
@@ -213,7 +212,7 @@ def _applied(backends: Backends, script: str, source: str) -> str:
 
 def _lowered(kind: TargetBackend, trial: StoredTrial) -> tuple[list[tuple[str, str]], str]:
     """Returns (stage, IR after the stage) as far as today's compiler lowers, and the code, or ''."""
-    from tuner.mlir.passes import kept_stages
+    from tuner.mlir.passes import kept_stages  # loads MLIR
 
     record = trial.record
     with kept_stages() as kept:

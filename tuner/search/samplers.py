@@ -35,9 +35,9 @@ def make_sampler(
     require_sampler(name)
     if seed < 0:
         raise UsageError(f"seed: found {seed}, allowed 0 and more")
-    from tuner.search.configurations import Pool
-    from tuner.search.method import DemotedLast, StudySampler
-    from tuner.search.task import SearchTask
+    from tuner.search.configurations import Pool  # not at start-up
+    from tuner.search.method import DemotedLast, StudySampler  # not at start-up
+    from tuner.search.task import SearchTask  # not at start-up
 
     task = SearchTask(feasible, Pool(feasible.rows, first), seed)
     made = partial(_method, name)
@@ -53,7 +53,7 @@ def require_sampler(name: str) -> None:
 
 def _method(name: str, task: "SearchTask") -> "AbstractMethod":
     if name.startswith(OPTUNA):
-        from tuner.search.optuna_samplers import OptunaRows
+        from tuner.search.optuna_samplers import OptunaRows  # not at start-up
 
         return OptunaRows(task, name.removeprefix(OPTUNA))
     module, method = SAMPLERS[name]

@@ -15,8 +15,14 @@ from tuner.core.interfaces import Script
 from tuner.core.machine import Compiler, Machine, Roofline, variables_of
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline, RunSettings
+from tuner.runtime.cuda.probe import describe_gpu, gpu_roofline
+from tuner.runtime.workers.processes import TimingLock, holder_text
 from tuner.runtime.workers.protocol import CALL, ServiceSpec
+from tuner.runtime.workers.runner import RunnerProcesses, WorkerRunner
+from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.runtime.workers.worker import Worker
+from tuner.search.cost_model.configurations import initial_configurations
+from tuner.space.feasible_set import FeasibleSet
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.targets.interface import (
     Bind,
@@ -60,10 +66,6 @@ def child_runners(children: Children) -> RunnersFactory:
     def runners(
         orders: "tuple[RunnerOrder, ...]", how: "tuple[RunnerSettings, ...]"
     ) -> "tuple[AbstractRunner, ...]":
-        from tuner.runtime.workers.processes import TimingLock, holder_text
-        from tuner.runtime.workers.runner import RunnerProcesses, WorkerRunner
-        from tuner.runtime.workers.services import compile_spec, evaluation_spec
-
         made = [
             children(order.target, order.problem, each.threads)
             for order, each in zip(orders, how, strict=True)
@@ -156,7 +158,7 @@ def apply_script(script: str, payload: str, allows_effects: bool) -> str:
     ``allows_effects``: run passes that write files or start programs. Raises CandidateError for a script that
     fails.
     """
-    from tuner.mlir import bindings, transform
+    from tuner.mlir import bindings, transform  # loads MLIR
 
     with transform.new_context(), bindings.ir.Location.unknown():
         module = transform.parse(payload, "payload")
@@ -171,7 +173,7 @@ def find_failing_op(script: str, payload: str) -> OpPlace | None:
     None where the script succeeds, does not parse, has no entry sequence, or is rejected before its first op
     runs. Raises CandidateError(BIND) for a payload that does not parse.
     """
-    from tuner.mlir.transform import failing_op
+    from tuner.mlir.transform import failing_op  # loads MLIR
 
     return failing_op(script, payload)
 
@@ -185,7 +187,7 @@ def measure_cpu_baseline(
     from there. ``library`` is a key of ``baseline_libraries.LIBRARIES``; "": the default of the type. Raises
     TunerError where the library is missing or its result is wrong.
     """
-    from tuner.targets.cpu.baseline import BaselineService
+    from tuner.targets.cpu.baseline import BaselineService  # loads MLIR
 
     return BaselineService(problem, threads, seed, library).measure(effort)
 
@@ -195,14 +197,14 @@ def measure_gpu_baseline(problem: Problem, effort: "Effort", seed: int) -> Basel
 
     Raises TunerError where cuBLAS or the GPU is missing, or cuBLAS's result is wrong.
     """
-    from tuner.targets.gpu.evaluator import evaluator_here, time_cublas
+    from tuner.targets.gpu.evaluator import evaluator_here, time_cublas  # loads ml_dtypes
 
     return time_cublas(evaluator_here(), problem, effort, seed)
 
 
 def measure_cpu_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
     """Returns the flop/s in ``dtype`` and the bytes/s that ``threads`` threads reach, measured here."""
-    from tuner.runtime.cpu.roofline import measure_roofline
+    from tuner.runtime.cpu.roofline import measure_roofline  # loads MLIR
 
     return measure_roofline(dtype, threads, machine)
 
@@ -212,8 +214,7 @@ def measure_gpu_roofline(dtype: str) -> Roofline:
 
     Raises TunerError where the GPU or its documented peak is missing.
     """
-    from tuner.runtime.cuda.probe import describe_gpu, gpu_roofline
-    from tuner.targets.gpu.evaluator import open_gpu
+    from tuner.targets.gpu.evaluator import open_gpu  # loads ml_dtypes
 
     here = describe_gpu()
     return gpu_roofline(open_gpu(here).device, here.facts, dtype)
@@ -229,10 +230,8 @@ def plan(settings: RunSettings, machine: Machine) -> Plan:
     Seeds are rows that a cost model prefers. Raises UsageError for an empty feasible set, and for a space
     file that is not valid.
     """
-    from tuner.search.cost_model.configurations import initial_configurations
-    from tuner.space.feasible_set import FeasibleSet
-    from tuner.space.file.reading import first_rows, parse_space
-    from tuner.space.scripts.choice import spaces
+    from tuner.space.file.reading import first_rows, parse_space  # loads pydantic
+    from tuner.space.scripts.choice import spaces  # loads pydantic
 
     space_file = parse_space(settings.space_yaml, settings.space_name)
     variables = variables_of(settings.problem, machine, settings.threads)

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from tuner.core.errors import OpPlace
 from tuner.core.processors import PresentLoad, Processors
+from tuner.runtime.cpu.host import load_average, present_load, usable_processors
 from tuner.runtime.workers.worker import call_in_child
 from tuner.targets.backends import Backends
 from tuner.targets.children import apply_script, find_failing_op
@@ -43,20 +44,14 @@ def real_backends() -> Backends:
 
 
 def _processors() -> Processors:
-    from tuner.runtime.cpu.host import usable_processors
-
     return usable_processors()
 
 
 def _present_load() -> PresentLoad:
-    from tuner.runtime.cpu.host import present_load
-
     return present_load()
 
 
 def _load_average() -> float | None:
-    from tuner.runtime.cpu.host import load_average
-
     return load_average()
 
 

@@ -16,6 +16,9 @@ from tuner.core.records import Measurement, Verdict
 from tuner.core.requests import TIMED_SAMPLER, RunRequest
 from tuner.core.runs import Baseline, RunSettings
 from tuner.runtime.timing import summarize
+from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.runtime.workers.runner import LocalRunner
+from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.recording import RecordedSpace, RecordedTime
 from tuner.targets.backends import Recordings
 from tuner.targets.interface import MeasurementBackend, Plan, RunnerChildren, TargetStatus
@@ -230,15 +233,11 @@ def replaying_source(space: "RecordedSpace") -> MeasurementBackend:
 def _runner(space: "RecordedSpace", order: "RunnerOrder", how: "RunnerSettings") -> "AbstractRunner":
     """Returns a runner without child processes: a lookup neither crashes nor hangs."""
     # JOINED
-    from tuner.runtime.workers.runner import LocalRunner
-
     return LocalRunner(order, ReplayCompiler(space), ReplayEvaluator(space), how.seed)
 
 
 def _children(space: "RecordedSpace") -> RunnerChildren:
     """Returns the child processes with which a node of a fleet replays a recording."""
-    from tuner.runtime.workers.protocol import Factory, Limits
-
     return RunnerChildren(
         compiler=Factory("tuner.targets.replay:ReplayCompiler", (space,)),
         evaluator=Factory("tuner.targets.replay:ReplayEvaluator", (space,)),
@@ -280,8 +279,6 @@ def _recorded(file: Path) -> "RecordedSpace":
 
 @lru_cache(maxsize=4)
 def _read(file: Path, _stamp: tuple[int, ...]) -> "RecordedSpace":
-    from tuner.space.recorded.reading import read_recorded
-
     return read_recorded(file)
 
 

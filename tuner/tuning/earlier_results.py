@@ -153,7 +153,7 @@ def _points(trials: list[StoredTrial]) -> tuple[tuple[Candidate, str], ...]:
 
 
 def _of_file(file: Path, strategies: tuple[str, ...]) -> Known:
-    from tuner.space.recorded.reading import read_recorded
+    from tuner.space.recorded.reading import read_recorded  # not at start-up
 
     space = read_recorded(file)
     if space.problem is None:

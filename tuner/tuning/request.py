@@ -85,8 +85,8 @@ def require_offered(backends: Backends, target: TargetName, needs: Collection[st
 
 def require_scripts_offered(backends: Backends, settings: RunSettings) -> None:
     """Raises UsageError for a user's plain script that needs more than the machine of a run's target has."""
-    from tuner.space.scripts.requirements import instructions_needed
-    from tuner.space.scripts.strategy import load_strategy
+    from tuner.space.scripts.requirements import instructions_needed  # not at start-up
+    from tuner.space.scripts.strategy import load_strategy  # not at start-up
 
     if not settings.target.has_machine:
         return
@@ -213,9 +213,9 @@ def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
     Target, sampler, strategies and number of workers are filled in. Raises UsageError for an invalid request,
     and for a target that can neither run nor compile here.
     """
-    from tuner.space.file.reading import load_space_file
-    from tuner.space.file.yaml import default_space_file
-    from tuner.space.scripts.choice import choose
+    from tuner.space.file.reading import load_space_file  # not at start-up
+    from tuner.space.file.yaml import default_space_file  # not at start-up
+    from tuner.space.scripts.choice import choose  # not at start-up
 
     workers = request.workers_on(backends.machine())
     if not TargetName.parse(request.target).has_machine:

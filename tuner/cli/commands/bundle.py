@@ -14,11 +14,15 @@ import click
 from tuner.cli.main import Commands
 from tuner.cli.options import database_option, json_option, open_known_store, print_found
 from tuner.core.errors import UsageError
+from tuner.core.runs import Imported, TrialQuery
+from tuner.library.bundle import command
+from tuner.library.bundle.exchange import choose_pending, import_file, packed, passing_bundle
+from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text
+from tuner.results.past_runs import asked_query
 
 if TYPE_CHECKING:
     from tuner.core.remote_results import PendingTrial
-    from tuner.core.runs import TrialQuery
 
 
 # ------------------------------------------------------------------------------
@@ -66,9 +70,6 @@ def export_(
 
     Example: tuner bundle export matmul 64x64x64 --limit 50 -o pending.bundle
     """
-    from tuner.library.bundle.exchange import choose_pending, packed
-    from tuner.results.output.files import write_atomically
-
     query = _query(operation, shape, since, conditions)
     for name, number, least in (("limit", limit, 1), ("seed", seed, 0)):
         if number is not None and number < least:
@@ -99,8 +100,6 @@ def import_(results: Path, database: str | None, as_json: bool) -> None:
 
     Example: tuner bundle import pending.bundle.results.jsonl
     """
-    from tuner.library.bundle.exchange import import_file
-
     with open_known_store(database) as store:
         found = import_file(store, results)
     document = {"runs": found.runs, "trials": found.trials, "known": found.known}
@@ -112,8 +111,6 @@ def import_(results: Path, database: str | None, as_json: bool) -> None:
 def _query(
     operation: str | None, shape: str | None, since: str | None, conditions: dict[str, Any]
 ) -> "TrialQuery":
-    from tuner.results.past_runs import asked_query
-
     return asked_query(operation=operation, shape=shape, since=since, sort="number", **conditions)
 
 
@@ -163,15 +160,11 @@ def measure(
 
     Example: tuner measure --bundle pending.bundle --seconds 300
     """
-    from tuner.library.bundle import command
-
     # raises UsageError before any work is done
     request = command.MeasuringRequest(bundle or Path(), seconds, results, as_json)
     if bundle is not None:
         context.exit(command.measure(request, command.gpu_here))
     if results is not None:
-        from tuner.core.errors import UsageError
-
         raise UsageError("--results needs --bundle FILE: without a bundle the results go to the database")
     context.exit(_of_database(database, seconds, as_json))
 
@@ -181,9 +174,6 @@ def _of_database(database: str | None, seconds: float, as_json: bool) -> int:
 
     The results measured so far are stored even if the measuring ends early.
     """
-    from tuner.core.runs import Imported, TrialQuery
-    from tuner.library.bundle import command
-    from tuner.library.bundle.exchange import choose_pending, passing_bundle
 
     def report(found: Imported) -> None:
         print(f"stored {found.trials} trials in {found.runs} runs", file=sys.stderr)

@@ -27,7 +27,13 @@ from tuner.cli.options import (
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.core.serialization import parse_moment
+from tuner.results.explanations import place, suggestions
+from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text, wrapped
+from tuner.space.file.reading import load_space_file
+from tuner.space.file.yaml import default_space_file
+from tuner.targets.backends import resolve_target
+from tuner.tuning.request import planned_settings
 
 if TYPE_CHECKING:
     from tuner.analysis.constraint_mining import Suggestion
@@ -57,9 +63,6 @@ def strategies(space: Path | None, as_json: bool) -> None:
 
     Example: tuner strategies --json
     """
-    from tuner.space.file.reading import load_space_file
-    from tuner.space.file.yaml import default_space_file
-
     entries = load_space_file(space or default_space_file()).strategies
     lines = wrapped(line for entry in entries for line in _strategy_lines(entry))
     print_found(as_json, [_strategy_document(entry) for entry in entries], *lines)
@@ -133,8 +136,6 @@ def space(
     feasible = plan_of(backends_of(context), request).feasible
     if suggest:
         # JOINED
-        from tuner.targets.backends import resolve_target
-
         resolved = resolve_target(request.target, backends_of(context), request.chip)
         suggest_constraints(feasible.spaces, problem, resolved, database, min_support, since, as_json)
         return
@@ -216,8 +217,6 @@ def plan_of(backends: "Backends", request: "RunRequest") -> "Plan":
 
     Raises UsageError for a request that no run can have, such as an unknown strategy.
     """
-    from tuner.tuning.request import planned_settings
-
     settings = planned_settings(request, backends)
     source = backends.outcomes_of_run(settings)
     return source.plan(settings, source.machine(settings.target))
@@ -237,12 +236,7 @@ def new_strategy(name: str, folder: Path, as_json: bool) -> None:
 
     Example: tuner new-strategy my_tiles
     """
-    from tuner.results.output.files import write_atomically
-
     # JOINED
-    from tuner.space.file.reading import load_space_file
-    from tuner.space.file.yaml import default_space_file
-
     shipped = load_space_file(default_space_file()).strategies
     files = {folder / file.name: file.text for file in starter_files(name, tuple(e.name for e in shipped))}
     for path in files:
@@ -280,8 +274,6 @@ def suggest_constraints(
     Each explains ``min_support`` failed points or more, from trials since the date ``since`` (None: all).
     Raises UsageError for an invalid ``min_support`` or ``since``, or a database that cannot be opened.
     """
-    from tuner.results.explanations import place, suggestions
-
     if min_support < 1:
         raise UsageError(f"min-support: found {min_support}, allowed 1 or more")
     moment = None if since is None else parse_moment(since)

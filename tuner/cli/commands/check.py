@@ -12,9 +12,14 @@ from tuner.cli.main import DONE, FAILED, UNDECIDED, screen_columns
 from tuner.cli.options import backends_of, json_option, parse_share, print_found, seed_option
 from tuner.core.errors import TunerError, UsageError, error_lines
 from tuner.core.processors import processor_of, require_instructions
-from tuner.core.serialization import read_text_or_stdin, seconds_text
+from tuner.core.serialization import encode, read_text_or_stdin, seconds_text
+from tuner.library.contraction_report import contraction_reports, payload_contractions
+from tuner.library.library import is_library, read_document
 from tuner.results.output.formatting import wrapped
+from tuner.results.regression.script_check import CheckFinding, checked, limits_of
 from tuner.runtime.workers.worker import call_in_child
+from tuner.space.scripts.header import MARK, read_provenance, without_header
+from tuner.space.scripts.requirements import instructions_needed
 
 if TYPE_CHECKING:
     from tuner.core.machine import Machine
@@ -57,9 +62,6 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
     Example: tuner check best.mlir --max-slowdown 10%
     """
     # JOINED
-    from tuner.results.regression.script_check import CheckFinding, checked, limits_of
-    from tuner.space.scripts.header import read_provenance, without_header
-
     limits = limits_of(parse_share(max_slowdown))
     text = read_text_or_stdin(script, "MLIR text")
     provenance = read_provenance(text, script.name)
@@ -104,9 +106,6 @@ def apply(
     Example: tuner apply best.mlir best.source.mlir
     """
     # JOINED
-    from tuner.library.library import is_library
-    from tuner.space.scripts.requirements import instructions_needed
-
     if cpu:
         processor_of(cpu)
     if str(script) == str(payload) == "-":
@@ -127,8 +126,6 @@ def apply(
 
 def _result_machine(backends: "Backends", cpu: str, script_text: str) -> "Machine":
     """Returns the machine that a script's result is for: ``cpu``, else that of its header, else this one."""
-    from tuner.space.scripts.header import MARK, read_provenance
-
     if cpu:
         return processor_of(cpu).machine
     if MARK in script_text:
@@ -170,10 +167,6 @@ def applied_library(
 
     Both are MLIR text, ``name`` is the library's name for messages. Raises TunerError where one fails.
     """
-    from tuner.core.serialization import encode
-    from tuner.library.contraction_report import contraction_reports
-    from tuner.library.library import read_document
-
     problems = tuple(entry.problem for entry in read_document(library, name).entries)
     reports = call_in_child("apply", partial(contraction_reports, library, payload, problems), TIMEOUT_S)
     text = backends.apply(library, payload)
@@ -194,9 +187,6 @@ def _misfit(script: str, payload: str, name: str) -> str:
 
     "" for a script without a header, and where a contraction of the payload fits.
     """
-    from tuner.library.contraction_report import payload_contractions
-    from tuner.space.scripts.header import MARK, read_provenance
-
     if MARK not in script:
         return ""
     provenance = read_provenance(script, name)
@@ -221,8 +211,6 @@ def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
 
     ``recorded_s`` is the time in the script's header, seconds per call; None: the script was not timed.
     """
-    from tuner.results.regression.script_check import CheckFinding
-
     match check.finding:
         case CheckFinding.FAILED | CheckFinding.COMPILED:
             return [check.reason]
@@ -244,8 +232,6 @@ def check_document(check: "ScriptCheck", recorded_s: float | None, recorded: "Re
     printed, and ``ratio_unknown`` is then the reason. ``recorded_s`` is the time in the script's header,
     seconds per call, and ``recorded`` how reliable it is.
     """
-    from tuner.results.regression.script_check import CheckFinding
-
     compared = check.compared
     return {
         "correct": check.finding not in (CheckFinding.FAILED, CheckFinding.COMPILED),

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 import numpy as np
@@ -33,18 +33,17 @@ from tuner.core.errors import TunerError, UsageError, last_line
 from tuner.core.problem import Matmul
 from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.core.serialization import masked, parse_moment
+from tuner.db.store import Store
 from tuner.results.differences import Difference, differences, run_difference_document, run_difference_lines
 from tuner.results.output.formatting import count_text, wrapped
+from tuner.results.output.json_documents import database_document
 from tuner.search.samplers import SAMPLERS, require_sampler
 from tuner.space.recorded.reading import read_recorded
 from tuner.targets.backends import Backends
 from tuner.targets.replay import replay_settings
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
-
-if TYPE_CHECKING:
-    from tuner.db.store import Store
-
 
 # ------------------------------------------------------------------------------
 # ``tuner db``: maintains the results database.
@@ -80,8 +79,6 @@ def info(database: str | None, as_json: bool) -> None:
 
     Example: tuner db info --json
     """
-    from tuner.results.output.json_documents import database_document
-
     with open_known_store(database) as store:
         found = store.info()
     print_found(
@@ -105,8 +102,6 @@ def merge(other: str, database: str | None, as_json: bool) -> None:
 
     Example: tuner db merge laptop.db
     """
-    from tuner.core.serialization import masked
-
     with open_store(database) as store:
         runs, trials = store.merge(other)
     added = f"added {count_text(runs, 'run')} and {count_text(trials, 'trial')} of {masked(other)}"
@@ -125,8 +120,6 @@ def prune(before: str | None, database: str | None, as_json: bool) -> None:
 
     Example: tuner db prune --before 2026-01-01
     """
-    from tuner.core.serialization import parse_moment
-
     moment = None if before is None else parse_moment(before, "before")
     with open_existing_store(database) as store:
         pruned = store.prune(moment)
@@ -336,8 +329,6 @@ def uninterrupted_trials(settings: RunSettings, backends: Backends, folder: Path
 
     The run is stored in a new database in ``folder``. Raises KeyboardInterrupt where the run is interrupted.
     """
-    from tuner.db.store import Store
-
     with Store.open(str(folder / f"uninterrupted_{settings.sampler}.db")) as store:
         tuned = begin(settings, backends, store, Interruption())
         if tuned.is_interrupted:
@@ -358,8 +349,6 @@ def check_resume(
     new file for this run alone. Returns the number of kills and the differences. Raises TunerError when a
     process of ``tuner tune`` fails.
     """
-    from tuner.db.store import Store
-
     with Store.open(str(database)) as store:
         kills = 0
         while kills < KILLS_LIMIT and _killed(settings, file, database, store, rng):

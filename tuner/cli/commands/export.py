@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from tuner.analysis.ratios import ratio_document
+from tuner.cli.commands.record_space import export_runs_as_t4
 from tuner.cli.main import Commands
 from tuner.cli.options import (
     backends_of,
@@ -20,9 +22,27 @@ from tuner.cli.options import (
 )
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
-from tuner.core.serialization import read_text
-from tuner.library.library import FORMATS, STOCK_FORMATS, VERSIONS, Writer
+from tuner.core.serialization import encode, read_text
+from tuner.library.c.writer import c_files
+from tuner.library.entries import gpu_entries, library_entries
+from tuner.library.library import (
+    FORMATS,
+    STOCK_FORMATS,
+    VERSIONS,
+    LibraryText,
+    Writer,
+    for_version,
+    merged,
+    suitable,
+)
 from tuner.library.library import FORMATS as LIBRARY_FORMATS
+from tuner.results.best_trials import best_known, best_stock
+from tuner.results.exported_trial import exported, require_bound, source_file, source_of
+from tuner.results.output.files import require_folder, write_atomically, write_folder
+from tuner.results.output.json_documents import problem_document, trial_document
+from tuner.results.output.run_result import best_text, stock_text
+from tuner.results.past_runs import asked_query
+from tuner.targets.backends import AUTO
 
 if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial, TaskQuery
@@ -119,10 +139,6 @@ def export(
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
-    from tuner.results.best_trials import best_known
-    from tuner.results.output.run_result import best_text
-    from tuner.targets.backends import AUTO
-
     if form is not None and form in LIBRARY_FORMATS:
         # JOINED
 
@@ -142,8 +158,6 @@ def export(
         )
         return
     if form == "t4" and (runs or campaign is not None):
-        from tuner.cli.commands.record_space import export_runs_as_t4
-
         export_runs_as_t4(context, runs, campaign, output, database, as_json=as_json)
         return
     _refuse_options_of_libraries(runs, campaign, version, prefix)
@@ -192,9 +206,6 @@ def _write_stock(
     as_json: bool,
 ) -> None:
     """Writes the best script that stock mlir-opt runs, and prints how much slower than the winner it is."""
-    from tuner.results.best_trials import best_stock
-    from tuner.results.output.run_result import stock_text
-
     found = best_stock(store, winner)
     _write(backends, store, found.trial, form, output, as_json)
     print(f"note: {stock_text(found)}", file=sys.stderr)
@@ -208,8 +219,6 @@ def _write(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    from tuner.results.exported_trial import source_file, source_of
-
     content = _content(backends, store, trial, form, output)
     if output is None:
         _print(content, trial.id, form, as_json)
@@ -228,12 +237,8 @@ def _write(
 def _content(
     backends: "Backends", store: "Store", trial: "StoredTrial", form: str, output: Path | None
 ) -> bytes:
-    from tuner.results.exported_trial import exported, require_bound
-
     if form == "json":
         import json
-
-        from tuner.results.output.json_documents import trial_document
 
         require_bound(trial)
         return (json.dumps(trial_document(trial), indent=2, allow_nan=False) + "\n").encode()
@@ -260,8 +265,6 @@ def _print(content: bytes, trial: int, form: str, as_json: bool) -> None:
 
 
 def _put(output: Path, content: bytes) -> None:
-    from tuner.results.output.files import write_atomically
-
     write_atomically(output, content)
     print(f"wrote {output}", file=sys.stderr)
 
@@ -290,10 +293,6 @@ def merge(libraries: tuple[Path, ...], output: Path, as_json: bool) -> None:
 
     Example: tuner library merge mine/library.mlir yours/library.mlir -o library.mlir
     """
-    from tuner.core.serialization import encode
-    from tuner.library.library import LibraryText, merged
-    from tuner.results.output.files import write_atomically
-
     found = merged(tuple(LibraryText(str(path), read_text(path, "MLIR text")) for path in libraries))
     write_atomically(output, found.text.encode())
     for duel in found.duels:
@@ -332,9 +331,6 @@ def export_library(
     which is 1 then; with --run and --campaign these do not narrow either. Raises UsageError where nothing can
     be exported.
     """
-    from tuner.library.library import for_version
-    from tuner.results.output.files import require_folder, write_folder
-
     if prefix is not None and form != "c":
         raise UsageError(f"--prefix cannot be combined with --format {form}: it begins names of C")
     if folder is None:
@@ -378,19 +374,13 @@ def _cpu_entries(
     *,
     stock_only: bool,
 ) -> "LibraryEntries":
-    from tuner.library.entries import library_entries
-
     backends = backends_of(context)
     if form not in STOCK_FORMATS:
         return library_entries(store, backends, task, runs, stock_only=stock_only)
-    from tuner.library.library import suitable
-
     return suitable(library_entries(store, backends, task, runs, stock_only=True))
 
 
 def _gpu_entries(store: "Store", task: "TaskQuery", runs: tuple[int, ...]) -> "LibraryEntries":
-    from tuner.library.entries import gpu_entries
-
     return gpu_entries(store, task, runs)
 
 
@@ -398,15 +388,11 @@ def _writer(form: str, prefix: str | None) -> Writer:
     """Returns the writer of a format; ``prefix``: of names of C, None for the default."""
     if prefix is None:
         return FORMATS[form]()
-    from tuner.library.c.writer import c_files
-
     return partial(c_files, prefix=prefix)
 
 
 def _task(context: click.Context, has_runs: bool) -> "TaskQuery":
     """Returns the conditions that the options of the command set on problems, threads and machine."""
-    from tuner.results.past_runs import asked_query
-
     typed = {name: context.params[name] for name in FROM_TYPED if _is_typed(context, name)}
     if _is_typed(context, "output_dtype"):
         typed["output"] = context.params["output_dtype"]
@@ -431,9 +417,6 @@ def _count_text(entries: int, notes: int, noted: str) -> str:
 
 
 def _document(form: str, paths: tuple[Path, ...], found: "LibraryEntries") -> dict[str, Any]:
-    from tuner.analysis.ratios import ratio_document
-    from tuner.results.output.json_documents import problem_document
-
     return {
         "format": form,
         "files": [str(path) for path in paths],

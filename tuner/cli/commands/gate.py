@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.analysis.ratios import Comparable
+from tuner.analysis.slowdown import SlowdownLimits
 from tuner.cli.main import DONE, FAILED, screen_columns
 from tuner.cli.options import (
     backends_of,
@@ -20,16 +21,28 @@ from tuner.cli.options import (
     seed_option,
 )
 from tuner.core.errors import TunerError, UsageError
+from tuner.core.requests import tune_command
+from tuner.core.runs import TaskQuery, TrialQuery
 from tuner.core.serialization import seconds_text
+from tuner.results.best_trials import best_trials_here
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text, one_line, table_lines, wrapped
+from tuner.results.past_runs import asked_query
+from tuner.results.regression.audit import audit as audited_best_trials
+from tuner.results.regression.gate import (
+    GateFile,
+    check_entry,
+    gate_file_bytes,
+    read_gate_file,
+    recorded_entry,
+)
 from tuner.version import __version__
 
 if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
     from tuner.results.regression.audit import Audited
-    from tuner.results.regression.gate import GateEntry, GateFile, GateResult
+    from tuner.results.regression.gate import GateEntry, GateResult
     from tuner.targets.backends import Backends
 
 
@@ -65,9 +78,6 @@ def audit(
 
     Example: tuner audit --shape 512x512x512
     """
-    from tuner.results.past_runs import asked_query
-    from tuner.results.regression.audit import audit as audited_best_trials
-
     limit = parse_share(max_slowdown)
     query = asked_query(operation=op, **conditions)
     results = []
@@ -162,11 +172,7 @@ def gate(
     if recorded:
         _record(backends, baseline, recorded, database, as_json)
         return
-    from tuner.analysis.slowdown import SlowdownLimits
-
     # JOINED
-    from tuner.results.regression.gate import check_entry, read_gate_file
-
     limits = SlowdownLimits(tolerated=parse_share(max_slowdown))
     results = []
     for entry in read_gate_file(baseline).entries:
@@ -185,8 +191,6 @@ def _record(
     backends: "Backends", file: Path, arguments: tuple[str, ...], database: str | None, as_json: bool
 ) -> None:
     """Writes trials to the baseline file; a trial replaces an earlier entry of the same problem."""
-    from tuner.results.regression.gate import gate_file_bytes
-
     with open_known_store(database) as store:
         found = _entries(backends, store, arguments)
     entries = tuple(found.values())
@@ -203,8 +207,6 @@ def _record(
 
 def _entries(backends: "Backends", store: "Store", arguments: tuple[str, ...]) -> "dict[int, GateEntry]":
     """Returns the entry of each trial, by its id; skips a best trial that no longer compiles, with a note."""
-    from tuner.results.regression.gate import recorded_entry
-
     named = {text for text in arguments if text != BEST}
     entries = {}
     for trial in _trials(backends, store, arguments):
@@ -218,10 +220,6 @@ def _entries(backends: "Backends", store: "Store", arguments: tuple[str, ...]) -
 
 
 def _trials(backends: "Backends", store: "Store", arguments: tuple[str, ...]) -> "list[StoredTrial]":
-    from tuner.core.requests import tune_command
-    from tuner.core.runs import TaskQuery, TrialQuery
-    from tuner.results.best_trials import best_trials_here
-
     trials: list[StoredTrial] = []
     for text in arguments:
         found = (
@@ -237,8 +235,6 @@ def _trials(backends: "Backends", store: "Store", arguments: tuple[str, ...]) ->
 
 
 def _earlier(file: Path) -> "GateFile":
-    from tuner.results.regression.gate import GateFile, read_gate_file
-
     now = datetime.datetime.now(datetime.UTC)
     return read_gate_file(file) if file.exists() else GateFile(now, __version__, ())
 

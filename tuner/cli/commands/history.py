@@ -12,6 +12,8 @@ from tuner.cli.options import (
     print_json,
 )
 from tuner.core.errors import UsageError
+from tuner.core.requests import nothing_matches, tune_command
+from tuner.results.output.formatting import wrapped
 
 if TYPE_CHECKING:
     pass
@@ -43,11 +45,10 @@ def runs(database: str | None, as_json: bool, **conditions: Any) -> None:
 
     Example: tuner runs --shape 512x512x512 --status done
     """
-    from tuner.core.requests import nothing_matches, tune_command
-    from tuner.results.database_name import database_text
-    from tuner.results.output.json_documents import listed_run_document
-    from tuner.results.output.tables import runs_table
-    from tuner.results.past_runs import asked_runs, past_runs
+    from tuner.results.database_name import database_text  # not at start-up
+    from tuner.results.output.json_documents import listed_run_document  # not at start-up
+    from tuner.results.output.tables import runs_table  # not at start-up
+    from tuner.results.past_runs import asked_runs, past_runs  # not at start-up
 
     query = asked_runs(**conditions)
     with open_known_store(database) as store:
@@ -104,8 +105,8 @@ def history(
 
     Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
     """
-    from tuner.results.best_trials import why_first_is_not_best
-    from tuner.results.past_runs import asked_query, best_results_among, past_trials
+    from tuner.results.best_trials import why_first_is_not_best  # not at start-up
+    from tuner.results.past_runs import asked_query, best_results_among, past_trials  # not at start-up
 
     if as_json and form == "csv":
         raise UsageError("--format csv and --json cannot be combined")
@@ -116,11 +117,9 @@ def history(
         why = why_first_is_not_best(store, trials, best_of_runs) if query.sort == BY_MEDIAN else ""
         info = store.info()
         runs = tuple(store.run(run) for run in {trial.run: None for trial in trials} if form == "t4")
-    from tuner.core.requests import nothing_matches, tune_command
-    from tuner.results.database_name import database_text
-    from tuner.results.output.formatting import wrapped
-    from tuner.results.output.json_documents import history_csv, listed_documents
-    from tuner.results.output.tables import history_table
+    from tuner.results.database_name import database_text  # not at start-up
+    from tuner.results.output.json_documents import history_csv, listed_documents  # not at start-up
+    from tuner.results.output.tables import history_table  # not at start-up
 
     best = {each.best.id for each in best_of_runs}
     match "json" if as_json and form != "t4" else form:  # T4 is a JSON document, too
@@ -129,7 +128,7 @@ def history(
         case "csv":
             print(history_csv(trials, best), end="")
         case "t4":
-            from tuner.space.recorded.t4 import Recording, t4_bytes
+            from tuner.space.recorded.t4 import Recording, t4_bytes  # not at start-up
 
             print(t4_bytes(Recording(runs, trials)).decode(), end="")
         case _ if not trials:

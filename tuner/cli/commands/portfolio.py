@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from tuner.cli.options import backends_of, database_option, json_option, open_existing_store, print_found
+from tuner.cli.session import ended_by_signals
+from tuner.core.candidate import candidate_document
+from tuner.core.reliability import reliability_of_all
 from tuner.core.serialization import seconds_text
+from tuner.library.dispatch.portfolio import measured_portfolio
+from tuner.library.dispatch.rule import SpaceOfProblems, StatedRegret, distilled, rule_text
+from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text, knobs_text, problem_text, wrapped
+from tuner.tuning.events import Interruption
+from tuner.version import __version__
 
 if TYPE_CHECKING:
     from tuner.analysis.portfolio import Regret
@@ -77,10 +85,6 @@ def distill(
 
     Example: tuner distill 1 --configs 8 -o mm.rule.yaml
     """
-    from tuner.library.dispatch.rule import SpaceOfProblems, StatedRegret, distilled, rule_text
-    from tuner.results.output.files import write_atomically
-    from tuner.version import __version__
-
     with open_existing_store(database) as store:
         found = _measured(store, backends_of(context), campaign, configs, stock)
     measured = found.measured
@@ -97,9 +101,6 @@ def distill(
 
 def portfolio_document(found: "CampaignPortfolio") -> dict[str, Any]:
     """Returns the JSON document of a portfolio."""
-    from tuner.core.candidate import candidate_document
-    from tuner.core.reliability import reliability_of_all
-
     inside, outside = found.regret(), found.regret(held_out=True)
     serving = found.portfolio.serving
     return {
@@ -146,9 +147,6 @@ def _measured(
     store: "Store", backends: "Backends", campaign: int, configs: int, is_stock: bool
 ) -> "CampaignPortfolio":
     """Returns the portfolio of a campaign after what it lacks was measured. Raises KeyboardInterrupt."""
-    from tuner.cli.session import ended_by_signals
-    from tuner.library.dispatch.portfolio import measured_portfolio
-    from tuner.tuning.events import Interruption
 
     def report(missing: int) -> None:
         click.echo(f"measuring {count_text(missing, 'missing time')} of the chosen", err=True)
@@ -161,8 +159,6 @@ def _measured(
 
 
 def _lines(found: "CampaignPortfolio") -> Iterator[str]:
-    from tuner.core.reliability import reliability_of_all
-
     inside, outside, serving = found.regret(), found.regret(held_out=True), found.portfolio.serving
     yield f"campaign {found.campaign}: {count_text(len(found.columns), 'configuration')}"
     chosen = zip(found.portfolio.columns, found.columns, strict=True)

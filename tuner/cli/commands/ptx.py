@@ -13,8 +13,12 @@ from numpy.typing import NDArray
 from tuner.cli.main import DONE, FAILED, Commands
 from tuner.cli.options import json_option, print_found, seed_option
 from tuner.core.errors import UsageError, unknown_value
+from tuner.core.serialization import read_text_or_stdin
 from tuner.programs.arguments import read_npy
 from tuner.results.output.formatting import count_text
+from tuner.simulator.launch import simulate_module
+from tuner.simulator.ptx.defects import Defect, SimulationError
+from tuner.simulator.ptx.parser import parse
 
 if TYPE_CHECKING:
     from tuner.simulator.launch import Simulation
@@ -76,8 +80,6 @@ def run(
     import numpy as np
 
     # JOINED
-    from tuner.simulator.launch import simulate_module
-
     module = _module(file)
     rng = np.random.default_rng(seed)
     values = tuple(parse_argument(text, rng) for text in arguments)
@@ -102,10 +104,6 @@ def run(
 
 def _module(file: Path) -> "PtxModule":
     """Returns the parsed module of a PTX file. Raises UsageError for a syntax error."""
-    from tuner.core.serialization import read_text_or_stdin
-    from tuner.simulator.ptx.defects import Defect, SimulationError
-    from tuner.simulator.ptx.parser import parse
-
     try:
         return parse(read_text_or_stdin(file, "PTX text"), file.name)
     except SimulationError as error:

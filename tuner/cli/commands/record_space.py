@@ -25,6 +25,14 @@ from tuner.cli.options import (
 from tuner.cli.session import require_no_arguments, run_session, settings_given
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
+from tuner.core.requests import tune_command
+from tuner.core.runs import TaskQuery, TrialQuery
+from tuner.results.database_name import database_text
+from tuner.results.output.files import require_folder, write_atomically, write_folder
+from tuner.results.output.json_documents import counts_document, problem_document
+from tuner.results.output.run_result import counts_text
+from tuner.space.recorded.t4 import Recording, t4_bytes
+from tuner.tuning.request import run_settings
 
 if TYPE_CHECKING:
     from tuner.core.runs import Run, RunSettings
@@ -105,8 +113,6 @@ def record_space(
 
 
 def _print_resume_hint(run: int, output: Path, database: str | None) -> None:
-    from tuner.results.database_name import database_text
-
     arguments = f"{run} -o {shlex.quote(str(output))}{database_text(database)}"
     print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
     print(f"  tuner record-space --resume {arguments}", file=sys.stderr)
@@ -114,8 +120,6 @@ def _print_resume_hint(run: int, output: Path, database: str | None) -> None:
 
 def _settings(context: click.Context, limit: int | None, **arguments: Any) -> "RunSettings":
     """Returns settings of a run over all preferred configurations, or over a uniform sample of ``limit``."""
-    from tuner.tuning.request import run_settings
-
     backends = backends_of(context)
     problem = popped_problem(context, arguments, EXAMPLE_SIZES)
     if limit is not None and limit < 1:
@@ -153,10 +157,6 @@ def _require_recording(store: "Store", run: int) -> None:
 
 
 def _write(backends: "Backends", store: "Store", tuned: "TunedRun", output: Path) -> None:
-    from tuner.core.runs import TrialQuery
-    from tuner.results.output.files import write_atomically
-    from tuner.space.recorded.t4 import Recording, t4_bytes
-
     run = tuned.run
     spaces = backends.outcomes(run.settings.target).plan(run.settings, run.machine).feasible.spaces
     trials = store.trials(TrialQuery(run=run.id, sort="number"))
@@ -164,12 +164,6 @@ def _write(backends: "Backends", store: "Store", tuned: "TunedRun", output: Path
 
 
 def _print(tuned: "TunedRun", output: Path, database: str | None, as_json: bool) -> None:
-    from tuner.core.requests import tune_command
-    from tuner.core.runs import TaskQuery
-    from tuner.results.database_name import database_text
-    from tuner.results.output.json_documents import counts_document, problem_document
-    from tuner.results.output.run_result import counts_text
-
     run = tuned.run
     size_bytes = output.stat().st_size
     asked = TaskQuery.of(run.settings.problem, target=f"replay:{output}")
@@ -214,10 +208,6 @@ def export_runs_as_t4(
     Raises UsageError without a folder, for options that narrow the trials, for replays, and where no run has
     trials.
     """
-    from tuner.core.runs import TrialQuery
-    from tuner.results.output.files import require_folder, write_folder
-    from tuner.space.recorded.t4 import Recording, t4_bytes
-
     _require_runs_only(context)
     if folder is None:
         raise UsageError("--format t4: writes a file per run into a folder", "-o DIR")

@@ -11,9 +11,13 @@ import click
 
 from tuner.cli.options import backends_of, database_option, json_option, open_known_store, print_found
 from tuner.core.errors import UsageError
+from tuner.core.runs import TrialQuery
+from tuner.results.database_name import database_text
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import count_text
 from tuner.results.report import RUNS_SHOWN
+from tuner.results.report.page import gathered, no_pass_timings, page_html, reported_campaign, timed_passes
+from tuner.search.method import stored_studies
 
 # ------------------------------------------------------------------------------
 # ``tuner dashboard``: shows runs as Optuna studies in optuna-dashboard, on the loopback interface.
@@ -66,9 +70,6 @@ def _installed() -> "Callable[[object], Application]":
 
 def _studies(database: str | None, run_id: int | None, limit: int) -> tuple[object, int]:
     """Returns an Optuna storage with a study per requested run, and the number of runs."""
-    from tuner.core.runs import TrialQuery
-    from tuner.search.method import stored_studies
-
     with open_known_store(database) as store:
         runs = store.runs(limit) if run_id is None else (store.run(run_id),)
         storage = stored_studies((run, store.trials(TrialQuery(run=run.id, sort="number"))) for run in runs)
@@ -111,15 +112,6 @@ def report(
         raise UsageError("report: --json describes the file written, so it needs -o FILE")
     if run_id is not None and campaign_id is not None:
         raise UsageError("report: --run and --campaign cannot be combined")
-    from tuner.results.database_name import database_text
-    from tuner.results.report.page import (
-        gathered,
-        no_pass_timings,
-        page_html,
-        reported_campaign,
-        timed_passes,
-    )
-
     with open_known_store(database) as store:
         passes = timed_passes(backends_of(context), store) if with_passes else no_pass_timings
         campaign = (

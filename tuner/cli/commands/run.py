@@ -15,14 +15,40 @@ import click
 
 from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.cli.main import DONE, FAILED, screen_columns
+from tuner.cli.models import read_payload_text
 from tuner.cli.options import backends_of, database_option, json_option, print_json, target_options
 from tuner.core.errors import UsageError
 from tuner.core.gpu_code import DeviceFusion
-from tuner.core.programs import DeviceWork, ProgramTimes
-from tuner.programs.request import STEPS, WITH_FORM, Comparison, KernelSample, ProgramReport, ProgramRequest
+from tuner.core.programs import LOOPS, TUNED, DeviceWork, ProgramTimes
+from tuner.core.serialization import read_text_or_stdin, seconds_text
+from tuner.programs.request import (
+    STEPS,
+    WITH_FORM,
+    Comparison,
+    DeviceOptions,
+    KernelSample,
+    ProgramOptions,
+    ProgramReport,
+    ProgramRequest,
+    in_file,
+    named_in_errors,
+    program_support,
+)
+from tuner.programs.service import lower_in_child, run_in_child
 from tuner.programs.tuning import TunedProblem, TunedProgram
+from tuner.results.database import known_url
+from tuner.results.database_name import database_text
+from tuner.results.output.files import write_atomically
+from tuner.results.output.formatting import count_text, table_lines, wrapped
 from tuner.results.output.json_documents import problem_document, trial_document, tune_document
-from tuner.results.output.program_tables import baseline_document, explained_document
+from tuner.results.output.program_tables import (
+    PARTS_SPARED,
+    baseline_document,
+    explained_document,
+    fusion_table,
+    ops_text,
+)
+from tuner.targets.backends import named_target, resolve_target
 
 if TYPE_CHECKING:
     from tuner.core.candidate import TargetName
@@ -61,12 +87,6 @@ def lower(
 
     Example: tuner lower examples/two_matmuls.mlir --to device-memory
     """
-    from tuner.core.serialization import read_text_or_stdin
-    from tuner.programs.request import DeviceOptions, ProgramOptions, ProgramRequest, named_in_errors
-    from tuner.programs.service import lower_in_child
-    from tuner.results.output.files import write_atomically
-    from tuner.targets.backends import named_target
-
     if form is not None and step not in WITH_FORM:
         raise UsageError(f"--form cannot be combined with --to {step}, only with {', '.join(WITH_FORM)}")
     options = ProgramOptions(DeviceOptions(form or "streams", pinned=pinned))
@@ -132,12 +152,6 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
 
     Example: tuner run examples/two_matmuls.mlir --target simulator --trace --compare
     """
-    from tuner.cli.models import read_payload_text
-    from tuner.programs.request import in_file, named_in_errors
-    from tuner.programs.service import run_in_child
-    from tuner.results.database_name import database_text
-    from tuner.results.output.formatting import wrapped
-
     text = read_payload_text(payload)
     request = _request(context, text, **texts)
     with named_in_errors(str(payload), text), noting_slowness(payload, text):
@@ -181,8 +195,6 @@ def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
     The lines are device calls if traced, launches and copies, results, comparisons, sampled kernels, defects
     and times.
     """
-    from tuner.results.output.formatting import count_text
-
     lines = [f"call    {line}" for line in report.trace]
     lines.append(f"ran     @{report.entry} on {target}, {_streams(report)}")
     lines += work_lines(report)
@@ -212,8 +224,6 @@ def work_lines(report: "ProgramReport") -> list[str]:
     """
     if report.work is None:
         return []
-    from tuner.results.output.program_tables import ops_text
-
     lines = [f"work    {work_text(report.work)}"]
     if report.work_without_fusions is not None:
         lines.append(f"before  {work_text(report.work_without_fusions)}, without fusions")
@@ -238,10 +248,6 @@ def explained_lines(report: "ProgramReport", payload: Path, database: str = "") 
     Where a fusion is not tuned, the last line is the command that tunes the program ``payload``; ``database``
     is its --db option.
     """
-    from tuner.core.programs import LOOPS, TUNED
-    from tuner.results.output.formatting import table_lines, wrapped
-    from tuner.results.output.program_tables import PARTS_SPARED, fusion_table
-
     if not report.fusions:
         why = report.why_no_fusions or "none were asked for"
         line = f"whole   no fusions, all of it runs as loops and kernels of matmuls: {why}"
@@ -282,8 +288,6 @@ def time_lines(report: "ProgramReport") -> list[str]:
 
     ``report.times`` must not be None. The line on kernels is left out where no device ran kernels.
     """
-    from tuner.core.serialization import seconds_text
-
     assert report.times is not None
     time = f"{seconds_text(report.times.call_s)} a call, host to host"
     lines = [f"time    {time}; {report.times.reliability.text}"]
@@ -295,8 +299,6 @@ def time_lines(report: "ProgramReport") -> list[str]:
 
 
 def _streams(report: "ProgramReport") -> str:
-    from tuner.results.output.formatting import count_text
-
     return count_text(report.streams, "stream") if report.streams else "no streams of its own"
 
 
@@ -314,10 +316,6 @@ def _request(
     database: str | None,
     **texts: Any,
 ) -> "ProgramRequest":
-    from tuner.programs.request import DeviceOptions, ProgramOptions, ProgramRequest, program_support
-    from tuner.results.database import known_url
-    from tuner.targets.backends import resolve_target
-
     options = ProgramOptions(DeviceOptions(form, pinned=pinned), **texts)
     resolved = resolve_target(target, backends_of(context), chip)
     options.require_suiting(resolved, backends_of(context))

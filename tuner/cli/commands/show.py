@@ -4,13 +4,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli.commands.catalogue import space_option
+from tuner.analysis.importance import TooFew, ablate
+from tuner.analysis.ratios import distrust
+from tuner.cli.commands.catalogue import plan_of, space_option
 from tuner.cli.main import screen_columns
 from tuner.cli.options import (
     backends_of,
     database_option,
     json_option,
     open_known_store,
+    parse_candidate,
     parse_number,
     print_found,
     print_json,
@@ -20,6 +23,24 @@ from tuner.cli.options import (
     target_options,
 )
 from tuner.core.errors import TunerError, UsageError
+from tuner.core.runs import TrialQuery
+from tuner.results.database_name import database_text
+from tuner.results.differences import FIRST, difference_document, difference_lines, trial_difference
+from tuner.results.explanations import (
+    ablation_document,
+    ablation_lines,
+    explain_document,
+    explain_lines,
+    failed_ops,
+    pass_seconds,
+)
+from tuner.results.exported_trial import trial_stages
+from tuner.results.output.formatting import wrapped
+from tuner.results.output.json_documents import run_document, trial_document
+from tuner.results.output.program_tables import campaign_lines, shown_campaign_document, stored_program_lines
+from tuner.results.output.tables import pass_lines, predicted_lines, run_lines, trial_lines
+from tuner.targets.gpu.cycle_model import predicted
+from tuner.tuning.tuned_run import tuned_campaign, tuned_run
 
 if TYPE_CHECKING:
     from tuner.core.candidate import Candidate
@@ -62,9 +83,6 @@ def diff(
 
     Example: tuner diff 41 42 --show payload, or tuner diff run:3 run:4
     """
-    from tuner.results.differences import FIRST, difference_document, difference_lines, trial_difference
-    from tuner.results.exported_trial import trial_stages
-
     backends = backends_of(context)
     with open_known_store(database) as store:
         ours, theirs = _trial(store, first), _trial(store, second)
@@ -77,8 +95,6 @@ def diff(
 
 def _trial(store: "Store", text: str) -> "StoredTrial":
     """Returns the trial with this ID or, for run:ID, the run's best trial. Raises UsageError without one."""
-    from tuner.tuning.tuned_run import tuned_run
-
     if not text.startswith("run:"):
         return store.trial(parse_number(text))
     number = parse_number(text.removeprefix("run:"), "run")
@@ -91,14 +107,6 @@ def _trial(store: "Store", text: str) -> "StoredTrial":
 
 def show_campaign(campaign: int, database: str | None, as_json: bool) -> None:
     """Prints a campaign, and the program whose fusions it tuned."""
-    from tuner.results.database_name import database_text
-    from tuner.results.output.program_tables import (
-        campaign_lines,
-        shown_campaign_document,
-        stored_program_lines,
-    )
-    from tuner.tuning.tuned_run import tuned_campaign
-
     with open_known_store(database) as store:
         tuned = tuned_campaign(store, campaign)
     result = tuned.campaign.result
@@ -148,10 +156,6 @@ def show(
         with open_known_store(database) as store:
             _show_ablation(store, trial if run is None else run, as_json)  # type: ignore[arg-type]
         return
-    from tuner.results.output.formatting import wrapped
-    from tuner.results.output.json_documents import run_document, trial_document
-    from tuner.results.output.tables import run_lines, trial_lines
-
     with open_known_store(database) as store:
         if trial is not None:
             stored = store.trial(trial)
@@ -160,9 +164,6 @@ def show(
             else:
                 print("\n".join(wrapped((*trial_lines(stored), *_predicted_lines(store, stored)))))
             return
-        from tuner.results.database_name import database_text
-        from tuner.tuning.tuned_run import tuned_run
-
         assert run is not None
         tuned = tuned_run(store, run)
     document = run_document(tuned.run, tuned.counts, tuned.selected, tuned.rounds)
@@ -171,12 +172,6 @@ def show(
 
 def _show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
     """Prints the ablation of a run. Raises TunerError if there are too few trials for any comparison."""
-    from tuner.analysis.importance import TooFew, ablate
-    from tuner.analysis.ratios import distrust
-    from tuner.core.runs import TrialQuery
-    from tuner.results.explanations import ablation_document, ablation_lines
-    from tuner.tuning.tuned_run import tuned_run
-
     run = store.run(run_id)
     ablation = ablate(store.trials(TrialQuery(run=run_id, sort="number")))
     if isinstance(ablation, TooFew) and len(ablation.strategies) < 2:
@@ -188,9 +183,6 @@ def _show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
 
 
 def _show_passes(backends: "Backends", database: str | None, trial: int, as_json: bool) -> None:
-    from tuner.results.explanations import pass_seconds
-    from tuner.results.output.tables import pass_lines
-
     with open_known_store(database) as store:
         found = pass_seconds(backends, store, store.trial(trial))
     document = {"trial": trial, "passes": [vars(each) for each in found]}
@@ -199,9 +191,6 @@ def _show_passes(backends: "Backends", database: str | None, trial: int, as_json
 
 def _predicted_lines(store: "Store", trial: "StoredTrial") -> list[str]:
     """Returns lines with the predicted cycles of a trial's machine code; [] without readable machine code."""
-    from tuner.results.output.tables import predicted_lines
-    from tuner.targets.gpu.cycle_model import predicted
-
     program = store.program(trial.id)
     found = None if program is None else predicted(trial.record.problem, program)
     return [] if found is None else predicted_lines(found)
@@ -239,9 +228,6 @@ def explain(
             f"explain: found {len(arguments)} arguments, allowed 1 or 3",
             "give a trial's ID, or an operation, a shape and 'STRATEGY(KNOB=VALUE, ...)'",
         )
-    from tuner.cli.commands.catalogue import plan_of
-    from tuner.cli.options import parse_candidate
-
     candidate = parse_candidate(arguments[2])
     options.update(operation=arguments[0], shape=arguments[1])
     problem = taken_problem(options)
@@ -288,15 +274,10 @@ def _explain_part(
 
 
 def _print_wrapped(as_json: bool, document: object, *lines: str) -> None:
-    from tuner.results.output.formatting import wrapped
-
     print_found(as_json, document, *wrapped(lines, screen_columns()))
 
 
 def _explain_trial(backends: "Backends", given: str, database: str | None, as_json: bool) -> None:
-    from tuner.results.database_name import database_text
-    from tuner.results.explanations import explain_document, explain_lines, failed_ops
-
     with open_known_store(database) as store:
         trial = store.trial(parse_number(given))
     failed = failed_ops(backends, trial)

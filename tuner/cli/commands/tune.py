@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.analysis.ratios import Comparable, NotComparable
+from tuner.analysis.ratios import Comparable, NotComparable, best_compromise, between_trials
 from tuner.cli.main import DONE, FAILED, INTERRUPTED, screen_columns
 from tuner.cli.options import (
     OF_ONE_PROBLEM,
@@ -33,8 +33,11 @@ from tuner.cli.options import (
     typed_options,
 )
 from tuner.cli.session import require_no_arguments, run_session
-from tuner.core.candidate import TargetName
+from tuner.core.candidate import TargetName, candidate_document
 from tuner.core.errors import Failure, UsageError
+from tuner.core.runs import TrialQuery
+from tuner.core.serialization import seconds_text
+from tuner.results.output.formatting import knobs_line, wrapped
 from tuner.search.samplers import OPTUNA, SAMPLERS
 
 if TYPE_CHECKING:
@@ -69,7 +72,7 @@ def target_text(fleet: "FleetRequest", target: str) -> str:
 
     Raises UsageError if any of the machine classes is unknown.
     """
-    from tuner.fleet.runner import target_on
+    from tuner.fleet.runner import target_on  # not at start-up
 
     asked = TargetName.parse(target)
     first, *_ = [target_on(fleet, given, asked.kind).text for given in fleet.on]
@@ -84,8 +87,8 @@ def transfer_runs(
     Each run measures the candidates of the first class's run, ``source_run``. Stops after a run that was
     interrupted or has no successful trial.
     """
-    from tuner.fleet.runner import fleet_backends, target_on
-    from tuner.tuning.run import transfer_settings
+    from tuner.fleet.runner import fleet_backends, target_on  # not at start-up
+    from tuner.tuning.run import transfer_settings  # not at start-up
 
     tuned = source_run
     for given in fleet.on[1:]:
@@ -103,9 +106,6 @@ def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[
 
     Has the candidate's knobs, and per machine its time and slowdown; one line if there is no such candidate.
     """
-    from tuner.core.serialization import seconds_text
-    from tuner.results.output.formatting import knobs_line
-
     found = _compromise(all_tuned, store)
     if found is None:
         return ["compromise: no candidate has a time on each machine"]
@@ -125,8 +125,7 @@ def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[
 
 def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[str, Any]:
     """Returns the JSON document of ``tuner tune --on A,B --json``: the runs and the compromise."""
-    from tuner.core.candidate import candidate_document
-    from tuner.results.output.json_documents import tune_document
+    from tuner.results.output.json_documents import tune_document  # not at start-up
 
     found = _compromise(all_tuned, store)
     runs = [tune_document(each.run, each.counts, each.selected, each.seconds) for each in all_tuned]
@@ -153,16 +152,11 @@ def _compared(
     all_tuned: "tuple[TunedRun, ...]", found: "Compromise"
 ) -> "tuple[Comparable | NotComparable, ...]":
     """Returns the comparison of the compromise with the fastest trial, per machine."""
-    from tuner.analysis.ratios import between_trials
-
     trios = zip(all_tuned, found.trials, found.fastest, strict=True)
     return tuple(between_trials(tuned.run, trial, fastest) for tuned, trial, fastest in trios)
 
 
 def _compromise(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> "Compromise | None":
-    from tuner.analysis.ratios import best_compromise
-    from tuner.core.runs import TrialQuery
-
     return best_compromise(tuple(store.trials(TrialQuery(run=each.run.id)) for each in all_tuned))
 
 
@@ -270,7 +264,7 @@ def tune(
 
     Example: tuner tune matmul 512x512x512 --dtype f32 --budget 60s
     """
-    from tuner.tuning.request import run_settings
+    from tuner.tuning.request import run_settings  # not at start-up
 
     backends = backends_of(context)
     fleet = popped_fleet(arguments, database)
@@ -295,8 +289,6 @@ def tune(
     else:
         settings, limit = None, run_limit(arguments.pop("trials"), arguments.pop("budget"))
         require_no_arguments(context, arguments)
-    from tuner.results.output.formatting import wrapped
-
     opened = open_store if resume is None else open_known_store
     with opened(database) as store:
         tuned = run_session(backends, store, settings, resume, retime, limit)
@@ -326,7 +318,7 @@ def _tune_campaign(
 ) -> int:
     """Tunes the problems of a file, or resumes a group; returns the exit code."""
     # only here: the help of ``tune`` waits for neither programs nor campaigns
-    from tuner.cli.commands.tune_shapes import resume_shapes, tune_shapes
+    from tuner.cli.commands.tune_shapes import resume_shapes, tune_shapes  # not at start-up
 
     if shapes is not None:
         return tune_shapes(*parts, shapes, **arguments)
@@ -358,7 +350,7 @@ def _on_fleet(backends: "Backends", fleet: "FleetRequest", arguments: dict[str, 
 
     Raises UsageError for a program, which runs on this machine.
     """
-    from tuner.fleet.runner import fleet_backends
+    from tuner.fleet.runner import fleet_backends  # not at start-up
 
     operation = arguments["operation"]
     if is_payload(operation):
@@ -370,7 +362,7 @@ def _on_fleet(backends: "Backends", fleet: "FleetRequest", arguments: dict[str, 
 
 def _resume_text(run: int, fleet: "FleetRequest | None", database: str | None) -> str:
     """Returns the command that resumes an interrupted run."""
-    from tuner.results.database_name import database_text
+    from tuner.results.database_name import database_text  # not at start-up
 
     on_fleet = " --fleet" if fleet is not None else ""
     on = f" --on {shlex.quote(','.join(fleet.on))}" if fleet is not None and fleet.on else ""
@@ -386,11 +378,15 @@ def _reject_program_options(context: click.Context, **arguments: object) -> None
 
 
 def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | None, go_on: str) -> None:
-    from tuner.results.best_trials import other_winners
-    from tuner.results.database_name import database_text
-    from tuner.results.output.formatting import wrapped
-    from tuner.results.output.json_documents import tune_document
-    from tuner.results.output.run_result import failure_lines, other_cache_lines, result_lines, verified_lines
+    from tuner.results.best_trials import other_winners  # not at start-up
+    from tuner.results.database_name import database_text  # not at start-up
+    from tuner.results.output.json_documents import tune_document  # not at start-up
+    from tuner.results.output.run_result import (  # not at start-up
+        failure_lines,
+        other_cache_lines,
+        result_lines,
+        verified_lines,
+    )
 
     arguments = database_text(database)
     if as_json:
@@ -400,7 +396,7 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
         lines = result_lines(tuned, tuned.selected, arguments) + other_cache_lines(others)
         print("\n".join(wrapped(lines)))
     elif tuned.has_worked:
-        from tuner.library.bundle.archive import deciding_facts
+        from tuner.library.bundle.archive import deciding_facts  # not at start-up
 
         promising = _promising(store, tuned.run.id)
         facts = deciding_facts(promising[0]) if promising else ""
@@ -415,16 +411,13 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
 
 def _promising(store: "Store", run: int) -> "tuple[PendingTrial, ...]":
     """Returns the trials of a run that still need a measurement on a GPU, the most promising first."""
-    from tuner.core.runs import TrialQuery
-    from tuner.library.bundle.exchange import predicted_first
+    from tuner.library.bundle.exchange import predicted_first  # not at start-up
 
     return predicted_first(store.pending(TrialQuery(run=run)), LOOKED_AT)
 
 
 def _reasons(store: "Store", run: int) -> list[tuple[str, int]]:
     """Returns the most frequent reasons of failed trials of a run, with their counts."""
-    from tuner.core.runs import TrialQuery
-
     outcomes = [trial.record.outcome for trial in store.trials(TrialQuery(run=run, status="failed"))]
     failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     counted = Counter(f"{failure.stage.value}: {failure.reason}" for failure in failures)

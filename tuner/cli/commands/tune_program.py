@@ -11,20 +11,36 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner.analysis.ratios import NotComparable
+from tuner.analysis.selected_result import timed
+from tuner.cli.commands.run import program_document, report_lines
 from tuner.cli.main import DONE, FAILED, INTERRUPTED, screen_columns
-from tuner.cli.models import is_model
+from tuner.cli.models import is_model, model_baselines_in_child, read_payload_text
 from tuner.cli.options import OF_ONE_PROBLEM, PROBLEM_OPTIONS, SUFFIX, open_store, print_found, run_request
+from tuner.cli.session import ended_by_signals, settings_given
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.programs import ALL, CHOICES
+from tuner.core.problem import WEIGHTS_COLD
+from tuner.core.programs import ALL, CHOICES, ProgramSource
+from tuner.core.records import Measurement
+from tuner.core.serialization import seconds_text
+from tuner.programs.lowering.matmul_recognition import model_contractions
+from tuner.programs.request import ProgramOptions, ProgramRequest, program_support
+from tuner.programs.tuning import FusionTuning, ProgramTuning, child_fusion_parts, child_process_parts
+from tuner.results.database_name import database_text, which_database
+from tuner.results.output.formatting import knobs_text, table_lines, wrapped
+from tuner.results.output.program_tables import PARTS_SPARED, baseline_table, campaign_lines, fusion_table
+from tuner.results.output.progress import campaign_progress, progress
+from tuner.targets.backends import require_runs_here, resolve_target
+from tuner.tuning.events import Interruption
+from tuner.tuning.request import run_settings
 
 if TYPE_CHECKING:
-    from tuner.analysis.ratios import Comparable, NotComparable
+    from tuner.analysis.ratios import Comparable
     from tuner.core.problem import Problem
-    from tuner.core.programs import ProgramSource
     from tuner.db.store import Store
     from tuner.programs.fusion_schedules import TunableFusions
-    from tuner.programs.request import ProgramReport, ProgramRequest
-    from tuner.programs.tuning import FusionParts, FusionTuning, TunedProblem, TunedProgram
+    from tuner.programs.request import ProgramReport
+    from tuner.programs.tuning import FusionParts, TunedProblem, TunedProgram
     from tuner.targets.backends import Backends
     from tuner.tuning.tuned_run import TunedCampaign
 
@@ -46,15 +62,6 @@ def tune_payload(
     ``texts`` are the options of ``tuner tune``. The code is 0 for success, 1 for failure, 130 if interrupted.
     Raises UsageError for options that programs do not have.
     """
-    from tuner.cli.models import read_payload_text
-    from tuner.cli.session import ended_by_signals
-    from tuner.programs.request import ProgramOptions, ProgramRequest
-    from tuner.programs.tuning import ProgramTuning, child_process_parts
-    from tuner.results.output.progress import progress
-    from tuner.targets.backends import require_runs_here, resolve_target
-    from tuner.tuning.events import Interruption
-    from tuner.tuning.request import run_settings
-
     _require_program_options(context, texts)
     of_runs = {name: typed for name, typed in texts.items() if name not in (*PROBLEM_OPTIONS, *OF_PROGRAMS)}
     resolved = resolve_target(texts["target"], backends, texts["chip"])
@@ -106,14 +113,6 @@ def _tuned_fusions(
     None for a program that cannot become fusions, or of whose fusions none can be tuned, for another target,
     and where strategies of matmuls, a search space or a baseline are named.
     """
-    from tuner.cli.session import ended_by_signals, settings_given
-    from tuner.core.programs import ProgramSource
-    from tuner.programs.request import program_support
-    from tuner.programs.tuning import FusionTuning
-    from tuner.results.database_name import which_database
-    from tuner.results.output.progress import campaign_progress
-    from tuner.tuning.events import Interruption
-
     if program_support(request.target, backends).has_device:
         return None
     request = replace(request, baselines=_baselines(request.model, options["baseline"]))
@@ -147,9 +146,6 @@ def _tuned_fusions(
 
 def program_parts() -> "FusionParts":
     """Returns the steps of tuning a program of fusions, models with their baselines."""
-    from tuner.cli.models import model_baselines_in_child
-    from tuner.programs.tuning import child_fusion_parts
-
     return replace(child_fusion_parts(), baselines=model_baselines_in_child)
 
 
@@ -161,8 +157,6 @@ def _baselines(model: str, choice: str) -> tuple[str, ...]:
 def _cache(context: click.Context) -> str:
     """Returns what caches hold when a fusion is timed: as --cache says, else all but the weights."""
     from click.core import ParameterSource
-
-    from tuner.core.problem import WEIGHTS_COLD
 
     is_given = context.get_parameter_source("cache") is ParameterSource.COMMANDLINE
     return str(context.params["cache"]) if is_given else WEIGHTS_COLD
@@ -202,8 +196,6 @@ def _hinted_problems(
 
 def _has_contractions(file: Path) -> bool:
     """Returns whether ``tuner tune --shapes FILE`` finds a problem in a file of MLIR."""
-    from tuner.programs.lowering.matmul_recognition import model_contractions
-
     if file.suffix != SUFFIX:
         return False
     try:
@@ -221,10 +213,6 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
 
     Of a program of fusions: a table of its fusions, with the time of each before and after.
     """
-    from tuner.cli.commands.run import report_lines
-    from tuner.results.output.formatting import table_lines
-    from tuner.results.output.program_tables import baseline_table, campaign_lines
-
     if tuned.campaign is None:
         lines = [line for each in tuned.problems for line in _problem_lines(each)]
     else:
@@ -245,9 +233,6 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
 
 def _fusion_time_lines(tuned: "TunedProgram") -> list[str]:
     """Returns a table of a program's fusions, with times before and after; a line for each left out."""
-    from tuner.results.output.formatting import table_lines
-    from tuner.results.output.program_tables import PARTS_SPARED, fusion_table
-
     lines: list[str] = []
     if tuned.fusions:
         header, *rows = fusion_table(tuned.fusions)
@@ -256,11 +241,6 @@ def _fusion_time_lines(tuned: "TunedProgram") -> list[str]:
 
 
 def _problem_lines(each: "TunedProblem") -> list[str]:
-    from tuner.analysis.selected_result import timed
-    from tuner.core.records import Measurement
-    from tuner.core.serialization import seconds_text
-    from tuner.results.output.formatting import knobs_text
-
     lines = [f"matmul  {each.problem.key}"]
     if each.trial is None:
         return [*lines, f"        stays loops, or by default: {each.reason}"]
@@ -273,15 +253,11 @@ def _problem_lines(each: "TunedProblem") -> list[str]:
 
 
 def _call_text(report: "ProgramReport") -> str:
-    from tuner.core.serialization import seconds_text
-
     assert report.times is not None
     return f"{seconds_text(report.times.call_s)} a call; {report.times.reliability.text}"
 
 
 def _gain_text(gain: "Comparable | NotComparable") -> str:
-    from tuner.analysis.ratios import NotComparable
-
     return f"unknown: {gain.reason}" if isinstance(gain, NotComparable) else gain.faster_text
 
 
@@ -306,10 +282,6 @@ def _require_types_of_payload(context: click.Context, names: tuple[str, ...]) ->
 
 def print_program(tuned: "TunedProgram", as_json: bool, database: str | None) -> int:
     """Prints the result of a tuned program; returns the exit code."""
-    from tuner.cli.commands.run import program_document
-    from tuner.results.database_name import database_text
-    from tuner.results.output.formatting import wrapped
-
     lines = program_lines(tuned)
     is_wrapped = tuned.campaign is None  # tables fit already
     print_found(
@@ -340,11 +312,6 @@ def resumed_program(
 
     Returns why that is not possible where the program's file is gone, or has other fusions by now.
     """
-    from tuner.programs.tuning import FusionTuning
-    from tuner.results.database_name import which_database
-    from tuner.results.output.progress import campaign_progress
-    from tuner.tuning.events import Interruption
-
     began_s = time.monotonic()
     with campaign_progress() as observe:
         tuning = FusionTuning(
@@ -362,9 +329,6 @@ def _read(
     tuned: "TunedCampaign", source: "ProgramSource", tuning: "FusionTuning"
 ) -> "tuple[ProgramRequest, TunableFusions]":
     """Returns the program's request and fusions. Raises UsageError where they are not those of the runs."""
-    from tuner.cli.models import is_model, read_payload_text
-    from tuner.programs.request import ProgramOptions, ProgramRequest
-
     request = ProgramRequest(
         text=read_payload_text(Path(source.payload)),
         target=tuned.campaign.runs[0].settings.target,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from tuner.cli.commands.tune_program import print_program
+from tuner.cli.commands.tune_program import print_program, resumed_program
 from tuner.cli.main import DONE, FAILED, INTERRUPTED, screen_columns
 from tuner.cli.options import (
     PROBLEM_OPTIONS,
@@ -17,8 +17,15 @@ from tuner.cli.options import (
     run_limit,
     run_request,
 )
-from tuner.cli.session import require_no_arguments, settings_given
+from tuner.cli.session import ended_by_signals, require_no_arguments, settings_given
 from tuner.core.errors import UsageError
+from tuner.programs.lowering.matmul_recognition import model_contractions
+from tuner.results.database_name import database_text
+from tuner.results.output.program_tables import campaign_document, campaign_lines
+from tuner.results.output.progress import campaign_progress
+from tuner.tuning.campaign import begin_campaign, campaign_settings, resume_campaign
+from tuner.tuning.events import Interruption
+from tuner.tuning.shapes_file import read_shapes
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -47,8 +54,6 @@ def tune_shapes(
     ``backends`` if ``is_on_fleet``. Raises UsageError for a file with a mistake, and for options that
     belong to one problem.
     """
-    from tuner.tuning.campaign import begin_campaign, campaign_settings
-
     _require_campaign_options(context, texts)
     of_runs = {name: typed for name, typed in texts.items() if name not in (*PROBLEM_OPTIONS, *OF_ONE_RUN)}
     of_runs["warm_start"] = False  # problems of the campaign are each other's warm start
@@ -78,8 +83,6 @@ def resume_shapes(
     fleet do the work of ``backends`` if ``is_on_fleet``. Raises UsageError for other options, and for a
     campaign that cannot go on.
     """
-    from tuner.tuning.campaign import resume_campaign
-
     limit = run_limit(texts.pop("trials"), texts.pop("budget"))
     require_no_arguments(context, texts)
     with open_known_store(database) as store:
@@ -94,8 +97,6 @@ def _resumed_program(
     tuned: "TunedCampaign", backends: "Backends", store: "Store", database: str | None
 ) -> "TunedProgram | None":
     """Returns the program whose fusions were tuned, timed again; None of problems that are no program's."""
-    from tuner.cli.commands.tune_program import resumed_program
-
     source = tuned.campaign.settings.program
     if source is None or tuned.is_interrupted:
         return None
@@ -108,12 +109,8 @@ def _resumed_program(
 
 def _problems(file: Path) -> "tuple[tuple[NamedProblem, ...], tuple[str, ...]]":
     """Returns the problems of a file, and why contractions of a model are left out."""
-    from tuner.tuning.shapes_file import read_shapes
-
     if file.suffix.lower() != MODEL_SUFFIX:
         return read_shapes(file), ()
-    from tuner.programs.lowering.matmul_recognition import model_contractions
-
     return model_contractions(file)
 
 
@@ -129,10 +126,6 @@ def _require_campaign_options(context: click.Context, texts: dict[str, Any]) -> 
 
 
 def _session(work: Any) -> "TunedCampaign":
-    from tuner.cli.session import ended_by_signals
-    from tuner.results.output.progress import campaign_progress
-    from tuner.tuning.events import Interruption
-
     interruption = Interruption()
     with ended_by_signals(interruption), campaign_progress() as observe:
         tuned: TunedCampaign = work(interruption, observe)
@@ -140,9 +133,6 @@ def _session(work: Any) -> "TunedCampaign":
 
 
 def _print(tuned: "TunedCampaign", as_json: bool, database: str | None, *, is_on_fleet: bool) -> int:
-    from tuner.results.database_name import database_text
-    from tuner.results.output.program_tables import campaign_document, campaign_lines
-
     named = database_text(database)
     print_found(as_json, campaign_document(tuned), *campaign_lines(tuned, screen_columns(), named))
     if tuned.is_interrupted:

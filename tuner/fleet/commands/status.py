@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import click
 
@@ -12,15 +12,14 @@ from tuner.cli.main import DONE, FAILED, Commands, screen_columns
 from tuner.cli.options import database_option, json_option, print_found, print_json
 from tuner.core.errors import UsageError
 from tuner.core.serialization import encode
-from tuner.fleet.noise_check import ALLOWED, NoiseCheck
-from tuner.fleet.status import DeviceStatus, FleetStatus, QueueStatus
-from tuner.fleet.tables import SeenNode
+from tuner.fleet.commands.node_scripts import MOUNTED, NodeCommand, kubernetes_manifest, slurm_job, ssh_lines
+from tuner.fleet.noise_check import ALLOWED, NoiseCheck, check_noise, nodes_to_check
+from tuner.fleet.server import session
+from tuner.fleet.status import DeviceStatus, FleetStatus, QueueStatus, fleet_status
+from tuner.fleet.tables import SeenNode, read_settings
 from tuner.fleet.work import COMPILE, FleetWork
+from tuner.results.database_name import database_text, which_database
 from tuner.results.output.formatting import count_text, table_lines, wrapped
-
-if TYPE_CHECKING:
-    from tuner.fleet.commands.node_scripts import NodeCommand
-
 
 # ------------------------------------------------------------------------------
 # ``tuner fleet script``: prints scripts that start nodes by SSH, SLURM or Kubernetes.
@@ -87,8 +86,6 @@ def ssh(hosts: tuple[str, ...], database: str | None, as_json: bool, **arguments
 
     Example: tuner fleet script ssh build1 build2 --compile 16 --db postgresql://tuner@db/tuner
     """
-    from tuner.fleet.commands.node_scripts import ssh_lines
-
     _print("ssh", ssh_lines(_command(database, **arguments), hosts), as_json)
 
 
@@ -111,8 +108,6 @@ def slurm(
 
     Example: tuner fleet script slurm --compile 16 --nodes 4 --db postgresql://tuner@db/tuner
     """
-    from tuner.fleet.commands.node_scripts import slurm_job
-
     command = _command(database, **arguments)
     _print("slurm", slurm_job(command, nodes, _cores(cores, command), time, options), as_json)
 
@@ -137,17 +132,12 @@ def kubernetes(
 
     Example: tuner fleet script kubernetes --image tuner:1 --compile 8 --db postgresql://tuner@db/tuner
     """
-    from tuner.fleet.commands.node_scripts import MOUNTED, kubernetes_manifest
-
     command = _command(database, certificates=MOUNTED if secret else "", **arguments)
     manifest = kubernetes_manifest(command, name, nodes, _cores(cores, command), image, secret)
     _print("kubernetes", manifest, as_json)
 
 
 def _command(database: str | None, **arguments: Any) -> "NodeCommand":
-    from tuner.fleet.commands.node_scripts import NodeCommand
-    from tuner.results.database_name import which_database
-
     command = NodeCommand(which_database(database), **arguments)
     if command.has_address_of_this_machine:
         print("note: only this machine finds that database: name its host in --db", file=sys.stderr)
@@ -189,8 +179,6 @@ def status(
     Example: tuner fleet status --watch 2
     """
     # JOINED
-    from tuner.results.database_name import database_text, which_database
-
     if every_s is not None and not every_s > 0:
         raise UsageError(f"watch: found {every_s:g} s, allowed more than 0")
     if has_check:
@@ -212,10 +200,6 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
     import numpy as np
 
     # JOINED
-    from tuner.core.serialization import encode
-    from tuner.fleet.noise_check import check_noise, nodes_to_check
-    from tuner.results.output.formatting import count_text, wrapped
-
     if rounds < 1:
         raise UsageError(f"rounds: found {rounds}, allowed 1 or more")
     now = found_status(url)
@@ -229,10 +213,6 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
 
 def found_status(url: str) -> "FleetStatus":
     """Returns the status of the fleet whose job queue is in the database at ``url``."""
-    from tuner.fleet.server import session
-    from tuner.fleet.status import fleet_status
-    from tuner.fleet.tables import read_settings
-
     with session(url) as connection:
         return fleet_status(connection, read_settings(connection).lease_s)
 

@@ -4,15 +4,16 @@ import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Never
+from typing import Any, Never
 
 import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.fusions import TensorType, number_type
+from tuner.core.gpu_code import BufferType, DeviceProgram
 from tuner.core.typed_arguments import typed_arguments
-from tuner.programs.run.exported import read_program_files
+from tuner.programs.run.exported import read_program_files, save_program
 from tuner.programs.run.failed_assertion import failed_assertion
 from tuner.programs.run.fused_code import (
     PROGRAM_ENTRY,
@@ -20,6 +21,7 @@ from tuner.programs.run.fused_code import (
     ArrayType,
     FusedCode,
     ResultPool,
+    TeamCall,
     aligned_bytes,
     require_processor,
 )
@@ -27,10 +29,6 @@ from tuner.runtime.cpu.object_files import LoadedObject
 from tuner.runtime.cpu.team_threads import checked_threads
 from tuner.runtime.loaded_code import LoadedCode
 from tuner.runtime.process_locks import thread_lock
-
-if TYPE_CHECKING:
-    from tuner.core.gpu_code import DeviceProgram
-
 
 # ------------------------------------------------------------------------------
 # A program of fusions as a Python function: arrays in, arrays out, in a few microseconds.
@@ -289,8 +287,6 @@ class FusedFunction(LoadedCode):
             ...     sorted(each.name for each in Path(folder, "twice").iterdir())
             ['code.o', 'program.json', 'weights.npy']
         """
-        from tuner.programs.run.exported import save_program
-
         save_program(self.code, self.weights, Path(folder))
 
     def as_graph(self, *_arguments: object) -> Never:
@@ -347,8 +343,6 @@ class FusedFunction(LoadedCode):
     @property
     def program(self) -> "DeviceProgram":
         """Returns the entry and the types of the program, as other compiled functions have; without code."""
-        from tuner.core.gpu_code import BufferType, DeviceProgram
-
         arguments, results = (
             tuple(BufferType(each.element, each.shape) for each in types)
             for types in (self.code.arguments, self.code.results)
@@ -372,8 +366,7 @@ class FusedFunction(LoadedCode):
 
         Raises UsageError where one does not fit.
         """
-        from tuner.core.gpu_code import BufferType
-        from tuner.programs.run.marshalling import checked_host_array
+        from tuner.programs.run.marshalling import checked_host_array  # not at start-up
 
         entry, expected = self.code.entry, self.code.arguments
         if len(arguments) != len(expected):
@@ -412,8 +405,6 @@ class PreparedFusedCall:
 def _entry(loaded: LoadedObject, threads: int) -> Callable[[int], None]:
     """Returns the function that runs a program on a frame, on a number of threads."""
     if threads > 1:
-        from tuner.programs.run.fused_code import TeamCall
-
         return TeamCall(loaded, threads)
     function: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(loaded.addresses[PROGRAM_ENTRY])
     return function
@@ -434,7 +425,7 @@ def _array_type(kind: TensorType) -> ArrayType:
     try:
         return ArrayType(kind.shape, np.dtype(name))
     except TypeError:  # of ml_dtypes, which programs without such types do without
-        from tuner.programs.run.marshalling import dtype_of
+        from tuner.programs.run.marshalling import dtype_of  # may be missing
 
         return ArrayType(kind.shape, dtype_of(kind.element))
 

@@ -21,6 +21,7 @@ from tuner.core.round_quality import round_quality
 from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.core.serialization import seconds_text
 from tuner.results.best_trials import best_trials_here
+from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.backends import Backends
 from tuner.targets.interface import RunnerSettings, TargetBackend
 from tuner.tuning.request import require_memory
@@ -85,8 +86,6 @@ def runner_of(
         bind: returns the script of a candidate.
         recall: returns the record that is known for a script or code, which is then not evaluated.
     """
-    from tuner.runtime.workers.runner import RunnerOrder
-
     require_memory(case.problem, backends.machine())
     order = RunnerOrder(case.problem, case.target, bind, recall)
     outcomes = backends.kind(case.target).outcomes_with(case.baseline)

@@ -37,6 +37,7 @@ from tuner.results.report.content import BestKnown, Report, ReportedCampaign, Re
 from tuner.results.report.knob_plots import level_name
 from tuner.results.report.run_plots import importance_bars, knob_rows, strategy_rows
 from tuner.results.report.run_section import card_of, pass_rows, section_of, stage_bars
+from tuner.targets import registry
 from tuner.targets.backends import Backends
 from tuner.version import __version__
 
@@ -193,13 +194,13 @@ def report(
         >>> "64x64x64" in page
         True
     """
-    from tuner.targets.registry import real_backends
-
     if run is not None and campaign is not None:
         raise UsageError("report: run and campaign cannot be combined")
     with naming_database(db), open_known(db) as store:
-        passes = timed_passes(real_backends(), store) if compile_time else no_pass_timings
-        of_campaign = None if campaign is None else reported_campaign(store, real_backends(), campaign)
+        passes = timed_passes(registry.real_backends(), store) if compile_time else no_pass_timings
+        of_campaign = (
+            None if campaign is None else reported_campaign(store, registry.real_backends(), campaign)
+        )
         found = gathered(store, run, limit, passes, of_campaign)
     page = page_html(replace(found, database_text=database_text(db)))
     if file is not None:

@@ -10,6 +10,7 @@ from tuner.core.errors import CandidateError, Failure, MachineError, Stage, Tune
 from tuner.runtime.workers.child_process import ChildProcess, sleep_until_news
 from tuner.runtime.workers.processes import TICK_S, AvailableTime
 from tuner.runtime.workers.protocol import (
+    CALL,
     CallRequest,
     Event,
     GoAhead,
@@ -38,7 +39,7 @@ def child_memory_bytes(problem: "Problem") -> int:
 
     MEMORY_BYTES (8 GiB) are added to twice what the problem's arrays and their float64 reference need.
     """
-    from tuner.payload.reference import reference_bytes
+    from tuner.payload.reference import reference_bytes  # not at start-up
 
     return MEMORY_BYTES + 2 * reference_bytes(problem)
 
@@ -62,7 +63,6 @@ def call_in_child(
     Raises UsageError where ``work`` raises CandidateError of stage BIND (input that does not parse),
     TunerError where it raises anything else, crashes or exceeds a limit.
     """
-    from tuner.runtime.workers.protocol import CALL, ServiceSpec
     # JOINED
 
     worker = Worker(ServiceSpec(name, work, environment), memory_bytes)

@@ -104,7 +104,7 @@ def _is_plain(chosen: ChosenStrategy) -> bool:
 
 
 def _schedule(chosen: ChosenStrategy) -> "Schedule":
-    from tuner.space.scripts.schedule import Schedule
+    from tuner.space.scripts.schedule import Schedule  # loads MLIR
 
     strategy = load_strategy(chosen.name, chosen.path)
     return Schedule(strategy.text, strategy.path.name)

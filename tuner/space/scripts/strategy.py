@@ -82,7 +82,7 @@ class Binder:
     @cached_property
     def _schedules(self) -> "dict[str, Schedule]":
         """Returns the parsed schedules by strategy; lazy, since binding a template needs no MLIR bindings."""
-        from tuner.space.scripts.schedule import Schedule
+        from tuner.space.scripts.schedule import Schedule  # loads MLIR
 
         plain = (strategy for strategy in self.strategies if not strategy.is_template)
         return {strategy.name: Schedule(strategy.text, strategy.path.name) for strategy in plain}

@@ -7,12 +7,18 @@ from functools import partial
 from tuner.core.candidate import CPU, TargetName
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.gpu_code import KernelProgram
-from tuner.core.interfaces import Script, fastest_baseline
+from tuner.core.interfaces import FINAL_EFFORT, Script, fastest_baseline
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.processors import PROCESSORS, instruction_sets_of, peak_text, processor_of
 from tuner.core.runs import Baseline, LibraryTime, StoredTrial
+from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
+from tuner.payload.cpu import partitions_in, payload_mlir
+from tuner.runtime.cpu.host import describe_machine, has_refused_tiles, processors
+from tuner.runtime.workers.processes import TimingLock, holder_text
+from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S, Factory, Limits
+from tuner.runtime.workers.services import library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
 from tuner.targets import children as strategy_space
 from tuner.targets.children import (
@@ -21,6 +27,13 @@ from tuner.targets.children import (
     measure_cpu_baseline,
     measure_cpu_roofline,
     untimed_outcomes,
+)
+from tuner.targets.cpu.baseline_libraries import (
+    BEST,
+    LIBRARIES,
+    baseline_environment,
+    chosen_libraries,
+    recorded_library,
 )
 from tuner.targets.interface import (
     BaselineChoice,
@@ -70,16 +83,10 @@ def _machine(target: TargetName) -> Machine:
 
 
 def _described_compiler(_target: TargetName) -> Compiler:
-    from tuner.mlir.cpu.pipeline import cpu_compiler
-
     return replace(cpu_compiler(), pipeline_sha256=sources_sha256(CPU_SOURCES))
 
 
 def _described_children(target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
-    from tuner.runtime.cpu.host import processors
-    from tuner.runtime.workers.protocol import Factory, Limits
-    from tuner.runtime.workers.services import library_environment
-
     evaluator = "tuner.targets.cpu.evaluator:CrossCompiledEvaluator"
     return RunnerChildren(
         compiler=Factory("tuner.targets.cpu.compiler:CrossCompiler", (target.detail,)),
@@ -96,7 +103,7 @@ def _described_load(
 
 
 def _described_code(target: TargetName, problem: Problem, script: Script) -> str:
-    from tuner.targets.cpu.compiler import CpuCompiler, CrossCompiler
+    from tuner.targets.cpu.compiler import CpuCompiler, CrossCompiler  # loads MLIR
 
     return CrossCompiler(target.detail).code_of(CpuCompiler().compile(problem, script))
 
@@ -114,14 +121,10 @@ GPUS_TAKE_IT = "on target cpu; cuda and simulator take it"
 
 def host_machine() -> Machine:
     """Returns this machine, described from /proc and /sys."""
-    from tuner.runtime.cpu.host import describe_machine
-
     return describe_machine()
 
 
 def _status() -> TargetStatus:
-    from tuner.runtime.cpu.host import has_refused_tiles
-
     machine = host_machine()
     if machine.isa == "none":
         return TargetStatus("cpu", False, f"{machine.processor} has neither AVX-512 nor AVX2 with FMA")
@@ -141,10 +144,6 @@ def _compiler(_target: TargetName) -> Compiler:
 
 
 def _children(choice: str, _target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
-    from tuner.runtime.cpu.host import processors
-    from tuner.runtime.workers.protocol import Factory, Limits
-    from tuner.runtime.workers.services import library_environment
-
     return RunnerChildren(
         compiler=Factory("tuner.targets.cpu.compiler:CpuCompiler"),
         evaluator=Factory("tuner.targets.cpu.evaluator:CpuEvaluator", (threads, processors(threads), choice)),
@@ -160,20 +159,14 @@ def _children(choice: str, _target: TargetName, problem: Problem, threads: int) 
 
 def _most_libraries(choice: str) -> int:
     """Returns how many libraries a choice stands for at most."""
-    from tuner.targets.cpu.baseline_libraries import BEST, LIBRARIES
-
     return len(LIBRARIES) if choice == BEST else 1
 
 
 def _require_baseline(choice: str, problem: Problem) -> None:
-    from tuner.targets.cpu.baseline_libraries import chosen_libraries
-
     chosen_libraries(choice, problem)
 
 
 def _recorded_baseline(name: str, problem: Problem) -> str:
-    from tuner.targets.cpu.baseline_libraries import recorded_library
-
     return recorded_library(name, problem)
 
 
@@ -182,9 +175,6 @@ def _baseline(choice: str, problem: Problem, threads: int, seed: int) -> Baselin
 
     Raises TunerError where none works.
     """
-    from tuner.runtime.workers.processes import TimingLock, holder_text
-    from tuner.targets.cpu.baseline_libraries import chosen_libraries
-
     timed: list[tuple[str, Baseline]] = []
     failed: list[LibraryTime] = []
     with TimingLock("cpu", holder_text(problem)).held():
@@ -200,33 +190,25 @@ def _baseline(choice: str, problem: Problem, threads: int, seed: int) -> Baselin
 
 
 def _timed_alone(library: str, problem: Problem, threads: int, seed: int) -> Baseline:
-    from tuner.core.interfaces import FINAL_EFFORT
-    from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S
-    from tuner.targets.cpu.baseline_libraries import baseline_environment
-
     work = partial(measure_cpu_baseline, problem, threads, FINAL_EFFORT, seed, library)
     timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
     return call_in_child("baseline", work, timeout_s, environment=baseline_environment(library, threads))
 
 
 def _roofline(problem: Problem, threads: int) -> Roofline:
-    from tuner.runtime.workers.processes import TimingLock, holder_text
-
     work = partial(measure_cpu_roofline, problem.dtype, threads, host_machine())
     with TimingLock("cpu", holder_text(problem)).held():
         return call_in_child("roofline", work, BASELINE_TIMEOUT_S)
 
 
 def _source(problem: Problem, script: str) -> str:
-    from tuner.payload.cpu import partitions_in, payload_mlir
-
     if problem.fusion:
         return problem.fusion
     return payload_mlir(problem, partitions_in(script, problem))
 
 
 def _load(problem: Problem, trial: StoredTrial, _program: KernelProgram | None) -> Callable[..., object]:
-    from tuner.targets.cpu.callables import load_callable
+    from tuner.targets.cpu.callables import load_callable  # loads MLIR
 
     if problem.fusion:
         raise UsageError(f"{problem.key}: a fusion is a part of a program, and runs with it")
@@ -235,13 +217,13 @@ def _load(problem: Problem, trial: StoredTrial, _program: KernelProgram | None) 
 
 
 def _code(_target: TargetName, problem: Problem, script: Script) -> str:
-    from tuner.targets.cpu.compiler import CpuCompiler
+    from tuner.targets.cpu.compiler import CpuCompiler  # loads MLIR
 
     return str(CpuCompiler().compile(problem, script).host_code)
 
 
 def _assembly(code: str, _program: KernelProgram | None) -> str:
-    from tuner.targets.cpu.compiler import assembly
+    from tuner.targets.cpu.compiler import assembly  # loads MLIR
 
     return assembly(code)
 

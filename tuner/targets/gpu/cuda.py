@@ -10,14 +10,21 @@ from tuner.core.errors import UsageError
 from tuner.core.fusions import FLOAT8S
 from tuner.core.gpu import CHIPS, DeviceError, chip_of
 from tuner.core.gpu_code import KernelProgram
-from tuner.core.interfaces import Effort, Script
+from tuner.core.interfaces import FINAL_EFFORT, Effort, Script
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import INPUT_DTYPES, NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.runs import Baseline, StoredTrial
 from tuner.mlir.fingerprint import GPU_SOURCES
+from tuner.payload.gpu import gpu_payload_mlir, scratch_in
+from tuner.runtime.cuda import probe
+from tuner.runtime.cuda.probe import GpuSensors, SensorsError, describe_gpu, machine_for, open_device
+from tuner.runtime.workers.processes import TimingLock, holder_text
+from tuner.runtime.workers.protocol import GPU_CALLS, REFERENCE_FLOP_PER_S, Factory, Limits
+from tuner.runtime.workers.services import gpu_library_environment, library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
 from tuner.targets import children as strategy_space
 from tuner.targets.children import child_runner, child_runners, measure_gpu_baseline, measure_gpu_roofline
+from tuner.targets.cpu.target import host_machine
 from tuner.targets.interface import (
     MeasurementBackend,
     ProgramSupport,
@@ -29,7 +36,6 @@ from tuner.targets.interface import (
 if TYPE_CHECKING:
     from tuner.core.gpu import AbstractDevice
     from tuner.core.gpu_code import Assemble
-    from tuner.runtime.workers.protocol import Factory, Limits
 
 
 # ------------------------------------------------------------------------------
@@ -65,8 +71,6 @@ def compiler_factory(target: TargetName) -> "Factory":
 
     The compiler looks for ptxas in the process that builds it.
     """
-    from tuner.runtime.workers.protocol import Factory
-
     return Factory("tuner.targets.gpu.compiler:GpuCompiler", (chip_of(target.detail),))
 
 
@@ -76,8 +80,6 @@ def gpu_source(problem: Problem, script: str) -> str:
     The script's comments decide the workspace of split-K and packed operands. Raises UsageError where these
     are not possible.
     """
-    from tuner.payload.gpu import gpu_payload_mlir, scratch_in
-
     return gpu_payload_mlir(problem, scratch_in(script, problem))
 
 
@@ -86,7 +88,7 @@ def gpu_code(target: TargetName, problem: Problem, script: Script) -> str:
 
     Raises CandidateError for a script that does not compile.
     """
-    from tuner.targets.gpu.compiler import GpuCompiler
+    from tuner.targets.gpu.compiler import GpuCompiler  # loads MLIR
 
     return str(GpuCompiler(chip_of(target.detail), lambda: None).compile(problem, script).code)
 
@@ -96,7 +98,7 @@ def gpu_assembly(_code: str, program: KernelProgram | None) -> str:
 
     The first parameter is not used.
     """
-    from tuner.targets.gpu.sass import sass
+    from tuner.targets.gpu.sass import sass  # loads MLIR
 
     return sass(program)
 
@@ -109,7 +111,7 @@ def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | N
     """
     if program is None:
         raise UsageError(f"trial {trial.id}: no compiled program is stored")
-    from tuner.targets.gpu.callables import load_program
+    from tuner.targets.gpu.callables import load_program  # loads ml_dtypes
 
     kernel: Callable[..., object] = load_program(problem, program)
     return kernel
@@ -120,7 +122,7 @@ def assembler_text() -> str:
 
     Without ptxas, or where it does not work, the text says so.
     """
-    from tuner.targets.gpu.compiler import defect_line, defects_of, find_ptxas
+    from tuner.targets.gpu.compiler import defect_line, defects_of, find_ptxas  # loads MLIR
 
     try:
         ptxas = find_ptxas()
@@ -147,8 +149,6 @@ def cuda_limits(memory_bytes: int) -> "Limits":
 
     ``memory_bytes`` is the limit of each child's resident memory.
     """
-    from tuner.runtime.workers.protocol import GPU_CALLS, Limits
-
     return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes, SLOWEST_FLOP_PER_S, GPU_CALLS)
 
 
@@ -158,9 +158,6 @@ def gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
     Raises TunerError where cuBLAS or the GPU is missing or fails, cuBLAS's result is wrong, or the process
     exceeds a limit.
     """
-    from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S
-    from tuner.runtime.workers.services import gpu_library_environment
-
     timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
     work, memory_bytes = partial(measure_gpu_baseline, problem, effort, seed), child_memory_bytes(problem)
     return call_in_child("baseline", work, timeout_s, memory_bytes, gpu_library_environment())
@@ -168,22 +165,16 @@ def gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
 
 def _machine(target: TargetName) -> Machine:
     """Returns this machine's GPU if it is of the target's chip, else a machine with only the chip known."""
-    from tuner.runtime.cuda.probe import machine_for
-
     return machine_for(chip_of(target.detail))
 
 
 def _compiler(target: TargetName) -> Compiler:
-    from tuner.targets.gpu.compiler import find_ptxas, gpu_compiler_build
+    from tuner.targets.gpu.compiler import find_ptxas, gpu_compiler_build  # loads MLIR
 
     return gpu_compiler_build(chip_of(target.detail), find_ptxas(), GPU_SOURCES)
 
 
 def _children(target: TargetName, problem: Problem, _threads: int) -> RunnerChildren:
-    from tuner.runtime.workers.protocol import Factory
-    from tuner.runtime.workers.services import gpu_library_environment, library_environment
-    from tuner.targets.cpu.target import host_machine
-
     return RunnerChildren(
         compiler=compiler_factory(target),
         evaluator=Factory("tuner.targets.gpu.evaluator:GpuEvaluator", (target.detail,)),
@@ -196,8 +187,6 @@ def _children(target: TargetName, problem: Problem, _threads: int) -> RunnerChil
 
 def _bus() -> str:
     """Returns the PCI address of this machine's GPU; "cuda" without a GPU, where nothing is timed."""
-    from tuner.runtime.cuda.probe import describe_gpu
-
     try:
         return describe_gpu().bus
     except DeviceError:
@@ -205,9 +194,6 @@ def _bus() -> str:
 
 
 def _baseline(problem: Problem, _threads: int, seed: int) -> Baseline:
-    from tuner.core.interfaces import FINAL_EFFORT
-    from tuner.runtime.workers.processes import TimingLock, holder_text
-
     with TimingLock(_bus(), holder_text(problem)).held():
         return gpu_baseline(problem, FINAL_EFFORT, seed)
 
@@ -217,15 +203,11 @@ def _roofline(problem: Problem, _threads: int) -> Roofline:
 
     Raises TunerError where the GPU is missing or has no documented peak.
     """
-    from tuner.runtime.workers.processes import TimingLock, holder_text
-
     with TimingLock(_bus(), holder_text(problem)).held():
         return call_in_child("roofline", partial(measure_gpu_roofline, problem.dtype), BASELINE_TIMEOUT_S)
 
 
 def _status() -> TargetStatus:
-    from tuner.runtime.cuda import probe
-
     assembler = assembler_text()
     try:
         here = probe.describe_gpu()
@@ -246,8 +228,6 @@ def _compiles_only(why: str, assembler: str) -> TargetStatus:
 
 
 def _sensor_text(bus: str) -> str:
-    from tuner.runtime.cuda.probe import GpuSensors, SensorsError
-
     try:
         GpuSensors(bus)
     except SensorsError as error:
@@ -257,15 +237,12 @@ def _sensor_text(bus: str) -> str:
 
 def _open_device(_chip: str, _order: str, _seed: int, **_simulated: object) -> "AbstractDevice":
     """Opens this machine's GPU; arguments for simulated devices are ignored."""
-    from tuner.runtime.cuda.probe import open_device
-
     return open_device()
 
 
 def _assembler(chip: str) -> "Assemble | None":
     """Returns a function that assembles PTX for ``chip``; None without ptxas: the driver compiles PTX."""
-    from tuner.core.gpu_code import KernelProgram
-    from tuner.targets.gpu.compiler import find_ptxas
+    from tuner.targets.gpu.compiler import find_ptxas  # loads MLIR
 
     ptxas = find_ptxas()
     if ptxas is None:

@@ -8,6 +8,8 @@ from tuner.core.gpu import chip_of
 from tuner.core.machine import Compiler, Machine, gpu_machine
 from tuner.core.problem import Problem
 from tuner.mlir.fingerprint import SIMULATOR_SOURCES
+from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.runtime.workers.services import library_environment
 from tuner.runtime.workers.worker import child_memory_bytes
 from tuner.targets.children import untimed_outcomes
 from tuner.targets.gpu.cuda import (
@@ -25,7 +27,6 @@ from tuner.targets.interface import ProgramSupport, RunnerChildren, TargetBacken
 
 if TYPE_CHECKING:
     from tuner.core.gpu import AbstractDevice
-    from tuner.runtime.workers.protocol import Limits
     from tuner.simulator.device.kernels import RunLaunch
     from tuner.simulator.device.streams import Order as WorkOrder
 
@@ -38,8 +39,6 @@ def simulator_limits(memory_bytes: int) -> "Limits":
 
     ``memory_bytes`` is the limit of each child's resident memory.
     """
-    from tuner.runtime.workers.protocol import Limits
-
     return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes)
 
 
@@ -53,15 +52,12 @@ def _machine(target: TargetName) -> Machine:
 
 
 def _compiler(target: TargetName) -> Compiler:
-    from tuner.targets.gpu.compiler import find_ptxas, gpu_compiler_build
+    from tuner.targets.gpu.compiler import find_ptxas, gpu_compiler_build  # loads MLIR
 
     return gpu_compiler_build(chip_of(target.detail), find_ptxas(), SIMULATOR_SOURCES)
 
 
 def _children(target: TargetName, problem: Problem, _threads: int) -> RunnerChildren:
-    from tuner.runtime.workers.protocol import Factory
-    from tuner.runtime.workers.services import library_environment
-
     return RunnerChildren(
         compiler=compiler_factory(target),
         evaluator=Factory("tuner.targets.gpu.simulator:SimulatorEvaluator"),
@@ -78,7 +74,7 @@ def _open_device(
     write: "Callable[[str], object] | None" = None,
     run_launch: "RunLaunch | None" = None,
 ) -> "AbstractDevice":
-    from tuner.simulator.device.simulated_device import SimulatedDevice
+    from tuner.simulator.device.simulated_device import SimulatedDevice  # loads ml_dtypes
 
     return SimulatedDevice(chip, cast("WorkOrder", order), seed, write, run_launch)
 
