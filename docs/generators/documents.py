@@ -23,7 +23,8 @@ from tuner.space.scripts.header import MARK, ScriptProvenance
 
 BUNDLE: Final = (
     f'`{archive.MANIFEST}` in the zip: `format` "{archive.BUNDLE_FORMAT}", '
-    f"`version` {archive.BUNDLE_VERSION}, `created`, `tuner`, `seed`, `check` and `trials`. The fields of a trial:"
+    f"`version` {archive.BUNDLE_VERSION}, `created`, `tuner`, `seed`, `check` and `trials`. "
+    "The fields of a trial:"
 )
 RESULTS: Final = (
     f'JSON lines. The first: `format` "{archive.RESULTS_FORMAT}", `version` {archive.RESULTS_VERSION} '

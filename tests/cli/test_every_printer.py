@@ -112,7 +112,7 @@ PERCENTAGES: Mapping[str, str] = {
     "core/round_quality.py": "decides",
     "library/dispatch/first_use.py": "the gain that is asked for",
     "results/explanations.py": "gains under the badge of their run",
-    "results/output/program_tables.py": "share of a campaign's time, where all of its times are reliable; shares, of reliable times alone",
+    "results/output/program_tables.py": "shares, of reliable times alone",
     "results/output/progress.py": "the noise floor",
     "results/report/content.py": "the noise floor",
     "results/report/campaign_section.py": "next to the reliability, none of unreliable times",

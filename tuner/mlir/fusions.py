@@ -52,8 +52,7 @@ def parse_fusion(text: str) -> ir.Module:
     """Returns the module of a fusion's text, in the current context.
 
     Raises CandidateError(BIND) for text that MLIR does not parse, and without a function ``group``.
-
-    The form of a fusion of operations that is hashed, and the form that schedules take.
+XX
 
     Takes the text of a ``Fusion`` (``tuner.core.fusions``). The canonical text has values renumbered by
     MLIR's printer, and facts that schedules depend on as attributes of the function
@@ -63,11 +62,11 @@ def parse_fusion(text: str) -> ir.Module:
     - the root is elementwise, also after a contraction without an epilogue, and has the attribute ``root``;
     - the root starts from the memory of the output, so that nothing is copied there.
 
-        %p = linalg.matmul {contraction, root} ins(%a, %b : ...) outs(%zeros : tensor<8x4xf32>) -> tensor<8x4xf32>
+        %p = linalg.matmul {contraction, root} ins(%a, %b : ...) outs(%zeros : ...) -> tensor<8x4xf32>
         bufferization.materialize_in_destination %p in restrict writable %out : ...
       becomes
         %c = bufferization.to_tensor %out restrict writable : memref<8x4xf32> to tensor<8x4xf32>
-        %p = linalg.matmul {contraction} ins(%a, %b : ...) outs(%zeros : tensor<8x4xf32>) -> tensor<8x4xf32>
+        %p = linalg.matmul {contraction} ins(%a, %b : ...) outs(%zeros : ...) -> tensor<8x4xf32>
         %r = linalg.generic {...} ins(%p : tensor<8x4xf32>) outs(%c : tensor<8x4xf32>) attrs = {root} {
         ^bb0(%x: f32, %before: f32):
           linalg.yield %x : f32

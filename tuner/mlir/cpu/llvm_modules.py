@@ -15,8 +15,7 @@ PASSTHROUGH = "passthrough"
 
 @dataclass(frozen=True)
 class ModulePart:
-    """Joins modules of LLVM dialect into one, so that a single object file holds the kernels of several
-    problems.
+    """Joins modules of LLVM dialect into one: one object file has the kernels of several problems.
 
     Functions and private data of different modules have the same names: in the joined module each name
     begins with the prefix of its module. Declarations of the C library's functions keep their names.
@@ -36,7 +35,15 @@ class ModulePart:
 
 
 def joined(parts: Iterable[ModulePart]) -> str:
-    """Returns the text of one module with the functions and data of all parts.
+    """Returns the text of one module with the functions and data of all parts, for a single object file.
+
+    Functions and private data of different modules have the same names: in the joined module each name
+    begins with the prefix of its module. Declarations of the C library's functions keep their names.
+
+        llvm.func @matmul(%a: !llvm.ptr) attributes {llvm.emit_c_interface, passthrough = ["no-builtins"]} {
+      of a module with prefix "k7_", for the processors "x86-64-v3", becomes
+        llvm.func @k7_matmul(%a: !llvm.ptr) attributes {passthrough = ["no-builtins",
+          ["target-cpu", "x86-64-v3"], ["target-features", ""]]} {
 
     Raises CandidateError(BIND) for a part that cannot be parsed.
     """

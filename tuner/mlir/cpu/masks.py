@@ -21,13 +21,11 @@ NEUTRAL = {
 def fill_masked_lanes(module: ir.Module) -> None:
     """Gives masked reductions to the greatest or least float infinity for what is masked, in place.
 
-    Reduces masked vectors to their greatest or least element from infinities on, before LLVM dialect.
-
-    Upstream's ``convert-vector-to-llvm`` puts a number of the least magnitude, -1.4e-45 for a maximum of
+    Comes before the lowering to LLVM dialect: upstream's ``convert-vector-to-llvm`` puts a number of the least magnitude, -1.4e-45 for a maximum of
     f32, where the mask is false: a row of negative numbers that is shorter than a vector has a wrong maximum
     then. Sums and products are left unchanged.
 
-        %r = vector.mask %m { vector.reduction <maximumf>, %v, %a : vector<4xf32> into f32 } : vector<4xi1> -> f32
+        %r = vector.mask %m { vector.reduction <maximumf>, %v, %a : ... } : vector<4xi1> -> f32
       becomes
         %neutral = arith.constant dense<0xFF800000> : vector<4xf32>
         %s = arith.select %m, %v, %neutral : vector<4xi1>, vector<4xf32>
@@ -59,9 +57,7 @@ READ, WRITE = "vector.transfer_read", "vector.transfer_write"
 def unmask_truths(module: ir.Module) -> None:
     """Replaces masked reads and writes of vectors of i1 by plain ones, in place.
 
-    Reads and writes masked vectors of i1 as whole vectors, before LLVM dialect.
-
-    LLVM stores a vector of i1 as bits, but masked ones as a byte for each element: what a plain vector has
+    Comes before the lowering to LLVM dialect: LLVM stores a vector of i1 as bits, but masked ones as a byte for each element: what a plain vector has
     written, a masked one reads wrongly. The buffers are those of a fusion, on whole cache lines of the
     stack.
 

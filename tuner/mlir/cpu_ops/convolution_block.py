@@ -54,17 +54,11 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
           linalg.generic {...} ins(%input, %weights : ...) outs(%sums : ...) attrs = {contraction} {
       becomes, with the sums of 4 pixels in 4 registers of 16 filters
         func.func @f(%x: ..., %w: memref<2x3x3x3x16xf32> {..., tuner.packing = 16 : i64, tuner.weight}, ...) {
-          %in_channel:4 = scf.for %c = ... -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+          %in_channel:4 = scf.for %c = ... -> (vector<16xf32>, ..., vector<16xf32>) {
             %weights = vector.load %w[%panel, %row, %column, %c, %c0] : memref<2x3x3x3x16xf32>, vector<16xf32>
             %element = memref.load %input[%c0, %c, %row, %column] : ...
             %every = vector.broadcast %element : f32 to vector<16xf32>
             %sum = vector.fma %every, %weights, %before : vector<16xf32>
-
-    Source: E. Georganas et al., Anatomy of high-performance deep learning convolutions on SIMD
-    architectures, https://arxiv.org/abs/1808.05567, whose register blocking this is, without its blocked
-    layouts.
-
-    The transform op ``tuner.convolution_block``: tiles of convolutions become sums in registers.
 
     Attributes: ``along``, the dimension of a register's lanes: "filters" (default), or "last" for the last
     dimension of the output; i64: ``lanes``, elements of a register (default 16); ``channels``, channels of a
@@ -74,6 +68,10 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
     the last dimension of the input. Channels of bf16 count as K groups, in pairs. The handle (a func.func)
     stays valid. Silenceable failure: a convolution that is not of memrefs of static sizes, an unknown
     ``along``, and K groups with other than 16 ``lanes``.
+
+    Source: E. Georganas et al., Anatomy of high-performance deep learning convolutions on SIMD
+    architectures, https://arxiv.org/abs/1808.05567, whose register blocking this is, without its blocked
+    layouts.
     """
 
     def change(self, function: Op) -> str | None:

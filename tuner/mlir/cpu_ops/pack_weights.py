@@ -153,27 +153,23 @@ class _Slice:
 class PackWeightsOp(InPlaceOp, name="pack_weights"):
     """``tuner.pack_weights``: slices of columns of a weight become slices of a weight that comes packed.
 
-    Takes a function on tensors, tiled by panels of columns; changes the type of arguments marked
-    ``tuner.weight`` to ``(ceil(n / columns), k, columns)``, whose last panel is padded with zeros. The
-    caller packs the weight once; nothing is packed when the function runs. A weight stays as it is where
-    something other than B of a ``linalg.matmul`` reads it, and where a slice crosses panels.
+    Takes a function on tensors, tiled by panels of columns. Arguments marked ``tuner.weight`` that only
+    ``linalg.matmul`` ops read as B, by slices within a panel, get the type ``(ceil(n / columns), k,
+    columns)``, whose last panel is padded with zeros, and the attribute ``tuner.packing``; other arguments
+    stay as they are. The caller packs the weight once; nothing is packed when the function runs.
 
         func.func @f(%a: tensor<8x64xf32>, %w: memref<64x100xf32> {tuner.weight}, ...
         %b = tensor.extract_slice %weight[0, %j] [64, 48] [1, 1] : tensor<64x100xf32> to tensor<64x48xf32>
         %rest = tensor.extract_slice %weight[0, 96] [64, 4] [1, 1] : tensor<64x100xf32> to tensor<64x4xf32>
         %last = tensor.pad %rest low[0, 0] high[0, 12] {
       becomes
-        func.func @f(%a: tensor<8x64xf32>, %w: memref<3x64x48xf32> {tuner.packing = 48 : i64, tuner.weight}, ...
+        func.func @f(%a: tensor<8x64xf32>, %w: memref<3x64x48xf32> {tuner.packing = 48 : i64, ...
         %panel = arith.divui %j, %c48 : index
         %b = tensor.extract_slice %weight[%panel, 0, 0] [1, 64, 48] [1, 1, 1] : ...
         %last = tensor.extract_slice %weight[2, 0, 0] [1, 64, 16] [1, 1, 1] : ...
 
-    The transform op ``tuner.pack_weights``: B of matmuls is read from weights that come packed.
-
-    Attribute ``columns`` (i64, default 64): the columns of a panel. Arguments marked ``tuner.weight`` that
-    only ``linalg.matmul`` ops read as B, by slices within a panel, get the type of their panels and the
-    attribute ``tuner.packing``; others stay as they are. The handle (a func.func) stays valid. Silenceable
-    failure: an op that is no func.func with a body, or ``columns`` below 1.
+    Attribute ``columns`` (i64, default 64): the columns of a panel. The handle (a func.func) stays valid.
+    Silenceable failure: an op that is no func.func with a body, or ``columns`` below 1.
     """
 
     def change(self, function: Op) -> str | None:

@@ -48,22 +48,19 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
 
     A convolution of bf16 into f32 reads K groups, pairs of channels next to each other: its input is copied
     to K groups before anything else (``tuner.mlir.cpu_ops.convolution_operands``), and weights are packed
-    so, with an odd last channel paired with zeros. Of bf16, %input above is 1x2x6x6xi32, and %w 3x3x2x8xi32
+    so, with an odd last channel paired with zeros. Of bf16, %input below is 1x2x6x6xi32, and %w 3x3x2x8xi32
     with ``tuner.interleave`` and ``tuner.depth`` 2 and ``tuner.run`` 3, the channels. The generic multiplies
     both halves of K groups.
 
-        func.func @f(%x: memref<1x3x6x6xf32>, %w: memref<8x3x3x3xf32> {tuner.weight}, %y: memref<1x8x4x4xf32>) {
+        func.func @f(%x: memref<1x3x6x6xf32>, %w: memref<8x3x3x3xf32> {tuner.weight}, %y: ...) {
           %weights = bufferization.to_tensor %w restrict : memref<8x3x3x3xf32> to tensor<8x3x3x3xf32>
-          %sums = linalg.conv_2d_nchw_fchw {contraction, ...} ins(%input, %weights : ...) outs(%start : ...) ...
+          %sums = linalg.conv_2d_nchw_fchw {contraction, ...} ins(%input, %weights : ...) ...
       becomes
-        func.func @f(%x: ..., %w: memref<3x3x3x8xf32> {tuner.order = array<i64: 2, 3, 1, 0>, tuner.packing = 8 ...
+        func.func @f(%x: ..., %w: memref<3x3x3x8xf32> {tuner.order = array<i64: 2, 3, 1, 0>, ...
           %weights = bufferization.to_tensor %w restrict : memref<3x3x3x8xf32> to tensor<3x3x3x8xf32>
           %sums = linalg.generic {...} ins(%input, %weights : ...) outs(%start : ...) attrs = {contraction} {
 
-    The transform op ``tuner.reorder_weights``: convolutions read weights by window, channel and filter.
-
-    Changes each convolution of a fusion that has the attribute ``contraction``: see the module. Attribute
-    ``tiles``, i64: 1 for AMX tiles of bf16, whose weights are by window, filter and channel, the channels of
+    Attribute ``tiles``, i64: 1 for AMX tiles of bf16, whose weights are by window, filter and channel, the channels of
     both operands padded with zeros to equal steps of at most 16 K groups (default 0). The handle (a
     func.func) stays valid. Silenceable failure: a function without such a convolution, sizes that are not
     static, an argument of weights that has a second use; of bf16, sums other than of f32, a depthwise

@@ -17,7 +17,7 @@ MATMUL = """func.func @f(%a: {a}, %b: {b}, %c: {c}) -> {c} {{
 
 
 class DropUnitBatchOp(InPlaceOp, name="drop_unit_batch"):
-    """``tuner.drop_unit_batch``: a ``linalg.batch_matmul`` of one pair of matrices becomes a ``linalg.matmul``.
+    """``tuner.drop_unit_batch``: a ``linalg.batch_matmul`` of one pair becomes a ``linalg.matmul``.
 
     Takes a function on tensors of static sizes, tiled so that each batch_matmul has one pair of matrices.
     Upstream folds all unit dimensions alike, so that a matrix of one row would become a vector. Attributes
@@ -28,13 +28,11 @@ class DropUnitBatchOp(InPlaceOp, name="drop_unit_batch"):
         %c = linalg.batch_matmul ins(%a, %b : ...) outs(%zeros : tensor<1x8x32xf32>) -> tensor<1x8x32xf32>
       becomes
         %a2 = tensor.extract_slice %a[0, 0, 0] [1, 8, 64] [1, 1, 1] : tensor<1x8x64xf32> to tensor<8x64xf32>
-        %b2 = tensor.extract_slice %b[0, 0, 0] [1, 64, 32] [1, 1, 1] : tensor<1x64x32xf32> to tensor<64x32xf32>
+        %b2 = tensor.extract_slice %b[0, 0, 0] [1, 64, 32] [1, 1, 1] : ... to tensor<64x32xf32>
         %empty2 = tensor.empty() : tensor<8x32xf32>
         %zeros2 = linalg.fill ins(%zero : f32) outs(%empty2 : tensor<8x32xf32>) -> tensor<8x32xf32>
         %c2 = linalg.matmul ins(%a2, %b2 : ...) outs(%zeros2 : tensor<8x32xf32>) -> tensor<8x32xf32>
         %c = tensor.expand_shape %c2 [[0, 1], [2]] output_shape [1, 8, 32] : ...
-
-    The transform op ``tuner.drop_unit_batch``: each batch_matmul of one pair of matrices becomes a matmul.
 
     The handle (a func.func) stays valid. Silenceable failure: a batch_matmul of more pairs, or of dynamic
     sizes.

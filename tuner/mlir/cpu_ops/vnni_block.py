@@ -304,8 +304,7 @@ class _KGroupMatmul:
 
 
 class PairBlockOp(InPlaceOp, name="pair_block"):
-    """``tuner.pair_block``: matmuls of buffers of bf16 into f32 become products of pairs, with sums in
-    registers.
+    """``tuner.pair_block``: matmuls of buffers of bf16 into f32 become products of pairs.
 
     Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes, each one block of the
     schedule. Each is replaced by loops over strips of ``tile_m`` rows and panels of ``tile_n`` columns, with
@@ -327,8 +326,6 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
           scf.yield %next : vector<16xf32>
         }
         vector.store %total, %c[%i, %j] : memref<1x16xf32>, vector<16xf32>
-
-    The transform op ``tuner.pair_block``: each ``linalg.matmul`` of buffers becomes products of pairs.
 
     Attributes, i64: ``tile_m`` and ``tile_n``, rows and columns of the sums in registers (default 6 and 64),
     ``lanes``, sums of a register (default 16; 8 for registers of 256 bits), ``panels_first``, 1 for the loop

@@ -28,14 +28,14 @@ B_OPERAND = 1  # of a matmul
 
 @dataclass(frozen=True, eq=False)
 class KGroupWeights:
-    """Weights of matmuls on buffers as panels of K groups: pairs of bf16 or quads of i8 of each column.
+    """B of one matmul on buffers: panels of K groups, which are pairs of bf16 or quads of i8 of each column.
 
     A weight that only matmuls read as B, by columns that begin a panel, is taken packed: the caller packs it
     once. Rows are K groups, padded with zeros to whole tiles::
 
         %w: memref<100x96xbf16> {tuner.weight}, read by columns 0 to 31, 32 to 63, 64 to 95
       becomes, with 64 K groups for 100 rows
-        %w: memref<192x64xbf16> {tuner.depth = 32 : i64, tuner.interleave = 2 : i64, tuner.packing = 32 : i64, ...
+        %w: memref<192x64xbf16> {tuner.depth = 32 : i64, tuner.interleave = 2 : i64, ...
 
     Bytes may come with their sign bits flipped (``WeightPacking.unsigned``).
 

@@ -167,7 +167,7 @@ def is_buffer(kind: Type) -> bool:
     forwards and ``buffers_behind`` backwards; ``aliases`` and ``buffer_roots`` are its closures.
 
         %n = memref.extract_aligned_pointer_as_index %m : memref<4xf32> -> index  // hands %m on to %n
-        memref.store %n, %box[%i] : memref<1xindex>                               // keeps %n: it may be anywhere
+        memref.store %n, %box[%i] : memref<1xindex>                           // keeps %n: it may be anywhere
 
     Conservative: an operation that is not known hands each operand on to all results that can hold an
     address, and may keep the operand in memory, where no def-use chain shows its uses.
@@ -182,6 +182,17 @@ def is_token(value: Value) -> bool:
 
 def handed_on(op: Op, number: int) -> HandedOn:
     """Returns what ``op`` does with the address in its operand ``number``, which may be of any type.
+
+    Not only memrefs hold an address: so do TMA descriptors, integers, pointers, structs, tuples and vectors.
+    ``handed_on`` follows an address forwards, from an operand to the values that may hold it after the
+    operation; ``buffers_behind`` follows the same relation backwards; ``aliases`` and ``buffer_roots`` are
+    its closures.
+
+        %n = memref.extract_aligned_pointer_as_index %m : memref<4xf32> -> index  // hands %m on to %n
+        memref.store %n, %box[%i] : memref<1xindex>                               // keeps %n: may be anywhere
+
+    Conservative: an operation that is not known hands each operand on to all results that can hold an
+    address, and may keep the operand in memory, where no def-use chain shows its uses.
 
     Tokens of asynchronous work are not followed: they hold no address.
     """

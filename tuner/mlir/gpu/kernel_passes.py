@@ -324,7 +324,7 @@ def sink_undefined_values(module: ir.Module) -> None:
         %sums = llvm.mlir.undef : !llvm.struct<(f32, f32)>
         gpu.launch ... { "nvvm.wgmma.mma_async"(%sums, ...) }
       becomes
-        gpu.launch ... { %sums = llvm.mlir.undef : !llvm.struct<(f32, f32)>  "nvvm.wgmma.mma_async"(%sums, ...) }
+        gpu.launch ... { %sums = llvm.mlir.undef : !llvm.struct<...>  "nvvm.wgmma.mma_async"(%sums, ...) }
     """
     launches = walk(module, "gpu.launch")
     inside = {op for launch in launches for op in walk(launch, UNDEFINED)} if launches else set()

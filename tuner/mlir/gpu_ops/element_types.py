@@ -26,7 +26,7 @@ class UseFp8Op(InPlaceOp, name="use_fp8"):
       with kind = "e4m3" becomes
         %words = vector.bitcast %a : vector<4x4xi8> to vector<4x1xi32>
         %a0 = vector.extract %words[0, 0] : i32 from vector<4x1xi32>
-        %sums = llvm.inline_asm asm_dialect = att "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 ...;", ...
+        %sums = llvm.inline_asm asm_dialect = att "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 ...
         %d0 = llvm.extractvalue %sums[0] : !llvm.struct<(f32, f32, f32, f32)>
         %d = vector.from_elements %d0, %d1, %d2, %d3 : vector<2x2xf32>
 

@@ -158,7 +158,7 @@ class FinishStoresOp(InPlaceOp, name="finish_stores"):
 
         vector.store %sums, %c[%i, %j] : memref<64x64xf32, strided<[62, 1]>>, vector<4xf32>
       of %c with tuner.bounds = array<i64: 50, 62>, whose rows are multiples of 2 elements, becomes twice
-        %part = vector.extract_strided_slice %sums {offsets = [0], sizes = [2], strides = [1]} : vector<4xf32> ...
+        %part = vector.extract_strided_slice %sums {offsets = [0], sizes = [2], strides = [1]} : ...
         %is_inside = arith.andi %is_row, %is_column : i1
         scf.if %is_inside {
           vector.store %part, %c[%i, %j] : memref<64x64xf32, strided<[62, 1]>>, vector<2xf32>

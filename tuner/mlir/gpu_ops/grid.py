@@ -90,7 +90,7 @@ BANDS = {"columns": 0, "rows": 1}  # value of `bands` -> the grid dimension that
 
 
 class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
-    """``tuner.swizzle_blocks``: reorders blocks so that concurrently running blocks share data in the L2 cache.
+    """``tuner.swizzle_blocks``: reorders blocks so that those that run concurrently share data in L2.
 
     Takes a function with ``gpu.launch`` of a constant grid. Gives its blocks another order: bands of
     ``group`` block rows, within a band column by column (the "grouped ordering" of Triton's matmul tutorial,

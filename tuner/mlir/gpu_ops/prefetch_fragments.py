@@ -21,8 +21,7 @@ Build = Callable[[], None]
 
 
 class PrefetchFragmentsOp(InPlaceOp, name="prefetch_fragments"):
-    """``tuner.prefetch_fragments``: reads the fragments of a step of K before the products of the previous
-    step.
+    """``tuner.prefetch_fragments``: reads fragments of a step of K before the previous step's products.
 
     Takes the loop that ``nvgpu.pipeline_shared_memory_copies`` made: it waits for a tile, then reads
     fragments from it and multiplies them, on tensor cores or by ``vector.fma``. Gives a rotated loop

@@ -11,8 +11,7 @@ ELEMENTWISE = ("arith.", "math.", "linalg.yield")
 
 
 class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
-    """``tuner.set_aside_epilogue``: moves the elementwise epilogue of a reduction out, until results are
-    stored.
+    """``tuner.set_aside_epilogue``: sets the epilogue of a reduction aside until results are stored.
 
     Takes a function on tensors whose arguments are read by ``bufferization.to_tensor``, with a reduction and
     an elementwise ``linalg.generic`` on its result. Gives the reduction alone, which writes its sums to the

@@ -21,7 +21,7 @@ class BypassL1Op(InPlaceOp, name="bypass_l1"):
 
         %t = nvgpu.device_async_copy %a[%i], %tile[%i], 8, %n : memref<64xf16> to memref<64xf16, ...>
       becomes
-        %t = nvgpu.device_async_copy %a[%i], %tile[%i], 8, %n {bypassL1} : memref<64xf16> to memref<64xf16, ...>
+        %t = nvgpu.device_async_copy %a[%i], %tile[%i], 8, %n {bypassL1} : memref<64xf16> to ...
 
     The transform op ``tuner.bypass_l1``, which makes asynchronous copies of 16 bytes bypass the L1 cache.
 
@@ -196,7 +196,7 @@ COPIES = ("linalg.copy", "memref.copy")
 
 
 class InsertBarriersOp(InPlaceOp, name="insert_barriers"):
-    """``tuner.insert_barriers``: barriers between writes of a tile in shared memory and reads by other threads.
+    """``tuner.insert_barriers``: barriers between writes of a tile in shared memory and others' reads.
 
     Takes a function whose loops fill shared memory and then read it. Inserts a barrier after the last write
     in each such loop's body, and one at its top where requested. Not handled: writes nested deeper in the

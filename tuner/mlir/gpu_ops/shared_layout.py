@@ -18,8 +18,7 @@ BY_INDEX = READS_AND_COPIES | {"vector.load", "memref.load", "memref.store"}
 
 
 class SharedLayoutOp(InPlaceOp, name="shared_layout"):
-    """``tuner.shared_layout``: layouts of shared memory without bank conflicts, by an xor swizzle or by
-    padding.
+    """``tuner.shared_layout``: layouts of shared memory without bank conflicts: xor swizzle or padding.
 
     Takes a function whose shared memory is ``memref.alloc`` and accessed by index only. A tile that only
     ``nvgpu.ldmatrix`` reads gets its 16-byte columns xor'd with the row (as CUTLASS's ``Swizzle``). Any

@@ -149,7 +149,7 @@ def set_packed_as(
     A weight of more dimensions is taken as a matrix of its last dimension's columns; ``tuner.order`` has the
     dimensions of the weight in the order in which the rows and the columns of that matrix go through them::
 
-        %w: memref<2x3x3x64x32xf32> {tuner.order = array<i64: 2, 3, 1, 0>, tuner.packing = 32 : i64, tuner.weight}
+        %w: memref<2x3x3x64x32xf32> {tuner.order = array<i64: 2, 3, 1, 0>, tuner.packing = 32 : i64, ...}
                                                                         of 64 filters of 64 x 3 x 3 elements
 
     ``tuner.interleave``, ``tuner.depth``, ``tuner.unsigned`` and ``tuner.run`` have the fields of

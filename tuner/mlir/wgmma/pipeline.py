@@ -27,7 +27,7 @@ from tuner.mlir.wgmma.warpgroups import Consumer, Place, Ring, Source, create_pr
 
 
 class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
-    """``tuner.wgmma_pipeline``: a block's matmul becomes a warp-specialized pipeline of TMA and wgmma (sm_90a).
+    """``tuner.wgmma_pipeline``: a block's matmul becomes a warp-specialized pipeline of TMA and wgmma.
 
     Takes a function on buffers with one ``gpu.launch`` that holds a ``linalg.fill`` and a ``linalg.matmul``
     of subviews of arguments, a tile of C per block. Gives tensor maps on the host, and in the kernel a ring

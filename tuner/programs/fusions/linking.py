@@ -179,7 +179,7 @@ def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool]) -> list[str]:
 
         llvm.func @program_part(%part: !llvm.ptr) {
           llvm.call @call_0(%frame, %thread, %threads) : (!llvm.ptr, i64, i64) -> ()
-          llvm.call @wait_for_all(%arrivals, %until_1) : (!llvm.ptr, i64) -> ()    // until 1 * %threads arrived
+          llvm.call @wait_for_all(%arrivals, %until_1) : (!llvm.ptr, i64) -> ()  // until 1 * %threads arrived
           llvm.cond_br %is_first, ^alone_1, ^after_1
         ^alone_1:
           llvm.call @call_1(%frame) : (!llvm.ptr) -> ()

@@ -257,7 +257,7 @@ def widen_convolutions(payload: TensorPayload, *, keeps_pairs: bool = False) -> 
     computes it can write it so; weights are extended once, when the program is loaded.
 
         %p = tensor.pad %x ... : tensor<1x8x12x12xbf16> to tensor<1x8x14x14xbf16>
-        %r = linalg.conv_2d_nchw_fchw ins(%p, %w : tensor<1x8x14x14xbf16>, tensor<16x8x3x3xbf16>) outs(%zeros ...)
+        %r = linalg.conv_2d_nchw_fchw ins(%p, %w : tensor<1x8x14x14xbf16>, tensor<16x8x3x3xbf16>) ...
       becomes
         %x32 = linalg.generic ins(%x)  // arith.extf
         %p32 = tensor.pad %x32 ... : tensor<1x8x12x12xf32> to tensor<1x8x14x14xf32>

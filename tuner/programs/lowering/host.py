@@ -70,7 +70,7 @@ def call_interpreter(module: ir.Module, kernels: frozenset[str]) -> str:
     kernel. Every parameter is passed as a memref, a number as a memref of rank 0; the first argument is a
     memref with the sizes of the launch::
 
-        gpu.launch_func @m::@k blocks in (%g, %1, %1) threads in (%t, %1, %1) args(%a : memref<4xf32>, %n : index)
+        gpu.launch_func @m::@k blocks in (%g, %1, %1) threads in (%t, %1, %1) args(%a : ..., %n : index)
 
         %sizes = memref.alloca() : memref<7xindex>    // grid, block, bytes of dynamic shared memory or -1
         %0 = memref.alloca() : memref<index>
@@ -184,7 +184,7 @@ def run_kernels_on_host(module: ir.Module) -> str:
     host memory, tokens are removed. Threads run one after another, which is correct only where they neither
     synchronize nor share memory; other kernels are interpreted, see ``interpreted_kernels``.
 
-        gpu.launch_func @m::@k blocks in (%c4, %c1, %c1) threads in (%c256, %c1, %c1) args(%a : memref<1000xf32>)
+        gpu.launch_func @m::@k blocks in (%c4, %c1, %c1) threads in (%c256, %c1, %c1) args(%a : ...)
       becomes
         scf.for %bx = %c0 to %c4 step %c1 {
           ...  // %by, %bz, %tx, %ty, %tz

@@ -47,7 +47,7 @@ def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
     themselves, and an attribute of the launch records the types of the tensor maps. Then the tensor maps are
     created before the launches, as in hand-written code.
 
-        gpu.launch_func @m::@k ... args(%a : memref<64x64xf16>) {tuner.maps = [!nvgpu.tensormap.descriptor<...>]}
+        gpu.launch_func @m::@k ... args(%a : memref<64x64xf16>) {tuner.maps = [!nvgpu.tensormap...]}
       becomes
         %any = memref.cast %a : memref<64x64xf16> to memref<*xf16>
         %map = nvgpu.tma.create.descriptor %any box[%c64, %c64] : memref<*xf16> -> ...

@@ -42,7 +42,7 @@ class NodeAccesses:
 
         scf.for %i = %c0 to %n step %c1 {
           gpu.launch_func @m::@twice ... args(%a, %b : ...)                // 0
-          gpu.launch_func @m::@inc ... args(%a : memref<4xf32>)            // 1: after 0, and before 0 of the next
+          gpu.launch_func @m::@inc ... args(%a : memref<4xf32>)        // 1: after 0, and before 0 of the next
         }
 
     The buffers that one unit of work in a loop body (a node of the dependency graph) reads and writes.
