@@ -55,8 +55,8 @@ COMMANDS: Final[Sections] = (
             Entry(
                 "show",
                 "tuner.cli.commands.show:show",
-                "Shows what is stored about one trial, one run, or one group of runs, with the "
-                "program that it tuned.",
+                "Shows what is stored about one trial, one run, or one campaign, with the program "
+                "that it tuned.",
             ),
             Entry(
                 "diff",
@@ -73,8 +73,7 @@ COMMANDS: Final[Sections] = (
             Entry(
                 "portfolio",
                 "tuner.cli.commands.portfolio:portfolio",
-                "Chooses the K configurations that serve the problems of a group of runs with the "
-                "least loss.",
+                "Chooses the K configurations that serve the problems of a campaign with the least loss.",
             ),
             Entry(
                 "report",
@@ -101,8 +100,7 @@ COMMANDS: Final[Sections] = (
             Entry(
                 "distill",
                 "tuner.cli.commands.portfolio:distill",
-                "Writes a rule file: the K configurations of a group of runs, and their times on its "
-                "problems.",
+                "Writes a rule file: the K configurations of a campaign, and their times on its problems.",
             ),
             Entry(
                 "check",

@@ -1,6 +1,6 @@
 """A fleet as the source of a run's outcomes: targets, candidate runner, baseline and status.
 
-``fleet_composition`` replaces the targets of a run; their candidates go through ``FleetBench`` to nodes,
+``fleet_backends`` replaces the targets of a run; their candidates go through ``FleetBench`` to nodes,
 and records come back in the order of trials.
 """
 

@@ -49,29 +49,9 @@ STORE = "bufferization.materialize_in_destination"
 
 
 def parse_fusion(text: str) -> ir.Module:
-    """Returns the module of a fusion's text, in the current context.
+    """Returns the module of the text of a ``Fusion``, in the current context.
 
     Raises CandidateError(BIND) for text that MLIR does not parse, and without a function ``group``.
-XX
-
-    Takes the text of a ``Fusion`` (``tuner.core.fusions``). The canonical text has values renumbered by
-    MLIR's printer, and facts that schedules depend on as attributes of the function
-    (``tuner.core.fusions``). The form for schedules, which scripts find when they run:
-
-    - chains of elementwise operations are one ``linalg.generic``;
-    - the root is elementwise, also after a contraction without an epilogue, and has the attribute ``root``;
-    - the root starts from the memory of the output, so that nothing is copied there.
-
-        %p = linalg.matmul {contraction, root} ins(%a, %b : ...) outs(%zeros : ...) -> tensor<8x4xf32>
-        bufferization.materialize_in_destination %p in restrict writable %out : ...
-      becomes
-        %c = bufferization.to_tensor %out restrict writable : memref<8x4xf32> to tensor<8x4xf32>
-        %p = linalg.matmul {contraction} ins(%a, %b : ...) outs(%zeros : ...) -> tensor<8x4xf32>
-        %r = linalg.generic {...} ins(%p : tensor<8x4xf32>) outs(%c : tensor<8x4xf32>) attrs = {root} {
-        ^bb0(%x: f32, %before: f32):
-          linalg.yield %x : f32
-        } -> tensor<8x4xf32>
-        bufferization.materialize_in_destination %r in restrict writable %out : ...
     """
     module = parse(text, "fusion")
     fusion_function(module)
@@ -160,7 +140,22 @@ def transposed_loop(op: Op) -> int:
 
 
 def prepare(module: ir.Module) -> None:
-    """Brings a fusion into the form that schedules take, in place: see the example above.
+    """Brings a fusion into the form that schedules take and that scripts find when they run, in place.
+
+    - Chains of elementwise operations are one ``linalg.generic``.
+    - The root is elementwise, also after a contraction without an epilogue, and has the attribute ``root``.
+    - The root starts from the memory of the output, so that nothing is copied there.
+
+        %p = linalg.matmul {contraction, root} ins(%a, %b : ...) outs(%zeros : ...) -> tensor<8x4xf32>
+        bufferization.materialize_in_destination %p in restrict writable %out : ...
+      becomes
+        %c = bufferization.to_tensor %out restrict writable : memref<8x4xf32> to tensor<8x4xf32>
+        %p = linalg.matmul {contraction} ins(%a, %b : ...) outs(%zeros : ...) -> tensor<8x4xf32>
+        %r = linalg.generic {...} ins(%p : tensor<8x4xf32>) outs(%c : tensor<8x4xf32>) attrs = {root} {
+        ^bb0(%x: f32, %before: f32):
+          linalg.yield %x : f32
+        } -> tensor<8x4xf32>
+        bufferization.materialize_in_destination %r in restrict writable %out : ...
 
     Raises CandidateError(COMPILE) where a pass fails.
     """

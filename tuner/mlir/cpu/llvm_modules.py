@@ -15,18 +15,7 @@ PASSTHROUGH = "passthrough"
 
 @dataclass(frozen=True)
 class ModulePart:
-    """Joins modules of LLVM dialect into one: one object file has the kernels of several problems.
-
-    Functions and private data of different modules have the same names: in the joined module each name
-    begins with the prefix of its module. Declarations of the C library's functions keep their names.
-
-        llvm.func @matmul(%a: !llvm.ptr) attributes {llvm.emit_c_interface, passthrough = ["no-builtins"]} {
-      of a module with prefix "k7_", for the processors "x86-64-v3", becomes
-        llvm.func @k7_matmul(%a: !llvm.ptr) attributes {passthrough = ["no-builtins",
-          ["target-cpu", "x86-64-v3"], ["target-features", ""]]} {
-
-    A module that is joined with others: its text, its prefix, the processors that it is compiled for.
-    """
+    """A module that is joined with others: its text, its prefix, the processors that it is compiled for."""
 
     llvm_text: str  # of LLVM dialect
     prefix: str  # of the names of its functions and data in the joined module

@@ -133,6 +133,19 @@ def lower_to_llvm(module: ir.Module, *, emulates: bool = False) -> str:
     ``module`` holds functions on memrefs of static sizes; each becomes an entry point that takes bare
     pointers. ``emulates``: AMX tiles and dot products of bytes become vector code, which every processor
     runs. Raises CandidateError(COMPILE) where a pass fails, for example on ops of tensors.
+
+    Takes a module of functions on memrefs with static sizes, tiled and vectorized by a script; gives the
+    text of LLVM dialect, each function an entry point that takes bare pointers. Not handled: ops on tensors
+    (a script bufferizes), GPU ops; both are errors.
+
+        func.func @f(%c: memref<4x8xf32, strided<[9, 1]>>, %i: index, %j: index) {
+          memref.store %x, %c[%i, %j] : memref<4x8xf32, strided<[9, 1]>>
+      becomes
+        llvm.func @f(%c: !llvm.ptr, %i: i64, %j: i64) attributes {llvm.emit_c_interface, ...["no-builtins"]} {
+          %row = llvm.mul %i, %c9 overflow<nsw, nuw> : i64
+          %at = llvm.add %row, %j overflow<nsw, nuw> : i64
+          %p = llvm.getelementptr inbounds|nuw %base[%at] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+          llvm.store %x, %p : f32, !llvm.ptr
     """
     if emulates:
         tiles_as_vectors(module)
@@ -152,21 +165,6 @@ def jit_text(module: ir.Module) -> str:
     The module is changed in place. Code with a dot product of AVX512-BF16 keeps bf16, since it needs a
     processor that has AVX512-BF16. In the text, exported functions get ``no-builtins``, so that LLVM does
     not replace their loops by library calls.
-
-    Lowers a transformed payload to LLVM dialect for the JIT.
-
-    Takes a module of functions on memrefs with static sizes, tiled and vectorized by a script; gives the
-    text of LLVM dialect, each function an entry point that takes bare pointers. Not handled: ops on tensors
-    (a script bufferizes), GPU ops; both are errors.
-
-        func.func @f(%c: memref<4x8xf32, strided<[9, 1]>>, %i: index, %j: index) {
-          memref.store %x, %c[%i, %j] : memref<4x8xf32, strided<[9, 1]>>
-      becomes
-        llvm.func @f(%c: !llvm.ptr, %i: i64, %j: i64) attributes {llvm.emit_c_interface, ...["no-builtins"]} {
-          %row = llvm.mul %i, %c9 overflow<nsw, nuw> : i64
-          %at = llvm.add %row, %j overflow<nsw, nuw> : i64
-          %p = llvm.getelementptr inbounds|nuw %base[%at] : (!llvm.ptr, i64) -> !llvm.ptr, f32
-          llvm.store %x, %p : f32, !llvm.ptr
     """
     text = str(module)
     if BF16 in text and BF16_DOT not in text:

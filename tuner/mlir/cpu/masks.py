@@ -21,9 +21,9 @@ NEUTRAL = {
 def fill_masked_lanes(module: ir.Module) -> None:
     """Gives masked reductions to the greatest or least float infinity for what is masked, in place.
 
-    Comes before the lowering to LLVM dialect: upstream's ``convert-vector-to-llvm`` puts a number of the least magnitude, -1.4e-45 for a maximum of
-    f32, where the mask is false: a row of negative numbers that is shorter than a vector has a wrong maximum
-    then. Sums and products are left unchanged.
+    Comes before the lowering to LLVM dialect: upstream's ``convert-vector-to-llvm`` puts a number of the
+    least magnitude, -1.4e-45 for a maximum of f32, where the mask is false: a row of negative numbers that
+    is shorter than a vector has a wrong maximum then. Sums and products are left unchanged.
 
         %r = vector.mask %m { vector.reduction <maximumf>, %v, %a : ... } : vector<4xi1> -> f32
       becomes
@@ -57,9 +57,9 @@ READ, WRITE = "vector.transfer_read", "vector.transfer_write"
 def unmask_truths(module: ir.Module) -> None:
     """Replaces masked reads and writes of vectors of i1 by plain ones, in place.
 
-    Comes before the lowering to LLVM dialect: LLVM stores a vector of i1 as bits, but masked ones as a byte for each element: what a plain vector has
-    written, a masked one reads wrongly. The buffers are those of a fusion, on whole cache lines of the
-    stack.
+    Comes before the lowering to LLVM dialect: LLVM stores a vector of i1 as bits, but masked ones as a byte
+    for each element, so that a masked vector reads wrongly what a plain one has written. The buffers are
+    those of a fusion, on whole cache lines of the stack.
 
         %r = vector.transfer_read %b[%i], %p, %m : memref<32xi1>, vector<16xi1>
         vector.transfer_write %v, %b[%i], %m : vector<16xi1>, memref<32xi1>

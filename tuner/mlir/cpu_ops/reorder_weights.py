@@ -60,9 +60,9 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
           %weights = bufferization.to_tensor %w restrict : memref<3x3x3x8xf32> to tensor<3x3x3x8xf32>
           %sums = linalg.generic {...} ins(%input, %weights : ...) outs(%start : ...) attrs = {contraction} {
 
-    Attribute ``tiles``, i64: 1 for AMX tiles of bf16, whose weights are by window, filter and channel, the channels of
-    both operands padded with zeros to equal steps of at most 16 K groups (default 0). The handle (a
-    func.func) stays valid. Silenceable failure: a function without such a convolution, sizes that are not
+    Attribute ``tiles``, i64: 1 for AMX tiles of bf16, whose weights are by window, filter and channel, the
+    channels of both operands padded with zeros to equal steps of at most 16 K groups (default 0). The handle
+    (a func.func) stays valid. Silenceable failure: a function without such a convolution, sizes that are not
     static, an argument of weights that has a second use; of bf16, sums other than of f32, a depthwise
     convolution, and operands that are no arguments.
     """

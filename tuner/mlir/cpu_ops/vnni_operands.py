@@ -38,8 +38,6 @@ class KGroupWeights:
         %w: memref<192x64xbf16> {tuner.depth = 32 : i64, tuner.interleave = 2 : i64, ...
 
     Bytes may come with their sign bits flipped (``WeightPacking.unsigned``).
-
-    B of one matmul: the panels of a weight, of which the matmul reads some, one after the other.
     """
 
     memory: Value  # memref<K groups of all panels x elements of a row of K groups>

@@ -158,20 +158,7 @@ class HandedOn(NamedTuple):
 
 
 def is_buffer(kind: Type) -> bool:
-    """Returns whether a type is a memref, ranked or unranked.
-
-    Where the address of a buffer travels: from a use of it to the values that may hold it then, and back.
-
-    Not only memrefs hold an address: so do TMA descriptors, integers, pointers, structs, tuples and vectors.
-    There is one relation, from an operand to what the operation hands it on to. ``handed_on`` follows it
-    forwards and ``buffers_behind`` backwards; ``aliases`` and ``buffer_roots`` are its closures.
-
-        %n = memref.extract_aligned_pointer_as_index %m : memref<4xf32> -> index  // hands %m on to %n
-        memref.store %n, %box[%i] : memref<1xindex>                           // keeps %n: it may be anywhere
-
-    Conservative: an operation that is not known hands each operand on to all results that can hold an
-    address, and may keep the operand in memory, where no def-use chain shows its uses.
-    """
+    """Returns whether a type is a memref, ranked or unranked."""
     return isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType)
 
 

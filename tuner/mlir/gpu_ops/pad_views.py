@@ -28,16 +28,16 @@ class PadViewsOp(InPlaceOp, name="pad_views"):
     Takes a function on tensors whose types are the true sizes of memory: memref arguments, or parts of them
     that begin at their first element, are read by ``bufferization.to_tensor``, linalg ops compute, and
     ``bufferization.materialize_in_destination`` names the output. Gives the same function on padded views
-    (``rewrite/padded_views.py``): larger sizes, true strides, and the true sizes of memory as attribute
+    (``tuner.mlir.ir.memrefs``): larger sizes, true strides, and the true sizes of memory as attribute
     ``tuner.bounds``. No element is copied, so the steps that follow must keep accesses inside of the true
     sizes: ``tuner.bound_loads`` makes reads outside give zeros, ``tuner.finish_stores`` drops writes
     outside. Only then is the function valid again. Not handled: dynamic sizes, other ops on tensors.
 
-        func.func @f(%a: memref<50x60xf32>, %b: memref<60x40xf32>, %c: memref<50x40xf32>) {
+        func.func @f(%a: memref<50x60xf32> ..., %b: memref<60x40xf32> ..., %c: ...) {
           %A = bufferization.to_tensor %a restrict : memref<50x60xf32> to tensor<50x60xf32>
           %product = linalg.matmul ins(%A, %B : tensor<50x60xf32>, tensor<60x40xf32>) ...
       with sizes = array<i64: 64, 48, 96>, (m, n, k) of the matmul, becomes
-        func.func @f(%a: memref<64x96xf32, strided<[60, 1]>> {tuner.bounds = array<i64: 50, 60>}, ...) {
+        func.func @f(%a: memref<64x96xf32, strided<[60, 1]>> {tuner.bounds = array<i64: 50, 60>, ...) {
           %A = bufferization.to_tensor %a restrict : memref<64x96xf32, strided<[60, 1]>> to tensor<64x96xf32>
           %product = linalg.matmul ins(%A, %B : tensor<64x96xf32>, tensor<96x48xf32>) ...
 

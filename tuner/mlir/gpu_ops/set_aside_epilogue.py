@@ -16,14 +16,14 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
     Takes a function on tensors whose arguments are read by ``bufferization.to_tensor``, with a reduction and
     an elementwise ``linalg.generic`` on its result. Gives the reduction alone, which writes its sums to the
     output argument (whose element type is that of the sums until ``tuner.finish_stores``), and the generic's
-    body as a private scalar function (form: ``rewrite/epilogues.py``). Not handled: operands that are
+    body as a private scalar function (form: ``tuner.mlir.ir.linalg``). Not handled: operands that are
     computed before.
 
-        %sums = linalg.matmul ins(...) outs(%cleared : tensor<16x32xf32>) -> tensor<16x32xf32>
-        %result = linalg.generic {...} ins(%sums, %bias : ...) outs(%out : tensor<16x32xf32>) {
+        %sums = linalg.matmul ins(...) outs(%cleared : tensor<15x30xf32>) -> tensor<15x30xf32>
+        %result = linalg.generic {...} ins(%sums, %bias : ...) outs(%out : tensor<15x30xf32>) {
           %shifted = arith.addf %sum, %shift : f32
       becomes
-        %sums = linalg.matmul ins(...) outs(%cleared : tensor<16x32xf32>) -> tensor<16x32xf32>
+        %sums = linalg.matmul ins(...) outs(%cleared : tensor<15x30xf32>) -> tensor<15x30xf32>
         bufferization.materialize_in_destination %sums in restrict writable %c : ...
         func.func private @f_epilogue(%sum: f32, %shift: f32 {tuner.argument = 2 : i64, ...}) -> f32 {
           %shifted = arith.addf %sum, %shift : f32

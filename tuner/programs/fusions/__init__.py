@@ -1,1 +1,1 @@
-"""Programs of static sizes as groups of operations: each group is compiled by a schedule of its own."""
+"""Programs of static sizes as fusions: each fusion is compiled by a schedule of its own."""

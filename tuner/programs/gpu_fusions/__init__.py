@@ -1,1 +1,1 @@
-"""Groups of operations of a program as kernels of a GPU."""
+"""Fusions of a program as kernels of a GPU."""
