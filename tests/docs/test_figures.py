@@ -150,7 +150,7 @@ def settings() -> Iterator[tuple[str, str]]:
     yield "guides/model-shapes.md", f"where it wins by {LEAST_GAIN * 100:.0f} % or more"
     yield "reference/programs.md", f"at most {OPERATIONS_LIMIT:,} operations"
     yield "reference/programs.md", f"at most {WHOLE_LIMIT:,} linalg and elementwise operations"
-    yield "reference/programs.md", f"A campaign has {OPS_LIMIT} operations at most"
+    yield "reference/programs.md", f"A fusion has {OPS_LIMIT} operations at most"
     yield "reference/programs.md", "compile within two minutes on one core"
     yield "reference/programs.md", f"after {THREADS_LIMIT} of them the program says so"
     yield "guides/programs.md", f"it gets {REFERENCES_LIMIT_S:.0f} seconds of a run"
