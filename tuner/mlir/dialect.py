@@ -15,9 +15,7 @@ class TunerDialect(ext.Dialect, name=DIALECT):  # type: ignore[misc,call-arg] # 
 
 
 class InPlaceOp(TunerDialect.Operation):  # type: ignore[misc,name-defined] # untyped bindings
-    """The dialect of tuner's transform ops, and their base class: one handle as operand, no result.
-
-    The base class of tuner's transform ops that take one handle and change its payload ops in place.
+    """The base class of tuner's transform ops that take one handle and change its payload ops in place.
 
     A subclass implements ``change``. The handle stays valid, except for the ops listed as consuming.
     """
@@ -53,7 +51,7 @@ class InPlaceTransform(transform.TransformOpInterface):  # type: ignore[misc] # 
         """Calls ``op.change`` on each payload op of the handle of ``op``.
 
         MLIR's transform interpreter calls this method. Returns success, or a silenceable failure with the
-        first reason that ``change`` returns. Does not use ``rewriter`` and ``results``.
+        first reason that ``change`` returns.
         """
         for function in state.get_payload_ops(op.target):
             reason = op.change(function.operation)

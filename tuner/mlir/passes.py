@@ -76,15 +76,11 @@ _times: PassTimes | None = None  # of the active timed_passes block
 
 @contextmanager
 def timed_passes() -> Iterator[PassTimes]:
-    """Yields a PassTimes that collects the time of every pass run by ``run_pipeline`` in the ``with`` block.
+    """Yields a PassTimes: seconds (wall time) of each pass that ``run_pipeline`` runs in the ``with`` block.
 
     Includes passes that other threads run during the block, but no pass of a pipeline that fails. Blocks
-    cannot be nested.
-
-    Wall time of each pass in seconds, by MLIR's own timing, for everything compiled in a ``with`` block.
-
-    MLIR prints its report to the process's stderr when a pass manager is destroyed; while passes are timed,
-    the file descriptor of stderr is redirected to a temporary file.
+    cannot be nested. MLIR prints its report to the process's stderr when a pass manager is destroyed; while
+    passes are timed, the file descriptor of stderr is redirected to a temporary file.
 
           ----Wall Time----  ----Name----
             0.0003 ( 28.0%)    ConvertLinalgToLoopsPass

@@ -138,14 +138,10 @@ MODULE_END = re.compile(r'"gpu\.module_end"\s*\(\s*\)\s*:\s*\(\s*\)\s*->\s*\(\s*
 
 
 def with_current_spellings(text: str) -> str:
-    """Returns MLIR text with older spellings of GPU ops replaced by current spellings; lines stay.
+    """Returns MLIR text with older spellings of GPU ops replaced by those that MLIR's parser accepts.
 
-    For example ``dimension = "x"`` of ``gpu.block_dim`` becomes ``dimension = #gpu<dim x>``.
-
-    Replaces older spellings of GPU ops, which MLIR's parser no longer accepts, by current spellings.
-
-    Works on text, because the parser rejects it. Line breaks stay, so that messages name the user's lines.
-    Comments that contain such an op change too, without effect.
+    Line breaks stay, so that messages name the user's lines. Comments that contain such an op change too,
+    without effect.
 
         %n = "gpu.block_dim"() {dimension = "x"} : () -> (index)
         %s = "gpu.all_reduce"(%x) ({}) {op = "add"} : (f32) -> (f32)

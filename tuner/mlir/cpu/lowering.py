@@ -40,14 +40,11 @@ def with_batch_loops(
 ) -> str:
     """Returns LLVM-dialect text with a loop over matrices added for each partition of a batch.
 
-    A partition is the share of one thread: its function ``entry`` computes one matrix of the batch. For a
-    partition with ``matrices`` > 1 a function ``partition.called`` is added, which calls ``entry`` once per
-    matrix, from the matrix that its pointer arguments point to. ``strides_bytes`` has one number per pointer
-    argument: the bytes from one matrix to the next. Without such a partition the text is returned unchanged.
-
-    Adds the loops of a batch: functions that call the kernel of one matrix pair once per matrix pair.
-
-    Takes LLVM-dialect text whose kernels take bare pointers, and the distance of consecutive matrices::
+    A partition is the share of one thread: its function ``entry``, which takes bare pointers, computes one
+    matrix of the batch. For a partition with ``matrices`` > 1 a function ``partition.called`` is added,
+    which calls ``entry`` once per matrix, from the matrix that its pointer arguments point to.
+    ``strides_bytes`` has one number per pointer argument: the bytes from one matrix to the next. Without
+    such a partition the text is returned unchanged.
 
         llvm.func @matmul(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr) ...
       gets next to it, with a loop of eight iterations
@@ -130,13 +127,10 @@ BF16_DOT = "llvm.x86.avx512bf16.dpbf16ps"  # the intrinsic, whose operands stay 
 def lower_to_llvm(module: ir.Module, *, emulates: bool = False) -> str:
     """Lowers a transformed payload to LLVM dialect in place; returns the text of the module for the JIT.
 
-    ``module`` holds functions on memrefs of static sizes; each becomes an entry point that takes bare
-    pointers. ``emulates``: AMX tiles and dot products of bytes become vector code, which every processor
-    runs. Raises CandidateError(COMPILE) where a pass fails, for example on ops of tensors.
-
-    Takes a module of functions on memrefs with static sizes, tiled and vectorized by a script; gives the
-    text of LLVM dialect, each function an entry point that takes bare pointers. Not handled: ops on tensors
-    (a script bufferizes), GPU ops; both are errors.
+    ``module`` holds functions on memrefs of static sizes, tiled and vectorized by a script; each becomes an
+    entry point that takes bare pointers. ``emulates``: AMX tiles and dot products of bytes become vector
+    code, which every processor runs. Raises CandidateError(COMPILE) where a pass fails, for example on ops
+    of tensors (a script bufferizes) and on GPU ops.
 
         func.func @f(%c: memref<4x8xf32, strided<[9, 1]>>, %i: index, %j: index) {
           memref.store %x, %c[%i, %j] : memref<4x8xf32, strided<[9, 1]>>
@@ -180,6 +174,14 @@ ATTRIBUTES = "tuner."  # prefix of attributes that mean something to tuner only
 def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates: bool = False) -> FusionCode:
     """Compiles a fusion's text with a bound script, in the current MLIR context.
 
+    The script is applied, what is left becomes loops, then LLVM dialect. Of the math dialect, what has a
+    formula in ``tuner.mlir.math`` becomes arithmetic on vectors; what has none calls the C library.
+
+        func.func @group(%a: memref<8x64xf32>, %w: memref<2x64x48xf32> {tuner.packing = 48 : i64}, ...)
+      becomes
+        llvm.func @group(%a: !llvm.ptr, %w: !llvm.ptr, ...) attributes {passthrough = ["no-builtins"]}
+      and the packings (None, WeightPacking(48), ...)
+
     Args:
         text: a module with the function ``group``, as ``Fusion.text`` has it.
         script: a transform script; None: scalar loops.
@@ -187,23 +189,11 @@ def compile_fusion(text: str, script: str | None, threads: int = 1, *, emulates:
         emulates: AMX tiles and dot products of bytes become vector code, which every processor runs.
 
     Returns:
-        LLVM dialect with one function, which takes a pointer for each input and for each output, and how each
-        input has to be packed.
+        LLVM dialect with one function ``group``, which takes a bare pointer for each input and then for each
+        output, and how each input has to be packed.
 
     Raises:
         CandidateError: BIND for text that does not parse, COMPILE where the script or the lowering fails.
-
-    Compiles a fusion: its script is applied, what is left becomes loops, then LLVM dialect.
-
-    Takes the text of a ``Fusion`` (``tuner.core.fusions``) and a bound transform script, or none: then every
-    operation becomes scalar loops. Gives one function ``group`` that takes bare pointers, inputs first. Of
-    the math dialect, what has a formula in ``tuner.mlir.math`` becomes arithmetic on vectors; what has none
-    calls the C library.
-
-        func.func @group(%a: memref<8x64xf32>, %w: memref<2x64x48xf32> {tuner.packing = 48 : i64}, ...)
-      becomes
-        llvm.func @group(%a: !llvm.ptr, %w: !llvm.ptr, ...) attributes {passthrough = ["no-builtins"]}
-      and the packings (None, WeightPacking(48), ...)
     """
     module = parse_fusion(text)
     if script is not None:

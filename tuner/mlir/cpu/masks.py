@@ -115,16 +115,11 @@ UNEQUAL, PREDICATE_BITS = 1, 64  # arith's ne, and the bits of the attribute
 
 
 def read_masks_as_bytes(function: Op) -> None:
-    """Changes arguments of i1 of a fusion's function to i8, in place.
+    """Changes arguments of i1 that a fusion's operations read to i8, in place, before its script runs.
 
-    Raises CandidateError(COMPILE) where another operation than a ``linalg.generic`` reads one, and for a
-    result of i1.
-
-    Reads the masks that a fusion takes as bytes: LLVM packs a vector of i1 into bits, memory has bytes.
-
-    Takes a fusion before its script runs. Arguments of i1 that operations read become arguments of i8, and
-    the bodies of their readers compare with zero. Scalar loops need none of this: a single i1 is read as a
-    byte.
+    LLVM packs a vector of i1 into bits, memory has bytes: the bodies of the readers compare with zero.
+    Scalar loops need none of this: a single i1 is read as a byte. Raises CandidateError(COMPILE) where
+    another operation than a ``linalg.generic`` reads such an argument, and for a result of i1.
 
         %m = bufferization.to_tensor %0 restrict : memref<64xi1> to tensor<64xi1>
         %r = linalg.generic {...} ins(%m, %x : tensor<64xi1>, tensor<4x64xf32>) outs(...) {

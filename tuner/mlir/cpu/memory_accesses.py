@@ -17,7 +17,12 @@ LOOP = "scf.for"
 
 @dataclass(frozen=True)
 class IndexRange:
-    """``factor`` times a loop's variable plus a number from ``low`` to ``high``."""
+    """The values that an index can have: ``factor`` times a loop's variable plus a number from low to high.
+
+    scf.for %i = 0 to 1024 step 64 {
+      scf.for %j = 0 to 64 step 16 {
+        %at = arith.addi %i, %j : index      // of %i: 1 * %i + (0 to 48); of no loop: 0 to 1008
+    """
 
     factor: int
     low: int
@@ -35,14 +40,7 @@ class IndexRange:
 
 @dataclass(frozen=True)
 class LoopBounds:
-    """The values that an index can have, as a multiple of one loop's variable plus an interval.
-
-    scf.for %i = 0 to 1024 step 64 {
-      scf.for %j = 0 to 64 step 16 {
-        %at = arith.addi %i, %j : index      // of %i: 1 * %i + (0 to 48); of no loop: 0 to 1008
-
-    Constant bounds of a loop.
-    """
+    """Constant bounds of a loop."""
 
     first: int
     step: int

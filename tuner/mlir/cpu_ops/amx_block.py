@@ -66,10 +66,8 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
         }
         x86.amx.tile_store %c[%i, %j], %total : memref<32x32xf32>, !x86.amx.tile<16x16xf32>
 
-    Sources: Intel 64 and IA-32 architectures optimization manual, chapter 20 (blocking of tiles, layout of
+    Source: Intel 64 and IA-32 architectures optimization manual, chapter 20 (blocking of tiles, layout of
     B).
-
-    The transform op ``tuner.amx_block``: each ``linalg.matmul`` of buffers becomes packing and AMX tiles.
 
     Attributes, i64: ``tiles_m`` and ``tiles_n``, the sums in tile registers (default 2 and 2), and
     ``pack_a`` (default 1; 0: tiles of A are loaded from where A lies, which needs rows by 16, whole tiles of
@@ -81,10 +79,6 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
     """
 
     def change(self, function: Op) -> str | None:
-        """Replaces each ``linalg.matmul`` of one function by packing and AMX tiles, in place.
-
-        Returns None, or a message about what is not allowed; then the function is unchanged.
-        """
         tiles = (attribute(self, "tiles_m", 2), attribute(self, "tiles_n", 2))
         packs_a = bool(attribute(self, "pack_a", 1))
         needed = tiles[0] * tiles[1] + tiles[0] + 1  # the sums, a column of A, one tile of B

@@ -132,14 +132,11 @@ def pack_b_to_tiles(source: KGroupSource, n: BlockExtent, k: int, vectors: int, 
 
     What is packed after the last column is unspecified.
 
-    Packs matrices of any size to AMX tiles: one code for whole tiles, and one for partial tiles of every
-    size.
-
-    Code of its own for each combination of rests, of K and of rows or columns, would be most of a kernel. So
-    partial tiles are read by bounds and masks that are computed, in loops that LLVM does not unroll. Where K
-    groups are transposed, such a loop copies 16 of its vectors to a square of memory, another loop copies
-    those of whole tiles, and one transpose reads the square. A matrix without rests is packed by
-    ``tuner.mlir.cpu_ops.vnni_packing``.
+    One code for whole tiles and one for partial tiles of every size: code of its own for each combination of
+    rests, of K and of rows or columns, would be most of a kernel. So partial tiles are read by bounds and
+    masks that are computed, in loops that LLVM does not unroll. Where K groups are transposed, such a loop
+    copies 16 of its vectors to a square of memory, another loop copies those of whole tiles, and one
+    transpose reads the square. A matrix without rests is packed by ``tuner.mlir.cpu_ops.vnni_packing``.
 
         scf.for %word = %c0 to %c16 step %c1 {
           %row = arith.addi %k, %word2 : index                      // of an A of bf16, stored by columns

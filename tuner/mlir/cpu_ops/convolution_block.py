@@ -75,7 +75,6 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
     """
 
     def change(self, function: Op) -> str | None:
-        """Replaces the convolutions of one function, in place; returns None, or why one cannot be."""
         along = text(self, "along", FILTERS)
         if along not in LANES_ALONG:
             return f"along: found {along}, allowed {' or '.join(LANES_ALONG)}"

@@ -40,25 +40,7 @@ def is_narrow(tensor: Value) -> bool:
 
 
 def is_k_group(tensor: Value) -> bool:
-    """Returns whether the elements of a tensor or memref are K groups.
-
-    Pairs of channels of a buffer of bf16 as K groups of 32 bits: what one lane of a dot product of bf16
-    takes.
-
-    The dimension of channels has half as many elements, rounded up; the first channel of a pair is the lower
-    half of its K group, and an odd last channel is paired with zeros. K groups are made once at each call::
-
-        %x: memref<1x3x4x20xbf16>, dimension 1
-      becomes, for each pair and row of pixels, 16 pixels at a time
-        %words = memref.alloc() : memref<1x2x4x20xi32>
-        %even = vector.load %x[%n, %channel, %row, %first] : ..., vector<16xbf16>
-        %odd = vector.load %x[%n, %next, %row, %first] : ..., vector<16xbf16>
-        %pairs = arith.ori %low, %high : vector<16xi32>     // of their bits
-        vector.store %pairs, %words[%n, %pair, %row, %first] : memref<1x2x4x20xi32>, vector<16xi32>
-
-    Channels that are adjacent in memory are copied as they lie. Where neither they nor the elements of a row
-    of K groups are adjacent, K groups are made one by one.
-    """
+    """Returns whether the elements of a tensor or memref are K groups."""
     return bool(tensor.type.element_type == k_group_type())
 
 
@@ -91,6 +73,21 @@ def k_groups_in_steps(size: int) -> int:
 
 def channel_words(source: Value, channels: int, order: Sequence[int] = (), count: int = 0) -> Value:
     """Creates the K groups of a memref of bf16 of static sizes, in memory of their own; returns that memref.
+
+    A K group is what one lane of a dot product of bf16 takes: the 32 bits of a pair of channels. The
+    dimension of channels has half as many elements, rounded up; the first channel of a pair is the lower
+    half of its K group, and an odd last channel is paired with zeros. K groups are made once at each call::
+
+        %x: memref<1x3x4x20xbf16>, dimension 1
+      becomes, for each pair and row of pixels, 16 pixels at a time
+        %words = memref.alloc() : memref<1x2x4x20xi32>
+        %even = vector.load %x[%n, %channel, %row, %first] : ..., vector<16xbf16>
+        %odd = vector.load %x[%n, %next, %row, %first] : ..., vector<16xbf16>
+        %pairs = arith.ori %low, %high : vector<16xi32>     // of their bits
+        vector.store %pairs, %words[%n, %pair, %row, %first] : memref<1x2x4x20xi32>, vector<16xi32>
+
+    Channels that are adjacent in memory are copied as they lie. Where neither they nor the elements of a row
+    of K groups are adjacent, K groups are made one by one.
 
     Args:
         source: the memref.

@@ -44,15 +44,11 @@ class ConvolutionTilesOp(InPlaceOp, name="convolution_tiles"):
         %tb = x86.amx.tile_load %b[%c0, %c0] : ... into !x86.amx.tile<12x28xbf16>
         %next = x86.amx.tile_mulf %ta, %tb, %before : ...
 
-    The transform op ``tuner.convolution_tiles``: tiles of convolutions become sums in AMX tiles.
-
-    Changes each ``linalg.generic`` of K groups with the attribute ``contraction``: see the module. The
-    handle (a func.func) stays valid. Silenceable failure: a convolution that is not of memrefs of K groups
-    of static sizes with adjacent pixels, and more sums than tile registers hold.
+    The handle (a func.func) stays valid. Silenceable failure: a convolution that is not of memrefs of K
+    groups of static sizes with adjacent pixels, and more sums than tile registers hold.
     """
 
     def change(self, function: Op) -> str | None:
-        """Replaces the convolutions of one function, in place; returns None, or why one cannot be."""
         ops = [op for op in walk(function, "linalg.generic") if CONTRACTION in op.attributes]
         for op in ops:
             tile = ConvolutionTile.of(op, FILTERS)

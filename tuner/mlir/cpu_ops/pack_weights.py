@@ -28,8 +28,8 @@ class PackByRowsOp(InPlaceOp, name="pack_by_rows"):
     """``tuner.pack_by_rows``: packing reads whole rows of B, not one panel of columns after the other.
 
     Takes a function on buffers. Exchanges a loop over panels with the loop over rows that is its body, where
-    both only copy to one buffer. Reads of B are then contiguous, which the hardware prefetches, and stay on
-    one page; each panel is still written in order. Other loops stay as they are.
+    both only copy to one buffer, which they do not read. Reads of B are then contiguous, which the hardware
+    prefetches, and stay on one page; each panel is still written in order. Other loops stay as they are.
 
         scf.for %j = %c0 to %c200 step %c64 {
           %view = memref.subview %packed[%panel, 0, 0] [1, 32, 64] [1, 1, 1] : ...
@@ -47,18 +47,10 @@ class PackByRowsOp(InPlaceOp, name="pack_by_rows"):
           }
         }
 
-    The transform op ``tuner.pack_by_rows``, which packs panels of columns row by row.
-
-    Exchanges each loop over panels with the loop over rows in it, where these loops only copy to one buffer,
-    which they do not read. Changes nothing where no such pair of loops is. The handle (a func.func) stays
-    valid. Never fails.
+    The handle (a func.func) stays valid. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Exchanges the loops over panels and rows of packing copies in one function, in place.
-
-        Always returns None.
-        """
         for panels in walk(function, "scf.for"):
             rows = _rows_of(panels)
             if rows is not None and _only_copies(panels):
@@ -173,7 +165,6 @@ class PackWeightsOp(InPlaceOp, name="pack_weights"):
     """
 
     def change(self, function: Op) -> str | None:
-        """Packs the weights of one function, in place; returns None, or why it is refused."""
         columns = attribute(self, "columns", COLUMNS)
         if columns < 1:
             return f"columns: found {columns}, allowed 1 and more"

@@ -14,10 +14,11 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
     """``tuner.prefetch_reads``: software prefetching of the cache lines that later iterations read.
 
     Takes a function on buffers, tiled and vectorized; inserts a ``memref.prefetch`` per cache line before
-    each read of one argument, a given number of rows and columns ahead (Mowry, Lam and Gupta, "Design and
-    Evaluation of a Compiler Algorithm for Prefetching", 1992, with the distance as a knob). Reads outside of
-    ``scf.for``, of memrefs of one dimension, or through views other than subviews and casts stay without a
-    prefetch.
+    each ``vector.transfer_read`` of one argument, or of a subview or cast of it, from a 2-D memref and
+    directly in an ``scf.for``; of a read of several rows only for the lines of its first row. The prefetch
+    is a given number of rows and columns ahead (Mowry, Lam and Gupta, "Design and Evaluation of a Compiler
+    Algorithm for Prefetching", 1992, with the distance as a knob). Other reads stay without a prefetch.
+
 
         %x = vector.transfer_read %b[%i, %c4], %zero {in_bounds = [true]} : memref<32x64xf32>, vector<40xf32>
       becomes
@@ -26,23 +27,15 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
         memref.prefetch %b[%i, %j16], read, locality<3>, data : memref<32x64xf32>
         %x = vector.transfer_read %b[%i, %c4], %zero {in_bounds = [true]} : memref<32x64xf32>, vector<40xf32>
 
-    The transform op ``tuner.prefetch_reads``, which prefetches cache lines of one function argument.
-
-    Inserts a ``memref.prefetch`` per cache line before each ``vector.transfer_read`` of the argument, or of
-    a view of it, from a 2-D memref and directly in an ``scf.for``; for a read of several rows only the lines
-    of its first row. Attributes, all i64: ``argument`` (its number, default 1), ``rows`` and ``columns``
-    (prefetch distance in elements along the last two dimensions, default 0), ``line`` (elements per cache
-    line, default 16), ``locality`` (3: into every cache level, the default; 2: from the second level on).
-    With the unit attribute ``packed``, instead of one argument, all that ``tuner.pack_weights`` packed. The
-    handle (a func.func) stays valid. Silenceable failure: an op that is no func.func with a body, or without
-    such an argument.
+    Attributes, all i64: ``argument`` (its number, default 1), ``rows`` and ``columns`` (prefetch distance in
+    elements along the last two dimensions, default 0), ``line`` (elements per cache line, default 16),
+    ``locality`` (3: into every cache level, the default; 2: from the second level on). With the unit
+    attribute ``packed``, instead of one argument, all that ``tuner.pack_weights`` packed. The handle (a
+    func.func) stays valid. Silenceable failure: an op that is no func.func with a body, or without such an
+    argument.
     """
 
     def change(self, function: Op) -> str | None:
-        """Inserts ``memref.prefetch`` before the reads of one argument in loops of one function, in place.
-
-        Returns None, or a message if ``function`` is no func.func with such an argument.
-        """
         number = attribute(self, "argument", 1)
         if "packed" in self.operation.attributes:
             arguments = _packed(function)

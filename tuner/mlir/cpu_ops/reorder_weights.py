@@ -68,7 +68,6 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
     """
 
     def change(self, function: Op) -> str | None:
-        """Rewrites the convolutions of one function, in place; returns None, or why one cannot be."""
         found = [op for op in walk(function, *LAYOUTS) if CONTRACTION in op.attributes]
         if not found:
             names = ", ".join(each.removeprefix("linalg.") for each in LAYOUTS)
@@ -224,12 +223,9 @@ def _multiply_add(left: Value, right: Value, before: Value) -> Value:
 def panels_of(tile: ConvolutionTile, function: Op) -> tuple[Value, tuple[Value, ...]]:
     """Returns (buffer, indices): where a tile's weights lie; the indices come before those of a tile.
 
-    Weights that are a part of the columns of an argument, read by this tile alone, become panels: the
-    argument is changed in place, and the index of the panel is created. Other weights stay as they are.
-
-    Weights of a convolution as panels of filters: the type of the argument that holds them.
-
-    A tile that reads a part of the filters of an argument ``tuner.weight`` takes that part as a panel::
+    A part of the filters of an argument ``tuner.weight`` that this tile alone reads becomes a panel: the
+    type of the argument is changed in place, and the index of the panel is created. Other weights stay as
+    they are::
 
         %w: memref<3x3x64x128xf32> {tuner.weight}, read as [3, 3, 64, 32]
       becomes

@@ -39,7 +39,6 @@ class DropUnitBatchOp(InPlaceOp, name="drop_unit_batch"):
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes the batch_matmuls of one function, in place; returns None, or why one is refused."""
         for op in walk(function, "linalg.batch_matmul"):
             kinds = [ir.RankedTensorType(operand.type) for operand in op.operands]
             if not all(kind.has_static_shape and kind.shape[0] == 1 for kind in kinds):
@@ -117,15 +116,10 @@ class OverlapTilesOp(InPlaceOp, name="overlap_tiles"):
           %first = affine.min affine_map<(d0) -> (41, d0)>(%i)
           %tile = tensor.extract_slice %x[%first] [14] [1] : tensor<55xf32> to tensor<14xf32>
 
-    The transform op ``tuner.overlap_tiles``: the last tile of each loop overlaps the one before it.
-
-    Changes each ``scf.for`` of constant bounds whose last tile would be smaller. The iterations must be
-    independent, and each must write its whole tile: see the module. The handle (a func.func) stays valid.
-    Never fails.
+    The handle (a func.func) stays valid. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Lets the last tiles of the loops of one function overlap, in place; always returns None."""
         for loop in walk(function, "scf.for"):
             first, end, step = (constant_of(each) for each in list(loop.operands)[:3])
             if first != 0 or end is None or step is None or end < step or end % step == 0:

@@ -339,10 +339,6 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
     """
 
     def change(self, function: Op) -> str | None:
-        """Replaces each ``linalg.matmul`` of one function by products of pairs, in place.
-
-        Returns None, or a message about what is not allowed; then the function is unchanged.
-        """
         tile, dots = KGroupTile.of(self), bool(attribute(self, "dots", 0))
         if isinstance(tile, str):
             return tile
@@ -388,10 +384,6 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
         }
         vector.store %total, %c[%i, %j] : memref<1x16xi32>, vector<16xi32>
 
-    Source: Intel 64 and IA-32 architectures optimization manual, chapter on AVX-512 VNNI.
-
-    The transform op ``tuner.vnni_block``: each ``linalg.matmul`` of buffers becomes dot products of bytes.
-
     Attributes, i64: ``tile_m`` and ``tile_n``, rows and columns of the sums in registers (default 6 and 64),
     ``lanes``, sums of a register (default 16; 8 for registers of 256 bits), ``panels_first``, 1 for the loop
     over panels outside of that over strips (default 0), ``fetches_a``, 1 for prefetches of the rows of A of
@@ -400,13 +392,11 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
     B and C have a dynamic number of columns (default: it is static). The handle (a func.func) stays valid.
     Silenceable failure: a matmul that is not of memrefs of static sizes of i8 into i32, and a tile_n that is
     no multiple of ``lanes``.
+
+    Source: Intel 64 and IA-32 architectures optimization manual, chapter on AVX-512 VNNI.
     """
 
     def change(self, function: Op) -> str | None:
-        """Replaces each ``linalg.matmul`` of one function by packing and dot products, in place.
-
-        Returns None, or a message about what is not allowed; then the function is unchanged.
-        """
         tile = KGroupTile.of(self)
         if isinstance(tile, str):
             return tile

@@ -420,8 +420,6 @@ class AliasSets:
 
     %a, %b, %x, %y, %r#0 and %r#1 are in one alias set.
 
-    The alias sets of a function: buffers that control flow may exchange for one another are in one set.
-
     A buffer is an argument of the function, an allocation or a global; two arguments are two buffers. Each
     memref of the function, a view too, belongs to the set of the buffers that the memref may be a view of.
     Left out are memrefs inside of ops with regions that are not ``STRUCTURED`` (scf.for, scf.while, scf.if,

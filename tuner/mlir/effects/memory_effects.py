@@ -43,12 +43,9 @@ def overwrites(launch: Op, kernel: Op, number: int) -> bool:
     ``launch`` is a ``gpu.launch_func``, ``kernel`` its ``gpu.func``; arguments count from 0. False: not
     proved, as for a memref of dynamic shape or a kernel of several blocks. Loads are not looked at.
 
-    Proves that a launch stores every element of a buffer, so that none of the buffer's old contents remain.
-
-    Takes an outlined kernel and its launch of constant sizes. Two forms are proved: stores that every thread
-    executes once, at indices that are linear in its ids and cover the whole buffer (a mixed radix), and the
-    form that ``launch_parallel_loops`` gives a loop: a guarded linear index, delinearized by remainders and
-    quotients. Any other form counts as not proved.
+    Two forms are proved, of launches of constant sizes: stores that every thread executes once, at indices
+    that are linear in its ids and cover the whole buffer (a mixed radix), and the form that
+    ``launch_parallel_loops`` gives a loop: a guarded linear index, delinearized by remainders and quotients.
 
         %i = gpu.block_id x        // of 4
         %j = gpu.thread_id x       // of 8

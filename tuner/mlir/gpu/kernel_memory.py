@@ -26,15 +26,9 @@ UNIFORM = VIEWS | {
 def expand_copies(module: ir.Module) -> int:
     """Replaces each ``memref.copy`` in kernels by loops; returns how many copies a block's threads share.
 
-    The threads of a block share a copy of shared memory between two barriers, with operands that are the
-    same in all threads: each thread copies a part. Any other copy is done whole by each thread.
-
-    Expands ``memref.copy`` in kernels to loops; copies by a whole block are distributed over its threads.
-
-    Takes outlined kernels. ``transform.structured.promote`` puts a copy between two barriers, which every
-    thread of the block reaches with the same operands: each thread then copies every n-th element, for n
-    threads. A copy without the barriers, or of memory that depends on the thread, is done by each thread
-    alone.
+    ``transform.structured.promote`` puts a copy of shared memory between two barriers, which every thread of
+    the block reaches with the same operands: each of n threads then copies every n-th element. A copy
+    without the barriers, or of memory that depends on the thread, is done whole by each thread.
 
         gpu.barrier
         memref.copy %a, %t : memref<16x16xf32> to memref<16x16xf32, #gpu.address_space<workgroup>>
@@ -133,13 +127,8 @@ def declare_launch_memory(module: ir.Module) -> None:
     ALIGNMENT_BYTES (128), stays an allocation. Raises CandidateError(COMPILE) for memory that the host uses
     too.
 
-    Declares shared and private memory at the ``gpu.launch`` whose threads use it.
-
-    Takes functions with ``gpu.launch``, before outlining. Workgroup or private memory that the host
-    allocates, as ``transform.structured.promote`` does, moves into each launch that uses it, with its views.
-    Shared memory of a launch becomes a workgroup attribution, private memory a ``memref.alloca``: passes of
-    host code then do not insert deallocations for it. Rejected: a use of such memory outside of kernels.
-    Dynamic sizes stay, for later passes to reject.
+    ``transform.structured.promote`` makes such memory on the host; it moves with its views, before
+    outlining. As attributions and allocas it gets no deallocations from passes of host code.
 
         %t = memref.alloc() : memref<16xf32, #gpu.address_space<workgroup>>
         gpu.launch blocks(...) in (...) threads(...) in (...) {
@@ -255,12 +244,7 @@ def use_private_memory(module: ir.Module) -> int:
     or an op with a memref result, other than a view, forwards (``arith.select``), and for a kernel that
     frees memory which it did not allocate.
 
-    Puts the temporaries of threads in local memory: ``memref.alloc`` in a kernel becomes ``memref.alloca``.
-
-    Takes outlined kernels; gives one ``memref.alloca`` at the start of the kernel per allocation that is not
-    shared memory, also for an allocation in a loop, and no deallocations. A ``memref.alloca`` in a loop,
-    which would take more of the stack in each iteration, moves there too. Not handled: dynamic sizes, memory
-    that an iteration yields to the next, more than LIMIT_BYTES; all three are errors.
+    A ``memref.alloca`` in a loop would take more of the stack in each iteration.
 
         scf.for %i = %c0 to %n step %c1 {
           %t = memref.alloc() : memref<4xf32>

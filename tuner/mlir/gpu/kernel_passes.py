@@ -40,12 +40,10 @@ EXPAND = """module attributes {transform.with_named_sequence} {
 
 
 def expand_composed_ops(module: ir.Module) -> None:
-    """Replaces ``gpu.global_id`` and 64-bit ``gpu.shuffle`` of all kernels by simpler ops, in place.
+    """Replaces ``gpu.global_id`` and 64-bit ``gpu.shuffle`` by simpler ops (upstream's patterns), in place.
 
-    Expands ``gpu.global_id``, and ``gpu.shuffle`` of 64 bits, by upstream's patterns.
-
-    Takes outlined kernels without reductions, whose patterns are in the same upstream set (``reductions.py``
-    expands reductions before); gives the same computation in simpler ops.
+    Takes outlined kernels without reductions, whose patterns are in the same upstream set:
+    ``expand_reductions`` comes before.
 
         %i = gpu.global_id x
       becomes, at its end
@@ -61,13 +59,8 @@ def expand_composed_ops(module: ir.Module) -> None:
 def propagate_constant_arguments(module: ir.Module) -> int:
     """Replaces kernel arguments that are the same constant in all launches; returns how many there were.
 
-    Changes in place the kernels that use ``gpu.dynamic_shared_memory``, and no other kernel. The arguments
-    stay, without uses.
-
-    Propagates constants that every launch passes into the kernel: its views of shared memory need constants.
-
-    Takes outlined kernels; in kernels that address dynamic shared memory themselves, uses of an argument
-    that is the same constant in all launches become that constant. The argument stays, without uses.
+    Changes in place the outlined kernels that use ``gpu.dynamic_shared_memory``, whose views need constants,
+    and no other kernel. The arguments stay, without uses.
 
         gpu.launch_func @m::@k blocks in (...) threads in (...) args(%c1024 : index)
         gpu.func @k(%shift: index) kernel {
@@ -115,15 +108,10 @@ MONOTONIC = 2  # LLVM's AtomicOrdering, "relaxed" in PTX
 def relax_unused_atomics(module: ir.Module) -> int:
     """Gives each ``llvm.atomicrmw`` without a used result relaxed order at device scope; returns how many.
 
-    Changes ``module`` in place; an atomic operation whose result is used stays as it is.
-
-    Relaxes atomics whose result is unused: ``memref.atomic_rmw`` is lowered with a stronger order than
-    needed.
-
-    Takes kernels in LLVM dialect; gives ``llvm.atomicrmw`` without uses monotonic order at device scope.
-    Upstream gives acquire-release order among all devices and the host, which costs fences. Sums that are
-    accumulated so are read by a later kernel only, so relaxed order is enough; ptxas then emits ``RED``.
-    Atomics with a used result stay.
+    Changes ``module`` in place; an atomic operation whose result is used stays as it is. Upstream lowers
+    ``memref.atomic_rmw`` to acquire-release order among all devices and the host, which costs fences. Sums
+    that are accumulated so are read by a later kernel only, so relaxed order is enough; ptxas then emits
+    ``RED``.
 
         %old = llvm.atomicrmw fadd %p, %x acq_rel : !llvm.ptr<1>, f32
       becomes
@@ -148,15 +136,9 @@ SEGMENTS = "operandSegmentSizes"
 def call_intrinsics_directly(module: ir.Module) -> int:
     """Replaces math intrinsics that ``convert-gpu-to-nvvm`` rejects by ``llvm.call_intrinsic``, in place.
 
-    Returns how many. LLVM translates both forms to the same intrinsic. ``arith.maxnumf`` and
+    Returns how many. ``convert-gpu-to-nvvm``, which comes after, rejects them in favour of libdevice; LLVM
+    translates both forms to the same intrinsic, for which NVPTX has an instruction. ``arith.maxnumf`` and
     ``arith.minnumf``, for which the pass would call libdevice, are replaced too.
-
-    Hides LLVM's math intrinsics from ``convert-gpu-to-nvvm``, which rejects them in favour of libdevice.
-
-    Takes kernels between ``convert-math-to-llvm`` and ``convert-gpu-to-nvvm``; gives
-    ``llvm.call_intrinsic``, which ``convert-gpu-to-nvvm`` does not look at, and which LLVM translates to the
-    same intrinsic. NVPTX has an instruction for each of these. Intrinsics that ``convert-gpu-to-nvvm``
-    accepts stay.
 
         %y = llvm.intr.sqrt(%x) : (f32) -> f32
       becomes
@@ -193,17 +175,12 @@ LAUNCHES = ("gpu.launch", "gpu.launch_func")
 def outline_with_bounds(module: ir.Module, pipeline: str) -> None:
     """Outlines kernels by running ``pipeline``, and copies the launch bounds of each launch to its kernel.
 
-    ``pipeline`` is a textual pass pipeline, which must keep the order of launches. The bounds are attributes
-    of a launch: the minimum number of blocks per multiprocessor, the cluster size, the grid of tiles. Raises
-    CandidateError(COMPILE) where a pass fails.
-
-    Launch bounds: attributes that a script sets on a ``gpu.launch`` become attributes of its kernel.
-
-    Takes a module before outlining, which drops attributes of launches. The minimum number of blocks per
-    multiprocessor limits the registers of a kernel (PTX: ``.minnctapersm``; ``-maxrregcount`` has no effect
-    on kernels that declare their block size, as these do). The cluster size (``.reqnctapercluster``) becomes
-    part of the kernel, so that every launch of it launches clusters; so does the grid of tiles. Not handled:
-    launches in ``gpu.module`` ops.
+    ``pipeline`` is a textual pass pipeline, which must keep the order of launches; outlining drops
+    attributes of launches. The bounds: the minimum number of blocks per multiprocessor limits the registers
+    of a kernel (PTX: ``.minnctapersm``; ``-maxrregcount`` has no effect on kernels that declare their block
+    size, as these do); the cluster size (``.reqnctapercluster``) becomes part of the kernel, so that every
+    launch of it launches clusters; so does the grid of tiles. Not handled: launches in ``gpu.module`` ops.
+    Raises CandidateError(COMPILE) where a pass fails.
 
         gpu.launch blocks(...) in (...) threads(...) in (...) {
         } {nvvm.cluster_dim = array<i32: 1, 2, 1>, nvvm.minctasm = 2 : i32, ...}
@@ -237,9 +214,7 @@ SHUFFLE_BITS = 32  # of shfl.sync: PTX ISA
 def widen_narrow_shuffles(module: ir.Module) -> int:
     """Replaces each ``gpu.shuffle`` of less than 32 bits by one of 32 bits, in place; returns how many.
 
-    Widens ``gpu.shuffle`` of 8 and 16 bits to 32 bits, the only size that shfl.sync has.
-
-    Takes kernels before the lowering to NVVM. Upstream's pattern splits shuffles of 64 bits into two.
+    shfl.sync has no other size; upstream's pattern only splits shuffles of 64 bits into two.
 
         %y, %valid = gpu.shuffle xor %x, %offset, %width : f16
       becomes
@@ -284,12 +259,8 @@ INT_BITS = 32
 def widen_printed_integers(module: ir.Module) -> None:
     """Extends the integers below 32 bits that ``gpu.printf`` prints to 32 bits, in place.
 
-    i1 is extended by zeros, any other type by the sign.
-
-    Widens narrow integers that ``gpu.printf`` prints, because ``vprintf`` reads at least an int per
-    argument.
-
-    Upstream widens only floats, and leaves the upper bytes of an i8 undefined.
+    ``vprintf`` reads at least an int per argument; upstream widens only floats, and leaves the upper bytes
+    of an i8 undefined. i1 is extended by zeros, any other type by the sign.
 
         gpu.printf "%d", %x : i8
       becomes
@@ -314,12 +285,8 @@ UNDEFINED = "llvm.mlir.undef"
 def sink_undefined_values(module: ir.Module) -> None:
     """Moves each ``llvm.mlir.undef`` outside of ``gpu.launch`` ops to its uses, one op per use, in place.
 
-    Otherwise outlining would make the undefined value a parameter of the kernel that uses it.
-
-    Copies undefined values into the launches that use them, after canonicalization hoisted them.
-
-    Takes a module before outlining, which would make them kernel parameters: upstream's sink pass does the
-    same for constants, but does not handle ``llvm.mlir.undef``.
+    Otherwise outlining would make the undefined value, which canonicalization hoists, a parameter of the
+    kernel that uses it. Upstream's sink pass does the same for constants, but not for ``llvm.mlir.undef``.
 
         %sums = llvm.mlir.undef : !llvm.struct<(f32, f32)>
         gpu.launch ... { "nvvm.wgmma.mma_async"(%sums, ...) }
@@ -341,13 +308,9 @@ def sink_undefined_values(module: ir.Module) -> None:
 def expand_warp_ids(module: ir.Module) -> int:
     """Replaces ``gpu.subgroup_id`` and ``gpu.num_subgroups`` by arithmetic on thread ids, in place.
 
-    Returns how many ops were replaced. A subgroup is a warp of 32 threads.
-
-    Expands ``gpu.subgroup_id`` and ``gpu.num_subgroups``, which upstream does not lower to NVVM.
-
-    Takes kernels before the lowering to LLVM; gives arithmetic on thread ids. Warps are 32 threads in the
-    order x, y, z. The hardware's register %warpid may change while a block runs (PTX ISA), so it is not
-    used.
+    Returns how many ops were replaced; upstream does not lower them to NVVM. A subgroup is a warp of 32
+    threads in the order x, y, z. The hardware's register %warpid may change while a block runs (PTX ISA), so
+    it is not used.
 
         %id = gpu.subgroup_id : index
       becomes

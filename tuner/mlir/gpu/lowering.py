@@ -216,6 +216,15 @@ def _without_time(made: gpu.ObjectAttr) -> gpu.ObjectAttr:
 def use_code_of_ready_kernels(module: ir.Module) -> frozenset[str]:
     """Replaces each ``gpu.module`` that has compiled code (``make_ready``) by a ``gpu.binary`` of the code.
 
+    A tuned script's ``gpu.module`` keeps its body, from which its effects are read, and has its code in the
+    attribute ``tuner.objects``, so that later passes of the program cannot change the code that was tuned.
+    Such kernels take addresses for memrefs, also if other kernels of the program do not.
+
+        gpu.module @kernels_64x64x64 attributes {tuner.objects = [#gpu.object<#nvvm.target, "...">]} {
+          gpu.func @matmul(%a: memref<64x64xf32>) kernel { ... }
+      becomes, once effects are known
+        gpu.binary @kernels_64x64x64 [#gpu.object<#nvvm.target, "...">]
+
     Returns the names of these modules, which the binaries have too.
     """
     ready = [holder for holder in walk(module, "gpu.module") if is_ready(holder)]
@@ -234,20 +243,7 @@ def use_code_of_ready_kernels(module: ir.Module) -> frozenset[str]:
 
 
 def drop_code(module: ir.Module) -> None:
-    """Removes the code that ``make_ready`` stored in ``gpu.module`` ops, in place; kernel bodies stay.
-
-    Kernels of a program that are compiled before the rest of the program, by the same pipeline as a trial.
-
-    A tuned script's ``gpu.module`` keeps its body, from which its effects are read, and has its code in the
-    attribute ``tuner.objects``. Later passes of the program cannot change that code: the code that was tuned
-    is the code that runs. Such kernels take addresses for memrefs, also if other kernels of the program do
-    not.
-
-        gpu.module @kernels_64x64x64 attributes {tuner.objects = [#gpu.object<#nvvm.target, "...">]} {
-          gpu.func @matmul(%a: memref<64x64xf32>) kernel { ... }
-      becomes, once effects are known
-        gpu.binary @kernels_64x64x64 [#gpu.object<#nvvm.target, "...">]
-    """
+    """Removes the code that ``make_ready`` stored in ``gpu.module`` ops, in place; kernel bodies stay."""
     for holder in walk(module, "gpu.module"):
         if is_ready(holder):
             del holder.attributes[OBJECTS]

@@ -36,14 +36,8 @@ ALLOWED = "a function of its gpu.module with one block, which does not call itse
 def inline_device_functions(module: ir.Module) -> None:
     """Inlines the functions that kernels of a ``gpu.module`` call, and erases all of its functions, in place.
 
-    Raises CandidateError(COMPILE) for a call of a function that is recursive, has no body or has several
-    blocks.
-
-    Inlines the functions that kernels of a ``gpu.module`` call; upstream's inliner handles host code only.
-
-    Takes a module before any pass looks at calls; gives kernels without ``func.call``, and drops the
-    functions. Rejected, with the location of the call: recursion, functions without a body, callees of
-    several blocks.
+    Upstream's inliner handles host code only. Raises CandidateError(COMPILE) for a call of a function that
+    is recursive, has no body or has several blocks.
 
         gpu.module @m {
           func.func @twice(%a: f32) -> f32 {
@@ -280,14 +274,8 @@ def is_ready(holder: Op) -> bool:
 def merge_gpu_modules(module: ir.Module) -> None:
     """Moves all symbols of ``gpu.module`` ops that are not compiled yet into the first of them, in place.
 
-    A kernel whose name is used already gets another name, and its launches follow. Raises
-    CandidateError(COMPILE) for any other symbol whose name is used already.
-
-    Moves the kernels of all ``gpu.module`` ops into the first one, so that they become one PTX text.
-
-    Takes a module after outlining; kernels whose name is already used are renamed, and their launches
-    follow. Modules that are compiled already stay (``ready_kernels.py``). Not handled: two symbols of one
-    name other than kernels, which is an error.
+    They then become one PTX text. A kernel whose name is used already gets another name, and its launches
+    follow. Raises CandidateError(COMPILE) for any other symbol whose name is used already.
 
         gpu.launch_func @second::@k blocks in ...
         gpu.module @second {

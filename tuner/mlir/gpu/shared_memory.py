@@ -46,13 +46,10 @@ class CustomSharedViews:
 
 
 def custom_shared_views(function: Op) -> CustomSharedViews:
-    """Returns the dynamic shared memory that the views in a ``gpu.func`` need; changes nothing.
+    """Returns the dynamic shared memory that the views in an outlined kernel need; changes nothing.
 
-    Views of dynamic shared memory that a kernel creates itself, and the bytes that they need.
-
-    An analysis of outlined kernels that changes nothing: each ``memref.view`` of
-    ``gpu.dynamic_shared_memory`` with a constant shift and a static shape gives a lower limit of the bytes
-    that the launch must request.
+    Each ``memref.view`` of ``gpu.dynamic_shared_memory`` with a constant shift and a static shape gives a
+    lower limit of the bytes that the launch must request.
 
         %block = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>
         %tile = memref.view %block[%c1024][] : ... to memref<256xf32, #gpu.address_space<workgroup>>
@@ -106,12 +103,9 @@ def use_dynamic_shared_globals(module: ir.Module) -> None:
     """Replaces shared-memory globals without elements by dynamic shared memory in all kernels, in place.
 
     Such a global (``memref<0xf16, #gpu.address_space<workgroup>>``) is CUDA's ``extern __shared__``. Its
-    uses become views of ``gpu.dynamic_shared_memory`` at offset 0; the globals are erased.
-
-    Replaces a shared-memory global of no elements, CUDA's idiom for dynamic shared memory, by a view of it.
-
-    Takes outlined kernels. Otherwise LLVM would print such a global as static memory of which the kernel
-    owns no byte, and the next symbol would overlap it.
+    uses become views of ``gpu.dynamic_shared_memory`` at offset 0; the globals are erased. Otherwise LLVM
+    would print such a global as static memory of which the kernel owns no byte, and the next symbol would
+    overlap it.
 
         memref.global "private" @all : memref<0xf16, #gpu.address_space<workgroup>>
         %all = memref.get_global @all : memref<0xf16, #gpu.address_space<workgroup>>
@@ -146,14 +140,10 @@ SYMBOL_PREFIX = "__dynamic_shmem__"  # the name that convert-gpu-to-nvvm gives
 def make_shared_memory_external(module: ir.Module, alignment_bytes: int) -> int:
     """Gives the symbols of dynamic shared memory external linkage and an alignment; returns how many.
 
-    Changes in place the globals that ``convert-gpu-to-nvvm`` created for ``gpu.dynamic_shared_memory``.
-
-    Makes the symbol of dynamic shared memory external, so that its memory follows static shared memory.
-
-    Takes kernels after ``convert-gpu-to-nvvm``, which lowers ``gpu.dynamic_shared_memory`` to an internal
-    array of no elements. LLVM prints such an array as one static byte, so that accesses to it would overlap
-    other static shared memory. Sets external linkage and the alignment; PTX then has ``.extern .shared
-    .align N .b8 name[]``. Other globals stay.
+    Changes in place the globals that ``convert-gpu-to-nvvm`` created for ``gpu.dynamic_shared_memory``:
+    internal arrays of no elements. LLVM prints such an array as one static byte, so that accesses to it
+    would overlap other static shared memory; of an external one, PTX has ``.extern .shared .align N .b8
+    name[]``, which follows static shared memory.
 
         llvm.mlir.global internal @__dynamic_shmem__0() {addr_space = 3 : i32, alignment = 16 : i64} : ...
       with alignment_bytes = 1024 becomes
@@ -353,19 +343,12 @@ def use_dynamic_shared_memory(module: ir.Module, limit_bytes: int) -> tuple[Shar
     """Packs the shared memory of each kernel into one dynamic block; returns the block of each kernel.
 
     Allocations in workgroup memory and workgroup attributions become views of ``gpu.dynamic_shared_memory``,
-    and launches request the bytes; both in place. Raises CandidateError: RESOURCES for a kernel that needs
-    more than ``limit_bytes`` or a launch that requests too little, COMPILE for a buffer that is not static
-    and row-major, and for a launch without a request where it is not known how much the kernel's own views
-    need (``CustomSharedViews.unbounded``).
-
-    Packs a kernel's shared memory into one dynamic block, whose size the launch requests.
-
-    Takes outlined kernels; ``memref.alloc`` in workgroup memory and workgroup attributions become views of
-    ``gpu.dynamic_shared_memory``, and launches request the bytes. Buffers that barriers separate in time
-    share bytes (``shared_lifetimes.py``, ``shared_memory_packing.py``). Dynamic shared memory that the
-    kernel itself addresses (``custom_shared_views.py``) precedes them. Static shared memory is limited to 48
-    KiB, dynamic is not. Not handled: buffers of dynamic sizes, layouts other than row-major; both are
-    errors.
+    and launches request the bytes; both in place. Static shared memory is limited to 48 KiB, dynamic is not.
+    Buffers that barriers separate in time share bytes; dynamic shared memory that the kernel itself
+    addresses (``custom_shared_views``) precedes them. Raises CandidateError: RESOURCES for a kernel that
+    needs more than ``limit_bytes`` or a launch that requests too little, COMPILE for a buffer that is not
+    static and row-major, and for a launch without a request where it is not known how much the kernel's own
+    views need (``CustomSharedViews.unbounded``).
 
         gpu.launch_func @m::@k blocks in (...) threads in (...) args(%g : memref<256xf32>)
         %a = memref.alloc() : memref<256xf32, #gpu.address_space<workgroup>>

@@ -87,14 +87,11 @@ BY_VALUE = "{llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, nvvm.gri
 def note_tensor_maps(module: ir.Module) -> None:
     """Records, in an attribute of each ``gpu.func``, which of its parameters are tensor maps.
 
-    Tensor maps are the parameters of type ``!llvm.ptr``: at this stage, buffers are memrefs.
-
-    Passes tensor maps to kernels by value: 128 bytes of parameter memory, which the TMA reads in place.
-
-    Takes outlined kernels whose tensor maps are parameters of type ``!llvm.ptr``, records which parameters
-    these are, and, once the kernel is an ``llvm.func``, gives them the attributes of by-value parameters
-    (``nvvm.grid_constant`` is not allowed on a ``gpu.func``). Kernels of programs, whose maps are in device
-    memory, are not recorded.
+    Tensor maps are the parameters of type ``!llvm.ptr`` of an outlined kernel: at this stage, buffers are
+    memrefs. Once the kernel is an ``llvm.func``, ``pass_tensor_maps_by_value`` gives them the attributes of
+    by-value parameters (``nvvm.grid_constant`` is not allowed on a ``gpu.func``): 128 bytes of parameter
+    memory, which the TMA reads in place. Kernels of programs, whose maps are in device memory, are not
+    recorded.
 
         llvm.func @k(%map: !llvm.ptr, %c: !llvm.ptr) attributes {tuner.tensor_maps = array<i64: 0>}
       becomes
@@ -144,17 +141,6 @@ def box_alignment_bytes(function: Op) -> int:
     ``function`` is a ``gpu.func``; its tensor maps are the arguments of type
     ``!nvgpu.tensormap.descriptor``, not those of type ``!llvm.ptr``. The result, in bytes, is 128 where no
     map is swizzled, else 1024.
-
-    Tensor maps of kernels (TMA): the alignment of shared memory for them, and their addresses as arguments.
-
-    Takes outlined kernels with arguments of type ``!nvgpu.tensormap.descriptor``. The host creates a map in
-    device memory and passes its address, so a kernel takes an address; upstream's conversion of nvgpu leaves
-    arguments of a kernel as they are, and ``convert-gpu-to-nvvm`` then has no LLVM type for them.
-
-        gpu.func @k(%map: !nvgpu.tensormap.descriptor<...>) kernel {
-      becomes
-        gpu.func @k(%address: !llvm.ptr) kernel {
-          %map = builtin.unrealized_conversion_cast %address : !llvm.ptr to !nvgpu.tensormap.descriptor<...>
     """
     maps = [kind for kind in function_type(function).inputs if is_tensor_map(kind)]
     if not maps:
@@ -177,7 +163,16 @@ def align_shared_globals(module: ir.Module) -> None:
 
 
 def pass_tensor_maps_by_address(module: ir.Module) -> None:
-    """Changes tensor-map arguments of kernels and launches to addresses (``!llvm.ptr``), in place."""
+    """Changes tensor-map arguments of kernels and launches to addresses (``!llvm.ptr``), in place.
+
+    The host creates a map in device memory and passes its address; upstream's conversion of nvgpu leaves
+    arguments of a kernel as they are, and ``convert-gpu-to-nvvm`` then has no LLVM type for them.
+
+        gpu.func @k(%map: !nvgpu.tensormap.descriptor<...>) kernel {
+      becomes
+        gpu.func @k(%address: !llvm.ptr) kernel {
+          %map = builtin.unrealized_conversion_cast %address : !llvm.ptr to !nvgpu.tensormap.descriptor<...>
+    """
     for function in walk(module, "gpu.func"):
         kind = function_type(function)
         numbers = [number for number, each in enumerate(kind.inputs) if is_tensor_map(each)]

@@ -20,8 +20,8 @@ class BoundLoadsOp(InPlaceOp, name="bound_loads"):
     """``tuner.bound_loads``: reads of padded views return zero outside of the true sizes.
 
     Takes a function whose transfers are lowered to 1-D ``vector.load``, before asynchronous copies are
-    created. Guards every load of an argument that has larger sizes in its type than in ``tuner.bounds`` (see
-    ``rewrite/padded_views.py``). A load whose only use is a store to shared memory becomes a masked
+    created. Guards every load of a padded argument: one that has larger sizes in its type than in
+    ``tuner.bounds``, its true sizes. A load whose only use is a store to shared memory becomes a masked
     ``vector.transfer_read``, which ``nvgpu.create_async_groups`` converts to a copy with a source size; any
     other load becomes an ``scf.if``. Not handled: other forms of reads, vectors of several dimensions.
 
@@ -34,22 +34,12 @@ class BoundLoadsOp(InPlaceOp, name="bound_loads"):
       and where it is not stored to shared memory
         %x = scf.if %is_inside -> (vector<4xf32>) {
 
-    The transform op ``tuner.bound_loads``, which guards reads of padded arguments out of bounds.
-
-    A padded argument has larger sizes in its memref type than in its attribute ``tuner.bounds``, its true
-    sizes. Each ``vector.load`` of it then gives zeros outside of the true sizes: by a masked read where the
-    vector is stored to shared memory, else by an ``scf.if``. Attribute ``is_synchronous`` (i64, default 0):
-    1 makes all guards ``scf.if``. The handle (a func.func) stays valid. Silenceable failure: a
-    ``vector.transfer_read`` or ``memref.load`` of a padded argument.
+    Attribute ``is_synchronous`` (i64, default 0): 1 makes all guards ``scf.if``. The handle (a func.func)
+    stays valid. Silenceable failure, with nothing changed: a ``vector.transfer_read`` or ``memref.load`` of
+    a padded argument.
     """
 
     def change(self, function: Op) -> str | None:
-        """Guards each ``vector.load`` of a padded argument of a function, in place: it gives 0 out of bounds.
-
-        A padded argument has larger sizes in its memref type than in ``tuner.bounds``, its true sizes.
-        Returns None; or, with nothing changed, a message where a ``vector.transfer_read`` or ``memref.load``
-        reads a padded argument. Other kinds of reads are not looked for.
-        """
         is_synchronous = attribute(self, "is_synchronous", 0) == 1
         for name in NOT_LOWERED:
             if any(bounds_of(read.operands[0]) for read in walk(function, name)):

@@ -17,8 +17,8 @@ class CountStagesOp(InPlaceOp, name="count_stages"):
     the stage that the copies of an iteration fill as a quotient modulo the number of stages, and carries
     that number to the iterations that read the stage. Gives the previous iteration's stage plus one, wrapped
     to zero after the last stage. A remainder by a number that is not a power of two takes 64-bit products: 8
-    to 27 more instructions per iteration. Not handled: loops whose first iteration is not known, as of split
-    K.
+    to 27 more instructions per iteration. Other loops stay, such as those with a number of stages that is a
+    power of two, or whose first iteration is not constant, as of split K.
 
         %sums:2 = scf.for %k = %c0 to %c64 step %c16 iter_args(%sum = %zero, %filled = %c1) -> ... {
           %later = arith.addi %k, %c32 : index
@@ -32,18 +32,10 @@ class CountStagesOp(InPlaceOp, name="count_stages"):
           %wrapped = arith.select %is_after, %none, %above : i32
           %stage = arith.index_castui %wrapped : i32 to index
 
-    The transform op ``tuner.count_stages``, which replaces remainders in pipelined loops by counters.
-
-    The remainder numbers the stage (tile buffer) that an iteration fills. Applies to loops as
-    ``nvgpu.pipeline_shared_memory_copies`` makes them, whose number of stages is not a power of two and
-    whose first iteration is constant; other loops stay. The handle (a func.func) stays valid. Never fails.
+    The handle (a func.func) stays valid. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Replaces remainders that compute pipeline stages by counters, in the loops of one function.
-
-        Changes the function in place; always returns None.
-        """
         for loop in walk(function, "scf.for"):
             inside = loop.regions[0].blocks[0]
             *_, end = inside.operations

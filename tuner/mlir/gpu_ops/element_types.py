@@ -30,19 +30,12 @@ class UseFp8Op(InPlaceOp, name="use_fp8"):
         %d0 = llvm.extractvalue %sums[0] : !llvm.struct<(f32, f32, f32, f32)>
         %d = vector.from_elements %d0, %d1, %d2, %d3 : vector<2x2xf32>
 
-    The transform op ``tuner.use_fp8``: products of i8 fragments become products of 8-bit floats.
-
-    Each ``nvgpu.mma.sync`` of i8 fragments and f32 sums becomes inline PTX. Attribute ``kind`` (string,
-    required): ``"e4m3"`` or ``"e5m2"``. The handle (a func.func) stays valid. Silenceable failure: another
-    kind, no such ``nvgpu.mma.sync``, a shape other than 16 x 8 x 32.
+    Attribute ``kind`` (string, required): ``"e4m3"`` or ``"e5m2"``. The handle (a func.func) stays valid.
+    Silenceable failure, with nothing changed: another kind, no such ``nvgpu.mma.sync``, a shape other than
+    16 x 8 x 32.
     """
 
     def change(self, function: Op) -> str | None:
-        """Replaces each ``nvgpu.mma.sync`` of i8 fragments and f32 sums by PTX for 8-bit floats.
-
-        Changes one function in place. Returns None, or a message on an attribute or a product that is not
-        supported; nothing is changed then.
-        """
         kind = text(self, "kind", "")
         if kind not in KINDS:
             return f"kind: found {kind!r}, allowed {', '.join(KINDS)}"
@@ -138,17 +131,10 @@ class UseTf32Op(InPlaceOp, name="use_tf32"):
       becomes
         %d = nvgpu.mma.sync(%a, %b, %c) {mmaShape = [16, 8, 8], tf32Enabled} : (vector<4x1xf32>, ...
 
-    The transform op ``tuner.use_tf32``, which lets tensor cores use f32 operands as tf32.
-
-    Sets ``tf32Enabled`` on every ``nvgpu.mma.sync`` of f32 operands. The handle (a func.func) stays valid.
-    Silenceable failure: no such ``nvgpu.mma.sync``.
+    The handle (a func.func) stays valid. Silenceable failure: no ``nvgpu.mma.sync`` of f32 operands.
     """
 
     def change(self, function: Op) -> str | None:
-        """Sets ``tf32Enabled`` on each ``nvgpu.mma.sync`` of f32 operands in one function, in place.
-
-        Returns None, or a message if the function has no such op.
-        """
         products = [each for each in walk(function, "nvgpu.mma.sync") if _is_f32(each.operands[0])]
         if not products:
             return "found no nvgpu.mma.sync of f32 operands"
@@ -290,31 +276,24 @@ def _is_number(attribute: Attribute, element: Type) -> bool:
 class ElementTypesOp(InPlaceOp, name="element_types"):
     """``tuner.element_types``: replaces an element type by another one of the same width.
 
-    Takes a function whose arithmetic on the type, if any, is inside of linalg ops; replaces the type in
-    every type and constant. ``convert-vector-to-gpu`` supports f16 but not bf16, and both are 16 bits that
-    are only moved and passed to ``nvgpu.mma.sync``: a script uses f16 during that pass, and bf16 before and
-    after. In the same way i8 stands for 8-bit floats. Not handled: types of different widths; arith and math
-    ops on the type, whose meaning would change; nonzero constants where an integer replaces a float.
+    Takes a function whose arithmetic on the type, if any, is inside of linalg ops; replaces the type where
+    numbers, memrefs, vectors, ranked tensors and constants have it. ``convert-vector-to-gpu`` supports f16
+    but not bf16, and both are 16 bits that are only moved and passed to ``nvgpu.mma.sync``: a script uses
+    f16 during that pass, and bf16 before and after. In the same way i8 stands for 8-bit floats. Not handled,
+    and not to occur: the type in other types, such as gpu.mma_matrix, and in dense constants of unequal
+    elements.
 
         %x = vector.load %a[%i, %i] : memref<8x8xbf16, strided<[9, 1]>>, vector<2xbf16>
       with from = "bf16", to = "f16" becomes
         %x = vector.load %a[%i, %i] : memref<8x8xf16, strided<[9, 1]>>, vector<2xf16>
 
-    The transform op ``tuner.element_types``, which replaces an element type by one of the same width.
-
-    Attributes ``from`` and ``to`` (strings): MLIR types, such as "bf16" and "f16". Replaced where numbers,
-    memrefs, vectors, ranked tensors and constants have them; not in other types, such as gpu.mma_matrix, nor
-    in dense constants of unequal elements: these must not occur. The handle (a func.func) stays valid.
-    Silenceable failure: types of different widths, ``arith`` or ``math`` ops on ``from`` outside of
-    ``linalg`` ops, or a nonzero constant where one type is a float and the other an integer.
+    Attributes ``from`` and ``to`` (strings): MLIR types, such as "bf16" and "f16". The handle (a func.func)
+    stays valid. Silenceable failure, with nothing changed: types of different widths, ``arith`` or ``math``
+    ops on ``from`` outside of ``linalg`` ops, whose meaning would change, or a nonzero constant where one
+    type is a float and the other an integer.
     """
 
     def change(self, function: Op) -> str | None:
-        """Replaces the element type ``from`` by ``to`` in one function, in place.
-
-        In all types and constants; both types are attributes of this op. Returns None, or a message on why
-        the types cannot be replaced; nothing is changed then.
-        """
         retyping = Retyping(ir.Type.parse(text(self, "from", "")), ir.Type.parse(text(self, "to", "")))
         if not retyping.is_same_width:
             return f"found {retyping.old} to {retyping.new}, allowed types of one width"

@@ -152,9 +152,9 @@ class FinishStoresOp(InPlaceOp, name="finish_stores"):
     """``tuner.finish_stores``: completes stores to the output; the last op of a script.
 
     Takes a function that stores vectors of sums to one argument by 1-D ``vector.store``; the argument may be
-    a padded view (``rewrite/padded_views.py``) and have an epilogue set aside (``rewrite/epilogues.py``).
+    a padded view (``tuner.mlir.ir.memrefs``) and have an epilogue set aside (``tuner.mlir.ir.linalg``).
     Gives stores of final elements that are as wide as the alignment of output rows allows, within the true
-    sizes. Not handled: stores to several arguments, other forms of stores, an epilogue of partial sums.
+    sizes.
 
         vector.store %sums, %c[%i, %j] : memref<64x64xf32, strided<[62, 1]>>, vector<4xf32>
       of %c with tuner.bounds = array<i64: 50, 62>, whose rows are multiples of 2 elements, becomes twice
@@ -163,26 +163,17 @@ class FinishStoresOp(InPlaceOp, name="finish_stores"):
         scf.if %is_inside {
           vector.store %part, %c[%i, %j] : memref<64x64xf32, strided<[62, 1]>>, vector<2xf32>
 
-    The transform op ``tuner.finish_stores``, which completes stores of sums to the output argument.
-
-    Rewrites every ``vector.store`` to a function argument: within the argument's true sizes, aligned, and as
-    attribute ``mode`` (string) says: ``"store"`` (default) applies the epilogue that was set aside;
-    ``"atomic"`` adds to the output, whose argument is marked ``tuner.zeroed``; ``"workspace"`` stores to
-    slice ``gpu.block_id z`` of ``slices`` (i64, default 1), and the output argument, a slice of whole tiles,
+    Attribute ``mode`` (string): ``"store"`` (default) applies the epilogue that was set aside; ``"atomic"``
+    adds to the output, whose argument is marked ``tuner.zeroed``; ``"workspace"`` stores to slice
+    ``gpu.block_id z`` of ``slices`` (i64, default 1), and the output argument, a slice of whole tiles,
     becomes a workspace of all slices. ``exchange`` (i64, default 0): 1 means that vectors are pieces of rows
     as ``mma.sync`` leaves them; with mode ``"store"``, lanes then exchange pieces and store 16 bytes each
-    (``rewrite/quad_exchange.py``) where rows are aligned and whole. Types of arguments change; the handle (a
-    func.func) stays valid. Silenceable failure: an unknown mode, no store, stores to several arguments or in
+    where rows are aligned and whole. Types of arguments change; the handle (a func.func) stays valid.
+    Silenceable failure, with nothing changed: an unknown mode, no store, stores to several arguments or in
     another form, an epilogue with a mode other than ``"store"``, a workspace that is a padded view.
     """
 
     def change(self, function: Op) -> str | None:
-        """Rewrites one function's stores of sums to its output argument as stores of final elements.
-
-        In place. The new stores stay within the true sizes, are aligned, and apply the epilogue that was set
-        aside, or add to the output or to a workspace, as the attribute ``mode`` says. May change the type of
-        the argument. Returns None, or a message on what is not supported; nothing is changed then.
-        """
         mode, slices = text(self, "mode", "store"), attribute(self, "slices", 1)
         stores = [each for each in walk(function, "vector.store") if _is_argument(each.operands[1])]
         reason = _why_not(function, stores, mode)

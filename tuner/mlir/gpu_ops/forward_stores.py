@@ -32,20 +32,10 @@ class ForwardStoresOp(InPlaceOp, name="forward_stores"):
         %sum = arith.addf %zero, %x : vector<16x8xf32>
         vector.transfer_write %sum, %c[%i, %j] {in_bounds = [true, true]} : ...
 
-    The transform op ``tuner.forward_stores``, which removes reads of stored vectors, and dead stores.
-
-    A read is replaced by the vector that was stored before at the same position in the same block; a store
-    is dropped if a later one of its block overwrites it unread. Only for buffers outside of shared memory
-    whose accesses are all transfers of one vector shape, at positions that are equal or do not overlap. The
-    handle (a func.func) stays valid. Never fails.
+    The handle (a func.func) stays valid. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Replaces reads by the vectors stored before in the same block, and drops stores overwritten unread.
-
-        Changes one function in place. Skips buffers in shared memory, and buffers whose accesses differ in
-        shape or may partly overlap. Always returns None.
-        """
         accesses: dict[Value, list[Op]] = {}
         for op in walk(function, READ, WRITE):  # in program order
             accesses.setdefault(_buffer(op), []).append(op)

@@ -11,11 +11,10 @@ GRID_Z = 2  # number of the operand of gpu.launch: blocks along z
 class SplitKOp(InPlaceOp, name="split_k"):
     """``tuner.split_k``: split-K: each block along z computes a part of the loop over K.
 
-    Takes a function with ``gpu.launch`` whose body has one loop at its top level, from 0, with constant
-    bounds. Gives ``slices`` blocks along z, each with one ``slices``-th of the iterations. Every block then
-    has only a part of each sum: ``tuner.finish_stores`` must add the parts, or store them to a workspace.
-    Upstream's transform for this, tiling a reduction by ``scf.forall``, warns at every use. Not handled:
-    several loops, dynamic bounds, a grid with blocks along z.
+    Changes every ``gpu.launch`` of a function, whose body has one loop at its top level, from 0, with
+    constant bounds. Gives ``slices`` blocks along z, each with one ``slices``-th of the iterations. Every
+    block then has only a part of each sum: ``tuner.finish_stores`` must add the parts, or store them to a
+    workspace. Upstream's transform for this, tiling a reduction by ``scf.forall``, warns at every use.
 
         scf.for %k = %c0 to %c96 step %c8 {
           memref.store %x, %c[%k] : memref<96xf32>
@@ -25,20 +24,13 @@ class SplitKOp(InPlaceOp, name="split_k"):
           %k = affine.apply affine_map<()[s0, s1] -> (s0 + s1 * 24)>()[%j, %slice]
           memref.store %x, %c[%k] : memref<96xf32>
 
-    The transform op ``tuner.split_k``, which divides the loop over K of a kernel among several blocks.
-
-    Changes every ``gpu.launch``. Attribute ``slices`` (i64, default 1): blocks along z, each of which runs
-    one ``slices``-th of the iterations and so has only a part of each sum. The handle (a func.func) stays
-    valid. Silenceable failure: a launch without exactly one loop at its top level, a loop that does not
-    start at 0 or is not constant, more than one block along z, a number of iterations that is not a multiple
-    of ``slices``.
+    Attribute ``slices`` (i64, default 1): blocks along z. The handle (a func.func) stays valid. Silenceable
+    failure, with launches before it split: a launch without exactly one loop at its top level, a loop that
+    does not start at 0 or is not constant, more than one block along z, a number of iterations that is not a
+    multiple of ``slices``.
     """
 
     def change(self, function: Op) -> str | None:
-        """Divides the loop over K of each ``gpu.launch`` in one function among blocks along z, in place.
-
-        Returns None, or a message about the first launch that cannot be split; launches before it are split.
-        """
         slices = attribute(self, "slices", 1)
         for launch in walk(function, "gpu.launch"):
             loops = _loops(launch)
@@ -92,7 +84,7 @@ BANDS = {"columns": 0, "rows": 1}  # value of `bands` -> the grid dimension that
 class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
     """``tuner.swizzle_blocks``: reorders blocks so that those that run concurrently share data in L2.
 
-    Takes a function with ``gpu.launch`` of a constant grid. Gives its blocks another order: bands of
+    Renumbers the blocks of each ``gpu.launch`` of a function, whose grid is constant, by bands of
     ``group`` block rows, within a band column by column (the "grouped ordering" of Triton's matmul tutorial,
     CUTLASS's threadblock swizzle). Blocks start in the order of their linear number, x fastest; in row-major
     order they would read all of B before any tile of A again. The last band has the remaining rows. With
@@ -107,20 +99,14 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
         %column = affine.apply affine_map<()[s0, s1] -> (((s1 * 4 + s0) mod 8) floordiv 2)>()[%x, %y]
         memref.store %column, %c[%zero] : memref<2xindex>
 
-    The transform op ``tuner.swizzle_blocks``, which reorders thread blocks to share data in the L2 cache.
-
-    Renumbers the blocks of every ``gpu.launch`` by bands of ``group`` (i64, default 1) block rows, column by
-    column within a band. ``bands`` (string, default "rows") may be "columns": bands of ``group`` block
-    columns. ``cluster_m`` and ``cluster_n`` (i64, default 1): blocks of a cluster along y and x. The handle
+    Attributes: ``group`` (i64, default 1), ``bands`` (string, "rows" by default or "columns"),
+    ``cluster_m`` and ``cluster_n`` (i64, default 1): blocks of a cluster along y and x. The handle
     (a func.func) stays valid. Silenceable failure: no launch, a launch whose grid is not constant, a
-    ``group`` below 1, a ``group`` or a grid that is not a multiple of the cluster, other ``bands``.
+    ``group`` below 1, a ``group`` or a grid that is not a multiple of the cluster, other ``bands``. Launches
+    before the one that fails may be renumbered.
     """
 
     def change(self, function: Op) -> str | None:
-        """Renumbers the blocks of each ``gpu.launch`` in one function by bands, in place.
-
-        Returns None, or a message on why a launch cannot be renumbered; launches before it may be renumbered.
-        """
         group, bands = attribute(self, "group", 1), text(self, "bands", "rows")
         if bands not in BANDS:
             return f"bands: found {bands}, allowed {' or '.join(BANDS)}"

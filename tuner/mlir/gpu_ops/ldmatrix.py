@@ -33,8 +33,9 @@ class FixTransposedAOp(InPlaceOp, name="fix_transposed_a"):
 
     Takes a function right after ``convert-vector-to-gpu``. That pass gives the fragment of a transposed A (k
     rows, m columns in shared memory) the lane addresses of a B operand: the second and third of four tiles
-    are exchanged, so that results are wrong. Exchanges the addresses of lanes 8..15 and 16..23. Not handled:
-    loads that ``tuner.merge_ldmatrix`` made, which are correct and look the same: run before it.
+    are exchanged, so that results are wrong. Exchanges the addresses of lanes 8..15 and 16..23 of every
+    transposed load of four tiles. Run this op once, before ``tuner.merge_ldmatrix``, whose loads are correct
+    and look the same: correct loads become wrong.
 
         %x = nvgpu.ldmatrix %tile[%i, %j] {numTiles = 4 : i32, transpose = true} : ...
       becomes
@@ -43,18 +44,10 @@ class FixTransposedAOp(InPlaceOp, name="fix_transposed_a"):
         %column = affine.apply affine_map<()[s0, s1] -> (s1 - ((s0 floordiv 16) * 8 - ...))>()[%lane, %j]
         %x = nvgpu.ldmatrix %tile[%row, %column] {numTiles = 4 : i32, transpose = true} : ...
 
-    The transform op ``tuner.fix_transposed_a``, which corrects the lane addresses of a transposed A.
-
-    Changes every transposed ``nvgpu.ldmatrix`` of four tiles. Run this op once, right after
-    ``convert-vector-to-gpu``, whose addresses are wrong; correct loads become wrong. The handle (a
-    func.func) stays valid. Never fails.
+    The handle (a func.func) stays valid. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Exchanges the addresses of lanes 8..15 and 16..23 of transposed ``nvgpu.ldmatrix`` ops.
-
-        Changes all such ops of four tiles in one function, in place; always returns None.
-        """
         for load in walk(function, "nvgpu.ldmatrix"):
             if tiles_of(load) == 4 and is_transposed(load):
                 _exchange(load)
@@ -77,8 +70,8 @@ class MergeLdmatrixOp(InPlaceOp, name="merge_ldmatrix"):
 
     Takes a function right after ``convert-vector-to-gpu``, which loads B for one ``mma.sync`` of 8 columns
     at a time; indices are still affine functions of the lane. Gives one load of four tiles for two loads of
-    two tiles at columns n and n + 8. Loads outside of ``scf.for``, after swizzling or pipelining, and loads
-    without an adjacent load stay.
+    two tiles at columns n and n + 8 in the body of the same ``scf.for``. Other loads stay, such as those
+    after swizzling or pipelining.
 
         %x = nvgpu.ldmatrix %tile[%k, %n] {numTiles = 2 : i32, transpose = true} : ... -> vector<2x2xf16>
         %n8 = affine.apply affine_map<()[s0] -> (s0 mod 8 + 8)>()[%lane]
@@ -88,17 +81,10 @@ class MergeLdmatrixOp(InPlaceOp, name="merge_ldmatrix"):
         %x = vector.extract_strided_slice %xy {offsets = [0, 0], sizes = [2, 2], strides = [1, 1]} : ...
         %y = vector.extract_strided_slice %xy {offsets = [2, 0], sizes = [2, 2], strides = [1, 1]} : ...
 
-    The transform op ``tuner.merge_ldmatrix``, which merges two loads of adjacent B fragments into one.
-
-    Two ``nvgpu.ldmatrix`` of two tiles, 8 columns apart in the body of the same ``scf.for``, become one of
-    four tiles; other loads stay. The handle (a func.func) stays valid. Never fails.
+    The handle (a func.func) stays valid. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Merges pairs of ``nvgpu.ldmatrix`` of adjacent B fragments in the loops of one function, in place.
-
-        Always returns None.
-        """
         for loop in walk(function, "scf.for"):
             _merge_in(loop)
         return None

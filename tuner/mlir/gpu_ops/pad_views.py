@@ -41,8 +41,6 @@ class PadViewsOp(InPlaceOp, name="pad_views"):
           %A = bufferization.to_tensor %a restrict : memref<64x96xf32, strided<[60, 1]>> to tensor<64x96xf32>
           %product = linalg.matmul ins(%A, %B : tensor<64x96xf32>, tensor<96x48xf32>) ...
 
-    The transform op ``tuner.pad_views``, which pads the sizes of a function's arguments and tensors.
-
     Attribute ``sizes`` (array<i64>): the padded size of each loop of the function's first linalg op that is
     not a fill: of a matmul m, n and k. Indexing maps say which dimension of which tensor has which size,
     also for the linalg ops around it, such as an epilogue. Where a tensor is a part of an argument, from its
@@ -55,7 +53,6 @@ class PadViewsOp(InPlaceOp, name="pad_views"):
     """
 
     def change(self, function: Op) -> str | None:
-        """Pads the sizes of one function in place; returns None, or a message, with nothing changed then."""
         try:
             padding = _padding_of(function, integer_list(self, "sizes"))
         except _PaddingError as error:

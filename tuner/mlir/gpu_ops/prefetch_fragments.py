@@ -51,22 +51,14 @@ class PrefetchFragmentsOp(InPlaceOp, name="prefetch_fragments"):
           %y1 = nvgpu.ldmatrix %b[%other, %row, %c0] {numTiles = 2 : i32, transpose = false} : ...
           %next = nvgpu.mma.sync(%x, %y, %sum) {mmaShape = [16, 8, 16]} : ...
 
-    The transform op ``tuner.prefetch_fragments``, which reads fragments one step before their products.
-
-    Rotates (software-pipelines) every loop of the handle that waits for copied tiles and multiplies
-    fragments of them. Attribute ``spread`` (i64, default 0): 1 interleaves reads and copies evenly with the
-    products, 0 puts reads and copies first; interleaved reads take fewer registers. Run this op after every
+    Attribute ``spread`` (i64, default 0): 1 interleaves reads and copies evenly with the products, 0 puts
+    reads and copies first; interleaved reads take fewer registers. Run this op after every
     op that changes addresses of shared memory. The handle (an scf.for) is consumed: rotated loops are new
     ops. Other loops stay, and so does a loop with other side effects or regions, such as a copy that
     remained a plain store. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Rotates one ``scf.for``, given as ``function``: reads fragments a step before their products.
-
-        Replaces the loop by a new op, if it waits for copied tiles and multiplies fragments of them; a loop
-        of another form stays. Always returns None.
-        """
         body = _body_of(function)
         if body is not None and all(map(body.is_known, body.ops)):
             _rotate(body, attribute(self, "spread", 0) == 1)

@@ -13,11 +13,11 @@ ELEMENTWISE = ("arith.", "math.", "linalg.yield")
 class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
     """``tuner.set_aside_epilogue``: sets the epilogue of a reduction aside until results are stored.
 
-    Takes a function on tensors whose arguments are read by ``bufferization.to_tensor``, with a reduction and
-    an elementwise ``linalg.generic`` on its result. Gives the reduction alone, which writes its sums to the
-    output argument (whose element type is that of the sums until ``tuner.finish_stores``), and the generic's
-    body as a private scalar function (form: ``tuner.mlir.ir.linalg``). Not handled: operands that are
-    computed before.
+    Takes a function ``@f`` on tensors whose arguments are read by ``bufferization.to_tensor``, with a
+    reduction and an elementwise ``linalg.generic`` on its result, the first such generic. Gives the
+    reduction alone, which writes its sums to the output argument (whose element type is that of the sums
+    until ``tuner.finish_stores`` applies the epilogue), and the generic's body as the private scalar
+    function ``@f_epilogue`` (form: ``tuner.mlir.ir.linalg``).
 
         %sums = linalg.matmul ins(...) outs(%cleared : tensor<15x30xf32>) -> tensor<15x30xf32>
         %result = linalg.generic {...} ins(%sums, %bias : ...) outs(%out : tensor<15x30xf32>) {
@@ -28,21 +28,11 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
         func.func private @f_epilogue(%sum: f32, %shift: f32 {tuner.argument = 2 : i64, ...}) -> f32 {
           %shifted = arith.addf %sum, %shift : f32
 
-    The transform op ``tuner.set_aside_epilogue``: an elementwise epilogue becomes a scalar function.
-
-    Takes the first elementwise ``linalg.generic`` that consumes another linalg op of a function ``@f`` and
-    makes it the private function ``@f_epilogue``; the output argument then receives the sums, and
-    ``tuner.finish_stores`` applies the epilogue. The handle (a func.func) stays valid; handles to the
-    generic do not. Silenceable failure: no such generic, or a generic with an operand that is neither the
-    sum nor a function argument.
+    The handle (a func.func) stays valid; handles to the generic do not. Silenceable failure, with nothing
+    changed: no such generic, or a generic with an operand that is neither the sum nor a function argument.
     """
 
     def change(self, function: Op) -> str | None:
-        """Moves the first elementwise ``linalg.generic`` on a linalg result out of one function, in place.
-
-        Creates the scalar function ``@f_epilogue`` next to the function ``@f``. Returns None, or a message on
-        why there is no generic that can be moved; nothing is changed then.
-        """
         generic = next((each for each in walk(function, "linalg.generic") if _is_epilogue(each)), None)
         if generic is None:
             return "found no elementwise linalg.generic that consumes another linalg op"

@@ -23,17 +23,10 @@ class BypassL1Op(InPlaceOp, name="bypass_l1"):
       becomes
         %t = nvgpu.device_async_copy %a[%i], %tile[%i], 8, %n {bypassL1} : memref<64xf16> to ...
 
-    The transform op ``tuner.bypass_l1``, which makes asynchronous copies of 16 bytes bypass the L1 cache.
-
-    Sets ``bypassL1`` on each such ``nvgpu.device_async_copy``. The handle (a func.func) stays valid.
-    Never fails.
+    The handle (a func.func) stays valid. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Sets ``bypassL1`` on each ``nvgpu.device_async_copy`` of 16 bytes in one function.
-
-        Always returns None.
-        """
         for copy in walk(function, "nvgpu.device_async_copy"):
             if _copied_bytes(copy) == BYPASS_BYTES:
                 copy.attributes["bypassL1"] = ir.UnitAttr.get()
@@ -69,19 +62,11 @@ class FlatCopiesOp(InPlaceOp, name="flat_copies"):
         %at = arith.addi %sum, %c272 : index
         %x = nvgpu.ldmatrix %flat[%at] {numTiles = 4 : i32, transpose = false} : ...
 
-    The transform op ``tuner.flat_copies``, which gives accesses to shared memory 1-D views and one index.
-
-    Each asynchronous copy and ``nvgpu.ldmatrix`` gets a 1-D view of its buffer and one index, whose constant
-    part is added last. Run this op after every op that changes addresses, and after common subexpression
-    elimination, so that equal parts of addresses are the same SSA value. The handle (a func.func) stays
-    valid. Never fails.
+    Run this op after every op that changes addresses, and after common subexpression elimination, so that
+    equal parts of addresses are the same SSA value. The handle (a func.func) stays valid. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Gives asynchronous copies and ``nvgpu.ldmatrix`` a 1-D view and one index each.
-
-        Changes one function in place. Always returns None.
-        """
         views = _FlatViews()
         for copy in walk(function, COPY):
             _rewrite_copy(copy, views)
@@ -198,9 +183,9 @@ COPIES = ("linalg.copy", "memref.copy")
 class InsertBarriersOp(InPlaceOp, name="insert_barriers"):
     """``tuner.insert_barriers``: barriers between writes of a tile in shared memory and others' reads.
 
-    Takes a function whose loops fill shared memory and then read it. Inserts a barrier after the last write
-    in each such loop's body, and one at its top where requested. Not handled: writes nested deeper in the
-    body.
+    Takes a function with loops (``scf.for``) whose bodies directly write shared memory and then read it.
+    Inserts a ``gpu.barrier`` after the last write in each such body, and one at its top where requested. Not
+    handled: writes nested deeper in the body.
 
         scf.for %i = %c0 to %c64 step %c4 {
           vector.store %x, %tile[%c4] : memref<4xf32, #gpu.address_space<workgroup>>, vector<2xf32>
@@ -212,20 +197,12 @@ class InsertBarriersOp(InPlaceOp, name="insert_barriers"):
           gpu.barrier
           %y = vector.load %tile[%c4] : memref<4xf32, #gpu.address_space<workgroup>>, vector<2xf32>
 
-    The transform op ``tuner.insert_barriers``, which puts barriers into loops that fill shared memory.
-
-    Inserts a ``gpu.barrier`` after the last write in every ``scf.for`` whose body directly writes shared
-    memory. Attribute ``loop_top`` (i64, default 0): 1 also inserts a barrier at the top of the body. That is
-    needed where one iteration may still read a tile that the next one writes, unless the loop is pipelined
-    over more buffers than its depth. The handle (a func.func) stays valid. Silenceable failure: no such
-    loop.
+    Attribute ``loop_top`` (i64, default 0): 1 also inserts a barrier at the top of the body. That is needed
+    where one iteration may still read a tile that the next one writes, unless the loop is pipelined over
+    more buffers than its depth. The handle (a func.func) stays valid. Silenceable failure: no such loop.
     """
 
     def change(self, function: Op) -> str | None:
-        """Inserts ``gpu.barrier`` into each loop that directly writes shared memory.
-
-        Changes one function in place. Returns None, or a message if the function has no such loop.
-        """
         loops = [(loop, _writes(loop)) for loop in walk(function, "scf.for")]
         filling = [(loop, writes) for loop, writes in loops if writes]
         if not filling:

@@ -20,11 +20,11 @@ BY_INDEX = READS_AND_COPIES | {"vector.load", "memref.load", "memref.store"}
 class SharedLayoutOp(InPlaceOp, name="shared_layout"):
     """``tuner.shared_layout``: layouts of shared memory without bank conflicts: xor swizzle or padding.
 
-    Takes a function whose shared memory is ``memref.alloc`` and accessed by index only. A tile that only
-    ``nvgpu.ldmatrix`` reads gets its 16-byte columns xor'd with the row (as CUTLASS's ``Swizzle``). Any
-    other tile is padded: after each row, or after as many rows as together span all banks, so that copies,
-    which write adjacent vectors, cross no gap within 128 bytes. Run this op after every op that reads these
-    indices. Not handled: views of shared memory.
+    Takes a function whose shared memory is ``memref.alloc`` and accessed by index only; changes every tile.
+    A tile that only ``nvgpu.ldmatrix`` reads gets its 16-byte columns xor'd with the row (as CUTLASS's
+    ``Swizzle``). Any other tile is padded: after each row, or after as many rows as together span all banks,
+    so that copies, which write adjacent vectors, cross no gap within 128 bytes. Run this op after every op
+    that reads these indices.
 
         %tile = memref.alloc() : memref<16x32xf16, #gpu.address_space<workgroup>>
         %x = nvgpu.ldmatrix %tile[%i, %j] {numTiles = 4 : i32, transpose = false} : ...
@@ -38,22 +38,14 @@ class SharedLayoutOp(InPlaceOp, name="shared_layout"):
         %row = affine.apply affine_map<()[s0] -> (s0 floordiv 2)>()[%i]
         %column = affine.apply affine_map<()[s0, s1] -> ((s0 mod 2) * 32 + s1)>()[%i, %j]
 
-    The transform op ``tuner.shared_layout``, which lays out tiles in shared memory without bank conflicts.
-
-    Rearranges every ``memref.alloc`` in shared memory. Attributes, both i64: with ``swizzle`` = 1 (default
-    0) a tile that only ``nvgpu.ldmatrix`` reads is swizzled; with ``swizzle`` = 0 such a tile is padded by
-    16 bytes, which avoids bank conflicts too but takes more memory. Every other tile is padded by
-    ``pad_bytes`` (a multiple of 16, default 16) after each row or group of rows; with ``pad_bytes`` = 0, no
-    tile is padded. The handle (a func.func) stays valid. Silenceable failure: a use that is not by index, or
-    other ``pad_bytes``.
+    Attributes, both i64: with ``swizzle`` = 0 (default) a tile that only ``nvgpu.ldmatrix`` reads is padded
+    by 16 bytes instead, which avoids bank conflicts too but takes more memory. Every other tile is padded by
+    ``pad_bytes`` (a multiple of 16, default 16; 0: no padding). The handle (a func.func) stays valid.
+    Silenceable failure, with nothing changed: a use that is not by index, such as a view, or other
+    ``pad_bytes``.
     """
 
     def change(self, function: Op) -> str | None:
-        """Swizzles or pads each ``memref.alloc`` in shared memory of one function, in place.
-
-        Indices of its uses change accordingly. Returns None, or a message on an attribute or a use that is
-        not supported; nothing is changed then.
-        """
         pad_bytes = attribute(self, "pad_bytes", VECTOR_BYTES)
         if pad_bytes < 0 or pad_bytes % VECTOR_BYTES:
             return f"pad_bytes: found {pad_bytes}, allowed a multiple of {VECTOR_BYTES}"

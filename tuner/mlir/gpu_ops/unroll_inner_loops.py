@@ -14,8 +14,7 @@ class UnrollInnerLoopsOp(InPlaceOp, name="unroll_inner_loops"):
 
     Takes a function with ``scf.for`` nests. Unrolls every loop whose body allocates no workgroup memory,
     innermost loops first; the remaining loops can be pipelined: ``nvgpu.pipeline_shared_memory_copies``
-    accepts no loop with a region in it. Not handled: bounds that are not constant, more copies of a body
-    than the limit.
+    accepts no loop with a region in it.
 
         %sums = scf.for %i = %c0 to %c4 step %c2 iter_args(%sum = %before, ...) -> (f32, f32) {
           %x = memref.load %tile[%i] : memref<4xf32, #gpu.address_space<workgroup>>
@@ -28,19 +27,12 @@ class UnrollInnerLoopsOp(InPlaceOp, name="unroll_inner_loops"):
         %x_2 = memref.load %tile[%i_2] : memref<4xf32, #gpu.address_space<workgroup>>
         %new_2 = arith.addf %new, %x_2 : f32
 
-    The transform op ``tuner.unroll_inner_loops``: fully unrolls loops that allocate no shared memory.
-
-    Unrolls every ``scf.for`` without a ``memref.alloc`` of workgroup memory in it. Attribute ``limit`` (i64,
-    default 4096): the maximum of copies of one body. The handle (a func.func) stays valid, handles to the
-    loops and to their ops do not. Silenceable failure: bounds that are not constant, or a body copied more
-    often than the limit.
+    Attribute ``limit`` (i64, default 4096): the maximum of copies of one body. The handle (a func.func)
+    stays valid, handles to the loops and to their ops do not. Silenceable failure, with nothing changed:
+    bounds that are not constant, or a body copied more often than the limit.
     """
 
     def change(self, function: Op) -> str | None:
-        """Fully unrolls each loop of one function that allocates no shared memory, in place.
-
-        Returns None, or why one of these loops cannot be unrolled; nothing is changed then.
-        """
         limit = attribute(self, "limit", COPIES_LIMIT)
         loops = [loop for loop in walk(function, "scf.for") if not _allocates(loop)]
         for loop in loops:

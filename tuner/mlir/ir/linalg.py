@@ -75,9 +75,7 @@ ARGUMENT, DIMENSIONS = "tuner.argument", "tuner.dimensions"  # attributes of the
 def find_epilogue(function: Op) -> Op | None:
     """Returns the scalar function ``@f_epilogue`` next to the func.func ``@f``; None if there is none.
 
-    An elementwise epilogue as a scalar function next to its kernel, and its application to vectors.
-
-    ``tuner.set_aside_epilogue`` makes the function, ``tuner.finish_stores`` applies it where sums are
+    ``tuner.set_aside_epilogue`` makes this function, ``tuner.finish_stores`` applies it where sums are
     stored::
 
         func.func private @f_epilogue(
@@ -146,11 +144,9 @@ ROUND, COMPARE, SELECT = "arith.truncf", "arith.cmpf", "arith.select"
 def round_late(function: Op) -> None:
     """Moves roundings from f32 to bf16 after selections of the number or a limit, in place.
 
-    Rounds to bf16 after numbers are limited, and not before: comparisons and choices are then of f32.
-
-    Rounding never changes the order of two numbers, and a limit is a bf16 number, so the result is the same;
-    only a zero that a number is rounded to may have the other sign. Vector code would extend bf16 for each
-    comparison.
+    Comparisons and choices are then of f32, where vector code would extend bf16 for each. Rounding never
+    changes the order of two numbers, and a limit is a bf16 number, so the result is the same; only a zero
+    that a number is rounded to may have the other sign.
 
         %r = arith.truncf %x : f32 to bf16
         %c = arith.cmpf ugt, %r, %limit : bf16

@@ -53,15 +53,10 @@ SPACE_NAME = "memory_space"  # attribute of bufferization.alloc_tensor
 def name_memory_spaces(module: ir.Module) -> None:
     """Rewrites the memory spaces of all memref types in a module to ``#gpu.address_space`` names, in place.
 
-    Global memory becomes the default space, without a name. Raises CandidateError(COMPILE) for a number
-    other than 0, 1 (global), 3 (workgroup) and 5 (private).
-
-    Normalizes memory spaces of memrefs, which input files write as numbers or as ``#gpu.memory_space``.
-
-    Takes any module; gives ``#gpu.address_space<workgroup>`` and ``<private>`` in all types, also of
-    functions, attributions and globals, and in types of other dialects that contain a memref. Global memory
-    is the default space: numbers 0 and 1 and ``<global>`` are removed, and with them casts that no longer
-    change the space. Other numbers are errors. See
+    Input files write spaces as numbers or as ``#gpu.memory_space``; all types change, also those of
+    functions, attributions and globals, and types of other dialects that contain a memref. Global memory (0,
+    1, ``<global>``) becomes the default space, without a name, and casts that no longer change the space go.
+    Raises CandidateError(COMPILE) for a number other than 0, 1 (global), 3 (workgroup) and 5 (private). See
     <https://docs.nvidia.com/cuda/nvvm-ir-spec/#address-space>.
 
         %t = memref.alloc() : memref<16xf32, 3>
@@ -141,21 +136,7 @@ Bounds = dict[int, int]  # dimension -> its true size, for dimensions whose size
 
 
 def argument_attributes(function: Op, number: int) -> dict[str, Attribute]:
-    """Returns the attributes, by name, of argument number ``number`` of a func.func.
-
-    Padded views: arguments whose memref type has larger sizes than the memory passed for the argument.
-
-    ``tuner.pad_views`` makes them of arguments of true sizes, as the first step of a script. The type has
-    sizes that tiles divide, and the true strides; an attribute has the true sizes::
-
-        %a: memref<64x64xf32, strided<[60, 1]>> {tuner.bounds = array<i64: 50, 60>}
-
-    The type's rows overlap one another and its end lies beyond the memory, so that nothing may access the
-    view by the type alone (decision 12 says why that is so, and what another form costs).
-
-    Tiling, vectorization and pipelining then have no remainders. At the end ``tuner.bound_loads`` and
-    ``tuner.finish_stores`` guard the accesses, which must stay within the true sizes.
-    """
+    """Returns the attributes, by name, of argument number ``number`` of a func.func."""
     if "arg_attrs" not in function.attributes:
         return {}
     attributes = ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[number])
@@ -165,7 +146,16 @@ def argument_attributes(function: Op, number: int) -> dict[str, Attribute]:
 def bounds_of(view: Value) -> Bounds:
     """Returns {dimension: true size} of the padded dimensions of a function argument, else {}.
 
-    A dimension is padded if its size in the memref type is larger than in the attribute ``tuner.bounds``.
+    A padded view is an argument whose memref type has larger sizes than the memory passed for the argument.
+    ``tuner.pad_views`` makes them, as the first step of a script: the type has sizes that tiles divide, so
+    that tiling, vectorization and pipelining have no remainders, and the true strides; an attribute has the
+    true sizes::
+
+        %a: memref<64x64xf32, strided<[60, 1]>> {tuner.bounds = array<i64: 50, 60>}
+
+    The type's rows overlap one another and its end lies beyond the memory, so that nothing may access the
+    view by the type alone (decision 12 says why that is so, and what another form costs): at the end
+    ``tuner.bound_loads`` and ``tuner.finish_stores`` guard the accesses.
     """
     if not isinstance(view.owner, ir.Block) or view.owner.owner.operation.name != "func.func":
         return {}
@@ -308,8 +298,6 @@ def copy_views_by_loops(function: Op) -> int:
 
 def copy_by_loops(root: Op | ir.Module) -> None:
     """Replaces every ``memref.copy`` nested in ``root`` by a loop over the elements, in place.
-
-    Creates ``memref.copy``, and replaces it by loops over elements.
 
     Otherwise LLVM would call a function of MLIR's runtime library for a copy of views, and memcpy for a copy
     of plain buffers, which the JIT's wheel looks up by a wrong name. Copies to and from the device must be

@@ -45,11 +45,9 @@ def byte_dot(sums: Value, unsigned: Value, signed: Value) -> Value:
 def lower_byte_dots(module: ir.Module, *, emulates: bool) -> None:
     """Replaces the calls of dot products by the instruction, or by vector code if ``emulates``, in place.
 
-    Dot products of four unsigned by four signed bytes, as calls that the lowering replaces.
-
-    A transform op leaves a ``func.call`` of ``@vpdpbusd_512``, which has no memory effects that a pass would
-    have to know. The lowering makes of each call the instruction vpdpbusd (AVX512-VNNI, AVX-VNNI), or vector
-    code for a processor without it. Sums wrap around, as those of i32 do.
+    A transform op leaves a ``func.call`` of ``@vpdpbusd_512``, a dot product of four unsigned by four signed
+    bytes, which has no memory effects that a pass would have to know. It becomes the instruction vpdpbusd
+    (AVX512-VNNI, AVX-VNNI), or vector code for a processor without it. Sums wrap around, as those of i32 do.
 
         %next = call @vpdpbusd_512(%sums, %u, %s) : (vector<16xi32>, ...
       becomes
@@ -139,10 +137,8 @@ def set_packed_as(
     The other parameters: as of ``WeightPacking``; what the argument has of them already stays where they are
     left out.
 
-    Weights that come packed: panels of columns, one after the other, each row by row.
-
-    An argument of k x n elements that a script wants packed has the type of the panels, and an attribute
-    with the columns of a panel, of which the last one is padded with zeros::
+    An argument of k x n elements gets the type of its panels of columns, one after the other, each row by
+    row, and an attribute with the columns of a panel; the last panel is padded with zeros::
 
         %w: memref<3x64x48xf32> {tuner.packing = 48 : i64, tuner.weight}     of a weight of 64 x 100 elements
 

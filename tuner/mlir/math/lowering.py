@@ -32,13 +32,10 @@ SINGLE_BITS = 32  # narrower floats are computed in float32, exactly
 def expand_remainders(root: Op | ir.Module) -> None:
     """Replaces each ``arith.remf`` in an operation by loops that compute C's fmod exactly, in place.
 
-    Raises CandidateError(COMPILE) for vectors.
-
-    Expands ``arith.remf`` to loops of subtractions: exact, where LLVM would call the C library or libdevice.
-
-    The divisor is doubled until it is more than half of the dividend, then halved again; each time it is
-    subtracted where it fits. All numbers are exact, so the result is C's fmod. The number of steps is the
-    difference of the exponents: a handful for numbers of alike size, at most 277 for float32.
+    LLVM would call the C library or libdevice. The divisor is doubled until it is more than half of the
+    dividend, then halved again; each time it is subtracted where it fits. All numbers are exact. The number
+    of steps is the difference of the exponents: a handful for numbers of alike size, at most 277 for
+    float32. Raises CandidateError(COMPILE) for vectors.
 
         %r = arith.remf %x, %y : f32
       becomes

@@ -29,13 +29,12 @@ from tuner.mlir.wgmma.warpgroups import Consumer, Place, Ring, Source, create_pr
 class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
     """``tuner.wgmma_pipeline``: a block's matmul becomes a warp-specialized pipeline of TMA and wgmma.
 
-    Takes a function on buffers with one ``gpu.launch`` that holds a ``linalg.fill`` and a ``linalg.matmul``
+    Takes a function on buffers with ``gpu.launch`` ops that hold a ``linalg.fill`` and a ``linalg.matmul``
     of subviews of arguments, a tile of C per block. Gives tensor maps on the host, and in the kernel a ring
     of stages in shared memory: one elected thread of the last warpgroup copies tiles of A and B in advance
     by TMA, which reads zeros outside of the true sizes; the other warpgroups multiply by wgmma, one group in
     flight, and store pairs of sums by ``vector.store`` for ``tuner.finish_stores``, or final results by TMA.
-    The parts are in ``wgmma/``. Not handled: operands in which k is not innermost, with elements of 1 or 4
-    bytes; rows whose size is not a multiple of 16 bytes; both are silenceable failures.
+    Needs sm_90a.
 
         gpu.launch blocks(...) in (...) threads(...) in (...) {
           %y = memref.subview %b[0, %j] [192, 64] [1, 1] : memref<192x128xf16> to ...
@@ -57,10 +56,8 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
                 nvvm.mbarrier.arrive.expect_tx %full, %bytes : !llvm.ptr<3>, i32
                 nvvm.cp.async.bulk.tensor.shared.cluster.global %to, %map, %full, box[%column, %k] : ...
 
-    The transform op ``tuner.wgmma_pipeline``: a block's matmul becomes a pipeline of TMA and wgmma.
-
-    The pipeline is warp-specialized. Rewrites every ``gpu.launch`` of the function, for sm_90a. Attributes,
-    all i64 but ``stores``: ``block_k`` (default 64), ``stages`` (4), ``consumers`` (2): tile size along k,
+    Attributes, all i64 but ``stores``: ``block_k`` (default 64), ``stages`` (4), ``consumers`` (2): tile
+    size along k,
     stages of the ring, warpgroups that multiply. ``cluster_m``, ``cluster_n`` (1), one of which may be 2:
     blocks along m share tiles of B, along n of A; the grid must be a multiple of the cluster. ``tiles`` (1):
     above 1, each block computes that many tiles of C one after another, and the grid is smaller by that
@@ -70,17 +67,13 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
     type, and its 16-bit results are stored through shared memory; no ``tuner.finish_stores`` follows then.
     ``splits`` (1): above 1, each of that many blocks along z sums a part of k, a multiple of ``block_k``,
     for ``tuner.finish_stores`` in a mode that adds the parts. The handle (a func.func) stays valid; handles
-    to the launch's linalg ops do not. Silenceable failure: no such launch, tiles that TMA or wgmma do not
-    support, too many sums for the registers of a thread, several tiles per block where the grid is not
-    constant or the tile's origin depends on more than block ids.
+    to the launch's linalg ops do not. Silenceable failure, with launches before it rewritten: no such
+    launch; tiles that TMA or wgmma do not support, operands of 1 or 4 bytes in which k is not innermost, and
+    rows whose size is not a multiple of 16 bytes; too many sums for the registers of a thread; several tiles
+    per block where the grid is not constant or the tile's origin depends on more than block ids.
     """
 
     def change(self, function: Op) -> str | None:
-        """Rewrites the matmul of each ``gpu.launch`` in one function into a TMA and wgmma pipeline, in place.
-
-        Returns None, or a message about the first launch that is not supported; launches before it are
-        rewritten.
-        """
         knobs = Knobs(
             block_k=attribute(self, "block_k", 64),
             stages=attribute(self, "stages", 4),
