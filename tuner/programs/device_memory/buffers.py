@@ -23,17 +23,13 @@ DERIVED = VIEWS | {"arith.select"}
 class DeviceViews:
     """Creates a device view for each memref on the host: the same part of the same buffer in device memory.
 
-    Takes a function on host memrefs, and the device memory of each whole buffer; creates a device view for
-    each view of such a buffer, and for each memref that structured control flow forwards (as extra
-    iter_args). Views by operations other than ``VIEWS`` and ``arith.select`` get no device view.
+    Call ``set_root`` for all whole buffers, then ``connect``, which creates device views of their views and
+    of the memrefs that structured control flow forwards (as extra iter_args). Views by operations other than
+    ``VIEWS`` and ``arith.select`` get none.
 
         %s = memref.subview %a[4] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: 4>>
       is followed by, for %a_device = gpu.alloc
         %t = memref.subview %a_device[4] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: 4>>
-
-    A mapping from a function's host memrefs to the same parts of the same buffers in device memory.
-
-    Call ``set_root`` for all whole buffers, then ``connect``, which creates the device views of their views.
     """
 
     def __init__(self, function: Op, is_wanted: Callable[[Value], bool]) -> None:
@@ -188,7 +184,18 @@ ALLOCATIONS = frozenset({"memref.alloc", "memref.alloca"})
 
 
 class BufferKind(enum.Enum):
-    """A buffer in host memory and its mirror in device memory: how the mirror is allocated, filled and freed.
+    """The origin of a buffer, which determines where its contents must be when the function returns."""
+
+    ARGUMENT = "argument"  # host memory of the caller
+    DEVICE_ARGUMENT = "device argument"  # device memory of the caller; the function allocates the host memory
+    CONSTANT = "constant"  # memref.global that is never written
+    GLOBAL = "global"
+    ALLOCATION = "allocation"
+
+
+@dataclass
+class MirroredBuffer:
+    """A buffer of a host program with its memory on the host and its memory on the device.
 
     A contiguous host buffer has a mirror of the same type. A non-contiguous buffer has flat device memory up
     to its last element, and ``device`` is a view of the flat memory. ``gpu-to-llvm`` cannot copy such a
@@ -200,20 +207,7 @@ class BufferKind(enum.Enum):
         %flat = gpu.alloc () : memref<56xf32>
         %device = memref.reinterpret_cast %flat to offset: [0], sizes: [4, 8], strides: [16, 1] : ...
         %staging = memref.alloc() : memref<56xf32>
-
-    The origin of a buffer, which determines where its contents must be when the function returns.
     """
-
-    ARGUMENT = "argument"  # host memory of the caller
-    DEVICE_ARGUMENT = "device argument"  # device memory of the caller; the function allocates the host memory
-    CONSTANT = "constant"  # memref.global that is never written
-    GLOBAL = "global"
-    ALLOCATION = "allocation"
-
-
-@dataclass
-class MirroredBuffer:
-    """A buffer of a host program with its memory on the host and its memory on the device."""
 
     kind: BufferKind
     alias_set: int

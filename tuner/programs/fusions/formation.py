@@ -372,21 +372,19 @@ ELEMENTS = ("f32", "f64")  # of scores, of what is multiplied and of the result
 def join_attention(fusions: Sequence[Members], ops: Collection[Op]) -> list[Members]:
     """Returns the fusions in their order, the three of each attention as one in the place of the last one.
 
-    Args:
-        fusions: the fusions of a program, each contraction with its epilogue.
-        ops: all operations of the program in order.
-
-    Joins the fusions of an attention: scores of queries and keys, their softmax, the product with the
-    values.
-
-    Three fusions write and read all scores three times, from the cache that holds them. One fusion computes
-    them for some rows of queries at a time, which stay in the second level of cache:
+    The three are scores of queries and keys, their softmax, and the product with the values. They write and
+    read all scores three times, from the cache that holds them; one fusion computes scores for some rows of
+    queries at a time, which stay in the second level of cache:
 
         %s = linalg.batch_matmul ins(%q, %k)    // with scale and mask
         %p = ...                                // rows: the softmax of %s
         %r = linalg.batch_matmul ins(%p, %v)    // with its epilogue
 
     Joined are those of which decision 79 has measured that one fusion is faster.
+
+    Args:
+        fusions: the fusions of a program, each contraction with its epilogue.
+        ops: all operations of the program in order.
     """
     order = {op: number for number, op in enumerate(ops)}
     by_root = {members.root: members for members in fusions}

@@ -61,8 +61,6 @@ def waits(
 
     ``places`` has where each input and then each output of each fusion begins.
 
-    Where the threads of a program wait for one another: before a fusion that needs what another thread does.
-
     A fusion is divided among all threads, or the first thread runs it alone. Two fusions of which one writes
     bytes that the other one reads or writes must not run at the same time, unless the first thread runs
     both. Bytes count, not buffers: buffers whose lifetimes do not overlap share memory of the arena.
@@ -169,13 +167,12 @@ HEAD = f"""llvm.func @{PART_ENTRY}(%part: {POINTER}) {{
 
 
 def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool]) -> list[str]:
-    """Returns the texts of ``@program_part`` and of what it calls; ``waits``: before which fusions.
+    """Returns the texts of ``@program_part``, which each thread runs, and of what it calls.
 
-    The function that each thread of a program runs: its share of each fusion, and barriers between fusions.
-
-    A thread waits in a loop until all threads have arrived, and after some microseconds sleeps: the thread
-    that it waits for may need its processor. Arrivals are counted up to the end of the call, so nothing is
-    reset between two barriers. All threads wait for one another at the end, too:
+    ``waits``: before which fusions all threads wait for one another, as they do at the end. A thread waits
+    in a loop until all threads have arrived, and after some microseconds sleeps: the thread that it waits
+    for may need its processor. Arrivals are counted up to the end of the call, so nothing is reset between
+    two barriers.
 
         llvm.func @program_part(%part: !llvm.ptr) {
           llvm.call @call_0(%frame, %thread, %threads) : (!llvm.ptr, i64, i64) -> ()
@@ -250,26 +247,7 @@ class ProcessorLevel:
 
 @dataclass(frozen=True)
 class FusionPlaces:
-    """Joins the code of a program's fusions into one module, whose function calls them in order.
-
-    ``@program`` takes one pointer: to an array of pointers, its frame. They are those of the arguments, of
-    the results, of the packed weights, and of the arena, and a word for the text of an assertion that fails:
-    fusions after that are left out. ``@group_at`` runs one fusion alone, by its number, to time it. Fusions
-    of equal code are one function. Where fusions are divided among threads, each thread runs
-    ``@program_part`` (``linked_parts``).
-
-        llvm.func @program(%frame: !llvm.ptr) {
-          llvm.call @call_0(%frame) : (!llvm.ptr) -> ()
-          ...
-        llvm.func internal @call_0(%frame: !llvm.ptr) {
-          %0 = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
-          %1 = llvm.load %0 : !llvm.ptr -> !llvm.ptr
-          %2 = llvm.getelementptr %1[4096] : (!llvm.ptr) -> !llvm.ptr, i8
-          ...
-          llvm.call @g0_group(%2, ...) : (!llvm.ptr, ...) -> ()
-
-    A program with the places of all of its buffers.
-    """
+    """A program with the places of all of its buffers."""
 
     program: FusedProgram
     memory: MemoryPlan
@@ -296,10 +274,26 @@ class FusionPlaces:
 
 
 def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLevel) -> str:
-    """Returns the module of a program in LLVM dialect, with ``@program`` and ``@group_at``.
+    """Returns the module of a program in LLVM dialect, whose ``@program`` calls its fusions in order.
 
-    ``codes`` are those of its fusions, in order. Raises CandidateError for code that does not parse or has no
-    function ``group``.
+    ``@program`` takes one pointer: to an array of pointers, its frame. They are those of the arguments, of
+    the results, of the packed weights, and of the arena, and a word for the text of an assertion that fails:
+    fusions after that are left out. ``@group_at`` runs one fusion alone, by its number, to time it. Fusions
+    of equal code are one function. Where fusions are divided among threads, each thread runs
+    ``@program_part`` (``part_texts``).
+
+        llvm.func @program(%frame: !llvm.ptr) {
+          llvm.call @call_0(%frame) : (!llvm.ptr) -> ()
+          ...
+        llvm.func internal @call_0(%frame: !llvm.ptr) {
+          %0 = llvm.getelementptr %frame[2] : (!llvm.ptr) -> !llvm.ptr, i64
+          %1 = llvm.load %0 : !llvm.ptr -> !llvm.ptr
+          %2 = llvm.getelementptr %1[4096] : (!llvm.ptr) -> !llvm.ptr, i8
+          ...
+          llvm.call @g0_group(%2, ...) : (!llvm.ptr, ...) -> ()
+
+    ``codes`` are those of the fusions, in order. Raises CandidateError for code that does not parse or has
+    no function ``group``.
     """
     names = {
         text: f"g{number}_" for number, text in enumerate(dict.fromkeys(each.llvm_text for each in codes))

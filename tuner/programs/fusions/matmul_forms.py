@@ -188,9 +188,8 @@ TRUNCATED = ["arith.trunci", "linalg.yield"]  # the body of what reads them
 def narrow_sums(payload: TensorPayload) -> None:
     """Replaces matmuls of i8 into i64 whose sums are only truncated to i32, in place.
 
-    Lets matmuls of i8 sum in i32 where all sums of i64 are truncated to i32: the same numbers, modulo 2**32.
-
-    torch-mlir exports a product of integers with sums of i64, and truncates these to the type of the result.
+    torch-mlir exports a product of integers with sums of i64, and truncates these to the type of the result:
+    sums of i32 are the same numbers, modulo 2**32.
 
         %wide = linalg.matmul ins(%a, %b : tensor<8x4xi8>, tensor<4x6xi8>) outs(%zeros : tensor<8x6xi64>)
         %r = linalg.generic ins(%wide)  // arith.trunci
@@ -248,8 +247,6 @@ PLAIN: dict[str, tuple[Loops, Loops, Loops]] = {  # loops that A, B and C are in
 
 def transpose_operands(payload: TensorPayload) -> None:
     """Replaces matmuls of transposed operands by transposes and plain matmuls, in place.
-
-    Gives each matmul its operands as k x n matrices lie: a transposed operand is transposed by an operation.
 
     A weight is then transposed once, when the program is loaded:
 
@@ -319,8 +316,6 @@ RESHAPES = (COLLAPSE, EXPAND, SLICE)
 
 def narrow_operands(payload: TensorPayload) -> None:
     """Replaces both operands of matmuls of extended bf16 or i8 by the narrow tensors, in place.
-
-    Lets matmuls read bf16 or i8 where they would read such numbers extended to f32 or i32.
 
     torch-mlir exports a linear layer of bf16 with both operands extended to f32. The product of two bf16
     numbers is exact in f32, and sums stay f32, so nothing is rounded differently. Processors multiply pairs

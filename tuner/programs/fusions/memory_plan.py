@@ -86,19 +86,17 @@ class _Block:
 def memory_plan(program: FusedProgram) -> MemoryPlan:
     """Returns a place in the arena for each temporary buffer that a fusion touches.
 
-    Raises ValueError for a temporary without padding that is read before it is written, and for a view that
-    writes outside of its buffer.
-
-    Places the temporary buffers of a program in one block of memory, its arena, by their lifetimes.
-
-    A buffer lives from the first fusion that touches it to the last one. Buffers whose lifetimes do not
-    overlap share memory: each gets the lowest place that is free for all of its lifetime (first fit). A
-    buffer with padding is filled once, before the first call, and no fusion writes its padding. So it shares
-    memory only with buffers of the same type, with equal paddings, into which fusions write at the same
-    places.
+    The arena is one block of memory for all of them. A buffer lives from the first fusion that touches it to
+    the last one. Buffers whose lifetimes do not overlap share memory: each gets the lowest place that is
+    free for all of its lifetime (first fit). A buffer with padding is filled once, before the first call,
+    and no fusion writes its padding. So it shares memory only with buffers of the same type, with equal
+    paddings, into which fusions write at the same places.
 
         fusion 0 writes %a, fusion 1 reads %a and writes %b, fusion 2 reads %b and writes %c
         %a  0..4096      %b  4096..8192      %c  0..4096
+
+    Raises ValueError for a temporary without padding that is read before it is written, and for a view that
+    writes outside of its buffer.
     """
     lives = lifetimes(program)
     _require_written_before_read(program, lives)

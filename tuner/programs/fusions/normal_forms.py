@@ -119,8 +119,6 @@ PAGE_BYTES = 4096  # of a channel: at 3136 bytes (28x28) convolutions were as fa
 def pointwise_as_matmuls(payload: TensorPayload) -> None:
     """Replaces convolutions of one pixel over large images by matmuls, in place.
 
-    Makes matmuls of convolutions with a window of one element over large images.
-
     A schedule of convolutions reads some pixels of one channel after the other, and channels of large images
     are a page of memory or more apart. As a matmul, the image is a matrix of channels x pixels, of which
     whole rows are read:
@@ -247,14 +245,10 @@ Wide = dict[Value, Value]  # tensor of bf16 -> the same numbers of f32
 def widen_convolutions(payload: TensorPayload, *, keeps_pairs: bool = False) -> None:
     """Replaces convolutions of bf16 by those of the extended operands, in place.
 
-    ``keeps_pairs``: those that a dot product of pairs of channels can compute keep their operands.
-
-    Lets convolutions of bf16 read f32, so that their schedules are those of f32: operands are extended
-    before.
-
-    The product of two bf16 numbers is exact in f32, and sums are of f32 either way, so nothing is rounded
-    differently. The input is extended where it is padded or concatenated, so that the operation that
-    computes it can write it so; weights are extended once, when the program is loaded.
+    The schedules of these convolutions are then those of f32. The product of two bf16 numbers is exact in
+    f32, and sums are of f32 either way, so nothing is rounded differently. The input is extended where it is
+    padded or concatenated, so that the operation that computes it can write it so; weights are extended
+    once, when the program is loaded.
 
         %p = tensor.pad %x ... : tensor<1x8x12x12xbf16> to tensor<1x8x14x14xbf16>
         %r = linalg.conv_2d_nchw_fchw ins(%p, %w : tensor<1x8x14x14xbf16>, tensor<16x8x3x3xbf16>) ...
@@ -266,9 +260,9 @@ def widen_convolutions(payload: TensorPayload, *, keeps_pairs: bool = False) -> 
 
     A convolution whose result is bf16 sums in f32 too, and is rounded once.
 
-    Where the processor has dot products of bf16, convolutions that sum over channels read bf16: their
-    schedule pairs channels. Depthwise ones, those of one channel and those of a tensor of one number are of
-    f32 there too.
+    ``keeps_pairs``: the processor has dot products of bf16, and convolutions that sum over channels keep
+    operands of bf16: their schedule pairs channels. Depthwise ones, those of one channel and those of a
+    tensor of one number are of f32 there too.
     """
     wide: Wide = {}
     for op in payload.ops:
@@ -380,12 +374,9 @@ EXTEND = "arith.extf"
 def widen_parameters(payload: TensorPayload, first_weight: int) -> None:
     """Replaces weights of bf16 that elementwise operations repeat and only extend, in place.
 
-    ``first_weight``: the number of the first argument of the program that is a weight.
-
-    Lets elementwise operations read weights of bf16 as f32 where they only extend them.
-
     A weight that is repeated, such as a bias or the scale of a norm, is extended again for each element of
     the result; as f32 it is extended once, when the program is loaded. The numbers are the same.
+    ``first_weight``: the number of the first argument of the program that is a weight.
 
         %r = linalg.generic ins(%x, %bias : tensor<8x4xf32>, tensor<4xbf16>) {
           %wide = arith.extf %b : bf16 to f32

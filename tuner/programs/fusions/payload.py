@@ -134,6 +134,14 @@ FOLD = "builtin.module(canonicalize)"
 def take_weights(payload: TensorPayload, resources: Mapping[str, bytes]) -> tuple[np.ndarray, ...]:
     """Turns constants into arguments after the function's own, in place; returns their arrays.
 
+    Constants of several elements become arguments of the function: its text has no weights in it. Constants
+    with one number in all elements become ``linalg.fill``, which costs no memory.
+
+        func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+          %w = arith.constant dense_resource<weight> : tensor<8xf32>
+      becomes
+        func.func @main(%x: tensor<4x8xf32>, %w: tensor<8xf32>) -> tensor<4x8xf32> {
+
     ``resources``: the data of ``dense_resource`` constants by name. Raises CandidateError(BIND) for a
     constant without its data.
     """
@@ -170,17 +178,7 @@ def _filled(op: Op, constant: ir.DenseElementsAttr) -> Value:
 
 
 def filled(number: Value, tensor: Value) -> Value:
-    """Creates ``linalg.fill`` of a tensor with a number at the current insertion point; returns its value.
-
-    Constants of several elements become arguments of the function: its text has no weights in it.
-
-        func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
-          %w = arith.constant dense_resource<weight> : tensor<8xf32>
-      becomes
-        func.func @main(%x: tensor<4x8xf32>, %w: tensor<8xf32>) -> tensor<4x8xf32> {
-
-    Constants with one number in all elements become ``linalg.fill``, which costs no memory.
-    """
+    """Creates ``linalg.fill`` of a tensor with a number at the insertion point; returns its value."""
     fill = ir.Operation.create(
         "linalg.fill",
         results=[tensor.type],

@@ -165,8 +165,6 @@ class PointValues:
         %r = arith.addf %s, %y : f32
 
     Not handled: operations other than ``linalg`` and constants, and bodies with regions.
-
-    The elements of a fusion's tensors, created where they are asked for; each once in a region.
     """
 
     def __init__(self, memory: Mapping[Value, Value]) -> None:

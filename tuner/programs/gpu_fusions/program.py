@@ -168,8 +168,6 @@ class HostOfFusions:
           <launches of fusion 1, of %v, %r>
           return %r : memref<4x16xf32>
         }
-
-    A program of fusions as a function with launches and loops, and why fusions are not one kernel each.
     """
 
     payload: ProgramPayload

@@ -21,14 +21,9 @@ from tuner.programs.lowering.entry import function_named
 def copy_shared_fills(function: Op) -> None:
     """Duplicates ``linalg.fill`` operations in place, so that each user has a fill that no other user shares.
 
-    One user keeps the original. Fills of dynamic shape, and of tensors other than ``tensor.empty``, stay
-    shared.
-
-    Duplicates fills of tensors that several operations use, before bufferization.
-
     Two matmuls often start from one fill with zeros. After bufferization the second matmul would start from
-    a copy of the filled buffer, and nothing would show any more that it starts from zeros. Fills of dynamic
-    shape, or of a tensor other than ``tensor.empty``, stay shared.
+    a copy of the filled buffer, and nothing would show any more that it starts from zeros. One user keeps
+    the original. Fills of dynamic shape, and of tensors other than ``tensor.empty``, stay shared.
 
         %f = linalg.fill ins(%z : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
         %g = linalg.exp ins(%a : tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
@@ -62,14 +57,21 @@ ALLOCATIONS = ("memref.alloc", "memref.alloca")
 
 
 def yields_iteration_local_memory(function: Op) -> bool:
-    """Returns whether an scf.for or scf.if yields a memref that its body allocated, or a view of one.
+    """Returns whether an scf.for or scf.if yields a memref that its body allocated, or a view of one."""
+    yields = [
+        last_of(block) for name in (LOOP, BRANCH) for op in walk(function, name) for block in _blocks(op)
+    ]
+    return any(_is_allocated_in(each, operand) for each in yields for operand in each.operands)
 
-    Copies the tensors that loops and branches yield into tensors from outside, before bufferization.
+
+def copy_yields(function: Op) -> None:
+    """Makes scf.for, scf.while and scf.if yield copies of tensors, in place, before bufferization.
+
+    An iteration copies into its iter_args, a branch into a tensor from before the branch. Other types, and
+    branch results of dynamic shape, are yielded as they are.
 
     A loop whose iterations each create a new tensor does not bufferize, and a branch would yield memory that
-    it allocated, for which no device buffer can be kept in parallel. After this pass an iteration or branch
-    ends in a copy: an iteration into its own iter_args, a branch into a tensor defined before the branch.
-    Results of branches of dynamic shape stay unchanged, because no value before the branch gives their size.
+    it allocated, for which no device buffer can be kept in parallel.
 
         %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a) -> (tensor<4xf32>) {
           %y = tensor.empty() : tensor<4xf32>
@@ -83,18 +85,6 @@ def yields_iteration_local_memory(function: Op) -> bool:
           %copy = bufferization.materialize_in_destination %z in %x : (tensor<4xf32>, ...) -> tensor<4xf32>
           scf.yield %copy : tensor<4xf32>
         }
-    """
-    yields = [
-        last_of(block) for name in (LOOP, BRANCH) for op in walk(function, name) for block in _blocks(op)
-    ]
-    return any(_is_allocated_in(each, operand) for each in yields for operand in each.operands)
-
-
-def copy_yields(function: Op) -> None:
-    """Makes scf.for, scf.while and scf.if yield copies of tensors, in place, before bufferization.
-
-    An iteration copies into its iter_args, a branch into a tensor from before the branch. Other types, and
-    branch results of dynamic shape, are yielded as they are.
     """
     for loop in walk(function, LOOP):
         block = _blocks(loop)[0]
@@ -175,13 +165,9 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 def crop_negative_padding(function: Op) -> None:
     """Gives each ``tensor.pad`` with a negative width a slice of its source and no negative width, in place.
 
-    Paddings of a source of dynamic shape stay.
-
-    Turns paddings of a negative width into slices, before bufferization.
-
     Upstream's bufferization of ``tensor.pad`` writes the source at the offset of the low padding, which must
-    not be negative. torch-mlir exports ``F.pad`` with negative widths, which crop, as such paddings. Widths
-    that are known at run time only stay.
+    not be negative. torch-mlir exports ``F.pad`` with negative widths, which crop, as such paddings.
+    Paddings of a source of dynamic shape, and widths that are known at run time only, stay.
 
         %y = tensor.pad %x low[-1] high[2] {...} : tensor<8xf32> to tensor<9xf32>
       becomes
@@ -244,27 +230,7 @@ TENSORS = ir.RankedTensorType | ir.UnrankedTensorType
 
 
 def has_tensors(module: ir.Module) -> bool:
-    """Returns whether any operand, result or block argument in a module is a tensor.
-
-    Converts the tensors of a program to memrefs and frees them, by upstream's one-shot bufferization.
-
-    Takes a module with one function on tensors; returns it on memrefs, results included. Arguments that were
-    tensors are never written: a tensor is a value, and the caller's value does not change. Loops and
-    branches whose yields upstream rejects, or would free by address at run time, yield copies
-    (``copy_yields.py``).
-
-        func.func @exp(%x: tensor<4xf32>) -> tensor<4xf32> {
-          %empty = tensor.empty() : tensor<4xf32>
-          %y = linalg.exp ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) -> tensor<4xf32>
-          return %y : tensor<4xf32>
-        }
-      becomes
-        func.func @exp(%x: memref<4xf32>) -> memref<4xf32> {
-          %y = memref.alloc() {alignment = 64 : i64} : memref<4xf32>
-          linalg.exp ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
-          return %y : memref<4xf32>
-        }
-    """
+    """Returns whether any operand, result or block argument in a module is a tensor."""
     found: list[Type] = []
 
     def visit(op: Op) -> WalkResult:
@@ -278,10 +244,26 @@ def has_tensors(module: ir.Module) -> bool:
 
 
 def bufferized(module: ir.Module, name: str) -> ir.Module:
-    """Converts a module's tensors to memrefs and adds deallocations; returns the result.
+    """Converts a module's tensors to memrefs, by upstream's one-shot bufferization, and adds deallocations.
+
+    Arguments that were tensors are never written: a tensor is a value, and the caller's value does not
+    change. Loops and branches whose yields upstream rejects, or would free by address at run time, yield
+    copies (``copy_yields``). Returns the result.
 
     ``name`` is the module's function. Only the returned module is valid; it may be ``module`` itself. Raises
     CandidateError(COMPILE) where bufferization fails.
+
+        func.func @exp(%x: tensor<4xf32>) -> tensor<4xf32> {
+          %empty = tensor.empty() : tensor<4xf32>
+          %y = linalg.exp ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) -> tensor<4xf32>
+          return %y : tensor<4xf32>
+        }
+      becomes
+        func.func @exp(%x: memref<4xf32>) -> memref<4xf32> {
+          %y = memref.alloc() {alignment = 64 : i64} : memref<4xf32>
+          linalg.exp ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
+          return %y : memref<4xf32>
+        }
     """
     _protect_arguments(function_named(module, name))
     run_passes(module, ELEMENTWISE)

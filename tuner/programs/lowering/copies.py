@@ -22,17 +22,11 @@ def copy_by_contiguous_parts(function: Op) -> None:
     """Rewrites copies and fills of device memory that MLIR's GPU runtime has no call for, in place.
 
     ``function`` is a host function. A copy of non-contiguous memory becomes copies of contiguous parts, or,
-    as a ``gpu.memcpy`` between two device buffers, a loop. A fill of non-contiguous memory, or of elements
-    other than 16 or 32 bits, becomes a loop. Copies and fills of unranked memrefs are left unchanged. Raises
-    CandidateError(COMPILE) for invalid tokens of GPUX.
-
-    Rewrites copies and fills that the runtime has no call for: of strided views, and fills of 8 and 64 bits.
-
-    Takes a host function. A ``gpu.memcpy`` of non-contiguous memory becomes one copy per contiguous part;
-    between two device buffers it becomes a loop, which is later outlined into a kernel. A ``gpu.memset``
-    also becomes a loop, except for 16 and 32 bits, for which MLIR's runtime has a function. A token of such
-    an operation becomes the token of a ``gpu.wait``: streams are planned later. A ``gpux.memcpy`` becomes
-    one copy per part on the same stream, wherever its buffers are.
+    as a ``gpu.memcpy`` between two device buffers, a loop, which is later outlined into a kernel. A fill of
+    non-contiguous memory, or of elements other than 16 or 32 bits, becomes a loop. A token of such an
+    operation becomes the token of a ``gpu.wait``: streams are planned later. A ``gpux.memcpy`` becomes one
+    copy per part on the same stream, wherever its buffers are. Copies and fills of unranked memrefs are left
+    unchanged. Raises CandidateError(COMPILE) for invalid tokens of GPUX.
 
         gpu.memcpy %a, %b : memref<4x2xf32, strided<[8, 1]>>, memref<4x2xf32>
       becomes
@@ -145,15 +139,8 @@ def _is_on_device(buffer: Value) -> bool:
 def move_pointers_of_copies(module: ir.Module) -> int:
     """Makes device copies and fills of contiguous views start at the view's first element, in place.
 
-    The operand of a ``gpu.memcpy`` or ``gpu.memset`` that has an offset is replaced by a memref without one,
-    since ``gpu-to-llvm`` drops the offset. Returns the number of replaced operands.
-
-    Moves the pointer of a copied or filled view to its first element, since ``gpu-to-llvm`` drops the
-    offset.
-
-    Takes a host function right before ``gpu-to-llvm``. The operand of a ``gpu.memcpy`` or ``gpu.memset``
-    that is contiguous memory with an offset becomes a memref whose pointer is the address of its first
-    element.
+    Right before ``gpu-to-llvm``, which drops the offset: the operand of a ``gpu.memcpy`` or ``gpu.memset``
+    that has an offset is replaced by a memref without one. Returns the number of replaced operands.
 
         gpu.memcpy %a, %view : memref<4xf32>, memref<4xf32, strided<[1], offset: 4>>
       becomes, at its end

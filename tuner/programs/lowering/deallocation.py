@@ -19,18 +19,12 @@ END_OF_STREAM = "gpux.destroy_stream"
 def free_after_last_use(function: Op) -> None:
     """Inserts deallocations, in place, after the last use of memory that a function does not free or return.
 
-    A function of several blocks is left unchanged. Raises CandidateError(COMPILE) where it is undecidable
-    who frees.
-
-    Frees memory after its last use: memory that a program allocates, does not free, and does not return.
-
     Ownership is decided per allocation, by escape analysis. Memory that is returned, through views and
     control flow, belongs to the caller. Memory that the program frees anywhere is left to the program. All
     other memory is freed after the last use in its block: of the memref, and of everything else that may
-    hold its address, such as a TMA descriptor, an integer or a struct (``aliases.py``). Memory whose address
-    the program stores in memory lives to the end of the function. Work with a token uses its memory until
-    the token is waited for. Takes one function with structured control flow, GPU dialect and GPUX included;
-    other functions are unchanged.
+    hold its address, such as a TMA descriptor, an integer or a struct (``tuner.mlir.effects.aliases``).
+    Memory whose address the program stores in memory lives to the end of the function. Work with a token
+    uses its memory until the token is waited for. A function of several blocks is left unchanged.
 
         %0 = gpu.alloc () : memref<4xf32>
         %t = gpu.launch_func async [%s] @m::@k ... args(%0 : memref<4xf32>)
@@ -44,9 +38,9 @@ def free_after_last_use(function: Op) -> None:
         return
 
     An allocation in a branch that escapes the branch is moved before the branch. Where a result may be one
-    of several allocations, the result becomes a copy. Rejected: memory that escapes an iteration of a loop,
-    or whose address is stored there, which only its author could free, and memory used on several streams of
-    GPUX.
+    of several allocations, the result becomes a copy. Raises CandidateError(COMPILE) for memory that escapes
+    an iteration of a loop, or whose address is stored there, which only its author could free, and for
+    memory used on several streams of GPUX.
     """
     if len(function.regions[0].blocks) != 1:
         return
@@ -175,16 +169,12 @@ BY_ADDRESS = "memref.extract_aligned_pointer_as_index"
 def deallocate(module: ir.Module) -> bool:
     """Adds deallocations to a module on memrefs in place, by MLIR's buffer-deallocation pipeline.
 
+    Upstream's pipeline serves an entry function that frees nothing and has only operations whose effects
+    upstream knows; it also copies each returned argument, since the caller frees results. All other
+    functions, functions for which upstream would compare addresses at run time, and functions in which
+    something else than a memref holds the address of an allocation, are handled by ``free_after_last_use``.
     Returns False if a deallocation compares addresses at run time. Raises CandidateError(COMPILE) where a
     pass fails.
-
-    Frees the memory that a program on memrefs allocates and does not free itself.
-
-    Takes a module on memrefs; inserts ``memref.dealloc`` at the end of each buffer's lifetime. Upstream's
-    deallocation pipeline does so for an entry function that frees nothing and has only operations whose
-    effects upstream knows; the pipeline also copies each returned argument, since the caller frees results.
-    All other functions, functions for which upstream would compare addresses at run time, and functions in
-    which something else than a memref holds the address of an allocation, are handled by ``last_use.py``.
 
         %0 = memref.alloc() : memref<4xf32>
         memref.copy %a, %0 : memref<4xf32> to memref<4xf32>

@@ -64,12 +64,8 @@ from tuner.programs.streams.gpux_ops import uses_gpux, write_as_gpux
 def restore_stack(module: ir.Module) -> None:
     """Makes each launch of a module in LLVM dialect release the stack memory of its arguments, in place.
 
-    Inserts ``llvm.intr.stacksave`` before, and ``llvm.intr.stackrestore`` after, every ``gpu.launch_func``.
-
-    Releases the stack memory of a launch, so that a loop of launches does not exhaust the stack.
-
     Translation to LLVM IR allocates a kernel's arguments on the stack at the launch; in a loop, again in
-    each iteration. The driver copies the arguments before the call returns.
+    each iteration, which would exhaust the stack. The driver copies the arguments before the call returns.
 
         gpu.launch_func @m::@k blocks in (...) threads in (...) : i64 args(...)
       becomes

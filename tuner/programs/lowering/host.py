@@ -60,15 +60,11 @@ LOWER_AFFINE = "builtin.module(lower-affine)"
 def call_interpreter(module: ir.Module, kernels: frozenset[str]) -> str:
     """Inserts, before each launch of the given kernels, a call of a function that interprets the kernel.
 
-    Changes the module in place: erases these kernels; the caller erases their launches. Returns the kernels'
-    MLIR text; "" without kernels. Raises CandidateError(COMPILE) for operations that the interpreter does
-    not support, and for kernel arguments other than memrefs and numbers.
-
-    Converts launches of kernels whose threads synchronize or share memory to calls of the interpreter.
-
-    A launch becomes a call of a declared function, which the runtime defines: it interprets the text of the
-    kernel. Every parameter is passed as a memref, a number as a memref of rank 0; the first argument is a
-    memref with the sizes of the launch::
+    Changes the module in place: erases these kernels; the caller erases their launches. The function is
+    declared; the runtime defines it, with the text of the kernel. Every parameter is passed as a memref, a
+    number as a memref of rank 0; the first argument is a memref with the sizes of the launch. Returns the
+    kernels' MLIR text; "" without kernels. Raises CandidateError(COMPILE) for operations that the
+    interpreter does not support, and for kernel arguments other than memrefs and numbers::
 
         gpu.launch_func @m::@k blocks in (%g, %1, %1) threads in (%t, %1, %1) args(%a : ..., %n : index)
 
@@ -174,15 +170,11 @@ HOST_OPS = frozenset(
 def run_kernels_on_host(module: ir.Module) -> str:
     """Converts all kernel launches of a module to host code, in place: loops, or calls of the interpreter.
 
-    The interpreter runs kernels whose threads synchronize or share memory; their MLIR text is returned, ""
-    if there are none. Raises CandidateError(COMPILE) for kernels that neither can run.
-
-    Converts launches to loops, so that a GPU program runs on the host: for comparison, not for speed.
-
-    Takes outlined kernels and their launches; creates a function per kernel, which takes the kernel's
-    parameters, its indices and the sizes of its launch, and a loop nest per launch. Device memory becomes
-    host memory, tokens are removed. Threads run one after another, which is correct only where they neither
-    synchronize nor share memory; other kernels are interpreted, see ``interpreted_kernels``.
+    For comparison, not for speed. Takes outlined kernels and their launches; creates a function per kernel,
+    which takes the kernel's parameters, its indices and the sizes of its launch, and a loop nest per launch.
+    Device memory becomes host memory, tokens are removed. Threads run one after another, which is correct
+    only where they neither synchronize nor share memory; the interpreter runs other kernels, and their MLIR
+    text is returned, "" if there are none. Raises CandidateError(COMPILE) for kernels that neither can run.
 
         gpu.launch_func @m::@k blocks in (%c4, %c1, %c1) threads in (%c256, %c1, %c1) args(%a : ...)
       becomes
@@ -311,10 +303,6 @@ def _erase(op: Op) -> None:
 
 # ------------------------------------------------------------------------------
 # Lowers a whole program for the host alone: launches become loops, everything becomes LLVM dialect.
-#
-# Takes the same payload as ``device_lowering.py``; produces code that calls no device, to run on a machine
-# without a GPU and to compare a device's results with. Matmuls with a script become calls of the script's CPU
-# kernel. Rejected: kernels whose threads cooperate (``on_host/launches_as_loops.py``).
 
 
 OUTLINE = "builtin.module(gpu-launch-sink-index-computations,gpu-kernel-outlining)"

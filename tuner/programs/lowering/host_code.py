@@ -31,10 +31,8 @@ ASSERT_BOUNDS = (
 def assert_bounds(module: ir.Module) -> None:
     """Inserts a ``cf.assert`` before each load and store of a module, in place: indices must be in bounds.
 
-    Lowers linalg ops to loops, and affine ops, first. Vector accesses and code in the LLVM dialect are not
-    checked. Raises CandidateError(COMPILE) where a pass fails.
-
-    Makes host code assert that each load and store is in bounds, by an upstream pass.
+    An upstream pass does so; linalg ops are lowered to loops, and affine ops lowered, first. Vector accesses
+    and code in the LLVM dialect are not checked. Raises CandidateError(COMPILE) where a pass fails.
 
         memref.store %x, %a[%i] : memref<8xf32>
       becomes
@@ -43,8 +41,6 @@ def assert_bounds(module: ir.Module) -> None:
         %2 = arith.andi %0, %1 : i1
         cf.assert %2, "ERROR: Runtime op verification failed ..."
         memref.store %x, %a[%i] : memref<8xf32>
-
-    Not checked: vector accesses, and code that is in the LLVM dialect already.
     """
     run_passes(module, ASSERT_BOUNDS)
 
@@ -52,14 +48,9 @@ def assert_bounds(module: ir.Module) -> None:
 def drop_streams(function: Op) -> None:
     """Converts a function's GPUX operations to synchronous GPU dialect in place, in program order.
 
-    GPUX is Intel's MLIR dialect of GPU work on named streams. The context then rejects unregistered
-    dialects. Raises CandidateError(COMPILE) for invalid GPUX.
-
-    Removes the streams of GPUX, so that a program runs on the host in program order.
-
-    Takes GPUX (``streams/gpux_ops.py``); produces synchronous GPU dialect. Program order is one of the
-    orders that streams allow. Rejected, as on a device: operations of the ``gpux`` prefix that are not valid
-    GPUX.
+    GPUX is Intel's MLIR dialect of GPU work on named streams (``tuner.programs.streams.gpux_ops``). Program
+    order is one of the orders that streams allow. The context then rejects unregistered dialects. Raises
+    CandidateError(COMPILE) for operations of the ``gpux`` prefix that are not valid GPUX.
 
         %s = "gpux.create_stream"() : () -> !gpux.StreamType
         "gpux.memcpy"(%s, %b, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()
@@ -122,14 +113,9 @@ MISSING = ("math.rsqrt", "math.fpowi", *TESTS)
 def lower_missing_math(module: ir.Module) -> None:
     """Expands math operations that ``convert-math-to-libm`` has no C function for to arith, in place.
 
-    These are rsqrt, copysign, fpowi, absi and tests such as isnan; also ``arith.remf``. Raises
-    CandidateError(COMPILE) for ``arith.remf`` of vectors.
-
-    Expands math operations on the host for which ``convert-math-to-libm`` knows no C library function.
-
-    Takes host code with math dialect; produces arith for ``math.rsqrt``, ``math.fpowi``, ``math.absi``, the
-    classification operations such as ``math.isnan``, and ``math.copysign``, and loops for ``arith.remf``,
-    for which LLVM calls a function that the JIT does not find.
+    These are rsqrt, copysign, fpowi, absi and tests such as isnan; also ``arith.remf``, for which LLVM calls
+    a function that the JIT does not find, to loops. Raises CandidateError(COMPILE) for ``arith.remf`` of
+    vectors.
 
         %0 = math.copysign %x, %y : f32
       becomes

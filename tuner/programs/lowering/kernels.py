@@ -29,11 +29,7 @@ LAUNCHES = ("gpu.launch", "gpu.launch_func")
 def make_host_loops(function: Op) -> int:
     """Rewrites each ``scf.parallel`` around GPU launches to nested ``scf.for``, in place.
 
-    Loops with results stay unchanged. Returns the number of rewritten loops.
-
-    Converts ``scf.parallel`` around launches to nested ``scf.for`` on the host: no kernel launches another.
-
-    Takes a host function before its other loops become kernels. Loops that reduce to a value stay unchanged.
+    No kernel launches another. Loops with results stay unchanged. Returns the number of rewritten loops.
 
         scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
           gpu.launch ...
@@ -79,16 +75,12 @@ LAUNCH_SEGMENTS = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]
 def launch_parallel_loops(function: Op) -> None:
     """Converts each outermost ``scf.parallel`` of a host function to a ``gpu.launch``, in place.
 
-    Each iteration becomes a thread. Loops with results, and loops inside kernels, stay as they are. Raises
-    CandidateError(COMPILE) for a number of iterations that is known to exceed the threads of a grid: 256 per
-    block, 2**31 - 1 blocks.
-
-    Converts every outermost ``scf.parallel`` of a host function to ``gpu.launch``, one thread per iteration.
-
-    Iterations are numbered in row-major order and split into blocks, so that neighbouring threads take
-    neighbours along the last dimension: their accesses coalesce. Upstream's ``gpu-map-parallel-loops`` maps
-    the first dimension to neighbouring threads, whose accesses are then a row apart. Loops that reduce to a
-    value stay on the host.
+    Each iteration becomes a thread. Iterations are numbered in row-major order and split into blocks, so
+    that neighbouring threads take neighbours along the last dimension: their accesses coalesce. Upstream's
+    ``gpu-map-parallel-loops`` maps the first dimension to neighbouring threads, whose accesses are then a
+    row apart. Loops with results, and loops inside kernels, stay as they are. Raises CandidateError(COMPILE)
+    for a number of iterations that is known to exceed the threads of a grid: 256 per block, 2**31 - 1
+    blocks.
 
         scf.parallel (%i) = (%c0) to (%c1000) step (%c1) {
           memref.store %v, %a[%i] : memref<1000xf32>

@@ -32,8 +32,19 @@ ALLOCATIONS = frozenset({"memref.alloc", "memref.alloca", "gpu.alloc"})
 class PackedViews:
     """Contiguous copies of non-contiguous matmul factors, while a program's matmuls are replaced in order.
 
-    Two factors share a copy if they are equal views in one block, of a function argument or an allocation
-    that is not written between and whose address is not in memory.
+    Two factors share a copy if they are the same view in one block, of a function argument or an allocation,
+    and no operation between them may write the view's buffer, directly or through another view. Not shared
+    are views that cannot be followed: of globals, of values that control flow selects, and of a buffer whose
+    address is taken.
+
+        linalg.generic ... ins(%view, %b : memref<4x8xf32, strided<[16, 1]>>, ...) outs(%c : ...)
+        linalg.generic ... ins(%view, %d : memref<4x8xf32, strided<[16, 1]>>, ...) outs(%e : ...)
+      becomes
+        %packed = memref.alloc() : memref<4x8xf32>
+        scf.parallel (%i, %j) = ... { <%packed[%i, %j] = %view[%i, %j]> }
+        <multiply %packed, %b, %c>
+        <multiply %packed, %d, %e>
+        memref.dealloc %packed : memref<4x8xf32>
     """
 
     def __init__(self, matches: Sequence[MatmulMatch]) -> None:
@@ -69,24 +80,7 @@ class PackedViews:
 
 
 def allocate(kind: ir.MemRefType) -> Value:
-    """Creates a ``memref.alloc`` of a static memref type at the insertion point; returns its result.
-
-    Packs non-contiguous factors of matmuls: equal views once, while their memory is not written.
-
-    Takes the matches of a function before any is replaced. Two factors share a copy if both are the same
-    view in one block, and no operation between them may write the view's buffer, directly or through another
-    view. Not shared are views that cannot be followed: of globals, of values that control flow selects, and
-    of a buffer whose address is taken.
-
-        linalg.generic ... ins(%view, %b : memref<4x8xf32, strided<[16, 1]>>, ...) outs(%c : ...)
-        linalg.generic ... ins(%view, %d : memref<4x8xf32, strided<[16, 1]>>, ...) outs(%e : ...)
-      becomes
-        %packed = memref.alloc() : memref<4x8xf32>
-        scf.parallel (%i, %j) = ... { <%packed[%i, %j] = %view[%i, %j]> }
-        <multiply %packed, %b, %c>
-        <multiply %packed, %d, %e>
-        memref.dealloc %packed : memref<4x8xf32>
-    """
+    """Creates a ``memref.alloc`` of a static memref type at the insertion point; returns its result."""
     return value("memref.alloc", kind, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
 
 
@@ -155,14 +149,8 @@ def replace_matmuls(matches: Sequence[MatmulMatch], multiply: Callable[[MatmulMa
     """Replaces matmuls of a program, in place, by code that tuned kernels or other functions create.
 
     ``multiply(match)`` returns a function that creates ``C = A B`` for three contiguous row-major memrefs at
-    the insertion point. Non-contiguous factors are copied before; the product is added to C afterwards
-    unless C was filled with zeros.
-
-    Replaces matmuls of a program by code that takes contiguous row-major arrays and overwrites C.
-
-    Takes the matches of ``find_matmuls.py``. Non-contiguous factors are copied first (``packed_views.py``).
-    Where the matmul accumulates into C, the product goes to a separate buffer, which is added to C
-    afterwards.
+    the insertion point, and overwrites C. Non-contiguous factors are copied before (``PackedViews``); unless
+    C was filled with zeros, the product goes to a separate buffer, which is added to C afterwards.
 
         linalg.generic ... ins(%a, %b : ...) outs(%c : memref<4x16xf32>)    // C += A B
       becomes
@@ -215,14 +203,9 @@ class LinkedKernel:
 def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> tuple[LinkedKernel, ...]:
     """Replaces matmuls that have a script by calls of compiled CPU kernels, in place; returns the kernels.
 
-    The called functions are only declared; ``link`` adds their definitions later. Raises CandidateError for
-    a script that fails: BIND, COMPILE or RESOURCES.
-
-    Replaces a program's matmuls by calls of tuned CPU kernels, which take the addresses of their arrays.
-
-    Takes the matches of ``find_matmuls.py`` and a bound script per problem. ``call_kernels`` inserts calls
-    of functions that are declared only, because the kernels have their own pipeline and calling convention.
-    ``link`` adds the LLVM dialect of the kernels when the program is in LLVM dialect as well.
+    The called functions, which take the addresses of their arrays, are only declared, because the kernels
+    have their own pipeline and calling convention; ``link`` adds their definitions when the program is in
+    LLVM dialect as well. Raises CandidateError for a script that fails: BIND, COMPILE or RESOURCES.
 
         linalg.generic ... ins(%a, %b : ...) outs(%c : memref<512x512xf32>)
       becomes, where C was filled with zeros

@@ -38,21 +38,9 @@ BOX = re.compile(r"memref<((?:\d+x)+)")
 def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
     """Changes each tensor-map parameter of a compiled kernel to a memref of the tensor, in place.
 
-    ``launch`` states which parameters of ``function`` are tensor maps. ``create_tensor_maps`` undoes this
-    later.
-
-    Creates the tensor maps of a script's kernels in a program's host code.
-
-    Until a program's buffers are in device memory, compiled kernels and their launches take the tensors
-    themselves, and an attribute of the launch records the types of the tensor maps. Then the tensor maps are
-    created before the launches, as in hand-written code.
-
-        gpu.launch_func @m::@k ... args(%a : memref<64x64xf16>) {tuner.maps = [!nvgpu.tensormap...]}
-      becomes
-        %any = memref.cast %a : memref<64x64xf16> to memref<*xf16>
-        %map = nvgpu.tma.create.descriptor %any box[%c64, %c64] : memref<*xf16> -> ...
-        %address = builtin.unrealized_conversion_cast %map : !nvgpu.tensormap.descriptor<...> to !llvm.ptr
-        gpu.launch_func @m::@k ... args(%address : !llvm.ptr)
+    ``launch`` states which parameters of ``function`` are tensor maps. Until a program's buffers are in
+    device memory, compiled kernels and their launches take the tensors themselves, and an attribute of the
+    launch records the types of the tensor maps. ``create_tensor_maps`` then creates them.
     """
     for number, name in enumerate(launch.arguments):
         tensor_map = launch.tensor_map(name)
@@ -79,6 +67,13 @@ def create_tensor_maps(module: ir.Module) -> None:
     """Creates tensor maps before the launches that have the attribute of ``tensor_map_attributes``, in place.
 
     The launches, and the parameters of their kernels, then take the tensor maps in place of the tensors.
+
+        gpu.launch_func @m::@k ... args(%a : memref<64x64xf16>) {tuner.maps = [!nvgpu.tensormap...]}
+      becomes
+        %any = memref.cast %a : memref<64x64xf16> to memref<*xf16>
+        %map = nvgpu.tma.create.descriptor %any box[%c64, %c64] : memref<*xf16> -> ...
+        %address = builtin.unrealized_conversion_cast %map : !nvgpu.tensormap.descriptor<...> to !llvm.ptr
+        gpu.launch_func @m::@k ... args(%address : !llvm.ptr)
     """
     for function in walk(module, "gpu.func"):
         tensor_map_types = [
@@ -162,19 +157,7 @@ CONTAINER = "gpu.container_module"
 
 @dataclass(frozen=True)
 class InsertedKernels:
-    """Replaces a program's matmuls by launches of tuned GPU kernels.
-
-    Takes the matches of ``find_matmuls.py`` and a bound script per problem; inserts one ``gpu.module`` per
-    problem, and for each match the launches of the script's host function. The kernels of a problem are
-    compiled once, by the pipeline of a trial, whatever the number of its matmuls.
-
-        linalg.generic ... ins(%a, %b : ...) outs(%c : memref<512x512xf32>)
-      becomes, where C was filled with zeros
-        gpu.launch_func @kernels_512x512x512_f32_nn::@matmul_kernel_512x512x512_f32_nn
-            blocks in (...) threads in (...) args(%a : ..., %b : ..., %c : ...)
-
-    The GPU kernels of one matmul problem in a program's module, and the sequence that launches them.
-    """
+    """The GPU kernels of one matmul problem in a program's module, and the sequence that launches them."""
 
     module: str  # symbol of the gpu.module with the kernels
     host: LaunchSequence
@@ -185,6 +168,15 @@ def insert_gpu_kernels(
     module: ir.Module, matches: list[MatmulMatch], scripts: dict[Problem, Script], chip: Chip
 ) -> tuple[MatmulKernel, ...]:
     """Replaces matmuls by launches of GPU kernels that their scripts produce, in place.
+
+    Inserts one ``gpu.module`` per problem, and for each match the launches of the script's host function.
+    The kernels of a problem are compiled once, by the pipeline of a trial, whatever the number of its
+    matmuls.
+
+        linalg.generic ... ins(%a, %b : ...) outs(%c : memref<512x512xf32>)
+      becomes, where C was filled with zeros
+        gpu.launch_func @kernels_512x512x512_f32_nn::@matmul_kernel_512x512x512_f32_nn
+            blocks in (...) threads in (...) args(%a : ..., %b : ..., %c : ...)
 
     ``scripts`` must have the problem of each match. Returns the kernels whose single launch computes a whole
     matmul, for problems with no other kernel. Raises CandidateError for a script that fails or produces no

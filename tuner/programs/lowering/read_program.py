@@ -36,10 +36,8 @@ PREDICATE_BITS = 64
 def assert_indirect_indices(function: Op) -> None:
     """Inserts a ``cf.assert`` before each ``tensor.extract`` of a function for each index that is data.
 
-    Makes a program assert that indices which are data, such as those of a gather, are inside their tensor.
-
-    Takes functions on tensors. An index of ``tensor.extract`` that depends on a tensor's elements or on an
-    argument is checked before the access, so that a wrong one is an error of the call, on the host and in
+    An index of ``tensor.extract`` that depends on a tensor's elements or on an argument, such as one of a
+    gather, is checked before the access, so that a wrong one is an error of the call, on the host and in
     kernels. torch does the same on its devices. Indices that only depend on the iteration are not checked:
     they are the compiler's, not the user's data.
 
@@ -108,14 +106,9 @@ REGISTRATIONS = frozenset({"mgpuMemHostRegisterFloat", "mgpuMemHostRegisterInt32
 def replace_runtime_calls(module: ir.Module) -> None:
     """Removes a program's calls of MLIR's CUDA runtime that select a device or register memory, in place.
 
-    These are mgpuSetDefaultDevice, mgpuMemHostRegisterFloat and mgpuMemHostRegisterInt32; a registration
-    becomes ``gpu.host_register``. Raises CandidateError(BIND) for a device other than the constant 0.
-
-    Replaces calls of MLIR's CUDA runtime that a program makes itself.
-
-    Takes a module with functions without a body; removes the calls that this runtime implements differently.
-    A program runs on the device that it was given, and registration becomes an operation of the GPU dialect.
-    Rejected: a device other than number 0.
+    These are mgpuSetDefaultDevice, mgpuMemHostRegisterFloat and mgpuMemHostRegisterInt32: a program runs on
+    the device that it was given, and a registration becomes ``gpu.host_register``. Raises
+    CandidateError(BIND) for a device other than the constant 0.
 
         call @mgpuSetDefaultDevice(%c0_i32) : (i32) -> ()
         call @mgpuMemHostRegisterFloat(%a) : (memref<*xf32>) -> ()

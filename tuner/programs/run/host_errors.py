@@ -136,21 +136,9 @@ FILL = re.compile(rf'"llvm\.intr\.memset"\({VALUE}, %[\w#]+, {VALUE}\)')
 
 
 class HostFaults:
-    """Makes host code that accesses device memory report an error, on a device that checks host accesses.
+    """The C function that checked host code calls when it accesses device memory; it stores an error.
 
-    Where device and host share one address space, as with the simulated GPU, compiled host code could load
-    from and store to device memory. Therefore each load and store is preceded by a check against the address
-    range of device memory. The error is stored and raised by the caller, and the code continues on scratch
-    memory; on a GPU it would have ended with a segmentation fault.
-
-        %5 = llvm.load %4 : !llvm.ptr -> f32
-      becomes
-        %checked0 = llvm.call @tuner_on_host(%4, %bytes) : (!llvm.ptr, i64) -> !llvm.ptr
-        %5 = llvm.load %checked0 : !llvm.ptr -> f32
-
-    The C function that checked host code calls when it accesses device memory; it stores an error.
-
-    The function's address is valid as long as this object.
+    The address of the function is valid as long as this object.
     """
 
     def __init__(self, watch: AbstractHostWatch, note: Callable[[DeviceError], None]) -> None:
@@ -191,9 +179,16 @@ class HostFaults:
 def with_checks(llvm: str) -> str:
     """Returns host code (LLVM dialect) whose loads, stores, copies and fills are checked for device memory.
 
-    A call before each access checks its addresses. For an address of device memory the call stores an error
-    (``HostFaults``) and returns scratch memory, which the access then uses. Atomic read-modify-writes, and
-    masked loads and stores of vectors, are not checked.
+    Where device and host share one address space, as with the simulated GPU, compiled host code could load
+    from and store to device memory. A call before each access checks its addresses. For an address of device
+    memory the call stores an error (``HostFaults``), which the caller raises, and returns scratch memory,
+    which the access then uses; on a GPU it would have ended with a segmentation fault. Atomic
+    read-modify-writes, and masked loads and stores of vectors, are not checked.
+
+        %5 = llvm.load %4 : !llvm.ptr -> f32
+      becomes
+        %checked0 = llvm.call @tuner_on_host(%4, %bytes) : (!llvm.ptr, i64) -> !llvm.ptr
+        %5 = llvm.load %checked0 : !llvm.ptr -> f32
     """
     numbers = itertools.count()
     lines = [checked for line in llvm.splitlines() for checked in _checked(line, numbers)]

@@ -39,10 +39,7 @@ def make_async(op: Op, dependency: Value) -> Value:
     The new operation waits for the token ``dependency``, and replaces ``op`` in its users. The caller erases
     ``op``, because insertion points may still refer to it.
 
-    Creates the asynchronous forms of device work, and ``gpu.wait`` for forks, joins and host waits.
-
-    All operations of ``DEVICE_OPS`` take tokens as their first operands and return a token as their last
-    result.
+    Operations of ``DEVICE_OPS`` take tokens as their first operands and return a token as their last result.
 
         gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
       becomes
@@ -80,14 +77,10 @@ ALLOWED = f"{EXECUTE}, {AWAIT} and async.yield, in one block"
 def inline_async_regions(function: Op) -> None:
     """Replaces each ``async.execute`` of a function by the operations in its body, in place.
 
-    Raises CandidateError(COMPILE) for other operations of the async dialect than async.execute, async.await
-    and async.yield, and for async values that control flow forwards.
-
-    Inlines the bodies of ``async.execute``; dependences between the inlined operations are computed later.
-
-    Takes a function with regions of the async dialect; removes the regions. Program order is one of the
-    orders that their tokens allow, because a region follows the regions that it depends on. Rejected: other
-    operations of the async dialect, such as groups, and async values that control flow forwards.
+    Dependences between the inlined operations are computed later. Program order is one of the orders that
+    their tokens allow, because a region follows the regions that it depends on. Raises
+    CandidateError(COMPILE) for other operations of the async dialect than async.execute, async.await and
+    async.yield, and for async values that control flow forwards.
 
         %t, %f = async.execute -> !async.value<memref<4xf32>> {
           %0 = gpu.alloc () : memref<4xf32>
@@ -140,14 +133,10 @@ CARRIERS = frozenset({"scf.for", "scf.while", "scf.if", "scf.index_switch", "scf
 def drop_tokens(function: Op) -> None:
     """Makes a function's device work synchronous in place: removes async tokens and ``gpu.wait``.
 
-    Raises CandidateError(COMPILE) if an operation other than GPU work and scf uses a token.
-
-    Removes async tokens: device work becomes synchronous, and dependences are computed again later.
-
-    Takes GPU dialect with tokens; removes the tokens and erases ``gpu.wait``. Program order is one of the
-    orders that the tokens allow, because an operation that takes a token follows the operation that returns
-    it. Tokens that scf forwards, such as iter_args of a loop, are removed as well. Rejected: tokens used by
-    other operations, such as arith.select.
+    Dependences are computed again later. Program order is one of the orders that the tokens allow, because
+    an operation that takes a token follows the operation that returns it. Tokens that scf forwards, such as
+    iter_args of a loop, are removed as well. Raises CandidateError(COMPILE) if an operation other than GPU
+    work and scf uses a token.
 
         %t = gpu.wait async
         %u = gpu.memcpy async [%t] %b, %a : memref<4xf32>, memref<4xf32>
@@ -236,19 +225,14 @@ Stream = int | Value  # the number of a stream argument, or a pointer that contr
 class StreamCalls:
     """Adds streams as trailing arguments to a function, and creates runtime calls for streams and events.
 
-    Streams and events are ``!llvm.ptr``; the functions are those of MLIR's CUDA runtime wrappers, declared
-    on first use.
+    Streams and events are ``!llvm.ptr``; ``token`` gives a stream as the !gpu.async.token that upstream's
+    operations take. The functions are those of MLIR's CUDA runtime wrappers, declared on first use; calls
+    are created at the current insertion point.
 
         func.func private @mgpuEventRecord(!llvm.ptr, !llvm.ptr)
         func.func @main(%a: memref<4xf32>, %stream: !llvm.ptr) {
           %event = call @mgpuEventCreate() : () -> !llvm.ptr
           call @mgpuEventRecord(%event, %stream) : (!llvm.ptr, !llvm.ptr) -> ()
-
-    Adds streams to a function's arguments, and creates calls of MLIR's GPU runtime on them.
-
-    The streams are pointer arguments that are added to the function; ``token`` gives a stream as the
-    !gpu.async.token that upstream's operations take. Calls are created at the current insertion point, and
-    the runtime functions declared at first use.
     """
 
     def __init__(self, function: Op, count: int) -> None:
@@ -337,13 +321,8 @@ def _extend_type(function: Op, kinds: list[Type]) -> None:
 def wait_for_each(function: Op) -> None:
     """Makes the host wait for each device operation of a function, in place, so that no work overlaps.
 
-    Each operation gets a new stream, which ends with a host wait.
-
-    Makes the host wait for each operation of device work: a program's semantics without any overlap.
-
-    Takes a function of synchronous device work; puts each operation on a new stream, and the host waits for
-    the stream immediately. Tokens are needed even here, because ``gpu-to-llvm`` silently leaves synchronous
-    allocations and copies unconverted.
+    Each operation gets a new stream, which ends with a host wait. Tokens are needed even here, because
+    ``gpu-to-llvm`` silently leaves synchronous allocations and copies unconverted.
 
         gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
       becomes

@@ -24,25 +24,22 @@ class BlockPlan:
 def use_streams(function: Op, effects: KernelEffects, limit: int) -> int:
     """Makes a function's device work asynchronous, in place, on streams that become its last arguments.
 
-    The work must be synchronous. Returns the number of streams, at least one. The host waits for data before
-    it reads them; the caller waits for the end of all work. Host memory of the arguments must be ready when
-    the function is called, device memory when the caller's stream reaches the call. A nested block uses its
-    node's stream, and further streams that no work outside the block uses.
+    The work must be synchronous. It goes on the streams of a plan, with the plan's waits as events. The
+    first stream is the caller's: all work follows what was on it and precedes what is enqueued on it later,
+    so that a call can be captured as a CUDA graph. The other streams are forked from the first and joined to
+    it by events; the streams of an ``scf.for`` before and after the loop, not in the loop. Only events are
+    created here; the caller creates the other streams once. Upstream's operations take tokens, not streams:
+    ``gpu-to-llvm`` folds away a cast of the stream to a token.
+
+    Returns the number of streams, at least one. The host waits for data before it reads them; the caller
+    waits for the end of all work. Host memory of the arguments must be ready when the function is called,
+    device memory when the caller's stream reaches the call. A nested block uses its node's stream, and
+    further streams that no work outside the block uses.
 
     Args:
         function: the host function.
         effects: what each kernel reads and writes.
         limit: maximum number of streams.
-
-    Makes device work asynchronous on streams that are trailing arguments of the function.
-
-    Takes a function of synchronous device work; puts the work on the streams of a plan (``stream_plan.py``),
-    with the plan's waits as events. The first stream is the caller's: all work follows what was on it and
-    precedes what is enqueued on it later, so that a call can be captured as a CUDA graph. The other streams
-    are forked from the first and joined to it by events; the streams of an ``scf.for`` before and after the
-    loop, not in the loop. Only events are created here; the caller creates the other streams once.
-    Upstream's operations take tokens, not streams: ``gpu-to-llvm`` folds away a cast of the stream to a
-    token.
 
         func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %c: memref<4xf32>) {
           gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
@@ -234,20 +231,16 @@ def use_tokens(function: Op, effects: KernelEffects, limit: int) -> None:
     """Makes a function's device work asynchronous, in place, by ``!gpu.async.token`` values.
 
     The work must be synchronous. All work is done when the function returns, and a loop or branch ends when
-    its device work is done.
+    its device work is done. ``gpu-to-llvm`` lowers tokens to streams and events: work that takes a token
+    continues on its stream. ``gpu.wait async`` begins a new stream after the tokens that it takes, so it
+    expresses every fork and join; ``gpu.wait`` makes the host wait, and destroys the streams of its tokens.
+    Every stream ends in a ``gpu.wait``, since otherwise it would never be destroyed. Each call creates its
+    streams.
 
     Args:
         function: the host function.
         effects: what each kernel reads and writes.
         limit: maximum number of streams that a block uses at a time.
-
-    Makes device work asynchronous by upstream's tokens, which ``gpu-to-llvm`` lowers to streams and events.
-
-    Takes a function of synchronous device work; inserts tokens that represent the streams of a plan
-    (``stream_plan.py``). Work that takes a token continues on its stream. ``gpu.wait async`` begins a new
-    stream after the tokens that it takes, so it expresses every fork and join; ``gpu.wait`` makes the host
-    wait, and destroys the streams of its tokens. Every stream ends in a ``gpu.wait``, since otherwise it
-    would never be destroyed. Each call creates its streams.
 
         gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
         gpu.memcpy %c, %a : memref<4xf32>, memref<4xf32>

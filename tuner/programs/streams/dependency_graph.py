@@ -33,20 +33,7 @@ ALLOCATIONS = ("memref.alloc", "gpu.alloc")
 
 @dataclass(frozen=True)
 class NodeAccesses:
-    """Loop-carried dependences: which work of an iteration must precede work of later iterations.
-
-    Takes the buffer accesses of a loop body's nodes; returns pairs (u, v): node v of every later iteration
-    depends on node u. Two conflicting nodes depend on each other in both directions: within an iteration
-    program order decides, between iterations these pairs do. Memory that an iteration allocates and does not
-    yield is different memory in the next iteration.
-
-        scf.for %i = %c0 to %n step %c1 {
-          gpu.launch_func @m::@twice ... args(%a, %b : ...)                // 0
-          gpu.launch_func @m::@inc ... args(%a : memref<4xf32>)        // 1: after 0, and before 0 of the next
-        }
-
-    The buffers that one unit of work in a loop body (a node of the dependency graph) reads and writes.
-    """
+    """The buffers that one unit of work in a loop body (a node of the dependency graph) reads and writes."""
 
     kind: NodeKind
     own: Accesses  # by the device; by the host for a host node
@@ -80,10 +67,16 @@ def without(accesses: Accesses, roots: set[Value]) -> Accesses:
 def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
     """Returns the loop-carried dependences: pairs (u, v) of numbers of nodes.
 
-    Node v of every later iteration depends on node u. v is BEGIN if the host waits for u at the start of an
-    iteration. ``nodes`` are those of a loop's body, without accesses of memory local to an iteration. Returns
-    None where nodes allocate or free memory that other iterations use: then an iteration begins after all
-    work of the previous one.
+    Node v of every later iteration depends on node u: within an iteration program order decides, between
+    iterations these pairs do, and two conflicting nodes depend on each other in both directions. v is BEGIN
+    if the host waits for u at the start of an iteration. ``nodes`` are those of a loop's body, without
+    accesses of memory that an iteration allocates and does not yield. Returns None where nodes allocate or
+    free memory that other iterations use: then an iteration begins after all work of the previous one.
+
+        scf.for %i = %c0 to %n step %c1 {
+          gpu.launch_func @m::@twice ... args(%a, %b : ...)                // 0
+          gpu.launch_func @m::@inc ... args(%a : memref<4xf32>)        // 1: after 0, and before 0 of the next
+        }
     """
     if any(node.own for node in nodes if node.kind in (NodeKind.ALLOCATION, NodeKind.FREE)):
         return None
@@ -111,9 +104,7 @@ LAUNCH, WAIT = "gpu.launch_func", "gpu.wait"
 def note_concurrency(module: ir.Module, function: Op) -> None:
     """Notes, in place, which launches of a function tokens leave unordered, if kernels have atomics.
 
-    Keeps what tokens leave unordered on purpose: kernels that meet in memory that they use atomically.
-
-    The order of a program's work is computed anew from its data (``dependency_graph.py``), after its tokens
+    The order of a program's work is computed anew from its data (``dependency_graph``), after its tokens
     are dropped. Kernels that both update a counter would run one after the other then, and a kernel that
     waits for the other one to count would wait for ever. So launches that no token, and no wait of the host,
     orders are noted before the tokens are dropped, and memory that both kernels only use atomically does not
@@ -187,18 +178,13 @@ class GraphNode:
 class DependencyGraph:
     """The data dependences of a host function: per block, a graph of its device work and of its host work.
 
-    Takes a function whose device work (``DEVICE_OPS``) is still synchronous; returns a node for each
-    operation that accesses buffers, with the earlier nodes that it depends on: nodes that access the same
-    part of a buffer, where one of the two writes it (flow, anti and output dependences). ``stream_plan.py``
-    assigns the nodes to streams. Rejected: several blocks, device work inside operations other than scf.for,
-    scf.while, scf.if and scf.index_switch, and tokens.
+    A node for each operation that accesses buffers, with the earlier nodes that it depends on: nodes that
+    access the same part of a buffer, where one of the two writes it (flow, anti and output dependences).
 
         gpu.memcpy %d, %a : memref<4xf32>, memref<4xf32>                   // 0
         gpu.launch_func @m::@inc ... args(%d : memref<4xf32>)              // 1, depends on 0
         gpu.memcpy %a, %d : memref<4xf32>, memref<4xf32>                   // 2, depends on 0 and 1
         %v = memref.load %a[%c0] : memref<4xf32>                           // 3, the host's, depends on 2
-
-    The device work and host work of one block, with the data dependences between them.
     """
 
     block: Block

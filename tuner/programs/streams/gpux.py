@@ -39,16 +39,11 @@ YIELDS = frozenset({"scf.yield", "scf.condition"})
 def lower_tokens(function: Op) -> None:
     """Replaces async tokens of GPUX operations by events, and by waits of one stream for another, in place.
 
-    GPUX is Intel's MLIR dialect of GPU work on named streams. Raises CandidateError(COMPILE) for tokens of
-    other operations, and for other users of tokens.
-
-    Lowers tokens of GPUX work to an order between streams: events, or a wait for all work of a stream.
-
-    Takes GPUX whose work returns and takes ``!gpu.async.token``, which scf may forward; removes the tokens.
-    A token that is used in its own block becomes an event after the work that returned it. A token that
-    control flow forwards becomes the stream of that work: its user waits for all work that is on that stream
-    by then. A token whose user is on the same stream orders nothing more. Rejected: tokens of other
-    operations, and other users of tokens.
+    GPUX is Intel's MLIR dialect of GPU work on named streams. A token that is used in its own block becomes
+    an event after the work that returned it. A token that control flow forwards becomes the stream of that
+    work: its user waits for all work that is on that stream by then. A token whose user is on the same
+    stream orders nothing more. Raises CandidateError(COMPILE) for tokens of other operations, and for other
+    users of tokens.
 
         %t = "gpux.memcpy"(%s, %d, %a) : (!gpux.StreamType, M, M) -> !gpu.async.token
         "gpux.memcpy"(%t, %r, %b, %d) : (!gpu.async.token, !gpux.StreamType, M, M) -> ()
@@ -218,17 +213,25 @@ def _defined(op: Op) -> list[Value]:
 def take_stream_from_caller(function: Op) -> None:
     """Replaces the GPUX stream arguments of a function by ``gpux.create_stream`` operations, in place.
 
-    The first one is marked as the caller's stream. GPUX is Intel's MLIR dialect of GPU work on named
-    streams.
+    GPUX is Intel's MLIR dialect of GPU work on named streams. The first argument is marked as the caller's
+    stream; the others are handled as if the program created them at its beginning.
+    """
+    block = function.regions[0].blocks[0]
+    for number, stream in enumerate([argument for argument in block.arguments if is_stream(argument)]):
+        mark = {} if number else {CALLERS: ir.UnitAttr.get()}
+        with function.location, ir.InsertionPoint.at_block_begin(block):
+            made = create(CREATE, [stream.type], **mark)
+        stream.replace_all_uses_with(made.results[0])
+        drop_argument(function, stream.arg_number)
 
-    Lowers GPUX, device work on streams that the program itself names, to streams as trailing arguments.
 
-    Takes GPUX (``gpux_ops.py``); produces asynchronous GPU dialect on streams that are arguments, as
-    ``async_streams.py`` does. The first stream is the caller's. Each ``create_stream`` adds a stream, forked
-    from the caller's stream there and joined to it at ``destroy_stream``, by events; the caller creates the
-    streams once. The program's order is kept: no dependences are computed. Of several stream arguments the
-    first is the caller's stream; the others are handled as if the program created them at its beginning. A
-    stream that control flow selects becomes a pointer that control flow selects.
+def lower_gpux(function: Op) -> int:
+    """Lowers a function's GPUX operations, in place, to asynchronous GPU dialect on stream arguments.
+
+    GPUX is Intel's MLIR dialect of GPU work on named streams. The first stream argument is the caller's. Each
+    ``create_stream`` adds a stream, forked from the caller's stream there and joined to it at
+    ``destroy_stream``, by events; the caller creates the streams once. The program's order is kept: no
+    dependences are computed. A stream that control flow selects becomes a pointer that control flow selects.
 
         func.func @main(%a: memref<4xf32>, %b: memref<4xf32>) {
           %s = "gpux.create_stream"() : () -> !gpux.StreamType
@@ -249,22 +252,9 @@ def take_stream_from_caller(function: Op) -> None:
           call @mgpuStreamSynchronize(%s1) : (!llvm.ptr) -> ()
           return
         }
-    """
-    block = function.regions[0].blocks[0]
-    for number, stream in enumerate([argument for argument in block.arguments if is_stream(argument)]):
-        mark = {} if number else {CALLERS: ir.UnitAttr.get()}
-        with function.location, ir.InsertionPoint.at_block_begin(block):
-            made = create(CREATE, [stream.type], **mark)
-        stream.replace_all_uses_with(made.results[0])
-        drop_argument(function, stream.arg_number)
 
-
-def lower_gpux(function: Op) -> int:
-    """Lowers a function's GPUX operations, in place, to asynchronous GPU dialect on stream arguments.
-
-    GPUX is Intel's MLIR dialect of GPU work on named streams. Returns how many streams the function takes as
-    its last arguments, at least one. The context then rejects unregistered dialects. Raises
-    CandidateError(COMPILE) for invalid GPUX.
+    Returns how many streams the function takes as its last arguments, at least one. The context then rejects
+    unregistered dialects. Raises CandidateError(COMPILE) for invalid GPUX.
     """
     lower_tokens(function)
     ops = checked_gpux_ops(function)

@@ -54,14 +54,11 @@ KNOWN = frozenset({CREATE, DESTROY, WAIT, *WORK, *IGNORED})
 def parse_with_gpux(text: str, what: str) -> ir.Module:
     """Parses MLIR text that may contain GPUX, a dialect that MLIR does not know; ``what`` names it in errors.
 
-    If it does, the context allows unregistered dialects. Raises CandidateError(BIND) for invalid text.
-
-    The GPUX dialect: its operations, and the checks that a registered dialect would make.
-
     GPUX is Intel's, see <https://github.com/intel/mlir-extensions/blob/main/docs/rfcs/GPUXDialect.md>. Its
     operations are those of the GPU dialect with a stream as first operand, in printed form (``gpux_syntax``)
     or in generic form. IRDL cannot define the stream type, whose name has upper case letters. Therefore the
-    context allows unregistered dialects until GPUX is lowered, and all checks are here.
+    context allows unregistered dialects until GPUX is lowered, and the checks that a registered dialect
+    would make are those of this module. Raises CandidateError(BIND) for invalid text.
 
         %s = "gpux.create_stream"() : () -> !gpux.StreamType
         "gpux.memcpy"(%s, %b, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()
@@ -181,14 +178,9 @@ def _check_destroyed(ops: list[Op]) -> None:
 def inline_stream_functions(module: ir.Module) -> None:
     """Inlines all calls of functions that contain GPUX or take its streams, in place; the functions stay.
 
-    GPUX is Intel's MLIR dialect of GPU work on named streams. Raises CandidateError(COMPILE) for such a
-    function with several blocks.
-
-    Inlines functions that take streams or work on streams, on which upstream's inliner crashes.
-
-    Takes a module without recursion, with GPUX (``gpux_ops.py``); removes calls of functions that contain
-    GPUX. Upstream asks the dialect of each operation whether the operation may be inlined, and GPUX is not
-    registered. Rejected: such a function with several blocks.
+    GPUX is Intel's MLIR dialect of GPU work on named streams. Upstream's inliner crashes on it: it asks the
+    dialect of each operation whether the operation may be inlined, and GPUX is not registered. The module
+    must be without recursion. Raises CandidateError(COMPILE) for such a function with several blocks.
 
         func.func private @work(%s: !gpux.StreamType, %a: memref<4xf32>) {
           "gpux.dealloc"(%s, %a) : (!gpux.StreamType, memref<4xf32>) -> ()
@@ -271,14 +263,9 @@ def write_as_gpux(function: Op) -> None:
     """Rewrites a function's asynchronous work as GPUX operations on one new stream, in place.
 
     GPUX is Intel's MLIR dialect of GPU work on named streams. The work must be on one stream that is the
-    last argument, which is removed. The context then allows unregistered dialects. Raises
-    CandidateError(COMPILE) for a launch with clusters.
-
-    Writes the device work of a function as GPUX, on one stream that the function creates.
-
-    Takes asynchronous work on one stream that is the last argument, as ``async_streams.py`` produces with a
-    limit of one; produces GPUX in generic form (``gpux_ops.py``), which ``gpux.py`` can read. A host wait
-    for an event becomes a wait for the stream. Rejected: clusters, which GPUX does not have.
+    last argument, which is removed, as ``use_streams`` makes it with a limit of one. A host wait for an
+    event becomes a wait for the stream. The context then allows unregistered dialects. Raises
+    CandidateError(COMPILE) for a launch with clusters, which GPUX does not have.
 
         func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %s0: !llvm.ptr) {
           %t0 = builtin.unrealized_conversion_cast %s0 : !llvm.ptr to !gpu.async.token
