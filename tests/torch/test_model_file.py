@@ -7,7 +7,8 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement, real_candidates
-from tuner.cli.models import is_model, model_text
+from tuner.cli.models import model_text
+from tuner.cli.options import is_model
 from tuner.core.errors import UsageError
 from tuner.targets.registry import real_backends
 

@@ -3,12 +3,12 @@
 A file of Python is the user's own code, so it runs in a child process (``model_text_in_child``).
 """
 
-import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tuner.cli.options import MODEL_FUNCTION, is_model
 from tuner.core.errors import Stage, TunerError, UsageError, failing_at
 from tuner.core.programs import ProgramBaseline
 from tuner.core.serialization import read_text_or_stdin
@@ -62,8 +62,6 @@ def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
 # user's own code, which runs in a child process.
 
 
-FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")  # of a file of Python
-EXPORTED = ".pt2"  # ends the name of a file that torch.export.save has written
 EXPORT_TIMEOUT_S = 600.0
 NO_TORCH = "pip install 'mlir-tuner[torch]'"
 
@@ -77,11 +75,6 @@ class _Reader:
     def __call__(self) -> str:
         with failing_at(Stage.BIND):
             return model_text(self.name)
-
-
-def is_model(name: str) -> bool:
-    """Returns whether a payload's name is that of a model: ``model.py:function`` or ``model.pt2``."""
-    return FUNCTION.fullmatch(name) is not None or name.endswith(EXPORTED)
 
 
 def model_text_in_child(name: str) -> str:
@@ -105,7 +98,7 @@ def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgr
 
     Raises UsageError for a model that cannot be read, and without PyTorch.
     """
-    found = FUNCTION.fullmatch(name)
+    found = MODEL_FUNCTION.fullmatch(name)
     path = Path(found[1] if found else name)
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file")

@@ -5,12 +5,12 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from tuner.cli.models import is_model
 from tuner.core.candidate import CPU, Candidate, TargetName
 from tuner.core.errors import UsageError
 from tuner.core.problem import (
@@ -30,10 +30,6 @@ from tuner.targets.backends import AUTO, Backends
 if TYPE_CHECKING:
     from tuner.db.store import Store
     from tuner.tuning.request import RunLimit
-
-
-# ------------------------------------------------------------------------------
-# Options of a run on a fleet.
 
 
 P = ParamSpec("P")
@@ -391,6 +387,15 @@ SUFFIX = ".mlir"  # of a file with a payload
 OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache")
 
 
+MODEL_FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")  # of a file of Python
+EXPORTED_MODEL = ".pt2"  # ends the name of a file that torch.export.save has written
+
+
+def is_model(name: str) -> bool:
+    """Returns whether a payload's name is that of a model: ``model.py:function`` or ``model.pt2``."""
+    return MODEL_FUNCTION.fullmatch(name) is not None or name.endswith(EXPORTED_MODEL)
+
+
 def is_payload(operation: object) -> bool:
     """True if the argument OPERATION is meant as a file: .mlir, a PyTorch model, or anything with a slash."""
     if not isinstance(operation, str):
@@ -420,3 +425,8 @@ class RunOrCampaign(click.ParamType[int]):
             return CampaignNumber(click.INT.convert(digits, param, ctx))
         number: int = click.INT.convert(value, param, ctx)
         return number
+
+
+space_option = click.option(
+    "--space", type=click.Path(path_type=Path), help="Search space file. Default: the one shipped."
+)

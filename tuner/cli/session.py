@@ -79,10 +79,6 @@ def settings_given(context: click.Context, names: Collection[str]) -> list[str]:
     ]
 
 
-# ------------------------------------------------------------------------------
-# Ctrl-C and SIGTERM end a run without loss; a second signal ends the process at once.
-
-
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 STDERR = 2  # file descriptor on which progress is shown
 SHOW_CURSOR = b"\r\x1b[?25h"  # the live progress line hides the cursor, and a killed process leaves it hidden

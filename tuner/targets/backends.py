@@ -98,10 +98,6 @@ class Backends:
         return (*(kind.status() for kind in self.kinds.values()), self.recordings.status)
 
 
-# ------------------------------------------------------------------------------
-# Resolves a target option such as "auto" or "cuda:sm_90" on this machine: kind, chip, availability.
-
-
 AUTO = "auto"  # the first target that times candidates here
 
 

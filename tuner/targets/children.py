@@ -38,10 +38,6 @@ if TYPE_CHECKING:
     from tuner.runtime.workers.runner import RunnerOrder
 
 
-# ------------------------------------------------------------------------------
-# The runner of targets whose candidates are compiled and evaluated in child processes.
-
-
 Children = Callable[[TargetName, Problem, int], RunnerChildren]  # (target, problem, threads)
 RunnerFactory = Callable[["RunnerOrder", RunnerSettings], "AbstractRunner"]
 

@@ -11,7 +11,6 @@ from tuner.core.interfaces import Script
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline, RunSettings, StoredTrial
-from tuner.space.feasible_set import FeasibleSet
 
 if TYPE_CHECKING:
     from tuner.core.gpu import AbstractDevice
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from tuner.runtime.workers.runner import RunnerOrder
     from tuner.runtime.workers.services import Environment
     from tuner.simulator.device.kernels import RunLaunch
+    from tuner.space.feasible_set import FeasibleSet
 
 
 # ------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def always() -> bool:
 class Plan:
     """The feasible set of a run, and the rows of it that are proposed before the sampler's."""
 
-    feasible: FeasibleSet
+    feasible: "FeasibleSet"
     first: tuple[int, ...] = ()  # rows to propose before all others
     seeds: Seeds = no_seeds  # returns rows that a cost model prefers, to propose after ``first``
 

@@ -29,10 +29,6 @@ KINDS: Mapping[str, TargetBackend] = MappingProxyType(
 )
 
 
-# ------------------------------------------------------------------------------
-# The real parts of a run. Heavy modules are imported by the parts that need them.
-
-
 APPLY_TIMEOUT_S = 60.0
 
 

@@ -128,10 +128,6 @@ def _document(output: Path, trials: "tuple[PendingTrial, ...]", size_bytes: int)
     }
 
 
-# ------------------------------------------------------------------------------
-# ``tuner measure``: times candidates that were compiled on a machine without a GPU.
-
-
 @click.command()
 @click.option("--pending", is_flag=True, expose_value=False, hidden=True, help="The default.")
 @click.option(

@@ -21,6 +21,7 @@ from tuner.cli.options import (
     print_found,
     problem_options,
     run_request,
+    space_option,
     taken_problem,
     target_options,
 )
@@ -48,11 +49,6 @@ if TYPE_CHECKING:
 
 # ------------------------------------------------------------------------------
 # ``tuner strategies``, ``space`` and ``targets``: which strategies, configurations and targets there are.
-
-
-space_option = click.option(
-    "--space", type=click.Path(path_type=Path), help="Search space file. Default: the one shipped."
-)
 
 
 @click.command()
@@ -254,10 +250,6 @@ def new_strategy(name: str, folder: Path, as_json: bool) -> None:
         f"next  tuner tune matmul 64x64x64 --space {space} --strategy {name} --trials 4",
         f"      python -m pytest {test}    # needs: pip install pytest",
     )
-
-
-# ------------------------------------------------------------------------------
-# ``tuner space --suggest``: constraints mined from failed trials, as lines of a search space file.
 
 
 def suggest_constraints(

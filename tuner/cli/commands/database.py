@@ -45,9 +45,6 @@ from tuner.targets.replay import replay_settings
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 
-# ------------------------------------------------------------------------------
-# ``tuner db``: maintains the results database.
-
 
 @click.group(cls=Commands)
 def db() -> None:
@@ -145,10 +142,6 @@ def backup(file: Path, database: str | None, as_json: bool) -> None:
         found = store.info()
     document = {"file": str(file), "url": found.url}
     print_found(as_json, document, f"wrote {file}, a copy of {found.url}")
-
-
-# ------------------------------------------------------------------------------
-# ``tuner verify-resume``: kills runs at random moments, resumes them and compares the results.
 
 
 SHIPPED = "matmul_48x64x40.t4.json.gz"

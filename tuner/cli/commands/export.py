@@ -269,10 +269,6 @@ def _put(output: Path, content: bytes) -> None:
     print(f"wrote {output}", file=sys.stderr)
 
 
-# ------------------------------------------------------------------------------
-# ``tuner library``: libraries of exported schedules.
-
-
 @click.group(cls=Commands)
 def library() -> None:
     """Works on libraries that 'tuner export --format library' wrote.
@@ -301,10 +297,6 @@ def merge(libraries: tuple[Path, ...], output: Path, as_json: bool) -> None:
     if as_json:
         duels = [encode(duel) for duel in found.duels]
         print_json({"files": [str(output)], "entries": found.entries, "compared": duels})
-
-
-# ------------------------------------------------------------------------------
-# ``tuner export`` in a format of several problems: a folder of files for the best trial of each.
 
 
 GPU_FORMATS = ("c",)  # others have schedules for CPUs alone

@@ -46,10 +46,6 @@ if TYPE_CHECKING:
     from tuner.targets.backends import Backends
 
 
-# ------------------------------------------------------------------------------
-# ``tuner audit``: whether the best trials are still correct and as fast after an upgrade.
-
-
 @click.command()
 @click.option("--op", help="Operation, such as matmul.")
 @click.option("--shape", metavar="[Bx]MxNxK")
@@ -116,10 +112,6 @@ def _document(audited: "Audited") -> dict[str, Any]:
         "now_s": audited.now_s,
         "run": audited.run,
     }
-
-
-# ------------------------------------------------------------------------------
-# ``tuner gate``: fails in CI if kernels have become slower.
 
 
 BEST = "best"
@@ -237,10 +229,6 @@ def _trials(backends: "Backends", store: "Store", arguments: tuple[str, ...]) ->
 def _earlier(file: Path) -> "GateFile":
     now = datetime.datetime.now(datetime.UTC)
     return read_gate_file(file) if file.exists() else GateFile(now, __version__, ())
-
-
-# ------------------------------------------------------------------------------
-# The result of ``tuner gate``: as Markdown for a CI summary, as a table, and as JSON.
 
 
 HEADER = ("problem", "result", "slowdown", "99 % interval", "noise", "then", "now", "reliable")

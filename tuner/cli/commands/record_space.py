@@ -41,10 +41,6 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
 
 
-# ------------------------------------------------------------------------------
-# ``tuner record-space``: tries every preferred configuration of a problem and writes the results as T4.
-
-
 EXAMPLE_SIZES = "64x64x64"
 ALL, DRAWN = "exhaustive", "random"  # samplers: all configurations, or a random sample of --limit
 
@@ -183,10 +179,6 @@ def _print(tuned: "TunedRun", output: Path, database: str | None, as_json: bool)
         f"file      {output}, {size_bytes} bytes",
         f"next      {tune_command(asked)}{database_text(database)}",
     )
-
-
-# ------------------------------------------------------------------------------
-# ``tuner export --format t4`` of several problems: a folder with a T4 file of all trials of each run.
 
 
 SUFFIX = ".t4.json.gz"

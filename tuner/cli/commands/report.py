@@ -19,10 +19,6 @@ from tuner.results.report import RUNS_SHOWN
 from tuner.results.report.page import gathered, no_pass_timings, page_html, reported_campaign, timed_passes
 from tuner.search.method import stored_studies
 
-# ------------------------------------------------------------------------------
-# ``tuner dashboard``: shows runs as Optuna studies in optuna-dashboard, on the loopback interface.
-
-
 PORTS = 65535
 
 

@@ -335,10 +335,6 @@ def _request(
     )
 
 
-# ------------------------------------------------------------------------------
-# The JSON documents of runs and tunings of MLIR programs.
-
-
 def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, Any]:
     """Returns the JSON document of ``tuner run --json``: the outcome of one run of an MLIR program."""
     return {

@@ -15,8 +15,16 @@ from tuner.analysis.ratios import NotComparable
 from tuner.analysis.selected_result import timed
 from tuner.cli.commands.run import program_document, report_lines
 from tuner.cli.main import DONE, FAILED, INTERRUPTED, screen_columns
-from tuner.cli.models import is_model, model_baselines_in_child, read_payload_text
-from tuner.cli.options import OF_ONE_PROBLEM, PROBLEM_OPTIONS, SUFFIX, open_store, print_found, run_request
+from tuner.cli.models import model_baselines_in_child, read_payload_text
+from tuner.cli.options import (
+    OF_ONE_PROBLEM,
+    PROBLEM_OPTIONS,
+    SUFFIX,
+    is_model,
+    open_store,
+    print_found,
+    run_request,
+)
 from tuner.cli.session import ended_by_signals, settings_given
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import WEIGHTS_COLD
@@ -43,10 +51,6 @@ if TYPE_CHECKING:
     from tuner.programs.tuning import FusionParts, TunedProblem, TunedProgram
     from tuner.targets.backends import Backends
     from tuner.tuning.tuned_run import TunedCampaign
-
-
-# ------------------------------------------------------------------------------
-# ``tuner tune payload.mlir``: tunes every matmul of a program, and runs the whole program.
 
 
 OF_PROGRAMS = ("entry", "arguments")
@@ -295,10 +299,6 @@ def print_program(tuned: "TunedProgram", as_json: bool, database: str | None) ->
         runs = [each.tuned.run.id for each in tuned.problems if each.tuned and each.tuned.is_interrupted]
         print(f"interrupted; everything measured is stored: run {runs[0]}", file=sys.stderr)
     return INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
-
-
-# ------------------------------------------------------------------------------
-# ``tuner tune --resume campaign:N`` of a program: compiled and timed again once its fusions are tuned.
 
 
 def resumed_program(

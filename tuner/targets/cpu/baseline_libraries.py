@@ -15,10 +15,6 @@ from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import Problem
 from tuner.runtime.workers.services import Environment, library_environment
 
-# ------------------------------------------------------------------------------
-# Finds and loads shared libraries of this environment: of wheels, of conda, or of the system.
-
-
 MISSING = re.compile(r"^(\S+): cannot open shared object file")  # glibc, of a library that another one needs
 
 

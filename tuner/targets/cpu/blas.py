@@ -141,10 +141,6 @@ def _gemv(problem: Problem, i: str, scalar: str) -> tuple[Argument, ...]:
     return (*head, B, (columns, i), A, (1, i), (0.0, scalar), C, (1, i))
 
 
-# ------------------------------------------------------------------------------
-# Pins the threads of a library, which the library started itself, to processors.
-
-
 TASKS = Path("/proc/self/task")
 WORK_S = 0.02  # of repeated calls; a working thread shows by then in the processor times
 

@@ -79,10 +79,6 @@ class _Arguments:
         self.address = ctypes.addressof(self._pointers)
 
 
-# ------------------------------------------------------------------------------
-# A tuned CPU kernel as a Python callable on numpy arrays.
-
-
 class CpuCallable(LoadedCode):
     """A tuned CPU kernel of one problem as a Python callable on numpy arrays: C = A B.
 

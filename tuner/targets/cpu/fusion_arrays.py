@@ -23,9 +23,6 @@ from tuner.runtime.cpu.timing_conditions import RotatedCalls
 from tuner.targets.arrays import number_like_a_result
 from tuner.targets.cpu.timing_checks import PartitionCalls
 
-# ------------------------------------------------------------------------------
-# An argument of a fusion in memory: a strided view between guard bands.
-
 
 class StridedArray:
     """A strided view whose memory lies between guard bands; what is between its rows is guarded, too."""

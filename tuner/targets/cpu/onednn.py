@@ -174,10 +174,6 @@ class _Matmul:
             raise TunerError(f"baseline onednn: {function}: {STATUSES.get(status, f'status {status}')}")
 
 
-# ------------------------------------------------------------------------------
-# oneDNN through torch: bf16 into bf16, and i8 into i32.
-
-
 TORCH_VERSION = re.compile(r"MKL-DNN v([\d.]+)")  # in torch.__config__
 # onednn_verbose,v1,primitive,exec,cpu,matmul,brg_matmul:avx512_core_amx,...
 KERNEL = re.compile(r",exec,cpu,(matmul|inner_product|gemm_api),([\w:.]*),")  # primitive, implementation

@@ -44,10 +44,6 @@ from tuner.targets.interface import (
     TargetStatus,
 )
 
-# ------------------------------------------------------------------------------
-# Targets ``cpu:NAME``: the processor of another machine. Candidates are verified where that is possible.
-
-
 NO_CLOCK = "code for another processor is not timed"
 
 

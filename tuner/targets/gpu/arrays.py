@@ -52,10 +52,6 @@ def allocating(what: str, size_bytes: int, stage: Stage) -> Iterator[None]:
         raise CandidateError(stage, f"{needed}: {OUT_OF_MEMORY}") from error
 
 
-# ------------------------------------------------------------------------------
-# A compiled program on a device: kernels loaded, scratch memory allocated.
-
-
 POISON = 0xFFFFFFFF  # a NaN in every floating-point type
 SLOT_BYTES = 128  # of an argument: a tensor map, which must be aligned to 64 bytes
 

@@ -8,10 +8,6 @@ import numpy.typing as npt
 
 from tuner.core.errors import CandidateError, Stage
 
-# ------------------------------------------------------------------------------
-# A sample of the thread blocks of a large grid: corners, edges and interior.
-
-
 Block = tuple[int, int, int]  # x, y, z
 LEAST = 9  # the corners of C under each block order, and one in the middle
 BANDS = (4, 8)  # rows of blocks per band of a swizzled block order, see tuner/mlir/gpu_ops/grid.py

@@ -161,10 +161,6 @@ def _is_of(defect: PtxasDefect, chip: Chip | None) -> bool:
     return chip is None or lowest <= chip.capability <= highest
 
 
-# ------------------------------------------------------------------------------
-# Parses the report of ``ptxas -v`` on each kernel.
-
-
 ENTRY = re.compile(r"Compiling entry function '(\S+)' for ")
 STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers(?:, used (\d+) barriers)?(.*)")

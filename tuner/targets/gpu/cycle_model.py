@@ -272,10 +272,6 @@ def _spent(kernel: Kernel) -> Iterator[tuple[int, float]]:
         now = ends
 
 
-# ------------------------------------------------------------------------------
-# Cycles of a warp's memory accesses on the path to shared memory and L1, from the lanes' addresses.
-
-
 # Mnemonic of machine code -> (PTX opcode that it is compiled from, kind of access)
 ORIGINS = {
     "LDS": ("ld.shared", "load_shared"),

@@ -15,10 +15,6 @@ from pathlib import Path
 from tuner.core.gpu_code import KernelProgram
 from tuner.targets.gpu.compiler import locate
 
-# ------------------------------------------------------------------------------
-# Static instruction mix of text: PTX, MLIR's LLVM dialect, or assembly.
-
-
 PTX_MARK = ".visible .entry"
 # An instruction of PTX, with its guard; the first two parts name the operation: ld.shared, mma.sync, add.
 PTX_INSTRUCTION = re.compile(r"^\s+(?:@!?%\w+\s+)?([a-z]\w*(?:\.[a-z]\w*)?)[^;\n]*;", re.MULTILINE)

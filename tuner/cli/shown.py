@@ -1,0 +1,238 @@
+"""What ``tuner show``, ``diff`` and ``explain`` print of stored trials, runs and campaigns."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.analysis.importance import TooFew, ablate
+from tuner.analysis.ratios import distrust
+from tuner.cli.commands.catalogue import plan_of
+from tuner.cli.main import screen_columns
+from tuner.cli.options import (
+    backends_of,
+    open_known_store,
+    parse_candidate,
+    parse_number,
+    print_found,
+    print_json,
+    run_request,
+    taken_problem,
+)
+from tuner.core.errors import TunerError, UsageError
+from tuner.core.runs import TrialQuery
+from tuner.results.database_name import database_text
+from tuner.results.differences import FIRST, difference_document, difference_lines, trial_difference
+from tuner.results.explanations import (
+    ablation_document,
+    ablation_lines,
+    explain_document,
+    explain_lines,
+    failed_ops,
+    pass_seconds,
+)
+from tuner.results.exported_trial import trial_stages
+from tuner.results.output.formatting import wrapped
+from tuner.results.output.json_documents import run_document, trial_document
+from tuner.results.output.program_tables import campaign_lines, shown_campaign_document, stored_program_lines
+from tuner.results.output.tables import pass_lines, predicted_lines, run_lines, trial_lines
+from tuner.targets.gpu.cycle_model import predicted
+from tuner.tuning.tuned_run import tuned_campaign, tuned_run
+
+if TYPE_CHECKING:
+    from tuner.core.candidate import Candidate
+    from tuner.core.problem import Problem
+    from tuner.core.runs import StoredTrial
+    from tuner.db.store import Store
+    from tuner.space.feasible_set import FeasibleSet
+    from tuner.targets.backends import Backends
+
+
+def show_difference(
+    context: click.Context,
+    first: str,
+    second: str,
+    shown: tuple[str, ...],
+    database: str | None,
+    as_json: bool,
+) -> None:
+    """Prints how two trials, or the best trials of two runs, differ: ``tuner diff``."""
+    backends = backends_of(context)
+    with open_known_store(database) as store:
+        ours, theirs = _trial(store, first), _trial(store, second)
+        run = store.run(theirs.run)
+        our_stages, their_stages = (tuple(trial_stages(backends, store, trial)) for trial in (ours, theirs))
+    found = trial_difference(run, ours, theirs, our_stages, their_stages)
+    lines = difference_lines(found, shown or (FIRST,), screen_columns())
+    print_found(as_json, difference_document(found), *lines)
+
+
+def _trial(store: "Store", text: str) -> "StoredTrial":
+    """Returns the trial with this ID or, for run:ID, the run's best trial. Raises UsageError without one."""
+    if not text.startswith("run:"):
+        return store.trial(parse_number(text))
+    number = parse_number(text.removeprefix("run:"), "run")
+    best = tuned_run(store, number).best
+    if best is None:
+        line = f"run {number}: has no successful trial"
+        raise UsageError(line, f"tuner history --run {number}")
+    return best
+
+
+def show_campaign(campaign: int, database: str | None, as_json: bool) -> None:
+    """Prints a campaign, and the program whose fusions it tuned."""
+    with open_known_store(database) as store:
+        tuned = tuned_campaign(store, campaign)
+    result = tuned.campaign.result
+    lines = campaign_lines(tuned, screen_columns(), database_text(database))
+    program = [] if result is None else ["", *stored_program_lines(result, screen_columns())]
+    print_found(as_json, shown_campaign_document(tuned), *lines, *program)
+
+
+def show_stored(
+    context: click.Context,
+    trial_or_run: str | None,
+    run: int | None,
+    ablation: bool,
+    passes: bool,
+    database: str | None,
+    as_json: bool,
+) -> None:
+    """Prints a trial, a run or a campaign: ``tuner show``."""
+    word, colon, number = (trial_or_run or "").partition(":")
+    if colon and word in ("campaign", "group"):  # the second is read as before
+        if run is not None or ablation or passes:
+            raise UsageError(f"{trial_or_run} cannot be combined with --run, --ablation or --passes")
+        show_campaign(parse_number(number, "campaign"), database, as_json)
+        return
+    trial, run = _trial_or_run(trial_or_run, run)
+    if passes:
+        if trial is None or ablation:
+            raise UsageError("--passes needs a trial's ID and cannot be combined with --ablation")
+        _show_passes(backends_of(context), database, trial, as_json)
+        return
+    if ablation:
+        with open_known_store(database) as store:
+            _show_ablation(store, trial if run is None else run, as_json)  # type: ignore[arg-type]
+        return
+    with open_known_store(database) as store:
+        if trial is not None:
+            stored = store.trial(trial)
+            if as_json:
+                print_json(trial_document(stored))
+            else:
+                print("\n".join(wrapped((*trial_lines(stored), *_predicted_lines(store, stored)))))
+            return
+        assert run is not None
+        tuned = tuned_run(store, run)
+    document = run_document(tuned.run, tuned.counts, tuned.selected, tuned.rounds)
+    print_found(as_json, document, *wrapped(run_lines(tuned, database_text(database))))
+
+
+def _show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
+    """Prints the ablation of a run. Raises TunerError if there are too few trials for any comparison."""
+    run = store.run(run_id)
+    ablation = ablate(store.trials(TrialQuery(run=run_id, sort="number")))
+    if isinstance(ablation, TooFew) and len(ablation.strategies) < 2:
+        raise TunerError(f"run {run_id}: {ablation.reason}")
+    best = tuned_run(store, run_id).best
+    distrusted = "" if best is None else distrust(run, best)
+    lines = ablation_lines(run, ablation, distrusted, screen_columns())
+    print_found(as_json, ablation_document(run, ablation), *lines)
+
+
+def _show_passes(backends: "Backends", database: str | None, trial: int, as_json: bool) -> None:
+    with open_known_store(database) as store:
+        found = pass_seconds(backends, store, store.trial(trial))
+    document = {"trial": trial, "passes": [vars(each) for each in found]}
+    print_found(as_json, document, *pass_lines(found, screen_columns()))
+
+
+def _predicted_lines(store: "Store", trial: "StoredTrial") -> list[str]:
+    """Returns lines with the predicted cycles of a trial's machine code; [] without readable machine code."""
+    program = store.program(trial.id)
+    found = None if program is None else predicted(trial.record.problem, program)
+    return [] if found is None else predicted_lines(found)
+
+
+def show_explanation(
+    context: click.Context,
+    /,
+    arguments: tuple[str, ...],
+    database: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Prints why a trial failed, or what rejects a configuration: ``tuner explain``."""
+    if len(arguments) == 1:
+        _explain_trial(backends_of(context), arguments[0], database, as_json)
+        return
+    if len(arguments) != 3:
+        raise UsageError(
+            f"explain: found {len(arguments)} arguments, allowed 1 or 3",
+            "give a trial's ID, or an operation, a shape and 'STRATEGY(KNOB=VALUE, ...)'",
+        )
+    candidate = parse_candidate(arguments[2])
+    options.update(operation=arguments[0], shape=arguments[1])
+    problem = taken_problem(options)
+    request = run_request(problem, **options)
+    _explain_candidate(plan_of(backends_of(context), request).feasible, candidate, problem, as_json)
+
+
+def _explain_candidate(
+    feasible: "FeasibleSet", candidate: "Candidate", problem: "Problem", as_json: bool
+) -> None:
+    """Prints whether a configuration is feasible, and the constraint or preference that it violates."""
+    missing = feasible.missing(candidate)
+    if missing:
+        _explain_part(feasible, candidate, missing, problem, as_json)
+        return
+    violated, demoted_by = feasible.violated(candidate), feasible.demoted_by(candidate)
+    constraint = None if violated is None else violated.text
+    preference = None if demoted_by is None else demoted_by.text
+    document = {"candidate": candidate.text, "feasible": violated is None, "constraint": constraint}
+    line = f"{candidate.text} is feasible for {problem.key}"
+    if violated is not None:
+        line = f"{candidate.text} is not feasible for {problem.key}: {violated.where}: {violated.text}"
+    elif demoted_by is not None:
+        line += f", and comes last: {demoted_by.where}: {demoted_by.text}"
+    _print_wrapped(as_json, {**document, "preference": preference}, line)
+
+
+def _explain_part(
+    feasible: "FeasibleSet",
+    candidate: "Candidate",
+    missing: tuple[str, ...],
+    problem: "Problem",
+    as_json: bool,
+) -> None:
+    """Prints the number of feasible configurations that contain a partial assignment of knobs."""
+    count = feasible.having(candidate)
+    of = " of a sample" if feasible.is_sample else ""
+    _print_wrapped(
+        as_json,
+        {"candidate": candidate.text, "missing": list(missing), "feasible_combinations": count},
+        f"{candidate.text} is in {count} feasible combinations{of} for {problem.key}",
+        f"it leaves out {', '.join(missing)}: with these, explain names what rejects it",
+    )
+
+
+def _print_wrapped(as_json: bool, document: object, *lines: str) -> None:
+    print_found(as_json, document, *wrapped(lines, screen_columns()))
+
+
+def _explain_trial(backends: "Backends", given: str, database: str | None, as_json: bool) -> None:
+    with open_known_store(database) as store:
+        trial = store.trial(parse_number(given))
+    failed = failed_ops(backends, trial)
+    lines = explain_lines(trial, failed, database_text(database))
+    print_found(as_json, explain_document(trial, failed), *lines)
+
+
+def _trial_or_run(name: str | None, run: int | None) -> tuple[int | None, int | None]:
+    if (name is None) == (run is None):
+        raise UsageError("show: give one of: a trial ID (42), run:3, campaign:1, --run 3")
+    if name is None:
+        return None, run
+    if name.startswith("run:"):
+        return None, parse_number(name.removeprefix("run:"), "run")
+    return parse_number(name), None
