@@ -134,9 +134,7 @@ def _status() -> TargetStatus:
 
 
 def _compiler(_target: TargetName) -> Compiler:
-    from tuner.mlir.cpu.pipeline import cpu_compiler  # CpuCompiler would import the bindings
-
-    return cpu_compiler()
+    return cpu_compiler()  # of the class CpuCompiler it would import the bindings
 
 
 def _children(choice: str, _target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
