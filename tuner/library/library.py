@@ -37,7 +37,6 @@ Writer = Callable[[tuple["LibraryEntry", ...]], tuple["LibraryFile", ...]]
 
 
 def _library() -> Writer:
-    # JOINED
 
     return write_library
 
@@ -55,7 +54,6 @@ def _iree() -> Writer:
 
 
 def _lighthouse() -> Writer:
-    # JOINED
 
     return lighthouse_files
 

@@ -131,7 +131,6 @@ def _compiled(problem: Problem, script: str) -> Artifact:
 
 
 def _library_and_script(problem: Problem, library: str, script: str) -> tuple[Artifact, Artifact]:
-    # JOINED
 
     own = _compiled(problem, script)
     (partition,) = own.partitions

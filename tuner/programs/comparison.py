@@ -134,10 +134,6 @@ def _longest(code: DeviceProgram) -> int:
     return max((size for kind in buffers for size in kind.shape if size is not None), default=1)
 
 
-# ------------------------------------------------------------------------------
-# Aggregates the samples of launches per kernel.
-
-
 AS_COARSE = {"tf32": "f16"}  # both have 10 bits of mantissa
 
 

@@ -102,7 +102,6 @@ def compile_program(
         >>> program(np.ones(4, np.float32))
         array([2., 2., 2., 2.], dtype=float32)
     """
-    # JOINED
     from tuner.results.database import known_url  # loads SQLAlchemy
 
     device = DeviceOptions(form=form, device_arguments=device_arguments, pinned=pinned)

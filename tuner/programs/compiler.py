@@ -167,8 +167,6 @@ class ProgramCompiler:
         Counted from the code, of a target with a device. Returns None where only a call would show it.
         Raises UsageError and CandidateError as ``kernels`` does.
         """
-        # JOINED
-
         with transform.new_context(), bindings.ir.Location.unknown():
             made = self.kernels(text, entry, {})
             return counted_work(made.payload, chip_of(self.machine.chip), options)

@@ -187,7 +187,6 @@ def _device_times(
 ) -> ProgramTimes | None:
     if support.is_simulated or not request.is_timed:
         return None
-    # JOINED
 
     return time_on_device(_opened(request, support), code, copies(arguments), request.options.seed)
 
@@ -280,7 +279,6 @@ def kernel_times(
 
     Of the calls without the first, the one with the median sum of kernel times is chosen.
     """
-    # JOINED
     rounds = []
     with (
         closing(LaunchTimer(device)) as timer,

@@ -243,10 +243,6 @@ def with_times(report: ProgramReport, pair: TimedPair, time: Measurement, spare_
     return replace(report, times=times)
 
 
-# ------------------------------------------------------------------------------
-# What came of a tuned program, as it is stored.
-
-
 def program_result(tuned: TunedProgram) -> ProgramResult:
     """Returns the times, fusions and baselines of a tuned program of fusions."""
     gain = tuned.gain

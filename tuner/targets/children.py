@@ -246,8 +246,6 @@ def bind(strategies: tuple[ChosenStrategy, ...], problem: Problem, threads: int,
 
     Raises UsageError for a strategy that cannot be read.
     """
-    # JOINED
-
     return binding(strategies, problem, variables_of(problem, machine, threads), threads)
 
 

@@ -215,8 +215,6 @@ def _asked_file(request: RunRequest) -> Path:
 
 def replaying_source(space: "RecordedSpace") -> MeasurementBackend:
     """Returns the functions that look up candidates' outcomes in a recording instead of running them."""
-    # JOINED
-
     return MeasurementBackend(
         machine=lambda _target: recorded_machine(space),
         compiler=lambda _target: recorded_compiler(space),
@@ -232,7 +230,6 @@ def replaying_source(space: "RecordedSpace") -> MeasurementBackend:
 
 def _runner(space: "RecordedSpace", order: "RunnerOrder", how: "RunnerSettings") -> "AbstractRunner":
     """Returns a runner without child processes: a lookup neither crashes nor hangs."""
-    # JOINED
     return LocalRunner(order, ReplayCompiler(space), ReplayEvaluator(space), how.seed)
 
 

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-# ------------------------------------------------------------------------------
-# Orders compiled trials for measuring: of each problem the most promising first, by predicted cycles.
-
-
 LOOKED_AT = 64  # trials per problem whose cycles are predicted, in half a second each
 
 

@@ -92,10 +92,6 @@ def _size(knobs: dict[str, Value], name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-# ------------------------------------------------------------------------------
-# What IREE's compiler sees of a problem: a contraction of sizes, types and layout; and a program of it.
-
-
 MAPS = {  # layout -> dimensions of A and B in memory
     "nn": ("mk", "kn"),
     "nt": ("mk", "nk"),

@@ -39,10 +39,6 @@ from tuner.runtime.workers.processes import TimingLock, holder_text
 from tuner.tuning.run_steps import noise_of
 from tuner.version import __version__
 
-# ------------------------------------------------------------------------------
-# IREE's compiler, as a program that is called on files.
-
-
 TIMEOUT_S = 300.0
 # Code for this processor, on the thread that calls; as the times were taken. A spec names them.
 OPTIONS = (
@@ -161,10 +157,6 @@ class IreeProduct:
     def _repeat(self, times: int) -> None:
         for _ in range(times):
             self._function(*self._arguments)
-
-
-# ------------------------------------------------------------------------------
-# Which configuration of a problem wins against IREE's default, timed interleaved in IREE's runtime.
 
 
 SIEVE = Effort(budget_s=0.05, min_samples=6, max_samples=30)  # of each configuration

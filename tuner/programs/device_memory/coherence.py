@@ -34,9 +34,6 @@ from tuner.programs.device_memory.buffers import (
     written,
 )
 
-# ------------------------------------------------------------------------------
-# The actions that ``CoherenceWalk`` calls while it walks a function in the order of execution.
-
 
 class AbstractActions(abc.ABC):
     """What ``CoherenceWalk`` calls while it walks a function: copy, launch, allocate, deallocate."""

@@ -31,10 +31,6 @@ from tuner.programs.fusions.operations import (
 from tuner.programs.lowering.kernels import BLOCK_THREADS, BLOCKS_LIMIT, LAUNCH_SEGMENTS
 from tuner.programs.lowering.read_program import assert_indirect_indices
 
-# ------------------------------------------------------------------------------
-# A fusion as a function of tensors, with the memrefs that its tensors are read from.
-
-
 READ, WRITE = "bufferization.to_tensor", "bufferization.materialize_in_destination"
 GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
 

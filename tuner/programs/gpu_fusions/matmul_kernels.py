@@ -143,10 +143,6 @@ def _known(found: Value, known: dict[Value, Value]) -> Value:
     return known[found]
 
 
-# ------------------------------------------------------------------------------
-# The kernels that transform scripts make of a program's matmuls, each compiled once.
-
-
 ScriptOf = Callable[[Problem], Script | None]
 
 

@@ -181,10 +181,6 @@ def uniform(value: int) -> Array:
     return np.full((1, 1), value, INDEX)
 
 
-# ------------------------------------------------------------------------------
-# A memref in each lane: addresses, sizes and strides, and the bytes that may be accessed.
-
-
 @dataclass(frozen=True, eq=False)
 class BufferView:
     """A memref value in each simulated GPU thread (lane): address, sizes, strides, and the accessible bytes.

@@ -9,7 +9,6 @@ import numpy as np
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ir.memrefs import is_workgroup
 from tuner.mlir.ir.reading import unsupported
-from tuner.programs.interpreter import memory as accesses
 from tuner.programs.interpreter import memory as flat_memory
 from tuner.programs.interpreter import scalar_ops
 from tuner.programs.interpreter.conversions import constant_of
@@ -189,11 +188,11 @@ def async_copy(op: Op, scope: FunctionScope) -> Step:
             else steps < with_trailing_axes(frame.values[given[0]], 1)
         )
         offsets = steps * kind.size_bytes
-        found = accesses.load_where(
+        found = flat_memory.load_where(
             frame, where, frame.values[source], kind, with_trailing_axes(one, 1) + offsets, wanted
         )
         everything = np.ones((1, 1, count), bool)
-        accesses.store_where(
+        flat_memory.store_where(
             frame, where, frame.values[to], kind, with_trailing_axes(other, 1) + offsets, everything, found
         )
 
@@ -241,7 +240,7 @@ def load(op: Op, scope: FunctionScope) -> Step:
     def step(frame: LaneFrame) -> None:
         values = frame.values
         places = [values[slot] for slot in indices]
-        values[target] = accesses.load_element(frame, where, values[source], kind, places)
+        values[target] = flat_memory.load_element(frame, where, values[source], kind, places)
 
     return step
 
@@ -258,7 +257,7 @@ def store(op: Op, scope: FunctionScope) -> Step:
     def step(frame: LaneFrame) -> None:
         values = frame.values
         places = [values[slot] for slot in indices]
-        accesses.store_element(frame, where, values[to], kind, places, values[value])
+        flat_memory.store_element(frame, where, values[to], kind, places, values[value])
 
     return step
 
@@ -282,8 +281,8 @@ def copy(op: Op, scope: FunctionScope) -> Step:
             return
         everything = np.ones((1, 1, 1), bool)
         for offset in kind.offsets_bytes.ravel():
-            numbers = accesses.load_where(frame, where, one, kind, addresses[0] + offset, everything)
-            accesses.store_where(frame, where, other, kind, addresses[1] + offset, everything, numbers)
+            numbers = flat_memory.load_where(frame, where, one, kind, addresses[0] + offset, everything)
+            flat_memory.store_where(frame, where, other, kind, addresses[1] + offset, everything, numbers)
 
     return step
 
@@ -321,7 +320,7 @@ def atomic(op: Op, scope: FunctionScope) -> Step:
         values = frame.values
         places = [values[slot] for slot in indices]
         addresses = checked(frame, where, values[to], kind.size_bytes, places)
-        values[target] = accesses.update(frame, kind, addresses, values[value], function)
+        values[target] = flat_memory.update(frame, kind, addresses, values[value], function)
 
     return step
 
@@ -343,7 +342,7 @@ def atomic_region(op: Op, scope: FunctionScope) -> Step:
         addresses = np.broadcast_to(checked(frame, where, view, kind.size_bytes, places), frame.grid.shape)
         lanes = np.flatnonzero(np.broadcast_to(outside, frame.grid.shape))
         found = np.zeros(frame.grid.shape, kind.dtype)
-        for turn in accesses.groups_without_conflicts(addresses.ravel()[lanes]):
+        for turn in flat_memory.groups_without_conflicts(addresses.ravel()[lanes]):
             frame.mask = np.zeros(frame.grid.shape, bool)
             frame.mask.ravel()[lanes[turn]] = True
             found[frame.mask] = flat_memory.read(kind.dtype, addresses[frame.mask])
@@ -361,9 +360,9 @@ def checked(frame: LaneFrame, where: str, view: BufferView, item_bytes: int, ind
     Raises CandidateError(RUN), naming the operation ``where``, if an active lane's index is out of bounds, or
     its address is outside the buffer or no multiple of ``item_bytes``, the size of an element.
     """
-    accesses.check_indices(frame, where, view, indices)
+    flat_memory.check_indices(frame, where, view, indices)
     addresses = view.at(indices, item_bytes)
-    accesses.check_bytes(frame, where, view, addresses, item_bytes, item_bytes)
+    flat_memory.check_bytes(frame, where, view, addresses, item_bytes, item_bytes)
     return addresses
 
 

@@ -316,10 +316,6 @@ COLLECTIVES: dict[str, Decode] = {
 }
 
 
-# ------------------------------------------------------------------------------
-# Exchange of values between the lanes of a subgroup.
-
-
 LANES = np.arange(SUBGROUP)
 # Mode -> the number of the lane to read, from the lane's number and the offset.
 SOURCES: dict[str, Callable[[Array, Array], Array]] = {

@@ -7,7 +7,7 @@ import numpy as np
 
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ir.reading import unsupported
-from tuner.programs.interpreter import memory as accesses
+from tuner.programs.interpreter import memory as flat_memory
 from tuner.programs.interpreter import memory_ops
 from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame, Step, require, where_of
 from tuner.programs.interpreter.lanes import Array, BufferView, ElementType, with_trailing_axes
@@ -236,7 +236,9 @@ def _load(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, places: list[Array], wanted: Array
 ) -> Array:
     addresses = _addresses(view, kind, places, wanted)
-    return accesses.load_where(frame, where, view, kind, addresses, np.broadcast_to(wanted, addresses.shape))
+    return flat_memory.load_where(
+        frame, where, view, kind, addresses, np.broadcast_to(wanted, addresses.shape)
+    )
 
 
 def _store(
@@ -249,7 +251,7 @@ def _store(
     values: Array,
 ) -> None:
     addresses = _addresses(view, kind, places, wanted)
-    accesses.store_where(frame, where, view, kind, addresses, wanted, values)
+    flat_memory.store_where(frame, where, view, kind, addresses, wanted, values)
 
 
 def _addresses(view: BufferView, kind: ElementType, places: list[Array], wanted: Array) -> Array:

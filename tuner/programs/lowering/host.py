@@ -301,10 +301,6 @@ def _erase(op: Op) -> None:
     op.erase()
 
 
-# ------------------------------------------------------------------------------
-# Lowers a whole program for the host alone: launches become loops, everything becomes LLVM dialect.
-
-
 OUTLINE = "builtin.module(gpu-launch-sink-index-computations,gpu-kernel-outlining)"
 TO_LOOPS = "builtin.module(func.func(convert-linalg-to-loops,scf-forall-to-parallel),lower-affine)"
 # Memref descriptors, not bare pointers: sizes may be known only at run time, and buffers are returned.

@@ -96,10 +96,6 @@ class ResidentMemory:
         return PassedArgument(content, True, None, None)
 
 
-# ------------------------------------------------------------------------------
-# A compiled host program on a device, as a Python function.
-
-
 # CUDA errors for a host wait for captured work
 WAITS = ("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "CUDA_ERROR_CAPTURED_EVENT")
 

@@ -86,8 +86,6 @@ class FusedImage:
 
         Raises ValueError for a program that was loaded from files.
         """
-        # JOINED
-
         if self.plan is None:
             raise ValueError("a loaded program does not say how its weights are packed")
         return replace(self, weights=packed_block(self.plan, weights))

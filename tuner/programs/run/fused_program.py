@@ -444,10 +444,6 @@ _PROBE = np.empty(1)
 address_of = _fast_address if _fast_address(_PROBE) == _slow_address(_PROBE) else _slow_address
 
 
-# ------------------------------------------------------------------------------
-# ``tuner.load``: an exported program as a function.
-
-
 @typed_arguments
 def load(folder: str | Path, threads: int | None = None) -> FusedFunction:
     """Loads a program that ``program.export(folder)`` has written; needs numpy alone.

@@ -27,9 +27,6 @@ from tuner.runtime.arrays import (
     word_count,
 )
 
-# ------------------------------------------------------------------------------
-# Element types of compiled code as numpy types.
-
 
 def dtype_of(element: str) -> "np.dtype[np.generic]":
     """Returns the numpy type of an MLIR element type such as "f32"; raises UsageError for an unknown type."""

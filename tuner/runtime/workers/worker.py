@@ -63,8 +63,6 @@ def call_in_child(
     Raises UsageError where ``work`` raises CandidateError of stage BIND (input that does not parse),
     TunerError where it raises anything else, crashes or exceeds a limit.
     """
-    # JOINED
-
     worker = Worker(ServiceSpec(name, work, environment), memory_bytes)
     try:
         value: Value = worker.call(CALL, stage=Stage.RUN, timeout_s=timeout_s)

@@ -20,12 +20,13 @@ from tuner.runtime.workers.processes import TimingLock, holder_text
 from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S, Factory, Limits
 from tuner.runtime.workers.services import library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
-from tuner.targets import children as strategy_space
 from tuner.targets.children import (
+    bind,
     child_runner,
     child_runners,
     measure_cpu_baseline,
     measure_cpu_roofline,
+    plan,
     untimed_outcomes,
 )
 from tuner.targets.cpu.baseline_libraries import (
@@ -233,8 +234,8 @@ def _outcomes(choice: str) -> MeasurementBackend:
     return MeasurementBackend(
         machine=lambda _target: host_machine(),
         compiler=_compiler,
-        plan=strategy_space.plan,
-        bind=strategy_space.bind,
+        plan=plan,
+        bind=bind,
         runner=child_runner(children),
         runners=child_runners(children),
         baseline=partial(_baseline, choice),

@@ -22,8 +22,14 @@ from tuner.runtime.workers.processes import TimingLock, holder_text
 from tuner.runtime.workers.protocol import GPU_CALLS, REFERENCE_FLOP_PER_S, Factory, Limits
 from tuner.runtime.workers.services import gpu_library_environment, library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
-from tuner.targets import children as strategy_space
-from tuner.targets.children import child_runner, child_runners, measure_gpu_baseline, measure_gpu_roofline
+from tuner.targets.children import (
+    bind,
+    child_runner,
+    child_runners,
+    measure_gpu_baseline,
+    measure_gpu_roofline,
+    plan,
+)
 from tuner.targets.cpu.target import host_machine
 from tuner.targets.interface import (
     MeasurementBackend,
@@ -257,8 +263,8 @@ KIND = TargetBackend(
     outcomes=MeasurementBackend(
         machine=_machine,
         compiler=_compiler,
-        plan=strategy_space.plan,
-        bind=strategy_space.bind,
+        plan=plan,
+        bind=bind,
         runner=child_runner(_children),
         runners=child_runners(_children),
         baseline=_baseline,
