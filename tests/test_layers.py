@@ -1,6 +1,7 @@
 """Who may import whom: eleven layers of packages, imports go down; inside a package no circle of modules."""
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -28,6 +29,10 @@ LAYERS = (
     ("__init__", "__main__"),
 )
 PACKAGES = tuple(package for line in LAYERS for package in line)
+FACE_LIMIT = 15  # names that a package shows to others, in ``__all__`` of its ``__init__``
+CORE_LIMIT = 19  # core is values: each of its modules is for everybody
+# Of ``tuner.torch``, whose ``__all__`` is the Python API: modules that the command line calls in a child.
+TORCH_FACE = ("baselines", "export", "lowering", "program")
 # Loaded by the command line inside of functions: nobody else imports the fleet.
 EXTENSION = ("cli", "fleet")
 # Part of a package -> all that it may import of others, where that is less than its layer allows.
@@ -127,12 +132,27 @@ def layer_of(package: str) -> int:
     return next(number for number, line in enumerate(LAYERS) if package in line)
 
 
+@cache
+def face_of(package: str) -> tuple[str, ...]:
+    """Returns the names that a package shows to other packages; () for a module that is no package."""
+    if package == "torch":
+        return TORCH_FACE
+    path = MODULES.get(f"{package}.__init__")
+    assigned = [] if path is None else [each for each in tree_of(path).body if isinstance(each, ast.Assign)]
+    lists = [each.value for each in assigned if isinstance(each.targets[0], ast.Name)]
+    names = [each for each in lists if isinstance(each, ast.List)]
+    return tuple(ast.literal_eval(names[0])) if names else ()
+
+
 def _upward(module: str, other: str) -> Iterator[str]:
     own, imported = package_of(module), package_of(other)
     if own == imported:
         return
     if layer_of(own) <= layer_of(imported) and (own, imported) != EXTENSION:
         yield f"tuner.{other}: {own} is in layer {layer_of(own)}, {imported} in {layer_of(imported)}"
+    inner = other.split(".")[1:2]
+    if inner and inner != ["__init__"] and inner[0] not in face_of(imported):
+        yield f"tuner.{other}: {imported} shows {', '.join(face_of(imported))} only"
     if imported == "version":
         return
     narrow = next((NARROWER[part] for part in _prefixes(module) if part in NARROWER), None)
@@ -182,6 +202,26 @@ def test_imports_go_down_the_layers() -> None:
     assert {name: complaints for name, complaints in found.items() if complaints} == {}
 
 
+def test_each_package_has_a_face_that_one_can_keep_in_mind() -> None:
+    packages = [
+        name.removesuffix(".__init__") for name in MODULES if name.count(".") == 1 and "__init__" in name
+    ]
+    assert {name for name in packages if not face_of(name)} == set()
+    limits = {name: CORE_LIMIT if name == "core" else FACE_LIMIT for name in packages}
+    assert {name: len(face_of(name)) for name in packages if len(face_of(name)) > limits[name]} == {}
+
+
+def test_a_face_names_nothing_that_no_other_package_imports() -> None:
+    used: dict[str, set[str]] = {}
+    for module, path in MODULES.items():
+        for name in imports(tree_of(path)):
+            package, _, inner = module_of(name.partition(".")[2]).partition(".")
+            if name.startswith("tuner.") and package in PACKAGES and package != package_of(module):
+                used.setdefault(package, set()).add(inner.split(".")[0])
+    packages = {name.split(".")[0] for name in MODULES if re.fullmatch(r"\w+\.__init__", name)} - {"cli"}
+    assert {(name, each) for name in packages for each in set(face_of(name)) - used.get(name, set())} == set()
+
+
 def test_no_circle_of_modules() -> None:
     require_no_circle(module_table())
 
@@ -222,6 +262,8 @@ def test_every_package_and_part_of_the_tables_exists() -> None:
         ("space.search_space", "import yaml"),
         ("results.best_trials", "from tuner.fleet.driver import FleetDriver"),
         ("simulator.launch", "from tuner.core.problem import Problem"),
+        ("programs.compile", "from tuner.mlir.gpu_ops.grid import SplitKOp"),
+        ("tuning.run", "from tuner.db.writes import add"),
     ],
 )
 def test_an_import_against_the_tables_is_found(module: str, source: str) -> None:

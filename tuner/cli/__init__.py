@@ -4,7 +4,7 @@ from typing import Final
 
 from tuner.cli.main import Entry, Sections, main
 
-__all__ = ["main"]
+__all__ = ["main", "options"]  # what the fleet's commands share
 
 COMMANDS: Final[Sections] = (
     (

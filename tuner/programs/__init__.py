@@ -1,1 +1,13 @@
 """Whole MLIR programs: compile, run, compare, time and tune."""
+
+# What other packages may import; the rest is inside.
+__all__ = [
+    "arguments",
+    "compile",
+    "fusion_schedules",
+    "lowering",
+    "request",
+    "run",
+    "service",
+    "tuning",
+]

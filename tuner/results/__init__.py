@@ -1,1 +1,16 @@
 """What past runs say: the best trial, past runs, differences, regressions, reports."""
+
+# What other packages may import; the rest is inside.
+__all__ = [
+    "best_trials",
+    "campaign_matrix",
+    "database",
+    "database_name",
+    "differences",
+    "explanations",
+    "exported_trial",
+    "output",
+    "past_runs",
+    "regression",
+    "report",
+]

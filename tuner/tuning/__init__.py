@@ -1,1 +1,14 @@
 """Runs one tuning run: settings, search, final re-measurement, selected result."""
+
+# What other packages may import; the rest is inside.
+__all__ = [
+    "campaign",
+    "campaign_session",
+    "events",
+    "request",
+    "run",
+    "run_steps",
+    "session",
+    "shapes_file",
+    "tuned_run",
+]
