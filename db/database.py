@@ -32,9 +32,6 @@ from tuner.db.engine import (
 )
 from tuner.db.models import Base
 
-# ------------------------------------------------------------------------------
-# Detects that a SQLite file was deleted or replaced while it is open, and saves its content.
-
 
 @final
 class FileInPlace:

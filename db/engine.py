@@ -20,10 +20,6 @@ from tuner.core.errors import UsageError
 from tuner.core.serialization import without_secrets
 from tuner.db.address import FileAddress, ServerAddress
 
-# ------------------------------------------------------------------------------
-# Errors of a database as messages of one line.
-
-
 BUSY_LIMIT_S = 30.0  # how long a writer waits for another one
 BEYOND_64_BITS = "a number does not fit 64 bits"
 DAMAGED = "found a damaged database; restore a copy, or choose another file with --db"

@@ -21,10 +21,6 @@ from tuner.db.merge import Merge
 from tuner.db.models import FINAL, ArtifactRow, MeasurementRow, ResourcesRow, RunRow, ScriptRow, TrialRow
 from tuner.db.queries import in_parts, is_ranked
 
-# ------------------------------------------------------------------------------
-# A backup of a database that is in use: one consistent state, as a SQLite file.
-
-
 PAGES = 2000  # copied in one step: other processes may write between two steps
 SIDE_FILES = ("", "-wal", "-shm", "-journal")
 
@@ -88,10 +84,6 @@ def _sync(file: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-# ------------------------------------------------------------------------------
-# Deletes trials of finished runs, except the trials that decide the run's result.
 
 
 def prune(database: Database, before: datetime.datetime | None) -> Pruned:

@@ -32,10 +32,6 @@ from tuner.db.queries import run_select, trials_of_query
 from tuner.db.rows import artifact_row, interned, stored_programs
 from tuner.db.writes import add_outcome, add_proposal, put_baseline, put_final
 
-# ------------------------------------------------------------------------------
-# Compiled trials that no GPU has verified and timed yet.
-
-
 SIMULATED, COMPILED = f"{SIMULATOR}:", f"{CUDA}:"  # targets, before the chip
 
 
@@ -116,10 +112,6 @@ def _pending(row: TrialRow, trial: StoredTrial, program: KernelProgram) -> Pendi
 def _verdict(trial: StoredTrial) -> Verdict | None:
     outcome = trial.record.outcome
     return outcome if isinstance(outcome, Verdict) else None
-
-
-# ------------------------------------------------------------------------------
-# Imports the results of a remote measurement, as runs of the machine that measured.
 
 
 NAMESPACE: Final = uuid.UUID("6d7f3a52-8f0e-5c11-9b1e-2f6a74756e65")  # of the uuids of imported runs

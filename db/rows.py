@@ -78,10 +78,6 @@ def interned(session: Session, row: Shared) -> Shared:
     return row
 
 
-# ------------------------------------------------------------------------------
-# Compiled GPU programs to rows and back.
-
-
 Launches = tuple[Launch, ...]
 Buffers = tuple[KernelBuffer, ...]
 FIELDS = tuple(field.name for field in fields(Resources) if field.name != "notes")
