@@ -18,9 +18,6 @@ from tuner.core.candidate import Value
 from tuner.core.errors import Failure, Stage
 from tuner.space.expressions import parse
 
-# ------------------------------------------------------------------------------
-# The hypergeometric distribution: the probability to draw items of one kind only, without replacement.
-
 
 def log_chance_of_one_kind(drawn: int, kind: int, every: int) -> float:
     """Returns the natural logarithm of the probability that ``drawn`` random items are all of one kind.
@@ -38,10 +35,6 @@ def log_chance_of_one_kind(drawn: int, kind: int, every: int) -> float:
 
 def _log_factorial(number: int) -> float:
     return lgamma(number + 1)
-
-
-# ------------------------------------------------------------------------------
-# Conditions that could explain why points fail: comparisons of knobs, of products of knobs, and of sizes.
 
 
 Truth = npt.NDArray[np.bool_]  # one per point

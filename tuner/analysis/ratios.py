@@ -295,10 +295,6 @@ def _ratio_or_reason(
     return Comparable(ratio, interval, noise, level)
 
 
-# ------------------------------------------------------------------------------
-# Which ratios of a run's stored times may be printed, by the stored quality of its timing round.
-
-
 def against_baseline(run: Run, trial: StoredTrial) -> Comparable | NotComparable | None:
     """Returns the ratio of a trial's time to the time of its run's baseline, or why no ratio may be printed.
 

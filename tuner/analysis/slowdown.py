@@ -10,10 +10,6 @@ from dataclasses import dataclass, replace
 from tuner.core.candidate import RecordedRound
 from tuner.core.records import Measurement
 
-# ------------------------------------------------------------------------------
-# Whether code is slower than earlier code, from sessions in which both were timed interleaved.
-
-
 PAIRED_RESAMPLES = 2000  # of the bootstrap
 SEED = 0  # fixed: equal samples give equal intervals
 PERCENTILES = (0.5, 99.5)  # of the interval: tested after each session, so 99 % in place of 95 %
