@@ -40,8 +40,6 @@ def model_baselines_in_child(request: ProgramRequest) -> tuple[ProgramBaseline, 
 def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
     """Returns the baselines of a model, timed in this process, with the schedules of the database."""
     from tuner.programs.compile import compile_program  # not at start-up
-
-    # JOINED
     from tuner.torch.baselines import example_of, timed_baselines  # not at start-up
     from tuner.torch.export import export_module  # not at start-up
     from tuner.torch.program import TensorProgram  # not at start-up

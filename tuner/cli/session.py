@@ -46,7 +46,6 @@ def run_session(
         retime: whether a resumed run measures its best trials again.
         limit: a new limit of a resumed run; None: its stored limit.
     """
-    # JOINED
     from tuner.results.output.progress import progress  # not at start-up
     from tuner.tuning.run import begin, resume  # not at start-up
 

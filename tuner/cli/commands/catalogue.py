@@ -131,7 +131,6 @@ def space(
     request = run_request(problem, **arguments)
     feasible = plan_of(backends_of(context), request).feasible
     if suggest:
-        # JOINED
         resolved = resolve_target(request.target, backends_of(context), request.chip)
         suggest_constraints(feasible.spaces, problem, resolved, database, min_support, since, as_json)
         return
@@ -232,7 +231,6 @@ def new_strategy(name: str, folder: Path, as_json: bool) -> None:
 
     Example: tuner new-strategy my_tiles
     """
-    # JOINED
     shipped = load_space_file(default_space_file()).strategies
     files = {folder / file.name: file.text for file in starter_files(name, tuple(e.name for e in shipped))}
     for path in files:

@@ -61,7 +61,6 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
 
     Example: tuner check best.mlir --max-slowdown 10%
     """
-    # JOINED
     limits = limits_of(parse_share(max_slowdown))
     text = read_text_or_stdin(script, "MLIR text")
     provenance = read_provenance(text, script.name)
@@ -105,7 +104,6 @@ def apply(
 
     Example: tuner apply best.mlir best.source.mlir
     """
-    # JOINED
     if cpu:
         processor_of(cpu)
     if str(script) == str(payload) == "-":

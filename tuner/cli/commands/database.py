@@ -183,8 +183,6 @@ def verify_resume(
 
     Example: tuner verify-resume --runs 1 --sampler tpe --trials 25
     """
-    # JOINED
-
     for name, number, low in (("runs", runs, 1), ("trials", trials, 1), ("seed", seed, 0)):
         if number < low:
             raise UsageError(f"{name}: found {number}, allowed {low} or more")
@@ -221,8 +219,6 @@ def _checks(
     backends: "Backends", file: Path, settings: "list[RunSettings]", runs: int, seed: int
 ) -> "Iterator[ResumeCheck]":
     import numpy as np
-
-    # JOINED
 
     rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as name:

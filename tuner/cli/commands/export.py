@@ -140,8 +140,6 @@ def export(
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
     if form is not None and form in LIBRARY_FORMATS:
-        # JOINED
-
         if trial is not None:
             raise UsageError(f"--trial cannot be combined with --format {form}", "--run N")
         export_library(

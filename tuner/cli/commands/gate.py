@@ -164,7 +164,6 @@ def gate(
     if recorded:
         _record(backends, baseline, recorded, database, as_json)
         return
-    # JOINED
     limits = SlowdownLimits(tolerated=parse_share(max_slowdown))
     results = []
     for entry in read_gate_file(baseline).entries:

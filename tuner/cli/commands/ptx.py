@@ -79,7 +79,6 @@ def run(
     """
     import numpy as np
 
-    # JOINED
     module = _module(file)
     rng = np.random.default_rng(seed)
     values = tuple(parse_argument(text, rng) for text in arguments)

@@ -41,7 +41,6 @@ def dashboard(run_id: int | None, limit: int, port: int, database: str | None, a
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
     if not 0 <= port <= PORTS:
         raise UsageError(f"port: found {port}, allowed 0 to {PORTS}")
-    # JOINED
 
     make_application = _installed()
     storage, runs = _studies(database, run_id, limit)

@@ -158,8 +158,6 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
         report = run_in_child(request, RUN_TIMEOUT_S, partial(click.echo, nl=False, err=as_json))
     report = replace(report, reports=tuple(in_file(each, str(payload), text) for each in report.reports))
     if as_json:
-        # JOINED
-
         print_json(run_document(request, report))
     else:
         matmuls = [f"matmul  {problem.key}" for problem in report.problems]
