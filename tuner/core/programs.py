@@ -10,9 +10,6 @@ from tuner.core.records import MedianInterval
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.serialization import stored_as
 
-# ------------------------------------------------------------------------------
-# A fusion of a compiled program: what it computes, by which schedule, what it takes.
-
 
 @dataclass(frozen=True)
 class CompiledFusion:

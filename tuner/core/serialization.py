@@ -18,10 +18,6 @@ from urllib.parse import unquote
 
 from tuner.core.errors import UsageError
 
-# ------------------------------------------------------------------------------
-# Passwords in a database's URL or connection string: found, and masked before anything is printed.
-
-
 MASK: Final = "***"
 # of parameters; passfile and sslkey name files
 SECRET_NAME: Final = re.compile(r"(?i)pass(?!file)|pwd|\bpw\b|secret|token|credential")
@@ -429,10 +425,6 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-# ------------------------------------------------------------------------------
-# Text files of users, read with checks: readable, UTF-8, limited in size.
 
 
 LIMIT_BYTES = 64 << 20  # of a script or payload
