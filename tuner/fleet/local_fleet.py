@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 
-# ------------------------------------------------------------------------------
-# Nodes and drivers of a fleet as child processes on this machine: started, stopped and killed by name.
-
-
 READY_LIMIT_S: Final = 120.0  # until a node is at work, on a busy machine
 ORPHAN_LIMIT_S: Final = 60.0  # that the end of a killed process's children may take, on a busy machine
 LOOK_S: Final = 0.05
@@ -261,10 +257,6 @@ def _run(folder: Path, *options: str | Path) -> None:
     if done.returncode != 0:
         reason = (done.stderr or b"see its log").decode(errors="replace").strip()
         raise NoServerError(f"no PostgreSQL server: {Path(options[0]).name} failed: {reason}")
-
-
-# ------------------------------------------------------------------------------
-# A temporary fleet on this machine: server and nodes, with no process or file left afterwards.
 
 
 LEASE_S: Final = 10.0

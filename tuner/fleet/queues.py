@@ -208,8 +208,6 @@ def lost_jobs(connection: "Connection", lease_s: float) -> tuple[Job, ...]:
 
     A node counts as lost after more than ``lease_s`` seconds without a heartbeat.
     """
-    # JOINED
-
     return _jobs(completed(_manager(connection).get_stalled_jobs(seconds_since_heartbeat=lease_s)))
 
 
@@ -230,8 +228,6 @@ def delete(connection: "Connection", job: Job) -> None:
     """Deletes a job that no node is to do any more, whether it waits, is being done or was given up."""
     from procrastinate.jobs import Status
 
-    # JOINED
-
     if job.has_failed:  # Procrastinate ends no job twice
         give_back(connection, job)
     completed(_manager(connection).finish_job_by_id_async(job.id, Status.FAILED, delete_job=True))
@@ -239,8 +235,6 @@ def delete(connection: "Connection", job: Job) -> None:
 
 def delete_ended(connection: "Connection") -> None:
     """Deletes the jobs that have ended: those done and those cancelled, but no job that was given up."""
-    # JOINED
-
     completed(_manager(connection).delete_old_jobs(nb_hours=0, include_cancelled=True, include_aborted=True))
 
 
@@ -305,8 +299,6 @@ async def serve(
     import procrastinate
     import psycopg
 
-    # JOINED
-
     app = procrastinate.App(connector=QueueConnector(url, 1 + len(services), ending))
 
     @app.task(name=TASK, retry=procrastinate.RetryStrategy(max_attempts=ATTEMPTS, wait=RETRY_S))
@@ -354,8 +346,6 @@ async def _until(ending: asyncio.Event, works: list[Any]) -> None:
 def _manager(connection: "Connection") -> "JobManager":
     """Returns Procrastinate's calls within the transactions of a connection."""
     from procrastinate.manager import JobManager
-
-    # JOINED
 
     return JobManager(SessionConnector(connection))
 

@@ -38,9 +38,6 @@ from tuner.runtime.workers.services import Evaluation, Group, RemeasurementRound
 from tuner.targets.backends import AUTO, Backends
 from tuner.targets.interface import MeasurementBackend, RunnerSettings, TargetBackend, TargetStatus, no_choice
 
-# ------------------------------------------------------------------------------
-# The runner of a fleet: nodes compile and evaluate in any order; records come in the order of trials.
-
 
 @dataclass
 class _Flight:
@@ -272,8 +269,6 @@ class FleetRun:
         ``how``: settings of each run, with its uuid. Raises UsageError while another process drives one of
         the runs, and where ``machine`` does.
         """
-        # JOINED
-
         target = orders[0].target
         machine = self.machine(target)
         compiler_build = compiler_build_of(self._own.compiler(target))

@@ -129,10 +129,6 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-# ------------------------------------------------------------------------------
-# A node's database session: one query at a time, repeated with a timeout while the server is away.
-
-
 P = ParamSpec("P")
 Reply = TypeVar("Reply")
 AGAIN_S: Final = 0.5  # until a query is repeated

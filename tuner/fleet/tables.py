@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 
-# ------------------------------------------------------------------------------
-# Settings that all drivers and nodes of a fleet share, stored in the fleet's database.
-
-
 LEASE_S: Final = 30.0  # a node without a heartbeat for so long loses its work
 BEATS: Final = 3  # heartbeats within a lease
 LEAST_LEASE_S: Final = 1.0

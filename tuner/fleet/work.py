@@ -35,10 +35,6 @@ def inflate(packed: bytes, limit_bytes: int) -> bytes:
     return content
 
 
-# ------------------------------------------------------------------------------
-# Scripts and artifacts as blobs: bytes that are stored under their SHA-256 hash.
-
-
 def hash_of(blob: bytes) -> str:
     """Returns the SHA-256 of some bytes in hexadecimal, the name under which a fleet stores them."""
     return hashlib.sha256(blob).hexdigest()

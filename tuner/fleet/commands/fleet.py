@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from tuner.targets.interface import MeasurementBackend
 
 
-# ------------------------------------------------------------------------------
-# ``tuner fleet demo``: starts a temporary fleet on this machine and tunes one problem with it.
-
-
 LOOK_S: Final = 0.2
 END_LIMIT_S: Final = 30.0  # the time that a run may need to end after an interrupt
 

@@ -21,10 +21,6 @@ from tuner.fleet.work import COMPILE, FleetWork
 from tuner.results.database_name import database_text, which_database
 from tuner.results.output.formatting import count_text, table_lines, wrapped
 
-# ------------------------------------------------------------------------------
-# ``tuner fleet script``: prints scripts that start nodes by SSH, SLURM or Kubernetes.
-
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -152,10 +148,6 @@ def _print(kind: str, text: str, as_json: bool) -> None:
     print_json({"kind": kind, "text": text}) if as_json else print(text, end="")
 
 
-# ------------------------------------------------------------------------------
-# ``tuner fleet status``: what nodes, devices and job queues are doing now.
-
-
 @click.command()
 @click.option("--watch", "every_s", type=float, metavar="SECONDS", help="Print it again and again.")
 @click.option("--check", "has_check", is_flag=True, help="Measure how much a node of this host disturbs it.")
@@ -178,7 +170,6 @@ def status(
 
     Example: tuner fleet status --watch 2
     """
-    # JOINED
     if every_s is not None and not every_s > 0:
         raise UsageError(f"watch: found {every_s:g} s, allowed more than 0")
     if has_check:
@@ -199,7 +190,6 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
 
     import numpy as np
 
-    # JOINED
     if rounds < 1:
         raise UsageError(f"rounds: found {rounds}, allowed 1 or more")
     now = found_status(url)
