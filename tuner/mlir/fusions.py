@@ -305,10 +305,6 @@ def _copied(tensor: Value, into: Value) -> Op:
     return copy
 
 
-# ------------------------------------------------------------------------------
-# The arguments of a fusion's function, read from its text: shapes, strides, weights, outputs.
-
-
 @dataclass(frozen=True)
 class FusionArgument:
     """An argument of a fusion's function: a strided array that it reads or writes."""

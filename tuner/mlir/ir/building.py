@@ -281,10 +281,6 @@ def generic(
     return op
 
 
-# ------------------------------------------------------------------------------
-# Builds ``scf.parallel`` loops over the elements of buffers, at the current insertion point.
-
-
 def for_each_element(buffer: Value, build: Callable[[list[Value]], None]) -> None:
     """Creates an ``scf.parallel`` loop over all elements of a memref; ``build(indices)`` creates its body.
 

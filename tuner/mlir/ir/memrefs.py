@@ -10,9 +10,6 @@ from tuner.mlir.ir import building
 from tuner.mlir.ir.building import create, index, is_less, value
 from tuner.mlir.ir.reading import unsupported, walk, walk_where
 
-# ------------------------------------------------------------------------------
-# Which dimensions of a memref are contiguous in memory.
-
 
 def contiguous_dimensions(memref: Type) -> int:
     """Returns how many trailing dimensions of a ranked memref type are known to lie in memory without gaps.

@@ -46,10 +46,6 @@ def source_of(value: Value, names: Container[str]) -> Value:
     return value
 
 
-# ------------------------------------------------------------------------------
-# Indices of blocks and threads: ``gpu.block_id``, ``gpu.thread_id`` and similar ops, along x, y or z.
-
-
 AXES = "xyz"
 
 
@@ -193,10 +189,6 @@ def inline_call(call: Op, function: Op) -> None:
         result.replace_all_uses_with(returned)
     call.erase()
     copy.erase()
-
-
-# ------------------------------------------------------------------------------
-# The error of an op that cannot be compiled, with its source location.
 
 
 POSITION = re.compile(r'"[^"]*":(\d+:\d+)')  # line and column, as MLIR prints a location

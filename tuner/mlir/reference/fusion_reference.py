@@ -31,9 +31,6 @@ from tuner.mlir.reference.scalar_ops import (
     total,
 )
 
-# ------------------------------------------------------------------------------
-# Named convolutions evaluated on arrays: a product of matrices of windows and weights.
-
 
 def convolution(op: Op, x: Bounded, weights: Bounded) -> Bounded:
     """Returns what a named convolution computes of its input and weights, starting from zeros."""
