@@ -330,10 +330,6 @@ def _selected(store: "Store", winner: StoredTrial) -> SelectedResult:
     return found[group].selected
 
 
-# ------------------------------------------------------------------------------
-# Best trials of the same problem for other states of the caches, where they are other schedules.
-
-
 def other_winners(store: "Store", best: StoredTrial) -> tuple[StoredTrial, ...]:
     """Returns the best trials for other cache states than that of ``best``, with other scripts than its own.
 
@@ -352,10 +348,6 @@ def _winner(store: "Store", best: StoredTrial, cache: str) -> StoredTrial | None
     problem = replace(best.record.problem, cache=cache)
     query = TrialQuery.measured(problem, best.record.target, best.machine, best.threads)
     return next((each.best for each in best_results(store, query).values()), None)
-
-
-# ------------------------------------------------------------------------------
-# Why a trial with the least time is not its group's best trial.
 
 
 def why_not_best(store: "Store", trial: StoredTrial, best: RunResult) -> str:

@@ -192,10 +192,6 @@ def _by_difference(counts: tuple[str, int, int]) -> tuple[int, str]:
     return -abs(counts[2] - counts[1]), counts[0]
 
 
-# ------------------------------------------------------------------------------
-# The comparison of two trials, as lines and as a JSON document.
-
-
 INSTRUCTIONS_SHOWN = 12
 NONE = "-"
 FIRST = "first"  # the first stage that differs

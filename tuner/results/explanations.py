@@ -121,10 +121,6 @@ def gain_texts(gain: Gain | None) -> tuple[str, str, str, str]:
     return str(gain.trials), f"{gain.slower:.1%}", interval, f"{gain.chance:.2g}"
 
 
-# ------------------------------------------------------------------------------
-# Why a trial failed, as lines and as a JSON document.
-
-
 LINE_COLUMNS = SUMMARY_COLUMNS - SUMMARY_INDENT  # of a quoted line of a script or payload
 
 
@@ -163,10 +159,6 @@ def _failed_op_lines(failed: "FailedOp") -> Iterator[str]:
         quoted = failed.line_text
         shown = quoted if len(quoted) <= LINE_COLUMNS else f"{quoted[: LINE_COLUMNS - 3]}..."
         yield f"{'':{SUMMARY_INDENT}}{shown}"
-
-
-# ------------------------------------------------------------------------------
-# Compile time of a stored trial by pass: the trial is compiled again once, and each pass is timed.
 
 
 def pass_seconds(backends: Backends, store: Store, trial: StoredTrial) -> tuple[PassSeconds, ...]:
@@ -243,10 +235,6 @@ def failed_ops(backends: Backends, trial: StoredTrial) -> tuple[FailedOp, ...]:
 def _line(lines: list[str], number: int) -> str:
     """Returns a line without indentation; '' after the end: today's payload may be another."""
     return lines[number - 1].strip() if number <= len(lines) else ""
-
-
-# ------------------------------------------------------------------------------
-# Stored trials -> constraints that exclude the failed trials of a problem.
 
 
 def suggestions(

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-# ------------------------------------------------------------------------------
-# A trial exported: its script, the payload before and after the script, GPU code, T4 JSON.
-
-
 FORMS = ("script", "source", "payload", "ptx", "cubin", "t4")
 DATA_FORMS = ("t4",)  # forms that need no script
 
@@ -167,10 +163,6 @@ def _cubin(store: "Store", trial: StoredTrial) -> bytes:
 def _t4(store: "Store", trial: StoredTrial, output: Path | None) -> bytes:
     recording = Recording((store.run(trial.run),), (trial,))
     return t4_bytes(recording, is_compressed=output is not None and output.suffix == ".gz")
-
-
-# ------------------------------------------------------------------------------
-# The texts of a stored trial by stage: script, payload, IR of the lowering, code, assembly.
 
 
 def trial_stages(backends: Backends, store: "Store", trial: StoredTrial) -> Iterator[tuple[str, str]]:

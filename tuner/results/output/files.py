@@ -7,9 +7,6 @@ from pathlib import Path
 
 from tuner.core.errors import UsageError
 
-# ------------------------------------------------------------------------------
-# Writes files of commands atomically.
-
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Writes a file completely or not at all; a device or a pipe is written to directly.

@@ -11,10 +11,6 @@ from tuner.results.output.formatting import Row, count_text, knobs_text, speed_t
 from tuner.results.output.json_documents import Document, gflop_per_s, tune_document
 from tuner.tuning.tuned_run import TunedCampaign, TunedRun
 
-# ------------------------------------------------------------------------------
-# The result of a campaign: a table of its problems, and the JSON document.
-
-
 GROUP_HEADER: Row = (
     *("run", "name", "problem", "count", "trials", "time", "reliability", "share", "GFLOP/s"),
     "strategy and knobs",
@@ -202,10 +198,6 @@ def _seconds(time_s: float | None) -> str:
 def _percent(each: ExplainedFusion, part: float | None) -> str:
     """Returns a part of another time in percent; '-' where there is none, or the time is not reliable."""
     return "-" if part is None or not each.reliability.is_reliable else f"{part:.0%}"
-
-
-# ------------------------------------------------------------------------------
-# What is stored of a tuned program, as lines and as a JSON document.
 
 
 def stored_program_lines(result: ProgramResult, columns: int | None = None) -> list[str]:

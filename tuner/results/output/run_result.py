@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
 
 
-# ------------------------------------------------------------------------------
-# Lines shown with a time measured on a GPU: the cold-cache time, sensor readings, throttled clocks.
-
-
 def gpu_lines(measurement: Measurement) -> list[str]:
     """Returns lines on a measurement that only GPUs have: cold-cache time, sensors, clocks, throttling.
 
@@ -72,10 +68,6 @@ def _state_text(state: GpuState) -> str:
         if value is not None
     )
     return ", ".join(given) or "nothing reported"
-
-
-# ------------------------------------------------------------------------------
-# The result of a run, as lines for people.
 
 
 TIED_SHOWN = 8  # trials

@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
 
 
-# ------------------------------------------------------------------------------
-# Runs as a table for people.
-
-
 RUNS_HEADER = (
     "run",
     "begun",

@@ -106,10 +106,6 @@ def evaluated(runner: "AbstractRunner", candidate: Candidate, effort: Effort = F
     return runner.finish()
 
 
-# ------------------------------------------------------------------------------
-# Audit of the best trials: recompiled by today's compiler, evaluated again where the code has changed.
-
-
 BEST_TRIALS_OF_A_PROBLEM = 8  # as many as the final re-measurement of a run
 
 

@@ -14,9 +14,6 @@ from tuner.core.requests import Campaign
 from tuner.core.round_quality import NOISE_LIMIT
 from tuner.core.runs import Counts, Run, StoredTrial
 
-# ------------------------------------------------------------------------------
-# How reliable a figure is, as a short label with a reason.
-
 
 @dataclass(frozen=True)
 class Badge:

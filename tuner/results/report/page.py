@@ -41,10 +41,6 @@ from tuner.targets import registry
 from tuner.targets.backends import Backends
 from tuner.version import __version__
 
-# ------------------------------------------------------------------------------
-# A report as one self-contained HTML page: style and script are inline, nothing is fetched.
-
-
 # The filters that templates may apply to values.
 FILTERS = (
     *(

@@ -193,10 +193,6 @@ def _reason(run: Run, trial: StoredTrial) -> str:
     return run.settings.sampler
 
 
-# ------------------------------------------------------------------------------
-# Importance of knobs as bars, and the results of the ablation as tables.
-
-
 KNOBS = ("knob", "held at", *GAIN_HEADER, "without", *GAIN_HEADER)
 STRATEGIES = ("strategy", "all trials", "failed", "best", *GAIN_HEADER)
 

@@ -28,10 +28,6 @@ from tuner.results.report.content import (
 from tuner.results.report.knob_plots import HeatMap, Parallel, heat_map_of, parallel_of
 from tuner.results.report.run_plots import Convergence, RooflinePlot, convergence_of, roofline_of
 
-# ------------------------------------------------------------------------------
-# The headline card of one problem: speed, reliability, comparison with the baseline.
-
-
 PASSES_SHOWN = 12
 
 
@@ -83,10 +79,6 @@ def _speed(name: str, problem: Problem, measurement: Measurement, least_s: float
     low_s, high_s = measurement.interval_s
     figure = speed_text(gflop_per_s(problem, measurement.median_s))
     return Bar(name, least_s / measurement.median_s, figure, kind, (least_s / high_s, least_s / low_s))
-
-
-# ------------------------------------------------------------------------------
-# Why trials failed: bars by stage, and for each reason the trials that failed for this reason.
 
 
 KINDS_SHOWN = 12  # of a run, the most frequent
@@ -176,10 +168,6 @@ def _outcome(trial: StoredTrial) -> tuple[str, ...]:
     is_cut = trial.early_stopped is not None
     speed = speed_text(None if is_cut else gflop_per_s(record.problem, trial.best_s))
     return speed, trial_time_text(trial), trial.reliability.word
-
-
-# ------------------------------------------------------------------------------
-# The content of a report's section about one run.
 
 
 @dataclass(frozen=True)
