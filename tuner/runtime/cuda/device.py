@@ -9,10 +9,6 @@ from typing import Any, final
 from tuner.core.gpu import AbstractDevice, DeviceError, Extent, KernelLaunch, TensorMapLayout
 from tuner.runtime.cuda.driver import CheckedDriver, LaunchConfig, read_facts
 
-# ------------------------------------------------------------------------------
-# Modules and kernels on a GPU: each image is loaded once, each kernel looked up once.
-
-
 SHARED_DEFAULT_BYTES = 48 * 1024  # CUDA programming guide, "Shared Memory": more needs an opt-in
 PORTABLE_CLUSTER = 8  # blocks; CUDA programming guide, "Thread Block Clusters": more needs an opt-in
 MAX_DYNAMIC_SHARED_SIZE_BYTES, NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 8, 14  # CUfunction_attribute

@@ -200,10 +200,6 @@ CALLS: dict[str, DriverCall] = {
 }
 
 
-# ------------------------------------------------------------------------------
-# Properties of a GPU as the driver reports them.
-
-
 # CUdevice_attribute of cuda.h
 CLOCK_RATE, MULTIPROCESSOR_COUNT, MEMORY_CLOCK_RATE, L2_CACHE_SIZE = 13, 16, 36, 38
 CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76
@@ -246,10 +242,6 @@ def read_facts(driver: CheckedDriver, device: int) -> CudaFacts:
         driver_version=f"{version // 1000}.{version % 1000 // 10}",
         has_memory_pools=attribute(MEMORY_POOLS_SUPPORTED) != 0,
     )
-
-
-# ------------------------------------------------------------------------------
-# The configuration of a launch with clusters, for cuLaunchKernelEx.
 
 
 CLUSTER_DIMENSION = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
@@ -304,10 +296,6 @@ def c_config(config: LaunchConfig) -> CLaunchConfig:
         ctypes.pointer(attribute),
         1,
     )
-
-
-# ------------------------------------------------------------------------------
-# Calls the CUDA driver through NVIDIA's package cuda-bindings.
 
 
 @final
@@ -378,10 +366,6 @@ def _bindings_output(kind: ParameterKind, found: Any) -> Any:
 
 def _line(error: BaseException) -> str:
     return " ".join(str(error).split())
-
-
-# ------------------------------------------------------------------------------
-# Calls the CUDA driver through ctypes, which needs only libcuda.
 
 
 LIBRARY = "libcuda.so.1"

@@ -217,10 +217,6 @@ def machine_of(chip: Chip, facts: CudaFacts | None) -> Machine:
     )
 
 
-# ------------------------------------------------------------------------------
-# The roofline of a GPU: bytes/s measured by copies, flop/s as NVIDIA documents.
-
-
 COPY_BYTES = 1 << 30  # many times any cache
 COPIES = 10
 

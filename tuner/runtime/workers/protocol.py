@@ -11,10 +11,6 @@ from typing import Any
 from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
 
-# ------------------------------------------------------------------------------
-# Limits of a child process: time and memory.
-
-
 SLOWEST_FLOP_PER_S = 1e9  # a plain scalar loop reaches this; a slower kernel counts as a hang
 REFERENCE_FLOP_PER_S = 5e9  # float64 numpy on one core, on the slowest machine tried
 CALLS = 20  # of the kernel: 2 to verify, warm-up, first samples, and a margin for a slow candidate
