@@ -9,10 +9,6 @@ import numpy.typing as npt
 from tuner.search.configurations import Codes, Column, Floats, RowTable, Scope
 from tuner.search.task import SearchTask
 
-# ------------------------------------------------------------------------------
-# Kernel density of an observed configuration at every other configuration.
-
-
 WIDTH = 1.2  # decay per rank of an ordered knob, and for two different texts; 1.8 does as well
 STRATEGY_WIDTH = 3.6  # decay between strategies: rows of another strategy tell little
 PRIOR = 1 << 10  # the uniform density in units of the fixed-point scale

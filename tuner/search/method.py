@@ -162,10 +162,6 @@ class DemotedLast(AbstractMethod):
         return self._preferred if self.task.feasible.is_preferred[row] else self._demoted
 
 
-# ------------------------------------------------------------------------------
-# The sampler port, implemented by an Optuna study in memory.
-
-
 class StudySampler(AbstractSampler):
     """The sampler of a run: a search method, with its proposals and outcomes in an Optuna study in memory.
 
@@ -235,10 +231,6 @@ def quietly() -> Iterator[None]:
         yield
     finally:
         optuna.logging.set_verbosity(verbosity)
-
-
-# ------------------------------------------------------------------------------
-# Stored runs as Optuna studies: their trials have the same parameters as those of a live search.
 
 
 def stored_studies(runs: Iterable[tuple[Run, tuple[StoredTrial, ...]]]) -> BaseStorage:

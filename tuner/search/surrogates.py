@@ -151,10 +151,6 @@ def _sums(leaf: Integers, values: Array, leaves: int) -> tuple[Array, Array]:
     return count.reshape(shape), total.reshape(shape)
 
 
-# ------------------------------------------------------------------------------
-# Expected improvement of every configuration by a Gaussian process fitted to all outcomes so far.
-
-
 OBSERVED_LIMIT = 300  # observed rows of a process: its time grows with their cube
 FIT_GROWTH = 1.15  # of the number of rows from one fit of the widths to the next
 

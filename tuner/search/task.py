@@ -16,10 +16,6 @@ from tuner.core.candidate import Candidate, Value
 from tuner.search.configurations import Floats, Pool, Rows, RowTable, Scope, sampled, whole
 from tuner.space.feasible_set import FeasibleSet
 
-# ------------------------------------------------------------------------------
-# The strategy and its knobs as Optuna parameters: a trial has the parameters of its candidate only.
-
-
 STRATEGY = "strategy"  # a parameter in addition to the knobs; a trial has the knobs of its strategy
 
 Distributions = dict[str, BaseDistribution]  # by parameter, over all strategies
