@@ -11,10 +11,6 @@ from tuner.simulator.ptx.dtypes import Array
 from tuner.simulator.ptx.syntax_tree import Address
 from tuner.simulator.state.resident_blocks import ResidentBlocks
 
-# ------------------------------------------------------------------------------
-# cp.async.bulk (TMA): copies of tensor boxes, or of bytes, between global and shared memory.
-
-
 TILE_ALIGN_BYTES = 128  # of a box in shared memory; PTX ISA, "cp.async.bulk.tensor"
 BULK_ALIGN_BYTES = 16  # of addresses and size; PTX ISA, "cp.async.bulk"
 LOAD_WORDS = ("shared::cluster", "shared::cta")
@@ -190,10 +186,6 @@ def proxy_fence(operands: Operands) -> Step:
     operands.modifiers.need(("async",), "a proxy")
     operands.modifiers.has("global", "shared::cta", "shared::cluster")
     return lambda resident: resident.bulk.fence(resident.active())
-
-
-# ------------------------------------------------------------------------------
-# cp.async and its async-groups; cp.async.bulk is decoded in bulk.py.
 
 
 SIZES_BYTES = (4, 8, 16)

@@ -200,10 +200,6 @@ CONVERSIONS: dict[str, Callable[[Operands], Step]] = {
 }
 
 
-# ------------------------------------------------------------------------------
-# mov: copies, packs and unpacks registers, and takes addresses of variables.
-
-
 def move(operands: Operands) -> Step:
     """Decodes PTX mov: returns a function that copies a register, a constant or a variable's address.
 

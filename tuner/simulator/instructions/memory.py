@@ -95,10 +95,6 @@ ACCESSES: dict[str, Callable[[Operands], Step]] = {
 }
 
 
-# ------------------------------------------------------------------------------
-# Atomic read-modify-write: atom and red on shared and global memory, executed in lane order.
-
-
 Update = Callable[[Array, Array, Array], Array]  # (old, operand, second operand) -> new
 UPDATES: dict[str, Update] = {
     "add": lambda old, b, _c: old + b,

@@ -346,10 +346,6 @@ def _special(resident: ResidentBlocks, name: str, type_: PtxType) -> Array:
     return found if found.itemsize >= type_.bytes else found.astype(type_.raw)
 
 
-# ------------------------------------------------------------------------------
-# Operands that must be addresses of shared memory, given as shared or generic addresses.
-
-
 SharedReader: TypeAlias = Callable[[ResidentBlocks, Indices], Indices]  # lanes -> shared addresses
 
 

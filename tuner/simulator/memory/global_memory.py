@@ -15,9 +15,6 @@ from tuner.simulator.memory.vector_clocks import SilentStores, Unordered
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
 
-# ------------------------------------------------------------------------------
-# The byte ranges of a buffer that a launch read and wrote.
-
 
 @dataclass(frozen=True, eq=False)
 class Touched:
@@ -326,10 +323,6 @@ def _report(
     watch.report(found, lanes, buffer.name, buffer.races.cell_bytes, silent)
 
 
-# ------------------------------------------------------------------------------
-# Loads and stores by state space or generic address. PTX ISA, "State Spaces" and "Generic Addressing".
-
-
 # Windows of the state spaces in generic addresses; a global address is its own generic address. The offset
 # makes a generic address that is truncated to 32 bits an invalid shared address.
 WINDOW_BITS = GLOBAL_BITS
@@ -339,7 +332,10 @@ WINDOWS = {name: (number << WINDOW_BITS) + WINDOW_OFFSET for number, name in enu
 
 
 class Spaces:
-    """The state spaces that threads of resident blocks can address: global, shared, local and parameters."""
+    """The state spaces that threads of resident blocks can address: global, shared, local and parameters.
+
+    Source: PTX ISA, "State Spaces" and "Generic Addressing".
+    """
 
     def __init__(
         self, watch: Watch, global_: GlobalMemory, shared: SharedMemory, local_bytes: int, parameters: Array

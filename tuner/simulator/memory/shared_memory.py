@@ -224,10 +224,6 @@ class MBarriers:
                 self.watch.log.report(Defect.UNFINISHED, None, partial(str, example))
 
 
-# ------------------------------------------------------------------------------
-# The shared memory of resident blocks: bounds, bank conflicts and race detection.
-
-
 POISON = 0xFF  # floats made of this byte are NaN
 STRIDE_BYTES = 1024  # each block begins at a multiple, as on the device
 

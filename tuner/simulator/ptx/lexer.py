@@ -8,10 +8,6 @@ from dataclasses import dataclass
 from tuner.simulator.ptx.defects import Defect, SimulationError
 from tuner.simulator.ptx.syntax_tree import Immediate
 
-# ------------------------------------------------------------------------------
-# PTX text -> tokens with line numbers and positions.
-
-
 TOKEN = re.compile(
     r"""
       (?P<space>   \s+ | //[^\n]* | /\*.*?\*/ )
@@ -63,10 +59,6 @@ def syntax_error(name: str, line: int, reason: str) -> SimulationError:
     ``name`` is the file's; ``reason`` says what was found and what is allowed.
     """
     return SimulationError(Defect.SYNTAX, line, f"{name}:{line}: {reason}")
-
-
-# ------------------------------------------------------------------------------
-# A position in the token stream of a PTX file, with the operations that all productions share.
 
 
 CLOSING = {"{": "}", "(": ")", "[": "]"}

@@ -223,10 +223,6 @@ class ResidentBlocks:
         return np.full(self.mask.shape, UNWRITTEN & ((1 << 8 * dtype.itemsize) - 1), UNSIGNED[dtype.itemsize])
 
 
-# ------------------------------------------------------------------------------
-# The state that all thread blocks of a launch share, and the creation of resident blocks.
-
-
 IDLE = Instruction("begin", (), None, 0, "begin")
 ASYNCHRONOUS = ("mbarrier.", "cp.async.bulk.", "wgmma.")
 
