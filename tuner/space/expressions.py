@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from tuner.space.partial_arithmetic import Mask
 
 
-# ------------------------------------------------------------------------------
-# The operators that expressions may use, by the node type of Python's syntax tree.
-
-
 if TYPE_CHECKING:
     pass
 
@@ -141,8 +137,6 @@ class Expression:
         0 or ""): a constraint does not hold there. Raises UsageError for an unknown name, for text in
         arithmetic, as a condition, or compared with a number or by order, and for a number that is too large.
         """
-        # JOINED
-
         self.require(values)
         try:
             return evaluate(self.tree, values).filled()
@@ -154,8 +148,6 @@ class Expression:
 
     def undefined(self, values: "Mapping[str, Operand]") -> "Mask":
         """Returns at which points of ``values``, as of ``evaluate``, a division by zero decides."""
-        # JOINED
-
         return evaluate(self.tree, values).undefined
 
     def require(self, known: Collection[str]) -> None:

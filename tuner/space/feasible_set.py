@@ -324,10 +324,6 @@ def _rejected(space: SearchSpace, feasible: int) -> list[tuple[str, int]]:
     return [(text, int(count)) for text, count in zip(texts, counts, strict=True)]
 
 
-# ------------------------------------------------------------------------------
-# The configuration of a feasible set that is nearest to a candidate, which need not be feasible.
-
-
 def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:
     """Returns the index of a candidate in a feasible set, or of the configuration nearest to it.
 

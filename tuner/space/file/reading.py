@@ -15,10 +15,6 @@ from tuner.space.file.entries import StrategyEntry, Variables
 from tuner.space.file.yaml import default_space_file
 from tuner.space.search_space import Knob, SearchSpace
 
-# ------------------------------------------------------------------------------
-# ``extends: default``: a search space file that adds to the shipped file or changes parts of it.
-
-
 KEY = "extends"
 DEFAULT = "default"
 NEEDED = "ops"  # a key that each new strategy has
