@@ -51,10 +51,6 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-# ------------------------------------------------------------------------------
-# Begins a campaign, or resumes a stored campaign.
-
-
 def begin_campaign(
     settings: CampaignSettings,
     members: tuple[CampaignMember, ...],
@@ -394,10 +390,6 @@ def combined(problems: tuple[NamedProblem, ...]) -> tuple[NamedProblem, ...]:
         joined = ", ".join(name for name in names if name)
         found[each.problem] = replace(known, name=joined, count=known.count + each.count)
     return tuple(found.values())
-
-
-# ------------------------------------------------------------------------------
-# Converts a request for many problems to the settings of a campaign and of its runs.
 
 
 TRIALS_EACH = 8  # of each problem on average, where neither trials nor a budget is given

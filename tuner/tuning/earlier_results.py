@@ -37,10 +37,6 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-# ------------------------------------------------------------------------------
-# Finds good candidates and resources of similar tasks in earlier runs and recordings.
-
-
 RUNS = 8  # the latest so many similar runs whose compiled kernels are read
 
 

@@ -41,10 +41,6 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-# ------------------------------------------------------------------------------
-# A transfer run: proposes the candidates of another run, its source, on another class of machine.
-
-
 SOURCE: Final = "run {}"  # source of each initial configuration
 
 
@@ -89,10 +85,6 @@ def _proposed(source_run: Run, store: "Store") -> tuple[InitialConfiguration, ..
     trials = store.trials(TrialQuery(run=source_run.id, sort="number"))
     source = SOURCE.format(source_run.id)
     return tuple(InitialConfiguration(trial.record.candidate, WARM_START, source) for trial in trials)
-
-
-# ------------------------------------------------------------------------------
-# Begins a run, or resumes a stored run.
 
 
 def begin(

@@ -50,10 +50,6 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-# ------------------------------------------------------------------------------
-# State of one session of a run that changes from trial to trial.
-
-
 EVALUATING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY, Stage.MEASURE))
 
 
@@ -105,10 +101,6 @@ def is_faster(record: Record, best: Record | None) -> bool:
     if record.median_s is None or best is None or best.median_s is None:
         return record.median_s is not None
     return record.median_s < best.median_s
-
-
-# ------------------------------------------------------------------------------
-# Final re-measurement of a run: its fastest trials timed again, interleaved, with the noise floor.
 
 
 TOP_TRIALS = 8

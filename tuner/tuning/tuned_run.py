@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-# ------------------------------------------------------------------------------
-# A run with its selected result.
-
-
 @dataclass(frozen=True, repr=False)
 class TunedRun:
     """A stored run with the numbers of its trials by outcome, its selected result and its timing rounds."""
@@ -66,10 +62,6 @@ def tuned_run(store: "Store", run_id: int) -> TunedRun:
     run = store.run(run_id)
     selected = select_result(store.trials(TrialQuery(run=run_id, sort="number")), run.noise)
     return TunedRun(run, store.counts(run_id), selected, run.seconds or 0.0, store.rounds(run_id))
-
-
-# ------------------------------------------------------------------------------
-# A campaign with the selected result of each problem.
 
 
 @dataclass(frozen=True, repr=False)
