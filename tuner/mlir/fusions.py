@@ -1,7 +1,7 @@
 """Fusions as functions in MLIR: their canonical text, their arguments, and the problem that is tuned.
 
 ``prepare`` brings a function into the form that schedules take; ``annotate_facts`` adds the attributes
-that ``tuner.core.fusions`` reads without MLIR; ``group_problem`` makes the problem of the canonical
+that ``tuner.core.fusions`` reads without MLIR; ``fusion_problem`` makes the problem of the canonical
 text.
 """
 

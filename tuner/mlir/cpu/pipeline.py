@@ -16,7 +16,7 @@ LOOPS_TO_LLVM = (
     "convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=true},"
     "convert-arith-to-llvm,convert-index-to-llvm,convert-to-llvm{filter-dialects=cf,x86},reconcile-unrealized-casts,cse)"
 )
-# A fusion of operations (``group_code``). Without a script, tensors become buffers as they are.
+# A fusion of operations (``compile_fusion``). Without a script, tensors become buffers as they are.
 TENSORS_TO_BUFFERS = "builtin.module(func.func(eliminate-empty-tensors),one-shot-bufferize)"
 STACK_BYTES = 2**20  # buffers of a fusion up to so many bytes are on the stack, of which threads have 8 MiB
 FUSION_TO_LOOPS = (

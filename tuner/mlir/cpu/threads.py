@@ -12,7 +12,7 @@
 
 Taken are loops of scf on memrefs and vectors, before they become LLVM dialect. The loops that are divided are
 the outermost ones, or those inside of them where that shares the work more evenly. A function of which that
-cannot be shown to be right (``shared_loops``), or that would gain little, stays as it is.
+cannot be shown to be right, or that would gain little, stays as it is.
 """
 
 from collections.abc import Iterator, Sequence

@@ -172,7 +172,7 @@ def handed_on(op: Op, number: int) -> HandedOn:
 
     Not only memrefs hold an address: so do TMA descriptors, integers, pointers, structs, tuples and vectors.
     ``handed_on`` follows an address forwards, from an operand to the values that may hold it after the
-    operation; ``buffers_behind`` follows the same relation backwards; ``aliases`` and ``buffer_roots`` are
+    operation; ``buffers_behind`` follows the same relation backwards; ``aliases_of`` and ``roots_of`` are
     its closures.
 
         %n = memref.extract_aligned_pointer_as_index %m : memref<4xf32> -> index  // hands %m on to %n
@@ -300,8 +300,7 @@ def _kernel_of(launch: Op) -> Op | None:
 # Which buffers a memref may be a view of, traced back through views, casts and structured control flow.
 #
 # The counterpart of LLVM's ``getUnderlyingObjects``: a backward search over use-def chains, to allocations,
-# arguments of the function and globals. ``aliases.py`` searches forwards; ``address_flow.py`` has the
-# relation that both follow.
+# arguments of the function and globals. ``aliases_of`` searches forwards.
 
 
 # Ops whose first result aliases their first operand.
@@ -524,8 +523,8 @@ def block_of(root: Value) -> Block:
 # ------------------------------------------------------------------------------
 # Finds the values that may hold the address of a buffer, and the operations that use them.
 #
-# The closure of ``address_flow`` forwards, from the definition of the buffer. The token of asynchronous work
-# is followed too, because the work may use the buffer until its token is waited for.
+# The closure of ``handed_on``, from the definition of the buffer. The token of asynchronous work is followed
+# too, because the work may use the buffer until its token is waited for.
 
 
 FREEING = frozenset({"memref.dealloc", "gpu.dealloc", "gpux.dealloc", "memref.realloc"})
@@ -545,8 +544,8 @@ class Aliases:
 def aliases_of(buffer: Value) -> Aliases:
     """Returns the values that may hold the address of ``buffer`` or of a part of it, with their users.
 
-    Follows uses from the definition, through everything that ``address_flow`` knows; ``buffer`` is the memref
-    that the allocation, or the block argument, defines.
+    Follows uses from the definition, by ``handed_on``; ``buffer`` is the memref that the allocation, or
+    the block argument, defines.
     """
     values: set[Value] = set()
     users: dict[Op, None] = {}

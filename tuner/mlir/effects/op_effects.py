@@ -61,11 +61,8 @@ def is_runner_function(symbol: str) -> bool:
 
 
 # ------------------------------------------------------------------------------
-# The memory effect of an op on one of its operands, as MLIR's ``MemoryEffectOpInterface`` would report it.
-#
-# The Python bindings do not expose that interface, so the ops are listed here, for the device and the host.
-# An op that is not listed may read and write. Views are not followed and regions are not entered:
-# ``kernel_effects.py`` and ``host_accesses.py`` do that.
+# The Python bindings do not expose ``MemoryEffectOpInterface``, so the ops are listed here, for the device and
+# the host. An op that is not listed may read and write.
 
 
 READERS = frozenset(
@@ -120,7 +117,7 @@ def effect_on_operand(op: Op, number: int) -> Effect:
 
     An op of which nothing is known may read and write; known are the ops in the tables of this module, linalg
     ops, and calls of MLIR's runner or with the attribute ``writes``. For an op that creates a view, use
-    ``kernel_effects.effect_of_use``: the uses of the view are not followed here.
+    ``memory_effects.effect_of_use``: the uses of the view are not followed here.
     """
     effect = _effect_on_operand(op, number)
     return effect._replace(is_bounded=effect.is_bounded and op.name not in UNBOUNDED)

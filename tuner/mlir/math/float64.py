@@ -17,8 +17,8 @@ from tuner.mlir.math.expressions import Term
 # ------------------------------------------------------------------------------
 # Elementary functions of float64 in operations that every GPU has: exponentials, logarithms, erf.
 #
-# Arguments are reduced as in ``math_formulas``. Polynomials are Taylor's, of which the next term is below
-# 2**-54 of the result, except those of erf: tuner's, interpolated at Chebyshev nodes in 120 digits and
+# Arguments are reduced as in ``tuner.mlir.math.float32``. Polynomials are Taylor's, of which the next term is
+# below 2**-54 of the result, except those of erf: tuner's, interpolated at Chebyshev nodes in 120 digits and
 # rounded to float64; the comment of each has the error that it causes. The errors in the functions'
 # docstrings are the largest that tests/mlir/math/test_float64_formulas.py allows.
 
@@ -308,7 +308,7 @@ def _fast_sum(larger: Term, smaller: Term) -> DoubleWord:
 # Hyperbolic functions of float64 and their inverses, by expm1, exp and log1p.
 #
 # The errors in the functions' docstrings are the largest that tests/mlir/math/test_hyperbolic_formulas.py
-# allows. tanh is in ``float64_formulas``.
+# allows.
 
 
 LARGE_HYPERBOLIC = 22.0  # from here on sinh and cosh are e**abs(x) / 2
