@@ -270,9 +270,8 @@ def _call_s(report: ProgramReport | None) -> float | None:
 # ------------------------------------------------------------------------------
 # Tunes the fusions of a program under one budget, then times the program tuned and untuned.
 #
-# Each distinct fusion is a run of one campaign, so an interrupted tuning goes on exactly
-# (``tuner.tuning.many_shapes``). The trials stay in the database, where every later compilation of a program
-# finds them.
+# Each distinct fusion is a run of one campaign, so an interrupted tuning goes on exactly. The trials stay in
+# the database, where every later compilation of a program finds them.
 
 
 NO_WORK = "no candidate worked: it has its first configuration, or is loops"

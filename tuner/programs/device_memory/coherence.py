@@ -1,7 +1,7 @@
 """Determines which copies between host and device memory a function needs, by forward data-flow analysis.
 
 Takes a function whose buffers are known in both memories; calls the methods of ``AbstractActions`` in the
-order of execution. A state contains where each alias set is valid (``validity.py``); the methods here are the
+order of execution. A state contains where each alias set is valid (``Valid``); the methods here are the
 transfer functions, one per kind of operation. Loops and branches are walked twice: first with a recorder, to
 choose the state at their start and end, then with the actions.
 

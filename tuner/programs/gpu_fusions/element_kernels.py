@@ -345,7 +345,7 @@ def _is_plain(mapping: ir.AffineMap) -> bool:
 # ------------------------------------------------------------------------------
 # Fusions as kernels of one thread per element: elementwise operations, contractions, convolutions.
 #
-# A thread computes one element of the fusion's result, with all that leads to it (``point_values.py``): sums
+# A thread computes one element of the fusion's result, with all that leads to it (``PointValues``): sums
 # are in a register, what an epilogue reads is loaded where it is needed. Not handled: a reduction whose
 # result several elements need, which each of them would compute.
 

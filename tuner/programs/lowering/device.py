@@ -13,7 +13,7 @@ LLVM dialect that calls the ``mgpu*`` functions, with the kernels as ``gpu.binar
 4. To LLVM: kernels to PTX or machine code, then the host code. Nothing is simplified between the asynchronous
    form and ``gpu-to-llvm``: upstream folds a ``gpu.wait async`` of one token, which is a fork, to that token.
 
-Operations that upstream's conversions skip silently are rejected with their location (``unconverted.py``).
+Operations that upstream's conversions skip silently are rejected with their location.
 """
 
 from collections.abc import Callable
@@ -364,12 +364,11 @@ def _is_static(kind: Type) -> bool:
 
 
 # ------------------------------------------------------------------------------
-# Returns the IR of a program after one of the steps in which ``device_lowering.py`` lowers it.
+# The IR of a program after one of the steps in which it is lowered for a device.
 #
-# Takes kernels in a host function, as ``work_to_kernels.py`` produces; returns text. Each step builds on the
-# steps before it, except that ``async``, ``streams`` and ``gpux`` are three forms of the same step. Rejected:
-# ``device-memory`` for a program that names its streams (GPUX), since such a program has device memory
-# already.
+# Each step builds on the steps before it, except that ``async``, ``streams`` and ``gpux`` are three forms of
+# the same step. Rejected: ``device-memory`` for a program that names its streams (GPUX), since such a program
+# has device memory already.
 
 
 def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options: DeviceOptions) -> str:

@@ -4,7 +4,7 @@ import re
 
 from tuner.core.errors import CandidateError, IndexOutOfRange, Stage
 
-INDEX = "index"  # in assertions of indices, of tuner (``indirect_indices``) and of torch-mlir
+INDEX = "index"  # in assertions of indices, of tuner (``assert_indirect_indices``) and of torch-mlir
 # The message of generate-runtime-verification: operation, reason, location
 VERIFICATION = re.compile(
     r'.*verification failed\s*(?:%\S+ = )?"?([\w.]+).*\^ (.*)\s*Location: loc\(.*?:(\d+:\d+)', re.DOTALL

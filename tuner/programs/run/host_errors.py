@@ -20,7 +20,7 @@ from tuner.programs.run.failed_assertion import failed_assertion
 # Turns failing assertions of compiled host code into errors of the call, instead of ending the process.
 #
 # Upstream lowers ``cf.assert`` to calls of ``puts`` with the text and of ``abort``. Code of the host alone
-# returns in place of the latter (``failed_assertions.leave_at_failed_assertions``).
+# returns in place of the latter (``leave_at_failed_assertions``).
 #
 # Where an assertion is in a function that is not inlined, and in host code of a simulated device, ``abort``
 # is called, which must not return. Such code runs in a separate thread: if an assertion fails, that thread

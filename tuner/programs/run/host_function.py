@@ -50,7 +50,7 @@ class HostCode:
             entry: the function to call.
             symbols: name -> address of each function that the code calls.
             is_run: whether the constructors run; False: the code is compiled only.
-            catches_assertions: whether a failing assertion is an error of the call, see ``host_assertions``.
+            catches_assertions: whether a failing assertion is an error of the call, see ``HostAssertions``.
         """
         request_for(llvm_text)
         jit_ir, execution_engine = jit_bindings()

@@ -111,7 +111,7 @@ def _within(limit: int, chains: list[Chain]) -> tuple[Chain, ...]:
 #
 # Takes nodes with their direct dependences; returns a ``StreamPlan``: the stream of each node and the nodes
 # that it waits for. Nodes and streams are integers here. The streams are a minimum chain cover of the graph
-# (``chain_cover.py``). Work is issued in the order of its nodes. The nodes known to be done when a stream, or
+# (``chain_cover``). Work is issued in the order of its nodes. The nodes known to be done when a stream, or
 # the host, reaches a node are a vector clock, stored as a set of nodes in the bits of an integer. The waits
 # are the edges between streams of the transitive reduction of dependences, stream order and host order:
 # omitting any of them breaks a dependence.
