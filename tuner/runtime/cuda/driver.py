@@ -21,7 +21,7 @@ Called = tuple[int, tuple[Any, ...]]  # CUresult, and the outputs in C's order
 
 
 class AbstractDriver(abc.ABC):
-    """An interface to call functions of the CUDA driver, those of the table ``driver_calls.CALLS``."""
+    """An interface to call functions of the CUDA driver, those of the table CALLS."""
 
     origin: str  # "cuda-bindings 13.5", "libcuda.so.1"
 
