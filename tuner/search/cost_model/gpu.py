@@ -52,7 +52,7 @@ class GpuTiles:
     registers: Counts  # of a thread
     shared_bytes: Counts  # of a block
     issued: Counts  # instructions of a warp per step of K
-    memory: Counts  # cycles of the path to shared memory per warp and step of K, see ``memory_path``
+    memory: Counts  # cycles of the path to shared memory per warp and step of K (``access_cycles``)
     waits: Counts  # cycles that a warp waits for shared memory per step of K
     depth: Counts  # pipeline depth: tiles that copies run ahead; 0: no prefetch
     splits: Counts  # parts that K is split into
