@@ -20,7 +20,7 @@ from tuner.space.search_space import Knob, SearchSpace
 #
 # Rows are numbered strategy after strategy, in the order given; within a strategy in the order of the choices
 # in the file, the last knob varying fastest. Of a strategy with too many configurations, the rows are a fixed
-# sample: see ``row_sample``.
+# sample (``tuner.space.enumeration``).
 
 
 EXACT_LIMIT = 5_000_000  # combinations up to which rejections are counted exactly
