@@ -100,10 +100,6 @@ class FleetRunner(AbstractRunner):
         return ticket.finished
 
     def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times the top trials again, interleaved, on one device of the run; returns their final times.
-
-        Scripts without an artifact are compiled first. The time of a trial that fails is None.
-        """
         return self._finals.times(top_trials, effort)
 
     def close(self) -> None:
