@@ -32,23 +32,19 @@ class RecordingDevice(AbstractDevice):
         self._functions: dict[int, str] = {}
 
     def load_module(self, image: bytes) -> int:
-        """Loads a cubin, fatbin or PTX text on the wrapped device; records its size. Returns the handle."""
         module = self._inner.load_module(image)
         return self._add(f"load {len(image)} bytes -> {self._name('m', module)}", module)
 
     def unload_module(self, module: int) -> None:
-        """Unloads a module from the wrapped device and records the call."""
         self._inner.unload_module(module)
         self._add(f"unload {self._name('m', module)}")
 
     def function(self, module: int, name: str) -> int:
-        """Returns the handle of a kernel; remembers the name for records of launches, records nothing."""
         found = self._inner.function(module, name)
         self._functions[found] = name
         return found
 
     def launch(self, launch: KernelLaunch, stream: int) -> None:
-        """Enqueues a kernel launch on the wrapped device; records name, sizes, buffers and stream."""
         self._inner.launch(launch, stream)
         self.work = self.work.with_launch()
         name = self._functions.get(launch.function, "?")
@@ -58,51 +54,41 @@ class RecordingDevice(AbstractDevice):
         self._add(f"{' '.join(text)} ({self._buffers(launch)}) on {self._stream(stream)}")
 
     def create_stream(self) -> int:
-        """Returns a new stream of the wrapped device and records the call."""
         stream = self._inner.create_stream()
         return self._add(f"create stream -> {self._new('s', stream)}", stream)
 
     def destroy_stream(self, stream: int) -> None:
-        """Destroys a stream of the wrapped device and records the call."""
         self._inner.destroy_stream(stream)
         self._add(f"destroy {self._stream(stream)}")
 
     def synchronize_stream(self, stream: int) -> None:
-        """Waits until all work on a stream of the wrapped device is done; records the call."""
         self._inner.synchronize_stream(stream)
         self._add(f"synchronize {self._stream(stream)}")
 
     def create_event(self, *, is_timed: bool = False) -> int:
-        """Returns a new event of the wrapped device and records the call; ``is_timed``: for ``elapsed_s``."""
         event = self._inner.create_event(is_timed=is_timed)
         return self._add(f"create {'timed ' if is_timed else ''}event -> {self._new('e', event)}", event)
 
     def destroy_event(self, event: int) -> None:
-        """Destroys an event of the wrapped device and records the call."""
         self._inner.destroy_event(event)
         self._add(f"destroy {self._name('e', event)}")
 
     def record_event(self, event: int, stream: int) -> None:
-        """Makes an event stand for all work enqueued on the stream so far; records the call."""
         self._inner.record_event(event, stream)
         self._add(f"record {self._name('e', event)} on {self._stream(stream)}")
 
     def wait_event(self, stream: int, event: int) -> None:
-        """Makes later work on a stream wait for the work that an event stands for; records the call."""
         self._inner.wait_event(stream, event)
         self._add(f"wait for {self._name('e', event)} on {self._stream(stream)}")
 
     def synchronize_event(self, event: int) -> None:
-        """Waits until the work that an event stands for is done; records the call."""
         self._inner.synchronize_event(event)
         self._add(f"synchronize {self._name('e', event)}")
 
     def elapsed_s(self, start: int, stop: int) -> float:
-        """Returns the wrapped device's seconds between two completed timed events; records nothing."""
         return self._inner.elapsed_s(start, stop)
 
     def allocate(self, size_bytes: int, stream: int) -> int:
-        """Returns the address of new device memory of the wrapped device and records the call."""
         address = self._inner.allocate(size_bytes, stream)
         self._blocks[address] = (size_bytes, self._new(DEVICE, address))
         return self._add(
@@ -110,33 +96,27 @@ class RecordingDevice(AbstractDevice):
         )
 
     def free(self, address: int, stream: int) -> None:
-        """Frees device memory of the wrapped device, after the stream's work so far; records the call."""
         self._inner.free(address, stream)
         self._add(f"free {self._memory(address)} on {self._stream(stream)}")
 
     def allocate_host(self, size_bytes: int) -> int:
-        """Returns the address of new pinned host memory of the wrapped device and records the call."""
         address = self._inner.allocate_host(size_bytes)
         self._blocks[address] = (size_bytes, self._new("p", address))
         return self._add(f"allocate {size_bytes} pinned -> {self._memory(address)}", address)
 
     def free_host(self, address: int) -> None:
-        """Frees pinned host memory of the wrapped device and records the call."""
         self._inner.free_host(address)
         self._add(f"free pinned {self._memory(address)}")
 
     def register_host(self, address: int, size_bytes: int) -> None:
-        """Pins (page-locks) existing host memory on the wrapped device; records the size."""
         self._inner.register_host(address, size_bytes)
         self._add(f"register {size_bytes} bytes of host")
 
     def unregister_host(self, address: int) -> None:
-        """Unpins host memory that ``register_host`` pinned; records the call."""
         self._inner.unregister_host(address)
         self._add("unregister host")
 
     def copy(self, target: int, source: int, size_bytes: int, stream: int) -> None:
-        """Enqueues a copy of bytes on the wrapped device; records size, both memories and the stream."""
         self._inner.copy(target, source, size_bytes, stream)
         to, from_ = self._memory(target), self._memory(source)
         self.work = self.work.with_copy(
@@ -145,33 +125,27 @@ class RecordingDevice(AbstractDevice):
         self._add(f"copy {size_bytes} to {to} from {from_} on {self._stream(stream)}")
 
     def fill(self, address: int, value: int, item_bytes: int, count: int, stream: int) -> None:
-        """Enqueues a fill of ``count`` items of ``item_bytes`` bytes with ``value``; records the call."""
         self._inner.fill(address, value, item_bytes, count, stream)
         what = f"{count} x {value:#0{2 + 2 * item_bytes}x}"
         self._add(f"fill {self._memory(address)} with {what} on {self._stream(stream)}")
 
     def begin_capture(self, stream: int) -> None:
-        """Begins graph capture on a stream of the wrapped device and records the call."""
         self._inner.begin_capture(stream)
         self._add(f"begin capture on {self._stream(stream)}")
 
     def end_capture(self, stream: int) -> int:
-        """Ends graph capture on a stream; returns the wrapped device's graph and records the call."""
         graph = self._inner.end_capture(stream)
         return self._add(f"end capture on {self._stream(stream)} -> {self._new('g', graph)}", graph)
 
     def launch_graph(self, graph: int, stream: int) -> None:
-        """Enqueues all work of a graph on a stream of the wrapped device; records the call."""
         self._inner.launch_graph(graph, stream)
         self._add(f"launch {self._name('g', graph)} on {self._stream(stream)}")
 
     def destroy_graph(self, graph: int) -> None:
-        """Destroys a graph of the wrapped device and records the call."""
         self._inner.destroy_graph(graph)
         self._add(f"destroy {self._name('g', graph)}")
 
     def tensor_map(self, address: int, layout: TensorMapLayout) -> bytes:
-        """Returns the 128 bytes of a CUtensorMap for the tensor at an address; records the call."""
         found = self._inner.tensor_map(address, layout)
         text = f"sizes {layout.sizes} box {layout.box} swizzle {layout.swizzle}"
         self._add(f"tensor map of {self._memory(address)} {text}")
