@@ -158,15 +158,12 @@ class CudaDevice(AbstractDevice):
         self._driver("cuDevicePrimaryCtxRelease", self._device)
 
     def load_module(self, image: bytes) -> int:
-        """Returns the CUmodule of a cubin, fatbin or PTX text; an equal image is loaded only once."""
         return self._modules.load(image)
 
     def unload_module(self, module: int) -> None:
-        """Undoes one ``load_module``; the last one unloads the module from the GPU. Raises DeviceError."""
         self._modules.unload(module)
 
     def function(self, module: int, name: str) -> int:
-        """Returns the CUfunction of kernel ``name`` of a module. Raises DeviceError where it is missing."""
         return self._modules.function(module, name)
 
     def launch(self, launch: KernelLaunch, stream: int) -> None:
@@ -186,39 +183,30 @@ class CudaDevice(AbstractDevice):
         self._call("cuLaunchKernelEx", config, function, launch.parameters, 0, doing=doing)
 
     def create_stream(self) -> int:
-        """Returns a new CUstream, which does not synchronize with the default stream. Raises DeviceError."""
         return int(self._call("cuStreamCreate", STREAM_NON_BLOCKING))
 
     def destroy_stream(self, stream: int) -> None:
-        """Destroys a CUstream; work that is enqueued on it still runs. Raises DeviceError."""
         self._call("cuStreamDestroy", stream)
 
     def synchronize_stream(self, stream: int) -> None:
-        """Waits until all work enqueued on a CUstream is done. Raises DeviceError where the work failed."""
         self._call("cuStreamSynchronize", stream)
 
     def create_event(self, *, is_timed: bool = False) -> int:
-        """Returns a new CUevent; ``elapsed_s`` takes only events with ``is_timed``. Raises DeviceError."""
         return int(self._call("cuEventCreate", EVENT_DEFAULT if is_timed else EVENT_DISABLE_TIMING))
 
     def destroy_event(self, event: int) -> None:
-        """Destroys a CUevent; enqueued waits for the event stay in force. Raises DeviceError."""
         self._call("cuEventDestroy", event)
 
     def record_event(self, event: int, stream: int) -> None:
-        """Makes a CUevent stand for all work enqueued on the stream so far. Raises DeviceError."""
         self._call("cuEventRecord", event, stream)
 
     def wait_event(self, stream: int, event: int) -> None:
-        """Makes later work on the stream wait for the work that a CUevent stands for. Raises DeviceError."""
         self._call("cuStreamWaitEvent", stream, event, 0)
 
     def synchronize_event(self, event: int) -> None:
-        """Waits until the work that a CUevent stands for is done. Raises DeviceError where it failed."""
         self._call("cuEventSynchronize", event)
 
     def elapsed_s(self, start: int, stop: int) -> float:
-        """Returns the seconds from one completed CUevent to another; both have to be timed events."""
         return float(self._call("cuEventElapsedTime", start, stop)) / 1e3
 
     def allocate(self, size_bytes: int, stream: int) -> int:
@@ -244,42 +232,31 @@ class CudaDevice(AbstractDevice):
             self._call("cuMemFree", address)
 
     def allocate_host(self, size_bytes: int) -> int:
-        """Returns the address of new pinned host memory; 0 bytes are allocated as 1. Raises DeviceError."""
         return int(self._call("cuMemAllocHost", max(size_bytes, 1), doing=f"{size_bytes} bytes"))
 
     def free_host(self, address: int) -> None:
-        """Frees pinned host memory of ``allocate_host``. Raises DeviceError."""
         self._call("cuMemFreeHost", address)
 
     def register_host(self, address: int, size_bytes: int) -> None:
-        """Pins (page-locks) existing host memory until ``unregister_host``. Raises DeviceError."""
         self._call("cuMemHostRegister", address, size_bytes, 0)
 
     def unregister_host(self, address: int) -> None:
-        """Unpins host memory that ``register_host`` pinned. Raises DeviceError."""
         self._call("cuMemHostUnregister", address)
 
     def copy(self, target: int, source: int, size_bytes: int, stream: int) -> None:
-        """Enqueues a copy from address ``source`` to ``target``, of host or GPU memory, on the stream."""
         if size_bytes:
             self._call("cuMemcpyAsync", target, source, size_bytes, stream, doing=f"{size_bytes} bytes")
 
     def fill(self, address: int, value: int, item_bytes: int, count: int, stream: int) -> None:
-        """Enqueues a fill on the stream: ``count`` items at ``address`` get the lowest bits of ``value``.
-
-        Items have 1, 2 or 4 bytes. Raises DeviceError for another size.
-        """
         if item_bytes not in FILLS:
             raise DeviceError(f"fill: found items of {item_bytes} bytes, allowed {tuple(FILLS)}")
         bits = value & (1 << 8 * item_bytes) - 1
         self._call(FILLS[item_bytes], address, bits, count, stream, doing=f"{item_bytes * count} bytes")
 
     def begin_capture(self, stream: int) -> None:
-        """Begins to record the work enqueued on the stream as a graph instead of running it."""
         self._call("cuStreamBeginCapture", stream, CAPTURE_RELAXED)
 
     def end_capture(self, stream: int) -> int:
-        """Ends the capture of a stream; returns the CUgraphExec of the graph, which is ready to launch."""
         captured = self._call("cuStreamEndCapture", stream)
         try:
             return int(self._call("cuGraphInstantiate", captured, AUTO_FREE_ON_LAUNCH))
@@ -287,18 +264,12 @@ class CudaDevice(AbstractDevice):
             self._call("cuGraphDestroy", captured)
 
     def launch_graph(self, graph: int, stream: int) -> None:
-        """Enqueues all work of a graph (CUgraphExec) on the stream. Raises DeviceError."""
         self._call("cuGraphLaunch", graph, stream)
 
     def destroy_graph(self, graph: int) -> None:
-        """Destroys a graph (CUgraphExec). Raises DeviceError."""
         self._call("cuGraphExecDestroy", graph)
 
     def tensor_map(self, address: int, layout: TensorMapLayout) -> bytes:
-        """Returns the 128 bytes of a CUtensorMap for TMA copies of a tensor at address ``address``.
-
-        Raises DeviceError for a layout that the driver rejects.
-        """
         rank = len(layout.sizes)
         found = self._call(
             "cuTensorMapEncodeTiled",

@@ -311,11 +311,6 @@ class BindingsDriver(AbstractDriver):
         self.origin = f"cuda-bindings {cuda.bindings.__version__}"
 
     def call(self, name: str, *inputs: Any) -> Called:
-        """Calls the driver function ``name`` of the table CALLS; returns (CUresult, tuple of outputs).
-
-        ``inputs`` are the function's inputs in C's order. A CUresult other than 0 comes without outputs.
-        Raises DeviceError where the function or the driver library is missing.
-        """
         kinds = CALLS[name].kinds
         given = iter(inputs)
         # the bindings allocate the buffer for a name; its size is an input

@@ -194,10 +194,6 @@ class LocalRunner(AbstractRunner):
         return ticket.finished
 
     def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times the top-k trials again, interleaved, in this process, with the baseline where it works.
-
-        Compiles scripts without an artifact first. One time per trial; None: the trial no longer works.
-        """
         return self._finals.times(top_trials, effort)
 
     def close(self) -> None:
@@ -334,14 +330,9 @@ class WorkerRunner(AbstractRunner):
         return ticket.finished
 
     def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times the top-k trials again, interleaved, with the baseline where it works.
-
-        Compiles scripts without an artifact first. One time per trial; None: the trial no longer works.
-        """
         return self._finals.times(top_trials, effort)
 
     def close(self) -> None:
-        """Kills every child process of the runner and drops the candidates that are not finished."""
         self._processes.close()
         self._jobs.clear()
 
