@@ -175,10 +175,6 @@ class StudySampler(AbstractSampler):
         self._pending: dict[int, optuna.Trial] = {}  # by row
 
     def ask(self, number: int) -> int | None:
-        """Returns the index of the configuration to try as trial ``number``; None when all were proposed.
-
-        Raises ValueError unless ``number`` is the number of proposals so far.
-        """
         if self._pool.is_exhausted:
             return None
         if number != len(self._pool.order):
@@ -193,20 +189,12 @@ class StudySampler(AbstractSampler):
         return self._pool.order[number]
 
     def tell(self, row: int, value: float | None) -> None:
-        """Stores the outcome of a pending configuration: ``value`` in seconds, None for a failed trial.
-
-        ``row`` is its index in the feasible set. Raises ValueError for one that is not pending.
-        """
         trial = self._pending.pop(row, None)
         if trial is None:
             raise ValueError(f"row {row} is not pending")
         self.study.tell(trial, value, state=optuna.trial.TrialState.FAIL if value is None else None)
 
     def replay(self, number: int, row: int) -> None:
-        """Repeats a stored proposal: makes configuration ``row`` trial ``number``, as if ``ask`` chose it.
-
-        Raises ValueError for a configuration outside of the set or proposed before, and for a wrong number.
-        """
         self._pool.put_first(row)
         self.ask(number)
 
