@@ -118,17 +118,9 @@ class SimulatedDevice(AbstractDevice):
         return module
 
     def unload_module(self, module: int) -> None:
-        """Undoes one ``load_module``; the last one unloads the module.
-
-        Raises DeviceError for an unknown handle.
-        """
         self.counts.modules_unloaded += self._kernels.unload(module)
 
     def function(self, module: int, name: str) -> int:
-        """Returns the handle of the kernel ``name`` of a module.
-
-        Raises DeviceError for an unknown module or name.
-        """
         return self._kernels.function(module, name, self._handle)
 
     def launch(self, launch: KernelLaunch, stream: int) -> None:
@@ -144,15 +136,10 @@ class SimulatedDevice(AbstractDevice):
         self._timeline.enqueue(stream, self._operations.kernel(prepared, self._seed, self._timeline.note))
 
     def create_stream(self) -> int:
-        """Returns the handle of a new stream, which does not synchronise with other streams."""
         self.counts.streams_created += 1
         return self._timeline.create_stream()
 
     def destroy_stream(self, stream: int) -> None:
-        """Destroys a stream; its enqueued work still runs.
-
-        Raises DeviceError for stream 0 or an unknown stream.
-        """
         self._timeline.destroy_stream(stream)
         self.counts.streams_destroyed += 1
 
@@ -170,18 +157,10 @@ class SimulatedDevice(AbstractDevice):
         return self._timeline.create_event()
 
     def destroy_event(self, event: int) -> None:
-        """Destroys an event; streams that wait for it already still do.
-
-        Raises DeviceError for an unknown event.
-        """
         self._timeline.destroy_event(event)
         self.counts.events_destroyed += 1
 
     def record_event(self, event: int, stream: int) -> None:
-        """Makes an event represent all work enqueued on a stream so far.
-
-        Raises DeviceError for an unknown handle.
-        """
         self._timeline.record(event, stream)
 
     def wait_event(self, stream: int, event: int) -> None:
@@ -282,10 +261,6 @@ class SimulatedDevice(AbstractDevice):
         self._enqueue(stream, self._operations.fill(address, value, item_bytes, count))
 
     def begin_capture(self, stream: int) -> None:
-        """Begins the capture of a stream's work to a graph.
-
-        Raises DeviceError for a stream that is captured already.
-        """
         self._timeline.begin_capture(stream)
 
     def end_capture(self, stream: int) -> int:
@@ -297,15 +272,10 @@ class SimulatedDevice(AbstractDevice):
         return self._timeline.end_capture(stream)
 
     def launch_graph(self, graph: int, stream: int) -> None:
-        """Enqueues a graph: its operations run after the stream's earlier work and before its later work.
-
-        Raises DeviceError for an unknown handle.
-        """
         self._timeline.launch_graph(graph, stream)
         self.counts.graph_launches += 1
 
     def destroy_graph(self, graph: int) -> None:
-        """Destroys a graph; its enqueued launches still run. Raises DeviceError for an unknown graph."""
         self._timeline.destroy_graph(graph)
 
     def tensor_map(self, address: int, layout: TensorMapLayout) -> bytes:
@@ -337,7 +307,6 @@ class SimulatedHostWatch(AbstractHostWatch):
         self._log = log
 
     def begin_call(self, stream: int | None) -> None:
-        """Begins a call of a host program, after the work on ``stream``; None: a synchronous call."""
         self._timeline.begin_call(stream, self._memory.live())
 
     def end_call(self, stream: int | None) -> None:
@@ -353,7 +322,6 @@ class SimulatedHostWatch(AbstractHostWatch):
         self._timeline.abandon_call()
 
     def outside_of_calls(self) -> AbstractContextManager[None]:
-        """Returns a context manager: work that is enqueued inside does not belong to the current call."""
         return self._timeline.outside_of_calls()
 
     def host_reads(self, address: int, size_bytes: int) -> None:
@@ -365,20 +333,14 @@ class SimulatedHostWatch(AbstractHostWatch):
         self._timeline.note_host("a write by the host", NO_BYTES, ByteRanges.one(address, size_bytes))
 
     def device_memory_at(self, address: int) -> str | None:
-        """Returns a description, for messages, of device memory at an address; None for other memory."""
         region = self._memory.near(address)
         is_device = region is not None and region.kind is MemoryKind.DEVICE
         return self._memory.describe(address) if is_device else None
 
     def keep(self, address: int) -> None:
-        """Marks an allocation as one that outlives the call on purpose: it is not reported as a leak.
-
-        Does nothing for an address at which no allocation begins.
-        """
         region = self._memory.at(address)
         if region is not None:
             region.is_kept = True
 
     def reports(self) -> tuple[str, ...]:
-        """Returns the defects of the host program found so far, one line of text each."""
         return tuple(map(str, self._log.reports()))
