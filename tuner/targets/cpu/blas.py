@@ -249,15 +249,12 @@ class CompiledLibraryMatmul(AbstractLibraryMatmul):
 
     @property
     def result(self) -> Array:
-        """Returns the last C, of shape (rows, n)."""
         return self.operands[2]
 
     def repeat(self, times: int) -> None:
-        """Computes the matmul of the same inputs ``times`` times."""
         self._team.repeat(self._calls, times)
 
     def once(self) -> Callable[[], object]:
-        """Returns a function that computes the matmul once, and does little else."""
         return self._team.once(self._calls)
 
 

@@ -216,13 +216,11 @@ class TorchOneDnnMatmul(AbstractLibraryMatmul):
         self.name = f"{_onednn(torch, self._multiply)}torch {torch.__version__} (called from Python{result})"
 
     def repeat(self, times: int) -> None:
-        """Computes the matmul of the same inputs ``times`` times."""
         run = self.once()
         for _ in range(times):
             run()
 
     def once(self) -> Callable[[], object]:
-        """Returns a function that computes the matmul once, and does little else."""
         return self._multiply
 
     @property
