@@ -295,7 +295,6 @@ class LateSampler(AbstractSampler):
         self._earlier: list[Callable[[AbstractSampler], None]] = []  # calls before the first question
 
     def ask(self, number: int) -> int | None:
-        """Returns the row of trial ``number`` of the run; None: every row was proposed."""
         if self._sampler is None:
             self._sampler = self._make()
             for call in self._earlier:
@@ -304,11 +303,9 @@ class LateSampler(AbstractSampler):
         return self._sampler.ask(number)
 
     def tell(self, row: int, value: float | None) -> None:
-        """Passes a row's seconds per call, None for a failed or untimed trial, to the sampler."""
         self._call(lambda sampler: sampler.tell(row, value))
 
     def replay(self, number: int, row: int) -> None:
-        """Makes the sampler record ``row`` as the proposal of trial ``number``."""
         self._call(lambda sampler: sampler.replay(number, row))
 
     def _call(self, call: Callable[[AbstractSampler], None]) -> None:

@@ -220,7 +220,6 @@ class ReplayingSampler(AbstractSampler):
         return self._rows[number]
 
     def tell(self, row: int, value: float | None) -> None:
-        """Passes a row's seconds per call, None for a failed or untimed trial, to the wrapped sampler."""
         self._method.tell(row, value)
 
     def replay(self, number: int, row: int) -> None:
@@ -273,7 +272,6 @@ class ReplayingRunner(AbstractRunner):
             return self._runner.remeasure(top_trials, effort)
 
     def close(self) -> None:
-        """Closes the wrapped runner, which ends its processes."""
         self._runner.close()
 
 
