@@ -61,8 +61,8 @@ def is_runner_function(symbol: str) -> bool:
 
 
 # ------------------------------------------------------------------------------
-# The Python bindings do not expose ``MemoryEffectOpInterface``, so the ops are listed here, for the device and
-# the host. An op that is not listed may read and write.
+# The Python bindings do not expose ``MemoryEffectOpInterface``, so the ops are listed here, for the device
+# and the host. An op that is not listed may read and write.
 
 
 READERS = frozenset(
