@@ -110,7 +110,6 @@ def _done_before(before: datetime.datetime | None) -> "sa.Select[int]":
 
 
 def _prune_run(connection: Connection, run: int) -> int:
-    """Deletes trials of a run; returns how many."""
     doomed = set(connection.scalars(select(TrialRow.id).where(TrialRow.run_id == run, _is_not_needed(run))))
     while reused := _reused(connection, doomed):
         doomed -= reused
