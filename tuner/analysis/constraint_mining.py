@@ -384,7 +384,6 @@ def _trials_by_problem(observations: list[Observation]) -> Counter[str]:
 
 
 def _holds(text: str, points: tuple[dict[str, Value], ...]) -> Truth:
-    """Returns, per point, whether a constraint holds."""
     expression = parse(text, "suggestion")
     columns = {name: np.array([point[name] for point in points]) for name in expression.names}
     return np.broadcast_to(np.asarray(expression.evaluate(columns)) != 0, (len(points),))

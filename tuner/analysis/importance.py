@@ -42,7 +42,6 @@ def importances(points: Sequence[dict[str, Value]], times_s: Sequence[float]) ->
 
 
 def _divergence(top: list[Value], every: list[Value]) -> float:
-    """Returns the Pearson divergence of the values in ``top`` from those in ``every``."""
     levels = set(every)
     among_top, among_all = Counter(top), Counter(every)
     divergence = 0.0
