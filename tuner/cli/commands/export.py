@@ -349,7 +349,6 @@ def export_library(
 
 
 def _is_on_gpu(store: "Store", task: "TaskQuery", runs: tuple[int, ...]) -> bool:
-    """Returns whether the target, or that of the first run where none is given, is a GPU or a simulator."""
     if task.target is not None:
         return not TargetName.parse(task.target).is_on_cpu
     return bool(runs) and not store.run(runs[0]).settings.target.is_on_cpu
@@ -375,7 +374,6 @@ def _gpu_entries(store: "Store", task: "TaskQuery", runs: tuple[int, ...]) -> "L
 
 
 def _writer(form: str, prefix: str | None) -> Writer:
-    """Returns the writer of a format; ``prefix``: of names of C, None for the default."""
     if prefix is None:
         return FORMATS[form]()
     return partial(c_files, prefix=prefix)

@@ -102,7 +102,6 @@ def run(
 
 
 def _module(file: Path) -> "PtxModule":
-    """Returns the parsed module of a PTX file. Raises UsageError for a syntax error."""
     try:
         return parse(read_text_or_stdin(file, "PTX text"), file.name)
     except SimulationError as error:
