@@ -310,7 +310,6 @@ class Driver:
         self._settle(key, Outcome(Failure(Stage.RUN, reason), 0.0))
 
     def _defer(self, key: tuple[int, str], begun: _Begun) -> None:
-        """Queues a piece of work with its blobs."""
         work = begun.work
         is_compile = work.stage == COMPILE
         queue = (

@@ -124,7 +124,6 @@ class FleetRunner(AbstractRunner):
         self._driver.begin(work)
 
     def _compiled(self, number: int, script: Script) -> tuple[Artifact | Failure, float]:
-        """Waits for the artifact of a script."""
         self._begin_compile(number, script)
         found = self._outcome(number, COMPILE)
         if isinstance(found.value, Failure):
@@ -336,7 +335,6 @@ class FleetRun:
         return devices
 
     def _devices(self, target: TargetName, machine: Machine) -> tuple[str, ...]:
-        """Returns the devices of the run: those with the fewest jobs."""
         busy = busy_devices(self._fleet, machine.name, self._require_devices(target, machine))
         return tuple(sorted(busy, key=lambda device: (busy[device], device))[: self._fleet.devices])
 
