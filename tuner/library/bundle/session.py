@@ -126,7 +126,6 @@ class MeasuringSession:
         return self._counts
 
     def _groups(self) -> list[tuple[PendingTrial, ...]]:
-        """Returns the candidates to measure, grouped by problem, in the order of measuring."""
         trials = self._order.bundle.trials
         here = runnable(trials, self._gpu.facts)
         known = {trial.origin for trial in self._order.known.trials}
