@@ -290,7 +290,6 @@ def _reads_init(root: Op, number: int) -> bool:
 
 
 def _copied(tensor: Value, into: Value) -> Op:
-    """Creates a copy of a tensor into the memory of another one."""
     copy = ir.Operation.create(
         "linalg.copy",
         results=[into.type],

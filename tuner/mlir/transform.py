@@ -338,7 +338,6 @@ def failing_op(script: str, payload: str) -> OpPlace | None:
 
 
 def _fails(script: str, payload: str, count: int) -> bool:
-    """Returns whether the first ``count`` ops of a script fail to apply to the payload."""
     module, bound = parse(payload, "payload"), parse(script, SCRIPT)
     block = entry_sequence(bound).regions[0].blocks[0]
     for op in reversed(list(block.operations)[count:]):  # users of a value come after its definition

@@ -47,7 +47,6 @@ def tiles_as_vectors(module: ir.Module) -> None:
 
 
 def _replace(function: Op) -> None:
-    """Replaces the tiles of one function."""
     for op in walk_where(function, _has_tile_values):
         for each in (
             *op.results,

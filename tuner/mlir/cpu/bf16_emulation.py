@@ -113,7 +113,6 @@ def _compute_in_f32(op: Op) -> None:
 
 
 def _widened(number: Value) -> Value:
-    """Creates the f32 number with the value of a bf16 number."""
     bits = value("llvm.bitcast", _with(number.type, STORED), number)
     word = value("llvm.zext", _with(number.type, WORD), bits)
     high = value("llvm.shl", word.type, word, _number(word.type, MANTISSA_BITS))
@@ -121,7 +120,6 @@ def _widened(number: Value) -> Value:
 
 
 def _rounded(number: Value, result: Type) -> Value:
-    """Creates the bf16 number nearest to an f32 number."""
     word = value("llvm.bitcast", _with(result, WORD), number)
     kind = word.type
     high = value("llvm.lshr", kind, word, _number(kind, MANTISSA_BITS))
@@ -151,7 +149,6 @@ def _retype(op: Op) -> None:
 
 
 def _with(kind: Type, element: str) -> Type:
-    """Returns a type with ``element`` in place of bf16."""
     return ir.Type.parse(str(kind).replace(BF16, element))
 
 

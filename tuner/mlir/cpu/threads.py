@@ -345,7 +345,6 @@ def _trips(loop: Op) -> int:
 
 
 def _body(block: Block) -> list[Op]:
-    """Returns the operations of a block without its terminator."""
     return [each.operation for each in block.operations][:-1]
 
 

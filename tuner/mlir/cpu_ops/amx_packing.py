@@ -227,7 +227,6 @@ def _turn_b(source: KGroupSource, n: BlockExtent, steps: BlockExtent, vectors: i
 def _turn_a(
     source: KGroupSource, first: Value, rows: BlockExtent, steps: BlockExtent, store: StoreOfA
 ) -> None:
-    """Packs rows of an A that is stored by columns."""
     square = _square(source)
 
     def of_tile(part: Value, step: Value) -> None:
@@ -262,7 +261,6 @@ def _turn_a(
 
 
 def _over(rows: Value, columns: Value, of_tile: OfTile) -> None:
-    """Creates the loops over tiles, along rows of tiles."""
     for_each(0, rows, lambda row: _row_of(row, columns, of_tile))
 
 

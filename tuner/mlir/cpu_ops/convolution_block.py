@@ -124,7 +124,6 @@ class _Block:
 
     @property
     def _counts(self) -> list[int]:
-        """Returns the used lanes of each register of a point."""
         size = self.tile.sizes[self.tile.lane]
         return [min(self.lanes, size - start) for start in range(0, size, self.lanes)]
 
@@ -148,7 +147,6 @@ class _Block:
         return [*outer, *((each, sizes[each], 1) for each in reduced[:-1]), (last, inner, 1)]
 
     def _over(self, loops: list[tuple[int, int, int]], at: At, sums: Sequence[Value]) -> Sequence[Value]:
-        """Creates the loops and the steps in them; returns the sums after them."""
         if not loops:
             return self._step(at, sums)
         (dimension, count, step), *inner = loops

@@ -177,7 +177,6 @@ class _KGroups:
             body(index(whole * K_GROUPS), rest)
 
     def _copy_row(self, at: At) -> None:
-        """Creates the copy of one row of adjacent channels."""
         size = self._size(self.channels)
 
         def copy(first: Value, count: int) -> None:
@@ -219,7 +218,6 @@ class _KGroups:
         return value("arith.extui", k_groups_type(), bits)
 
     def _place(self, here: At) -> list[Value]:
-        """Returns the indices of a place in the buffer, by its dimensions."""
         return [here.get(dimension, index(0)) for dimension in range(len(self.order))]
 
     def _store(self, k_groups: Value, at: At, count: int) -> None:

@@ -99,7 +99,6 @@ class _Block:
 
     @property
     def _depth(self) -> int:
-        """Returns the K groups of one step."""
         k_groups = self.tile.sizes[self.channels]
         return k_groups // -(-k_groups // K_GROUPS)
 
@@ -122,7 +121,6 @@ class _Block:
         return [*((each, sizes[each], 1) for each in window), (self.channels, steps, self._depth)]
 
     def _over(self, loops: Sequence[tuple[int, int, int]], at: At, sums: Sequence[Value]) -> Sequence[Value]:
-        """Creates the loops and the products in them; returns the sums after them."""
         if not loops:
             return self._products(at, sums)
         (dimension, count, step), *inner = loops
@@ -160,7 +158,6 @@ class _Block:
         return tile_load(_kind(self._depth, part.pixels * PAIR, "bf16"), buffer, index(0), index(0))
 
     def _sums(self, part: _Part) -> Value:
-        """Creates the view of the sums of one tile register."""
         place = {dimension: index(first) for dimension, first in part.place}
         place |= {self.filters: index(part.filter)}
         return self._view(SUMS, place, {self.filters: part.filters, self.pixels: part.pixels})

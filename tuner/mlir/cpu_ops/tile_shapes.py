@@ -69,7 +69,6 @@ def _replace(op: Op) -> None:
 
 
 def _matrix(batch: Value) -> Value:
-    """Creates the slice of the only matrix of a batch."""
     shape = list(batch.type.shape)
     return value(
         "tensor.extract_slice",

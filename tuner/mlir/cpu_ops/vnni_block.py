@@ -296,7 +296,6 @@ class _KGroupMatmul:
         source.fetch_rows(plus(row, self.matmul.k), times(panel, self.tile.columns), share, self.tile.columns)
 
     def _load_b(self, panel: Value, k_group: Value, vectors: int) -> list[Value]:
-        """Creates the loads of a K group of the first vectors of a panel."""
         row, depth = self.b.row(panel, k_group), self.a.source.depth
         kind = ir.VectorType.get([depth], self.a.source.element)
         places = [index(depth * each) for each in range(vectors)]

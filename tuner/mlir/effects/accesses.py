@@ -133,7 +133,6 @@ def _may_be_sum(target: int, steps: list[tuple[int, int]]) -> bool:
 
 
 def _op_of(value: Value) -> Op | None:
-    """Returns the operation that defines a value; None for a block argument."""
     return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
 

@@ -470,13 +470,11 @@ class AliasSets:
         return [self._find(root) == leader for root in self._leader].count(True) == 1
 
     def _join(self, roots: tuple[Value, ...]) -> None:
-        """Unites the sets of all ``roots``."""
         for root in roots:
             self._leader.setdefault(root, root)
             self._leader[self._find(root)] = self._find(roots[0])
 
     def _find(self, root: Value) -> Value:
-        """Returns the representative of a root's set."""
         while self._leader[root] != root:
             root = self._leader[root]
         return root

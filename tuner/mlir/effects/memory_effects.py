@@ -397,7 +397,6 @@ def reject_device_code(function: Op, structured: set[Op]) -> None:
 
 
 def _with_nested(op: Op) -> list[Op]:
-    """Returns the op and all nested ops."""
     return walk_where(op, lambda _: True)
 
 

@@ -263,7 +263,6 @@ def pass_addresses(module: ir.Module, names: frozenset[str]) -> None:
 
 
 def _address(launch: Op, memref: Value) -> Value:
-    """Creates, before the launch, the aligned pointer of a memref."""
     with launch.location, ir.InsertionPoint(launch):
         number = value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), memref)
         integer = value("arith.index_cast", ir.IntegerType.get_signless(64), number)

@@ -67,7 +67,6 @@ def _inline(call: Op, functions: dict[str, Op]) -> None:
 
 
 def _reaches(function: Op, name: str, functions: dict[str, Op]) -> bool:
-    """Returns whether ``function`` calls the function ``name``, directly or through other functions."""
     open_names, seen = [name_of(function)], set[str]()
     while open_names:
         caller = functions.get(open_names.pop())
@@ -155,7 +154,6 @@ class _Reader:
         return columns, rows
 
     def _add_map(self, function: Op, op: Op) -> None:
-        """Adds a tensor map, named after its buffer."""
         buffer = self._name_of(op, op.operands[0])
         name = f"{buffer}_map{sum(each.buffer == buffer for each in self._maps.values())}"
         self._names[op.results[0]] = name

@@ -69,7 +69,6 @@ class _Stage:
 
 
 def _stage_of(stage: Value, counter: Value) -> _Stage | None:
-    """Returns the stage that an ``affine.apply`` computes; None for any other value."""
     apply = op_of(stage, "affine.apply")
     if apply is None or len(apply.operands) != 1:
         return None

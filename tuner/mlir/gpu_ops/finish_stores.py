@@ -137,7 +137,6 @@ def _element(vector: Value, number: int) -> Value:
 
 
 def _joined(words: list[Value], element: ir.Type) -> Value:
-    """Creates the vector of ``element`` from the registers ``words``."""
     whole = value("vector.from_elements", ir.VectorType.get([len(words)], words[0].type), *words)
     if words[0].type == element:
         return whole

@@ -200,7 +200,6 @@ def _read_first(body: _Body, iteration: _Iteration) -> list[Value]:
 
 
 def _fill(body: _Body, arguments: list[Value], stride: Value, is_spread: bool) -> None:
-    """Creates the body of the new loop."""
     first_reads = [read.results[0] for read in body.first_reads]
     now = _Iteration(body, dict(zip((*body.arguments, *first_reads), arguments, strict=True)))
     *early, last = body.steps

@@ -94,7 +94,6 @@ def _rewrite_copy(copy: Op, views: "_FlatViews") -> None:
 
 
 def _replace(op: Op, operands: list[Value], **changed: Attribute) -> None:
-    """Replaces an op by an op of the same name and result type, with other operands and attributes."""
     attributes = attributes_of(op) | changed
     op.results[0].replace_all_uses_with(value(op.name, op.results[0].type, *operands, **attributes))
     op.erase()

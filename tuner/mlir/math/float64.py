@@ -551,5 +551,4 @@ def _atan_of_size(size: Term) -> Term:
 
 
 def _bit(number: Term, place: int) -> Term:
-    """Returns a bit of an integer as i1."""
     return (number >> place).converted("trunci", ir.IntegerType.get_signless(1))

@@ -307,7 +307,6 @@ class _Body:
         return whole.reshaped(lambda array: np.transpose(array, order))
 
     def _value(self, value: Value) -> Number:
-        """Returns the value of an SSA value of the body, computed where it is first needed."""
         if value in self.known:
             return self.known[value]
         if value in self.evaluation.values:

@@ -311,7 +311,6 @@ Number = Bounded | Truth
 
 
 def _each(of: Callable[[float], float]) -> Callable[[Float64], Float64]:
-    """Returns a function of arrays, element by element, of a function of ``math``."""
     return np.vectorize(of, otypes=[np.float64])
 
 

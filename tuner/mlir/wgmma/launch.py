@@ -246,7 +246,6 @@ class BlockTiles:
         }
 
     def _corner(self, block_ids: dict[str, Value]) -> tuple[Value, Value]:
-        """Creates the corner of a tile from ``block_ids``; with {} from the block's own ids."""
         arguments = self.launch.regions[0].blocks[0].arguments
         known = dict(zip(list(arguments)[:2], block_ids.values(), strict=False))
         row, column = (

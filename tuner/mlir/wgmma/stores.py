@@ -154,7 +154,6 @@ class StagedStores:
         _synchronise_warp()
 
     def _fill(self, box: Value, sums: Value, part: int, at: tuple[Value, Value], lane: Value) -> None:
-        """Creates the results of a part of a fragment, and their stores to a box."""
         groups = BOX_COLUMNS // GROUP_COLUMNS
         words = [
             self._results(sums, part * groups + group, half, (at[0], plus(at[1], group * GROUP_COLUMNS)))

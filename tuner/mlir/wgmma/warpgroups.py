@@ -231,7 +231,6 @@ def sums_type(plan: PipelinePlan) -> Type:
 
 
 def _descriptor(tile: OperandTile, address: Value) -> Value:
-    """Creates the matrix descriptor of a tile at an address in shared memory."""
     units = calculate("andi", calculate("shrui", address, UNIT_BYTES.bit_length() - 1), ADDRESS_MASK)
     wide = value("arith.extui", ir.IntegerType.get_signless(64), units)
     return value("arith.ori", wide.type, wide, long_word(tile.descriptor))
