@@ -175,7 +175,6 @@ def _functions(problem: Problem, scratch: Scratch) -> list[str]:
 
 
 def _stored(problem: Problem, name: str) -> tuple[int, int]:
-    """Returns the sizes of A or B as stored in memory."""
     letters = MAPS[problem.layout]["ab".index(name)]
     sizes = dict(zip("mnk", problem.sizes, strict=True))
     return sizes[letters[1]], sizes[letters[4]]  # of "(m, k)"

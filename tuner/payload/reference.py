@@ -438,7 +438,6 @@ def as_stored(numbers: Array, dtype: str) -> Array:
 def _scaled(
     problem: Problem, base: BaseDraw, rows: Float64, columns: Float64, into: tuple[Array, Array] | None
 ) -> tuple[Array, Array]:
-    """Returns A with its rows and B with its columns multiplied by the factors, in ``into`` if given."""
     a, b = into or (np.empty_like(base.a), np.empty_like(base.b))
     m, n, _ = problem.sizes
     of_a = as_stored(rows, problem.stored_dtype).reshape(*problem.lead, m)
