@@ -192,7 +192,6 @@ class _Children(threading.local):
 
 
 def _kill(worker: Worker, owner: int) -> None:
-    """Ends the child process of a worker, at the end of the process that started it."""
     if os.getpid() == owner:
         worker.kill()
 

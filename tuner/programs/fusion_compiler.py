@@ -268,7 +268,6 @@ def _element(fusion: Fusion) -> str:
 
 
 def _elements(fusion: Fusion) -> int:
-    """Returns the number of elements that a fusion computes."""
     total = 0
     for view in fusion.outputs:
         count = 1

@@ -182,7 +182,6 @@ def _task(problem: Problem, machine: Machine, **narrower: str) -> TaskQuery:
 
 
 def _best(store: "Store", task: TaskQuery, machine: Machine) -> StoredTrial | None:
-    """Returns the best trial of a task on a machine, by one thread; None where none has a time."""
     asked = replace(task, target=CPU, machine=machine.name, threads=1)
     found = best_results(store, TrialQuery(asked), is_measured_there)
     return min(found.values(), key=lambda each: each.rank).best if found else None

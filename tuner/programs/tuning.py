@@ -184,7 +184,6 @@ class ProgramTuning:
         return TunedProgram(request.target, tuple(tuned), bound, report, plain, seconds, failure, gain)
 
     def _run(self, request: ProgramRequest) -> tuple[ProgramReport | None, ProgramReport | None, str]:
-        """Returns the reports with and without scripts, and why a run failed; tuned scripts are kept."""
         report = None
         try:
             report = self.parts.run(request)

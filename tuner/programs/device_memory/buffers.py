@@ -71,7 +71,6 @@ class DeviceViews:
                 op.erase()
 
     def _derive(self, op: Op) -> None:
-        """Clones a view right after it, with device views as operands."""
         if all(self.of(operand) == operand for operand in op.operands):
             return
         with ir.InsertionPoint.after(op):

@@ -157,7 +157,6 @@ class CoherenceWalk:
         return frozenset((buffer.alias_set, OUTSIDE[buffer.kind]) for buffer in outer)
 
     def _inside(self, block: Block, valid: Valid, actions: AbstractActions) -> Valid:
-        """Walks a block up to its terminator; returns the state before the terminator."""
         for op in list(block.operations)[:-1]:
             valid = self._operation(op.operation, valid, actions)
         return valid

@@ -107,7 +107,6 @@ def _ports(op: Op, is_wanted: Callable[[Value], bool]) -> _Ports:
 
 
 def _move_body(op: Op, new: Op, region: int, doubled: list[int]) -> list[tuple[Value, Value]]:
-    """Moves a region's block, with extra arguments; returns each doubled argument with its extra argument."""
     old = op.regions[region].blocks[0]
     types = [argument.type for argument in old.arguments]
     types += [types[number] for number in doubled]

@@ -334,7 +334,6 @@ def _is_pair(fusion: _Growing, producer: Op) -> bool:
 
 
 def _is_straight(op: Op) -> bool:
-    """Returns whether no operand of a generic is transposed."""
     return all(
         list(loops) == sorted(loops) for each in maps_of(op) if (loops := dimensions(each)) is not None
     )

@@ -173,7 +173,6 @@ def _is_used(value: Value, constant: dict[Value, None]) -> bool:
 
 
 def _init(payload: TensorPayload, first_weight: int, taken: list[Value]) -> str:
-    """Returns the text of a module that computes values of the program from the payload's weights."""
     order = {op: number for number, op in enumerate(payload.ops)}
     places = [_place(order, value) for value in taken]
     module = copy_of(payload.module)

@@ -143,7 +143,6 @@ def add_body(op: Op) -> None:
 
 
 def _widened(number: Value, element: ir.Type) -> Value:
-    """Creates the conversion of a narrower number to the type that is summed."""
     if number.type == element:
         return number
     is_integer = isinstance(element, ir.IntegerType)

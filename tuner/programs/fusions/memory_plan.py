@@ -379,7 +379,6 @@ def _place_transposed(plan: BufferPlan, op: Op, order: tuple[int, ...]) -> None:
 
 
 def _natural(plan: BufferPlan, value: Value) -> View | None:
-    """Returns how a value lies as far as that is decided; None where it is copied."""
     op = defining(value)
     if value in plan.views:
         return plan.views[value]

@@ -181,7 +181,6 @@ def _fused(function: _TensorFunction, members: Members, results: int) -> _Tensor
 def _memref_text(
     function: _TensorFunction, ins: Sequence[View], outs: Sequence[View], weights: frozenset[int]
 ) -> str:
-    """Returns the text of the function with memrefs in place of tensors, as transform scripts take it."""
     types = [memref_type(each) for each in (*ins, *outs)]
     marks = [f" {{{WEIGHT_ATTRIBUTE}}}" if each.buffer in weights else "" for each in (*ins, *outs)]
     arguments = ", ".join(f"%{number}: {kind}{marks[number]}" for number, kind in enumerate(types))

@@ -169,7 +169,6 @@ def add_argument(function: Op, kind: ir.RankedTensorType) -> Value:
 
 
 def _filled(op: Op, constant: ir.DenseElementsAttr) -> Value:
-    """Returns the value of a constant as a fill of an empty tensor, created in its place."""
     kind = op.results[0].type
     with ir.InsertionPoint(op), op.location:
         number = value("arith.constant", kind.element_type, value=constant.get_splat_value())
@@ -218,7 +217,6 @@ def _dense(constant: Attribute, element: str) -> np.ndarray:
 
 
 def _bits(constant: Attribute, width: int) -> Attribute:
-    """Returns a dense constant of floats as a constant of the integers with the same bits."""
     integers = ir.RankedTensorType.get(constant.type.shape, ir.IntegerType.get_signless(width))
     module = ir.Module.parse("func.func @bits() { return }")
     function = module.body.operations[0].operation

@@ -69,7 +69,6 @@ def _widens_into_padding(op: Op) -> bool:
 
 
 def _split_sizes(reshape: Op) -> list[list[int]]:
-    """Returns the sizes of the dimensions that each dimension is split into."""
     shape = reshape.results[0].type.shape
     return [[shape[each] for each in group] for group in groups_of(reshape)]
 
@@ -245,7 +244,6 @@ def _lies(value: Value) -> View:
 
 
 def _expanded(op: Op, groups: Reassociation, shape: Sequence[int]) -> None:
-    """Splits each loop into a group of loops of ``shape``, in place."""
     operands, maps, cuts = [], [], []
     with ir.InsertionPoint(op), op.location:
         for value, mapping in zip(op.operands, maps_of(op), strict=True):

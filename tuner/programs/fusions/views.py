@@ -281,7 +281,6 @@ def insertions(op: Op) -> list[Slice] | None:
 
 
 def _overlap(one: Slice, other: Slice) -> bool:
-    """Returns whether two slices may have an element in common."""
     ranges = zip(
         zip(one.offsets, one.sizes, one.steps, strict=True),
         zip(other.offsets, other.sizes, other.steps, strict=True),

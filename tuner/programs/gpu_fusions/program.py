@@ -247,7 +247,6 @@ def _empty_function(module: ir.Module, entry: str, program: FusedProgram, reside
 def _memory(
     program: FusedProgram, resident: Sequence[Buffer], arguments: Sequence[Value]
 ) -> tuple[Value, ...]:
-    """Returns the memref of each buffer; creates the allocations."""
     kept = dict(zip(map(id, resident), arguments[len(program.arguments) :], strict=True))
     found = []
     for buffer in program.buffers:

@@ -222,7 +222,6 @@ def _spread(row: Array, column: Array) -> Places:
 
 
 def _items(dtype: DType) -> int:
-    """Returns the number of elements per register."""
     return max(REGISTER_BYTES // dtype.itemsize, 1)
 
 

@@ -53,7 +53,6 @@ def free_after_last_use(function: Op) -> None:
 
 
 def _allocations(function: Op) -> list[Op]:
-    """Returns the allocations outside kernels."""
     found = walk(function, *ALLOCATES)
     return [op for op in found if not any(each.name == "gpu.launch" for each in parents_of(op))]
 

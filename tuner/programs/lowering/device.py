@@ -329,7 +329,6 @@ def _function(module: ir.Module, entry: str) -> Op:
 
 
 def _written(module: ir.Module, function: Op) -> tuple[bool, ...]:
-    """Returns for each argument whether the function may write it."""
     effects = KernelEffects(module)
     block = function.regions[0].blocks[0]
     ops = [op.operation for op in block.operations]

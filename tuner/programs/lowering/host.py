@@ -121,7 +121,6 @@ def _declare(module: ir.Module, name: str, kinds: list[Type]) -> None:
 
 
 def _sizes(launch: Op) -> Value:
-    """Returns a buffer with the sizes of a launch."""
     kind = ir.IndexType.get()
     buffer = _room(launch, ir.MemRefType.get([SIZES], kind))
     sizes = [operands(launch, number)[0] for part in (GRID, BLOCK) for number in range(part.start, part.stop)]

@@ -309,7 +309,6 @@ def contractions_in(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...
 
 
 def _function_of(op: Op) -> str:
-    """Returns the name of the function that an operation is in; "" for none."""
     for parent in parents_of(op):
         if parent.name == "func.func":
             return str(ir.StringAttr(parent.attributes["sym_name"]).value)
@@ -467,7 +466,6 @@ def _letters(op: Op) -> tuple[str, str] | None:
 
 
 def _positions(mapping: ir.AffineMap) -> list[int] | None:
-    """Returns the loop dimension of each result of a map; None where a result is not a plain dimension."""
     results = list(mapping.results)
     if not all(isinstance(each, ir.AffineDimExpr) for each in results):
         return None

@@ -91,7 +91,6 @@ def _is_data(number: Value) -> bool:
 
 
 def _is_iteration(argument: Value) -> bool:
-    """Returns whether a block argument is the iteration number of a loop."""
     loop = argument.owner.owner.operation
     if loop.name not in LOOPS:
         return False

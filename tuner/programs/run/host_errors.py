@@ -198,7 +198,6 @@ def with_checks(llvm: str) -> str:
 
 
 def _checked(line: str, numbers: "itertools.count[int]") -> list[str]:
-    """Returns the checks of a line's addresses, followed by the line."""
     found = PLAIN.search(line) or FILL.search(line) or COPY.search(line)
     if found is None:
         return [line]

@@ -89,7 +89,6 @@ class _Planner:
 
 
 def _rewrite(block_plan: BlockPlan, calls: StreamCalls) -> list[Op]:
-    """Rewrites a block and its nested blocks; returns the operations that were replaced."""
     dead = [op for bodies in block_plan.bodies for body in bodies for op in _rewrite(body, calls)]
     return dead + _Block(block_plan, calls).rewrite()
 

@@ -87,7 +87,6 @@ def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
 
 
 def _pairs(u: int, earlier: Accesses, v: int, node: NodeAccesses) -> set[tuple[int, int]]:
-    """Returns the dependences of node v of later iterations on node u, which is device work."""
     is_host = node.kind is NodeKind.HOST
     pairs = set()
     if u != v and not is_host and (node.own.conflicts_with(earlier) or node.inside.conflicts_with(earlier)):

@@ -205,7 +205,6 @@ def _is_carried(token: Value) -> bool:
 
 
 def _defined(op: Op) -> list[Value]:
-    """Returns the results of an operation and the arguments of its blocks."""
     arguments = [each for region in op.regions for block in region.blocks for each in block.arguments]
     return [*op.results, *arguments]
 
@@ -364,7 +363,6 @@ def _is_idle(destroy: Op) -> bool:
 
 
 def _users_named(op: Op, name: str) -> list[Op]:
-    """Returns the users of an operation's result with the given operation name."""
     return [user for user in _users(op) if user.name == name]
 
 

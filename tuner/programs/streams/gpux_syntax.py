@@ -251,7 +251,6 @@ def _tokens(cursor: TextCursor) -> tuple[bool, list[Operand]]:
 
 
 def _operands(cursor: TextCursor) -> list[str]:
-    """Parses operands with or without parentheses."""
     if not cursor.takes("("):
         return cursor.values()
     found = cursor.values()

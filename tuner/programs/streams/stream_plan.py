@@ -236,7 +236,6 @@ def _closure(nodes: tuple[Node, ...]) -> list[int]:
 
 
 def _numbers(mask: int) -> Iterator[int]:
-    """Yields the positions of the bits that are set."""
     while mask:
         lowest = mask & -mask
         yield lowest.bit_length() - 1
