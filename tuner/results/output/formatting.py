@@ -80,7 +80,6 @@ def _without_spared(
 
 
 def _widths(cells: Sequence[Row], columns: int | None) -> list[int]:
-    """Returns the width of each column: the length of its longest cell, or less where cells are wrapped."""
     widths = _least(cells, None)
     for limit in (TEXT_COLUMNS, WORD_COLUMNS):
         least = _least(cells, limit)
@@ -128,7 +127,6 @@ def _cell_lines(cell: str, width: int) -> list[str]:
 
 
 def _is_number_column(cells: Sequence[Row], column: int) -> bool:
-    """Returns whether every cell of a column below the header is a number."""
     return len(cells) > 1 and all(_is_number(row[column]) for row in cells[1:])
 
 

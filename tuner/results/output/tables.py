@@ -133,7 +133,6 @@ def _with_machines(header: Row, rows: list[Row], trials: tuple[StoredTrial, ...]
 
 
 def _same_knobs(trials: tuple[StoredTrial, ...]) -> dict[str, Choices]:
-    """Returns, per strategy with several trials, the knobs that have the same value in all its trials."""
     choices: dict[str, list[Choices]] = {}
     for trial in trials:
         choices.setdefault(trial.strategy, []).append(trial.record.candidate.choices)
