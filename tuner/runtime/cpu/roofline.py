@@ -163,7 +163,6 @@ def multiply_add_loops(
 
 
 def _function_of(name: str, sums: int) -> str:
-    """Returns the function of multiply_add.mlir with a name and a number of sums."""
     numbers = range(sums)
     at = "llvm.getelementptr %sink[{0}] : (!llvm.ptr) -> !llvm.ptr, !vector"
     parts = {
