@@ -290,7 +290,6 @@ def _copy_rate(moved_bytes: Counts, l2: float) -> Counts:
 
 
 def _tiles(tiles: CpuTiles) -> Counts:
-    """Returns the number of register tiles of C."""
     return _pieces(tiles.m, tiles.block_m, tiles.tile_m) * _pieces(tiles.n, tiles.block_n, tiles.tile_n)
 
 
