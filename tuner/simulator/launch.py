@@ -608,7 +608,6 @@ def program_accesses(program: KernelProgram, instructions: int = 4000) -> tuple[
 
 
 def _arguments(launch: Launch, arrays: dict[str, Array]) -> tuple[Argument, ...]:
-    """Returns the arguments of a launch: arrays, and tensor maps over arrays."""
     maps = {each.name: tensor_of(each.layout, arrays[each.buffer]) for each in launch.tensor_maps}
     return tuple(maps[name] if name in maps else arrays[name] for name in launch.arguments)
 

@@ -231,7 +231,6 @@ class SimulatedKernels:
 
 @functools.lru_cache(maxsize=IMAGES_KEPT)
 def _parsed(image: bytes) -> ParsedImage:
-    """Parses an image. Raises DeviceError for an image that is not PTX."""
     if image[:4] in (b"\x7fELF", b"\x50\xed\x55\xba"):  # a cubin, a fatbin
         raise refused(
             "NO_BINARY_FOR_GPU", "machine code cannot be simulated: the simulator reads PTX (format=isa)"

@@ -205,7 +205,6 @@ class LazyStreams:
             raise DeviceError(reason, error.error_name) from error.__cause__
 
     def _cancelled(self) -> str:
-        """Cancels all work that has begun; returns where it was."""
         begun = tuple(self._begun.values())
         for each in begun:
             each.turns.close()

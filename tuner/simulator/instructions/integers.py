@@ -373,7 +373,6 @@ def _found(values: Array, type_: PtxType, is_shift: bool) -> Array:
 
 
 def _bits(values: Array, type_: PtxType) -> Array:
-    """Returns the bits of each value as [value, bit], lowest bit first."""
     raw = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), type_.bytes)
     return np.unpackbits(raw, axis=1, bitorder="little")
 

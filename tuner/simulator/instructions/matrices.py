@@ -307,7 +307,6 @@ def _addresses(
 
 
 def _elements(registers: list[Array], dtype: "np.dtype[np.generic]") -> Array:
-    """Returns the elements in registers: [lane, element]."""
     return np.ascontiguousarray(np.stack(registers, axis=1)).view(dtype)
 
 

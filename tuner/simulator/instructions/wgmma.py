@@ -136,7 +136,6 @@ def _checked(operands: Operands) -> MmaAsync:
 
 
 def _results(left: str) -> tuple[str, ...]:
-    """Returns the types of D that wgmma allows for a type of A."""
     if left in INTEGERS:
         return ("s32",)
     return ("f32", "f16") if left in ("f16", *FLOAT8S) else ("f32",)

@@ -333,7 +333,6 @@ class SharedMemory:
         self._report(found, np.array([lane]))
 
     def _content(self, cells: Indices) -> Array:
-        """Returns the bytes of cells: [access, cell, byte]."""
         size = self.races.cell_bytes
         found: Array = self.bytes[cells[:, :, None] * size + np.arange(size)]
         return found
