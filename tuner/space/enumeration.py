@@ -425,7 +425,6 @@ def _sample_rows(space: SearchSpace) -> int:
 
 
 def _distinct(keys: Keys) -> Keys:
-    """Returns sorted keys without repetitions."""
     is_new = np.any(keys[:, 1:] != keys[:, :-1], axis=0)
     return keys[:, np.concatenate([[True], is_new])]
 
@@ -449,7 +448,6 @@ def _sampled(walk: Walk, limit: int) -> _Sample:
 
 
 def _joined(blocks: list[Block]) -> Block | None:
-    """Returns the rows of all blocks in one block; None for no rows."""
     filled = [block for block in blocks if block.rows]
     if not filled:
         return None

@@ -249,7 +249,6 @@ class FeasibleSet:
         return Matrix(columns.T, ("strategy", *levels), is_ordinal, cardinality, stands_for)
 
     def _parts(self) -> Iterator[slice]:
-        """Yields the range of rows of each strategy."""
         for index, end in zip(self.index, self._ends, strict=True):
             yield slice(int(end) - len(index), int(end))
 

@@ -212,7 +212,6 @@ def _exact(value: int | float | Column) -> int | float | Column:
 
 
 def _mask(value: Any) -> Mask:
-    """Returns a Python bool for a scalar, a column of bool for a column."""
     return value.astype(bool) if isinstance(value, np.ndarray) and value.ndim else bool(value)
 
 

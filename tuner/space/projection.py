@@ -81,7 +81,6 @@ class _Search:
         return next(self._allowed([]), None)
 
     def _allowed(self, picks: list[int]) -> Iterator[list[int]]:
-        """Yields the allowed configurations that begin with ``picks``."""
         if len(picks) == len(self._orders):
             yield picks
             return
