@@ -131,7 +131,6 @@ class _Matmul:
         self._require("dnnl_stream_wait", self._library.dnnl_stream_wait(self._stream))
 
     def _described(self, problem: Problem) -> tuple[Handle, Handle, Handle]:
-        """Returns the memory descriptors of A, B and C."""
         m, n, k = problem.sizes
         of_a = (1, m) if problem.layout == "tn" else (k, 1)
         of_b = (1, k) if problem.layout == "nt" else (n, 1)

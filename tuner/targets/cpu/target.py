@@ -153,7 +153,6 @@ def _children(choice: str, _target: TargetName, problem: Problem, threads: int) 
 
 
 def _most_libraries(choice: str) -> int:
-    """Returns how many libraries a choice stands for at most."""
     return len(LIBRARIES) if choice == BEST else 1
 
 
@@ -229,7 +228,6 @@ def _require_types(problem: Problem, _target: TargetName) -> None:
 
 
 def _outcomes(choice: str) -> MeasurementBackend:
-    """Returns the outcomes of runs that are compared with a choice of libraries; "": the default."""
     children = partial(_children, choice)
     return MeasurementBackend(
         machine=lambda _target: host_machine(),
