@@ -234,7 +234,6 @@ def _drop_constants(program: torch.export.ExportedProgram) -> None:
 
 
 def _types(program: torch.export.ExportedProgram) -> tuple[tuple[torch.dtype, ...], tuple[torch.dtype, ...]]:
-    """Returns the types of the function's arguments and of its results."""
     named = {node.name: node.meta["val"].dtype for node in program.graph.nodes if node.op == "placeholder"}
     inputs = (each.arg.name for each in program.graph_signature.input_specs if each.kind.name == INPUT)
     results = tuple(node.meta["val"].dtype for node in program.graph.output_node().args[0])
