@@ -281,7 +281,6 @@ class CampaignSession:
         return self._campaign.seconds + time.monotonic() - self._started_s
 
     def _searched_s(self) -> float:
-        """Returns the seconds that count for the budget, over all sessions."""
         end_s = time.monotonic() if self._search_ended_s is None else self._search_ended_s
         return self._campaign.search_s + end_s - self._started_s
 

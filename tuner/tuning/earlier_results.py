@@ -167,7 +167,6 @@ def _of_file(file: Path, strategies: tuple[str, ...]) -> Known:
 
 
 def _strategies(settings: RunSettings) -> tuple[str, ...]:
-    """Returns the names of the strategies in a run's settings."""
     return tuple(each.name for each in settings.strategies)
 
 

@@ -70,7 +70,6 @@ def transfer_settings(
 
 
 def _begun(source_run: Run, machine: "Machine", store: "Store") -> int | None:
-    """Returns the id of a machine's transfer run of ``source_run``; None where no such run has begun."""
     source = SOURCE.format(source_run.id)
     runs = [
         run

@@ -441,7 +441,6 @@ class RunSteps:
 
     @property
     def _spare_cores(self) -> int:
-        """Returns the number of cores without a timed thread."""
         return self.run.machine.physical_cores - self.run.settings.threads
 
     def _reliability_alone(self, time: Measurement) -> Reliability:

@@ -214,5 +214,4 @@ class TuningSession:
         return self._elapsed_before_s + time.monotonic() - self._started_s
 
     def _searched_s(self) -> float:
-        """Returns the seconds that count for the budget, over all sessions."""
         return self._searched_before_s + time.monotonic() - self._started_s
