@@ -29,6 +29,7 @@ LAYERS = (
     ("__init__", "__main__"),
 )
 PACKAGES = tuple(package for line in LAYERS for package in line)
+INSIDE_LIMIT = 120  # imports of tuner inside of functions: for start-up, or of what only some need
 FACE_LIMIT = 15  # names that a package shows to others, in ``__all__`` of its ``__init__``
 CORE_LIMIT = 19  # core is values: each of its modules is for everybody
 # Of ``tuner.torch``, whose ``__all__`` is the Python API: modules that the command line calls in a child.
@@ -295,3 +296,19 @@ def test_a_circle_is_found_and_told() -> None:
 def test_a_module_of_no_package_is_refused() -> None:
     with pytest.raises(LookupError, match=r"tuner/util: name its layer in test_layers\.py"):
         wrong_imports("util.text", ast.parse("import tuner.core.errors"))
+
+
+def test_few_imports_stand_inside_of_functions_and_each_says_why() -> None:
+    inside, silent = 0, []
+    for module, path in MODULES.items():
+        lines = path.read_text().splitlines()
+        for function in (each for each in ast.walk(tree_of(path)) if isinstance(each, ast.FunctionDef)):
+            for node in (each for each in ast.walk(function) if isinstance(each, ast.ImportFrom)):
+                if not (node.module or "").startswith("tuner") or function.name == "__getattr__":
+                    continue
+                inside += 1
+                text = lines[node.lineno - 2 : node.end_lineno]
+                if not any("#" in line for line in text):
+                    silent.append(f"{module}:{node.lineno}")
+    assert silent == []
+    assert inside <= INSIDE_LIMIT

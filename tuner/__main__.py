@@ -31,14 +31,14 @@ def main() -> None:
 
 
 def _run_command(_text: list[str], handler: object) -> None:
-    from tuner.cli import main as command
+    from tuner.cli import main as command  # slow: Ctrl-C during it is caught above
 
     signal.signal(signal.SIGINT, handler)  # type: ignore[arg-type]  # as it was
     command(prog_name="tuner")
 
 
 def _measure_bundle(options: list[str], handler: object) -> None:
-    from tuner.library.bundle.command import main as measure
+    from tuner.library.bundle.command import main as measure  # numpy alone, where click may be missing
 
     signal.signal(signal.SIGINT, handler)  # type: ignore[arg-type]  # as it was
     sys.exit(measure(options[1:]))
