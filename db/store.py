@@ -629,8 +629,8 @@ def _is_id(row_id: int) -> bool:
 
 def _unknown(connection: Connection, table: type[Row], row_id: int) -> UsageError:
     low, high = connection.execute(sa.select(sa.func.min(table.id), sa.func.max(table.id))).one()
-    allowed = "none: the database is empty" if low is None else f"{low} to {high}"
     noun = "campaign" if table is CampaignRow else table.__tablename__
+    allowed = f"none: the database has no {noun}" if low is None else f"{low} to {high}"
     return UsageError(f"{noun}: found {row_id}, allowed {allowed}")
 
 

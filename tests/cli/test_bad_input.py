@@ -73,7 +73,7 @@ def refused(tuner: Tuner, *options: str) -> str:
         (("matmul", "8x8x8", "9"), "unexpected extra argument"),
         (("matmul", "8x8x8", "--space", "none.yaml"), "none.yaml: cannot be read"),
         (("matmul", "8x8x8", "--space", "/"), "cannot be read"),
-        (("--resume", "7"), "run: found 7, allowed none: the database is empty"),
+        (("--resume", "7"), "run: found 7, allowed none: the database has no run"),
     ],
 )
 def test_words_of_tune(tuner: Tuner, options: tuple[str, ...], message: str) -> None:

@@ -99,7 +99,7 @@ def test_progress_and_limits_of_a_campaign_are_kept(store: Store) -> None:
 
 
 def test_an_unknown_campaign_and_status_are_refused(store: Store) -> None:
-    with pytest.raises(UsageError, match="campaign: found 1, allowed none: the database is empty"):
+    with pytest.raises(UsageError, match="campaign: found 1, allowed none: the database has no campaign"):
         store.campaign(1)
     campaign = begin_campaign(store)
     with pytest.raises(UsageError, match=f"campaign: found 77, allowed {campaign} to {campaign}"):

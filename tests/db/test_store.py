@@ -184,7 +184,7 @@ def test_a_round_of_an_unknown_run_or_trial_is_refused(store: Store) -> None:
         time_again(store, 99)
     with pytest.raises(UsageError, match=r"run: found 99, allowed 1 to 1"):
         store.rounds(99)
-    with pytest.raises(UsageError, match=r"trial: found 7, allowed none: the database is empty"):
+    with pytest.raises(UsageError, match=r"trial: found 7, allowed none: the database has no trial"):
         time_again(store, run, (7, timed(0.1)))
     assert store.rounds(run) == ()
 
@@ -288,7 +288,7 @@ def test_an_unknown_id_names_those_that_exist(store: Store, number: int) -> None
 
 
 def test_an_id_asked_of_an_empty_database_is_reported_so(store: Store) -> None:
-    with pytest.raises(UsageError, match=r"^run: found 1, allowed none: the database is empty$"):
+    with pytest.raises(UsageError, match=r"^run: found 1, allowed none: the database has no run$"):
         store.run(1)
 
 

@@ -49,8 +49,6 @@ def _time(library: str, baseline: Baseline) -> LibraryTime:
 
 # ------------------------------------------------------------------------------
 # The port of a search method (ask/tell): proposes configurations of a feasible set, receives their times.
-#
-# A row is the index of a configuration in the feasible set.
 
 
 class AbstractSampler(abc.ABC):

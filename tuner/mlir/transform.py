@@ -303,9 +303,6 @@ def first_diagnostic(error: Exception) -> str:
 
 # ------------------------------------------------------------------------------
 # Finds the op of a script that fails, where MLIR's diagnostic names only the payload op that it failed on.
-#
-# The ops of the entry sequence run one after another. A binary search over its prefixes finds the shortest
-# prefix that fails to apply; the last op of that prefix is the failing one.
 
 
 def failing_op(script: str, payload: str) -> OpPlace | None:

@@ -13,11 +13,6 @@ import numpy.typing as npt
 
 from tuner.space.feasible_set import FeasibleSet
 
-# ------------------------------------------------------------------------------
-# The state of a search: the configurations that were proposed, and their outcomes.
-#
-# A row is the index of a configuration in the feasible set.
-
 
 class Pool:
     """The state of each configuration of a feasible set during a search: unseen, pending or with an outcome.
@@ -251,8 +246,6 @@ def _zeros(number: int) -> int:
 
 # ------------------------------------------------------------------------------
 # The configurations that are scored for one proposal: all of the feasible set, or a sample of a large set.
-#
-# A row is the index of a configuration in the feasible set.
 
 
 SAMPLE_ROWS = 1 << 14  # drawn anew for every proposal: a hundred proposals score a million rows

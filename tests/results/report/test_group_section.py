@@ -116,5 +116,5 @@ def test_a_campaign_without_a_time_says_so(store: Store) -> None:
 
 
 def test_an_unknown_campaign_is_named(store: Store) -> None:
-    with pytest.raises(UsageError, match=r"^campaign: found 7, allowed none: the database is empty"):
+    with pytest.raises(UsageError, match=r"^campaign: found 7, allowed none: the database has no campaign"):
         reported_campaign(store, parts(), 7)

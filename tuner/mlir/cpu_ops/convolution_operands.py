@@ -229,8 +229,6 @@ class _KGroups:
 
 
 # ------------------------------------------------------------------------------
-# What a tile of a convolution on buffers is: its dimensions, and where each operand has them.
-#
 # A tile is a ``linalg.generic`` on memrefs with an input, weights and sums. One of its dimensions is that of
 # the lanes of a register: the filters, the last dimension of the weights; or the last dimension of the sums.
 

@@ -304,8 +304,6 @@ def effect_of_use(op: Op, number: int) -> Effect:
 
 
 # ------------------------------------------------------------------------------
-# Memory effects of an op on the host, including its regions, on buffers that are defined outside of the op.
-#
 # Takes ops of a host function before they are lowered. An op that is not listed may read and write each of
 # its memref operands. Not handled: ops through which a buffer's address escapes, and asynchronous device
 # code; both are errors.

@@ -10,8 +10,6 @@ from tuner.programs.device_memory.buffers import BufferKind, DeviceViews, Locati
 from tuner.programs.device_memory.coherence import AbstractActions
 
 # ------------------------------------------------------------------------------
-# Inserts the copies, and the deallocations of device memory, that ``CoherenceWalk`` requests.
-#
 # Takes a function whose buffers have unused device memory; inserts ``gpu.memcpy`` where an alias set is
 # fetched, makes kernels use device memory, and inserts ``gpu.dealloc`` where a buffer is freed or goes out of
 # scope. A buffer that is freed in an inner block lives to the end of its own block. Copies are of whole
@@ -117,12 +115,9 @@ class CopyInsertion(AbstractActions):
 
 
 # ------------------------------------------------------------------------------
-# Allocates host memory that is copied to or from a device as page-locked memory.
-#
 # Copies of page-locked memory are faster and truly asynchronous. ``memref.alloc`` and its ``memref.dealloc``
 # become ``gpu.alloc host_shared`` and ``gpu.dealloc``, which lower to ``mgpuMemAlloc(size, stream, 1)`` and
-# ``mgpuMemFree``. Not handled, and left unchanged: results, since the caller frees them; the caller's memory;
-# the stack; non-contiguous memrefs.
+# ``mgpuMemFree``.
 
 
 def pin(buffers: list[MirroredBuffer]) -> None:

@@ -89,8 +89,6 @@ def _block_of(module: ir.Module) -> Block:
 
 # ------------------------------------------------------------------------------
 # Creates ``gpu.launch`` with a body that a function builds, at the current insertion point.
-#
-# Grids and blocks have one dimension; sizes are constants.
 
 
 Build = Callable[[Value, Value], None]  # of a block's number and a thread's number in it

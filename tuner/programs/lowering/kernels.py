@@ -192,14 +192,6 @@ def _times(left: Value, right: Value) -> Value:
     return left if constant_of(right) == 1 else value("arith.muli", left.type, left, right)
 
 
-# ------------------------------------------------------------------------------
-# Keeps the source of a program's kernels, so that an interpreter can compute what they should do.
-#
-# Takes a module before its kernels are outlined and does not change it; returns the text of the kernels that
-# ``tuner.programs.interpreter`` supports, with the names and parameters that they have on a device. Omitted
-# are kernels with another reference, and kernels with instructions of one target.
-
-
 LOWER_AFFINE = "builtin.module(lower-affine)"
 
 

@@ -124,8 +124,6 @@ class Modifiers:
 
 # ------------------------------------------------------------------------------
 # Operands of an instruction as functions: readers return values of lanes, writers set registers.
-#
-# A reader returns an array with one value per lane, or with a single value for all lanes.
 
 
 Step: TypeAlias = Callable[[ResidentBlocks], None]

@@ -41,12 +41,6 @@ from tuner.targets.cpu.blas import (
 )
 from tuner.targets.cpu.onednn import TorchOneDnnMatmul, onednn_code
 
-# ------------------------------------------------------------------------------
-# Verifies and times a baseline library on a problem, in a process of its own.
-#
-# The environment of the process sets the number of threads and nothing that would slow the library down.
-
-
 WIDE = "f32"  # BLAS has no integers, and numpy's integer matmul is far slower than its BLAS
 BF16_ROUNDING = 2.0**-8  # relative, of a result stored as bf16
 MATMULS: dict[str, Callable[[Problem, Inputs, int], AbstractLibraryMatmul]] = {
