@@ -137,10 +137,10 @@ class Ring:
 # ------------------------------------------------------------------------------
 # A consumer: a warpgroup that multiplies its rows of each stage, with one group of wgmma in flight.
 #
-# first tile: wait until the stage is full; fence; products, the first of which sets the sums; commit each
-# later tile: wait; fence; products; commit; wait until all groups but the newest are complete; release the
-# previous stage, in all blocks of the cluster end: wait for the last group; release its stage if another tile
-# of C follows
+# - First tile: wait until the stage is full; fence; products, the first of which sets the sums; commit.
+# - Each later tile: wait; fence; products; commit; wait until all groups but the newest are complete; release
+#   the previous stage, in all blocks of the cluster.
+# - End: wait for the last group; release its stage if another tile of C follows.
 
 
 ADDRESS_MASK = 0x3FFF  # address bits of a matrix descriptor, in units of 16 bytes
