@@ -61,10 +61,10 @@ def test_a_run_and_a_campaign_are_interrupted_as_soon_as_their_process_is_killed
     process, ids = child
     with Store.open(url) as store:
         assert store.run(ids["run"]).status == "running"
-        assert store.campaign(ids["group"]).status == "running"
+        assert store.campaign(ids["campaign"]).status == "running"
         killed(process)
         for _ in ("a zombie", "gone"):
-            campaign = store.campaign(ids["group"])
+            campaign = store.campaign(ids["campaign"])
             assert {store.run(ids["run"]).status, campaign.status} == {"interrupted"}
             assert {run.status for run in (*campaign.runs, *store.runs())} == {"interrupted"}
             process.wait()
@@ -79,7 +79,7 @@ def test_runs_are_asked_for_by_the_status_that_is_shown(url: str, child: Child, 
         ours, ended = begin(store), begin(store)
         store.finish_run(ended, "interrupted", 1.0)
         killed(process)
-        of_campaign = {run.id for run in store.campaign(ids["group"]).runs}
+        of_campaign = {run.id for run in store.campaign(ids["campaign"]).runs}
 
         def asked(status: str, limit: int | None = None) -> list[int]:
             return [run.id for run in store.matching_runs(RunQuery(status=status, limit=limit))]
@@ -100,8 +100,8 @@ def test_a_resumed_run_and_campaign_belong_to_the_process_that_resumes_them(
     killed(process)
     with Store.open(url) as store:
         store.resume_run(ids["run"])
-        store.set_campaign_status(ids["group"], "running")
-        campaign = store.campaign(ids["group"])
+        store.set_campaign_status(ids["campaign"], "running")
+        campaign = store.campaign(ids["campaign"])
         assert {run.status for run in (*campaign.runs, *store.runs())} == {campaign.status} == {"running"}
 
 
@@ -112,7 +112,7 @@ def test_commands_and_completion_say_interrupted(url: str, child: Child, here: R
     tuner: Tuner = commands_on(url)
     assert {run["status"] for run in tuner("runs", "--json").json} == {"interrupted"}
     assert f"run       {ids['run']}: interrupted" in tuner("show", f"run:{ids['run']}").out
-    assert tuner("show", f"campaign:{ids['group']}", "--json").json["status"] == "interrupted"
+    assert tuner("show", f"campaign:{ids['campaign']}", "--json").json["status"] == "interrupted"
     assert len(tuner("runs", "--status", "interrupted", "--json").json) == 3
     assert tuner("runs", "--status", "running", "--json").json == []
     if "://" not in url:

@@ -57,7 +57,7 @@ def test_trials_of_a_node_that_lies_once_about_each_are_those_of_an_undisturbed_
     assert tuned.run.baseline is not None
     with session(empty_url) as connection:
         done = connection.execute(
-            "SELECT stage, count(*) FROM fleet_work WHERE number >= 0 CAMPAIGN BY stage ORDER BY stage"
+            "SELECT stage, count(*) FROM fleet_work WHERE number >= 0 GROUP BY stage ORDER BY stage"
         )
         assert dict(done.fetchall()) == {"compile": 2 * len(LIES), "evaluate": 2 * len(LIES)}
 

@@ -188,16 +188,6 @@ def measure_cpu_baseline(
     return BaselineService(problem, threads, seed, library).measure(effort)
 
 
-def measure_gpu_baseline(problem: Problem, effort: "Effort", seed: int) -> Baseline:
-    """Times cuBLAS on a problem, without an epilogue, on this machine's GPU; returns its name and time.
-
-    Raises TunerError where cuBLAS or the GPU is missing, or cuBLAS's result is wrong.
-    """
-    from tuner.targets.gpu.evaluator import evaluator_here, time_cublas  # loads ml_dtypes
-
-    return time_cublas(evaluator_here(), problem, effort, seed)
-
-
 def measure_cpu_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
     """Returns the flop/s in ``dtype`` and the bytes/s that ``threads`` threads reach, measured here."""
     from tuner.runtime.cpu.roofline import measure_roofline  # loads MLIR

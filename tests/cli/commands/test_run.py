@@ -61,10 +61,10 @@ def test_a_program_of_fusions_is_counted_with_and_without_them(run: Tuner) -> No
     assert "work    1 launch, 15360 bytes to the device, 15360 back" in lines
     assert "before  6 launches, 15360 bytes to the device, 15360 back, without fusions" in lines
     document = on(run, "simulator", "softmax", "--json").json
-    assert (document["work"]["launches"], document["work_without_fusions"]["launches"]) == (1, 6)
+    assert (document["work"]["launches"], document["work_without_groups"]["launches"]) == (1, 6)
     (fusion,) = document["groups"]
     assert (fusion["kind"], fusion["reason"]) == ("rows", None)
-    assert (document["resident_bytes"], document["why_no_fusions"]) == (0, None)
+    assert (document["resident_bytes"], document["why_no_groups"]) == (0, None)
 
 
 @pytest.mark.slow

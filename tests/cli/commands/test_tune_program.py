@@ -76,7 +76,7 @@ def test_a_program_on_the_host_is_timed_with_and_without_scripts(
         (("--threads", "0"), "threads: found 0, allowed 1 to 256"),
         (
             ("--threads", "2", "--space", "default"),
-            "threads: found 2, allowed 1: a program that is no fusions",
+            "threads: found 2, allowed 1: a program without fusions runs on one thread",
         ),
         (("--entry", "f"), "payload.mlir: payload: entry: found 'f', allowed main"),
     ],
@@ -217,7 +217,7 @@ def test_a_resumed_program_is_compiled_and_timed_as_by_the_first_command(tune: T
     assert changed.code == 0, changed.err
     assert "note: the program is not timed: " in changed.err
     assert "has other fusions than those that were tuned" in changed.err
-    assert "fusion     1: 3 problems, 5 trials" in changed.out
+    assert "campaign  1: 3 problems, 5 trials" in changed.out
 
 
 @pytest.mark.slow

@@ -114,7 +114,7 @@ def gpu_here() -> Gpu:
 
 
 def _baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
-    from tuner.targets.gpu.cuda import gpu_baseline  # not at start-up
+    from tuner.targets.gpu.baseline import gpu_baseline  # not at start-up
 
     return gpu_baseline(problem, effort, seed)
 

@@ -10,7 +10,7 @@ from tuner.core.errors import UsageError
 from tuner.core.fusions import FLOAT8S
 from tuner.core.gpu import CHIPS, DeviceError, chip_of
 from tuner.core.gpu_code import KernelProgram
-from tuner.core.interfaces import FINAL_EFFORT, Effort, Script
+from tuner.core.interfaces import FINAL_EFFORT, Script
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import INPUT_DTYPES, NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.runs import Baseline, StoredTrial
@@ -19,18 +19,18 @@ from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.runtime.cuda import probe
 from tuner.runtime.cuda.probe import GpuSensors, SensorsError, describe_gpu, machine_for, open_device
 from tuner.runtime.workers.processes import TimingLock, holder_text
-from tuner.runtime.workers.protocol import GPU_CALLS, REFERENCE_FLOP_PER_S, Factory, Limits
+from tuner.runtime.workers.protocol import GPU_CALLS, Factory, Limits
 from tuner.runtime.workers.services import gpu_library_environment, library_environment
 from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
 from tuner.targets.children import (
     bind,
     child_runner,
     child_runners,
-    measure_gpu_baseline,
     measure_gpu_roofline,
     plan,
 )
 from tuner.targets.cpu.target import host_machine
+from tuner.targets.gpu.baseline import BASELINE_TIMEOUT_S, gpu_baseline
 from tuner.targets.interface import (
     MeasurementBackend,
     ProgramSupport,
@@ -146,7 +146,6 @@ def assembler_text() -> str:
 
 EVALUATION_TIMEOUT_S = 60.0  # to create a context, load code, draw and upload inputs
 SLOWEST_FLOP_PER_S = 5e10  # a tenth of one multiprocessor; a slower kernel counts as a hang
-BASELINE_TIMEOUT_S = 180.0  # in addition to the float64 reference
 GIB = 2**30
 
 
@@ -156,17 +155,6 @@ def cuda_limits(memory_bytes: int) -> "Limits":
     ``memory_bytes`` is the limit of each child's resident memory.
     """
     return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes, SLOWEST_FLOP_PER_S, GPU_CALLS)
-
-
-def gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
-    """Times cuBLAS on a problem in a separate process; returns its name and time.
-
-    Raises TunerError where cuBLAS or the GPU is missing or fails, cuBLAS's result is wrong, or the process
-    exceeds a limit.
-    """
-    timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
-    work, memory_bytes = partial(measure_gpu_baseline, problem, effort, seed), child_memory_bytes(problem)
-    return call_in_child("baseline", work, timeout_s, memory_bytes, gpu_library_environment())
 
 
 def _machine(target: TargetName) -> Machine:

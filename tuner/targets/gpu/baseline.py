@@ -1,0 +1,36 @@
+"""cuBLAS timed on a problem in a process of its own; imports neither compiler nor strategies.
+
+``tuner measure`` runs this on a machine that has nothing but Python, numpy and a driver.
+"""
+
+from functools import partial
+
+from tuner.core.interfaces import Effort
+from tuner.core.problem import Problem
+from tuner.core.runs import Baseline
+from tuner.runtime.workers.protocol import REFERENCE_FLOP_PER_S
+from tuner.runtime.workers.services import gpu_library_environment
+from tuner.runtime.workers.worker import call_in_child, child_memory_bytes
+
+BASELINE_TIMEOUT_S = 180.0  # in addition to the float64 reference
+
+
+def gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
+    """Times cuBLAS on a problem in a separate process; returns its name and time.
+
+    Raises TunerError where cuBLAS or the GPU is missing or fails, cuBLAS's result is wrong, or the process
+    exceeds a limit.
+    """
+    timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
+    work, memory_bytes = partial(measure_gpu_baseline, problem, effort, seed), child_memory_bytes(problem)
+    return call_in_child("baseline", work, timeout_s, memory_bytes, gpu_library_environment())
+
+
+def measure_gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
+    """Times cuBLAS on a problem, without an epilogue, on this machine's GPU; returns its name and time.
+
+    Raises TunerError where cuBLAS or the GPU is missing, or cuBLAS's result is wrong.
+    """
+    from tuner.targets.gpu.evaluator import evaluator_here, time_cublas  # loads ml_dtypes
+
+    return time_cublas(evaluator_here(), problem, effort, seed)
