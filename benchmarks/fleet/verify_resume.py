@@ -20,7 +20,7 @@ from tuner.cli.main import DONE, FAILED, INTERRUPTED, MISUSED
 from tuner.cli.options import print_json
 from tuner.core.errors import TunerError, UsageError, error_lines
 from tuner.fleet.install import install
-from tuner.fleet.local_fleet import server
+from tuner.fleet.local_postgres import server
 from tuner.fleet.server import require_packages
 from tuner.fleet.tables import FleetSettings
 from tuner.results.differences import run_difference_document, run_difference_lines
