@@ -3,7 +3,10 @@
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.torch.lowering import first_line, lower_in_child, lower_in_process
+
+pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
+
+from tuner.torch.lowering import first_line, lower_in_child, lower_in_process  # noqa: E402
 
 pytestmark = pytest.mark.mlir
 

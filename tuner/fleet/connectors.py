@@ -1,0 +1,116 @@
+"""Connections of the queue library: of a node, which ends with its server, and of a session of the tuner."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final, final
+
+import psycopg
+from procrastinate import BaseConnector, PsycopgConnector
+from procrastinate.exceptions import ConnectorException
+from psycopg.rows import dict_row
+from psycopg.types.json import JsonbDumper
+
+from tuner.fleet.server import AGAIN_S, KEEP_ALIVE, RetryLimit, server_of
+
+if TYPE_CHECKING:
+    from typing import LiteralString
+
+    from tuner.fleet.server import Connection
+
+OPEN_S: Final = 5.0  # that a connection may take
+
+
+@final
+class QueueConnector(PsycopgConnector):
+    """A pool of connections to the job queue that does not lose the end of a job with a connection.
+
+    Procrastinate replaces broken connections silently. A job whose end was lost with a connection would stay
+    "doing" for ever: its node sends heartbeats, and no other node gets the job.
+    """
+
+    def __init__(self, url: str, connections: int, ending: asyncio.Event) -> None:
+        """Takes the largest number of connections, and the event that the node is to end."""
+        super().__init__(
+            conninfo=server_of(url),
+            kwargs=dict(KEEP_ALIVE),
+            min_size=1,
+            max_size=connections,
+            timeout=OPEN_S,
+            configure=_commit_each,
+        )
+        self._ending = ending
+
+    async def execute_query_async(self, query: "LiteralString", **arguments: Any) -> None:
+        """Executes an SQL statement without a result; repeats one about a job if the connection was lost.
+
+        Raises ConnectorException where the connection is lost for too long, and where the server refuses the
+        statement, such as the end of a job that has ended already.
+        """
+        retry_limit = RetryLimit(self._ending)
+        while True:
+            try:
+                await super().execute_query_async(query, **arguments)
+                return
+            except ConnectorException as error:
+                is_lost = isinstance(error.__cause__, psycopg.OperationalError)
+                if retry_limit.is_over or not is_lost or "job_id" not in arguments:
+                    raise
+            await asyncio.sleep(AGAIN_S)
+
+
+async def _commit_each(connection: "psycopg.AsyncConnection[Any]") -> None:
+    """Makes every statement a transaction: Procrastinate uses no longer ones; round trips are halved."""
+    await connection.set_autocommit(True)
+
+
+async def require_server(url: str) -> None:
+    """Raises psycopg's error where no server answers at ``url``; a connection that works is closed again.
+
+    Procrastinate's pool would wait for a server.
+    """
+    connection = await psycopg.AsyncConnection.connect(server_of(url), connect_timeout=round(OPEN_S))
+    await connection.close()
+
+
+Row = dict[str, Any]
+
+
+@final
+class SessionConnector(BaseConnector):
+    """A connector of Procrastinate that uses an open connection of the tuner, within its transactions.
+
+    It raises psycopg's errors, as the tuner's statements do. Its coroutines never suspend.
+    """
+
+    def __init__(self, connection: "Connection") -> None:
+        self._connection = connection
+
+    def get_sync_connector(self) -> BaseConnector:
+        """Returns this connector, which is synchronous."""
+        return self
+
+    def execute_query(self, query: "LiteralString", **arguments: Any) -> None:
+        """Executes an SQL statement with named arguments, without a result."""
+        self._executed(query, arguments)
+
+    def execute_query_one(self, query: "LiteralString", **arguments: Any) -> Row:
+        """Executes an SQL query with named arguments; returns its only row as {column: value}."""
+        row = self._executed(query, arguments).fetchone()
+        assert row is not None
+        return row
+
+    def execute_query_all(self, query: "LiteralString", **arguments: Any) -> list[Row]:
+        """Executes an SQL query with named arguments; returns its rows, each as {column: value}."""
+        return self._executed(query, arguments).fetchall()
+
+    async def execute_query_async(self, query: "LiteralString", **arguments: Any) -> None:
+        """Executes an SQL statement without a result, as ``execute_query`` does; never suspends."""
+        self.execute_query(query, **arguments)
+
+    async def execute_query_all_async(self, query: "LiteralString", **arguments: Any) -> list[Row]:
+        """Returns the rows of an SQL query, as ``execute_query_all`` does; never suspends."""
+        return self.execute_query_all(query, **arguments)
+
+    def _executed(self, query: "LiteralString", arguments: dict[str, Any]) -> "psycopg.Cursor[Row]":
+        cursor = self._connection.cursor(row_factory=dict_row)
+        cursor.adapters.register_dumper(dict, JsonbDumper)  # arguments of jobs
+        return cursor.execute(query, arguments)
