@@ -6,7 +6,7 @@ from tuner.core.errors import UsageError
 
 pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
 
-from tuner.torch.lowering import first_line, lower_in_child, lower_in_process  # noqa: E402
+from tuner.torch.lowering import first_line, lower_in_child, lower_in_process
 
 pytestmark = pytest.mark.mlir
 
