@@ -8,7 +8,7 @@ from benchmarks.fleet.fault_check import FleetCheck
 from benchmarks.fleet.verify_resume import main
 from tests.fleet.conftest import new_database
 from tests.fleet.recorded_runs import RECORDING
-from tuner.fleet import local_fleet
+from tuner.fleet import local_postgres
 
 WORDS = ("--runs", "1", "--sampler", "tpe", "--trials", "2", "--seed", "0", "--file", str(RECORDING))
 
@@ -41,6 +41,6 @@ def test_a_machine_without_postgresql_says_what_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
 ) -> None:
     pytest.importorskip("procrastinate")
-    monkeypatch.setattr(local_fleet, "PACKAGED", tmp_path)
+    monkeypatch.setattr(local_postgres, "PACKAGED", tmp_path)
     assert main(WORDS) == 1
     assert "error: no PostgreSQL server: found no initdb under" in capsys.readouterr().err

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner
-from tuner.fleet import local_fleet
+from tuner.fleet import local_postgres
 
 pytestmark = pytest.mark.postgres
 ROOT = Path(__file__).parents[3]
@@ -37,7 +37,7 @@ def test_the_demo_tunes_shows_the_fleet_and_leaves_nothing(
 def test_a_machine_without_postgresql_says_what_is_missing(
     tuner: Tuner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(local_fleet, "PACKAGED", tmp_path)
+    monkeypatch.setattr(local_postgres, "PACKAGED", tmp_path)
     done = tuner("fleet", "demo")
     assert done.code == 1
     assert (
