@@ -10,21 +10,25 @@ from typing import IO, TYPE_CHECKING, Final
 import click
 
 from tuner.cli.main import DONE, FAILED, Commands, screen_columns
-from tuner.cli.options import CampaignNumber, RunOrCampaign, backends_of, database_option
+from tuner.cli.options import CampaignNumber, RunOrCampaign, backends_of, database_option, open_store
+from tuner.core.candidate import TargetName
 from tuner.core.errors import TunerError, UsageError, unknown_value
-from tuner.fleet.commands.status import found_status, script, status
+from tuner.fleet import queues, tables
+from tuner.fleet.commands.status import found_status, script, status, status_text
+from tuner.fleet.install import install
+from tuner.fleet.local_fleet import local_fleet
+from tuner.fleet.node import NodeRequest, run_node
+from tuner.fleet.server import as_role, session
+from tuner.fleet.tables import FleetSettings
+from tuner.results.database_name import database_text, which_database
 from tuner.results.output.formatting import count_text
+from tuner.targets.backends import resolve_target
 
 if TYPE_CHECKING:
-    from tuner.core.candidate import TargetName
     from tuner.fleet.local_fleet import LocalNodes
     from tuner.fleet.status import FleetStatus
     from tuner.targets.backends import Backends
     from tuner.targets.interface import MeasurementBackend
-
-
-# ------------------------------------------------------------------------------
-# ``tuner fleet demo``: starts a temporary fleet on this machine and tunes one problem with it.
 
 
 LOOK_S: Final = 0.2
@@ -48,8 +52,6 @@ def demo(operation: str, shape: str, trials: int, target: str, output: Path | No
     Example: tuner fleet demo matmul 48x64x40
     --target replay:tuner/space/recorded/matmul_48x64x40.t4.json.gz --trials 4
     """
-    from tuner.fleet.local_fleet import local_fleet  # loads psycopg
-
     if trials < 1:
         raise UsageError(f"trials: found {trials}, allowed 1 or more")
     began_s = time.monotonic()
@@ -63,8 +65,6 @@ def demo(operation: str, shape: str, trials: int, target: str, output: Path | No
 
 def _tune(nodes: "LocalNodes", options: tuple[str, ...]) -> None:
     """Runs a tuning in a child process, and prints the fleet's status once while a trial is measured."""
-    from tuner.fleet.commands.status import status_text  # loads psycopg
-
     process = _started(nodes, options, stdout=subprocess.PIPE)
     assert process.stdout is not None
     reader = threading.Thread(target=_print_result, args=(process.stdout, nodes.url))
@@ -139,11 +139,6 @@ def up(lease: float, role: str | None, database: str | None) -> None:
 
     Example: tuner fleet up --db postgresql://tuner@db/tuner --role fleet_worker
     """
-    from tuner.fleet.install import install  # loads psycopg
-    from tuner.fleet.server import as_role
-    from tuner.fleet.tables import FleetSettings  # loads psycopg
-    from tuner.results.database_name import database_text, which_database
-
     install(which_database(database), FleetSettings(lease), role)
     arguments = database_text(database and as_role(database, role))
     print(f"the fleet is set up; a node that says nothing for {lease:g} s has lost its work")
@@ -191,9 +186,6 @@ def worker(
 
     Example: tuner fleet worker --compile 8 --db postgresql://fleet_worker@db/tuner
     """
-    from tuner.fleet.node import NodeRequest, run_node  # loads psycopg
-    from tuner.results.database_name import which_database
-
     source, wanted = _outcomes_of(target, backends_of(context))
     request = NodeRequest(wanted, name, slots, has_device, device, keep_free_mib * MIB)
     is_well = run_node(which_database(database), request, source, lambda line: print(line, file=sys.stderr))
@@ -202,9 +194,6 @@ def worker(
 
 def _outcomes_of(text: str, backends: "Backends") -> "tuple[MeasurementBackend, TargetName]":
     """Returns the source of a node's outcomes, and its target's name. Raises UsageError if unknown."""
-    from tuner.core.candidate import TargetName  # loads psycopg
-    from tuner.targets.backends import resolve_target
-
     asked = TargetName.parse(text)
     if not asked.has_machine:
         return backends.recordings.of_file(Path(asked.detail))
@@ -220,10 +209,6 @@ def drain(node: str, database: str | None) -> None:
 
     Example: tuner fleet drain gpu-3
     """
-    from tuner.fleet import tables  # loads psycopg
-    from tuner.fleet.server import session
-    from tuner.results.database_name import which_database  # loads psycopg
-
     with session(which_database(database)) as connection:
         if not tables.drain(connection, node):
             raise unknown_value("node", node, [each.node.name for each in tables.nodes(connection)])
@@ -240,11 +225,6 @@ def cancel(run: int, database: str | None) -> None:
 
     Example: tuner fleet cancel 7
     """
-    from tuner.cli.options import open_store  # loads psycopg
-    from tuner.fleet import queues, tables
-    from tuner.fleet.server import session  # loads psycopg
-    from tuner.results.database_name import which_database
-
     is_campaign = isinstance(run, CampaignNumber)
     with open_store(database) as store:
         runs = store.campaign(run).runs if is_campaign else (store.run(run),)

@@ -11,10 +11,6 @@ from tuner.core.serialization import has_secret
 from tuner.fleet.server import server_of
 from tuner.results.database_name import VARIABLE
 
-# ------------------------------------------------------------------------------
-# The command that starts a node, and its environment.
-
-
 DRAIN_S: Final = 120  # from the first signal until a node is killed: time to finish its current work
 LOCAL_HOSTS: Final = ("", "localhost", "127.0.0.1", "::1")
 
@@ -124,10 +120,6 @@ def at_least_one(name: str, number: int) -> int:
     return number
 
 
-# ------------------------------------------------------------------------------
-# A Kubernetes Deployment, each of whose pods is a node.
-
-
 MOUNTED: Final = "/etc/tuner-fleet"  # where a pod finds the certificates of a Secret
 SCRATCH: Final = "/tmp"  # noqa: S108 - a folder of the pod, shared with no other pod
 READABLE: Final = 0o440  # PostgreSQL's library refuses a key that others may read
@@ -211,10 +203,6 @@ def _resources(command: NodeCommand, cores: int) -> dict[str, dict[str, str]]:
     return {"requests": amounts, "limits": dict(amounts)}
 
 
-# ------------------------------------------------------------------------------
-# A SLURM job array, each of whose jobs is a node.
-
-
 def slurm_job(command: NodeCommand, nodes: int, cores: int, time: str, options: tuple[str, ...] = ()) -> str:
     """Returns a script for ``sbatch``: a job array, each of whose ``nodes`` jobs is a node of the fleet.
 
@@ -250,10 +238,6 @@ def _device(command: NodeCommand) -> tuple[str, ...]:
     if command.needs_gpu:
         return ("--gres=gpu:1",)
     return ("--exclusive",) if command.has_device else ()
-
-
-# ------------------------------------------------------------------------------
-# Command lines that start nodes over SSH.
 
 
 LOG = "tuner-fleet.log"  # in the folder where SSH begins

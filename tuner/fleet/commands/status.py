@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import click
 
@@ -12,19 +12,14 @@ from tuner.cli.main import DONE, FAILED, Commands, screen_columns
 from tuner.cli.options import database_option, json_option, print_found, print_json
 from tuner.core.errors import UsageError
 from tuner.core.serialization import encode
+from tuner.fleet.commands.node_scripts import MOUNTED, NodeCommand, kubernetes_manifest, slurm_job, ssh_lines
+from tuner.fleet.noise_check import ALLOWED, NoiseCheck, check_noise, nodes_to_check
+from tuner.fleet.server import session
+from tuner.fleet.status import DeviceStatus, FleetStatus, QueueStatus, fleet_status
+from tuner.fleet.tables import SeenNode, read_settings
+from tuner.fleet.work import COMPILE, FleetWork
+from tuner.results.database_name import database_text, which_database
 from tuner.results.output.formatting import count_text, table_lines, wrapped
-
-if TYPE_CHECKING:
-    from tuner.fleet.commands.node_scripts import NodeCommand
-    from tuner.fleet.noise_check import NoiseCheck
-    from tuner.fleet.status import DeviceStatus, FleetStatus, QueueStatus
-    from tuner.fleet.tables import SeenNode
-    from tuner.fleet.work import FleetWork
-
-
-# ------------------------------------------------------------------------------
-# ``tuner fleet script``: prints scripts that start nodes by SSH, SLURM or Kubernetes.
-
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -87,8 +82,6 @@ def ssh(hosts: tuple[str, ...], database: str | None, as_json: bool, **arguments
 
     Example: tuner fleet script ssh build1 build2 --compile 16 --db postgresql://tuner@db/tuner
     """
-    from tuner.fleet.commands.node_scripts import ssh_lines  # loads psycopg
-
     _print("ssh", ssh_lines(_command(database, **arguments), hosts), as_json)
 
 
@@ -111,8 +104,6 @@ def slurm(
 
     Example: tuner fleet script slurm --compile 16 --nodes 4 --db postgresql://tuner@db/tuner
     """
-    from tuner.fleet.commands.node_scripts import slurm_job  # loads psycopg
-
     command = _command(database, **arguments)
     _print("slurm", slurm_job(command, nodes, _cores(cores, command), time, options), as_json)
 
@@ -137,17 +128,12 @@ def kubernetes(
 
     Example: tuner fleet script kubernetes --image tuner:1 --compile 8 --db postgresql://tuner@db/tuner
     """
-    from tuner.fleet.commands.node_scripts import MOUNTED, kubernetes_manifest  # loads psycopg
-
     command = _command(database, certificates=MOUNTED if secret else "", **arguments)
     manifest = kubernetes_manifest(command, name, nodes, _cores(cores, command), image, secret)
     _print("kubernetes", manifest, as_json)
 
 
 def _command(database: str | None, **arguments: Any) -> "NodeCommand":
-    from tuner.fleet.commands.node_scripts import NodeCommand  # loads psycopg
-    from tuner.results.database_name import which_database
-
     command = NodeCommand(which_database(database), **arguments)
     if command.has_address_of_this_machine:
         print("note: only this machine finds that database: name its host in --db", file=sys.stderr)
@@ -160,10 +146,6 @@ def _cores(asked: int | None, command: "NodeCommand") -> int:
 
 def _print(kind: str, text: str, as_json: bool) -> None:
     print_json({"kind": kind, "text": text}) if as_json else print(text, end="")
-
-
-# ------------------------------------------------------------------------------
-# ``tuner fleet status``: what nodes, devices and job queues are doing now.
 
 
 @click.command()
@@ -188,9 +170,6 @@ def status(
 
     Example: tuner fleet status --watch 2
     """
-    # JOINED
-    from tuner.results.database_name import database_text, which_database
-
     if every_s is not None and not every_s > 0:
         raise UsageError(f"watch: found {every_s:g} s, allowed more than 0")
     if has_check:
@@ -211,11 +190,6 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
 
     import numpy as np
 
-    # JOINED
-    from tuner.core.serialization import encode
-    from tuner.fleet.noise_check import check_noise, nodes_to_check  # loads psycopg
-    from tuner.results.output.formatting import count_text, wrapped
-
     if rounds < 1:
         raise UsageError(f"rounds: found {rounds}, allowed 1 or more")
     now = found_status(url)
@@ -229,10 +203,6 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
 
 def found_status(url: str) -> "FleetStatus":
     """Returns the status of the fleet whose job queue is in the database at ``url``."""
-    from tuner.fleet.server import session  # loads psycopg
-    from tuner.fleet.status import fleet_status
-    from tuner.fleet.tables import read_settings  # loads psycopg
-
     with session(url) as connection:
         return fleet_status(connection, read_settings(connection).lease_s)
 
@@ -247,7 +217,7 @@ QUEUES = ("stage", "of", "now", "wait", "runs", "why they wait")
 SPARED = ("job queue", "seen", "target")  # columns of NODES that a narrow terminal loses first
 
 
-def status_text(status: "FleetStatus", columns: int | None = None, database_text: str = "") -> str:
+def status_text(status: FleetStatus, columns: int | None = None, database_text: str = "") -> str:
     """Returns the tables of a fleet's nodes, devices and job queues, for a terminal ``columns`` wide.
 
     ``columns`` None: any width. Letters stand for compiler builds, which are listed below. ``database_text``
@@ -276,10 +246,8 @@ def _letters(place: int) -> str:
     return first + ascii_uppercase[place % len(ascii_uppercase)]
 
 
-def check_line(check: "NoiseCheck") -> str:
+def check_line(check: NoiseCheck) -> str:
     """Returns the result of a noise check as one line: whether the node disturbs, and by how much."""
-    from tuner.fleet.noise_check import ALLOWED  # loads psycopg
-
     low, high = check.longer.interval
     finding = "does not disturb" if check.is_quiet else "disturbs" if check.exceeds_limit else "unclear"
     return (
@@ -289,7 +257,7 @@ def check_line(check: "NoiseCheck") -> str:
     )
 
 
-def status_document(status: "FleetStatus") -> dict[str, Any]:
+def status_document(status: FleetStatus) -> dict[str, Any]:
     """Returns the JSON document of ``tuner fleet status --json``, which has the state of each node."""
     document: dict[str, Any] = encode(status)
     for fields, seen in zip(document["nodes"], status.nodes, strict=True):
@@ -297,7 +265,7 @@ def status_document(status: "FleetStatus") -> dict[str, Any]:
     return document
 
 
-def _node(seen: "SeenNode", status: "FleetStatus") -> tuple[str, ...]:
+def _node(seen: SeenNode, status: FleetStatus) -> tuple[str, ...]:
     node = seen.node
     return (
         node.name,
@@ -310,18 +278,16 @@ def _node(seen: "SeenNode", status: "FleetStatus") -> tuple[str, ...]:
     )
 
 
-def _device(device: "DeviceStatus", status: "FleetStatus") -> tuple[str, ...]:
+def _device(device: DeviceStatus, status: FleetStatus) -> tuple[str, ...]:
     now = "waits for work" if device.doing is None else _work(device.doing, status)
     return (device.device, device.machine, f"{device.idle_share:.0%}", now)
 
 
-def _work(work: "FleetWork", status: "FleetStatus") -> str:
+def _work(work: FleetWork, status: FleetStatus) -> str:
     return f"{work.words} of {status.run_text(work.run)}"
 
 
-def _queue(queue: "QueueStatus", status: "FleetStatus", letters: dict[str, str]) -> tuple[str, ...]:
-    from tuner.fleet.work import COMPILE  # loads psycopg
-
+def _queue(queue: QueueStatus, status: FleetStatus, letters: dict[str, str]) -> tuple[str, ...]:
     of = f"compiler {letters[queue.compiler_build]}" if queue.stage == COMPILE else queue.device
     runs = ", ".join(map(status.run_text, queue.runs)) or "-"
     return (queue.stage, of, str(queue.done_now), str(queue.waits), runs, queue.why or "-")
