@@ -38,6 +38,7 @@ MAKES_NO_CODE = {
         "core/records.py",
         "core/interfaces.py",
     ),  # outcomes and interfaces
+    "core/serialization.py",  # keys under which a problem is stored
     "core/typed_arguments.py",  # checks arguments of the Python API
     "mlir/fingerprint.py",
     "runtime/workers/processes.py",  # ends a ptxas that hangs

@@ -15,7 +15,7 @@ from tuner.targets.registry import real_backends
 TEXT = "module {\n  one\n  two\n}\n"
 ONE, TWO = OpPlace(SCRIPT, "t.one", 2, 3), OpPlace(SCRIPT, "t.two", 3, 3)
 FIRST = OpPlace(PAYLOAD, "linalg.fill", 1, 1)
-COMPOSITION = fakes.backends()
+BACKENDS = fakes.backends()
 SOURCE = "// source of 8x8x8"
 
 
@@ -25,7 +25,7 @@ def failed(reason: str, text: str = TEXT) -> tuple[FailedOp, ...]:
         return TWO
 
     stored = trial(1, Failure(Stage.COMPILE, reason), script=text)
-    return failed_ops(replace(COMPOSITION, failing_op=find), stored)
+    return failed_ops(replace(BACKENDS, failing_op=find), stored)
 
 
 def test_the_op_that_mlir_names_has_its_line() -> None:
@@ -45,7 +45,7 @@ def test_a_compiler_that_crashes_leaves_the_payload_op() -> None:
         raise TunerError("apply: exited with status 3")
 
     stored = trial(1, Failure(Stage.COMPILE, "linalg.fill at payload:1:1: no"))
-    found = failed_ops(replace(COMPOSITION, failing_op=crash), stored)
+    found = failed_ops(replace(BACKENDS, failing_op=crash), stored)
     assert [each.place for each in found] == [FIRST]
 
 
@@ -55,7 +55,7 @@ def test_a_failure_on_another_machine_is_about_no_op(reason: str) -> None:
 
 
 def test_what_did_not_fail_or_was_never_bound_is_about_no_op() -> None:
-    assert failed_ops(COMPOSITION, trial(1, measurement(1.0))) == ()
+    assert failed_ops(BACKENDS, trial(1, measurement(1.0))) == ()
     assert failed("t.one at script:2:3: no", text="") == ()
 
 

@@ -137,7 +137,7 @@ class Commands(click.Group):
         super().add_command(command, name)
 
     def add_sections(self, sections: Sections) -> None:
-        """Adds commands by entry point: each is imported when it is run, or all for the help.
+        """Adds commands by entry point: each is imported when it is run or completed.
 
         The help lists them under the titles of the sections.
         """
@@ -284,13 +284,12 @@ def _show_version(context: click.Context, _parameter: click.Parameter, is_asked:
 
 def version_lines() -> tuple[str, ...]:
     """Returns the lines that ``tuner --version`` prints: tuner, compiler, hashes of what generates code."""
-    from tuner.mlir import fingerprint as wheels  # not at start-up
-    from tuner.mlir.fingerprint import sources_sha256  # not at start-up
+    from tuner.mlir.fingerprint import llvm_version, sources_sha256  # not at start-up
     from tuner.targets.registry import KINDS  # not at start-up
 
     made = [kind for kind in KINDS.values() if kind.sources]
     hashes = (f"{kind.name} {sources_sha256(kind.sources)[:12]}" for kind in made)
-    return (f"tuner {__version__}", f"compiler: {wheels.llvm_version()}", f"code: {', '.join(hashes)}")
+    return (f"tuner {__version__}", f"compiler: {llvm_version()}", f"code: {', '.join(hashes)}")
 
 
 @click.group(

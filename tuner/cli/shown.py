@@ -9,6 +9,7 @@ from tuner.analysis.ratios import distrust
 from tuner.cli.commands.catalogue import plan_of
 from tuner.cli.main import screen_columns
 from tuner.cli.options import (
+    CAMPAIGN_WORDS,
     backends_of,
     open_known_store,
     parse_candidate,
@@ -99,7 +100,7 @@ def show_stored(
 ) -> None:
     """Prints a trial, a run or a campaign: ``tuner show``."""
     word, colon, number = (trial_or_run or "").partition(":")
-    if colon and word in ("campaign", "group"):  # the second is read as before
+    if colon and word in CAMPAIGN_WORDS:
         if run is not None or ablation or passes:
             raise UsageError(f"{trial_or_run} cannot be combined with --run, --ablation or --passes")
         show_campaign(parse_number(number, "campaign"), database, as_json)

@@ -10,13 +10,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tuner.core.errors import TunerError
 from tuner.fleet.leftovers import MARK, cleaned_up_unless_ended
-
-if TYPE_CHECKING:
-    pass
 
 PACKAGED = Path("/usr/lib/postgresql")
 

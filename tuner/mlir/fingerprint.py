@@ -21,7 +21,6 @@ SHARED_SOURCES: Sources = (
     "core/fusions.py",
     "core/numpy_types.py",
     "core/problem.py",
-    "core/serialization.py",  # keys under which problems are stored
     "mlir/bindings.py",
     "mlir/cpu_ops",
     "mlir/dialect.py",

@@ -23,10 +23,9 @@ from tuner.mlir.ir.reading import op_of, source_of, walk
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
 from tuner.programs.gpu_fusions.program import DeviceTarget, compile_for_device
-from tuner.programs.lowering import kernels as work_to_kernels
 from tuner.programs.lowering.device import give_device_memory, lower_device_program
 from tuner.programs.lowering.host import lower_host_program
-from tuner.programs.lowering.kernels import problems_of, reference_kernels
+from tuner.programs.lowering.kernels import launch_kernels, problems_of, reference_kernels
 from tuner.programs.lowering.read_program import ProgramPayload, read_program
 from tuner.programs.request import DEFAULTS, DeviceOptions, program_support
 from tuner.programs.streams.async_ops import drop_tokens
@@ -155,8 +154,8 @@ class ProgramCompiler:
         script for a matmul that the payload lacks; CandidateError where its work cannot be outlined.
         """
         payload = _read(text, entry)
-        chosen = self._scripts(work_to_kernels.problems_of(payload), scripts)
-        matmuls = work_to_kernels.launch_kernels(payload, chosen, chip_of(self.machine.chip))
+        chosen = self._scripts(problems_of(payload), scripts)
+        matmuls = launch_kernels(payload, chosen, chip_of(self.machine.chip))
         return KernelsInHost(payload, tuple(chosen), matmuls)
 
     def work_without_fusions(
@@ -175,7 +174,7 @@ class ProgramCompiler:
         self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None, *, is_checked: bool
     ) -> CompiledProgram:
         payload = _read(text, entry)
-        chosen = self._scripts(work_to_kernels.problems_of(payload), scripts)
+        chosen = self._scripts(problems_of(payload), scripts)
         return CompiledProgram(
             lower_host_program(payload, chosen, is_checked=is_checked), tuple(chosen), text
         )

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from tuner.space.partial_arithmetic import Mask
 
 
-if TYPE_CHECKING:
-    pass
-
 ARITHMETIC: dict[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",

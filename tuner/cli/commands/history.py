@@ -1,6 +1,6 @@
 """``tuner history`` and ``tuner runs``: past trials and runs."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,9 +14,6 @@ from tuner.cli.options import (
 from tuner.core.errors import UsageError
 from tuner.core.requests import nothing_matches, tune_command
 from tuner.results.output.formatting import wrapped
-
-if TYPE_CHECKING:
-    pass
 
 RUNS_LISTED = 20
 

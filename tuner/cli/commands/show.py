@@ -1,6 +1,6 @@
 """``tuner show``, ``diff`` and ``explain``: one run, trial or campaign; two trials; one choice."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,9 +11,6 @@ from tuner.cli.options import (
     space_option,
     target_options,
 )
-
-if TYPE_CHECKING:
-    pass
 
 STAGES = ("script", "payload", "loops", "kernels", "nvvm", "code", "assembly")
 
@@ -31,14 +28,7 @@ STAGES = ("script", "payload", "loops", "kernels", "nvvm", "code", "assembly")
 @database_option
 @json_option
 @click.pass_context
-def diff(
-    context: click.Context,
-    first: str,
-    second: str,
-    shown: tuple[str, ...],
-    database: str | None,
-    as_json: bool,
-) -> None:
+def diff(context: click.Context, /, **arguments: Any) -> None:
     """Compares two trials, or the best trials of two runs: knobs, time, text of each stage, instructions.
 
     Stages of --show: script: the bound transform script; payload: the IR after the script; on a CPU then
@@ -50,7 +40,7 @@ def diff(
     """
     from tuner.cli.shown import show_difference  # not at start-up
 
-    show_difference(context, first, second, shown, database, as_json)
+    show_difference(context, **arguments)
 
 
 @click.command()
@@ -65,22 +55,14 @@ def diff(
 @database_option
 @json_option
 @click.pass_context
-def show(
-    context: click.Context,
-    trial_or_run: str | None,
-    run: int | None,
-    ablation: bool,
-    passes: bool,
-    database: str | None,
-    as_json: bool,
-) -> None:
+def show(context: click.Context, /, **arguments: Any) -> None:
     """Shows what is stored about one trial, one run, or one campaign, with the program that it tuned.
 
     Example: tuner show 42, or tuner show run:3, or tuner show run:3 --ablation, or tuner show campaign:1
     """
     from tuner.cli.shown import show_stored  # not at start-up
 
-    show_stored(context, trial_or_run, run, ablation, passes, database, as_json)
+    show_stored(context, **arguments)
 
 
 @click.command()
@@ -95,18 +77,11 @@ def show(
 @database_option
 @json_option
 @click.pass_context
-def explain(
-    context: click.Context,
-    /,
-    arguments: tuple[str, ...],
-    database: str | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def explain(context: click.Context, /, **arguments: Any) -> None:
     """Explains why a trial failed, or whether a configuration is feasible and which constraint rejects it.
 
     Example: tuner explain 42, or tuner explain matmul 64x64x64 'matmul_cpu_packed(tile_m=4, tile_n=16)'
     """
     from tuner.cli.shown import show_explanation  # not at start-up
 
-    show_explanation(context, arguments, database, as_json, **options)
+    show_explanation(context, **arguments)

@@ -94,7 +94,6 @@ def _share(problem: Problem, partition: Partition, prefix: str) -> KernelShare:
 
 LINE_BYTES = 24  # of an image, in one line of C
 OPERANDS = {"a": "A", "b": "B", "bias": "BIAS", "c": "C"}  # name of a buffer -> its kind in C
-MAX_RANK = 5  # of a tensor map
 
 
 @dataclass(frozen=True)

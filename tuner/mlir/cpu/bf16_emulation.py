@@ -34,7 +34,6 @@ MOVING = (
     "vector.interleave",
     "vector.deinterleave",
 )  # intrinsics
-DOT_PRODUCT = "dpbf16"  # in the name of the intrinsic, as an operation or as an argument of a call
 MANTISSA_BITS = 16  # by which f32 has more than bf16
 HALF = 0x7FFF  # just below half a unit in the last place of bf16; plus 1 for an odd number: nearest even
 QUIET = 0x40  # bit of a bf16 number that makes a NaN a quiet one

@@ -109,16 +109,6 @@ def without(view: View, dropped: Sequence[int]) -> View:
     )
 
 
-def with_unit_dimensions(view: View, dropped: Sequence[int], rank: int) -> View:
-    """Returns the view with dimensions of size 1 at the places ``dropped``: the inverse of ``without``."""
-    shape, strides = list(view.type.shape), list(view.strides)
-    for number in sorted(dropped):
-        shape.insert(number, 1)
-        strides.insert(number, 1)
-    assert len(shape) == rank
-    return replace(view, type=replace(view.type, shape=tuple(shape)), strides=tuple(strides))
-
-
 def permuted(view: View, order: Sequence[int]) -> View:
     """Returns the view whose dimension i is dimension ``order[i]`` of the given one."""
     return replace(

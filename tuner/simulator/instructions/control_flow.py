@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tuner.simulator.instructions.barriers import wait_cluster as cluster_wait
+from tuner.simulator.instructions.barriers import wait_cluster
 from tuner.simulator.instructions.operands import PREDICATE, S32, U32, U64, Operands, Reader, Step
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import Bools
@@ -181,7 +181,7 @@ def barrier(operands: Operands, labels: dict[str, int]) -> Terminator:
     """
     modifiers = operands.modifiers
     if "cluster" in operands.instruction.parts:
-        return cluster_wait(operands, labels)
+        return wait_cluster(operands, labels)
     modifiers.take("cta")
     is_aligned = modifiers.take("aligned") is not None or operands.instruction.parts[0] == "bar"
     kind = modifiers.need(("sync", "arrive", "red"), "a kind")

@@ -9,12 +9,24 @@ from itertools import combinations
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Stage, UsageError
-from tuner.mlir import transform as interpreter
 from tuner.mlir.bindings import ir, transform
+from tuner.mlir.transform import new_context
+from tuner.mlir.transform import parse as parse_mlir
 from tuner.payload.cpu import PARTITIONS_COMMENT
 from tuner.space.expressions import LENGTH_LIMIT, Expression, parse
-from tuner.space.scripts import knobs as knob_ops
-from tuner.space.scripts.knobs import KNOB, PARAMETER, TunableOp, conditions, is_word, name_of, walk, where
+from tuner.space.scripts.knobs import (
+    KNOB,
+    PARAMETER,
+    TunableOp,
+    conditions,
+    is_word,
+    knobs_of,
+    name_of,
+    read_tunable_ops,
+    tunable_ops_in,
+    walk,
+    where,
+)
 from tuner.space.search_space import Knob
 
 # ------------------------------------------------------------------------------
@@ -262,14 +274,14 @@ class Schedule:
         self._partitions = "".join(
             f"{line}\n" for line in text.splitlines() if line.startswith(PARTITIONS_COMMENT)
         )
-        self._context = interpreter.new_context()
+        self._context = new_context()
         with self._context, ir.Location.unknown():
             try:
-                self._module = interpreter.parse(text, name)
+                self._module = parse_mlir(text, name)
             except CandidateError as error:
                 raise UsageError(error.reason) from error
-            self._tunable_ops = knob_ops.read_tunable_ops(self._module.operation, name)
-            self.knobs = knob_ops.knobs_of(self._tunable_ops)
+            self._tunable_ops = read_tunable_ops(self._module.operation, name)
+            self.knobs = knobs_of(self._tunable_ops)
             self._constrained = read_constraints(self._module.operation, self.knobs, name)
 
     @property
@@ -299,7 +311,7 @@ class Schedule:
         with self._context, ir.Location.unknown():
             bound = self._module.operation.clone()
             root = bound.operation
-            for tunable, op in zip(self._tunable_ops, knob_ops.tunable_ops_in(root), strict=True):
+            for tunable, op in zip(self._tunable_ops, tunable_ops_in(root), strict=True):
                 op.attributes[tunable.attribute] = tunable.option(values[tunable.name])
             fold(root, self._constrained, values)
             return f"{self._partitions}{root}"
@@ -324,7 +336,7 @@ class Schedule:
 def _runs_or_first(knob: Knob, tunable_ops: tuple[TunableOp, ...]) -> str | None:
     """Returns the constraint of ``idle`` for a knob; None for a knob always in use, or with one choice."""
     uses = [tunable.conditions for tunable in tunable_ops if tunable.name == knob.name]
-    if len(knob.choices) == 1 or not all(uses) or not knob_ops.is_word(knob.name):
+    if len(knob.choices) == 1 or not all(uses) or not is_word(knob.name):
         return None
     runs = " or ".join(
         f"({' and '.join(each)})" if len(each) > 1 else each[0] for each in dict.fromkeys(uses)

@@ -26,8 +26,7 @@ from tuner.core.interfaces import AbstractCompiler, Artifact, Script
 from tuner.core.machine import Compiler
 from tuner.core.problem import Problem
 from tuner.mlir import bindings, transform
-from tuner.mlir import fingerprint as wheels
-from tuner.mlir.fingerprint import Sources, sources_sha256
+from tuner.mlir.fingerprint import Sources, llvm_version, packages, sources_sha256
 from tuner.mlir.gpu import lowering
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
 from tuner.runtime.workers.processes import run_command
@@ -398,9 +397,9 @@ def gpu_compiler_build(chip: Chip, ptxas: Ptxas | None, sources: Sources) -> Com
     """
     if ptxas is not None:
         ptxas.require(chip)
-    compiler_builds = tuple(package for package in wheels.packages() if package[0] == BINDINGS)
+    compiler_builds = tuple(package for package in packages() if package[0] == BINDINGS)
     assembler = ("ptxas", "none" if ptxas is None else ptxas.version)
-    return Compiler(wheels.llvm_version(), (*compiler_builds, assembler), sources_sha256(sources))
+    return Compiler(llvm_version(), (*compiler_builds, assembler), sources_sha256(sources))
 
 
 @final
