@@ -214,11 +214,11 @@ def stored(
                 values.add(store, run, 0, replace(record, target=target))
         return program
 
-    parts = fakes.backends(
+    backends = fakes.backends(
         (TargetStatus("cpu", True, ""), TargetStatus("cuda", True, "", chip="sm_90")),
         machine=lambda target: fakes.MACHINE if target == CPU else GPU,
     )
-    monkeypatch.setattr("tuner.targets.registry.real_backends", lambda: parts)
+    monkeypatch.setattr("tuner.targets.registry.real_backends", lambda: backends)
     return store_all
 
 

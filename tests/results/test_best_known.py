@@ -79,11 +79,11 @@ def test_threads_and_target_must_match(store: Store) -> None:
 
 def test_auto_is_the_first_target_here_that_has_an_answer(store: Store) -> None:
     statuses = tuple(TargetStatus(name, True, "") for name in ("idle", "fake"))
-    parts = fakes.backends(statuses)
-    tuned = begin(fakes.settings(trials=2), parts, store, Interruption())
+    backends = fakes.backends(statuses)
+    tuned = begin(fakes.settings(trials=2), backends, store, Interruption())
     for text in ("auto", "fake"):
-        assert best_here(store, parts, PROBLEM, text).best == (tuned.selected and tuned.selected.best)
+        assert best_here(store, backends, PROBLEM, text).best == (tuned.selected and tuned.selected.best)
     with pytest.raises(UsageError, match="idle: nothing measured yet"):
-        best_here(store, parts, PROBLEM, "idle")
+        best_here(store, backends, PROBLEM, "idle")
     with pytest.raises(UsageError, match="target: found 'tpu', allowed auto, idle, fake"):
-        best_here(store, parts, PROBLEM, "tpu")
+        best_here(store, backends, PROBLEM, "tpu")

@@ -120,9 +120,9 @@ def test_a_recording_of_another_problem_is_refused(tmp_path: Path) -> None:
 
 
 def test_other_targets_keep_their_parts() -> None:
-    parts = fakes.backends()
+    backends = fakes.backends()
     settings = fakes.settings()
-    assert parts.outcomes_of_run(settings) is parts.kind(settings.target).outcomes
+    assert backends.outcomes_of_run(settings) is backends.kind(settings.target).outcomes
 
 
 def test_a_replay_is_no_target_that_auto_chooses() -> None:

@@ -47,11 +47,11 @@ def parts_with_a_choice(*installed: str) -> Backends:
         alone = fakes.changed_kind(fakes.FAKE, baseline=chosen(choice), runner=fakes.runner_without_baseline)
         return alone.outcomes
 
-    parts = fakes.backends()
+    backends = fakes.backends()
     kind = dataclasses.replace(
-        parts.kinds["fake"], baselines=BaselineChoice(require, outcomes, lambda _name, _problem: "")
+        backends.kinds["fake"], baselines=BaselineChoice(require, outcomes, lambda _name, _problem: "")
     )
-    return dataclasses.replace(parts, kinds={"fake": kind})
+    return dataclasses.replace(backends, kinds={"fake": kind})
 
 
 def test_the_chosen_baseline_is_measured_and_kept_when_the_run_is_resumed(store: Store) -> None:
@@ -88,10 +88,12 @@ def test_a_missing_library_is_refused_before_anything_is_stored_and_before_a_run
 
 
 def test_targets_with_one_baseline_refuse_a_choice() -> None:
-    parts = fakes.backends()
-    kind = dataclasses.replace(parts.kinds["fake"], baselines=KINDS["cuda"].baselines)
+    backends = fakes.backends()
+    kind = dataclasses.replace(backends.kinds["fake"], baselines=KINDS["cuda"].baselines)
     with pytest.raises(UsageError, match=r"^--baseline best cannot be combined with this target: the base"):
-        run_settings(RunRequest(PROBLEM, baseline="best"), dataclasses.replace(parts, kinds={"fake": kind}))
+        run_settings(
+            RunRequest(PROBLEM, baseline="best"), dataclasses.replace(backends, kinds={"fake": kind})
+        )
     with pytest.raises(UsageError, match=r"^--baseline best cannot be combined with this target"):
         KINDS["simulator"].outcomes_with("best")
 

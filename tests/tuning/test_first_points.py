@@ -90,8 +90,8 @@ def test_without_a_warm_start_the_sampler_begins(searched: Store) -> None:
 def test_known_points_are_interleaved_with_the_file_and_then_seeds_none_of_them_twice(
     searched: Store,
 ) -> None:
-    parts = fakes.backends(plan=planned(first=(14, 1), seeds=(1, 0)))
-    tuned = tune(searched, warm(trials=11), parts)
+    backends = fakes.backends(plan=planned(first=(14, 1), seeds=(1, 0)))
+    tuned = tune(searched, warm(trials=11), backends)
     first = first_of(searched, tuned)
     assert [point.origin for point in first] == [WARM_START, SPACE_FILE, WARM_START, SEED] + [WARM_START] * 6
     assert [dict(point.candidate.choices) for point in first[1:4:2]] == [
@@ -102,16 +102,16 @@ def test_known_points_are_interleaved_with_the_file_and_then_seeds_none_of_them_
 
 
 def test_a_run_that_is_to_draw_evenly_begins_with_nothing(searched: Store) -> None:
-    parts = fakes.backends(plan=planned(first=(14, 1), seeds=(0,)))
-    tuned = tune(searched, warm(trials=3, first=()), parts)
+    backends = fakes.backends(plan=planned(first=(14, 1), seeds=(0,)))
+    tuned = tune(searched, warm(trials=3, first=()), backends)
     assert first_of(searched, tuned) == ()
     assert [trial.row for trial in trials_of(searched, tuned.run.id)] != [14, 1, 0]
 
 
 def test_what_is_not_feasible_here_is_proposed_at_the_nearest_point(searched: Store) -> None:
     even = dataclasses.replace(SPACE, constraints=(parse("x % 4 == 2", "f"),))
-    parts = fakes.backends(plan=lambda _settings, _machine: Plan(FeasibleSet.of((even,))))
-    tuned = tune(searched, warm(trials=2), parts)
+    backends = fakes.backends(plan=lambda _settings, _machine: Plan(FeasibleSet.of((even,))))
+    tuned = tune(searched, warm(trials=2), backends)
     assert [dict(point.candidate.choices)["x"] for point in first_of(searched, tuned)] == [6, 2]
 
 
@@ -133,11 +133,11 @@ def test_a_resumed_run_begins_as_it_began_though_more_is_known_by_now(searched: 
 
 def test_a_run_from_before_first_points_were_stored_resumes_with_the_files(store: Store) -> None:
     settings = fakes.settings(trials=2, sampler="exhaustive")
-    parts = fakes.backends(plan=planned(first=(5, 3), seeds=(9,)))
+    backends = fakes.backends(plan=planned(first=(5, 3), seeds=(9,)))
     run = store.begin_run(
-        settings, fakes.MACHINE, parts.outcomes(settings.target).compiler(settings.target), "0.1.0", None
+        settings, fakes.MACHINE, backends.outcomes(settings.target).compiler(settings.target), "0.1.0", None
     )
-    resumed = resume(run, parts, store, Interruption())
+    resumed = resume(run, backends, store, Interruption())
     assert [trial.row for trial in trials_of(store, resumed.run.id)] == [5, 3]
 
 
@@ -156,22 +156,22 @@ def test_of_a_sampled_space_the_known_points_are_rows_when_it_begins_and_when_it
         return Plan(FeasibleSet.of((large,), tuple(point.candidate for point in settings.first or ())))
 
     tune(searched, fakes.settings(problem=Matmul(8, 8, 12), trials=20), fakes.backends(plan=plan))
-    parts = fakes.backends(plan=plan)
-    begun = tune(searched, warm(trials=9), parts)
+    backends = fakes.backends(plan=plan)
+    begun = tune(searched, warm(trials=9), backends)
     known = set(candidates(searched, 2))
     exact = [point for point in first_of(searched, begun) if point.candidate in known]
     assert exact
     assert plan(begun.run.settings, fakes.MACHINE).feasible.is_sample
     uninterrupted = candidates(searched, begun.run.id)
-    resumed = resume(begun.run.id, parts, searched, Interruption())
+    resumed = resume(begun.run.id, backends, searched, Interruption())
     assert candidates(searched, resumed.run.id) == uninterrupted
 
 
 def test_a_recording_is_learned_from_as_well(store: Store, tmp_path: Path) -> None:
     file = values.write_recording(tmp_path)
     settings = fakes.settings(strategies=(ChosenStrategy("fabricated"),), warm_files=(str(file),), trials=1)
-    parts = fakes.backends(plan=lambda _settings, _machine: Plan(FeasibleSet.of((values.SPACE,))))
-    first = first_of(store, tune(store, settings, parts))
+    backends = fakes.backends(plan=lambda _settings, _machine: Plan(FeasibleSet.of((values.SPACE,))))
+    first = first_of(store, tune(store, settings, backends))
     records = [trial.record for trial in map(values.trial, range(120)) if trial.record]
     times = {record.candidate: record.median_s for record in records if record.median_s is not None}
     assert {point.source for point in first} == {"8x8x8 (fabricated)"}

@@ -30,9 +30,9 @@ WITH_BF16, WITHOUT = machine("bf16", "vnni"), machine("vnni")
 
 def on(host: Machine) -> Backends:
     """Returns the parts of a run on a machine."""
-    parts = fakes.backends()
-    kind = fakes.changed_kind(parts.kinds["fake"], machine=lambda _target: host)
-    return replace(parts, kinds={"fake": kind}, machine=lambda: host)
+    backends = fakes.backends()
+    kind = fakes.changed_kind(backends.kinds["fake"], machine=lambda _target: host)
+    return replace(backends, kinds={"fake": kind}, machine=lambda: host)
 
 
 @pytest.mark.slow

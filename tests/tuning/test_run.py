@@ -171,16 +171,16 @@ def test_observers_hear_the_start_and_every_trial(store: Store) -> None:
 
 def test_a_baseline_that_fails_is_reported_and_ends_nothing(store: Store) -> None:
     events: list[Event] = []
-    parts = fakes.backends(baseline=fakes.no_baseline, runner=fakes.runner_without_baseline)
-    tuned = begin(fakes.settings(trials=3), parts, store, Interruption(), events.append)
+    backends = fakes.backends(baseline=fakes.no_baseline, runner=fakes.runner_without_baseline)
+    tuned = begin(fakes.settings(trials=3), backends, store, Interruption(), events.append)
     assert BaselineFailed("baseline: exited with status 3") in events
     assert tuned.run.baseline is None
     assert tuned.best is not None
 
 
 def test_no_working_candidate_gives_no_answer(store: Store) -> None:
-    parts = fakes.backends(bind=lambda *_: fakes.failing_bind)
-    tuned = tune(store, fakes.settings(trials=3), parts)
+    backends = fakes.backends(bind=lambda *_: fakes.failing_bind)
+    tuned = tune(store, fakes.settings(trials=3), backends)
     assert tuned.selected is None
     assert tuned.counts.failed == 3
     assert tuned.run.status == "done"
@@ -191,8 +191,8 @@ def test_a_time_budget_ends_the_search(store: Store) -> None:
         time.sleep(0.02)
         return bind(candidate)
 
-    parts = fakes.backends(plan=fakes.plan({"x": tuple(range(1000))}), bind=lambda *_: slow)
-    tuned = tune(store, fakes.settings(trials=None, budget_s=0.3), parts)
+    backends = fakes.backends(plan=fakes.plan({"x": tuple(range(1000))}), bind=lambda *_: slow)
+    tuned = tune(store, fakes.settings(trials=None, budget_s=0.3), backends)
     assert 1 <= tuned.counts.proposed < 100
 
 
@@ -330,8 +330,8 @@ def test_what_cannot_begin_is_refused_before_anything_is_stored(
 
 
 def test_real_processes_serve_a_run(store: Store) -> None:
-    parts = fakes.backends(runner=fakes.worker_runner(fake_factory()))
-    tuned = tune(store, fakes.settings(trials=8, workers=2), parts)
+    backends = fakes.backends(runner=fakes.worker_runner(fake_factory()))
+    tuned = tune(store, fakes.settings(trials=8, workers=2), backends)
     assert tuned.counts.measured == 8
     assert tuned.selected is not None
 

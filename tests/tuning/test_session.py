@@ -47,9 +47,9 @@ def test_the_baseline_library_that_took_turns_with_the_top_trials_is_kept(store:
     def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
         return LocalRunner(order, FakeTarget(), LibraryTarget(), how.seed)
 
-    parts = fakes.backends(runner=runner, baseline=alone)
+    backends = fakes.backends(runner=runner, baseline=alone)
     events: list[Event] = []
-    tuned = begin(fakes.settings(), parts, store, Interruption(), observe=events.append)
+    tuned = begin(fakes.settings(), backends, store, Interruption(), observe=events.append)
     assert calls == [fakes.settings().problem]  # before the search; not again behind the finals
     baseline = store.run(tuned.run.id).baseline
     assert baseline is not None

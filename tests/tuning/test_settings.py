@@ -41,19 +41,21 @@ def test_files_may_be_named_by_texts() -> None:
 
 def test_without_times_the_sampler_is_one_that_needs_none() -> None:
     untimed = TargetStatus("simulator", True, "no clock", is_timed=False)
-    parts = fakes.backends((untimed, TargetStatus("fake", True, "for tests")))
+    backends = fakes.backends((untimed, TargetStatus("fake", True, "for tests")))
     problem = tuner.Matmul(8, 8, 8, "f16")
-    assert run_settings(RunRequest(problem, "simulator"), parts).sampler == "random"
-    assert run_settings(RunRequest(problem, "simulator"), parts).target == TargetName("simulator", "sm_90")
-    assert run_settings(RunRequest(problem, "simulator", sampler="exhaustive"), parts).sampler == "exhaustive"
-    assert run_settings(RunRequest(problem, "fake"), parts).sampler == "tpe"
+    assert run_settings(RunRequest(problem, "simulator"), backends).sampler == "random"
+    assert run_settings(RunRequest(problem, "simulator"), backends).target == TargetName("simulator", "sm_90")
+    assert (
+        run_settings(RunRequest(problem, "simulator", sampler="exhaustive"), backends).sampler == "exhaustive"
+    )
+    assert run_settings(RunRequest(problem, "fake"), backends).sampler == "tpe"
     with pytest.raises(
         UsageError, match="sampler: found 'tpe', allowed random, exhaustive: target simulator"
     ):
-        run_settings(RunRequest(problem, "simulator", sampler="tpe"), parts)
+        run_settings(RunRequest(problem, "simulator", sampler="tpe"), backends)
 
 
 def test_what_processors_do_not_take_is_refused_before_anything_is_tried() -> None:
-    parts = fakes.backends((TargetStatus("cpu", True, "here"),))
+    backends = fakes.backends((TargetStatus("cpu", True, "here"),))
     with pytest.raises(UsageError, match="dtype: found 'f16', allowed f32, f64, bf16, i8 on target cpu"):
-        run_settings(RunRequest(tuner.Matmul(8, 8, 8, "f16")), parts)
+        run_settings(RunRequest(tuner.Matmul(8, 8, 8, "f16")), backends)

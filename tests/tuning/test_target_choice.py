@@ -58,20 +58,20 @@ def test_auto_is_the_first_target_that_works() -> None:
 
 def test_auto_is_never_a_target_without_times() -> None:
     untimed = TargetStatus("simulator", True, "no clock", is_timed=False)
-    parts = fakes.backends((untimed, NO_GPU, TargetStatus("cpu", True, "here")))
-    assert resolve_target("auto", parts) == TargetName("cpu")
+    backends = fakes.backends((untimed, NO_GPU, TargetStatus("cpu", True, "here")))
+    assert resolve_target("auto", backends) == TargetName("cpu")
     with pytest.raises(UsageError, match="target cpu, only with simulator, cuda"):
-        resolve_target("auto", parts, "sm_80")
+        resolve_target("auto", backends, "sm_80")
     with pytest.raises(UsageError, match="found none that works here: simulator: no clock"):
         resolve_target("auto", fakes.backends((untimed,)))
 
 
 def test_a_target_that_only_compiles_may_be_asked_for() -> None:
     cuda = TargetStatus("cuda", False, "no driver", is_timed=False, can_compile=True)
-    parts = fakes.backends((cuda,))
-    assert resolve_target("cuda", parts, "sm_80") == TargetName("cuda", "sm_80")
+    backends = fakes.backends((cuda,))
+    assert resolve_target("cuda", backends, "sm_80") == TargetName("cuda", "sm_80")
     with pytest.raises(UsageError, match="chip: found 'sm_1', allowed sm_80, "):
-        resolve_target("cuda:sm_1", parts)
+        resolve_target("cuda:sm_1", backends)
 
 
 def test_a_run_is_refused_where_candidates_only_compile() -> None:
@@ -88,33 +88,33 @@ def test_a_run_is_refused_where_candidates_only_compile() -> None:
 
 def test_auto_prefers_a_gpu_and_takes_its_chip() -> None:
     statuses = (TargetStatus("cpu", True, "here"), TargetStatus("cuda", True, "NVIDIA H200", chip="sm_90"))
-    parts = fakes.backends(statuses)
-    assert resolve_target("auto", parts) == TargetName("cuda", "sm_90")
-    assert resolve_target("cuda", parts) == TargetName("cuda", "sm_90")
-    assert resolve_target("cpu", parts) == TargetName("cpu")
-    assert resolve_target("cuda", parts, "sm_90a") == TargetName("cuda", "sm_90a")
+    backends = fakes.backends(statuses)
+    assert resolve_target("auto", backends) == TargetName("cuda", "sm_90")
+    assert resolve_target("cuda", backends) == TargetName("cuda", "sm_90")
+    assert resolve_target("cpu", backends) == TargetName("cpu")
+    assert resolve_target("cuda", backends, "sm_90a") == TargetName("cuda", "sm_90a")
 
 
 @pytest.mark.parametrize(("text", "chip"), [("cuda:sm_80", ""), ("cuda", "sm_80"), ("auto", "sm_80")])
 def test_code_for_another_chip_than_the_gpu_here_is_refused(text: str, chip: str) -> None:
     here = TargetStatus("cuda", True, "NVIDIA H200", chip="sm_90")
-    parts = fakes.backends((here,))
+    backends = fakes.backends((here,))
     message = "^target cuda:sm_80: the GPU here is sm_90; --target cuda:sm_90, or simulator:sm_80$"
     with pytest.raises(UsageError, match=message):
-        resolve_target(text, parts, chip)
+        resolve_target(text, backends, chip)
 
 
 def test_the_default_chip_is_that_of_the_gpu_here() -> None:
-    parts = fakes.backends((TargetStatus("cuda", True, "an A100", chip="sm_80"),))
-    assert resolve_target("cuda", parts) == TargetName("cuda", "sm_80")
+    backends = fakes.backends((TargetStatus("cuda", True, "an A100", chip="sm_80"),))
+    assert resolve_target("cuda", backends) == TargetName("cuda", "sm_80")
 
 
 def test_no_target_that_works_reports_every_reason() -> None:
     statuses = (TargetStatus("gpu", False, "no driver"), TargetStatus("cpu", False, "no AVX2"))
-    parts = fakes.backends(statuses)
+    backends = fakes.backends(statuses)
     with pytest.raises(UsageError, match="found none that works here: gpu: no driver; cpu: no AVX2"):
-        resolve_target("auto", parts)
+        resolve_target("auto", backends)
     with pytest.raises(UsageError, match="target cpu: not available here: no AVX2"):
-        resolve_target("cpu", parts)
+        resolve_target("cpu", backends)
     with pytest.raises(UsageError, match=re.escape("target: found 'tpu', allowed auto, gpu, cpu")):
-        resolve_target("tpu", parts)
+        resolve_target("tpu", backends)

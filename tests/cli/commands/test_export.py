@@ -101,8 +101,8 @@ def test_what_cannot_be_exported_is_one_line(tuned: Tuner, phrase: tuple[str, ..
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     """Gives a database whose fastest script calls an op of our own."""
-    parts = fakes.backends(bind=lambda *_: fakes.bind_with_custom_op)
-    tuner = Tuner(tmp_path_factory.mktemp("own") / "results.db", parts)
+    backends = fakes.backends(bind=lambda *_: fakes.bind_with_custom_op)
+    tuner = Tuner(tmp_path_factory.mktemp("own") / "results.db", backends)
     done = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
     assert "portable  no: its script calls tuner.fast; the best one without:\n" in done.out
     return tuner

@@ -22,10 +22,10 @@ def fails_when_wide(chosen: Candidate) -> Script:
 @pytest.fixture(scope="module")
 def tuner(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     """Gives commands a database of 60 trials, of which 24 failed."""
-    parts = fakes.backends(
+    backends = fakes.backends(
         bind=lambda *_: fails_when_wide, plan=fakes.plan({"x": tuple(range(20)), "comment": ("a", "b", "c")})
     )
-    tuner = Tuner(tmp_path_factory.mktemp("suggest") / "results.db", parts)
+    tuner = Tuner(tmp_path_factory.mktemp("suggest") / "results.db", backends)
     assert tuner("tune", *PROBLEM, "--sampler", "exhaustive", "--trials", "60").code == 0
     return tuner
 

@@ -23,8 +23,8 @@ def store(tmp_path: Path) -> Store:
 
 def tuned(store: Store, machine: str, seed: int = 0, trials: int = 6) -> TunedRun:
     described = replace(fakes.MACHINE, name=machine)
-    parts = fakes.backends(machine=lambda _target: described)
-    return begin(fakes.settings(trials, seed=seed), parts, store, Interruption())
+    backends = fakes.backends(machine=lambda _target: described)
+    return begin(fakes.settings(trials, seed=seed), backends, store, Interruption())
 
 
 def test_the_compromise_is_reported_with_its_time_on_each_machine(store: Store) -> None:
