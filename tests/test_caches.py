@@ -30,7 +30,7 @@ CACHES = {
     "targets.gpu.compiler.find_ptxas": "nothing: one ptxas in a process, whose version is stored",
     "targets.replay._read": "path, place on the disk, size and time of the file",
 }
-# On disk: FirstUseKey, tests/library/dispatch/test_first_use_cache.py; ReuseKey, tests/db/test_recall.py;
+# On disk: FirstUseKey, tests/library/dispatch/test_first_use.py; ReuseKey, tests/db/test_recall.py;
 # exported programs, by hashes of their files, tests/programs/run/test_artefact.py.
 DECORATORS = ("cache", "lru_cache")
 WEAK = ("WeakIdKeyDictionary", "WeakKeyDictionary", "WeakValueDictionary")

@@ -1,9 +1,11 @@
+from math import comb, exp
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tuner.analysis.constraint_mining import Observation, mine
+from tuner.analysis.constraint_mining import Observation, log_chance_of_one_kind, mine
 from tuner.core.candidate import Value
 from tuner.core.errors import Failure, Stage
 from tuner.space.expressions import parse
@@ -15,7 +17,11 @@ KNOBS: dict[str, tuple[Value, ...]] = {
     "order": ("mn", "nm"),
     "split": ("none", "m", "n"),
 }
+
+
 SHAPES = ((64, 64, 64), (10, 30, 7), (512, 16, 16), (24, 48, 9))
+
+
 RULES = (
     "tile_m * tile_n <= 256",
     "tile_m < 32",
@@ -164,3 +170,11 @@ def test_a_name_that_some_points_lack_is_not_used() -> None:
     observations = observed(drawn(4, 200), "tile_m < 32")
     cut = Observation(observations[0].values[1:], None, 1, "p")
     assert all("tile_m" not in each.constraint for each in mine((*observations[1:], cut), tuple(KNOBS)))
+
+
+@pytest.mark.parametrize(
+    ("drawn", "kind", "every"), [(0, 0, 0), (0, 3, 7), (1, 3, 7), (3, 3, 7), (7, 7, 7), (5, 40, 200)]
+)
+def test_the_chance_is_the_share_of_draws_of_that_kind(drawn: int, kind: int, every: int) -> None:
+    share = comb(kind, drawn) / comb(every, drawn)
+    assert exp(log_chance_of_one_kind(drawn, kind, every)) == pytest.approx(share, rel=1e-12)

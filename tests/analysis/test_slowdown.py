@@ -4,7 +4,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trials import measurement
-from tuner.analysis.slowdown import slowdown
+from tuner.analysis.slowdown import (
+    LEAST_SESSIONS,
+    LIBRARY,
+    RECORDED_TIME,
+    REFERENCE_KERNEL,
+    Finding,
+    InterleavedSession,
+    RoundTimes,
+    SlowdownLimits,
+    finding_of,
+    paired_slowdown,
+    relative_slowdown,
+    slowdown,
+)
+from tuner.core.candidate import RecordedRound
 from tuner.core.records import Measurement
 from tuner.runtime.timing import summarize
 
@@ -39,3 +53,159 @@ def test_a_single_sample_gives_an_interval_without_width() -> None:
 def test_the_median_lies_in_the_interval(samples: list[float], scale: float) -> None:
     found = slowdown(timed([scale * each for each in samples]), timed(samples))
     assert found.interval[0] - 1e-9 <= found.median <= found.interval[1] + 1e-9
+
+
+ROUNDS = 40
+
+
+def sessions(
+    count: int, slowdown: float, noise: float = 0.01, busy: float = 0.0, seed: int = 0
+) -> tuple[InterleavedSession, ...]:
+    """Draws sessions; of ``busy`` samples each takes four times as long, as beside another process."""
+    rng = np.random.default_rng(seed)
+
+    def samples(factor: float) -> tuple[float, ...]:
+        drawn = factor * np.exp(rng.normal(0, noise, ROUNDS))
+        return tuple(np.where(rng.random(ROUNDS) < busy, 4 * drawn, drawn))
+
+    return tuple(InterleavedSession(samples(1.0), samples(1.0), samples(1 + slowdown)) for _ in range(count))
+
+
+@pytest.mark.parametrize("busy", [0.0, 0.3])
+def test_a_slowdown_is_found_and_its_absence_as_well(busy: float) -> None:
+    slower = [paired_slowdown(sessions(8, 0.05, busy=busy, seed=seed)) for seed in range(4)]
+    same = [paired_slowdown(sessions(8, 0.0, busy=busy, seed=seed)) for seed in range(4)]
+    assert {finding_of(one, 8, SlowdownLimits()) for one in slower} == {Finding.SLOWER}
+    assert {finding_of(one, 8, SlowdownLimits()) for one in same} == {Finding.NOT_SLOWER}
+
+
+def test_the_interval_holds_the_slowdown() -> None:
+    found = paired_slowdown(sessions(8, 0.05))
+    assert found.interval[0] < 0.05 < found.interval[1]
+    assert found.median == pytest.approx(0.05, abs=0.01)
+    assert 0 < found.noise < 0.01
+
+
+def test_drift_of_the_whole_machine_does_not_count() -> None:
+    def drifting(session: InterleavedSession, factor: float) -> InterleavedSession:
+        return InterleavedSession(
+            *(
+                tuple(seconds * factor for seconds in samples)
+                for samples in (session.then_s, session.again_s, session.now_s)
+            )
+        )
+
+    still = sessions(6, 0.05)
+    moved = tuple(drifting(session, 1 + index) for index, session in enumerate(still))
+    assert paired_slowdown(moved).median == pytest.approx(paired_slowdown(still).median)
+
+
+def test_one_disturbed_session_of_many_shows_nothing() -> None:
+    quiet = sessions(9, 0.0)
+    odd = InterleavedSession(quiet[0].then_s, quiet[0].again_s, tuple(2 * s for s in quiet[0].now_s))
+    found = paired_slowdown((*quiet, odd))
+    assert abs(found.median) < 0.01
+    assert finding_of(found, 10, SlowdownLimits()) is not Finding.SLOWER
+
+
+def test_what_the_same_code_differs_by_is_no_slowdown() -> None:
+    noisy = tuple(
+        InterleavedSession(one.then_s, tuple(1.2 * s for s in one.again_s), tuple(1.1 * s for s in one.now_s))
+        for one in sessions(6, 0.05)
+    )
+    found = paired_slowdown(noisy)
+    assert found.noise > 0.15
+    assert finding_of(found, 6, SlowdownLimits()) is not Finding.SLOWER
+
+
+def test_few_sessions_show_nothing() -> None:
+    found = paired_slowdown(sessions(LEAST_SESSIONS - 1, 0.5))
+    assert finding_of(found, LEAST_SESSIONS - 1, SlowdownLimits()) is Finding.UNCLEAR
+
+
+def test_a_tolerated_slowdown_is_unclear_until_a_larger_one_is_ruled_out() -> None:
+    found = paired_slowdown(sessions(8, 0.05, noise=0.001))
+    assert finding_of(found, 8, SlowdownLimits(tolerated=0.06, excluded=0.04)) is Finding.UNCLEAR
+    assert finding_of(found, 8, SlowdownLimits(tolerated=0.06, excluded=0.06)) is Finding.NOT_SLOWER
+
+
+@pytest.mark.parametrize("lengths", [(1, 2, 2), (0, 0, 0)])
+def test_samples_of_other_rounds_are_refused(lengths: tuple[int, int, int]) -> None:
+    with pytest.raises(ValueError, match="allowed equally many of each"):
+        InterleavedSession(*((1.0,) * length for length in lengths))
+
+
+RECORDED = RecordedRound(kernel_s=1e-3, noise=0.01, library_s=2e-3, panel_product_s=5e-4)
+
+
+SESSIONS, RELATIVE_SLOWDOWN_ROUNDS = 6, 40
+
+
+def relative_slowdown_sessions(
+    kernel: float = 1.0, library: float = 1.0, reference_kernel: float = 1.0, seed: int = 0
+) -> tuple[RoundTimes, ...]:
+    """Draws sessions in which each takes so many times what was recorded, with 1 % of noise."""
+    rng = np.random.default_rng(seed)
+
+    def samples(seconds: float) -> tuple[float, ...]:
+        return tuple(seconds * np.exp(rng.normal(0, 0.01, RELATIVE_SLOWDOWN_ROUNDS)))
+
+    return tuple(
+        RoundTimes(samples(1e-3 * kernel), samples(2e-3 * library), 5e-4 * reference_kernel)
+        for _ in range(SESSIONS)
+    )
+
+
+def finding(*found: RoundTimes) -> Finding:
+    return finding_of(relative_slowdown(RECORDED, found).whole, len(found), SlowdownLimits())
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("machine", [0.7, 1.0, 1.3])
+@pytest.mark.parametrize(("code", "found"), [(1.0, Finding.NOT_SLOWER), (1.06, Finding.SLOWER)])
+def test_how_fast_the_whole_machine_is_does_not_count(machine: float, code: float, found: Finding) -> None:
+    timed = relative_slowdown_sessions(machine * code, machine, machine)
+    assert finding(*timed) is found
+    assert relative_slowdown(RECORDED, timed).whole.median == pytest.approx(code - 1, abs=0.012)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    "timed",
+    [
+        relative_slowdown_sessions(kernel=1.2, library=1.2),
+        relative_slowdown_sessions(library=0.8),
+        relative_slowdown_sessions(kernel=1.2, reference_kernel=1.2),
+    ],
+)
+def test_a_machine_that_changed_makes_references_disagree(timed: tuple[RoundTimes, ...]) -> None:
+    assert relative_slowdown(RECORDED, timed).disagreement > 0.15
+    assert relative_slowdown(RECORDED, relative_slowdown_sessions()).disagreement < 0.01
+
+
+def test_the_whole_slowdown_is_relative_to_the_mean_of_the_references() -> None:
+    slowdown = relative_slowdown(
+        RECORDED, relative_slowdown_sessions(kernel=1.1, library=1.04, reference_kernel=1.06)
+    )
+    (library, by_library), (reference_kernel, by_kernel) = slowdown.by_reference
+    assert (library, reference_kernel) == (LIBRARY, REFERENCE_KERNEL)
+    assert slowdown.least == by_kernel.median < slowdown.whole.median < by_library.median
+    assert slowdown.disagreement == by_library.median - by_kernel.median
+    assert slowdown.whole.median == pytest.approx(1.1 / 1.05 - 1, abs=0.005)
+    assert slowdown.whole.interval[0] < slowdown.whole.median < slowdown.whole.interval[1]
+    assert slowdown.whole.noise == RECORDED.noise
+
+
+def test_a_library_that_is_missing_in_one_session_is_no_reference() -> None:
+    first, *others = relative_slowdown_sessions()
+    alone = RoundTimes(first.kernel_s, None, first.reference_kernel_s)
+    slowdown = relative_slowdown(RECORDED, (alone, *others))
+    assert [name for name, _found in slowdown.by_reference] == [REFERENCE_KERNEL]
+    assert not slowdown.cancels_drift
+
+
+def test_without_references_the_recorded_time_is_compared_with() -> None:
+    slowdown = relative_slowdown(RecordedRound(1e-3, noise=0.0), relative_slowdown_sessions(kernel=1.3))
+    assert [name for name, _found in slowdown.by_reference] == [RECORDED_TIME]
+    assert slowdown.whole.median == pytest.approx(0.3, abs=0.02)
+    assert not slowdown.cancels_drift

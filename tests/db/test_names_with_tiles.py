@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 from alembic import command
 
-from tests.db.test_revision import config, connected
+from tests.db.test_database import config, connected
 from tests.db.values import COMPILER, MACHINE, SETTINGS
 from tuner.core.machine import Machine, processor_class
 from tuner.core.runs import RunQuery, TaskQuery

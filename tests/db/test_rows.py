@@ -1,40 +1,66 @@
 """Any value comes back as it was given, over SQLite and PostgreSQL alike."""
 
+import math
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.db.values import COMPILER, MACHINE, SETTINGS, begin, sha256, time_again
+from tests.db.values import COMPILER, MACHINE, SETTINGS, add, begin, outcome, sha256, time_again, timed
 from tests.examples import costly
 from tuner.core.candidate import PATH_FOLLOWS, Candidate, ChosenStrategy, TargetName
-from tuner.core.errors import Failure, Stage
-from tuner.core.machine import Compiler, Conditions, GpuState, Machine, Span
-from tuner.core.problem import EPILOGUES, I8_DEPTH_LIMIT, INPUT_DTYPES, LAYOUTS, Problem
+from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.gpu import TensorMapLayout, chip_of
+from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch, Resources
+from tuner.core.machine import Compiler, Conditions, GpuState, Machine, Span, gpu_machine
+from tuner.core.problem import EPILOGUES, I8_DEPTH_LIMIT, INPUT_DTYPES, LAYOUTS, Matmul, Problem
 from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.remote_results import LEAST_S, MOST_S
-from tuner.core.runs import ORIGINS, InitialConfiguration, RunSettings
+from tuner.core.runs import ORIGINS, InitialConfiguration, RunSettings, TaskQuery, TrialQuery
 from tuner.core.serialization import encode
 from tuner.db import rows
+from tuner.db.address import parse_address
 from tuner.db.columns import value_of
-from tuner.db.models import EnvironmentRow, MachineRow
+from tuner.db.engine import open_engine
+from tuner.db.models import ArtifactRow, EnvironmentRow, MachineRow, ResourcesRow
 from tuner.db.store import Store
 
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
+
+
 kinds = st.text(st.characters(exclude_characters="\0:", exclude_categories=["Cs"]), max_size=20)
+
+
 targets = st.builds(TargetName, kinds) | st.sampled_from(
     [TargetName("cuda", "sm_90"), TargetName.parse("replay:a:b")]
 )
+
+
 seconds = st.floats(allow_nan=False, allow_infinity=False)
+
+
 call_seconds = st.floats(LEAST_S, MOST_S)
+
+
 counts64 = st.integers(0, 2**63 - 1)
+
+
 verdicts = st.builds(Verdict, st.floats(allow_nan=False), counts64)
+
+
 readings = st.none() | seconds
+
+
 gpu_states = st.builds(GpuState, *[readings] * 4, st.lists(texts, max_size=2).map(tuple))
+
+
 spans = st.builds(Span, counts64, readings, readings, st.lists(texts, max_size=2).map(tuple))
+
+
 measurements = st.builds(
     Measurement,
     st.lists(call_seconds, min_size=1, max_size=5).map(tuple),
@@ -45,12 +71,18 @@ measurements = st.builds(
     st.none() | call_seconds,
     st.none() | st.builds(Conditions, gpu_states, gpu_states, st.none() | spans),
 )
+
+
 strategies = st.builds(
     ChosenStrategy,
     texts.filter(lambda name: PATH_FOLLOWS not in name),
     st.none() | texts.map(lambda path: Path(f"/{path}")),
 )
+
+
 failures = st.builds(Failure, st.sampled_from(Stage), texts)
+
+
 problems = st.builds(
     Problem,
     st.just("matmul"),
@@ -59,9 +91,13 @@ problems = st.builds(
     st.sampled_from(LAYOUTS),
     st.sampled_from(EPILOGUES),
 )
+
+
 candidates = st.builds(
     Candidate.of, texts, st.dictionaries(st.text(max_size=8), st.integers() | st.text(max_size=8), max_size=4)
 )
+
+
 points = st.builds(InitialConfiguration, candidates, st.sampled_from(ORIGINS), texts)
 
 
@@ -167,3 +203,133 @@ def test_a_compiler_comes_back_as_it_was_given(packages: tuple[tuple[str, str], 
 def test_a_fusion_of_operations_keeps_its_text() -> None:
     fusion = Problem("contraction", (4, 8, 2), "f32", batch=3, fusion="func.func @group() {}")
     assert rows.problem_of(rows.problem_row(fusion)) == fusion
+
+
+# GPU programs in the database: kept once, told with every trial that ran them.
+
+RESOURCES = Resources("matmul", 234, 0, 8, 1024, 98304, 16, 0.125, 2, ("C7519: slow", "and more"))
+
+
+A_MAP = BufferMap("a_map0", "a", TensorMapLayout((8, 4), (16,), (8, 4), 6, swizzle=3))
+
+
+PROGRAM = KernelProgram(
+    chip="sm_90",
+    ptx=".version 8.0\n.target sm_90\n// größer\n",
+    cubin=b"\x7fELF\0\xff",
+    launches=(
+        Launch("matmul", (4, 2, 1), (128, 1, 1), 98304, ("a_map0", "b", "workspace"), (A_MAP,), (8, 2)),
+        Launch("reduce", (8, 1, 1), (256, 1, 1), 0, ("workspace", "c")),
+    ),
+    buffers=(
+        KernelBuffer("a", 64, "input"),
+        KernelBuffer("c", 64, "output"),
+        KernelBuffer("workspace", 256, "scratch", is_zeroed=True),
+    ),
+    resources=(RESOURCES, replace(RESOURCES, kernel="reduce", registers=32, notes=())),
+)
+
+
+VERDICT = Verdict(0.25, 4096, ("4 of 64 blocks simulated",))
+
+
+def verified(program: KernelProgram | None = PROGRAM, artifact: str = "c0b1") -> Record:
+    resources = () if program is None else program.resources
+    return replace(outcome(VERDICT, artifact=artifact), program=program, resources=resources)
+
+
+def programs_given(record: Record) -> Record:
+    """Returns a record as the store reads it: without the program."""
+    return replace(record, program=None)
+
+
+def stored_rows(url: str) -> list[int | None]:
+    """Returns how many programs and kernels a database keeps."""
+    engine = open_engine(parse_address(url))
+    with engine.connect() as connection:
+        counts = [
+            connection.scalar(sa.select(sa.func.count()).select_from(table))
+            for table in (ArtifactRow, ResourcesRow)
+        ]
+    engine.dispose()
+    return counts
+
+
+def test_a_program_comes_back_as_it_was(store: Store) -> None:
+    trial = add(store, begin(store), 0, verified())
+    assert store.program(trial) == PROGRAM
+
+
+def test_a_trial_reports_its_resources_and_notes(store: Store) -> None:
+    trial = add(store, begin(store), 0, verified())
+    record = store.trial(trial).record
+    assert record == programs_given(replace(verified(), problem=SETTINGS.problem))
+    assert record.resources == PROGRAM.resources
+    assert isinstance(record.outcome, Verdict)
+    assert record.outcome.notes == VERDICT.notes
+
+
+def test_a_program_that_was_pruned_is_kept_with_its_resources(store: Store) -> None:
+    refused = replace(verified(), outcome=Failure(Stage.RESOURCES, "matmul: shared bytes"))
+    trial = add(store, begin(store), 0, refused)
+    assert store.program(trial) == PROGRAM
+    found = store.trials(TrialQuery(status="failed"))[0].record
+    assert found is not None
+    assert found.resources == PROGRAM.resources
+
+
+def test_equal_code_is_kept_once(url: str) -> None:
+    with Store.open(url) as store:
+        run = begin(store)
+        for number in range(3):
+            add(store, run, number, verified())
+    assert stored_rows(url) == [1, 2]
+
+
+def test_the_program_of_an_outcome_that_is_refused_is_not_kept(url: str) -> None:
+    with Store.open(url) as store, pytest.raises(ValueError, match="allowed finite seconds"):
+        add(store, begin(store), 0, replace(verified(), outcome=timed(math.nan)))
+    assert stored_rows(url) == [0, 0]
+
+
+def test_code_for_a_processor_has_no_program(store: Store) -> None:
+    run = begin(store)
+    assert store.program(add(store, run, 0, outcome(timed(1.0), artifact="c0de"))) is None
+    assert store.program(add(store, run, 1, outcome(Failure(Stage.COMPILE, "no")))) is None
+    with pytest.raises(UsageError, match="trial: found 99, allowed 1 to 2"):
+        store.program(99)
+
+
+def test_merging_brings_programs_along_once(store: Store, tmp_path: Path) -> None:
+    url = str(tmp_path / "other.db")
+    with Store.open(url) as other:
+        run = begin(other)
+        add(other, run, 0, verified())
+        add(other, run, 1, verified())
+        add(other, run, 2, verified(None, artifact="c0de"))
+    assert store.merge(url) == (1, 3)
+    assert store.merge(url) == (0, 0)
+    trials = store.trials(TrialQuery(sort="number"))
+    assert [store.program(trial.id) for trial in trials] == [PROGRAM, PROGRAM, None]
+    assert [trial.record.resources for trial in trials] == [PROGRAM.resources] * 2 + [()]
+    assert trials[0].record == programs_given(verified())
+
+
+def test_runs_for_a_chip_and_narrow_problems_come_back(store: Store) -> None:
+    problem = Matmul(64, 64, 64, "f16", output="f16")
+    settings = replace(SETTINGS, problem=problem, target=TargetName("simulator", "sm_90"))
+    machine = gpu_machine("simulator", chip_of("sm_90"), "PTX simulator")
+    run = store.run(begin(store, settings, machine))
+    assert (run.settings, run.machine) == (settings, machine)
+    begin(store)
+    add(store, run.id, 0, verified())
+    for query, count in (
+        (TrialQuery(TaskQuery(target="simulator")), 1),
+        (TrialQuery(TaskQuery(target="simulator:sm_90")), 1),
+        (TrialQuery(TaskQuery(target="simulator:sm_80")), 0),
+        (TrialQuery(TaskQuery(target="sim%")), 0),
+        (TrialQuery(TaskQuery(output="f16")), 1),
+        (TrialQuery(TaskQuery(output="")), 0),
+    ):
+        assert len(store.trials(query)) == count, query
+    assert MACHINE.name != machine.name

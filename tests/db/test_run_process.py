@@ -16,8 +16,8 @@ from alembic import command
 from tests.cli.conftest import Tuner
 from tests.db.processes import start
 from tests.db.test_commands import commands_on
+from tests.db.test_database import config, connected
 from tests.db.test_groups import begin_campaign
-from tests.db.test_revision import config, connected
 from tests.db.values import begin
 from tuner.core.errors import UsageError
 from tuner.core.runs import RunQuery

@@ -14,7 +14,7 @@ from alembic import command
 
 from tests.cli.conftest import Tuner
 from tests.db.test_commands import commands_on
-from tests.db.test_revision import config, connected, make_empty
+from tests.db.test_database import config, connected, make_empty
 from tests.db.values import sha256
 from tests.fleet.recorded_runs import RECORDING
 from tuner.core.runs import Counts, TrialQuery

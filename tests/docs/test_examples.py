@@ -46,8 +46,8 @@ RUN_BY_OTHER_TESTS = {  # command -> the test that runs it
     "ptx": "tests/docs/test_ptx_example.py",
     "portfolio": "tests/cli/commands/test_portfolio.py",  # of campaigns
     "distill": "tests/cli/commands/test_portfolio.py",
-    "dashboard": "tests/cli/commands/test_dashboard.py",  # it serves until Ctrl-C
-    "verify-resume": "tests/cli/commands/test_verify_resume.py",  # real processes
+    "dashboard": "tests/cli/commands/test_report.py",  # it serves until Ctrl-C
+    "verify-resume": "tests/cli/commands/test_database.py",  # real processes
 }
 PAGES_HERE = (
     *("README.md", "install.md", "first-kernel.md", "tuning.md", "history.md", "own-schedules.md", "gate.md"),
@@ -130,11 +130,11 @@ def is_run(example: Example) -> bool:
     return not (
         example.words[0] in RUN_BY_OTHER_TESTS
         or example.words[:2] == ("explain", "matmul")
-        or example.words == ("show", "campaign:1")  # tests/cli/commands/test_show_group.py
+        or example.words == ("show", "campaign:1")  # tests/cli/commands/test_history.py
         or PROGRAM in example.words  # tests/cli/commands/test_tune_program.py
         or "--shapes" in example.words  # tests/cli/commands/test_tune_shapes.py
         or {*FORMATS, "mm/library.mlir"}
-        & {*example.words}  # tests/cli/commands/test_library.py, tests/library
+        & {*example.words}  # tests/cli/commands/test_export.py, tests/library
     )
 
 

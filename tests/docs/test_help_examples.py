@@ -1,6 +1,6 @@
 """Examples of help stand there as lines that can be copied."""
 
-from tests.cli.test_help_text import help_of
+from tests.cli.test_main import help_of
 from tests.docs.test_examples import EXAMPLES
 from tuner.cli import main
 

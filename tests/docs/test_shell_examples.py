@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.docs.guide import ROOT, blocks_of
-from tests.targets.cpu.test_stock_mlir_opt import ANYWHERE, MLIR_OPT, stock_point
+from tests.targets.cpu.test_evaluator import ANYWHERE, MLIR_OPT, stock_point
 from tuner.payload.cpu import partitions_in, payload_mlir
 from tuner.targets.registry import real_backends
 

@@ -15,7 +15,7 @@ from tests.fleet.conftest import LEASE_S, new_database
 from tests.fleet.fake_node import started_node
 from tests.fleet.values import under_way, work
 from tests.tuning import fakes
-from tests.tuning.test_group_resume import MortalCampaignStore, backends, proposed, trials
+from tests.tuning.test_campaign import MortalCampaignStore, backends, proposed, trials
 from tests.tuning.test_group_run import limits, members
 from tests.tuning.test_resume import KilledError, Life
 from tuner.core.requests import CampaignMember, FleetRequest

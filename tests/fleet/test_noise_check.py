@@ -1,6 +1,8 @@
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,9 +11,16 @@ import pytest
 from tests.fleet.values import node, work
 from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.errors import TunerError, UsageError
-from tuner.fleet.noise_check import NoiseCheck, check_noise, nodes_to_check
+from tuner.fleet.noise_check import (
+    NoiseCheck,
+    QueueMeter,
+    check_noise,
+    keep_off_timed_processors,
+    nodes_to_check,
+)
 from tuner.fleet.status import DeviceStatus, FleetStatus
 from tuner.fleet.tables import FleetNode, SeenNode
+from tuner.runtime.cpu.host import processors
 from tuner.runtime.workers.processes import state_of
 
 
@@ -77,3 +86,31 @@ def test_a_node_that_ends_meanwhile_is_reported_of() -> None:
     gone.wait()
     with pytest.raises(TunerError, match=rf"^check: the node's process {gone.pid} ended during the check$"):
         check_noise(node("a", process=gone.pid), 1, 30.0, np.random.default_rng(0), slice_s=0.001)
+
+
+def test_work_of_this_process_is_reported_and_what_was_before_is_not() -> None:
+    meter = QueueMeter()
+    until_s = time.thread_time() + 0.1
+    while time.thread_time() < until_s:
+        pass
+    began_s = time.monotonic()
+    assert meter.load().cpu_share > 0.0
+    for _ in range(20):
+        time.sleep(0.005)
+    wakeups_per_s = meter.load().wakeups_per_s
+    assert wakeups_per_s * (time.monotonic() - began_s) >= 20
+
+
+def test_a_thread_leaves_the_processor_that_is_timed_to_others() -> None:
+    found: list[set[int]] = []
+
+    def moved() -> None:
+        keep_off_timed_processors()
+        found.append(os.sched_getaffinity(0))
+
+    before = os.sched_getaffinity(0)
+    thread = threading.Thread(target=moved)
+    thread.start()
+    thread.join()
+    assert found == [before - set(processors(1)) or before]
+    assert os.sched_getaffinity(0) == before  # of the thread that started it

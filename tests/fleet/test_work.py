@@ -2,16 +2,19 @@ import json
 
 import pytest
 
+from tests.fakes import PROBLEM, UntimedTarget, bind, candidate
 from tests.fleet.values import work
 from tuner.core.errors import UsageError
-from tuner.core.interfaces import Effort
+from tuner.core.interfaces import Artifact, Effort, Partition
 from tuner.core.machine import Compiler
 from tuner.fleet.work import (
     EVALUATE,
     compile_queue,
     compiler_build_of,
     measure_queue,
+    packed,
     to_json,
+    unpacked,
     work_from_json,
 )
 
@@ -37,3 +40,16 @@ def test_queues_are_of_what_makes_code_and_of_a_device() -> None:
 def test_people_are_reported_of_trials_by_number() -> None:
     assert work("run", 7).words == "compile of trial 7"
     assert work("run", -2, EVALUATE).words == "evaluate"
+
+
+@pytest.mark.parametrize("x", [3, 5])
+def test_a_program_with_machine_code_comes_back_as_it_was(x: int) -> None:
+    artifact = UntimedTarget().compile(PROBLEM, bind(candidate(x)))
+    assert artifact.program is not None
+    assert unpacked(packed(artifact)) == artifact
+    assert packed(unpacked(packed(artifact))) == packed(artifact)  # so equal artifacts have equal hashes
+
+
+def test_code_of_a_processor_comes_back_as_it_was() -> None:
+    artifact = Artifact("llvm.func @f()", "0" * 64, (Partition("f", 0, 0, 8, 8),), (("lower", 0.1),))
+    assert unpacked(packed(artifact)) == artifact

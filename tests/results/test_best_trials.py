@@ -12,27 +12,47 @@ from hypothesis import example, given
 
 from tests.db.values import COMPILER, outcome, sha256, time_again
 from tests.examples import costly
+from tests.trials import trial
 from tests.tuning import fakes
+from tuner.analysis.ratios import Comparable, NotComparable
 from tuner.analysis.selected_result import select_result
 from tuner.core.candidate import Candidate, TargetName
-from tuner.core.records import Measurement, Record
+from tuner.core.errors import UsageError
+from tuner.core.interfaces import Script
+from tuner.core.problem import Matmul
+from tuner.core.records import Measurement, Record, Verdict
 from tuner.core.runs import BestGroup, StoredTrial, TrialQuery
 from tuner.db.store import Store
 from tuner.results.best_trials import (
+    BestStock,
     RunResult,
     best_here,
     best_known,
+    best_result,
     best_results,
+    best_stock,
     best_trials_here,
     group_of,
+    other_winners,
     why_first_is_not_best,
 )
+from tuner.results.output.run_result import other_cache_lines
 from tuner.results.past_runs import best_results_among, past_trials
 from tuner.results.report.page import gathered
+from tuner.targets.backends import Backends
+from tuner.targets.interface import TargetStatus
+from tuner.tuning.events import Interruption
+from tuner.tuning.run import begin
 
 PARTS = fakes.backends()
+
+
 PROBLEM = fakes.settings().problem
+
+
 MACHINES = (fakes.MACHINE, fakes.OTHER_MACHINE)
+
+
 EXAMPLES = costly(5, 10)  # each writes two databases: half a second
 
 
@@ -69,13 +89,19 @@ class Past:
 tried = st.builds(
     Tried, st.integers(8, 14), st.sampled_from((True, True, False)), st.integers(1, 3), st.just(False)
 )
+
+
 stale = st.builds(Tried, st.integers(8, 14), is_stale=st.just(True))
+
+
 rounds = st.builds(
     Round,
     st.tuples(*[st.none() | st.integers(-1, 2)] * 4),
     st.sampled_from((0.005, 0.04, 0.3)),
     st.booleans(),
 )
+
+
 histories = st.lists(
     st.builds(
         Past,
@@ -124,9 +150,9 @@ def write(store: Store, past: Past) -> int:
         if times:
             why = "load" if each_round.is_unreliable else ""
             time_again(store, run, *times, noise=each_round.noise, unreliable=why)
-    for trial, each in zip(ids, past.trials, strict=True):
+    for number, each in zip(ids, past.trials, strict=True):
         if each.is_stale:
-            store.mark_stale(trial, "failed in an audit")
+            store.mark_stale(number, "failed in an audit")
     store.finish_run(run, "done", 1.0)
     return run
 
@@ -164,6 +190,8 @@ def in_groups(trials: tuple[StoredTrial, ...]) -> dict[BestGroup, int]:
 
 
 FAST, SLOW, EARLY = Tried(8), Tried(12), Tried(7, is_complete=False)
+
+
 LOST = Past(0, 1, (FAST, SLOW), (Round((None, 0), 0.01, False),))  # its fastest took no part in the finals
 
 
@@ -258,3 +286,171 @@ def test_only_the_runs_that_may_have_the_best_are_read(store: Store) -> None:
 def test_where_all_were_early_stopped_nothing_is_the_best(store: Store) -> None:
     write(store, Past(0, 1, (EARLY,)))
     assert past_trials(store, TrialQuery(best=True)) == ()
+
+
+BEST_KNOWN_PROBLEM = Matmul(8, 8, 8)
+
+
+@pytest.mark.slow
+def test_the_best_over_runs_is_the_answer_of_the_better_run(store: Store) -> None:
+    begin(fakes.settings(trials=1, sampler="exhaustive"), fakes.backends(), store, Interruption())
+    good = begin(fakes.settings(trials=None, sampler="exhaustive"), fakes.backends(), store, Interruption())
+    selected = best_result(store, BEST_KNOWN_PROBLEM, fakes.MACHINE.name)
+    assert good.selected is not None
+    assert selected.best.id == good.selected.best.id
+
+
+def test_nothing_measured_says_how_to_begin(store: Store) -> None:
+    with pytest.raises(UsageError, match="8x8x8 f32 nn none: nothing measured yet; tuner tune"):
+        best_result(store, BEST_KNOWN_PROBLEM, fakes.MACHINE.name)
+    with pytest.raises(UsageError, match=r"yet; tuner tune matmul 8x8x8 --threads 2 --target fake$"):
+        best_result(store, BEST_KNOWN_PROBLEM, fakes.MACHINE.name, "fake", threads=2)
+
+
+def test_the_hint_keeps_a_type_that_one_target_alone_has(store: Store) -> None:
+    statuses = tuple(TargetStatus(name, True, "") for name in ("cpu", "simulator"))
+    with pytest.raises(UsageError, match=r"yet; tuner tune matmul 8x8x8 --dtype f16 --target simulator$"):
+        best_here(store, fakes.backends(statuses), Matmul(8, 8, 8, dtype="f16"), "auto")
+
+
+def test_what_is_only_verified_is_named_by_its_trial(store: Store) -> None:
+    simulator = TargetName("simulator")
+    begin(fakes.settings(trials=3, target=simulator), fakes.untimed_backends(), store, Interruption())
+    with pytest.raises(UsageError, match=r"only verified, .* trial is 3 of run 1; tuner export --trial 3$"):
+        best_result(store, BEST_KNOWN_PROBLEM, fakes.MACHINE.name)
+
+
+def test_another_machine_is_named(store: Store) -> None:
+    begin(fakes.settings(trials=2), fakes.backends(), store, Interruption())
+    with pytest.raises(
+        UsageError,
+        match=r"nothing measured on 'mine', only on fake; choose with --machine, in Python with machine=$",
+    ):
+        best_result(store, BEST_KNOWN_PROBLEM, "mine")
+
+
+def test_another_alignment_is_named(store: Store) -> None:
+    begin(fakes.settings(trials=2), fakes.backends(), store, Interruption())
+    message = r"none: nothing measured with align=64, only with align=16; choose with --align 16, in Python"
+    with pytest.raises(UsageError, match=message):
+        best_result(store, Matmul(8, 8, 8, align=64), fakes.MACHINE.name)
+    with pytest.raises(UsageError, match=r"with align=any: .* yet; tuner tune matmul 9x9x9 --align any$"):
+        best_result(store, Matmul(9, 9, 9, align="any"), fakes.MACHINE.name)
+
+
+def test_another_cache_state_is_named(store: Store) -> None:
+    begin(fakes.settings(trials=2), fakes.backends(), store, Interruption())
+    message = (
+        r"none: nothing measured with cache=cold, only with cache=warm; choose with --cache warm, in Python"
+    )
+    with pytest.raises(UsageError, match=message):
+        best_result(store, Matmul(8, 8, 8, cache="cold"), fakes.MACHINE.name)
+    with pytest.raises(UsageError, match=r"with cache=cold: .* yet; tuner tune matmul 9x9x9 --cache cold$"):
+        best_result(store, Matmul(9, 9, 9, cache="cold"), fakes.MACHINE.name)
+
+
+def test_threads_and_target_must_match(store: Store) -> None:
+    begin(fakes.settings(trials=2), fakes.backends(), store, Interruption())
+    with pytest.raises(UsageError, match="cpu with threads=4: nothing measured yet"):
+        best_result(store, BEST_KNOWN_PROBLEM, fakes.MACHINE.name, "cpu", 4)
+
+
+def test_auto_is_the_first_target_here_that_has_an_answer(store: Store) -> None:
+    statuses = tuple(TargetStatus(name, True, "") for name in ("idle", "fake"))
+    backends = fakes.backends(statuses)
+    tuned = begin(fakes.settings(trials=2), backends, store, Interruption())
+    for text in ("auto", "fake"):
+        assert best_here(store, backends, BEST_KNOWN_PROBLEM, text).best == (
+            tuned.selected and tuned.selected.best
+        )
+    with pytest.raises(UsageError, match="idle: nothing measured yet"):
+        best_here(store, backends, BEST_KNOWN_PROBLEM, "idle")
+    with pytest.raises(UsageError, match="target: found 'tpu', allowed auto, idle, fake"):
+        best_here(store, backends, BEST_KNOWN_PROBLEM, "tpu")
+
+
+OWN_FASTEST = fakes.backends(bind=lambda *_: fakes.bind_with_custom_op)
+
+
+def tuned(store: Store, backends: Backends, trials: int = 20) -> StoredTrial:
+    """Returns the best of a run that tries the initial configurations of the space in their order."""
+    run = begin(fakes.settings(trials=trials, sampler="exhaustive"), backends, store, Interruption())
+    assert run.selected is not None
+    return run.selected.best
+
+
+def knob_x(found: BestStock) -> object:
+    return dict(found.trial.record.candidate.choices)["x"]
+
+
+def test_a_portable_winner_is_its_own_stand_in(store: Store) -> None:
+    winner = tuned(store, fakes.backends())
+    found = best_stock(store, winner)
+    assert found.trial is winner
+    assert isinstance(found.compared, NotComparable)
+    assert found.compared.is_equal
+
+
+def test_the_fastest_script_without_custom_ops_comes_with_its_slowdown(store: Store) -> None:
+    found = best_stock(store, tuned(store, OWN_FASTEST))
+    assert knob_x(found) in (6, 8)
+    assert isinstance(found.compared, Comparable)
+    assert found.compared.longer == pytest.approx(1.0)
+    assert found.compared.longer_interval == pytest.approx((1.0, 1.0))
+
+
+@pytest.mark.slow
+def test_another_runs_script_is_taken_where_it_is_faster_and_told_to_be_of_another_round(
+    store: Store,
+) -> None:
+    tuned(store, fakes.backends())
+    winner = tuned(store, OWN_FASTEST)
+    found = best_stock(store, winner)
+    assert found.trial.run != winner.run
+    assert knob_x(found) == 7
+    assert found.compared == NotComparable("not timed interleaved in one round")
+
+
+def test_where_all_timed_scripts_call_custom_ops_they_are_named(store: Store) -> None:
+    def bind(chosen: Candidate) -> Script:
+        return fakes.bind_with_custom_op(Candidate.of("fake", dict(chosen.choices) | {"x": 7}))
+
+    winner = tuned(store, fakes.backends(bind=lambda *_: bind), trials=3)
+    message = r"--stock: matmul 8x8x8 f32 nn none: all 3 timed scripts call custom ops \(tuner\.fast\); more"
+    with pytest.raises(UsageError, match=message):
+        best_stock(store, winner)
+
+
+def test_what_was_not_timed_has_no_stand_in(store: Store) -> None:
+    with pytest.raises(UsageError, match="--stock: trial 104 was not timed"):
+        best_stock(store, trial(4, Verdict(0.0, 1)))
+
+
+OTHER_CACHES_PROBLEM = Matmul(8, 8, 8)
+
+
+def best_of(store: Store, cache: str, trials: int | None = None) -> StoredTrial:
+    settings = replace(
+        fakes.settings(trials=trials, sampler="exhaustive"),
+        problem=replace(OTHER_CACHES_PROBLEM, cache=cache),
+    )
+    tuned = begin(settings, fakes.backends(), store, Interruption())
+    assert tuned.selected is not None
+    return tuned.selected.best
+
+
+def test_another_winner_of_another_state_is_a_line(store: Store) -> None:
+    first = best_of(store, "cold", trials=1)
+    best = best_of(store, "warm")
+    assert first.record.script_sha256 != best.record.script_sha256
+    (other,) = other_winners(store, best)
+    assert other.id == first.id
+    (line,) = other_cache_lines([other])
+    assert line.startswith(f"caches    cold: trial {first.id} is the best, fake")
+
+
+@pytest.mark.slow
+def test_the_same_winner_is_not(store: Store) -> None:
+    best_of(store, "cold")
+    assert other_winners(store, best_of(store, "warm")) == ()
+    assert other_cache_lines(()) == []

@@ -5,7 +5,7 @@ import pytest
 
 from tests.fakes import bind
 from tests.tuning import fakes
-from tests.tuning.test_group_resume import plan
+from tests.tuning.test_campaign import plan
 from tests.tuning.test_group_run import COUNTS, PROBLEMS, limits, members
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError

@@ -1,14 +1,29 @@
 import numpy as np
 import pytest
 
-from tests.search.tasks import grid, line, task
+from tests.search.tasks import grid, line, task, tell
 from tuner.search.configurations import RowTable, whole
-from tuner.search.gaussian_process import BLOCK, SCALE_COUNT, GaussianProcess, Widths, correlation
+from tuner.search.gaussian_process import (
+    BLOCK,
+    JITTER,
+    SCALE_COUNT,
+    GaussianProcess,
+    Widths,
+    _loss,
+    correlation,
+    fit,
+    rows_to_model,
+    standardized,
+)
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 
 WIDTHS = Widths(np.array([0.7, 2.0, 0.3]), 1e-3)
+
+
 KNOBS = (Knob("a", (1, 2, 4, 8)), Knob("o", ("x", "y", "z")), Knob("b", tuple(range(40))))
+
+
 VALUES = np.array([-1.0, 0.5, 0.2, 1.1, -0.4])
 
 
@@ -83,3 +98,86 @@ def test_strategies_with_other_knobs_have_a_posterior() -> None:
     mean, deviation = process.posterior([0, 17], several.table.part(np.array([0, 17])), np.array([-1.0, 1.0]))
     assert mean[0] < mean[5] < mean[17]
     assert (deviation[[0, 17]] < deviation[10]).all()
+
+
+def squares_and_values() -> tuple[np.ndarray, np.ndarray]:
+    square = task(grid("ab", 7))
+    rows = np.random.default_rng(3).permutation(49)[:30]
+    table = square.table.part(rows)
+    values = np.cos(table.codes[:, 0] / 2.0)  # b does not matter
+    return table.squares(), (values - values.mean()) / values.std()
+
+
+def test_correlation_falls_from_one_to_zero() -> None:
+    values = correlation(np.array([0, 0.1, 1, 100], np.float32))
+    assert values[0] == 1
+    assert (np.diff(values) < 0).all()
+    assert 0 <= values[-1] < 1e-9
+    assert values.dtype == np.float32
+
+
+def test_a_knob_that_matters_gets_the_larger_weight() -> None:
+    widths = fit(*squares_and_values())
+    assert widths.weights[0] > 5 * widths.weights[1]
+    assert JITTER < widths.noise < 0.02
+
+
+def test_values_without_a_pattern_are_noise() -> None:
+    squares, values = squares_and_values()
+    mixed = np.random.default_rng(1).normal(size=len(values))
+    assert fit(squares, mixed).noise > 2 * fit(squares, values).noise
+
+
+def test_the_slope_is_that_of_the_loss() -> None:
+    squares, values = squares_and_values()
+    at = np.array([0.3, -0.4, -2.0])
+    _, slope = _loss(squares, values, at)
+    for place in range(3):
+        off = np.eye(3)[place] * 1e-5
+        difference = (_loss(squares, values, at + off)[0] - _loss(squares, values, at - off)[0]) / 2e-5
+        assert slope[place] == pytest.approx(difference, rel=1e-4, abs=1e-6)
+
+
+def test_a_row_without_knobs_is_fitted() -> None:
+    widths = fit(np.zeros((0, 1, 1)), np.zeros(1))
+    assert isinstance(widths, Widths)
+    assert len(widths.weights) == 0
+
+
+def test_logarithms_have_mean_zero_and_deviation_one() -> None:
+    one = task(line(8))
+    tell(one, (0, 1.0), (1, 2.0), (2, 3.0), (3, 40.0))
+    values = standardized(one.pool, [0, 1, 2, 3])
+    assert values.mean() == pytest.approx(0)
+    assert values.std() == pytest.approx(1)
+    assert values[0] < values[1] < values[2] == values[3]  # how slow a slow row is, matters little
+
+
+def test_failures_and_pending_rows_count_as_slow() -> None:
+    one = task(line(8))
+    tell(one, (0, 1.0), (1, 2.0), (2, 3.0), (3, None))
+    one.pool.propose(4)
+    values = standardized(one.pool, [0, 1, 2, 3, 4])
+    assert values[2] == values[3] == values[4] == values.max()
+
+
+@pytest.mark.parametrize("value", [None, 0.0, 2.0])
+def test_equal_outcomes_say_nothing(value: float | None) -> None:
+    one = task(line(8))
+    tell(one, (0, value), (1, value))
+    assert standardized(one.pool, [0, 1]).tolist() == [0, 0]
+
+
+def test_a_time_of_zero_is_faster_than_any_other() -> None:
+    one = task(line(8))
+    tell(one, (0, 0.0), (1, 1e-9), (2, 1.0), (3, 1.0))
+    values = standardized(one.pool, [0, 1, 2, 3])
+    assert values[0] < values[1] < values[2]
+
+
+def test_of_many_rows_the_fastest_and_the_latest_are_modelled() -> None:
+    one = task(line(20))
+    tell(one, *((row, 1.0 + (row * 7) % 20) for row in range(12)))
+    assert rows_to_model(one.pool, 12, 12) == list(range(12))
+    assert rows_to_model(one.pool, 12, 4) == [0, 3, 10, 11]  # 1 + 0 and 1 + 1; the last two
+    assert rows_to_model(one.pool, 5, 4) == [0, 3, 4]

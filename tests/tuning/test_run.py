@@ -1,25 +1,35 @@
 """Runs with a fake target: what is proposed, stored, reused, answered; and what a resumed run does again."""
 
 import dataclasses
+import datetime
+import itertools
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Self
 
 import pytest
 
 from tests.fakes import BEST_X, FakeTarget, bind, fake_factory
+from tests.space.recorded.values import write_recording
 from tests.tuning import fakes
+from tests.tuning.test_resume import Bed, Life, bed
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.interfaces import AbstractRunner, BoundRecord, Effort, FinalTimes, Script
 from tuner.core.machine import Machine
-from tuner.core.problem import Matmul
-from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.core.problem import Matmul, Problem
+from tuner.core.requests import FleetRequest, RunRequest
+from tuner.core.runs import Baseline, LibraryTime, RunSettings, StoredTrial, TrialQuery
+from tuner.db import store as store_file
 from tuner.db.store import Store
+from tuner.fleet import node_children
+from tuner.fleet.runner import fleet_kind
 from tuner.results.differences import differences
 from tuner.runtime.workers.runner import RunnerOrder
 from tuner.targets.backends import Backends
-from tuner.targets.interface import Plan, RunnerSettings
+from tuner.targets.interface import BaselineChoice, MeasurementBackend, Plan, RunnerSettings, TargetStatus
+from tuner.targets.registry import KINDS
 from tuner.tuning.events import (
     BaselineFailed,
     Event,
@@ -29,6 +39,7 @@ from tuner.tuning.events import (
     RunStarted,
     TrialDone,
 )
+from tuner.tuning.request import run_settings
 from tuner.tuning.run import begin, resume
 from tuner.tuning.tuned_run import TunedRun
 
@@ -357,3 +368,209 @@ def test_observers_count_as_the_store_does(store: Store) -> None:
     done = resume(broken.run.id, fakes.backends(), store, Interruption(), events.append)
     last = [event for event in events if isinstance(event, TrialDone)][-1]
     assert last.counts == store.counts(done.run.id) == done.counts
+
+
+# A run is compared with the baseline that its user chose, and so is what continues it.
+
+PROBLEM = Matmul(8, 8, 8)
+
+
+LIBRARIES = (
+    LibraryTime("fast", "FastBLAS 2.0", 1.0, (1.0, 1.0)),
+    LibraryTime("broken", "", failure="crashed"),
+)
+
+
+def chosen(choice: str) -> Callable[[Problem, int, int], Baseline]:
+    def baseline(problem: Problem, threads: int, seed: int) -> Baseline:
+        found = fakes.baseline(problem, threads, seed)
+        return dataclasses.replace(found, name=f"{choice} of the user", libraries=LIBRARIES)
+
+    return baseline
+
+
+def parts_with_a_choice(*installed: str) -> Backends:
+    """Returns backends of one target, whose baseline may be one of ``installed``."""
+
+    def require(choice: str, _problem: Problem) -> None:
+        if choice not in installed:
+            raise UsageError(f"baseline {choice}: not installed", f"pip install {choice}")
+
+    def outcomes(choice: str) -> MeasurementBackend:
+        alone = fakes.changed_kind(fakes.FAKE, baseline=chosen(choice), runner=fakes.runner_without_baseline)
+        return alone.outcomes
+
+    backends = fakes.backends()
+    kind = dataclasses.replace(
+        backends.kinds["fake"], baselines=BaselineChoice(require, outcomes, lambda _name, _problem: "")
+    )
+    return dataclasses.replace(backends, kinds={"fake": kind})
+
+
+def test_the_chosen_baseline_is_measured_and_kept_when_the_run_is_resumed(store: Store) -> None:
+    parts = parts_with_a_choice("mkl")
+    settings = run_settings(RunRequest(PROBLEM, trials=3, baseline="mkl"), parts)
+    run = begin(settings, parts, store, Interruption()).run
+    assert store.run(run.id).settings.baseline_library == "mkl"
+    found = store.run(run.id).baseline
+    assert found is not None
+    assert (found.name, found.libraries) == ("mkl of the user", LIBRARIES)
+    again = resume(run.id, parts, store, Interruption(), retime=True).run.baseline
+    assert again is not None
+    assert (again.name, again.libraries) == ("mkl of the user", LIBRARIES)
+
+
+def test_without_a_choice_a_run_has_the_default(store: Store) -> None:
+    parts = parts_with_a_choice("mkl")
+    run = begin(run_settings(RunRequest(PROBLEM, trials=3), parts), parts, store, Interruption()).run
+    assert store.run(run.id).settings.baseline_library == ""
+    assert run.baseline is not None
+    assert (run.baseline.name, run.baseline.libraries) == ("FakeBLAS 1.0", ())
+
+
+def test_a_missing_library_is_refused_before_anything_is_stored_and_before_a_run_is_resumed(
+    store: Store,
+) -> None:
+    request = RunRequest(PROBLEM, trials=3, baseline="mkl")
+    with pytest.raises(UsageError, match=r"^baseline mkl: not installed; pip install mkl$"):
+        run_settings(request, parts_with_a_choice())
+    parts = parts_with_a_choice("mkl")
+    run = begin(run_settings(request, parts), parts, store, Interruption()).run
+    with pytest.raises(UsageError, match=r"^baseline mkl: not installed; pip install mkl$"):
+        resume(run.id, parts_with_a_choice(), store, Interruption(), retime=True)
+
+
+def test_targets_with_one_baseline_refuse_a_choice() -> None:
+    backends = fakes.backends()
+    kind = dataclasses.replace(backends.kinds["fake"], baselines=KINDS["cuda"].baselines)
+    with pytest.raises(UsageError, match=r"^--baseline best cannot be combined with this target: the base"):
+        run_settings(
+            RunRequest(PROBLEM, baseline="best"), dataclasses.replace(backends, kinds={"fake": kind})
+        )
+    with pytest.raises(UsageError, match=r"^--baseline best cannot be combined with this target"):
+        KINDS["simulator"].outcomes_with("best")
+
+
+def test_a_fleet_refuses_a_choice() -> None:
+    kind = fleet_kind(parts_with_a_choice("mkl").kinds["fake"], FleetRequest("postgresql://nowhere"))
+    with pytest.raises(UsageError, match=r"^--baseline mkl cannot be combined with --fleet: nodes compare"):
+        kind.require_baseline("mkl", PROBLEM)
+    kind.require_baseline("", PROBLEM)
+
+
+def test_a_recording_decides_its_baseline(tmp_path: Path) -> None:
+    request = RunRequest(PROBLEM, f"replay:{write_recording(tmp_path)}", baseline="mkl")
+    with pytest.raises(UsageError, match=r"^baseline 'mkl' cannot be combined with replay:FILE"):
+        run_settings(request, fakes.backends())
+
+
+def test_the_cpu_says_what_is_unknown_before_anything_is_tuned() -> None:
+    parts = fakes.backends((TargetStatus("cpu", True, "here"),))
+    cpu = dataclasses.replace(parts.kinds["cpu"], baselines=KINDS["cpu"].baselines)
+    parts = dataclasses.replace(parts, kinds={"cpu": cpu})
+    with pytest.raises(
+        UsageError, match=r"^baseline: found 'mlk', allowed best, openblas, mkl.*did you mean mkl"
+    ):
+        run_settings(RunRequest(PROBLEM, baseline="mlk"), parts)
+    assert run_settings(RunRequest(PROBLEM, baseline="openblas"), parts).baseline_library == "openblas"
+
+
+# The wall clock is set back and forward by an hour while runs go on: only dates change.
+
+__all__ = ["bed"]
+
+
+HOUR = datetime.timedelta(hours=1)
+
+
+STEPS = (0 * HOUR, -HOUR, HOUR, 0 * HOUR, HOUR, -2 * HOUR)
+
+
+HELD = 3  # looks at the clock between two steps
+
+
+class SteppedClock(datetime.datetime):
+    """The wall clock of a machine that is set again and again, to an hour before or after the true time."""
+
+    looks = itertools.count()
+
+    @classmethod
+    def now(cls, zone: datetime.tzinfo | None = None) -> Self:
+        """Returns the moment by a clock that is set at every third look."""
+        return super().now(zone) + STEPS[next(cls.looks) // HELD % len(STEPS)]
+
+
+class SteppedModule:
+    """What a file that imports ``datetime`` finds."""
+
+    datetime, timedelta, UTC, date = SteppedClock, datetime.timedelta, datetime.UTC, datetime.date
+
+
+@pytest.fixture
+def stepped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lets the wall clock jump, wherever it is looked at."""
+    SteppedClock.looks = itertools.count()
+    for file in (store_file, node_children):
+        monkeypatch.setattr(file, "datetime", SteppedModule)
+    true_s = time.time
+    monkeypatch.setattr(
+        time, "time", lambda: true_s() + STEPS[next(SteppedClock.looks) % len(STEPS)].total_seconds()
+    )
+    yield
+    assert next(SteppedClock.looks) > 0  # somebody looked
+
+
+def undated(trials: tuple[StoredTrial, ...]) -> list[tuple[object, ...]]:
+    """Returns what a trial is, without ids, dates and seconds, which differ between any two runs."""
+    return [(trial.number, trial.row, trial.record.candidate, trial.record.status) for trial in trials]
+
+
+@pytest.mark.slow
+def test_a_run_has_the_same_trials_in_the_same_order_and_its_seconds(bed: Bed, stepped: None) -> None:
+    settings = bed.settings("random", 2)
+    with pytest.MonkeyPatch.context() as true:
+        true.setattr(store_file, "datetime", datetime)
+        expected = undated(bed.trials(begin(settings, fakes.backends(), bed.store, Interruption()).run.id))
+    started_s = time.monotonic()
+    run = begin(settings, fakes.backends(), bed.store, Interruption()).run
+    took_s = time.monotonic() - started_s
+    assert run.seconds is not None
+    assert 0.0 < run.seconds <= took_s
+    listed = bed.store.trials(TrialQuery(run=run.id))  # sorted by what ``history`` sorts by
+    assert undated(listed) == expected
+    assert listed[::-1] == bed.store.trials(TrialQuery(run=run.id, sort="-created"))
+    assert next(SteppedClock.looks) > HELD * len(STEPS)  # the clock had each of its steps
+
+
+def test_a_step_of_the_clock_does_not_spend_the_budget_of_a_killed_run(
+    bed: Bed, stepped: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is killed after its first proposals, before an outcome says how long it took."""
+    monkeypatch.setattr(SteppedClock, "looks", itertools.chain([0], itertools.repeat(2 * HELD)))  # forward
+    settings = bed.settings("random", 1)
+    life = Life(7)
+    half_an_hour = dataclasses.replace(settings, budget_s=1800.0)
+    bed.lived(life, lambda parts, store, stop: begin(half_an_hour, parts, store, stop))
+    run = bed.store.runs(1)[0]
+    assert bed.store.proposals(run.id)
+    assert bed.trials(run.id) == ()
+    done = resume(run.id, fakes.backends(), bed.store, Interruption())
+    assert done.counts.proposed == settings.trials
+
+
+@pytest.mark.slow
+def test_the_latest_run_is_the_one_that_was_stored_last(stepped: None, tmp_path: object) -> None:
+    with Store.open(f"{tmp_path}/history.db") as store:
+        begun = [begin(fakes.settings(), fakes.backends(), store, Interruption()).run.id for _ in range(4)]
+        found = store.runs()
+        assert [run.id for run in found] == begun[::-1]
+        assert [run.id for run in store.runs(2)] == begun[:1:-1]
+        dates = [run.created for run in found]
+    assert dates != sorted(dates, reverse=True)
+
+
+def test_a_node_s_intervals_are_as_long_as_they_were(stepped: None) -> None:
+    for _ in range(HELD * len(STEPS)):
+        started_s = time.monotonic()
+        interval = node_children.began()()
+        assert 0.0 <= (interval.ended - interval.began).total_seconds() <= time.monotonic() - started_s + 1e-6

@@ -1,17 +1,24 @@
 import csv
+import dataclasses
 import io
 import re
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tuner
+from tests.db.test_groups import CAMPAIGN, MEMBERS, RESULT
+from tests.db.values import COMPILER, MACHINE
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate
+from tuner.core.errors import TunerError
 from tuner.core.machine import Machine
 from tuner.core.runs import RunSettings
 from tuner.db.store import Store
 from tuner.targets.interface import Bind, Plan
+from tuner.targets.registry import real_backends
 
 
 def test_a_table_has_a_line_per_trial(tuned: Tuner) -> None:
@@ -220,3 +227,181 @@ def test_the_machine_is_reported_where_the_trials_are_of_several(tuned: Tuner) -
     header, *rows = tuned("history").out.splitlines()
     assert "machine" in header
     assert ["another" in row for row in rows].count(True) == 1
+
+
+def retimed(tuned: Tuner) -> list[int]:
+    """Returns the trials of the final re-measurement, slowest first."""
+    trials = [trial["trial"] for trial in tuned("history", "--sort", "-median", "--json").json]
+    return [trial for trial in trials if tuned("show", str(trial), "--json").json["final"] is not None]
+
+
+def test_two_trials_are_compared_by_what_differs(tuned: Tuner) -> None:
+    slow, *_, fast = retimed(tuned)
+    done = tuned("diff", str(slow), str(fast))
+    assert done.code == 0
+    header, *lines = done.out.splitlines()
+    assert header.split() == ["trial", str(slow), "trial", str(fast)]
+    named = {line.split()[0] for line in lines}
+    assert {"time", "x", "change", "script"} <= named
+    assert "strategy" not in named  # both are of one
+    assert any(line.startswith(f"change    trial {fast} takes -") for line in lines)
+    document = tuned("diff", str(slow), str(fast), "--json").json
+    assert document["knobs"]["x"][1] == 7
+    assert document["slowdown"] < 0
+    assert document["first"]["trial"] == slow
+
+
+def test_a_trial_does_not_differ_from_itself(tuned: Tuner) -> None:
+    out = tuned("diff", "run:1", "run:1").out
+    assert "knobs     the same" in out
+    assert "differ    at no stage" in out
+    assert "script    the same" in out
+    interval = "the 95 % interval of the ratio of times is 1.000 .. 1.000"
+    assert f"change    none: not distinguishable, {interval}" in out
+
+
+def test_first_times_are_not_compared(tuned: Tuner) -> None:
+    final_times = retimed(tuned)
+    first = next(
+        each["trial"] for each in tuned("history", "--json").json if each["trial"] not in final_times
+    )
+    done = tuned("diff", str(first), "run:1")
+    assert "change    unknown: not timed interleaved in one round" in done.out
+    document = tuned("diff", str(first), "run:1", "--json").json
+    assert document["second"]["trial"] == tuned("show", "run:1", "--json").json["best"]["trial"]
+    assert (document["slowdown"], document["slowdown_interval"]) == (None, None)
+    assert document["slowdown_unknown"] == "not timed interleaved in one round"
+
+
+def test_texts_are_shown_of_the_stages_asked_for(tuned: Tuner) -> None:
+    assert "+++ script of trial 2" in tuned("diff", "1", "2").out
+    assert "+++" not in tuned("diff", "1", "2", "--show", "none").out
+    assert "+++" not in tuned("diff", "1", "2", "--show", "payload").out  # which is the same
+
+
+@pytest.mark.slow
+@pytest.mark.mlir
+def test_the_code_of_a_gpu_is_counted_by_its_instructions(tmp_path: Path) -> None:
+    tuner = Tuner(tmp_path / "results.db", real_backends())
+    text = ("--target", "simulator", "--strategy", "matmul_gpu_simt", "--sampler", "random")
+    assert tuner("tune", "matmul", "16x16x16", *text, "--trials", "2", "--workers", "1").code == 0
+    document = tuner("diff", "1", "2", "--json").json
+    stages = [stage["stage"] for stage in document["stages"]]
+    assert stages == ["script", "payload", "kernels", "nvvm", "code"]
+    assert document["first_stage"] == "script"
+    assert any(name.startswith(("ld.shared", "fma", "st.shared")) for name in document["instructions"])
+    assert document["slowdown"] is None
+
+
+def test_a_script_that_cannot_be_applied_ends_the_stages(tuned: Tuner) -> None:
+    def refuse(script: str, payload: str, allows_effects: bool = False) -> str:
+        raise TunerError("apply: found no op to match")
+
+    refusing = Tuner(tuned.database, dataclasses.replace(tuned.backends, apply=refuse))
+    stages = [stage["stage"] for stage in refusing("diff", "1", "2", "--json").json["stages"]]
+    assert stages == ["script"]
+
+
+@pytest.fixture(scope="module")
+def several_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Gives a database with a run of 8x8x8 of which nothing failed, and one of 16x8x8 of which all failed."""
+    tuner = Tuner(tmp_path_factory.mktemp("several") / "results.db", fakes.backends())
+    assert tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20").code == 0
+    tuner.backends = fakes.backends(bind=lambda *_: fakes.failing_bind)
+    assert tuner("tune", "matmul", "16x8x8", "--trials", "2").code == 1
+    return tuner.database
+
+
+@pytest.fixture
+def several(tuner: Tuner, several_database: Path) -> Tuner:
+    shutil.copy(several_database, tuner.database)
+    return tuner
+
+
+@pytest.mark.slow
+def test_a_run_is_a_line_and_the_latest_comes_first(several: Tuner) -> None:
+    header, latest, first, shared = several("runs").out.splitlines()
+    assert header.split() == [
+        *("run", "begun", "problem", "status", "trials", "failed", "best", "reliability", "GFLOP/s")
+    ]
+    assert shared == "in every row: target fake"
+    assert latest.split()[0] == "2"
+    assert latest.split()[-5:] == ["2", "2", "-", "-", "-"]
+    assert first.split()[0] == "1"
+    assert "matmul 8x8x8 f32" in first
+    assert "1 ms" in first
+
+
+def test_the_best_of_a_run_is_its_answer(several: Tuner) -> None:
+    listed = {run["run"]: run for run in several("runs", "--json").json}
+    shown = several("show", "run:1", "--json").json
+    assert listed[1]["best"] == shown["best"]
+    assert listed[2]["best"] is None
+    assert listed[2]["counts"] == {
+        "proposed": 2,
+        "measured": 0,
+        "verified": 0,
+        "failed": 2,
+        "reused": 0,
+        "compiled": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "runs"),
+    [
+        (("--shape", "8x8x8"), [1]),
+        (("--op", "matmul", "--dtype", "f32", "--layout", "nn", "--output-dtype", "f32"), [2, 1]),
+        (("--target", "fake", "--machine", "fake", "--threads", "1", "--epilogue", "none"), [2, 1]),
+        (("--threads", "2"), []),
+        (("--status", "done"), [2, 1]),
+        (("--status", "interrupted"), []),
+        (("--limit", "1"), [2]),
+        (("--since", "2020-01-01"), [2, 1]),
+        (("--since", "2999-01-01"), []),
+    ],
+)
+def test_conditions_choose_runs(several: Tuner, options: tuple[str, ...], runs: list[int]) -> None:
+    assert [run["run"] for run in several("runs", *options, "--json").json] == runs
+
+
+# ``tuner show campaign:N``: a campaign with the program that it tuned, as text and as JSON.
+
+
+def stored(tuner: Tuner, *, has_program: bool) -> None:
+    with Store.open(str(tuner.database)) as store:
+        campaign = store.begin_campaign(CAMPAIGN, MEMBERS, MACHINE, COMPILER, "0.1.0", None)
+        if has_program:
+            store.set_program_result(campaign, RESULT)
+
+
+def test_the_program_of_a_campaign_is_shown_with_its_fusions_and_baselines(tuner: Tuner) -> None:
+    stored(tuner, has_program=True)
+    lines = tuner("show", "campaign:1").out.splitlines()
+    assert "campaign  1: 2 problems, 0 trials in 0 s" in lines
+    assert "loops   g1 linalg.pooling: no schedule" in lines
+    assert "time    10 us a call, 20 us without tuning" in lines
+    assert "gain    2.00 times as fast (95 % interval 1.90 .. 2.10)" in lines
+    assert "reliable yes" in lines
+    assert lines[-1].split() == ["onnxruntime", "-", "-", "not", "compared:", "not", "installed"]
+    (row,) = (line.split() for line in lines if line.startswith("g0"))
+    assert row[:9] == ["g0", "contraction", "15", "us", "8", "us", "reliable", "100%", "50%"]
+    document = tuner("show", "campaign:1", "--json").json
+    assert len(document["problems"]) == 2
+    program = document["program"]
+    assert (program["call_s"], program["speedup_interval"]) == (1e-5, [1.9, 2.1])
+    assert [each["origin"] for each in program["groups"]] == ["tuned"]
+    assert [each["reason"] for each in program["baselines"]] == [None, "not installed"]
+
+
+def test_a_campaign_of_a_file_of_shapes_has_no_program(tuner: Tuner) -> None:
+    stored(tuner, has_program=False)
+    assert tuner("show", "campaign:1", "--json").json["program"] is None
+    assert tuner("show", "campaign:1").code == 0
+
+
+def test_what_is_no_campaign_is_refused(tuner: Tuner) -> None:
+    stored(tuner, has_program=False)
+    assert "campaign" in tuner.refused("show", "campaign:7")
+    assert "campaign:1 cannot be combined with --run" in tuner.refused("show", "campaign:1", "--ablation")
+    assert "campaign" in tuner.refused("show", "campaign:one")

@@ -1,6 +1,23 @@
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIServer
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+import pytest
+from optuna.storages import BaseStorage
 
 from tests.cli.conftest import Tuner
+from tuner.cli.commands import report as local_server
 
 
 def test_one_page_is_written(tuned: Tuner, tmp_path: Path) -> None:
@@ -55,3 +72,105 @@ def test_passes_that_cannot_be_timed_are_left_out(tuned: Tuner, tmp_path: Path) 
     done = tuned("report", "--compile-time", "-o", str(tmp_path / "report.html"))
     assert (done.code, done.err) == (0, "")
     assert "passes</summary>" not in (tmp_path / "report.html").read_text()  # the fake compiles nothing
+
+
+WAIT_S = 120
+
+
+def test_without_the_package_one_line_reports_how_to_get_it(
+    tuned: Tuner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "optuna_dashboard", None)
+    assert (
+        tuned.refused("dashboard")
+        == "error: missing dependency 'optuna-dashboard'\nhint: pip install optuna-dashboard\n"
+    )
+
+
+def test_an_unknown_run_gives_one_line(tuned: Tuner) -> None:
+    pytest.importorskip("optuna_dashboard")
+    done = tuned("dashboard", "--run", "9")
+    assert (done.code, done.err) == (2, "error: run: found 9, allowed 1 to 1\n")
+
+
+def test_a_port_that_is_taken_gives_one_line(tuned: Tuner) -> None:
+    pytest.importorskip("optuna_dashboard")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = tuned("dashboard", "--port", str(port))
+    assert done.code == 2
+    assert done.err == f"error: port {port}: Address already in use\nhint: --port 0 takes a free one\n"
+
+
+# As the pages and the help have them: tests/docs/test_examples.py compares.
+PRINTED = (("dashboard",), ("dashboard", "--port", "8080"))
+
+
+def names_of_studies(storage: BaseStorage) -> WSGIApplication:
+    """Makes a page of the studies' names, in place of optuna-dashboard, which is not installed everywhere."""
+
+    def application(_environment: WSGIEnvironment, start: StartResponse) -> list[bytes]:
+        start("200 OK", [("Content-Type", "text/plain")])
+        return [study.study_name.encode() for study in storage.get_all_studies()]
+
+    return application
+
+
+@pytest.mark.parametrize("options", PRINTED, ids=" ".join)
+def test_an_example_shows_the_studies_at_its_port(
+    tuned: Tuner, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    """At an address of this process alone, where no other has taken the port."""
+    pages = []
+
+    def serve_once(server: WSGIServer) -> None:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        pages.append(get(f"http://{local_server.HOST}:{server.server_port}/"))
+        thread.join()
+
+    own = f"127.1.{os.getpid() // 250 % 250}.{os.getpid() % 250 + 1}"
+    monkeypatch.setattr(local_server, "HOST", own)
+    monkeypatch.setattr(local_server, "serve", serve_once)
+    monkeypatch.setattr(sys.modules["tuner.cli.commands.report"], "_installed", lambda: names_of_studies)
+    done = tuned(*options)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == f"1 run at http://{own}:8080/ (Ctrl-C ends)\n"
+    assert pages == [b"run 1: matmul 8x8x8 f32 nn none on fake"]
+
+
+@contextmanager
+def serving(tuned: Tuner, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Starts the command in a process of its own; gives it and what it printed first."""
+    command = [sys.executable, "-m", "tuner", "dashboard", "--port", "0", *options]
+    environment = {**os.environ, "TUNER_DB": str(tuned.database)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield process, process.stdout.readline()
+        finally:
+            process.kill()
+
+
+def get(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=WAIT_S) as selected:
+        return selected.read()
+
+
+@pytest.mark.slow
+def test_runs_are_studies_of_the_real_dashboard_for_this_machine_alone(tuned: Tuner) -> None:
+    pytest.importorskip("optuna_dashboard")
+    with serving(tuned) as (process, line):
+        assert line.startswith("1 run at http://127.0.0.1:")
+        url = line.split(" ")[3]
+        (study,) = json.loads(get(f"{url}api/studies"))["study_summaries"]
+        assert study["study_name"] == "run 1: matmul 8x8x8 f32 nn none on fake"
+        trials = json.loads(get(f"{url}api/studies/{study['study_id']}?after=0"))["trials"]
+        assert len(trials) == 20
+        assert b"<html" in get(f"{url}dashboard/")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(WAIT_S) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""

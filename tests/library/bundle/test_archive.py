@@ -1,5 +1,6 @@
 import hashlib
 import json
+import re
 import struct
 import tracemalloc
 import zipfile
@@ -8,12 +9,22 @@ from typing import Any
 
 import pytest
 
-from tests.library.bundle.values import NOW, pending, program
-from tuner.core.errors import UsageError
-from tuner.library.bundle import archive
-from tuner.library.bundle.archive import pack, read_bundle
+from tests.library.bundle.bare_machine import measure
+from tests.library.bundle.numpy_gpu import candidate
+from tests.library.bundle.values import NOW, PROBLEM, pending, program
+from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.gpu_code import KernelProgram
+from tuner.core.problem import Matmul, Problem
+from tuner.core.records import Measurement
+from tuner.core.remote_results import PendingTrial
+from tuner.library.bundle import archive, exchange
+from tuner.library.bundle.archive import best_first, deciding_facts, pack, promise, read_bundle, read_results
+from tuner.library.bundle.exchange import predicted_first
+from tuner.targets.gpu.cycle_model import PredictedCycles
 
 MIB = 1 << 20
+
+
 TRIALS = (
     pending(0, code=program("//\n.version 8.0 // one", cubin=b"\x7fELF one")),
     pending(1, code=program("//\n.version 8.0 // one", cubin=b"\x7fELF two")),
@@ -207,3 +218,198 @@ def test_a_manifest_that_claims_more_than_its_limit_is_not_unpacked(
     monkeypatch.setattr(archive, "MANIFEST_LIMIT_BYTES", 100)
     with pytest.raises(UsageError, match=r"manifest\.json: found \d+ bytes, allowed 100$"):
         read_bundle(path)
+
+
+# The whole command where nothing but Python, numpy and a stand-in for the CUDA driver can be imported.
+
+F32, BF16 = Matmul(48, 32, 16), Matmul(16, 8, 24, dtype="bf16")
+
+
+def written(folder: Path, *trials: object) -> Path:
+    path = folder / "pending.bundle"
+    path.write_bytes(pack(trials, 3, "0.1.0", NOW))  # type: ignore[arg-type]
+    return path
+
+
+@pytest.mark.slow
+def test_candidates_are_verified_and_timed_and_no_bad_one_takes_another_with_it(tmp_path: Path) -> None:
+    trials = (
+        candidate(0, F32),
+        candidate(1, F32, "wrong"),
+        candidate(2, F32, "lost"),
+        candidate(3, F32, "crash"),
+        candidate(4, F32, cubin=b"refused"),
+        candidate(5, BF16),
+        candidate(6, BF16, "wrong"),
+    )
+    done = measure(tmp_path, "--pending", "--bundle", str(written(tmp_path, *trials)), "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["counts"] == {"measured": 3, "failed": 4, "left": 0, "other_chips": 0}
+    assert [best["problem"] for best in document["best"]] == [F32.key, BF16.key]
+    results = read_results(tmp_path / "pending.bundle.results.jsonl")
+    assert results.provenance.machine.name == "stub GPU 0"
+    found = {trial.origin.number: trial for trial in results.trials}
+    assert {number for number, trial in found.items() if isinstance(trial.outcome, Measurement)} == {0, 4, 5}
+    assert found[4].code == "ptx"  # the driver did not take its machine code
+    failures = {n: trial.outcome for n, trial in found.items() if isinstance(trial.outcome, Failure)}
+    stages = {number: failure.stage for number, failure in failures.items()}
+    assert stages == {1: Stage.VERIFY, 2: Stage.RUN, 3: Stage.RUN, 6: Stage.VERIFY}
+    assert "1 of 1536 elements are wrong; worst at [24, 10]" in failures[1].reason
+    assert "CUDA_ERROR_LAUNCH_FAILED" in failures[2].reason
+    assert "SIGABRT" in failures[3].reason
+    assert found[0].verdict is not None
+    assert found[0].verdict.elements == 48 * 32
+    assert {final.origin.number for final in results.final_times} == {0, 4}
+    assert [floor.problem for floor in results.noises] == [F32]
+    assert "no baseline" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_second_call_goes_on_with_what_is_left(tmp_path: Path) -> None:
+    path = str(written(tmp_path, candidate(0, F32), candidate(1, F32, "wrong")))
+    first = measure(tmp_path, "--bundle", path, "--json")
+    second = measure(tmp_path, "--bundle", path, "--json")
+    assert json.loads(first.stdout)["counts"]["measured"] == 1
+    assert second.returncode == 0
+    assert json.loads(second.stdout)["counts"] == {"measured": 0, "failed": 0, "left": 0, "other_chips": 0}
+    assert json.loads(second.stdout)["best"] == json.loads(first.stdout)["best"]
+
+
+@pytest.mark.slow
+def test_a_kernel_that_hangs_is_ended_with_the_time_and_stays_pending(tmp_path: Path) -> None:
+    others = [candidate(number, Matmul(8 * number, 8, 24, dtype="bf16")) for number in range(1, 6)]
+    path = str(written(tmp_path, candidate(0, F32, "hang"), *others))
+    done = measure(tmp_path, "--bundle", path, "--seconds", "60", "--json")  # 10 each, and what is left over
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["counts"] == {"measured": 5, "failed": 0, "left": 1, "other_chips": 0}
+
+
+@pytest.mark.slow
+def test_only_wrong_candidates_is_exit_1(tmp_path: Path) -> None:
+    done = measure(tmp_path, "--bundle", str(written(tmp_path, candidate(0, F32, "wrong"))))
+    assert done.returncode == 1
+    assert "0 measured, 1 failed, 0 left" in done.stdout
+
+
+def test_without_a_driver_one_line_says_what_is_missing(tmp_path: Path) -> None:
+    path = str(written(tmp_path, candidate(0, F32)))
+    done = measure(tmp_path, "--bundle", path, has_driver=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "error: no CUDA driver: libcuda.so.1 cannot be loaded; it comes with the NVIDIA driver; "
+        "nvidia-smi shows what is there\n"
+    )
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--pending",), "measure: --bundle FILE is missing; only where the whole of tuner is installed"),
+        (("--bundle", "none"), "none: cannot be read (No such file or directory), expected a bundle"),
+        (("--bundle", "x", "--seconds", "0"), "seconds: found 0, allowed more than 0"),
+        (("--bundle", "x", "--fast"), "measure: unrecognized arguments: --fast"),
+    ],
+)
+def test_wrong_arguments_are_one_line_and_exit_2(
+    tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    done = measure(tmp_path, *options, has_driver=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {message}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_help_needs_nothing_else_either(tmp_path: Path) -> None:
+    done = measure(tmp_path, "--help", has_driver=False)
+    assert done.returncode == 0
+    assert "Example: tuner measure --bundle pending.bundle" in done.stdout
+
+
+# Which pending trials come first: what promises most, what is predicted to cost least.
+
+LARGE = Matmul(4096, 4096, 4096)
+
+
+SLOW = "(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ..."
+
+
+HALF = Matmul(4096, 4096, 4096, dtype="f16")
+
+
+@pytest.mark.parametrize(
+    ("problem", "better", "worse"),
+    [
+        (HALF, program("mma.sync.aligned", blocks=4096), program("fma.rn.f32", blocks=264)),
+        (HALF, program("wgmma.mma_async.sync", blocks=4096), program("fma.rn.f32", blocks=264)),
+        (HALF, program("wgmma.mma_async", blocks=4096), program("wgmma.mma_async", blocks=264, note=SLOW)),
+        (LARGE, program(blocks=4096), program(blocks=264, spills=4)),
+        (LARGE, program(blocks=4096, spills=8), program(blocks=264, spills=400)),
+        (LARGE, program(blocks=264), program(blocks=528)),  # whole waves both: larger tiles read less
+        (LARGE, program(blocks=528), program(blocks=265)),  # a wave for one block
+        (LARGE, program(blocks=1024), program(blocks=4)),  # four blocks leave most of the GPU idle
+    ],
+)
+def test_what_promises_more_comes_first(
+    problem: Problem, better: KernelProgram, worse: KernelProgram
+) -> None:
+    assert promise(problem, better, 132) < promise(problem, worse, 132)
+    ordered = best_first((pending(0, problem, worse), pending(1, problem, better)))
+    assert [trial.origin.number for trial in ordered] == [1, 0]
+
+
+def test_problems_stay_together_in_the_order_they_came() -> None:
+    trials = (pending(0, LARGE), pending(1, PROBLEM), pending(2, LARGE), pending(3, PROBLEM))
+    assert [trial.origin.number for trial in best_first(trials)] == [0, 2, 1, 3]
+
+
+def test_what_is_compared_is_said_in_words() -> None:
+    facts = deciding_facts(pending(0, HALF, program("fma.rn.f32", blocks=264, spills=4)), 132)
+    assert facts.startswith("tensor cores idle, 4 bytes spilled, 264 blocks for ")
+    assert re.search(r"places, relative reads [\d.]+, occupancy \d+%$", facts)
+
+
+def test_equal_promises_keep_their_numbers_order() -> None:
+    assert [trial.origin.number for trial in best_first((pending(5), pending(3)))] == [3, 5]
+
+
+def test_the_order_depends_on_how_many_multiprocessors_there_are() -> None:
+    many, few = program(blocks=264), program(blocks=200)
+    assert promise(LARGE, many, 132) < promise(LARGE, few, 132)
+    assert promise(LARGE, few, 100) < promise(LARGE, many, 100)
+
+
+def numbers(trials: tuple[PendingTrial, ...]) -> list[int]:
+    return [trial.origin.number for trial in trials]
+
+
+@pytest.fixture
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[KernelProgram]:
+    """Lets each program that is looked at be predicted cheaper than the one before."""
+    seen: list[KernelProgram] = []
+
+    def cheaper(_problem: Problem, program: KernelProgram) -> PredictedCycles:
+        seen.append(program)
+        return PredictedCycles(100.0 - len(seen), None)
+
+    monkeypatch.setattr(exchange, "predicted", cheaper)
+    return seen
+
+
+def test_what_is_predicted_to_cost_least_comes_first(looked_at: list[KernelProgram]) -> None:
+    found = predicted_first((pending(0), pending(1), pending(2)))
+    assert numbers(found) == [2, 1, 0]
+    assert [trial.predicted_cycles for trial in found] == [97.0, 98.0, 99.0]
+    assert len(looked_at) == 3
+
+
+def test_few_of_many_are_looked_at_and_the_others_come_after(looked_at: list[KernelProgram]) -> None:
+    assert numbers(predicted_first((pending(number) for number in range(4)), looked_at=2)) == [1, 0, 2, 3]
+    assert len(looked_at) == 2
+
+
+def test_what_cannot_be_looked_at_is_not_left_out() -> None:
+    found = predicted_first((pending(1), pending(0)))  # their cubin is none
+    assert numbers(found) == [0, 1]
+    assert [trial.predicted_cycles for trial in found] == [None, None]

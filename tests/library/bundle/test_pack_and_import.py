@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.db.test_pending import add, run_of
+from tests.db.test_remote_results import add, run_of
 from tests.library.bundle.values import PROVENANCE, program, result, timed
 from tuner.core.errors import TunerError
 from tuner.core.problem import Matmul

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.library.bundle.test_command import alone, no_baseline
-from tests.library.bundle.values import PROBLEM, PROVENANCE, measured, pending, program, timed
+from tests.library.bundle.values import PROBLEM, PROVENANCE, RESULTS, measured, pending, program, timed
 from tests.targets.gpu.simulated_cuda import FACTS
 from tuner.core.errors import Failure, Stage
 from tuner.core.interfaces import Effort, FinalTimes
@@ -28,13 +28,27 @@ from tuner.core.runs import Baseline
 from tuner.library.bundle import session
 from tuner.library.bundle.archive import Bundle, Line
 from tuner.library.bundle.gpu_child import EvaluatedCode
-from tuner.library.bundle.session import Gpu, MeasuringCounts, MeasuringOrder, MeasuringSession
+from tuner.library.bundle.session import (
+    Gpu,
+    MeasuringCounts,
+    MeasuringOrder,
+    MeasuringSession,
+    best_lines,
+    best_of,
+    summary_document,
+)
 from tuner.runtime.workers.processes import TimingLock
 from tuner.runtime.workers.services import Evaluation
 
 OTHER = Matmul(32, 8, 8)
+
+
 NOTHING = RemoteResults(PROVENANCE, ())
+
+
 CUT = "cut"
+
+
 SelectedResult = float | Failure | str  # seconds of a median, a failure, or CUT
 
 
@@ -101,6 +115,8 @@ def order(*trials: PendingTrial, seconds: float = 1000.0, known: RemoteResults =
 
 
 HERE = Gpu(FACTS, alone, lambda chip: None, no_baseline)  # type: ignore[arg-type, return-value]
+
+
 WRONG = Failure(Stage.VERIFY, "3 of 128 elements are wrong")
 
 
@@ -230,3 +246,38 @@ def test_the_process_is_ended_whatever_happens(world: World, monkeypatch: pytest
     with pytest.raises(KeyboardInterrupt):
         world.measure(order(pending(0)), HERE)
     assert world.told[-1] == "closed"
+
+
+def test_without_remeasurement_the_fastest_is_the_best() -> None:
+    slow, fast = measured(0, timed(2e-3)), measured(1, timed(1e-3))
+    assert best_of(replace(RESULTS, trials=(slow, fast), final_times=()))[PROBLEM][0] == fast
+
+
+def test_where_there_are_remeasurement_only_they_count() -> None:
+    lucky, steady, slow = (measured(number, timed(s)) for number, s in ((0, 1e-3), (1, 2e-3), (2, 3e-3)))
+    final_times = tuple(
+        FinalTime(trial.origin, PROBLEM, timed(s)) for trial, s in ((steady, 2.1e-3), (slow, 2.9e-3))
+    )
+    results = RemoteResults(RESULTS.provenance, (lucky, steady, slow), final_times)
+    assert best_of(results)[PROBLEM] == (steady, timed(2.1e-3))
+
+
+def test_times_that_were_cut_short_are_no_best() -> None:
+    cut = measured(0, replace(timed(), is_complete=False))
+    assert best_of(replace(RESULTS, trials=(cut,), final_times=())) == {}
+
+
+def test_a_line_reports_time_speed_and_the_baseline_next_to_it() -> None:
+    (line,) = best_lines(RESULTS)
+    assert line.startswith(
+        "matmul 16x8x8 f32 nn none: 2 ms (reliable), 0 GFLOP/s, 1.50x (1.50 .. 1.50) cuBLAS 13.1.0; "
+        "trial 100: "
+    )
+
+
+def test_the_document_holds_the_same() -> None:
+    document = summary_document("r.jsonl", MeasuringCounts(1, 1, 2, 3), RESULTS, 4.0)
+    assert document["counts"] == {"measured": 1, "failed": 1, "left": 2, "other_chips": 3}
+    (best,) = document["best"]
+    assert (best["trial"], best["median_s"], best["baseline_s"]) == (100, 2e-3, 3e-3)
+    assert document["machine"] == "Stub GPU"

@@ -1,4 +1,7 @@
-from typing import cast
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -6,15 +9,25 @@ import pytest
 from tests.library.dispatch.rules import configurations, space
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul, Problem
+from tuner.core.reliability import NOT_RECORDED, RELIABLE, unreliable
 from tuner.library.dispatch.first_use import (
+    MISALIGNED,
+    OUT,
     BoundCandidate,
+    FirstUse,
+    FirstUseCache,
+    FirstUseKey,
+    KernelCall,
     KernelLoader,
     MatmulCall,
+    TimedConfiguration,
     baseline_name,
     numpy_product,
+    problem_of,
     time_first_use,
 )
 from tuner.payload.reference import Array
+from tuner.runtime.cpu.memory import placed_copy
 
 PROBLEM = Matmul(6, 40, 24, layout="nt")
 
@@ -74,3 +87,245 @@ def test_a_wrong_kernel_is_neither_timed_nor_used() -> None:
     assert calls == {}
     assert found.fastest((wrong.configuration.candidate,)) is None
     assert found.why_baseline == wrong.failure
+
+
+KEY = FirstUseKey(Matmul(64, 64, 64), "a machine", "a compiler", 1, "a library x1")
+
+
+PACKED, DIRECT = configurations()
+
+
+FOUND = FirstUse(
+    "a library x1",
+    2e-6,
+    (TimedConfiguration(PACKED, 1e-6), TimedConfiguration(DIRECT, None, "why")),
+    RELIABLE,
+)
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    cache = FirstUseCache(tmp_path / "new" / "folder")
+    assert cache.read(KEY) is None
+    cache.write(KEY, FOUND)
+    assert cache.read(KEY) == FOUND
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(KEY, problem=Matmul(65, 64, 64)),
+        replace(KEY, problem=Matmul(64, 64, 64, align="any")),
+        replace(KEY, problem=Matmul(64, 64, 64, layout="nt")),
+        replace(KEY, machine="another"),
+        replace(KEY, compiler="another"),
+        replace(KEY, threads=2),
+        replace(KEY, baseline="a library x2"),
+    ],
+    ids=["m", "align", "layout", "machine", "compiler", "threads", "baseline"],
+)
+def test_each_part_of_a_key_counts_as_it_is(tmp_path: Path, other: FirstUseKey) -> None:
+    cache = FirstUseCache(tmp_path)
+    cache.write(KEY, FOUND)
+    assert cache.read(other) is None
+    (file,) = tmp_path.glob("*.json")
+    file.rename(tmp_path / f"{other.name}.json")  # as if two keys had one name
+    assert cache.read(other) is None
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b'{"format": "tuner-first-use", "version": 2}', b"\xff\xfe"]
+)
+def test_a_damaged_file_counts_as_none_and_is_replaced(tmp_path: Path, content: bytes) -> None:
+    cache = FirstUseCache(tmp_path)
+    cache.write(KEY, FOUND)
+    (tmp_path / f"{KEY.name}.json").write_bytes(content)
+    assert cache.read(KEY) is None
+    cache.write(KEY, FOUND)
+    assert cache.read(KEY) == FOUND
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    cache = FirstUseCache(tmp_path / "file")
+    with cache.held(KEY):
+        cache.write(KEY, FOUND)
+    assert cache.read(KEY) is None
+
+
+def test_readers_meet_whole_files_while_others_write(tmp_path: Path) -> None:
+    cache = FirstUseCache(tmp_path)
+    cache.write(KEY, FOUND)
+    read: list[FirstUse | None] = []
+
+    def write() -> None:
+        for _ in range(20):
+            cache.write(KEY, FOUND)
+
+    writers = [threading.Thread(target=write) for _ in range(3)]
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        read.append(cache.read(KEY))
+    assert all(each == FOUND for each in read)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_one_at_a_time_holds_a_key(tmp_path: Path) -> None:
+    cache, inside, order = FirstUseCache(tmp_path), threading.Event(), []
+
+    def second() -> None:
+        inside.wait()
+        with FirstUseCache(tmp_path).held(KEY):
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    with cache.held(KEY):
+        inside.set()
+        thread.join(timeout=0.1)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def test_the_fastest_is_a_configuration_asked_for_that_beats_the_baseline() -> None:
+    both = (PACKED.candidate, DIRECT.candidate)
+    assert FOUND.fastest(both) == PACKED.candidate
+    assert FOUND.fastest((DIRECT.candidate,)) is None  # it failed
+    slow = replace(FOUND, baseline_s=1e-6)
+    assert slow.fastest(both) is None
+    assert slow.why_baseline == "faster at first use: 1 us, the best kernel 1 us"
+    assert replace(FOUND, timed=FOUND.timed[1:]).why_baseline == "why"
+
+
+@pytest.mark.parametrize(
+    ("doubt", "reason"),
+    [
+        ({"reliability": unreliable("load")}, "unreliable: load"),
+        ({"no_ratio": "not distinguishable"}, "not distinguishable"),
+        ({"reliability": NOT_RECORDED}, "unknown: it was not recorded"),
+    ],
+)
+def test_times_of_a_first_use_that_are_no_evidence_are_not_called_faster(
+    doubt: dict[str, Any], reason: str
+) -> None:
+    found = replace(FOUND, baseline_s=1e-6, **doubt).why_baseline
+    assert found == f"no kernel was clearly faster at first use: 1 us, the best kernel 1 us; {reason}"
+
+
+def test_a_kernel_that_hardly_beats_the_baseline_is_not_used() -> None:
+    both = (PACKED.candidate, DIRECT.candidate)
+    close = replace(FOUND, baseline_s=1.019e-6)
+    assert close.fastest(both) is None
+    assert close.why_baseline == "within 2% at first use: 1.019 us, the best kernel 1 us"
+    assert replace(FOUND, baseline_s=1.021e-6).fastest(both) == PACKED.candidate
+
+
+def test_a_first_use_holds_while_it_has_all_that_is_asked_for() -> None:
+    asked = tuple(BoundCandidate(each.candidate, "") for each in (PACKED, DIRECT))
+    assert FOUND.has(asked)
+    assert not replace(FOUND, timed=FOUND.timed[:1]).has(asked)
+
+
+RNG = np.random.default_rng(3)
+
+
+A, B = RNG.standard_normal((6, 20)).astype(np.float32), RNG.standard_normal((20, 33)).astype(np.float32)
+
+
+def test_arrays_of_c_order_are_the_problem_of_their_exact_sizes() -> None:
+    assert problem_of(A, B, "16") == Matmul(6, 33, 20)
+    assert problem_of(A.astype(np.float64), B.astype(np.float64), "any") == Matmul(
+        6, 33, 20, "f64", align="any"
+    )
+
+
+def test_a_transposed_view_is_a_layout() -> None:
+    assert problem_of(A, np.asfortranarray(B), "16") == Matmul(6, 33, 20, layout="nt")
+    assert problem_of(np.asfortranarray(A), B, "16") == Matmul(6, 33, 20, layout="tn")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "reason"),
+    [
+        (A, B.astype(np.float64), "types float32 and float64"),
+        (A.astype(">f4"), B.astype(">f4"), "types >f4 and >f4"),
+        (A.astype(np.int8), B.astype(np.int8), "types int8 and int8"),
+        (A[0], B, "shapes (20,) and (20, 33)"),
+        (A[:, :3], B, "shapes (6, 3)"),
+        (A[:0], B, "shapes (0, 20)"),
+        (A[:, ::2], B[:10], "strides"),
+        (np.asfortranarray(A), np.asfortranarray(B), "strides"),
+        (np.ma.array(A), B, "not two plain numpy arrays"),
+    ],
+)
+def test_what_no_kernel_is_tuned_for_is_said(a: Array, b: Array, reason: str) -> None:
+    found = problem_of(a, b, "16")
+    assert isinstance(found, str)
+    assert reason in found
+
+
+def matmul_calls_refused(_a: Array, _b: Array, _out: Array | None, reason: str) -> Array:
+    return np.array([reason])
+
+
+def loaded(problem: Problem, threads: int = 1) -> KernelCall:
+    direct = configurations()[1].candidate
+    (candidate,) = space(threads).projected(problem, (direct,)).candidates
+    assert candidate is not None
+    return KernelLoader(threads).loaded(
+        problem, space(threads).script(problem, candidate).text, matmul_calls_refused
+    )
+
+
+@pytest.fixture(scope="module")
+def call() -> KernelCall:
+    return loaded(Matmul(6, 33, 20))
+
+
+@pytest.mark.mlir
+def test_a_kernel_computes_the_product_in_a_new_array_or_in_out(call: KernelCall) -> None:
+    expected = numpy_product(A, B, None)
+    assert np.allclose(call(A, B, None), expected, atol=1e-5)
+    out = np.full((6, 33), np.nan, np.float32)
+    assert call(A, B, out) is out
+    assert np.allclose(out, expected, atol=1e-5)
+
+
+@pytest.mark.mlir
+def test_inputs_may_be_read_only(call: KernelCall) -> None:
+    a = A.copy()
+    a.flags.writeable = False
+    assert np.allclose(call(a, B, None), A @ B, atol=1e-5)
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize("layout", ["nt", "tn"])
+def test_a_transposed_view_is_read_as_it_is_stored(layout: str) -> None:
+    a = np.asfortranarray(A) if layout == "tn" else A
+    b = np.asfortranarray(B) if layout == "nt" else B
+    assert np.allclose(loaded(Matmul(6, 33, 20, layout=layout))(a, b, None), A @ B, atol=1e-5)
+
+
+@pytest.mark.mlir
+def test_outputs_that_kernels_cannot_write_are_left_to_numpy(call: KernelCall) -> None:
+    read_only = np.empty((6, 33), np.float32)
+    read_only.flags.writeable = False
+    square = RNG.standard_normal((33, 33)).astype(np.float32)
+    others = (
+        read_only,
+        np.empty((6, 33), np.float64),
+        np.empty((7, 33), np.float32),
+        np.empty((6, 66), np.float32)[:, ::2],
+        np.asfortranarray(np.empty((6, 33), np.float32)),
+    )
+    assert [call(A, B, out)[0] for out in others] == [OUT] * len(others)
+    assert call(A, square[:20], square[:6])[0] == OUT  # shares memory with b
+
+
+@pytest.mark.mlir
+def test_arrays_with_less_alignment_are_left_to_another_kernel(call: KernelCall) -> None:
+    off = placed_copy(A, 4)
+    assert call(off, B, None)[0] == MISALIGNED.format(16)
+    anywhere = loaded(Matmul(6, 33, 20, align="any"))
+    assert np.allclose(anywhere(off, B, None), A @ B, atol=1e-5)

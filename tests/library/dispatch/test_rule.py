@@ -1,18 +1,24 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.analysis.matrices import matrix_of
-from tests.library.dispatch.rules import machine, rule_of
+from tests.library.dispatch.rules import configurations, machine, rule_of, space
 from tuner.analysis.dispatch import AskedProblem, ranked_columns
 from tuner.analysis.portfolio import choose_portfolio, regret_held_out, regret_in_sample
+from tuner.core.candidate import Candidate
+from tuner.core.errors import UsageError
 from tuner.core.machine import Compiler
 from tuner.core.problem import Matmul
 from tuner.core.reliability import RELIABLE
 from tuner.library.dispatch.portfolio import MeasuredCampaign
-from tuner.library.dispatch.rule import StatedRegret, distilled
+from tuner.library.dispatch.rule import StatedRegret, distilled, parse_rule, read_rule, rule_text
+from tuner.space.file.reading import parse_space
 
 PROBLEMS = (Matmul(8, 64, 64), Matmul(32, 64, 64))
+
+
 RULE = rule_of({PROBLEMS[0]: (2e-6, 1e-6), PROBLEMS[1]: (1e-6, 2e-6)})
 
 
@@ -83,3 +89,140 @@ def test_regret_is_not_stated_where_nothing_was_timed() -> None:
     matrix = matrix_of([[None, None]], applies=[[True, True]])
     portfolio = choose_portfolio(matrix, 1)
     assert StatedRegret.of(regret_in_sample(matrix, portfolio), regret_held_out(matrix, 1)) is None
+
+
+RULE_FILE_PROBLEMS = {
+    Matmul(8, 64, 64): (2e-6, 1e-6),
+    Matmul(32, 64, 64, dtype="f64", layout="nt"): (1e-6, 2e-6),
+}
+
+
+RULE_FILE_RULE = rule_of(RULE_FILE_PROBLEMS)
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "mm.rule.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    assert read_rule(written(tmp_path, rule_text(RULE_FILE_RULE)), space()) == RULE_FILE_RULE
+
+
+def test_a_file_is_yaml_that_a_person_can_read() -> None:
+    text = rule_text(RULE_FILE_RULE)
+    assert text.startswith("format: tuner-rule\nversion: 1\nsha256: ")
+    assert "strategy: matmul_cpu_direct" in text
+    assert "held_out_geomean: 0.95" in text
+    assert max(map(len, text.splitlines())) <= 250
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        rule_text(RULE_FILE_RULE)[:-40],
+        rule_text(RULE_FILE_RULE).replace("tile_m: 8", "tile_m: 4"),
+        rule_text(RULE_FILE_RULE) + "more: 1\n",
+        "format: tuner-rule\nversion: 1\n",
+    ],
+    ids=["cut off", "a value", "a line", "head alone"],
+)
+def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path, changed: str) -> None:
+    with pytest.raises(UsageError, match="damaged or was changed") as caught:
+        read_rule(written(tmp_path, changed), space())
+    assert "\n" not in caught.value.message
+    assert caught.value.hint.startswith("tuner distill")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "found format '', allowed 'tuner-rule'"),
+        ("strategies: {}\n", "found format 'strategies: {}', allowed 'tuner-rule'"),
+        (
+            rule_text(RULE_FILE_RULE).replace("version: 1", "version: 2", 1),
+            "found version 2 of tuner-rule, allowed 1",
+        ),
+        (rule_text(RULE_FILE_RULE).replace("version: 1", "version: one", 1), "found version 'one'"),
+    ],
+)
+def test_another_file_and_another_version_are_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_rule(text, "mm.rule.yaml")
+
+
+def test_a_file_of_another_machine_is_refused(tmp_path: Path) -> None:
+    other = replace(RULE_FILE_RULE, machine="Xeon (family 6 model 1, avx2, caches 32K/1M/8M)")
+    with pytest.raises(UsageError, match=r"was measured on 'Xeon .*', this machine is"):
+        read_rule(written(tmp_path, rule_text(other)), space())
+
+
+def test_a_file_of_another_search_space_is_refused(tmp_path: Path) -> None:
+    other = replace(RULE_FILE_RULE, space_sha256="0" * 64)
+    with pytest.raises(UsageError, match="belongs to another search space"):
+        read_rule(written(tmp_path, rule_text(other)), space())
+    configurations = tuple(replace(each, strategy="mine") for each in RULE_FILE_RULE.configurations)
+    unknown = replace(RULE_FILE_RULE, configurations=configurations[:1], problems=())
+    with pytest.raises(UsageError, match="belongs to another search space"):
+        read_rule(written(tmp_path, rule_text(unknown)), space())
+
+
+def test_a_file_of_another_number_of_threads_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="was measured with threads=1, not with 2"):
+        read_rule(written(tmp_path, rule_text(RULE_FILE_RULE)), space(2))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"mm\.rule\.yaml: cannot be read"):
+        read_rule(tmp_path / "mm.rule.yaml", space())
+
+
+def test_a_wrong_value_is_named_with_its_place() -> None:
+    broken = replace(RULE_FILE_RULE, problems=(replace(RULE_FILE_RULE.problems[0], rounds_s=((-1.0,), ())),))
+    with pytest.raises(UsageError, match=r"problems\[0\]\.rounds_s\[0\]\[0\]: found -1\.0, allowed seconds"):
+        parse_rule(rule_text(broken), "mm.rule.yaml")
+
+
+PACKED, DIRECT = (each.candidate for each in configurations())
+
+
+@pytest.mark.parametrize(
+    "problem", [Matmul(1, 1, 1), Matmul(1, 7, 3), Matmul(3, 5, 2, dtype="f64")], ids=lambda p: p.key
+)
+def test_a_direct_configuration_applies_to_any_problem(problem: Matmul) -> None:  # type: ignore[valid-type]
+    found = space().projected(problem, (PACKED, DIRECT))
+    assert found.candidates[1] is not None
+    assert found.costs[1] < float("inf")
+    assert "linalg.matmul" in space().script(problem, found.candidates[1]).text
+
+
+def test_a_configuration_that_does_not_apply_has_no_cost() -> None:
+    found = space().projected(Matmul(1, 8, 8), (PACKED, Candidate.of("unknown", {})))
+    assert found.candidates == (None, None)
+    assert found.costs == (float("inf"),) * 2
+    assert found.asked.applies == (False, False)
+
+
+def test_a_problem_that_no_strategy_supports_is_refused() -> None:
+    with pytest.raises(UsageError, match="no strategy can do"):
+        space().projected(Matmul(8, 8, 8, dtype="f16"), (DIRECT,))
+
+
+@pytest.mark.slow
+def test_the_hash_covers_what_a_configuration_means_and_nothing_else() -> None:
+    text = space().space_file.text
+    names = ("matmul_cpu_packed", "matmul_cpu_direct")
+    known = space().sha256(names)
+
+    def with_text(changed: str) -> str:
+        assert changed != text
+        return replace(space(), space_file=parse_space(changed, "changed.yaml")).sha256(names)
+
+    assert space().sha256(reversed(names)) == known
+    assert with_text("# a comment\n" + text) == known
+    assert with_text(text.replace('"tile_m <= m"', '"tile_m < m"')) != known
+    assert (
+        with_text(text.replace("tile_m: [2, 4, 6, 8, 10, 12, 14]", "tile_m: [2, 4, 6, 8, 10, 12]")) != known
+    )
+    assert space().sha256(names[:1]) != known

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.programs.interpreter.lane_kernels import DTYPES, applied, launch
-from tests.programs.interpreter.test_integers import WIDTHS, stored
+from tests.programs.interpreter.test_scalar_ops import WIDTHS, stored
 from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.programs.fusions.compiled import compiled_code, compiled_function
-from tests.programs.run.test_host_arrays import Tensor
+from tests.programs.run.test_marshalling import Tensor
 from tuner.core.errors import UsageError
 from tuner.programs.run import fused_program
 from tuner.programs.run.fused_program import FusedFunction

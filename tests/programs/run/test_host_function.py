@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tests.programs.lowering.compiled import host_function
-from tests.programs.run.test_host_arrays import Tensor
+from tests.programs.run.test_marshalling import Tensor
 from tuner.core.errors import UsageError
 
 pytestmark = pytest.mark.mlir

@@ -1,6 +1,7 @@
 """MLIR's runner functions: called by address, as compiled code does, and what they print."""
 
 import ctypes
+from collections.abc import Callable
 from ctypes import c_double, c_float, c_int64, c_uint16, c_void_p
 from typing import Any
 
@@ -8,10 +9,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.programs.lowering.compiled import host_function
 from tuner.mlir.effects.op_effects import C_INTERFACE, MEMREFS, RUNNER_FUNCTIONS
 from tuner.programs.run.marshalling import dtype_of
-from tuner.programs.run.runner_functions import RunnerFunctions, memref_text, number_text
+from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, memref_text, number_text
 from tuner.runtime.arrays import MemRef
+from tuner.simulator.device.happens_before import HostDefect
+from tuner.simulator.device.simulated_device import SimulatedDevice
 
 
 class Printed:
@@ -115,3 +119,137 @@ def test_a_clock_goes_forward(name: str, kind: type[Any]) -> None:
     functions = RunnerFunctions(lambda _: None)
     read = ctypes.CFUNCTYPE(kind)(functions.addresses()[name])
     assert 0 < read() <= read()
+
+
+def functions(heap: HostHeap) -> tuple[Any, Any]:
+    addresses = heap.addresses()
+    malloc = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(addresses["malloc"])
+    return malloc, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(addresses["free"])
+
+
+def test_freed_memory_stays_until_it_is_given_back() -> None:
+    heap = HostHeap(None)
+    malloc, free = functions(heap)
+    first, second = malloc(64), malloc(0)
+    free(first)
+    free(first)
+    free(None)
+    assert malloc(64) != first
+    assert heap.take_freed() == (first,)
+    assert heap.take_freed() == ()
+    free(second)
+    heap.give_back((first, *heap.take_freed()))
+
+
+def test_aligned_memory_is_of_the_heap_as_well() -> None:
+    heap = HostHeap(None)
+    allocate = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)(
+        heap.addresses()["aligned_alloc"]
+    )
+    address = allocate(512, 1024)
+    assert address % 512 == 0
+    heap.free(address)
+    assert heap.take_freed() == (address,)
+    heap.give_back((address,))
+
+
+def test_memory_that_is_not_there_is_reported(capfd: pytest.CaptureFixture[str]) -> None:
+    heap = HostHeap(None)  # its functions live as long as it does
+    malloc, _ = functions(heap)
+    assert malloc(2**62) is None
+    assert capfd.readouterr().err == f"found no {2**62} bytes of host memory\n"
+
+
+def test_memory_of_others_is_left_alone() -> None:
+    heap = HostHeap(None)
+    heap.free(np.zeros(4).ctypes.data)
+    assert heap.take_freed() == ()
+
+
+def test_on_a_checking_device_new_memory_is_nan_and_an_early_free_is_a_race() -> None:
+    device = SimulatedDevice()
+    heap = HostHeap(device.watch)
+    malloc, free = functions(heap)
+    address, stream = malloc(16), device.create_stream()
+    assert np.isnan(np.array((ctypes.c_float * 4).from_address(address))).all()
+    there = device.allocate(16, stream)
+    device.copy(there, address, 16, stream)
+    free(address)
+    assert [report.kind for report in device.reports] == [HostDefect.RACE]
+    assert "a write by the host" in device.reports[0].text
+
+
+libm_symbols = pytest.importorskip("tuner.programs.run.runner_functions")
+
+
+TEXT = """func.func @f(%a: tensor<16xf32>) -> tensor<16xf32> {{
+  %e = tensor.empty() : tensor<16xf32>
+  %s = linalg.{0} ins(%a : tensor<16xf32>) outs(%e : tensor<16xf32>) -> tensor<16xf32>
+  return %s : tensor<16xf32>
+}}"""
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize("name", ["exp", "tanh", "log", "sqrt", "abs", "floor"])
+def test_functions_of_numbers_give_what_numpy_gives(name: str) -> None:
+    a = np.linspace(0.1, 4, 16, dtype=np.float32)
+    np.testing.assert_allclose(host_function(TEXT.format(name))(a), getattr(np, name)(a), rtol=1e-6)
+
+
+OP = """func.func @f(%a: memref<16xf32>, %b: memref<16xf32>, %n: memref<16xi32>, %y: memref<16xf32>) {{
+  affine.for %i = 0 to 16 {{
+    %x = affine.load %a[%i] : memref<16xf32>
+    %z = affine.load %b[%i] : memref<16xf32>
+    %k = affine.load %n[%i] : memref<16xi32>
+    {0}
+    affine.store %r, %y[%i] : memref<16xf32>
+  }}
+  return
+}}"""
+
+
+FORMULAS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "%r = math.rsqrt %x : f32": lambda x, _z, _k: 1 / np.sqrt(x),
+    "%r = math.copysign %x, %z : f32": lambda x, z, _k: np.copysign(x, z),
+    "%r = math.fpowi %z, %k : f32, i32": lambda _x, z, k: z.astype(np.float64) ** k,
+    "%is = math.isnan %z : f32 %r = arith.select %is, %x, %z : f32": lambda x, z, _k: np.where(
+        np.isnan(z), x, z
+    ),
+}
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize("op", FORMULAS)
+def test_what_the_library_lacks_gives_what_numpy_gives(op: str) -> None:
+    a = np.linspace(0.1, 4, 16, dtype=np.float32)
+    b = np.linspace(-2, 2, 16, dtype=np.float32)
+    b[3] = np.nan
+    n, y = np.arange(-8, 8, dtype=np.int32), np.zeros(16, np.float32)
+    host_function(OP.format(op))(a, b, n, y)
+    np.testing.assert_allclose(y, FORMULAS[op](a, b, n), rtol=1e-6)
+
+
+@pytest.mark.mlir
+def test_math_next_to_kernels_gives_what_numpy_gives() -> None:
+    text = """func.func @f(%x: f32, %y: memref<64xf32>) {
+      %e = math.exp %x : f32
+      %r = math.rsqrt %e : f32
+      linalg.fill ins(%r : f32) outs(%y : memref<64xf32>)
+      return
+    }"""
+    from benchmarks.fuzzing.program_check import SIMULATOR
+    from benchmarks.program_compiler import compiler_of
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.simulator.device.simulated_device import SimulatedDevice
+
+    program = DeviceFunction(compiler_of(SIMULATOR).compile(text, None, None).code, SimulatedDevice("sm_90"))
+    y = np.zeros(64, np.float32)
+    program(np.float32(0.5), y)
+    program.close()
+    np.testing.assert_allclose(y, np.exp(-0.25), rtol=1e-6)
+
+
+@pytest.mark.mlir
+def test_only_what_the_library_has_is_found() -> None:
+    text = "llvm.func @math_expf(f32) -> f32\nllvm.func @math_none(f32) -> f32\nllvm.func @malloc(i64)"
+    assert set(libm_symbols.math_symbols(text)) == {"math_expf"}

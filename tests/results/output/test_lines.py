@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.analysis.test_ablation import grid, of
+from tests.analysis.test_importance import grid, of
 from tests.trials import measurement, run, trial
 from tuner.analysis.importance import TooFew, ablate
 from tuner.core.candidate import Candidate, Value

@@ -1,10 +1,25 @@
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from tuner.core.gpu import DeviceError
+from tuner.core.gpu import DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG, DeviceError
 from tuner.simulator.device import memory
 from tuner.simulator.device.happens_before import moment_after
-from tuner.simulator.device.memory import RED_ZONE_BYTES, MemoryKind, SimulatedMemory
+from tuner.simulator.device.memory import (
+    LARGEST_BYTES,
+    MAP_BYTES,
+    RED_ZONE_BYTES,
+    EncodedMap,
+    MemoryKind,
+    SimulatedMemory,
+    device_bytes,
+    is_map,
+)
 
 
 def test_memory_is_aligned_nan_and_named_in_order() -> None:
@@ -78,3 +93,84 @@ def test_memory_that_is_not_there_is_refused_as_by_a_driver(size_bytes: int) -> 
     message = f"CUDA_ERROR_OUT_OF_MEMORY: found {size_bytes} bytes, allowed what is free here"
     with pytest.raises(DeviceError, match=message):
         SimulatedMemory().allocate(size_bytes, MemoryKind.DEVICE)
+
+
+def test_device_memory_has_addresses_that_no_other_has() -> None:
+    arrays = [device_bytes(size) for size in (1, 4097, 1 << 20)]
+    addresses = [int(each.ctypes.data) for each in arrays]
+    assert {address >> DEVICE_ADDRESS_BITS for address in addresses} == {DEVICE_ADDRESS_TAG}
+    for array, size in zip(arrays, (1, 4097, 1 << 20), strict=True):
+        assert array.size == size
+        array[:] = 7
+    other = ctypes.create_string_buffer(1 << 20)
+    assert ctypes.addressof(other) >> DEVICE_ADDRESS_BITS != DEVICE_ADDRESS_TAG
+
+
+def test_memory_is_given_back_with_its_last_view() -> None:
+    address = int(device_bytes(1 << 20)[5:].ctypes.data) - 5
+    assert f"{address:x}-" not in Path("/proc/self/maps").read_text()
+
+
+def test_what_has_no_package_is_an_error() -> None:
+    with pytest.raises(MemoryError, match="bytes"):
+        device_bytes(LARGEST_BYTES + 1)
+
+
+def test_a_process_may_end_with_device_memory() -> None:
+    code = f"from {device_bytes.__module__} import device_bytes; kept = device_bytes(9); kept[:] = 1"
+    assert subprocess.run([sys.executable, "-c", code], env=dict(os.environ), check=False).returncode == 0
+
+
+MEMORY = SimulatedMemory()
+
+
+REGION = MEMORY.allocate(4096, MemoryKind.DEVICE)
+
+
+def test_a_map_says_in_128_bytes_what_it_was_made_of() -> None:
+    found = EncodedMap(REGION.address + 256, (64, 8), (128,), (32, 4), 6, 2)
+    content = found.encode()
+    assert (len(content), is_map(content), is_map(bytes(128))) == (MAP_BYTES, True, False)
+    assert EncodedMap.decode(content) == found
+
+
+def test_a_map_views_its_tensor_outermost_first() -> None:
+    tensor = EncodedMap(REGION.address + 256, (64, 8), (128,), (32, 4), 6, 2).tensor(MEMORY.near)
+    tensor.array[1, 3] = 7
+    assert REGION.bytes[256 + 128 + 6 : 256 + 128 + 8].view(np.float16)[0] == 7
+    assert (tensor.array.shape, tensor.box, tensor.swizzle_bytes) == ((8, 64), (4, 32), 64)
+
+
+def test_tf32_is_f32_that_copies_round() -> None:
+    tensor = EncodedMap(REGION.address, (64, 8), (256,), (32, 4), 11, 3).tensor(MEMORY.near)
+    assert (tensor.is_tf32, tensor.array.dtype) == (True, np.dtype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (EncodedMap(0, (), (), (), 7, 0), "tensor map: found 0 sizes, allowed 1 to 5"),
+        (EncodedMap(0, (8, 8), (), (8, 8), 7, 0), "tensor map: found 2 sizes, allowed 1 to 5 with strides"),
+        (EncodedMap(0, (8,), (), (8,), 12, 0), "found type 12 and swizzle 0, which are not simulated"),
+        (EncodedMap(0, (8,), (), (8,), 7, 4), "found type 7 and swizzle 4, which are not simulated"),
+    ],
+)
+def test_what_is_not_simulated_is_refused(broken: EncodedMap, message: str) -> None:
+    with pytest.raises(DeviceError, match=message):
+        broken.encode()
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (EncodedMap(16, (8,), (), (8,), 7, 0), "found 32 bytes at 0x10, which are in no buffer"),
+        (EncodedMap(REGION.address + 4080, (8,), (), (8,), 7, 0), "which are in no buffer"),
+        (
+            EncodedMap(REGION.address, (8, 8), (64,), (8, 8), 7, 0),
+            r"found strides \(64, 4\), allowed a contig",
+        ),
+    ],
+)
+def test_a_tensor_must_lie_in_a_buffer(broken: EncodedMap, message: str) -> None:
+    with pytest.raises(DeviceError, match=message):
+        broken.tensor(MEMORY.near)

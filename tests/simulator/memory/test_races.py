@@ -5,15 +5,26 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.simulator.ptx.snippets import run
 from tuner.simulator.launch import Simulation
+from tuner.simulator.memory.races import GlobalRaces
 from tuner.simulator.ptx.defects import Defect
 
 SHARED = ".shared .align 16 .b8 tile[4096];\n"
+
+
 SEEDS = [None, 0, 1]
+
+
 MINE = "mov.u32 %r8, tile; add.u32 %r8, %r8, %t4;"
+
+
 OTHER = "xor.b32 %r7, %r8, 128;"  # the same lane of the other warp
+
+
 PLACE = "mad.lo.u32 %r9, %b, %r6, %t; mul.wide.u32 %rd1, %r9, 4; add.s64 %rd1, %rd1, %p0;"
 
 
@@ -175,3 +186,16 @@ def test_a_hazard_reports_line_instruction_and_example() -> None:
     assert re.match(
         rf"line {hazard.line}: st.global.u32 \[%rd1\], %b: race between blocks: {place}", str(hazard)
     )
+
+
+# Every byte of an access lies in a cell of the race detector that the access is recorded for.
+
+
+@pytest.mark.parametrize("cell_bytes", [1, 2, 4])
+@given(st.integers(0, 30), st.integers(1, 32))
+def test_an_access_that_begins_at_a_cell_touches_all_of_its_cells(
+    cell_bytes: int, cell: int, size: int
+) -> None:
+    start = cell * cell_bytes
+    found = GlobalRaces(1024, cell_bytes).cells(np.array([start]), size)
+    assert found.tolist() == [sorted({byte // cell_bytes for byte in range(start, start + size)})]

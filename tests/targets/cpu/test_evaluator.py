@@ -1,38 +1,56 @@
 """Small problems on the CPU: panels, artifacts, verdicts and times."""
 
+import hashlib
 import itertools
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
-from tests.targets.cpu.dishonest_kernels import dishonest_code
+from tests.targets.cpu.dishonest_kernels import KERNELS, dishonest_code
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Artifact, Effort, Partition, Script
+from tuner.core.machine import Machine
 from tuner.core.problem import EPILOGUES, LAYOUTS, Matmul, Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.core.round_quality import SHARE_LIMIT, round_quality
-from tuner.payload.cpu import ENTRY, partition
+from tuner.mlir import transform
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu import lowering
+from tuner.mlir.cpu.lowering import with_batch_loops
+from tuner.payload.cpu import ENTRY, matrix_bytes, partition, partitions_in, payload_mlir
 from tuner.runtime.cpu.host import describe_machine, processors
+from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.runtime.workers.services import Evaluation, evaluate
+from tuner.space.scripts.requirements import custom_ops
+from tuner.targets.arrays import ProblemArrays
+from tuner.targets.cpu import evaluator
 from tuner.targets.cpu import evaluator as cpu_evaluator
 from tuner.targets.cpu.baseline import LEAD_CALLS, InterleavedBaseline, InterleavedBaselineService
 from tuner.targets.cpu.blas import CompiledLibraryMatmul
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+from tuner.targets.cpu.timing_checks import TimingChecks
 from tuner.tuning.run_steps import noise_of
 
-pytestmark = pytest.mark.mlir
-
 POINTS = CpuPoints(describe_machine())
+
+
 QUICK = Effort(budget_s=0.005, min_samples=3, max_samples=6)
+
+
 CPU = CpuEvaluator(3)
+
+
 COMPILER = CpuCompiler()
 
 
@@ -56,6 +74,7 @@ def artifact_of(problem: Problem, threads: int = 1, split: str = "none") -> Arti
 
 
 # Each split with each layout and with each epilogue: random points meet the rest.
+@pytest.mark.mlir
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize(("layout", "epilogue"), [*zip(LAYOUTS, itertools.cycle(EPILOGUES))])
 @pytest.mark.parametrize(("split", "threads"), [("m", 2), ("n", 3)])
@@ -70,6 +89,7 @@ def test_panels_of_several_threads_make_up_the_whole(
         assert CPU.verify(problem, loaded, rng()).elements == 67 * 331
 
 
+@pytest.mark.mlir
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_panel_in_the_wrong_place_is_seen(layout: str) -> None:
@@ -85,6 +105,7 @@ def test_a_panel_in_the_wrong_place_is_seen(layout: str) -> None:
     assert caught.value.stage == Stage.VERIFY
 
 
+@pytest.mark.mlir
 def test_a_kernel_above_the_probed_peak_is_verified_and_timed_again_and_not_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -104,6 +125,7 @@ def test_a_kernel_above_the_probed_peak_is_verified_and_timed_again_and_not_refu
     assert measurement.median_s > 0
 
 
+@pytest.mark.mlir
 def test_an_artifact_reports_its_panels_its_stages_and_its_hash() -> None:
     problem = Matmul(16, 64, 8)
     script = POINTS.bind(point_of(problem))
@@ -116,6 +138,7 @@ def test_an_artifact_reports_its_panels_its_stages_and_its_hash() -> None:
     assert other.sha256 != one.sha256
 
 
+@pytest.mark.mlir
 def test_a_script_for_more_threads_than_there_are_is_not_loaded() -> None:
     problem = Matmul(67, 331, 23)
     artifact = artifact_of(problem, 3, "n")
@@ -124,6 +147,7 @@ def test_a_script_for_more_threads_than_there_are_is_not_loaded() -> None:
     assert caught.value.stage == Stage.LOAD
 
 
+@pytest.mark.mlir
 def test_panels_that_reach_outside_are_refused_before_anything_is_compiled() -> None:
     script = Script.of("// panels: matmul 0 0 999 999\nmodule {}\n")
     with pytest.raises(CandidateError, match=r"allowed within C, 16 x 64") as caught:
@@ -131,6 +155,7 @@ def test_panels_that_reach_outside_are_refused_before_anything_is_compiled() -> 
     assert caught.value.stage == Stage.BIND
 
 
+@pytest.mark.mlir
 def test_a_vector_as_wide_as_the_matrix_is_refused_before_it_is_loaded() -> None:
     script = """module attributes {transform.with_named_sequence} {
       transform.named_sequence @__transform_main(%root: !transform.any_op) {
@@ -150,6 +175,7 @@ def test_a_vector_as_wide_as_the_matrix_is_refused_before_it_is_loaded() -> None
     assert caught.value.stage == Stage.RESOURCES
 
 
+@pytest.mark.mlir
 def test_what_is_measured_is_a_time_of_this_machine() -> None:
     problem = Matmul(64, 64, 64)
     loaded = CPU.load(problem, artifact_of(problem))
@@ -159,6 +185,7 @@ def test_what_is_measured_is_a_time_of_this_machine() -> None:
     assert result.interval_s[0] <= result.median_s <= result.interval_s[1]
 
 
+@pytest.mark.mlir
 def test_kernels_timed_together_keep_their_order() -> None:
     problem = Matmul(128, 128, 128)
     quick = CPU.load(problem, artifact_of(problem))
@@ -169,6 +196,7 @@ def test_kernels_timed_together_keep_their_order() -> None:
     assert times[1].median_s < min(times[0].median_s, times[2].median_s)
 
 
+@pytest.mark.mlir
 @pytest.mark.slow
 def test_the_baseline_are_interleaved_in_a_process_that_stands_still_between() -> None:
     problem = Matmul(64, 64, 64)
@@ -187,6 +215,7 @@ def test_the_baseline_are_interleaved_in_a_process_that_stands_still_between() -
     baseline.close()
 
 
+@pytest.mark.mlir
 def test_a_sample_of_the_baseline_is_led_by_calls_of_the_same_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -204,6 +233,7 @@ def test_a_sample_of_the_baseline_is_led_by_calls_of_the_same_request(
     assert calls == [LEAD_CALLS, 5]
 
 
+@pytest.mark.mlir
 @pytest.mark.slow
 def test_what_the_caller_waits_for_its_baseline_is_no_disturbance(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = itertools.count(0.0, 1e4)  # of a thread that waits more than three hours in each turn
@@ -219,6 +249,7 @@ def test_what_the_caller_waits_for_its_baseline_is_no_disturbance(monkeypatch: p
     baseline.close()
 
 
+@pytest.mark.mlir
 @pytest.mark.slow
 def test_a_baseline_that_dies_fails_the_turns() -> None:
     target = CpuEvaluator(1)
@@ -235,6 +266,7 @@ def test_a_baseline_that_dies_fails_the_turns() -> None:
     assert target.load_baselines(problem, rng())[0].work is not baseline
 
 
+@pytest.mark.mlir
 def test_a_time_reports_what_the_machine_did_meanwhile() -> None:
     problem = Matmul(64, 64, 64)
     loaded = CPU.load(problem, artifact_of(problem))
@@ -251,6 +283,7 @@ def test_a_time_reports_what_the_machine_did_meanwhile() -> None:
 SPIN = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush=True)\nwhile True: pass"
 
 
+@pytest.mark.mlir
 @pytest.mark.slow
 def test_times_next_to_a_busy_loop_on_the_same_processor_are_unreliable() -> None:
     problem = Matmul(64, 64, 64)
@@ -275,6 +308,7 @@ def test_times_next_to_a_busy_loop_on_the_same_processor_are_unreliable() -> Non
     assert ": load, other programs kept " in found.unreliable
 
 
+@pytest.mark.mlir
 def test_a_early_stopped_kernel_is_given_up_early() -> None:
     problem = Matmul(64, 64, 64)
     loaded = CPU.load(problem, artifact_of(problem))
@@ -283,6 +317,7 @@ def test_a_early_stopped_kernel_is_given_up_early() -> None:
     assert len(result.samples_s) <= 2  # one, if that was long
 
 
+@pytest.mark.mlir
 @pytest.mark.slow
 def test_problems_may_are_interleaved_on_one_evaluator() -> None:
     for problem in (
@@ -293,3 +328,294 @@ def test_problems_may_are_interleaved_on_one_evaluator() -> None:
     ):
         loaded = CPU.load(problem, artifact_of(problem))
         assert CPU.verify(problem, loaded, rng()).max_error <= 1.0
+
+
+# Kernels that cheat, through the judge and wherever a timing ends: none gets a time, right ones do.
+
+SMALL = Matmul(4, 16, 8)  # many calls a sample
+
+
+LARGE = Matmul(192, 192, 192)  # one call a sample
+
+
+PANELS = partition(SMALL, 1, "none", 1)
+
+
+EFFORT = Effort(budget_s=0.02)
+
+
+# Right in the first calls, or only where inputs change within a sample: a large problem has too few calls.
+OF_MANY_CALLS = ("lazy_after_20", "lazy_at_random", "packs_b_once", "wrong_from_15")
+
+
+ELSEWHERE = ("honest", "small_is_zero", "starts_a_process")
+
+
+CHEATS = [name for name in KERNELS if name not in ELSEWHERE]
+
+
+def evaluated(name: str, problem: Problem, seed: int = 0) -> Evaluation:
+    artifact = Artifact(dishonest_code(name, problem), name, partition(problem, 1, "none", 1))
+    return evaluate(CpuEvaluator(1), problem, artifact, EFFORT, np.random.default_rng(seed))
+
+
+@pytest.mark.mlir
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("name", CHEATS)
+def test_a_kernel_that_cheats_gets_no_time(name: str) -> None:
+    stage = Stage.RUN if name == "starts_a_thread" else Stage.VERIFY
+    reason = r"elements are wrong|left an element of C unwritten in \d+ of \d+ calls|started 1 threads"
+    with pytest.raises(CandidateError, match=reason) as caught:
+        evaluated(name, SMALL)
+    assert caught.value.stage == stage
+
+
+@pytest.mark.mlir
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("name", [name for name in CHEATS if name not in OF_MANY_CALLS])
+def test_nor_does_it_where_a_sample_is_one_call(name: str) -> None:
+    with pytest.raises(CandidateError, match=r"elements are wrong|unwritten in|started 1 threads"):
+        evaluated(name, LARGE)
+
+
+@pytest.mark.mlir
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("name", CHEATS)
+def test_nor_does_it_where_caches_are_cold(name: str) -> None:
+    with pytest.raises(CandidateError, match=r"elements are wrong|unwritten in|started 1 threads"):
+        evaluated(name, replace(SMALL, cache="cold"))
+
+
+@pytest.mark.mlir
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    "problem", [SMALL, LARGE, replace(SMALL, cache="cold")], ids=["small", "large", "cold"]
+)
+def test_an_honest_kernel_does(problem: Problem) -> None:
+    measurement = evaluated("honest", problem).measurement
+    assert measurement is not None
+    assert measurement.median_s > 0
+
+
+def loaded_pair(name: str) -> tuple[CpuEvaluator, tuple[object, ...]]:
+    target = CpuEvaluator(1)
+    kernels = (Artifact(dishonest_code(each, SMALL), each, PANELS) for each in (name, "honest"))
+    return target, tuple(target.load(SMALL, kernel) for kernel in kernels)
+
+
+@pytest.mark.mlir
+@pytest.mark.slow
+def test_a_top_trial_that_reads_small_numbers_as_zeros_is_found_out() -> None:
+    assert evaluated("small_is_zero", SMALL).measurement is not None  # usual draws have none
+    target, loaded = loaded_pair("small_is_zero")
+    with pytest.raises(CandidateError, match="elements looked at are wrong") as caught:
+        target.measure_together(SMALL, loaded, EFFORT, np.random.default_rng(0))
+    assert caught.value.stage == Stage.VERIFY
+
+
+@pytest.mark.mlir
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("name", ["filled_is_done", "lazy_after_20", "wrong_each_7th", "packs_b_once"])
+def test_a_top_trial_that_cheats_gets_no_time(name: str) -> None:
+    target, loaded = loaded_pair(name)
+    with pytest.raises(CandidateError, match=r"elements (looked at )?are wrong|unwritten in|NaN or infinite"):
+        target.measure_together(SMALL, loaded, EFFORT, np.random.default_rng(0))
+
+
+@pytest.mark.mlir
+def test_honest_top_trials_do() -> None:
+    target, loaded = loaded_pair("honest")
+    assert len(target.measure_together(SMALL, loaded, EFFORT, np.random.default_rng(0))) == 2
+
+
+PROBLEM = Matmul(5, 16, 8)
+
+
+def watched(name: str, problem: Problem = PROBLEM) -> TimingChecks:
+    """Times a kernel by a clock that goes on by a second with each look."""
+    artifact = Artifact(dishonest_code(name, problem), name, partition(problem, 1, "none", 1))
+    kernel = CpuEvaluator(1).load(problem, artifact)
+    assert isinstance(kernel, LoadedKernel)
+    rng = np.random.default_rng(0)
+    arrays = ProblemArrays(problem, rng)
+    looks = [0.0]
+
+    def clock() -> float:
+        looks.append(looks[-1] + 1.0)
+        return looks[-1]
+
+    return TimingChecks(ThreadTeam(1), kernel.calls(problem, arrays.operands), arrays, rng, clock)
+
+
+@pytest.mark.mlir
+def test_a_sample_is_the_time_of_its_calls_and_of_nothing_next_to_it() -> None:
+    take = watched("honest")
+    assert [take(1) for _ in range(30)] == [1.0] * 30
+
+
+@pytest.mark.mlir
+def test_the_number_of_calls_is_not_foreseen() -> None:
+    take = watched("honest")
+    assert len({take(1000) for _ in range(5)}) > 1
+
+
+@pytest.mark.mlir
+def test_a_kernel_that_leaves_c_as_it_is_is_seen_in_any_call() -> None:
+    take = watched("filled_is_done")
+    with pytest.raises(
+        CandidateError, match=r"^left an element of C unwritten in \d+ of \d+ calls$"
+    ) as caught:
+        take(1000)
+    assert caught.value.stage == Stage.VERIFY
+
+
+@pytest.mark.mlir
+def test_a_result_that_is_wrong_after_many_samples_is_seen() -> None:
+    take = watched("wrong_from_15")
+    for _ in range(5):
+        take(1)
+    with pytest.raises(CandidateError, match=r"^1 of 80 elements are wrong"):
+        take(20)
+
+
+CALIBRATING = 3  # calls before the first sample: one that leads, two that are looked at
+
+
+SECOND = 1.0  # that every sample seems to take
+
+
+ENDS = {
+    "stopped at 1": (Effort(stop_above_s=SECOND / 3), 1),
+    "stopped at 3": (Effort(stop_above_s=SECOND * 0.9), 3),
+    "out of time at once": (Effort(budget_s=0.0, min_samples=1), 1),
+    "least samples": (Effort(budget_s=0.0, min_samples=5), 5),
+    "most samples": (Effort(budget_s=99.0, max_samples=17), 17),
+    "out of time at 18": (Effort(budget_s=17.5, min_samples=1), 18),
+}
+
+
+def timed(name: str, end: str, monkeypatch: pytest.MonkeyPatch, seed: int = 0) -> Measurement:
+    """Times a kernel, then verifies it on the same arrays."""
+    ticks = partial(next, itertools.count(0.0, SECOND))
+    monkeypatch.setattr(evaluator, "TimingChecks", partial(TimingChecks, clock=ticks))
+    rng, target = np.random.default_rng(seed), CpuEvaluator(1)
+    loaded = target.load(
+        PROBLEM, Artifact(dishonest_code(name, PROBLEM), name, partition(PROBLEM, 1, "none", 1))
+    )
+    found = target.measure(PROBLEM, loaded, ENDS[end][0], rng)
+    if name == "honest":
+        target.verify(PROBLEM, loaded, rng)
+    return found
+
+
+@pytest.mark.mlir
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("end", ENDS)
+def test_a_right_kernel_is_timed_wherever_the_timing_ends(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = timed("honest", end, monkeypatch)
+    assert len(found.samples_s) == ENDS[end][1]
+    assert found.is_complete == (not end.startswith("stopped"))
+
+
+@pytest.mark.mlir
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ENDS)
+def test_a_kernel_that_has_grown_lazy_by_then_gets_no_time(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, limit in (("lazy_after_2", 2), ("lazy_after_20", 20)):
+        if CALIBRATING + ENDS[end][1] <= limit:  # each of its calls was a right one
+            assert timed(name, end, monkeypatch).samples_s
+            continue
+        with pytest.raises(CandidateError, match=r"elements are wrong|unwritten in 1 of 1 calls") as refused:
+            timed(name, end, monkeypatch)
+        assert refused.value.stage is Stage.VERIFY
+
+
+# Stock ``mlir-opt`` runs the scripts of every strategy that calls no op of this project's own.
+
+MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
+
+
+AVX512 = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
+
+
+ANYWHERE, HERE = CpuPoints(AVX512), CpuPoints(describe_machine())
+
+
+STOCK = ("matmul_cpu_packed", "matmul_cpu_direct", "matmul_cpu_dot")
+
+
+FEW = 5  # of the kinds: every fifth, with two threads others than with one; what runs, in turn
+
+
+TRIES = 50  # until a point calls no op of our own
+
+
+def stock_point(points: CpuPoints, kind: KernelKind) -> tuple[CpuPoint, Script]:
+    rng = np.random.default_rng(0)
+    for _ in range(TRIES):
+        point = points.draw(kind, rng)
+        script = points.bind(point)
+        if not custom_ops(script.text):
+            return point, script
+    raise LookupError(f"{kind}: every point calls an op of our own")
+
+
+def run_mlir_opt(point: CpuPoint, script: Script, folder: Path) -> str:
+    """Returns the payload after the script, as mlir-opt prints it."""
+    (folder / "best.mlir").write_text(script.text)
+    payload = payload_mlir(point.problem, partitions_in(script.text, point.problem))
+    (folder / "best.source.mlir").write_text(payload)
+    library = f"--transform-preload-library=transform-library-paths={folder / 'best.mlir'}"
+    command = [str(MLIR_OPT), str(folder / "best.source.mlir"), library, "--transform-interpreter"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{point.text}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.mlir
+@pytest.mark.skipif(MLIR_OPT is None, reason="mlir-opt-22 is not installed (Debian: mlir-22-tools)")
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", STOCK)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_mlir_opt_vectorizes_kinds_of_problems(strategy: str, threads: int, tmp_path: Path) -> None:
+    kinds = [kind for kind in ANYWHERE.kinds(threads) if kind.strategy == strategy][threads - 1 :: FEW]
+    assert kinds
+    for kind in kinds:
+        text = run_mlir_opt(*stock_point(ANYWHERE, kind), tmp_path)
+        assert "linalg.matmul" not in text
+        assert "vector." in text
+
+
+@pytest.mark.mlir
+@pytest.mark.skipif(MLIR_OPT is None, reason="mlir-opt-22 is not installed (Debian: mlir-22-tools)")
+@pytest.mark.drawn(1)
+@pytest.mark.skipif(not HERE.kinds(1), reason="this processor has neither AVX-512 nor AVX2")
+@pytest.mark.parametrize("strategy", STOCK)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_mlir_opt_makes_is_right(strategy: str, threads: int, tmp_path: Path) -> None:
+    """Lowered and run here: the other compiler's transforms give the right numbers."""
+    evaluator = CpuEvaluator(threads)
+    for kind in [kind for kind in HERE.kinds(threads) if kind.strategy == strategy][
+        FEW * (threads - 1) :: 2 * FEW
+    ]:
+        point, script = stock_point(HERE, kind)
+        text = run_mlir_opt(point, script, tmp_path)
+        with transform.new_context(), ir.Location.unknown():
+            code = lowering.lower_to_llvm(transform.parse(text, "mlir-opt"))
+        partitions = partitions_in(script.text, point.problem)
+        code = with_batch_loops(code, partitions, matrix_bytes(point.problem))
+        loaded = evaluator.load(
+            point.problem, Artifact(code, hashlib.sha256(code.encode()).hexdigest(), partitions)
+        )
+        assert evaluator.verify(point.problem, loaded, np.random.default_rng(0)).max_error <= 1.0
+
+
+@pytest.mark.mlir
+@pytest.mark.skipif(MLIR_OPT is None, reason="mlir-opt-22 is not installed (Debian: mlir-22-tools)")
+def test_mlir_opt_does_not_know_this_projects_ops(tmp_path: Path) -> None:
+    """So the header of such a script must say how to run it."""
+    point = ANYWHERE.draw(KernelKind("matmul_cpu_pairs", "bf16", "nn", "none", 1), np.random.default_rng(0))
+    script = ANYWHERE.bind(point)
+    assert custom_ops(script.text) == ("tuner.pair_block",)
+    with pytest.raises(AssertionError, match=r"tuner\.pair_block"):
+        run_mlir_opt(point, script, tmp_path)

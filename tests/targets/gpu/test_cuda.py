@@ -8,25 +8,35 @@ import numpy as np
 import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
-from tests.targets.gpu.simulated_cuda import COOL, SAMPLE_S, device_with_a_clock, evaluator_on
-from tuner.core.errors import CandidateError, Stage
+from tests.targets.gpu.simulated_cuda import COOL, FACTS, HERE, SAMPLE_S, device_with_a_clock, evaluator_on
+from tuner.core.candidate import TargetName
+from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.gpu import DeviceError, chip_of
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import Artifact, Effort, Script
 from tuner.core.machine import Conditions, Span
 from tuner.core.problem import Matmul
 from tuner.core.records import Verdict
+from tuner.mlir.fingerprint import GPU_SOURCES, sources_sha256
+from tuner.runtime.cuda import probe
+from tuner.runtime.cuda.probe import GpuHere
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.arrays import GpuProblemArrays
 from tuner.targets.gpu.compiler import GpuCompiler
+from tuner.targets.gpu.cuda import KIND, cuda_limits
 from tuner.targets.gpu.evaluator import GpuEvaluator
-
-pytestmark = pytest.mark.mlir
+from tuner.targets.gpu.simulator_target import simulator_limits
 
 PROBLEM = Matmul(16, 8, 8)
+
+
 SCRIPT = gpu_script(block=8, depth=8, tile=2)
+
+
 COMPILER = GpuCompiler(chip_of("sm_90"), lambda: None)  # without ptxas: PTX is what is simulated
+
+
 BRIEF = Effort(budget_s=0.0, min_samples=2)
 
 
@@ -68,6 +78,7 @@ def program_of(artifact: Artifact) -> KernelProgram:
     return artifact.program
 
 
+@pytest.mark.mlir
 def test_a_right_program_is_verified_on_every_element_and_timed(
     device: SimulatedDevice, artifact: Artifact, few_samples: None
 ) -> None:
@@ -82,6 +93,7 @@ def test_a_right_program_is_verified_on_every_element_and_timed(
     assert device.reports == ()  # nothing that only luck had ordered
 
 
+@pytest.mark.mlir
 def test_top_trials_are_timed_on_the_same_arrays(
     device: SimulatedDevice, artifact: Artifact, few_samples: None
 ) -> None:
@@ -96,6 +108,7 @@ def test_top_trials_are_timed_on_the_same_arrays(
     assert device.reports == ()  # nothing was verified here before: inputs are uploaded all the same
 
 
+@pytest.mark.mlir
 def test_what_a_program_holds_is_given_back_when_it_is_forgotten(
     device: SimulatedDevice, artifact: Artifact
 ) -> None:
@@ -112,6 +125,7 @@ def test_what_a_program_holds_is_given_back_when_it_is_forgotten(
     assert device.counts.modules_unloaded == 1
 
 
+@pytest.mark.mlir
 def test_another_problem_takes_the_memory_of_the_one_before(
     device: SimulatedDevice, artifact: Artifact
 ) -> None:
@@ -123,6 +137,7 @@ def test_another_problem_takes_the_memory_of_the_one_before(
     assert device.counts.allocations - device.counts.frees == 3
 
 
+@pytest.mark.mlir
 def test_a_wrong_program_fails_with_an_element(device: SimulatedDevice, artifact: Artifact) -> None:
     evaluator = evaluator_on(device)
     loaded = evaluator.load(PROBLEM, edited(artifact, r"mul\.rn\.f32", "add.rn.f32"))
@@ -131,6 +146,7 @@ def test_a_wrong_program_fails_with_an_element(device: SimulatedDevice, artifact
     assert caught.value.stage is Stage.VERIFY
 
 
+@pytest.mark.mlir
 def test_blocks_that_are_not_launched_leave_poison(device: SimulatedDevice, artifact: Artifact) -> None:
     program = program_of(artifact)
     half = replace(program, launches=(replace(program.launches[0], grid=(1, 1, 1)),))
@@ -140,6 +156,7 @@ def test_blocks_that_are_not_launched_leave_poison(device: SimulatedDevice, arti
         evaluator.verify(PROBLEM, loaded, rng())
 
 
+@pytest.mark.mlir
 @pytest.mark.slow
 def test_a_run_that_leaves_other_bits_is_evaluated_element_by_element(
     device: SimulatedDevice, artifact: Artifact, few_samples: None, monkeypatch: pytest.MonkeyPatch
@@ -163,6 +180,7 @@ def test_a_run_that_leaves_other_bits_is_evaluated_element_by_element(
     assert len(looked_at) == 4
 
 
+@pytest.mark.mlir
 def test_what_timed_runs_left_is_evaluated(
     device: SimulatedDevice, artifact: Artifact, few_samples: None
 ) -> None:
@@ -174,6 +192,7 @@ def test_what_timed_runs_left_is_evaluated(
     assert caught.value.stage is Stage.VERIFY
 
 
+@pytest.mark.mlir
 def test_code_that_the_driver_refuses_fails_to_load(device: SimulatedDevice, artifact: Artifact) -> None:
     other = replace(artifact, program=replace(program_of(artifact), cubin=b"\x7fELF of another GPU"))
     with pytest.raises(CandidateError, match="CUDA_ERROR_NO_BINARY_FOR_GPU") as caught:
@@ -181,6 +200,7 @@ def test_code_that_the_driver_refuses_fails_to_load(device: SimulatedDevice, art
     assert caught.value.stage is Stage.LOAD
 
 
+@pytest.mark.mlir
 def test_a_lost_context_fails_the_run_at_whatever_stage_it_shows(
     device: SimulatedDevice, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +213,7 @@ def test_a_lost_context_fails_the_run_at_whatever_stage_it_shows(
     assert caught.value.stage is Stage.RUN
 
 
+@pytest.mark.mlir
 @pytest.mark.parametrize(("role", "stage"), [("scratch", Stage.LOAD), ("input", Stage.RUN)])
 def test_a_lack_of_memory_reports_how_much_was_wanted(
     device: SimulatedDevice, artifact: Artifact, monkeypatch: pytest.MonkeyPatch, role: str, stage: Stage
@@ -212,6 +233,7 @@ def test_a_lack_of_memory_reports_how_much_was_wanted(
     assert caught.value.stage is stage
 
 
+@pytest.mark.mlir
 def test_without_a_gpu_code_is_made_and_nothing_is_run() -> None:
     evaluator = GpuEvaluator("sm_80", describe=nothing_here)  # type: ignore[arg-type]
     artifact = GpuCompiler(chip_of("sm_80")).compile(PROBLEM, Script.of(SCRIPT))
@@ -222,3 +244,94 @@ def test_without_a_gpu_code_is_made_and_nothing_is_run() -> None:
     ) as caught:
         evaluator.load(PROBLEM, artifact)
     assert caught.value.stage is Stage.LOAD
+
+
+# NVIDIA GPUs as a kind of target, with a GPU that is described and one that is not there.
+
+NEEDS_NONE = pytest.mark.skipif("not _has_none()", reason="there is a GPU here")
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing() -> GpuHere:
+        raise DeviceError("no CUDA driver: libcuda.so.1 cannot be loaded")
+
+    monkeypatch.setattr(probe, "describe_gpu", nothing)
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "describe_gpu", lambda: HERE)
+
+
+def _has_none() -> bool:
+    try:
+        probe.describe_gpu()
+    except DeviceError:
+        return True
+    return False
+
+
+def test_without_a_gpu_code_is_made_and_the_reason_told(no_gpu: None) -> None:
+    cuda = KIND.status()
+    assert (cuda.name, cuda.is_available, cuda.can_compile, cuda.is_timed) == ("cuda", False, True, False)
+    assert cuda.reason.startswith("compiles only: no CUDA driver: libcuda.so.1 cannot be loaded; ")
+    assert "ptxas" in cuda.reason
+    assert cuda.chip == ""
+
+
+def test_a_gpu_is_reported_with_all_that_is_known_of_it(gpu: None) -> None:
+    cuda = KIND.status()
+    assert (cuda.is_available, cuda.is_timed, cuda.chip) == (True, True, "sm_90")
+    assert cuda.reason.startswith("Simulated GPU, sm_90, 4 multiprocessors, 1 GiB, CUDA driver 13.0; ")
+    assert "no clocks or temperatures: " in cuda.reason or "by NVML" in cuda.reason
+
+
+def test_a_gpu_that_no_code_can_be_made_for_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = GpuHere(replace(FACTS, name="Tesla T4", chip="sm_75"), HERE.bus)
+    monkeypatch.setattr(probe, "describe_gpu", lambda: old)
+    cuda = KIND.status()
+    assert (cuda.is_available, cuda.can_compile, cuda.chip) == (False, True, "")
+    assert "Tesla T4 is sm_75, allowed sm_80, sm_86" in cuda.reason
+
+
+def test_the_machine_is_described_by_the_gpu_here(gpu: None) -> None:
+    machine = KIND.outcomes.machine(TargetName("cuda", "sm_90"))
+    assert (machine.name, machine.chip, machine.physical_cores) == ("Simulated GPU", "sm_90", 4)
+    assert machine.processor == "Simulated GPU, CUDA driver 13.0"
+    assert (machine.l3_bytes, machine.memory_bytes) == (FACTS.l2_bytes, FACTS.memory_bytes)
+    assert dict(machine.limits())["sm_count"] == 4
+
+
+@pytest.mark.mlir
+def test_the_compiler_is_the_wheel_the_assembler_and_what_makes_code() -> None:
+    compiler = KIND.outcomes.compiler(TargetName("cuda", "sm_80"))
+    assert "ptxas" in dict(compiler.packages)
+    assert compiler.pipeline_sha256 == sources_sha256(GPU_SOURCES)
+
+
+def test_the_machine_of_a_target_is_the_gpu_here_if_it_is_of_the_chip(gpu: None) -> None:
+    assert KIND.outcomes.machine(TargetName("cuda", "sm_90")).name == "Simulated GPU"
+    assert KIND.outcomes.machine(TargetName("cuda", "sm_90a")).name == "Simulated GPU"
+    assert KIND.outcomes.machine(TargetName("cuda", "sm_80")).name == "cuda sm_80"
+
+
+def test_without_a_gpu_the_machine_of_a_target_is_its_chip(no_gpu: None) -> None:
+    assert KIND.outcomes.machine(TargetName("cuda", "sm_90")).name == "cuda sm_90"
+
+
+def test_a_hanging_kernel_is_ended_sooner_than_a_slow_simulation() -> None:
+    problem, effort = Matmul(4096, 4096, 4096), Effort()
+    limits = cuda_limits(1 << 30)
+    first, later = (limits.evaluation_limit_s(problem, effort, call_s) for call_s in (None, 1e-3))
+    assert first < 600
+    assert later < 120
+    assert simulator_limits(1 << 30).evaluation_timeout_s == 300
+
+
+@NEEDS_NONE
+@pytest.mark.parametrize("work", ["baseline", "roofline"])
+def test_without_a_gpu_nothing_of_it_is_measured(work: str) -> None:
+    problem = Matmul(64, 64, 64, "f16")
+    with pytest.raises(TunerError, match=f"^{work}: no (CUDA|cuBLAS)"):
+        KIND.outcomes.baseline(problem, 1, 0) if work == "baseline" else KIND.outcomes.roofline(problem, 1)

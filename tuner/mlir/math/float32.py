@@ -5,7 +5,7 @@ reduced as by Cody and Waite (Software Manual for the Elementary Functions, 1980
 (s_expm1f.c, s_log1pf.c, s_tanhf.c); erf is split as in Arm's optimized-routines (erff.c). The minimax
 polynomials are tuner's, found by Remez' exchange algorithm in 40 digits and rounded to float32; the comment
 of each has the relative error that it causes in the result. The errors in the functions' docstrings are the
-largest that tests/mlir/math/test_math_lowering.py allows.
+largest that tests/mlir/math/test_lowering.py allows.
 """
 
 import math

@@ -20,7 +20,7 @@ from tuner.mlir.math.expressions import Term
 # Arguments are reduced as in ``tuner.mlir.math.float32``. Polynomials are Taylor's, of which the next term is
 # below 2**-54 of the result, except those of erf: tuner's, interpolated at Chebyshev nodes in 120 digits and
 # rounded to float64; the comment of each has the error that it causes. The errors in the functions'
-# docstrings are the largest that tests/mlir/math/test_float64_formulas.py allows.
+# docstrings are the largest that tests/mlir/math/test_float64.py allows.
 
 
 FRACTION_BITS, BIAS = 52, 1023
@@ -307,7 +307,7 @@ def _fast_sum(larger: Term, smaller: Term) -> DoubleWord:
 # ------------------------------------------------------------------------------
 # Hyperbolic functions of float64 and their inverses, by expm1, exp and log1p.
 #
-# The errors in the functions' docstrings are the largest that tests/mlir/math/test_hyperbolic_formulas.py
+# The errors in the functions' docstrings are the largest that tests/mlir/math/test_float64.py
 # allows.
 
 
@@ -366,7 +366,7 @@ def _half_exp(size: Term) -> Term:
 # those bits of 2 / pi that count for its exponent, as integers (Payne and Hanek 1983). Polynomials of sine
 # and cosine are Taylor's, of which the next term is below 2**-54 of the result; that of atan is tuner's,
 # interpolated at Chebyshev nodes in 120 digits. The errors in the functions' docstrings are the largest that
-# tests/mlir/math/test_trigonometric_formulas.py allows.
+# tests/mlir/math/test_float64.py allows.
 
 
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)  # pi / 2 in three parts

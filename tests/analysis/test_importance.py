@@ -1,0 +1,198 @@
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.trials import measurement, trial
+from tuner.analysis.importance import Ablation, TooFew, ablate, importances
+from tuner.core.candidate import Candidate, Value
+from tuner.core.errors import Failure, Stage
+from tuner.core.records import Measurement, Record
+from tuner.core.runs import StoredTrial
+
+WRONG = Failure(Stage.VERIFY, "wrong")
+
+
+def of(number: int, strategy: str, knobs: dict[str, Value], outcome: Measurement | Failure) -> StoredTrial:
+    made = trial(number, outcome)
+    assert isinstance(made.record, Record)
+    return replace(made, record=replace(made.record, candidate=Candidate.of(strategy, knobs)))
+
+
+def grid() -> tuple[StoredTrial, ...]:
+    """Returns 32 trials: time is 1 ms times tile (8 is the best, 1 the first) plus 10 % for order nm."""
+    every = itertools.product((8, 4, 2, 1), ("mn", "nm"), (0, 1, 2, 3))
+    points = list(every)[::-1]
+    return tuple(
+        of(
+            number,
+            "s",
+            {"tile": tile, "order": order, "idle": idle, "same": 1},
+            measurement(8e-3 / tile * (1.1 if order == "nm" else 1), 0.02),
+        )
+        for number, (tile, order, idle) in enumerate(points)
+    )
+
+
+def ablated(trials: tuple[StoredTrial, ...]) -> Ablation:
+    found = ablate(trials)
+    assert isinstance(found, Ablation)
+    return found
+
+
+def test_a_gain_is_what_holding_a_knob_where_the_search_began_costs() -> None:
+    tile, order, idle = ablated(grid()).knobs
+    assert (tile.knob, tile.held, tile.best) == ("tile", 1, 8)
+    assert tile.gain is not None
+    assert tile.gain.trials == 8
+    assert tile.gain.slower == pytest.approx(7)
+    assert tile.gain.interval == pytest.approx((8 * 0.99 / 1.01 - 1, 8 * 1.01 / 0.99 - 1))
+    assert tile.gain.chance == pytest.approx(1 / 10_518_300)  # the 8 slowest of 32
+    assert (order.knob, order.held, order.best, order.is_structural) == ("order", "nm", "mn", True)
+    assert order.gain is not None
+    assert order.gain.slower == pytest.approx(0.1)
+    assert (idle.knob, idle.is_structural) == ("idle", False)
+    assert idle.gain is not None
+    assert idle.gain.slower == pytest.approx(0)
+    assert idle.gain.chance == 1
+    assert tile.importance > order.importance > idle.importance
+
+
+def test_what_a_knob_loses_without_its_best_value_is_reported_next_to_it() -> None:
+    tile, order, idle = ablated(grid()).knobs
+    for knob, slower, trials in ((tile, 1, 24), (order, 0.1, 16), (idle, 0, 24)):
+        assert knob.without_best is not None
+        assert knob.without_best.slower == pytest.approx(slower)
+        assert knob.without_best.trials == trials
+
+
+def test_the_best_held_where_it_began_gains_nothing() -> None:
+    start = grid()[::-1]
+    renumbered = tuple(replace(each, number=number) for number, each in enumerate(start))
+    tile = next(each for each in ablated(renumbered).knobs if each.knob == "tile")
+    assert tile.gain is not None
+    assert (tile.gain.slower, tile.gain.interval, tile.gain.chance) == (0.0, (0.0, 0.0), 1.0)
+    assert tile.without_best is not None
+    assert tile.without_best.slower == pytest.approx(1)
+
+
+def test_trials_as_fast_as_the_best_are_not_faster_than_it() -> None:
+    """Equal code has equal times: that a value gave nothing is no rare chance, wherever it stands."""
+    tiles = [1] + [8] * 20 + [1] * 3
+    times_s = [2e-3] + [1e-3] * 23
+    trials = tuple(
+        of(number, "s", {"tile": tile}, measurement(time_s, 0.02))
+        for number, (tile, time_s) in enumerate(zip(tiles, times_s, strict=True))
+    )
+    (tile,) = ablated(trials).knobs
+    for gain in (tile.gain, tile.without_best):
+        assert gain is not None
+        assert (gain.slower, gain.trials, gain.chance) == (0.0, 4, 1.0)
+
+
+def test_a_value_held_by_too_few_trials_gives_no_figure() -> None:
+    lone = of(0, "s", {"tile": 64, "order": "mn", "idle": 0, "same": 1}, measurement(9e-3))
+    later = tuple(replace(each, number=each.number + 1) for each in grid())
+    tile = next(each for each in ablated((lone, *later)).knobs if each.knob == "tile")
+    assert (tile.held, tile.gain) == (64, None)
+    assert tile.without_best is not None
+
+
+def test_strategies_are_compared_by_their_best() -> None:
+    others = (
+        of(50, "t", {"x": 1}, measurement(1.5e-3, 0.1)),
+        of(51, "t", {"x": 2}, WRONG),
+        of(52, "u", {"y": 1}, WRONG),
+        of(53, "t", {"x": 3}, measurement(1.6e-3)),
+        of(54, "t", {"x": 4}, measurement(1.6e-3)),
+        of(55, "v", {"y": 1}, measurement(5e-3)),
+    )
+    first, second, third, fourth = ablated((*grid(), *others)).strategies
+    assert (first.strategy, first.trials, first.failed) == ("s", 32, 0)
+    assert first.best_s == pytest.approx(1e-3)
+    assert (second.strategy, second.trials, second.failed) == ("t", 4, 1)
+    assert second.gain is not None
+    assert second.gain.trials == 3
+    assert second.gain.slower == pytest.approx(0.5)
+    assert second.gain.interval == pytest.approx((1.425 / 1.01 - 1, 1.575 / 0.99 - 1))
+    assert (third.strategy, third.best_s, third.gain) == ("v", 5e-3, None)  # one trial is too few
+    assert (fourth.strategy, fourth.failed, fourth.best_s, fourth.gain) == ("u", 1, None, None)
+
+
+@pytest.mark.parametrize(
+    ("count", "reason"),
+    [
+        (0, "ablation: found 0 measured trials, it needs 20 or more"),
+        (19, "ablation: found 19 measured trials of s, it needs 20 or more"),
+    ],
+)
+def test_too_few_trials_are_reported(count: int, reason: str) -> None:
+    found = ablate((*grid()[:count], trial(90, WRONG)))
+    assert isinstance(found, TooFew)
+    assert found.reason == reason
+
+
+def test_a_stale_time_is_left_out() -> None:
+    fresh = ablated(grid())
+    (first, *others) = grid()
+    assert (
+        ablated((replace(first, stale="the code is another one now"), *others)).measured == fresh.measured - 1
+    )
+
+
+@pytest.mark.slow
+def test_a_knob_without_effect_shows_by_chance_as_often_as_told() -> None:
+    rng = np.random.default_rng(0)
+    chances = []
+    for _ in range(300):
+        times = rng.permutation(40)
+        trials = tuple(
+            of(number, "s", {"x": int(rng.integers(4))}, measurement(1e-3 * (1 + time)))
+            for number, time in enumerate(times)
+        )
+        (knob,) = ablated(trials).knobs
+        chances.append([gain.chance for gain in (knob.gain, knob.without_best) if gain is not None])
+    for kind in (0, 1):
+        of_kind = np.array([each[kind] for each in chances if len(each) == 2])
+        for level in (0.05, 0.2, 0.5):
+            assert np.mean(of_kind <= level) < level + 0.06
+
+
+POINTS: list[dict[str, Value]] = [
+    {"a": a, "b": b, "c": c, "fixed": 1} for a, b, c in itertools.product(range(8), range(4), "xy")
+]
+
+
+def ped_anova_of(point: dict[str, Value]) -> float:
+    return 1 + float(point["a"]) + 0.1 * float(point["b"])
+
+
+def test_the_knob_that_decides_counts_most_and_one_without_effect_least() -> None:
+    found = importances(POINTS, [ped_anova_of(point) for point in POINTS])
+    assert list(found) == ["a", "b", "c", "fixed"]
+    assert found["a"] > 0.7
+    assert found["a"] > found["b"] > found["c"] > found["fixed"] == 0
+
+
+@given(st.permutations(POINTS))
+def test_the_order_of_points_means_nothing_where_times_differ(points: list[dict[str, Value]]) -> None:
+    def unlike(point: dict[str, Value]) -> float:
+        return ped_anova_of(point) + (0.01 if point["c"] == "x" else 0)
+
+    expected = importances(POINTS, [unlike(point) for point in POINTS])
+    assert importances(points, [unlike(point) for point in points]) == pytest.approx(expected)
+
+
+@given(st.lists(st.floats(0.1, 10), min_size=len(POINTS), max_size=len(POINTS)))
+def test_shares_add_up_to_one(times_s: list[float]) -> None:
+    found = importances(POINTS, times_s)
+    assert sum(found.values()) == pytest.approx(1)
+    assert min(found.values()) >= 0
+
+
+def test_without_points_or_choices_nothing_is_important() -> None:
+    assert importances([], []) == {}
+    assert importances([{"a": 1}] * 8, [1.0] * 8) == {"a": 0.0}

@@ -1,0 +1,269 @@
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.trials import measurement, trial
+from tuner.analysis.ratios import (
+    Comparable,
+    NotComparable,
+    best_compromise,
+    comparison,
+    median_interval,
+    paired_comparison,
+    paired_ratio,
+    sensitivity_text,
+)
+from tuner.core.errors import Failure, Stage
+from tuner.core.problem import Matmul, Problem
+from tuner.core.records import Measurement, MedianInterval, OffsetTime
+from tuner.core.round_quality import LEAST_SAMPLES, Evidence
+from tuner.core.runs import StoredTrial
+from tuner.runtime.timing import summarize
+
+MS = 1e-3
+
+
+def timed(*medians_ms: float, half_width: float = 0.01) -> Measurement:
+    """Returns a measurement with these times at 0, 16, 32 and 48 bytes past a cache line."""
+    offsets = tuple(
+        OffsetTime(16 * place, ms * MS, (ms * MS * (1 - half_width), ms * MS * (1 + half_width)))
+        for place, ms in enumerate(medians_ms)
+    )
+    return replace(measurement(MS, 0.01), offsets=offsets)
+
+
+@pytest.mark.parametrize(
+    ("problem", "medians_ms", "text"),
+    [
+        (
+            Matmul(8, 8, 8, align=64),
+            (1.0, 1.3, 1.31, 1.2),
+            "1.31 times as long with operands 32 bytes past a",
+        ),
+        (Matmul(8, 8, 8), (1.2, 1.0, 1.0, 1.0), "1.20 times as long with operands on a cache line"),
+        (Matmul(8, 8, 8), (0.7, 1.0, 1.04, 1.0), ""),
+        (Matmul(8, 8, 8, align="any"), (1.0, 2.0, 2.0, 2.0), ""),  # its own offset was not timed
+    ],
+)
+def test_a_kernel_that_is_slower_elsewhere_says_where(
+    problem: Problem, medians_ms: tuple[float, ...], text: str
+) -> None:
+    found = sensitivity_text(timed(*medians_ms), problem, 0.01, "")
+    assert found.startswith(text)
+    assert bool(found) == bool(text)
+
+
+def test_times_whose_intervals_overlap_say_nothing() -> None:
+    assert (
+        sensitivity_text(timed(1.0, 1.3, 1.0, 1.0, half_width=0.2), Matmul(8, 8, 8, align=64), 0.01, "") == ""
+    )
+
+
+def test_a_kernel_that_was_not_timed_elsewhere_says_nothing() -> None:
+    assert sensitivity_text(measurement(MS, 0.01), Matmul(8, 8, 8), 0.01, "") == ""
+    assert sensitivity_text(None, Matmul(8, 8, 8), 0.01, "") == ""
+
+
+@pytest.mark.parametrize(
+    ("medians_ms", "noise", "distrusted"),
+    [
+        ((1.0, 1.3, 1.3, 1.3), None, ""),  # nothing was timed twice
+        ((1.0, 1.3, 1.3, 1.3), 0.01, "the baseline drifted by 34%: load"),
+        ((1.0, 1.3, 1.3, 1.3), 0.31, ""),  # less than two timings of the same code differ by
+        ((0.6, 0.9, 0.9, 0.9), 0.01, ""),  # the same code at the same addresses took 1 ms in the round
+        ((12.0, 14.0, 14.54, 14.0), 0.01, ""),
+    ],
+)
+def test_nothing_is_said_within_the_noise_of_the_run(
+    medians_ms: tuple[float, ...], noise: float | None, distrusted: str
+) -> None:
+    assert sensitivity_text(timed(*medians_ms), Matmul(8, 8, 8, align=64), noise, distrusted) == ""
+
+
+QUIET = Evidence(is_interleaved=True, noise=0.01)
+
+
+STEADY = tuple(1e-3 * (1 + 0.001 * step) for step in range(15))
+
+
+def comparison_timed(*samples_s: float) -> Measurement:
+    return summarize(list(samples_s), 1, np.random.default_rng(0))
+
+
+def slower(by: float) -> Measurement:
+    return comparison_timed(*((1 + by) * each for each in STEADY))
+
+
+def test_quiet_times_taken_together_have_a_ratio_and_its_interval() -> None:
+    found = comparison(slower(0.25), comparison_timed(*STEADY), QUIET)
+    assert isinstance(found, Comparable)
+    assert found.ratio == pytest.approx(1.25)
+    assert found.interval == pytest.approx((1.25, 1.25))
+    assert found.speed == pytest.approx(0.8)
+    assert found.longer == pytest.approx(0.25)
+    assert found.speed_interval == pytest.approx((0.8, 0.8))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "options"),
+    [
+        (
+            replace(QUIET, unreliable="the reference kernel drifted by 40%: load"),
+            "reference kernel drifted by 40%",
+        ),
+        (replace(QUIET, is_interleaved=False), "not timed interleaved in one round"),
+        (replace(QUIET, noise=None), "noise floor is not known"),
+        (replace(QUIET, noise=1.22), "two timings of the same code differ by 122%"),
+    ],
+)
+def test_without_evidence_of_quiet_there_is_a_reason_and_no_ratio(evidence: Evidence, options: str) -> None:
+    found = comparison(slower(0.5), comparison_timed(*STEADY), evidence)
+    assert isinstance(found, NotComparable)
+    assert options in found.reason
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_early_stopped_and_few_samples_are_no_basis(is_first: bool) -> None:
+    whole = comparison_timed(*STEADY)
+    for poor, options in (
+        (replace(whole, is_complete=False), "stopped early"),
+        (
+            comparison_timed(*STEADY[: LEAST_SAMPLES - 1]),
+            f"found {LEAST_SAMPLES - 1} samples, {LEAST_SAMPLES} are needed",
+        ),
+    ):
+        found = comparison(*((poor, whole) if is_first else (whole, poor)), QUIET)
+        assert isinstance(found, NotComparable)
+        assert options in found.reason
+
+
+def test_a_wide_interval_is_reported_in_place_of_the_ratio() -> None:
+    bimodal = comparison_timed(*(1e-3, 3e-3) * 10)
+    found = comparison(bimodal, comparison_timed(*(1e-3,) * 20), QUIET)
+    assert isinstance(found, NotComparable)
+    assert "95 % interval of the ratio of times is 1.00 .. 3.00" in found.reason
+
+
+def test_a_difference_within_the_noise_is_none() -> None:
+    within = comparison(slower(0.009), comparison_timed(*STEADY), QUIET)
+    assert isinstance(within, NotComparable)
+    assert within.reason == (
+        "not distinguishable, the ratio of times is within 1.009 .. 1.009, the noise floor is 1.0%"
+    )
+    assert within.is_equal
+    assert isinstance(comparison(slower(-0.011), comparison_timed(*STEADY), QUIET), Comparable)
+
+
+def test_a_difference_whose_interval_contains_none_is_none() -> None:
+    shuffled = comparison_timed(*STEADY[1::2], *STEADY[::2])
+    found = comparison(shuffled, comparison_timed(*STEADY), replace(QUIET, noise=0.0))
+    assert isinstance(found, NotComparable)
+    assert "not distinguishable, the 95 % interval of the ratio of times is 0.99" in found.reason
+    assert found.is_equal
+
+
+def test_times_of_pairs_of_slices_have_the_median_of_their_ratios() -> None:
+    found = paired_comparison([2e-3] * 40, [1e-3] * 40, QUIET)
+    assert isinstance(found, Comparable)
+    assert (found.ratio, found.interval) == (2.0, (2.0, 2.0))
+    assert found.faster_text == "0.50 times as fast (95 % interval 0.50 .. 0.50)"
+
+
+def test_pairs_that_disagree_with_their_medians_have_no_ratio() -> None:
+    """A time that is sometimes 16 times as long: the ratio of the medians is none of the pairs' ratios."""
+    ours, theirs = [1e-3, 1e-3, 16e-3] * 20, [2e-3, 2e-3, 2e-3] * 20
+    assert isinstance(paired_comparison(ours[::-1], theirs, QUIET), Comparable)
+    drifting = [1e-3 * (1 + place / 10) for place in range(40)]
+    found = paired_comparison(drifting, drifting[::-1], QUIET)
+    assert isinstance(found, NotComparable)
+    assert found.interval is not None
+    found = paired_comparison([1e-3] * 40, [2e-3] * 40, replace(QUIET, unreliable="load"))
+    assert found == NotComparable("load")
+
+
+SAMPLES = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=20).map(
+    lambda samples: comparison_timed(*samples)
+)
+
+
+@given(SAMPLES, SAMPLES, st.booleans(), st.none() | st.floats(0.0, 2.0), st.sampled_from(("", "load")))
+def test_a_ratio_is_reported_only_with_all_the_evidence(
+    ours: Measurement, reference: Measurement, is_interleaved: bool, noise: float | None, unreliable: str
+) -> None:
+    found = comparison(ours, reference, Evidence(is_interleaved, noise, unreliable))
+    if isinstance(found, Comparable):
+        assert is_interleaved
+        assert noise is not None
+        assert noise <= 0.05
+        assert not unreliable
+        assert min(len(ours.samples_s), len(reference.samples_s)) >= LEAST_SAMPLES
+        assert found.interval[0] <= found.ratio * (1 + 1e-9)
+        assert found.ratio <= found.interval[1] * (1 + 1e-9)
+        assert not found.interval[0] <= 1 <= found.interval[1]
+    else:
+        assert found.reason
+
+
+FAILED = Failure(Stage.COMPILE, "no")
+
+
+def times(*medians_s: float | None) -> tuple[StoredTrial, ...]:
+    """Returns the trials of one machine, one per candidate; None: it failed there."""
+    outcomes = (FAILED if median_s is None else measurement(median_s) for median_s in medians_s)
+    return tuple(trial(number, outcome) for number, outcome in enumerate(outcomes))
+
+
+def test_the_candidate_that_is_nowhere_much_slower_than_the_best_is_chosen() -> None:
+    found = best_compromise((times(1.0, 2.0, 1.2), times(9.0, 3.0, 3.3)))
+    assert found is not None
+    assert [each.number for each in found.trials] == [2, 2]
+    assert found.slowdowns == pytest.approx((0.2, 0.1))
+    assert found.worst == pytest.approx(0.2)
+
+
+def test_a_candidate_without_time_on_one_machine_is_none_for_all() -> None:
+    found = best_compromise((times(1.0, 2.0), times(None, 3.0)))
+    assert found is not None
+    assert found.slowdowns == pytest.approx((1.0, 0.0))
+    assert best_compromise((times(1.0, None), times(None, 3.0))) is None
+
+
+def test_early_stopped_trials_do_not_count() -> None:
+    """Were they candidates, a machine with nothing else would have no fastest trial to compare with."""
+    stopped = trial(0, replace(measurement(5.0), is_complete=False))
+    assert best_compromise(((stopped,), times(1.0))) is None
+
+
+def test_a_lucky_first_time_is_no_bar_where_top_trials_were_timed_again() -> None:
+    final = replace(trial(0, measurement(0.9)), final=measurement(1.0))
+    lucky = trial(1, measurement(0.5))
+    found = best_compromise(((final, lucky), times(1.0, 9.0)))
+    assert found is not None
+    assert found.trials[0] == final
+    assert found.slowdowns == (0.0, 0.0)
+
+
+# Ratios of interleaved rounds: intervals from order statistics.
+
+
+def test_the_interval_encloses_the_median_of_the_distribution_in_95_of_100_cases() -> None:
+    rounds = 15
+    enclosed = 0
+    for signs in itertools.product((-1.0, 1.0), repeat=rounds):
+        found = median_interval(signs)
+        enclosed += found.low < 0 < found.high
+    assert 0.95 < enclosed / 2**rounds < 0.99
+
+
+def test_few_values_have_all_of_them_as_their_interval() -> None:
+    assert median_interval([3.0, 1.0, 2.0]) == MedianInterval(2.0, 1.0, 3.0)
+    assert median_interval([5.0]) == MedianInterval(5.0, 5.0, 5.0)
+
+
+def test_a_ratio_compares_the_same_rounds() -> None:
+    busy = [1.0, 10.0, 100.0]  # the machine slows down: the ratio does not change
+    assert paired_ratio([2 * each for each in busy], busy) == MedianInterval(2.0, 2.0, 2.0)

@@ -1,0 +1,91 @@
+"""Facts of a fusion are read from the attributes of its function."""
+
+import pytest
+
+from tuner.core.fusions import (
+    FusionFacts,
+    TensorType,
+    WeightPacking,
+    facts_of,
+    packings_comment,
+    packings_in,
+    text_hash,
+)
+
+TEXT = """func.func @group(%a: memref<4x8xf32>) attributes {tuner.bytes = 128 : i64,
+  tuner.contractions = 2 : i64, tuner.copy = 1 : i64, tuner.loops = array<i64: 4, 16, 8>,
+  tuner.transposed = 2 : i64, tuner.weights = 1 : i64} {"""
+
+
+def test_attributes_are_read() -> None:
+    assert facts_of(TEXT) == FusionFacts((4, 16, 8), 2, 1, 2, 1, 128)
+    assert dict(facts_of(TEXT).variables()) == {
+        "loops": 3,
+        "inner_rows": 16,
+        "contractions": 2,
+        "weights": 1,
+        "transposed": 2,
+        "copy": 1,
+        "dimensions": "",
+        "channels": 0,
+        "stride": 0,
+    }
+
+
+@pytest.mark.parametrize(("strides", "stride"), [("[2, 3]", 3), ("2", 2), ("1", 1)])
+def test_the_stride_of_a_convolution_is_the_last_of_its_strides(strides: str, stride: int) -> None:
+    dimensions = 'func.func @group() attributes {tuner.dimensions = "nfHW"} {'
+    text = f"{dimensions} linalg.conv {{dilations = dense<5> : tensor<2xi64>, strides = dense<{strides}>"
+    assert facts_of(text).stride == stride
+
+
+def test_a_text_without_attributes_has_no_loops() -> None:
+    assert facts_of("func.func @group() {") == FusionFacts((), 0, 0, 0, 0, 0)
+    assert facts_of("attributes {tuner.loops = array<i64>}").loops == ()
+    assert dict(facts_of("").variables())["inner_rows"] == 1
+
+
+def test_a_hash_is_short_and_of_the_whole_text() -> None:
+    assert len(text_hash(TEXT)) == 12
+    assert text_hash(TEXT) != text_hash(TEXT + " ")
+
+
+# Values of a program in fusions.
+
+
+def test_bytes_of_a_tensor_are_those_of_its_elements() -> None:
+    assert TensorType((3, 5), "f32").bytes == 60
+    assert TensorType((), "f64").bytes == 8
+
+
+def test_a_weight_is_a_matrix_by_the_order_of_its_dimensions() -> None:
+    assert WeightPacking(4).matrix_shape((3, 8)) == (3, 8)
+    assert WeightPacking(4, order=(2, 3, 1, 0)).matrix_shape((64, 16, 3, 5)) == (240, 64)
+
+
+def test_packings_are_read_as_they_are_written() -> None:
+    packings = (None, WeightPacking(48), WeightPacking(16, 2), WeightPacking(32, order=(2, 3, 1, 0)))
+    text = packings_comment(packings)
+    assert text == "// packings: - 48x1 16x2 32x1:2:3:1:0\n"
+    assert packings_in(text + "module {}") == packings
+    assert packings_in("module {}") == ()
+
+
+@pytest.mark.parametrize(
+    "packings",
+    [
+        (),
+        (None,),
+        (None, WeightPacking(48), WeightPacking(16, 2)),
+        (WeightPacking(64), None),
+        (WeightPacking(32, 2, depth=32), WeightPacking(32, 2, order=(1, 0), depth=32)),
+        (WeightPacking(32, 2, order=(2, 3, 1, 0), depth=2, run=3), WeightPacking(32, 2, depth=32, run=3)),
+        (WeightPacking(64, 4, depth=64, unsigned=True), None, WeightPacking(16, 4, unsigned=True)),
+    ],
+)
+def test_packings_are_read_back(packings: tuple[WeightPacking | None, ...]) -> None:
+    assert packings_in(packings_comment(packings) + "module {\n}\n") == packings
+
+
+def test_code_without_the_line_has_no_packings() -> None:
+    assert packings_in("module {\n}\n") == ()

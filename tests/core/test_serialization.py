@@ -1,0 +1,345 @@
+import io
+import json
+import sys
+import tracemalloc
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.library.bundle.values import NOW, RESULTS, WRONG, measured, pending
+from tuner.core.errors import UsageError
+from tuner.core.remote_results import MeasuredTrial, Origin, PendingTrial, RemoteResults
+from tuner.core.serialization import (
+    CONTROLS,
+    decode,
+    encode,
+    form,
+    has_secret,
+    known_part,
+    masked,
+    number,
+    parsed,
+    printable,
+    printable_lines,
+    read_text,
+    read_text_or_stdin,
+    require_format,
+    whole,
+    without_secrets,
+)
+from tuner.fleet.work import inflate
+
+SECRET = "hunter2Q"
+
+
+ENCODED = "".join(f"%{ord(character):02X}" for character in SECRET)
+
+
+FORMS = (  # of addresses, with a password in each place that one may have
+    "postgresql://u:{}@h/d",
+    "postgresql://:{}@h/d",
+    "postgresql://u:{}@h:5432/d?sslmode=require",
+    "postgresql://u:p@{}@h/d",
+    "postgresql://u:{}/more@h/d",
+    "postgresql://u:{}?more@h/d",
+    "postgresql://h/d?password={}",
+    "postgresql://h/d?sslmode=require&password={}",
+    "postgresql://h/d?PASSWORD={}&user=u",
+    "postgresql://h/d?passwd={}",
+    "postgresql://h/d?pw={}",
+    "postgresql://h/d?pwd={}",
+    "postgresql://h/d?sslpassword={};x=y",
+    "postgresql://h/d?oauth_client_secret={}",
+    "postgresql://h/d?p%61ssword={}",
+    "postgresql://h/d?options=-c%20my.password%3D{}",
+    "postgresql//u:{}@h/d",
+    "postgresql:/u:{}@h/d",
+    "postgresql:u:{}@h/d",
+    "postgres//h/d?password={}",
+    "postgress://u:{}@h/d",
+    "mysql://u:{}@h/d",
+    "postgresql+asyncpg://u:{}@h/d",
+    "postgresql://u:{}@h:port/d",
+    "u:{}@postgresql://h/d",
+    "u:{}@h/d",
+    "//u:{}@h/d",
+    "host=h user=u password={}",
+    "host=h password = {}",
+    "sqlite://u:{}@/a.db",
+    "sqlite:///a.db?password={}",
+    "results.db?password={}",
+)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("secret", [SECRET, ENCODED, f"%25{ENCODED[1:]}"])
+def test_a_password_is_masked_wherever_it_stands(form: str, secret: str) -> None:
+    address = form.format(secret)
+    assert has_secret(address)
+    assert secret not in masked(address)
+    assert "***" in masked(address)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_driver_says_is_reported_without_it(form: str) -> None:
+    for secret in (SECRET, ENCODED):
+        address = form.format(secret)
+        for said in (secret, SECRET, address, repr(address), quote(address), f"host {secret}@h"):
+            text = without_secrets(f"could not connect: {said}!", address)
+            assert SECRET not in text
+            assert text.startswith("could not connect: ")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("tuner.db", "/data/50% of a/tu?ner#.db", "sqlite:////data/tuner.db", "~/a b.db", ""),
+        "postgresql://u@h:5432/d?sslmode=verify-full&sslkey=tls.key&passfile=/home/u/.pgpass",
+        "postgresql:///d?host=/run/postgresql",
+    ],
+)
+def test_an_address_without_a_password_is_shown_as_it_is(address: str) -> None:
+    assert masked(address) == address
+    assert not has_secret(address)
+    assert without_secrets(f"cannot open {address}", address) == f"cannot open {address}"
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_any_text_is_masked_without_an_error(address: str, said: str) -> None:
+    assert has_secret(address) == (masked(address) != address) or "***" in address
+    without_secrets(said, address)
+
+
+def through_json(value: Any) -> Any:
+    return json.loads(json.dumps(encode(value), allow_nan=False))
+
+
+@pytest.mark.parametrize("value", [RESULTS, pending(), measured(1, WRONG)])
+def test_values_come_back_equal(value: RemoteResults | PendingTrial | MeasuredTrial) -> None:
+    assert decode(type(value), through_json(value), "file") == value
+
+
+@pytest.mark.parametrize(
+    ("path", "found", "message"),
+    [
+        (("origin", "number"), "one", r"^file\.origin\.number: found 'one', allowed a whole number$"),
+        (("origin", "number"), True, r"^file\.origin\.number: found True, allowed a whole number$"),
+        (("origin", "number"), 2**63, r"^file\.origin\.number: found 9223372036854775808, allowed -9223"),
+        (("origin",), [], r"^file\.origin: found \[\], allowed an object$"),
+        (("finished",), "soon", r"^file\.finished: found 'soon', allowed a datetime$"),
+        (("finished",), "2026-01-01T00:00:00", r"allowed a moment with its zone$"),
+        (("problem", "dtype"), "f7", r"dtype: found 'f7', allowed f32"),
+        (("stage_s",), [["load", 1.0, 2.0]], r"^file\.stage_s\[0\]: found .*, allowed a list of 2$"),
+        (("stage_s",), 3, r"^file\.stage_s: found 3, allowed a list$"),
+        (("outcome",), {"stage": "verify"}, r"^file\.outcome\.reason: missing$"),
+        (("outcome",), None, r"^file\.outcome: found None, allowed Measurement or Failure$"),
+        (("verdict",), "x" * 99, r"^file\.verdict: found 'x{59}\.\.\., allowed an object$"),
+        (("extra",), 1, r"^file\.'extra': unknown, allowed artifact_sha256, "),
+    ],
+)
+def test_what_does_not_fit_is_reported_by_its_place(
+    path: tuple[str, ...], found: object, message: str
+) -> None:
+    document = through_json(measured())
+    inner = document
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = found
+    with pytest.raises(UsageError, match=message):
+        decode(MeasuredTrial, document, "file")
+
+
+def test_a_failure_of_no_stage_is_refused() -> None:
+    document = through_json(measured(1, WRONG))
+    document["outcome"]["stage"] = "moon"
+    with pytest.raises(UsageError, match=r"^file\.outcome\.stage: found 'moon', allowed a Stage$"):
+        decode(MeasuredTrial, document, "file")
+
+
+def test_whole_numbers_are_taken_for_seconds() -> None:
+    document = through_json(measured())
+    document["outcome"]["median_s"] = 1
+    outcome = decode(MeasuredTrial, document, "file").outcome
+    assert outcome.median_s == 1.0  # type: ignore[union-attr]
+
+
+def test_moments_keep_their_microseconds() -> None:
+    assert encode(NOW) == "2026-03-04T05:06:07.000089+00:00"
+
+
+def test_objects_are_written_by_their_fields() -> None:
+    assert encode(Origin("r", 1)) == {"run": "r", "number": 1}
+
+
+def of(pair: tuple[float, float]) -> complex:
+    return complex(*pair)
+
+
+@dataclass(frozen=True)
+class Part:
+    share: Annotated[float, number("a share", lambda share: 0 <= share <= 1)]
+    count: Annotated[int, whole(1)] | None = None
+    knobs: dict[str, int | str] = field(default_factory=dict)
+    place: complex = field(default=0j, metadata=form(tuple[float, float], lambda z: (z.real, z.imag), of))
+
+
+PART = Part(0.5, 3, {"tile": 4, "order": "mn"}, 1 + 2j)
+
+
+def test_fields_may_have_another_form_in_a_document() -> None:
+    document = through_json(PART)
+    assert document["place"] == [1.0, 2.0]
+    assert decode(Part, document, "file") == PART
+
+
+@pytest.mark.parametrize(
+    ("key", "found", "message"),
+    [
+        ("share", 2, r"^a file: share: found 2, allowed a share$"),
+        ("share", True, r"^a file: share: found True, allowed a share$"),
+        ("count", 0, r"^a file: count: found 0, allowed 1 or more$"),
+        ("knobs", {"tile": [4]}, r"^a file: knobs\.tile: found \[4\], allowed a whole number or text$"),
+        ("knobs", [], r"^a file: knobs: found \[\], allowed an object$"),
+        ("place", [1.0], r"^a file: place: found \[1\.0\], allowed a list of 2$"),
+    ],
+)
+def test_what_a_field_does_not_take_is_reported_in_its_words(key: str, found: object, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        decode(Part, through_json(PART) | {key: found}, "a file: ")
+
+
+def test_what_other_versions_wrote_next_to_is_left_out() -> None:
+    document = known_part(Part, through_json(PART) | {"later": 1}, "file")
+    assert decode(Part, document, "file") == PART
+    with pytest.raises(UsageError, match=r"^file: found 3, allowed an object$"):
+        known_part(Part, 3, "file")
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, b"\xff"])
+def test_text_that_is_no_json_is_refused(text: str | bytes) -> None:
+    with pytest.raises(UsageError, match=r"^file: is not JSON: "):
+        parsed(text, "file")
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ([], "^file: found format None, allowed 'mine'$"),
+        ({"format": "other"}, "^file: found format 'other', allowed 'mine'$"),
+        ({"format": "mine", "version": 2}, "^file: found version 2 of mine, allowed 1$"),
+    ],
+)
+def test_a_file_of_another_program_or_version_is_refused(head: object, message: str) -> None:
+    require_format({"format": "mine", "version": 1}, "mine", 1, "file")
+    with pytest.raises(UsageError, match=message):
+        require_format(head, "mine", 1, "file")
+
+
+# Text of users, and packed text: read whole or refused by one line, shown without what does not print.
+
+
+class Input:
+    """Standard input that holds these bytes."""
+
+    def __init__(self, content: bytes) -> None:
+        self.buffer = io.BytesIO(content)
+
+
+def test_standard_input_that_is_closed_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    message = r"^standard input: cannot be read \(it is closed\), expected MLIR text$"
+    with pytest.raises(UsageError, match=message):
+        read_text_or_stdin(Path("-"), "MLIR text")
+
+
+def test_a_file_is_read_whole(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes("module {} // \u00fc\n".encode())
+    assert read_text(tmp_path / "a", "MLIR text") == "module {} // \u00fc\n"
+    assert read_text_or_stdin(tmp_path / "a", "MLIR text", 14 + 2) == "module {} // \u00fc\n"
+
+
+def test_what_has_no_end_is_not_read_for_ever() -> None:
+    with pytest.raises(UsageError, match=r"^/dev/zero: found more than 100 bytes, allowed 100$"):
+        read_text(Path("/dev/zero"), "MLIR text", 100)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        ("none", None, r"/none: cannot be read \(No such file or directory\), expected MLIR text$"),
+        (".", None, r": cannot be read \(Is a directory\), expected MLIR text$"),
+        ("binary", b"ab\xff", r"/binary: not MLIR text: byte 2 is not UTF-8$"),
+    ],
+)
+def test_what_is_no_text_is_refused(tmp_path: Path, name: str, content: bytes | None, line: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(UsageError, match=line):
+        read_text(tmp_path / name, "MLIR text")
+
+
+def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Input(b"module {}"))
+    assert read_text_or_stdin(Path("-"), "MLIR text") == "module {}"
+    monkeypatch.setattr(sys, "stdin", Input(b"\xff"))
+    with pytest.raises(UsageError, match=r"^standard input: not PTX text: byte 0 is not UTF-8"):
+        read_text_or_stdin(Path("-"), "PTX text")
+    monkeypatch.setattr(sys, "stdin", Input(b"12345"))
+    with pytest.raises(UsageError, match=r"^standard input: found more than 4 bytes, allowed 4$"):
+        read_text_or_stdin(Path("-"), "PTX text", 4)
+
+
+@given(st.text())
+def test_what_does_not_print_is_spelled_out(text: str) -> None:
+    assert printable(text).isprintable()
+    assert CONTROLS.search(printable_lines(text)) is None
+    if text.isprintable():
+        assert printable(text) == text
+
+
+@given(st.text())
+def test_json_stays_the_json_that_it_was(text: str) -> None:
+    document = json.dumps({"name": text})
+    assert json.loads(printable_lines(document)) == {"name": text}
+
+
+@pytest.mark.parametrize("text", ["", "two\nlines\n", "a\ttab", "µ Ω 漢字 ✓"])
+def test_lines_tabs_and_letters_stay(text: str) -> None:
+    assert printable_lines(text) == text
+
+
+MIB = 1 << 20
+
+
+@given(st.binary(max_size=200), st.integers(0, 200))
+def test_what_fits_comes_back_and_what_does_not_is_refused(content: bytes, limit: int) -> None:
+    packed = zlib.compress(content)
+    if len(content) <= limit:
+        assert inflate(packed, limit) == content
+    else:
+        with pytest.raises(ValueError, match=f"found more than {limit} bytes once unpacked"):
+            inflate(packed, limit)
+
+
+@pytest.mark.parametrize(
+    "packed", [b"", b"no zlib", zlib.compress(b"whole")[:-1], zlib.compress(b"") + b"more"]
+)
+def test_what_is_not_whole_is_refused(packed: bytes) -> None:
+    with pytest.raises(ValueError, match="not zlib's format"):
+        inflate(packed, 100)
+
+
+@pytest.mark.slow
+def test_a_bomb_takes_no_more_memory_than_the_limit() -> None:
+    bomb = zlib.compress(bytes(64 * MIB))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="found more than"):
+        inflate(bomb, MIB)
+    assert tracemalloc.get_traced_memory()[1] < 4 * MIB
+    tracemalloc.stop()

@@ -1,0 +1,376 @@
+"""The header of a library, written and read."""
+
+import shutil
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.library.values import Array, ProgramFunction, entry, product, two_with_relu
+from tuner.analysis.slowdown import PairedSlowdown
+from tuner.core.errors import UsageError
+from tuner.core.problem import Matmul, Problem
+from tuner.library import library as library_format
+from tuner.library.entries import LibraryEntries, LibraryFile
+from tuner.library.library import (
+    MARK,
+    LibraryText,
+    for_version,
+    is_library,
+    library_text,
+    merged,
+    read_document,
+    read_entries,
+    schedule_of,
+    suitable,
+    versions_text,
+)
+from tuner.library.script_comparison import OutliningCost, lowered
+from tuner.library.transform_module import PREFIX
+from tuner.mlir import transform
+from tuner.mlir.bindings import ir
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.runtime.cpu.memory import placed_copy
+
+ENTRIES = (entry(Matmul(24, 64, 32), trial=4, pack_a=0), entry(Matmul(24, 64, 32, layout="nt"), trial=5))
+
+
+COSTS = (
+    OutliningCost(PairedSlowdown(0.01, (-0.01, 0.03), 0.008), PairedSlowdown(0.02, (0.015, 0.04), 0.01)),
+    OutliningCost(PairedSlowdown(0.0, (-0.01, 0.01), 0.0), None),
+)
+
+
+TEXT = library_text(ENTRIES, COSTS)
+
+
+def test_entries_are_read_with_their_scripts() -> None:
+    assert is_library(TEXT)
+    assert read_entries(TEXT, "library.mlir") == ENTRIES
+    assert tuple(each.cost for each in read_document(TEXT, "library.mlir").entries) == COSTS
+
+
+def test_the_header_says_what_each_entry_costs() -> None:
+    lines = TEXT.splitlines()
+    time = "trial 4, 10 us (unknown: it was not recorded)"
+    at = lines.index(f"// entry     matmul 24x64x32 f32 nn none: {time}; OpenBLAS: 20 us")
+    assert lines[at + 1] == (
+        "//           in the library, against its script alone: "
+        "tensors not distinguishable, the 99 % interval of the ratio of times is 0.990 .. 1.030, "
+        "batch +2.0% time (99 % interval +1.5% .. +4.0%)"
+    )
+    without = library_text((replace(ENTRIES[0], baseline_s=None),))
+    assert f"// entry     matmul 24x64x32 f32 nn none: {time}\n" in without
+
+
+def test_a_script_is_no_library() -> None:
+    assert not is_library(ENTRIES[0].script)
+    with pytest.raises(
+        UsageError, match=r"best.mlir: is not a library that 'tuner export --format library' wro"
+    ):
+        read_document(ENTRIES[0].script, "best.mlir")
+
+
+def test_a_damaged_library_is_one_line() -> None:
+    with pytest.raises(UsageError, match=r"a.mlir: its line '// tuner library:' is damaged: "):
+        read_document(f"{MARK}{{\n", "a.mlir")
+    with pytest.raises(UsageError, match=r"a.mlir: the schedule of matmul_24x64x32_f32_nn is missing"):
+        read_entries(TEXT.replace("@buffers_matmul_24x64x32_f32_nn(", "@gone("), "a.mlir")
+
+
+# A library on a program of others: every form of a contraction is right, and the rest is left alone.
+
+MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
+
+
+NO_STOCK = "mlir-opt-22 is not installed (Debian: mlir-22-tools)"
+
+
+PROJECTION, UP, DOWN = Matmul(24, 64, 32), Matmul(16, 96, 32), Matmul(16, 32, 96)
+
+
+SQUARE = Matmul(16, 48, 48)
+
+
+TRANSPOSED, EXACT_BATCH = (
+    Matmul(20, 32, 48, layout="nt"),
+    Problem("batch_matmul", (8, 32, 16), "f32", batch=3),
+)
+
+
+HEADS = replace(PROJECTION, operation="batch_matmul", batch=5)
+
+
+LIBRARY_FORMAT_ENTRIES = (
+    entry(PROJECTION, pack_a=0, tile_m=6, block_k=0),
+    entry(UP, tile_m=4),
+    entry(DOWN, block_k=32, pack_a=0, tile_n=16),
+    entry(TRANSPOSED, pack_a=0, tile_n=16, tile_m=6),
+    entry(EXACT_BATCH, tile_n=16),
+    entry(SQUARE, tile_n=16),
+)
+
+
+FUNCTIONS = (
+    product("attention", PROJECTION),
+    product("adds_up", PROJECTION, accumulates=True),
+    product("heads", HEADS),
+    product("heads_add_up", HEADS, accumulates=True),
+    product("exact_batch", EXACT_BATCH),
+    product("generic", PROJECTION, generic=True),
+    product("generic_batch", HEADS, generic=True),
+    two_with_relu("mlp", UP, DOWN),
+    product("buffers", PROJECTION, on_buffers=True),
+    product("transposed", TRANSPOSED),
+    # To be left alone: what MLIR 22 would name wrongly, another layout, type, sizes, number of matrices.
+    product("generic_transposed", TRANSPOSED, generic=True, taken=0),
+    product("square_transposed", replace(SQUARE, layout="nt"), generic=True, taken=0),
+    product("transposed_heads", replace(TRANSPOSED, operation="batch_matmul", batch=5), taken=0),
+    product("other_layout", replace(PROJECTION, layout="nt"), taken=0),
+    product("other_type", replace(PROJECTION, dtype="f64"), taken=0),
+    product("other_sizes", Matmul(24, 64, 33), taken=0),
+    product("other_batch", replace(EXACT_BATCH, batch=4), taken=0),
+)
+
+
+# An op on buffers: MLIR's matchers of results would crash.
+ON_MEMREFS = """func.func @on_memrefs(%a: memref<24x32xf32>, %b: memref<32x64xf32>, %c: memref<24x64xf32>) {
+  linalg.matmul ins(%a, %b : memref<24x32xf32>, memref<32x64xf32>) outs(%c : memref<24x64xf32>)
+  return
+}
+"""
+
+
+PROGRAM = "".join(function.text for function in FUNCTIONS) + ON_MEMREFS
+
+
+@pytest.fixture(scope="module")
+def library() -> str:
+    return library_text(LIBRARY_FORMAT_ENTRIES)
+
+
+@pytest.fixture(scope="module")
+def applied_by_the_wheel(library: str) -> str:
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(PROGRAM, "payload")
+        transform.apply_script(module, transform.parse(library, "library"))
+        return str(module)
+
+
+@pytest.fixture(scope="module")
+def applied_by_stock(library: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    if MLIR_OPT is None:
+        pytest.skip(NO_STOCK)
+    folder = tmp_path_factory.mktemp("stock")
+    (folder / "library.mlir").write_text(library)
+    (folder / "program.mlir").write_text(PROGRAM)
+    preload = f"--transform-preload-library=transform-library-paths={folder / 'library.mlir'}"
+    command = [MLIR_OPT, str(folder / "program.mlir"), preload, "--transform-interpreter"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module", params=["wheel", "stock"])
+def applied(request: pytest.FixtureRequest) -> str:
+    """Gives the program after the library, by both compilers."""
+    return str(request.getfixturevalue(f"applied_by_{'the_wheel' if request.param == 'wheel' else 'stock'}"))
+
+
+def run(function: ProgramFunction, code: JittedModule) -> tuple[Array, Array]:
+    """Returns the result of a function, and numpy's in float64."""
+    rng = np.random.default_rng(0)
+    arrays = [placed_copy(rng.standard_normal(shape).astype(function.kind)) for shape in function.shapes]
+    wanted = function.reference(*(array.astype(np.float64) for array in arrays))
+    if function.has_result:
+        arrays.append(placed_copy(np.full(wanted.shape, np.nan, function.kind)))
+    CompiledFunction(code.addresses[function.name])(PackedArguments(*(each.ctypes.data for each in arrays)))
+    return arrays[-1], wanted
+
+
+@pytest.mark.mlir
+@pytest.mark.slow
+def test_every_function_equals_numpy(applied: str) -> None:
+    with transform.new_context(), ir.Location.unknown():
+        code = lowered(transform.parse(applied, "applied"))
+    jitted = JittedModule(code, tuple(function.name for function in FUNCTIONS))
+    for function in FUNCTIONS:
+        found, wanted = run(function, jitted)
+        assert np.abs(found - wanted).max() <= 2e-6 * np.abs(wanted).max(), function.name
+
+
+@pytest.mark.mlir
+def test_each_contraction_of_an_entry_is_tuned_and_nothing_else(applied: str) -> None:
+    functions = applied.split("func.func ")[1:]
+    tuned = [text for text in functions if text.startswith("private @tuned_")]
+    assert len(tuned) == sum(function.taken for function in FUNCTIONS)
+    assert all("vector." in text and "linalg." not in text for text in tuned)
+    for function in FUNCTIONS:
+        (text,) = [text for text in functions if text.startswith(f"@{function.name}(")]
+        contractions = ("linalg.matmul", "linalg.batch_matmul", '"reduction"]')
+        assert sum(map(text.count, contractions)) == function.left, function.name
+        assert text.count("call @tuned_") == function.taken
+        assert PREFIX not in text
+
+
+@pytest.mark.mlir
+def test_an_op_on_buffers_is_left_alone(applied: str) -> None:
+    assert applied.split("@on_memrefs(")[1].count("linalg.matmul") == 1
+
+
+@pytest.mark.mlir
+def test_a_batch_is_not_copied_at_the_boundary_of_its_function(applied: str) -> None:
+    """Its outlined function takes whole arrays, and the result is written in place."""
+    (text,) = [text for text in applied.split("func.func ") if text.startswith("@heads(")]
+    assert "memref.copy" not in text
+    assert text.count("memref.alloc(") == 1
+    (call,) = [line for line in text.splitlines() if "call @tuned_" in line]
+    assert call.endswith("-> ()")
+
+
+@pytest.mark.mlir
+def test_the_entry_sequence_is_the_first_op(library: str) -> None:
+    first = next(line for line in library.splitlines() if "transform.named_sequence @" in line)
+    assert "@__transform_main(" in first
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        (
+            replace(PROJECTION, epilogue="bias_relu"),
+            r"no matcher sees what an epilogue computes \(bias_relu\)",
+        ),
+        (replace(PROJECTION, dtype="bf16"), "no matcher tells bf16 from other types of as many bits"),
+    ],
+)
+def test_a_problem_that_no_matcher_recognizes_is_refused(problem: Problem, message: str) -> None:
+    wrong = replace(entry(PROJECTION), problem=problem)
+    with pytest.raises(UsageError, match=f"{problem.key}: trial 1: {message}"):
+        schedule_of(wrong)
+
+
+@pytest.mark.mlir
+def test_a_script_that_no_library_can_have_is_refused() -> None:
+    own = entry(PROJECTION, prefetch=64)
+    with pytest.raises(
+        UsageError, match=r"calls tuner's transform ops \(tuner.prefetch_reads\), which other"
+    ):
+        schedule_of(own)
+    with pytest.raises(UsageError, match="trial 1: its steps are not those of a shipped strategy"):
+        schedule_of(replace(own, script="module {}\n"))
+
+
+@pytest.mark.mlir
+def test_what_no_library_can_have_is_left_out_with_a_note() -> None:
+    wrong = replace(entry(PROJECTION), problem=replace(PROJECTION, epilogue="bias_relu"))
+    found = suitable(LibraryEntries((wrong, LIBRARY_FORMAT_ENTRIES[1]), ("before",)))
+    assert found.entries == LIBRARY_FORMAT_ENTRIES[1:2]
+    assert found.notes[0] == "before"
+    assert found.notes[1].startswith("left out: matmul 24x64x32 f32 nn bias_relu: trial 1: no matcher sees")
+    with pytest.raises(UsageError, match=r"^matmul 24x64x32 f32 nn bias_relu: trial 1: no matcher"):
+        suitable(LibraryEntries((wrong,), ("before",)))
+
+
+@pytest.mark.mlir
+@pytest.mark.slow
+def test_the_cost_of_each_entry_is_in_the_header() -> None:
+    (file,) = library_format.write_library(LIBRARY_FORMAT_ENTRIES[1:2])
+    lines = [line for line in file.content.decode().splitlines() if line.startswith("// ")]
+    (cost,) = [line for line in lines if "in the library, against its script alone: tensors " in line]
+    assert cost.count("99 % interval") == 2
+    assert file.name == "library.mlir"
+
+
+@pytest.mark.mlir
+def test_the_cost_is_not_measured_for_another_machine() -> None:
+    elsewhere = replace(
+        LIBRARY_FORMAT_ENTRIES[1], machine=replace(LIBRARY_FORMAT_ENTRIES[1].machine, name="another")
+    )
+    (file,) = library_format.write_library((elsewhere,))
+    assert "in the library: not timed, for want of the machine" in file.content.decode()
+
+
+# Libraries merged: of two schedules of one contraction the faster stays.
+
+PROBLEM, OTHER = Matmul(64, 128, 128), Matmul(24, 64, 32)
+
+
+# One row at a time against four, both within 16 registers: some times slower on every processor.
+SLOW, FAST = entry(PROBLEM, trial=1, tile_m=1, tile_n=16), entry(PROBLEM, trial=2, tile_m=4, tile_n=16)
+
+
+def merge_library(name: str, *entries: object) -> LibraryText:
+    return LibraryText(name, library_text(entries))  # type: ignore[arg-type]
+
+
+@pytest.mark.mlir
+@pytest.mark.slow
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_the_faster_of_two_stays(is_turned: bool) -> None:
+    slow, fast = merge_library("slow.mlir", SLOW, entry(OTHER)), merge_library("fast.mlir", FAST)
+    found = merged((fast, slow) if is_turned else (slow, fast))
+    assert {each.trial for each in read_entries(found.text, "merged") if each.problem == PROBLEM} == {2}
+    assert found.entries == 2
+    (duel,) = found.duels
+    assert (duel.kept, duel.left) == ("fast.mlir", "slow.mlir")
+    assert duel.slowdown.median > 0.2
+    line_start = "matmul 64x128x128 f32 nn none: from fast.mlir; that of slow.mlir: "
+    assert duel.line.startswith(
+        (f"{line_start}+", f"{line_start}unknown, the 99 % interval")
+    )  # the latter on a busy machine
+
+
+@pytest.mark.mlir
+def test_equal_schedules_and_other_problems_are_not_timed() -> None:
+    found = merged(
+        (merge_library("a.mlir", FAST), merge_library("b.mlir", replace(FAST, trial=9), entry(OTHER)))
+    )
+    assert (found.entries, found.duels) == (2, ())
+    assert [each.trial for each in read_entries(found.text, "merged")] == [1, 2]
+
+
+@pytest.mark.mlir
+def test_libraries_of_two_machines_are_refused() -> None:
+    elsewhere = replace(entry(OTHER), machine=replace(FAST.machine, name="another"))
+    with pytest.raises(
+        UsageError, match=r"a.mlir is of '.*' and b.mlir of 'another': a library is of one machine"
+    ):
+        merged((merge_library("a.mlir", FAST), merge_library("b.mlir", elsewhere)))
+
+
+@pytest.mark.mlir
+def test_schedules_of_another_machine_cannot_be_compared_here() -> None:
+    slow, fast = (replace(each, machine=replace(each.machine, name="another")) for each in (SLOW, FAST))
+    with pytest.raises(
+        UsageError, match="several libraries have a schedule; only 'another' can compare them"
+    ):
+        merged((merge_library("a.mlir", slow), merge_library("b.mlir", fast)))
+
+
+# Names of dialects by the version of MLIR.
+
+HEADER = "// made by   tuner 0.1.0, for mlir-23\n"
+
+
+OP = "      transform.apply_patterns.x86.vector_contract_to_fma\n"
+
+
+def test_a_renamed_dialect_has_the_name_of_its_version() -> None:
+    newer = LibraryFile("library.mlir", (HEADER + OP).encode())
+    older = for_version("mlir-22", newer)
+    assert older.content.decode() == (HEADER + OP).replace("mlir-23", "mlir-22").replace(
+        ".x86.", ".x86vector."
+    )
+    assert for_version("mlir-23", older) == newer
+    assert versions_text(older.content.decode()) == "mlir-22"
+
+
+def test_what_both_versions_read_stays_as_it_is() -> None:
+    text = "// made by   tuner 0.1.0, for mlir-22 and mlir-23\nmodule {\n}\n"
+    file = LibraryFile("library.mlir", text.encode())
+    assert for_version("mlir-22", file) == for_version("mlir-23", file) == file
+    other = LibraryFile("mm.o", OP.encode() + b"\xff")
+    assert for_version("mlir-22", other) == other

@@ -1,0 +1,261 @@
+"""memref.copy in kernels: shared out among the threads of a block, or each thread's own."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.mlir.gpu_matmul import gpu_payload
+from tests.mlir.kernels import parsed
+from tuner.core.errors import CandidateError
+from tuner.core.gpu import chip_of
+from tuner.core.gpu_code import buffers_of
+from tuner.core.problem import Matmul
+from tuner.targets.gpu.simulator import simulated_launches
+
+pytestmark = pytest.mark.mlir
+
+
+copies_in_kernels = pytest.importorskip("tuner.mlir.gpu.kernel_memory")
+
+
+gpu_lowering = pytest.importorskip("tuner.mlir.gpu.lowering")
+
+
+interpreter = pytest.importorskip("tuner.mlir.transform")
+
+
+TILE = "memref<16x16xf32, #gpu.address_space<workgroup>>"
+
+
+COPY = f"memref.copy %a, %t : memref<16x16xf32> to {TILE}"
+
+
+ROW = "memref<1x16xf32, strided<[16, 1], offset: ?>>"
+
+
+SHARED_ROW = "memref<1x16xf32, strided<[16, 1], offset: ?>, #gpu.address_space<workgroup>>"
+
+
+def kernel(*body: str) -> str:
+    lines = "\n    ".join(body)
+    return f"""gpu.module @m {{
+  gpu.func @k(%a: memref<16x16xf32>, %n: index) kernel {{
+    %i = gpu.thread_id x
+    %t = memref.alloc() : {TILE}
+    {lines}
+    gpu.return
+  }}
+}}
+"""
+
+
+def rows(index: str) -> tuple[str, ...]:
+    """Returns a copy, between barriers, of the row that an index gives."""
+    part = f"[{index}, 0] [1, 16] [1, 1]"
+    return (
+        f"%r = memref.subview %a{part} : memref<16x16xf32> to {ROW}",
+        f"%s = memref.subview %t{part} : {TILE} to {SHARED_ROW}",
+        *("gpu.barrier", f"memref.copy %r, %s : {ROW} to {SHARED_ROW}", "gpu.barrier"),
+    )
+
+
+def expanded(text: str) -> tuple[str, int]:
+    with parsed(text) as module:
+        shared = copies_in_kernels.expand_copies(module)
+        assert module.operation.verify()
+        assert "memref.copy" not in str(module)
+        return str(module), shared
+
+
+def test_a_copy_between_barriers_is_shared_out(golden: Callable[[str, str], None]) -> None:
+    text, shared = expanded(kernel("gpu.barrier", COPY, "gpu.barrier"))
+    assert shared == 1
+    golden("copies_in_kernels.mlir", text)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (("gpu.barrier", COPY), 0),
+        ((COPY, "gpu.barrier"), 0),
+        ((COPY,), 0),
+        (rows("%n"), 1),
+        (rows("%i"), 0),  # each thread copies a row of its own
+    ],
+)
+def test_only_what_all_threads_do_together_is_shared_out(body: tuple[str, ...], expected: int) -> None:
+    assert expanded(kernel(*body))[1] == expected
+
+
+ANY = "!transform.any_op"
+
+
+MATCH = f"transform.structured.match ops{{[OP]}} in %ROOT : ({ANY}) -> {ANY}"
+
+
+CLEAN = f"{{ transform.apply_patterns.canonicalization }} {{apply_cse}} : {ANY}"
+
+
+TILED = f": ({ANY}) -> ({ANY}, {ANY})"
+
+
+THREADS = "(mapping = [#gpu.thread<y>, #gpu.thread<x>])"
+
+
+BY_THREADS = f"""%copies = transform.structured.match ops{{["linalg.copy"]}} in %m2 : ({ANY}) -> {ANY}
+    %tc, %fc = transform.structured.tile_using_forall %copies tile_sizes [1, 1] {THREADS} {TILED}"""
+
+
+def match(op: str, root: str) -> str:
+    return MATCH.replace("OP", f'"{op}"').replace("ROOT", root)
+
+
+def script(promoted: str, more: str = "") -> str:
+    """Returns a user's strategy of upstream's ops: blocks of 16 x 16 threads, A and B promoted."""
+    return f"""module attributes {{transform.with_named_sequence}} {{
+  transform.named_sequence @__transform_main(%root: {ANY}) {{
+    %mm = {match("linalg.matmul", "root")}
+    %fill = {match("linalg.fill", "root")}
+    %tb, %fb = transform.structured.tile_using_forall %mm tile_sizes [16, 16]
+      (mapping = [#gpu.block<y>, #gpu.block<x>]) {TILED}
+    %inside, %fb2 = transform.structured.fuse_into_containing_op %fill into %fb
+      : ({ANY}, {ANY}) -> ({ANY}, {ANY})
+    %func = {match("func.func", "root")}
+    transform.apply_patterns to %func {CLEAN}
+    %m2 = transform.bufferization.one_shot_bufferize %root {{bufferize_function_boundaries = false}}
+      : ({ANY}) -> {ANY}
+    %f1 = {match("func.func", "m2")}
+    transform.apply_patterns to %f1 {CLEAN}
+    transform.memref.erase_dead_alloc_and_stores %f1 : ({ANY}) -> ()
+    %m = {match("linalg.matmul", "m2")}
+    %f = {match("linalg.fill", "m2")}
+    %tf, %ff = transform.structured.tile_using_forall %f tile_sizes [1, 1] {THREADS} {TILED}
+    %tk, %loop = transform.structured.tile_using_for %m tile_sizes [0, 0, 16] {TILED}
+    %p = transform.structured.promote %tk {{operands_to_promote = [0, 1], {promoted}}} : ({ANY}) -> {ANY}
+    {more}
+    %tt, %ft = transform.structured.tile_using_forall %p tile_sizes [1, 1] {THREADS} {TILED}
+    %f2 = {match("func.func", "m2")}
+    transform.apply_patterns to %f2 {CLEAN}
+    %launch = transform.gpu.map_forall_to_blocks %f2 generate_gpu_launch : ({ANY}) -> {ANY}
+    %mapped = transform.gpu.map_nested_forall_to_threads %launch block_dims = [16, 16, 1] : ({ANY}) -> {ANY}
+    %f3 = {match("func.func", "m2")}
+    %left = transform.structured.match interface{{LinalgOp}} in %f3 : ({ANY}) -> {ANY}
+    %loops = transform.structured.convert_to_loops %left : ({ANY}) -> {ANY}
+    transform.yield
+  }}
+}}"""
+
+
+def checked(text: str) -> Any:
+    """Compiles the strategy for a small matmul and compares on the simulator; returns its shared bytes."""
+    problem = Matmul(32, 48, 32)
+    with parsed(""):
+        module = interpreter.parse(gpu_payload(problem), "payload")
+        interpreter.apply_script(module, interpreter.parse(text, "script"))
+        program = gpu_lowering.lower_to_program(module, chip_of("sm_90"), buffers_of(problem))
+    rng = np.random.default_rng(0)
+    a = rng.integers(-4, 4, (32, 32)).astype(np.float32)
+    b = rng.integers(-4, 4, (32, 48)).astype(np.float32)
+    c = np.zeros((32, 48), np.float32)
+    names = [buffer.name for buffer in program.buffers]
+    simulated_launches(program, dict(zip(names, (a, b, c), strict=True)), {})
+    np.testing.assert_array_equal(c, a @ b)
+    return program.launches[0].dynamic_shared_bytes
+
+
+@pytest.mark.parametrize("space", ["#gpu.memory_space<workgroup>"])
+@pytest.mark.parametrize("full", ["", ", use_full_tiles_by_default"])
+def test_operands_that_a_script_promotes_to_a_mapping(space: str, full: str) -> None:
+    assert checked(script(f"mapping = [{space}]{full}")) == 2 * 16 * 16 * 4
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    "space", ["#gpu.address_space<workgroup>", "#gpu.memory_space<workgroup>", "3 : i64"]
+)
+def test_operands_that_a_script_promotes_and_copies_by_its_threads(space: str) -> None:
+    assert checked(script(f"memory_space = {space}", BY_THREADS)) == 2 * 16 * 16 * 4
+
+
+@pytest.mark.slow
+def test_copies_that_all_threads_do_without_a_barrier_are_found_to_race() -> None:
+    with pytest.raises(CandidateError, match="race in shared memory"):
+        checked(script("memory_space = 3 : i64"))
+
+
+launch_memory = pytest.importorskip("tuner.mlir.gpu.kernel_memory")
+
+
+SHARED = "memref<16xf32, #gpu.address_space<workgroup>>"
+
+
+OWN = "memref<16xf32, #gpu.address_space<private>>"
+
+
+STORE = "memref.store %f, %t[%i] : {0}"
+
+
+def program(launches: tuple[str, ...], outside: str = "", attributions: str = "") -> str:
+    threads = (
+        "blocks(%a, %b, %c) in (%u = %i, %v = %i, %w = %i) threads(%d, %e, %h) in (%x = %i, %y = %i, %z = %i)"
+    )
+    made = "\n".join(f"gpu.launch {threads} {attributions} {{ {body} gpu.terminator }}" for body in launches)
+    return f"func.func @main(%i: index, %f: f32) {{ {outside} {made} return }}"
+
+
+def declared(text: str) -> str:
+    with parsed(text) as module:
+        launch_memory.declare_launch_memory(module)
+        assert module.operation.verify()
+        return str(module)
+
+
+@pytest.mark.parametrize("kind", ["alloc", "alloca"])
+def test_shared_memory_of_a_launch_becomes_an_attribution(kind: str) -> None:
+    body = f"%t = memref.{kind}() : {SHARED} {STORE.format(SHARED)}"
+    text = declared(program((body,)))
+    assert f"workgroup(%arg14 : {SHARED})" in text
+    assert f"memref.{kind}" not in text
+
+
+def test_private_attributions_make_package_for_shared_ones() -> None:
+    body = f"%t = memref.alloc() : {SHARED} {STORE.format(SHARED)} {STORE.format(OWN).replace('%t', '%p')}"
+    text = declared(program((body,), attributions=f"workgroup(%s : {SHARED}) private(%p : {OWN})"))
+    assert f"workgroup(%arg14 : {SHARED}, %arg15 : {SHARED})" in text
+    assert f"memref.alloca() : {OWN}" in text
+    assert "private(" not in text
+
+
+def test_memory_that_the_host_allocates_moves_into_each_launch_that_uses_it() -> None:
+    half = "memref<8xf32, strided<[1]>, #gpu.address_space<workgroup>>"
+    view = f"memref.subview %t[0] [8] [1] : {SHARED} to {half}"
+    outside = f"%t = memref.alloc() : {SHARED} %part = {view} %o = memref.alloc() : {OWN}"
+    part = f"memref.store %f, %part[%i] : {half}"
+    bodies = (STORE.format(SHARED), part, STORE.format(OWN).replace("%t", "%o"))
+    text = declared(program(bodies, outside))
+    before, first, second, third = text.split("gpu.launch")
+    assert "memref." not in before
+    assert "workgroup(" in first
+    assert "workgroup(" in second
+    assert "memref.subview" in second
+    assert "memref.alloca()" in third
+
+
+def test_deallocations_go_with_the_memory() -> None:
+    outside = f"%t = memref.alloc() : {SHARED}"
+    text = program((STORE.format(SHARED),), outside).replace("return", f"memref.dealloc %t : {SHARED} return")
+    assert "memref.dealloc" not in declared(text)
+
+
+def test_memory_of_kernels_that_the_host_uses_is_refused() -> None:
+    outside = f"%t = memref.alloc() : {SHARED} {STORE.format(SHARED)}"
+    found = "found a use by memref.store outside of kernels, allowed uses in kernels"
+    with pytest.raises(CandidateError, match=f"^memref.alloc at .*: {found}$"):
+        declared(program((), outside))
+
+
+def test_an_alignment_that_an_attribution_cannot_keep_stays_with_the_allocation() -> None:
+    body = f"%t = memref.alloc() {{alignment = 1024 : i64}} : {SHARED} {STORE.format(SHARED)}"
+    assert "memref.alloc() {alignment = 1024 : i64}" in declared(program((body,)))

@@ -1,0 +1,443 @@
+"""The bytes of shared memory that a kernel addresses itself, and those that its launches ask for."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.mlir.kernels import BARRIER, SHARED, kernel, load, parsed, store
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.gpu.shared_memory import AllocationRequest, align, first_fit_offsets, total_bytes
+
+dynamic_shared_memory = pytest.importorskip("tuner.mlir.gpu.shared_memory")
+
+
+constant_arguments = pytest.importorskip("tuner.mlir.gpu.kernel_passes")
+
+
+BYTES = "memref<?xi8, #gpu.address_space<workgroup>>"
+
+
+FLOATS = "memref<64xf32, #gpu.address_space<workgroup>>"
+
+
+ALLOCATED = (f"%c = memref.alloc() : {SHARED} memref.store %v, %c[%i] : {SHARED}",)
+
+
+VIEWS = (
+    "%c0 = arith.constant 0 : index %c256 = arith.constant 256 : index",
+    f"%own = gpu.dynamic_shared_memory : {BYTES}",
+    f"%low = memref.view %own[%c0][] : {BYTES} to {FLOATS}",
+    f"%high = memref.view %own[%c256][] : {BYTES} to {FLOATS}",
+    f"memref.store %v, %low[%i] : {FLOATS} memref.store %v, %high[%i] : {FLOATS}",
+)
+
+
+AT_RUN_TIME = tuple(line.replace("%own[%c256]", "%own[%i]") for line in VIEWS)
+
+
+SIZE = "dynamic_shared_memory_size %size"
+
+
+def views_only(*body: str, launch: str = "") -> str:
+    """Returns the kernel of these lines without the two buffers that others have."""
+    return re.sub(r"%[ab] = memref.alloc.*", "", kernel(*body, launch=launch))
+
+
+def asking(body: tuple[str, ...], size: int | None) -> str:
+    """Returns a module whose launch asks for a constant, or for what the host function's argument says."""
+    text = views_only(*body, launch=SIZE)
+    if size is None:
+        return text.replace("@host(%g: memref<256xf32>", "@host(%g: memref<256xf32>, %size: i32")
+    return text.replace("%c1 =", f"%size = arith.constant {size} : i32\n    %c1 =", 1)
+
+
+def rewritten(text: str) -> tuple[str, int]:
+    with parsed(text) as module:
+        blocks = dynamic_shared_memory.use_dynamic_shared_memory(module, 4096)
+        assert module.operation.verify()
+        return str(module), blocks[0].bytes
+
+
+@pytest.mark.mlir
+def test_a_launch_that_asks_for_nothing_gets_what_the_views_need() -> None:
+    text, size = rewritten(views_only(*VIEWS))
+    assert size == 512
+    assert "dynamic_shared_memory_size %c512_i32" in text
+
+
+@pytest.mark.mlir
+def test_allocations_come_after_the_views() -> None:
+    text, size = rewritten(views_only(*VIEWS, *ALLOCATED))
+    assert size == 512 + 1024
+    assert re.search(r"memref\.view %\w+\[%c512\w*\]\[\] : .* to memref<256xf32", text)
+
+
+@pytest.mark.mlir
+def test_a_launch_that_asks_for_less_is_refused() -> None:
+    message = (
+        r"launch of k at .*: found dynamic_shared_memory_size 511, allowed at least 512 bytes,"
+        r" which memref\.view at line 19:.* needs"
+    )
+    with pytest.raises(CandidateError, match=f"^{message}$") as failure:
+        rewritten(asking(VIEWS, 511))
+    assert failure.value.stage is Stage.RESOURCES
+
+
+@pytest.mark.mlir
+def test_a_place_that_is_not_constant_needs_a_size() -> None:
+    found = "found a place that is not constant and no dynamic_shared_memory_size"
+    with pytest.raises(
+        CandidateError, match=f"^memref.view at .*: {found}, allowed a launch of k that says the size$"
+    ):
+        rewritten(views_only(*AT_RUN_TIME))
+    assert rewritten(asking(AT_RUN_TIME, 1000))[1] == 1000
+
+
+@pytest.mark.mlir
+def test_a_size_that_only_the_run_knows_is_passed_on() -> None:
+    text, _ = rewritten(asking(VIEWS, None))
+    assert "dynamic_shared_memory_size %arg1" in text
+
+
+@pytest.mark.mlir
+def test_buffers_come_in_front_of_memory_whose_size_only_the_run_knows() -> None:
+    text, size = rewritten(asking((*VIEWS, *ALLOCATED), None))
+    assert size == 1024 + 512
+    assert re.search(
+        r"%(\w+) = arith.addi %c1024_i32, %arg1 : i32\n.*\n?.*dynamic_shared_memory_size %\1", text
+    )
+    assert re.search(r"memref\.view %\w+\[%c1024\w*\]\[%\w+\] : .* to memref<\?xi8", text)
+
+
+@pytest.mark.mlir
+def test_constants_of_every_launch_are_brought_into_the_kernel() -> None:
+    passed = views_only(*(line.replace("%own[%c256]", "%own[%shift]") for line in VIEWS))
+    passed = passed.replace("@k(%g: memref<256xf32>", "@k(%g: memref<256xf32>, %shift: index")
+    one = passed.replace("args(%g : memref<256xf32>", "args(%g : memref<256xf32>, %c256 : index")
+    launch = one[one.index("    gpu.launch_func") : one.index("    return")]
+    two = one.replace(launch, launch + launch.replace("%c256 :", "%c1 :"))
+    for text, expected in ((one, 1), (two, 0)):
+        with parsed(text) as module:
+            assert constant_arguments.propagate_constant_arguments(module) == expected
+            assert module.operation.verify()
+
+
+REUSED = (store("a"), BARRIER, load("a"), BARRIER, store("b"), BARRIER, load("b"))
+
+
+LIMIT_BYTES = 232448
+
+
+WS = "#gpu.address_space<workgroup>"
+
+
+def rewrite(text: str, limit_bytes: int = LIMIT_BYTES) -> tuple[str, Any]:
+    with parsed(text) as module:
+        blocks = dynamic_shared_memory.use_dynamic_shared_memory(module, limit_bytes)
+        assert module.operation.verify()
+        return str(module), blocks
+
+
+@pytest.mark.mlir
+def test_buffers_become_views_of_one_block(golden: Callable[[str, str], None]) -> None:
+    text, blocks = rewrite(kernel(store("a"), store("b"), BARRIER, load("a"), load("b")))
+    assert blocks == (dynamic_shared_memory.SharedBlock("k", 2048, 128),)
+    golden("dynamic_shared_memory.mlir", text)
+
+
+@pytest.mark.mlir
+def test_buffers_used_one_after_the_other_share_bytes(golden: Callable[[str, str], None]) -> None:
+    text, blocks = rewrite(kernel(*REUSED))
+    assert blocks == (dynamic_shared_memory.SharedBlock("k", 1024, 128),)
+    assert "dynamic_shared_memory_size %c1024_i32" in text
+    golden("dynamic_shared_memory_reuse.mlir", text)
+
+
+@pytest.mark.mlir
+def test_without_the_barrier_they_do_not(golden: Callable[[str, str], None]) -> None:
+    body = (store("a"), BARRIER, load("a"), store("b"), BARRIER, load("b"))
+    _, blocks = rewrite(kernel(*body))
+    assert blocks == (dynamic_shared_memory.SharedBlock("k", 2048, 128),)
+
+
+@pytest.mark.mlir
+def test_attributions_are_buffers_as_well(golden: Callable[[str, str], None]) -> None:
+    shared, own = f"memref<3xf16, {WS}>", "memref<4xf32, #gpu.address_space<private>>"
+    uses = (
+        "%i0 = arith.constant 0 : index %one = arith.constant 1.0 : f32 %half = arith.constant 1.0 : f16",
+        f"memref.store %half, %w[%i0] : {shared}",
+        f"memref.store %one, %p[%i0] : {own}",
+    )
+    attributions = f"workgroup(%w : {shared}) private(%p : {own}) kernel {{"
+    text, blocks = rewrite(kernel(*uses, store("a")).replace("kernel {", attributions))
+    assert "workgroup(" not in text
+    assert "private(%" in text  # every thread's own: upstream lowers it to local memory
+    assert blocks[0].bytes == 1024 + 6  # b, which is never used, lies upon the others
+    golden("dynamic_shared_memory_attributions.mlir", text)
+
+
+@pytest.mark.mlir
+def test_more_than_the_chip_has_is_refused() -> None:
+    text = kernel(store("a"), store("b"), load("a"), load("b"))
+    assert rewrite(text, 2048)[1][0].bytes == 2048
+    with pytest.raises(
+        CandidateError, match=r"^shared memory of k: found 2048 bytes, allowed 2047 \(at line \d+:\d+\)$"
+    ) as failure:
+        rewrite(text, 2047)
+    assert failure.value.stage is Stage.RESOURCES
+
+
+@pytest.mark.mlir
+def test_480_kb_which_no_compiler_rejects_are_refused() -> None:
+    text = kernel(f"%c = memref.alloc() : memref<480x1024xi8, {WS}>", store("a"))
+    with pytest.raises(
+        CandidateError, match=r"^shared memory of k: found 4\d+ bytes, allowed 232448 \(at line \d+:\d+\)$"
+    ):
+        rewrite(text)
+
+
+@pytest.mark.mlir
+def test_memory_that_the_kernel_asked_for_itself_stays_in_front() -> None:
+    own = (
+        f"%own = gpu.dynamic_shared_memory : memref<?xi8, {WS}>",
+        "%c0 = arith.constant 0 : index %byte = arith.constant 1 : i8",
+        f"memref.store %byte, %own[%c0] : memref<?xi8, {WS}>",
+        store("a"),
+    )
+    launch = "dynamic_shared_memory_size %c200"
+    text = kernel(*own, launch=launch).replace("%c1 =", "%c200 = arith.constant 200 : i32\n    %c1 =")
+    text, blocks = rewrite(text)
+    assert "memref.view" in text
+    assert "%c256_0 = arith.constant 256 : index" in text or "%c256 = arith.constant 256 : index" in text
+    assert blocks[0].bytes == 256 + 1024
+
+
+@pytest.mark.mlir
+def test_a_larger_alignment_that_was_asked_for_is_kept() -> None:
+    text = kernel(store("a"), store("b"), load("a"), load("b")).replace(
+        f"%b = memref.alloc() : {SHARED}", f"%b = memref.alloc() {{alignment = 1024 : i64}} : {SHARED}"
+    )
+    _, blocks = rewrite(text)
+    assert blocks == (dynamic_shared_memory.SharedBlock("k", 2048, 1024),)
+
+
+@pytest.mark.mlir
+def test_a_kernel_without_shared_memory_asks_for_none() -> None:
+    text = kernel().replace(
+        f"      %a = memref.alloc() : {SHARED}\n      %b = memref.alloc() : {SHARED}\n", ""
+    )
+    after, blocks = rewrite(text)
+    assert blocks == (dynamic_shared_memory.SharedBlock("k", 0, 128),)
+    assert "dynamic_shared_memory" not in after
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize(
+    ("allocation", "found"),
+    [
+        (f"%c = memref.alloc(%i) : memref<?xf32, {WS}>", r"memref<\?xf32, .*>"),
+        (
+            f"%c = memref.alloc() : memref<4x4xf32, strided<[8, 1]>, {WS}>",
+            r"memref<4x4xf32, strided<\[8, 1\]>, .*>",
+        ),
+    ],
+)
+def test_a_buffer_that_is_no_view_of_bytes_is_refused(allocation: str, found: str) -> None:
+    with pytest.raises(
+        CandidateError,
+        match=rf"^shared memory of k: found {found}, allowed a static shape in row-major order \(at line",
+    ):
+        rewrite(kernel(allocation))
+
+
+# When two buffers may share bytes: only where a barrier and finished copies prove it.
+
+shared_lifetimes = pytest.importorskip("tuner.mlir.gpu.shared_memory")
+
+
+COPY = (
+    "%copy = nvgpu.device_async_copy %g[%i], %a[%i], 1 : memref<256xf32> to " + SHARED,
+    "%group = nvgpu.device_async_create_group %copy",
+)
+
+
+WAIT = "nvgpu.device_async_wait %group {numGroups = 0 : i32}"
+
+
+LOOP = "%zero = arith.constant 0 : index %one = arith.constant 1 : index scf.for %n = %zero to %i step %one {"
+
+
+BRANCH = "%c7 = arith.constant 7 : index %is = arith.cmpi eq, %i, %c7 : index scf.if %is {"
+
+
+PART = "memref<128xf32, strided<[1]>, #gpu.address_space<workgroup>>"
+
+
+SUBVIEW = f"%part = memref.subview %a[0][128][1] : {SHARED} to {PART}"
+
+
+STORE_PART = f"memref.store %v, %part[%i] : {PART}"
+
+
+CAST = f"%cast = memref.cast %a : {SHARED} to memref<?xf32, #gpu.address_space<workgroup>>"
+
+
+ALIGNED = f"%aligned = memref.assume_alignment %a, 16 : {SHARED}"
+
+
+STORE_ALIGNED = f"memref.store %v, %aligned[%i] : {SHARED}"
+
+
+PLAIN = "memref<f32, #gpu.address_space<workgroup>>"
+
+
+METADATA = (
+    "%base, %at, %size, %stride = memref.extract_strided_metadata %a :"
+    f" {SHARED} -> {PLAIN}, index, index, index"
+)
+
+
+STORE_BASE = f"memref.store %v, %base[] : {PLAIN}"
+
+
+ESCAPE = "%address = memref.extract_aligned_pointer_as_index %a : " + SHARED + " -> index"
+
+
+SEPARATE = {
+    "a barrier between last and first use": (store("a"), load("a"), BARRIER, store("b"), load("b")),
+    "b before a as well": (store("b"), load("b"), BARRIER, store("a"), load("a")),
+    "uses in a loop, a barrier behind it": (LOOP, store("a"), BARRIER, load("a"), "}", BARRIER, store("b")),
+    "a barrier that names shared memory": (
+        store("a"),
+        "gpu.barrier memfence [#gpu.address_space<workgroup>]",
+        store("b"),
+    ),
+    "a copy that was waited for": (*COPY, WAIT, BARRIER, load("a"), BARRIER, store("b")),
+    "copies and groups in a loop, all waited for behind it": (
+        *(LOOP, *COPY, "}"),
+        "%none = nvgpu.device_async_create_group {}",
+        "nvgpu.device_async_wait %none",
+        *(BARRIER, store("b")),
+    ),
+    "a deallocation at the end": (store("a"), BARRIER, store("b"), f"memref.dealloc %a : {SHARED}"),
+    "a view whose uses are over": (SUBVIEW, STORE_PART, BARRIER, store("b")),
+    "an alignment whose uses are over": (ALIGNED, STORE_ALIGNED, BARRIER, store("b")),
+    "metadata whose uses are over": (METADATA, STORE_BASE, BARRIER, store("b")),
+}
+
+
+TOGETHER = {
+    "no barrier": (store("a"), load("a"), store("b"), load("b")),
+    "the barrier comes before the last use": (store("a"), BARRIER, load("a"), store("b")),
+    "the barrier comes after the first use": (store("a"), store("b"), BARRIER, load("b")),
+    "used in turn": (store("a"), BARRIER, store("b"), BARRIER, load("a")),
+    "the barrier is in a loop that may not run": (store("a"), LOOP, BARRIER, "}", store("b")),
+    "the barrier is in a branch": (store("a"), BRANCH, BARRIER, "}", store("b")),
+    "both in one loop": (LOOP, store("a"), BARRIER, store("b"), BARRIER, "}"),
+    "a barrier for no memory": (store("a"), "gpu.barrier memfence []", store("b")),
+    "a barrier for global memory": (
+        store("a"),
+        "gpu.barrier memfence [#gpu.address_space<global>]",
+        store("b"),
+    ),
+    "a copy that nobody waited for": (*COPY, BARRIER, store("b")),
+    "a wait that lets one group go on": (*COPY, WAIT.replace("= 0", "= 1"), BARRIER, store("b")),
+    "a wait behind the barrier": (*COPY, BARRIER, WAIT, store("b")),
+    "a wait in a loop": (*COPY, LOOP, WAIT, "}", BARRIER, store("b")),
+    "a copy that is in no group yet": (
+        "%before = nvgpu.device_async_create_group {}",
+        COPY[0],
+        WAIT.replace("%group", "%before"),
+        *(BARRIER, store("b"), COPY[1]),
+    ),
+    "a view used later": (SUBVIEW, store("a"), BARRIER, store("b"), STORE_PART),
+    "a view of a view used later": (
+        *(CAST, store("a"), BARRIER, store("b")),
+        "memref.store %v, %cast[%i] : memref<?xf32, #gpu.address_space<workgroup>>",
+    ),
+    "an alignment used later": (ALIGNED, store("a"), BARRIER, store("b"), STORE_ALIGNED),
+    "metadata used later": (METADATA, store("a"), BARRIER, store("b"), STORE_BASE),
+    "an address that escapes": (store("a"), ESCAPE, BARRIER, store("b")),
+    "control flow between blocks": (store("a"), BARRIER, "cf.br ^next", "^next:", BARRIER, store("b")),
+}
+
+
+def overlap(*body: str) -> bool:
+    with parsed(kernel(*body)) as module:
+        function = shared_lifetimes.walk(module, "gpu.func")[0]
+        of = shared_lifetimes.SharedMemoryLiveness(function)
+        a, b = (of.lifetime(op.results[0]) for op in shared_lifetimes.walk(function, "memref.alloc"))
+        assert a.overlaps(b) == b.overlaps(a)
+        return bool(a.overlaps(b))
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize("case", SEPARATE)
+def test_buffers_may_share_bytes_with(case: str) -> None:
+    assert not overlap(*SEPARATE[case])
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize("case", TOGETHER)
+def test_buffers_may_not_share_bytes_with(case: str) -> None:
+    assert overlap(*TOGETHER[case])
+
+
+REQUEST = st.builds(AllocationRequest, st.integers(0, 5000), st.sampled_from((1, 16, 128, 1024)))
+
+
+REQUESTS = st.lists(REQUEST, max_size=7).map(tuple)
+
+
+PAIRS = st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6)))
+
+
+@given(REQUESTS, PAIRS, st.integers(0, 3000))
+def test_buffers_that_live_together_share_no_byte(
+    requests: tuple[AllocationRequest, ...], pairs: set[tuple[int, int]], start: int
+) -> None:
+    def overlap(one: int, other: int) -> bool:
+        return (one, other) in pairs or (other, one) in pairs
+
+    offsets = first_fit_offsets(requests, overlap, start)
+    for one, request in enumerate(requests):
+        assert offsets[one] >= start
+        assert offsets[one] % request.alignment_bytes == 0
+        for other in range(one):
+            apart = offsets[other] + requests[other].bytes <= offsets[one]
+            apart = apart or offsets[one] + request.bytes <= offsets[other]
+            assert apart or not overlap(one, other)
+
+
+@given(REQUESTS)
+def test_buffers_that_never_live_together_take_the_package_of_the_largest(
+    requests: tuple[AllocationRequest, ...],
+) -> None:
+    offsets = first_fit_offsets(requests, lambda one, other: False)
+    assert set(offsets) <= {0}
+    assert total_bytes(requests, offsets) == max((request.bytes for request in requests), default=0)
+
+
+@given(REQUESTS)
+def test_buffers_that_all_live_together_take_no_more_than_all_of_them_padded(
+    requests: tuple[AllocationRequest, ...],
+) -> None:
+    offsets = first_fit_offsets(requests, lambda one, other: True)
+    padded = sum(request.bytes + request.alignment_bytes - 1 for request in requests)
+    assert sum(request.bytes for request in requests) <= total_bytes(requests, offsets) <= padded
+
+
+def test_a_buffer_fills_a_gap() -> None:
+    # 0 and 1 conflict with 2, not with one another; 3 conflicts with 0 only and fits beside it
+    pairs = {(0, 2), (1, 2), (0, 3)}
+    requests = tuple(AllocationRequest(size, 128) for size in (1024, 512, 2048, 100))
+    offsets = first_fit_offsets(requests, lambda one, other: (min(one, other), max(one, other)) in pairs)
+    assert offsets == (2048, 2048, 0, 0)
+
+
+def test_alignment_rounds_up() -> None:
+    assert [align(offset, 128) for offset in (0, 1, 128, 129)] == [0, 128, 128, 256]

@@ -1,0 +1,113 @@
+"""What the letters of a convolution's dimensions say."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.mlir.documented_ir import missing
+from tuner.mlir import transform
+from tuner.mlir.bindings import ir
+from tuner.mlir.ir.linalg import ConvolutionForm, convolution_form, round_late
+from tuner.mlir.ir.reading import walk
+
+pytestmark = pytest.mark.mlir
+
+
+TEXT = """func.func @f(%x: tensor<1x3x9xf32>, %w: tensor<8x3x2xf32>, %y: tensor<1x8x3xf32>) {
+  %r = linalg.conv_1d_ncw_fcw {strides = dense<2> : tensor<1xi64>, dilations = dense<4> : tensor<1xi64>}
+    ins(%x, %w : tensor<1x3x9xf32>, tensor<8x3x2xf32>) outs(%y : tensor<1x8x3xf32>) -> tensor<1x8x3xf32>
+  return
+}"""
+
+
+def test_a_form_has_the_dimensions_and_steps_of_its_op() -> None:
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(TEXT, "payload")
+        (op,) = walk(module, "linalg.conv_1d_ncw_fcw")
+        assert convolution_form(op) == ConvolutionForm("ncW", "fcw", "nfW", (2,), (4,))
+
+
+def test_a_depthwise_convolution_sums_over_its_window_only() -> None:
+    usual = ConvolutionForm("ncHW", "fchw", "nfHW", (1, 1), (1, 1))
+    depthwise = ConvolutionForm("nHWc", "hwc", "nHWc", (1, 1), (1, 1))
+    assert (usual.is_depthwise, usual.reduced, usual.filters) == (False, "hwc", "f")
+    assert (depthwise.is_depthwise, depthwise.reduced, depthwise.filters) == (True, "hw", "c")
+
+
+# Roundings to bf16 after limits: what is moved, what is not, and that no result changes.
+
+Array = Any
+
+
+BODY = """%r = arith.truncf %x : f32 to bf16
+  %c = arith.cmpf ugt, %r, %limit : bf16
+  %y = arith.select %c, %r, %limit : bf16"""
+
+
+def payload(body: str = BODY) -> str:
+    return f"""func.func @f(%x: f32, %other: bf16) -> bf16 {{
+  %limit = arith.constant 6.000000e+00 : bf16
+  %zero = arith.constant 0.000000e+00 : bf16
+  {body}
+  return %y : bf16
+}}"""
+
+
+def rewritten(body: str) -> str:
+    """Returns a function after the rewriting, without what nobody uses."""
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(payload(body), "payload")
+        (function,) = walk(module, "func.func")
+        round_late(function)
+        assert module.operation.verify()
+        return str(module)
+
+
+def test_a_limit_is_applied_before_the_number_is_rounded() -> None:
+    text = rewritten(BODY)
+    assert ": f32 to bf16\n    return" in text
+    assert missing(round_late.__doc__ or "", payload(), text) == []
+
+
+def test_each_limit_of_a_chain_is_applied_before() -> None:
+    text = rewritten(f"""{BODY.replace("%y", "%once")}
+  %low = arith.cmpf ult, %once, %zero : bf16
+  %y = arith.select %low, %zero, %once : bf16""")
+    selections = [line for line in text.splitlines() if "arith.select" in line]
+    assert [line.rsplit(" ", 1)[1] for line in selections] == ["f32", "f32"]
+    assert ": f32 to bf16\n    return" in text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        BODY.replace("%r, %limit : bf16\n", "%r, %other : bf16\n"),  # no constant
+        BODY.replace("select %c, %r, %limit", "select %c, %r, %zero"),  # another number than the limit
+        BODY.replace("select %c, %r, %limit", "select %c, %other, %limit"),
+        BODY.replace("arith.truncf %x : f32 to bf16", "arith.addf %other, %other : bf16"),
+    ],
+)
+def test_other_selections_stay(body: str) -> None:
+    assert "arith.select %" in rewritten(body)
+    assert "f32 to bf16\n    return" not in rewritten(body)
+
+
+@pytest.mark.parametrize("limit", [0.0, 6.0, -1.5])
+@pytest.mark.parametrize("keeps_greater", [True, False])
+def test_rounding_and_a_limit_may_be_exchanged(limit: float, keeps_greater: bool) -> None:
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2**32, 100_000, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    near = (limit + rng.standard_normal(10_000) * 2.0**-9).astype(np.float32)
+    x = np.concatenate([bits, near, np.array([np.inf, -np.inf, np.nan, 0.0, -0.0], np.float32)])
+    with np.errstate(invalid="ignore"):
+        first = _limited(x.astype(ml_dtypes.bfloat16).astype(np.float32), limit, keeps_greater=keeps_greater)
+        last = _limited(x, limit, keeps_greater=keeps_greater).astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(first, last.astype(np.float32))
+
+
+def _limited(x: Array, limit: float, *, keeps_greater: bool) -> Array:
+    """Returns ``x`` where it is greater (or less) than the limit, or NaN; else the limit."""
+    stays = ~(x <= limit) if keeps_greater else ~(x >= limit)
+    return np.where(stays, x, np.float32(limit))

@@ -1,0 +1,169 @@
+"""Powers of float64 on the simulated GPU, against long double."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.mlir.math.kernel_math import (
+    COUNT,
+    EDGES,
+    Array,
+    computed,
+    doubles,
+    of_doubles,
+    ulps,
+    unary,
+    worst_ulps,
+)
+
+pytestmark = pytest.mark.mlir
+
+
+def test_a_power_is_as_close_as_it_says_and_has_the_edges_of_c99() -> None:
+    base, exponent = (grid.ravel().astype(np.float64) for grid in np.meshgrid(EDGES, EDGES))
+    rng = np.random.default_rng(0)
+    size = COUNT - len(base)
+    near = 1 + rng.uniform(-1e-3, 1e-3, size // 2)  # whose powers have the largest exponents
+    base = np.concatenate([base, rng.lognormal(0, 9, size - size // 2), near])
+    far = rng.uniform(-6e5, 6e5, size // 2)
+    exponent = np.concatenate([exponent, rng.uniform(-25, 25, size - size // 2), far])
+    found = computed("%y = math.powf %x0, %x1 : f64", base, exponent, types=("f64", "f64"), result="f64")
+    assert worst_ulps(found, np.power, base, exponent) <= 2.0
+
+
+# Exponentials, logarithms and erf of float64 on the simulated GPU, against long double.
+
+# What the formulas say of themselves.
+ULPS = {
+    **dict.fromkeys(("exp", "exp2", "log"), 1.0),
+    **dict.fromkeys(("expm1", "log2", "log10", "log1p"), 2.0),
+    "tanh": 3.0,
+}
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("name", ULPS)
+def test_a_function_of_f64_is_as_close_as_it_says(name: str) -> None:
+    values = doubles()
+    reference: Callable[..., Array] = getattr(np, name)
+    assert worst_ulps(unary(name, values, "f64"), reference, values) <= ULPS[name]
+
+
+def test_erf_is_as_close_as_it_says() -> None:
+    """math.erf of C's library may itself be off by one."""
+    values = doubles()
+    found = unary("erf", values, "f64")
+    assert worst_ulps(found, np.vectorize(lambda x: math.erf(float(x))), values) <= 3.0
+    assert not (np.signbit(found) != np.signbit(values))[~np.isnan(values)].any()
+
+
+# Hyperbolic functions of float64 on the simulated GPU, against long double.
+
+NAMES = ("sinh", "cosh", "arcsinh", "arccosh", "arctanh")
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_function_of_f64_is_as_close_as_it_says_hyperbolic_formulas(name: str) -> None:
+    values = doubles()
+    reference: Callable[..., Array] = getattr(np, name)
+    found = unary(name.replace("arc", "a"), values, "f64")
+    assert worst_ulps(found, reference, values) <= 3.0
+
+
+# Trigonometric functions of float64 on the simulated GPU, against long double.
+
+TWO_OVER_PI = pytest.importorskip("tuner.mlir.math.float64").TWO_OVER_PI
+
+
+TRIGONOMETRIC_FORMULAS_ULPS = {
+    "sin": 2.0,
+    "cos": 2.0,
+    "tan": 3.0,
+    "arcsin": 3.0,
+    "arccos": 3.0,
+    "arctan": 2.0,
+}  # what they say
+
+
+LARGE = (
+    *(2.0**32, 2.0**53, 1e18, -1e30, 1e300, np.finfo(np.float64).max, -np.finfo(np.float32).max),
+    *(6381956970095103 * 2.0**797, 5319372648326541 * 2.0**-1),  # the nearest to a multiple of pi / 2
+)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("name", TRIGONOMETRIC_FORMULAS_ULPS)
+def test_a_function_of_f64_is_as_close_as_it_says_trigonometric_formulas(name: str) -> None:
+    values = doubles()
+    reference: Callable[..., Array] = getattr(np, name)
+    found = unary(name.replace("arc", "a"), values, "f64")
+    assert worst_ulps(found, reference, values) <= TRIGONOMETRIC_FORMULAS_ULPS[name]
+    assert name in ("cos", "arccos") or np.signbit(found[values == 0]).tolist() == [False, True]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_numbers_of_all_sizes_are_reduced_exactly(name: str) -> None:
+    rng = np.random.default_rng(0)
+    values = np.ldexp(rng.uniform(1, 2, COUNT) * rng.choice([-1, 1], COUNT), rng.integers(0, 1024, COUNT))
+    near = np.round(2 ** rng.uniform(0, 52, COUNT // 2)) * (math.pi / 2)  # to multiples of pi / 2
+    values[: COUNT // 2] = np.nextafter(near, rng.choice([-np.inf, 0, np.inf], COUNT // 2))
+    values[: len(LARGE)] = LARGE
+    reference: Callable[..., Array] = getattr(np, name)
+    assert worst_ulps(unary(name, values, "f64"), reference, values) <= TRIGONOMETRIC_FORMULAS_ULPS[name]
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_large_numbers_of_f32_are_rounded_once(name: str) -> None:
+    rng = np.random.default_rng(0)
+    values = np.ldexp(rng.uniform(1, 2, COUNT), rng.integers(40, 128, COUNT)).astype(np.float32)
+    values[:4] = 1e18, -1e30, np.finfo(np.float32).max, np.inf
+    assert ulps(unary(name, values, "f32"), of_doubles(getattr(np, name), values)).max() <= 0.5001
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("shape", ["2", "3x4", "1x2x2"])
+def test_one_large_number_of_a_vector_leaves_the_others(shape: str) -> None:
+    kind, last = f"vector<{shape}xf64>", ", ".join(str(int(size) - 1) for size in shape.split("x"))
+    op = f"""%ones = arith.constant dense<1.0> : {kind}
+      %v = vector.insert %x0, %ones[{last}] : f64 into {kind}
+      %s = math.sin %v : {kind}
+      %first = vector.extract %s[{", ".join("0" for _ in shape.split("x"))}] : f64 from {kind}
+      %last = vector.extract %s[{last}] : f64 from {kind}
+      %y = arith.subf %last, %first : f64"""
+    values = np.resize(np.array([1.0, 1e18, -1e300, 3.0]), 256)
+    found = computed(op, values, types=("f64",), result="f64")
+    np.testing.assert_allclose(found, np.sin(values) - np.sin(1.0), atol=1e-15)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_what_has_no_quarter_turn_is_not_a_number(name: str) -> None:
+    values = np.resize(np.array([-np.inf, np.inf, np.nan]), 256)
+    assert np.isnan(unary(name, values, "f64")).all()
+
+
+def test_the_bits_of_the_table_are_those_of_two_over_pi() -> None:
+    bits = 1300
+
+    def arctangent(divisor: int) -> int:  # of 1 / divisor, in units of 2**-bits
+        terms = ((1 << bits) // (divisor ** (2 * n + 1) * (2 * n + 1)) * (-1) ** n for n in range(600))
+        return sum(terms)
+
+    pi = 16 * arctangent(5) - 4 * arctangent(239)  # Machin
+    assert (1 << bits + 1 + 1182) // pi == TWO_OVER_PI
+
+
+def test_an_angle_has_the_quadrant_of_its_point() -> None:
+    y, x = (grid.ravel().astype(np.float64) for grid in np.meshgrid(EDGES, EDGES))
+    rng = np.random.default_rng(0)
+    more = rng.normal(size=(2, COUNT - len(x))) * 10 ** rng.uniform(-5, 5, (2, COUNT - len(x)))
+    y, x = np.concatenate([y, more[0]]), np.concatenate([x, more[1]])
+    found = computed("%y = math.atan2 %x0, %x1 : f64", y, x, types=("f64", "f64"), result="f64")
+    assert worst_ulps(found, np.arctan2, y, x) <= 3.0
+    number = ~np.isnan(found)
+    np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(y[number]))

@@ -1,0 +1,179 @@
+"""A fusion's facts, its canonical text, and the form that schedules take."""
+
+from typing import Any
+
+import pytest
+
+from tests import byte_group_texts as byte_texts
+from tests import group_texts as texts
+from tests.attention_texts import Attention
+from tests.group_runs import as_problem
+from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.fusions import LOOPS, Fusion, facts_of
+from tuner.core.problem import Problem
+from tuner.mlir.bindings import ir
+from tuner.mlir.fusions import annotate_facts, fusion_problem, parse_fusion, prepare
+from tuner.runtime.cpu.host import describe_machine
+from tuner.space.scripts.choice import default_script
+from tuner.targets.cpu.compiler import CpuCompiler
+
+pytestmark = pytest.mark.mlir
+
+
+def annotated(text: str) -> str:
+    with ir.Context(), ir.Location.unknown():
+        module = parse_fusion(text)
+        annotate_facts(module)
+        return str(module)
+
+
+def prepared(text: str) -> str:
+    with ir.Context(), ir.Location.unknown():
+        module = parse_fusion(text)
+        prepare(module)
+        assert module.operation.verify()
+        return str(module)
+
+
+@pytest.mark.parametrize(
+    ("text", "loops", "contractions", "weights", "transposed", "copy"),
+    [
+        (texts.product(8, 16, 4, "bias"), (8, 16), 1, 1, 0, 0),
+        (texts.product(8, 16, 4, "silu", pairs=True), (8, 16), 2, 2, 0, 0),
+        (texts.product(8, 16, 4), (8, 16), 1, 1, 0, 0),  # its root becomes a copy
+        (texts.product(8, 16, 4, batch=3), (3, 8, 16), 1, 0, 0, 0),
+        (texts.softmax(5, 7), (5, 7), 0, 0, 0, 0),
+        (texts.row_sums(5, 7), (5, 7), 0, 0, 0, 0),
+        (texts.transpose((3, 4, 5), (0, 2, 1)), (3, 5, 4), 0, 0, 2, 1),
+        (texts.transpose((3, 4, 5), (1, 0, 2)), (4, 3, 5), 0, 0, 0, 1),
+        (texts.elementwise((6, 7)), (6, 7), 0, 0, 0, 0),
+    ],
+)
+def test_facts_of_a_fusion(
+    text: str, loops: tuple[int, ...], contractions: int, weights: int, transposed: int, copy: int
+) -> None:
+    found = facts_of(annotated(text))
+    assert (found.loops, found.contractions, found.weights) == (loops, contractions, weights)
+    assert (found.transposed, found.copy) == (transposed, copy)
+
+
+def test_bytes_are_those_of_all_arguments() -> None:
+    assert facts_of(annotated(texts.product(8, 16, 4, "bias"))).bytes == 4 * (8 * 4 + 4 * 16 + 16 + 8 * 16)
+
+
+def test_a_canonical_text_stays_as_it_is() -> None:
+    once = annotated(texts.softmax(5, 7))
+    assert annotated(once) == once
+    assert annotated(texts.softmax(5, 7).replace("%most", "%renamed")) == once
+
+
+def test_an_epilogue_of_several_operations_becomes_one() -> None:
+    text = prepared(texts.softmax(5, 7))
+    assert text.count("attrs =  {root}") == 1
+    assert "outs(%0 : tensor<5x7xf32>) attrs =  {root}" in text  # the output's memory
+
+
+def test_a_contraction_without_an_epilogue_gets_a_copy_as_its_root() -> None:
+    text = prepared(texts.product(8, 16, 4))
+    assert "linalg.matmul {contraction}" in text
+    assert text.count("attrs =  {root}") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("func.func @other() { return }", "fusion: found no function @group"),
+        ("func.func @group(", "fusion: "),
+    ],
+)
+def test_what_is_no_fusion_is_refused(text: str, message: str) -> None:
+    with ir.Context(), ir.Location.unknown(), pytest.raises(CandidateError, match=message) as caught:
+        parse_fusion(text)
+    assert caught.value.stage is Stage.BIND
+
+
+# A fusion as a problem: sizes, key, and which fusions are refused.
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "shape", "flop"),
+    [
+        ("contraction", texts.product(8, 16, 4, "bias"), "8x16x4", 2 * 8 * 16 * 4),
+        ("contraction", texts.product(8, 16, 4, pairs=True), "8x16x4", 4 * 8 * 16 * 4),
+        ("contraction", texts.product(8, 16, 4, batch=3), "3x8x16x4", 2 * 3 * 8 * 16 * 4),
+        ("attention", Attention((8, 16, 4, 5)).text(), "8x16x4", 2 * 8 * 16 * (4 + 5)),
+        ("attention", Attention((8, 16, 4, 5), batch=3).text(), "3x8x16x4", 3 * 2 * 8 * 16 * (4 + 5)),
+        ("rows", texts.softmax(5, 7), "5x7x1", 70),
+        ("rows", texts.row_sums(5, 7), "5x7x1", 70),
+        ("elementwise", texts.transpose((3, 4, 5), (2, 0, 1)), "15x4x1", 120),
+        ("elementwise", texts.elementwise((7,)), "1x7x1", 14),
+    ],
+)
+def test_sizes_of_a_fusion(kind: str, text: str, shape: str, flop: int) -> None:
+    problem = as_problem(kind, text)
+    assert (problem.operation, problem.shape, problem.flop) == (kind, shape, flop)
+    assert problem.key.startswith(f"{kind} {shape} f32 ")
+
+
+def test_fusions_that_differ_have_different_keys() -> None:
+    keys = {as_problem("contraction", texts.product(8, 16, 4, each)).key for each in texts.EPILOGUES}
+    assert len(keys) == len(texts.EPILOGUES)
+
+
+def test_the_first_configuration_compiles_and_says_how_weights_are_packed() -> None:
+    problem = as_problem("contraction", texts.product(24, 100, 64, "bias_relu"))
+    script = default_script(problem, describe_machine())
+    assert script is not None
+    artifact = CpuCompiler().compile(problem, script)
+    assert artifact.code.startswith("// packings: - ")
+    assert "llvm.func @group(" in artifact.code
+    assert CpuCompiler().compile(problem, script).sha256 == artifact.sha256
+
+
+@pytest.mark.parametrize("form", [{}, {"batch": 3}, {"pairs": True}], ids=str)
+def test_the_type_of_a_product_of_bytes_is_that_of_its_operands(form: Any) -> None:
+    problem = as_problem("contraction", byte_texts.product(8, 16, 4, "scale", **form))
+    assert problem.dtype == "i8"
+    assert (problem.accumulator, problem.sizes) == ("i32", (8, 16, 4))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ("xi32>", "xi64>", "found a product of i8 and i8 into i64, allowed i8 and i8 into i32"),
+        ("4x16xi8", "4x16xi32", "found a product of i8 and i32 into i32, allowed i8 and i8"),
+        (
+            "{contraction, root}",
+            "{cast = #linalg.type_fn<cast_unsigned>, contraction, root}",
+            "found a product of unsigned i8, allowed signed i8",
+        ),
+    ],
+)
+def test_other_products_of_integers_are_refused(before: str, after: str, reason: str) -> None:
+    text = byte_texts.product(8, 16, 4).replace(before, after)
+    if after == "xi64>":
+        text = text.replace("0 : i32", "0 : i64").replace("%z : i32", "%z : i64")
+    with pytest.raises(UsageError, match=f"fusion: {reason}"):
+        as_problem("contraction", text)
+
+
+def test_sums_that_may_overflow_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"size k: found 131072, allowed 1\.\.131071 for i8"):
+        as_problem("contraction", byte_texts.product(1, 1, 2**17))
+
+
+def test_a_fusion_that_no_schedule_is_for_is_refused_with_its_reason() -> None:
+    fusion = Fusion(LOOPS, texts.elementwise((4,)), (), (), (), reason="a gather")
+    with pytest.raises(UsageError, match=r"found kind loops, allowed contraction, .*: a gather"):
+        fusion_problem(fusion)
+
+
+def test_a_text_that_is_no_fusion_is_refused() -> None:
+    with pytest.raises(UsageError, match="fusion: found no function @group"):
+        as_problem("rows", "func.func @f() { return }")
+
+
+@pytest.mark.parametrize(("operation", "fusion"), [("rows", ""), ("matmul", "func.func @group() {}")])
+def test_a_problem_has_a_text_if_it_is_a_fusion(operation: str, fusion: str) -> None:
+    with pytest.raises(UsageError, match="operation: found"):
+        Problem(operation, (4, 4, 1), "f32", fusion=fusion)

@@ -1,0 +1,316 @@
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.mlir.cpu import test_batch_loops
+from tests.mlir.cpu import test_lowering as test_cpu_lowering
+from tests.mlir.documented_ir import missing, parts
+from tests.mlir.gpu import (
+    test_inline_device_functions,
+    test_kernel_memory,
+    test_launch_bounds,
+    test_private_memory,
+    test_reductions,
+    test_small_passes,
+)
+from tests.mlir.ir import test_memory_spaces
+from tests.mlir.kernels import BARRIER, kernel, load, parsed, store
+from tests.mlir.ops import (
+    block_runs,
+    test_amx_block,
+    test_bound_loads,
+    test_bypass_l1,
+    test_convolution_block,
+    test_convolution_tiles,
+    test_count_stages,
+    test_drop_unit_batch,
+    test_element_types,
+    test_finish_stores,
+    test_fix_transposed_a,
+    test_flat_copies,
+    test_forward_stores,
+    test_insert_barriers,
+    test_merge_ldmatrix,
+    test_overlap_tiles,
+    test_pack_by_rows,
+    test_pack_weights,
+    test_pad_views,
+    test_pair_block,
+    test_prefetch_fragments,
+    test_prefetch_reads,
+    test_reorder_weights,
+    test_set_aside_epilogue,
+    test_shared_layout,
+    test_split_k,
+    test_swizzle_blocks,
+    test_unroll_inner_loops,
+    test_use_fp8,
+    test_use_tf32,
+    test_vnni_block,
+    test_wgmma_pipeline,
+)
+from tests.mlir.ops.conftest import SCRIPT
+from tests.mlir.scripts import PAYLOAD, TILE, script
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.interfaces import Partition
+from tuner.mlir import transform
+from tuner.mlir.cpu import lowering as cpu_lowering
+from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
+from tuner.mlir.cpu.bf16_emulation import store_bf16_as_integers
+from tuner.mlir.cpu.lowering import with_batch_loops
+from tuner.mlir.gpu import kernel_memory, lowering, modules, shared_memory
+from tuner.mlir.gpu.kernel_memory import expand_copies, use_private_memory
+from tuner.mlir.gpu.kernel_passes import (
+    call_intrinsics_directly,
+    expand_composed_ops,
+    expand_warp_ids,
+    outline_with_bounds,
+    relax_unused_atomics,
+    widen_narrow_shuffles,
+)
+from tuner.mlir.gpu.modules import merge_gpu_modules
+from tuner.mlir.gpu.reductions import expand_reductions
+from tuner.mlir.gpu.shared_memory import make_shared_memory_external, use_dynamic_shared_memory
+from tuner.mlir.ir import memrefs
+from tuner.mlir.ir.vnni import lower_byte_dots
+from tuner.mlir.math.lowering import lower_math
+from tuner.mlir.transform import OPS
+
+pytestmark = pytest.mark.mlir
+
+
+interpreter = pytest.importorskip("tuner.mlir.transform")
+
+
+ir = pytest.importorskip("tuner.mlir.bindings").ir
+
+
+def diagnostic(text: str, payload: str = PAYLOAD) -> str:
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(payload, "payload")
+        with pytest.raises(CandidateError) as failure:
+            interpreter.apply_script(module, interpreter.parse(text, "script"))
+    assert failure.value.stage is Stage.COMPILE
+    return failure.value.reason
+
+
+def test_a_diagnostic_names_the_transform_op_and_its_place_in_the_script() -> None:
+    found = diagnostic(script("transform.loop.unroll %product {factor = 2} : !transform.any_op"))
+    assert found == "transform.loop.unroll at script:5:5: failed to unroll, incorrect type of payload"
+
+
+def test_a_diagnostic_about_the_payload_names_its_op() -> None:
+    found = diagnostic(
+        script("transform.structured.vectorize %product vector_sizes [1, 2] : !transform.any_op")
+    )
+    assert found == "linalg.matmul at payload:2:14: Attempted to vectorize, but failed"
+
+
+def test_an_op_of_the_payload_is_not_taken_for_one_of_the_script_at_the_same_place() -> None:
+    # both texts have an op at 5:5
+    text = script("transform.structured.vectorize %product vector_sizes [1, 2] : !transform.any_op")
+    assert text.splitlines()[4].startswith("    transform.structured.vectorize")
+    payload = "\n\n" + PAYLOAD.replace("  %product = ", "%product =\n    ")
+    assert payload.splitlines()[4].startswith("    linalg.matmul")
+    assert diagnostic(text, payload).startswith("linalg.matmul at payload:5:5: ")
+
+
+def test_the_note_of_a_diagnostic_is_named_as_well() -> None:
+    sizes = ", ".join(["1"] * 4)
+    handles = ", ".join(["!transform.any_op"] * 5)
+    text = script(
+        f"%tile, %loops:4 = transform.structured.tile_using_for %product tile_sizes [{sizes}]"
+        f" : (!transform.any_op) -> ({handles})"
+    )
+    found = diagnostic(text)
+    assert found.startswith("transform.structured.tile_using_for at script:5:23: too many tiles provided")
+    assert found.endswith("; linalg.matmul at payload:2:14: target op")
+
+
+def test_applying_leaves_what_the_payload_says_of_itself() -> None:
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(
+            PAYLOAD.replace(
+                "return %product : tensor<64x64xf32>", 'return %product : tensor<64x64xf32> loc("mine":7:1)'
+            ),
+            "payload",
+        )
+        interpreter.apply_script(
+            module,
+            interpreter.parse(
+                script(TILE.replace("%size", "8").replace(", !transform.param<i64>", "")), "script"
+            ),
+        )
+        assert 'loc("mine":7:1)' in module.operation.get_asm(enable_debug_info=True, use_local_scope=True)
+        assert "scf.for" in str(module)
+
+
+# What each transform op and each pass shows in its docstring is what it does.
+
+SQRT = """gpu.module @m {
+  llvm.func @k(%x: f32) -> f32 {
+    %y = llvm.intr.sqrt(%x) : (f32) -> f32
+    llvm.return %y : f32
+  }
+}"""
+
+
+DOCUMENTED_IR_TILE = """func.func @f(%m: memref<64x32xbf16>, %i: index, %j: index) {
+  %a = x86.amx.tile_load %m[%i, %j] : memref<64x32xbf16> into !x86.amx.tile<16x32xbf16>
+  x86.amx.tile_store %m[%j, %i], %a : memref<64x32xbf16>, !x86.amx.tile<16x32xbf16>
+  return
+}"""
+
+
+DOT = """func.func private @vpdpbusd_512(vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
+func.func @f(%s: vector<16xi32>, %u: vector<64xi8>, %v: vector<64xi8>) -> vector<16xi32> {
+  %r = func.call @vpdpbusd_512(%s, %u, %v)
+    : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
+  return %r : vector<16xi32>
+}"""
+
+
+RSQRT = """gpu.module @m {
+  gpu.func @k(%p: memref<4xf16>, %i: index) kernel {
+    %x = memref.load %p[%i] : memref<4xf16>
+    %y = math.rsqrt %x : f16
+    memref.store %y, %p[%i] : memref<4xf16>
+    gpu.return
+  }
+}"""
+
+
+BF16 = "llvm.func @f(%x: bf16) -> f32 { %wide = llvm.fpext %x : bf16 to f32 llvm.return %wide : f32 }"
+
+
+TEMPORARY = """scf.for %i = %c0 to %n step %c1 {
+  %t = memref.alloc() : memref<4xf32>
+  memref.dealloc %t : memref<4xf32>
+}"""
+
+
+ONE_LAUNCH = f"%t = memref.alloc() : {test_kernel_memory.SHARED} {test_kernel_memory.STORE}"
+
+
+# Op -> the line of a script that calls it, and the payload.
+OF_OPS = {
+    "bound_loads": (
+        test_bound_loads.LINE.format(0),
+        test_bound_loads.payload("{tuner.bounds = array<i64: 50, 64>}"),
+    ),
+    "amx_block": (test_amx_block.line(1, 1), block_runs.payload(32, 32, 64, "bf16")),
+    "bypass_l1": (test_bypass_l1.LINE, test_bypass_l1.payload("f16", 8)),
+    "convolution_block": (test_convolution_block.line(), test_convolution_block.payload()),
+    "convolution_tiles": (test_convolution_tiles.LINE, test_convolution_tiles.payload()),
+    "count_stages": (test_count_stages.LINE, test_count_stages.payload()),
+    "drop_unit_batch": (test_drop_unit_batch.LINE, test_drop_unit_batch.PAYLOAD),
+    "element_types": (test_element_types.LINE.format("bf16", "f16"), test_element_types.PAYLOAD),
+    "finish_stores": (test_finish_stores.LINE.format("store"), test_finish_stores.payload()),
+    "fix_transposed_a": (test_fix_transposed_a.LINE, test_fix_transposed_a.payload(4, "true")),
+    "flat_copies": (test_flat_copies.LINE, test_flat_copies.payload()),
+    "forward_stores": (test_forward_stores.LINE, test_forward_stores.payload(*test_forward_stores.USUAL)),
+    "insert_barriers": (test_insert_barriers.LINE.format(1), test_insert_barriers.PAYLOAD),
+    "merge_ldmatrix": (test_merge_ldmatrix.LINE, test_merge_ldmatrix.payload((0, 8), "true")),
+    "overlap_tiles": (test_overlap_tiles.SHOWN, test_overlap_tiles.SHOWN_PAYLOAD),
+    "pack_by_rows": (test_pack_by_rows.LINE, test_pack_by_rows.PAYLOAD),
+    "pad_views": (test_pad_views.SHOWN, test_pad_views.payload("f32", (50, 40, 60))),
+    "pack_weights": (test_pack_weights.LINE, test_pack_weights.PAYLOAD),
+    "prefetch_fragments": (test_prefetch_fragments.LINE.format(0), test_prefetch_fragments.payload()),
+    "prefetch_reads": (test_prefetch_reads.line(), test_prefetch_reads.PAYLOAD),
+    "reorder_weights": (test_reorder_weights.LINE, test_reorder_weights.payload()),
+    "set_aside_epilogue": (test_set_aside_epilogue.LINE, test_set_aside_epilogue.payload("f16", "bias_relu")),
+    "shared_layout": (test_shared_layout.LINE.format(1, 16), test_shared_layout.payload()),
+    "split_k": (test_split_k.LINE.format(4), test_split_k.payload()),
+    "swizzle_blocks": (test_swizzle_blocks.LINE.format(2), test_swizzle_blocks.payload(4, 4)),
+    "unroll_inner_loops": (test_unroll_inner_loops.LINE, test_unroll_inner_loops.PIPELINE),
+    "use_fp8": (test_use_fp8.LINE.format("e4m3"), test_use_fp8.payload()),
+    "use_tf32": (test_use_tf32.LINE, test_use_tf32.payload("vector<4x1xf32>", "vector<2x1xf32>", "16, 8, 8")),
+    "pair_block": (test_pair_block.line(1, 16, dots=1), block_runs.payload(1, 16, 64, "bf16")),
+    "vnni_block": (test_vnni_block.line(1, 16), block_runs.payload(1, 16, 64, "i8")),
+    "wgmma_pipeline": (test_wgmma_pipeline.line(), test_wgmma_pipeline.payload()),
+}
+
+
+# Pass -> the module that it changes, or that it returns as a text.
+OF_PASSES: dict[Callable[..., Any], str] = {
+    expand_composed_ops: test_small_passes.GLOBAL_ID,
+    expand_reductions: test_reductions.ALL_REDUCE,
+    widen_narrow_shuffles: test_small_passes.SHUFFLE,
+    relax_unused_atomics: test_small_passes.ATOMICS,
+    use_dynamic_shared_memory: kernel(store("a"), store("b"), load("a"), load("b")),
+    make_shared_memory_external: test_small_passes.SYMBOLS,
+    call_intrinsics_directly: SQRT,
+    lower_math: RSQRT,
+    outline_with_bounds: test_launch_bounds.TEXT,
+    merge_gpu_modules: test_small_passes.TWO_MODULES,
+    use_private_memory: test_private_memory.KERNEL.format(TEMPORARY),
+    expand_warp_ids: test_small_passes.WARPS,
+    expand_copies: test_kernel_memory.kernel(BARRIER, test_kernel_memory.COPY, BARRIER),
+    shared_memory.use_dynamic_shared_globals: test_small_passes.SHARED_GLOBALS,
+    modules.inline_device_functions: test_inline_device_functions.MODULE,
+    kernel_memory.declare_launch_memory: test_kernel_memory.program(
+        (ONE_LAUNCH.format(test_kernel_memory.SHARED),)
+    ),
+    memrefs.name_memory_spaces: test_memory_spaces.MODULE,
+    cpu_lowering.lower_to_llvm: test_cpu_lowering.STORE,
+    store_bf16_as_integers: BF16,
+    tiles_as_vectors: DOCUMENTED_IR_TILE,
+    with_batch_loops: test_batch_loops.ADD_ONE,
+}
+
+
+ARGUMENTS: dict[Callable[..., Any], tuple[Any, ...]] = {
+    use_dynamic_shared_memory: (4096,),
+    make_shared_memory_external: (1024,),
+    outline_with_bounds: (lowering.OUTLINE,),
+    with_batch_loops: ((Partition("matmul", 0, 0, 1, 2, 0, 8),), (8, 0, 4)),
+}
+
+
+def shown_but_not_there(documented: Any, change: Callable[[Any], object], text: str) -> list[str]:
+    """Returns the lines of the docstring of a function's or class's module that are not what it does."""
+    with parsed(text) as module:
+        before = str(module)
+        after = change(module)
+        assert module.operation.verify()
+        docstring = documented.__doc__ or ""
+        if not parts(docstring):
+            docstring = sys.modules[documented.__module__].__doc__ or ""
+        return missing(docstring, before, after if isinstance(after, str) else str(module))
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.OPERATION_NAME)
+def test_the_ir_of_an_op_is_real(op: Any) -> None:
+    line, payload = OF_OPS[str(op.OPERATION_NAME).partition(".")[2]]
+
+    def apply(module: Any) -> None:
+        transform.apply_script(module, transform.parse(SCRIPT.format(line=line), "script"))
+
+    assert shown_but_not_there(op, apply, payload) == []
+
+
+@pytest.mark.parametrize("change", OF_PASSES, ids=lambda change: change.__name__)
+def test_the_ir_of_a_pass_is_real(change: Callable[..., Any]) -> None:
+    given = ARGUMENTS.get(change, ())
+
+    def apply(module: Any) -> object:
+        return change(str(module) if change is with_batch_loops else module, *given)
+
+    assert shown_but_not_there(change, apply, OF_PASSES[change]) == []
+
+
+def test_the_ir_of_a_dot_product_is_real() -> None:
+    def lower(module: Any) -> None:
+        lower_byte_dots(module, emulates=False)
+
+    assert shown_but_not_there(lower_byte_dots, lower, DOT) == []
+
+
+def test_ir_that_no_module_has_is_found() -> None:
+    shown = "Adds.\n\nTakes i32.\n\n    %y = f.old %x : i32\n  becomes\n    %y = f.new %x : ...\n    f.same\n"
+    assert missing(shown, "%0 = f.old %arg0 : i32", "%0 = f.new %arg0 : i32\nf.same") == []
+    assert missing(shown, "%0 = f.older %arg0 : i32", "%0 = f.new %arg0 : i32") == [
+        *("    %y = f.old %x : i32", "    f.same"),
+    ]

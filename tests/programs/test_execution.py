@@ -1,0 +1,207 @@
+"""Mistakes that are easily made in tuned models, one for each test; others are tested where they live."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.program_compiler import compiler_of
+from tests import group_texts as texts
+from tests.group_runs import as_problem, compiled, error_of
+from tests.programs.fusions.payload_text import PayloadText
+from tuner.core.candidate import TargetName
+from tuner.core.machine import variables_of
+from tuner.core.problem import Problem
+from tuner.core.programs import KernelTime, ProgramTimes, busy
+from tuner.programs.execution import host_function, typical
+from tuner.runtime.cpu.host import describe_machine
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.file.reading import load_space_file
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.choice import choose, default_script, spaces
+from tuner.space.scripts.strategy import Binder, load_strategy
+
+PACKED = "contraction_cpu_packed"
+
+
+RNG = np.random.default_rng(0)
+
+
+def script_with(problem: Problem, **wanted: int | str) -> str:
+    """Returns the script of the first feasible configuration of packed contractions that has these knobs."""
+    file, machine = load_space_file(default_space_file()), describe_machine()
+    variables = variables_of(problem, machine, threads=1)
+    known = spaces(choose((), file), file, problem, machine.isa, variables)
+    feasible = FeasibleSet.of(tuple(space for space in known if space.strategy == PACKED))
+    candidates = map(feasible.candidate, range(feasible.rows))
+    found = next((each for each in candidates if wanted.items() <= dict(each.choices).items()), None)
+    assert found is not None, f"no configuration has {wanted}"
+    return Binder((load_strategy(PACKED),), problem, variables, threads=1).bind(found).text
+
+
+def first_script(problem: Problem) -> str:
+    found = default_script(problem, describe_machine())
+    assert found is not None
+    return found.text
+
+
+def fused(payload: str) -> Any:
+    """Returns a payload as a function of fusions."""
+    return host_function(compiler_of(TargetName("cpu")).compile(payload, as_fusions=True))
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize("epilogue", ["none", "bias"])
+def test_products_are_fused_multiply_adds_also_without_an_epilogue(epilogue: str) -> None:
+    """Steps of K of 1 that are folded as a unit dimension become a product and a sum."""
+    problem = as_problem("contraction", texts.product(24, 64, 32, epilogue))
+    code = compiled(problem.fusion, first_script(problem)).llvm_text
+    assert "llvm.intr.fmuladd" in code
+    assert "llvm.fmul" not in code
+
+
+@pytest.mark.mlir
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    ("k", "wanted"),
+    [
+        (172, {"epilogue_on": "panel", "block_k": 86}),  # an eighth of 1376: no power of two divides it
+        (89, {"epilogue_on": "panel", "block_k": 0}),  # a prime
+        (89, {"epilogue_on": "tile", "unroll_k": 1}),
+        (92, {"epilogue_on": "tile", "unroll_k": 4}),
+    ],
+)
+def test_a_ragged_k_is_summed_to_its_end(k: int, wanted: dict[str, int | str]) -> None:
+    problem = as_problem("contraction", texts.product(30, 70, k, "bias_relu"))
+    assert error_of(problem.fusion, script_with(problem, **wanted), np.random.default_rng(0)) <= 1
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize("panel", [48, 96])
+def test_tiles_of_three_and_six_vectors_are_right(panel: int) -> None:
+    problem = as_problem("contraction", texts.product(17, 101, 24, "residual"))
+    script = script_with(problem, panel=panel, tile_m=4)
+    assert error_of(problem.fusion, script, np.random.default_rng(0)) <= 1
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize("text", [texts.softmax(3, 1000), texts.layer_norm(3, 1000, "f64")])
+def test_rows_wider_than_a_vector_of_the_compiler_are_done_in_chunks(text: str) -> None:
+    problem = as_problem("rows", text)
+    assert error_of(problem.fusion, first_script(problem), np.random.default_rng(0)) <= 1
+
+
+@pytest.mark.mlir
+def test_denormals_of_a_schedule_are_not_flushed_to_zero() -> None:
+    problem = as_problem("rows", texts.softmax(2, 40))
+    rows = np.zeros((2, 40), np.float32)
+    rows[:, 1:] = -100.0  # exp gives 3.7e-44
+    assert error_of(problem.fusion, first_script(problem), np.random.default_rng(0), [rows]) <= 1
+    product = as_problem("contraction", texts.product(4, 20, 8))
+    inputs = [np.full((4, 8), 1e-40, np.float32), np.full((8, 20), 0.5, np.float32)]
+    found = compiled(product.fusion, first_script(product))
+    assert found.llvm_text
+    assert error_of(product.fusion, first_script(product), np.random.default_rng(0), inputs) <= 1
+
+
+@pytest.mark.mlir
+def test_a_value_may_be_a_and_residual_of_one_fusion() -> None:
+    payload, weights = PayloadText(), RNG.standard_normal((40, 40)).astype(np.float32)
+    x = payload.argument(11, 40)
+    program = fused(payload.text(payload.binary("add", payload.matmul(x, payload.weight(weights)), x)))
+    (fusion,) = program.code.fusions
+    assert fusion.strategy == PACKED
+    for _ in range(2):  # the second call's result may lie where the first one's was
+        value = RNG.standard_normal((11, 40)).astype(np.float32)
+        np.testing.assert_allclose(program(value), value @ weights + value, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.mlir
+def test_a_weight_that_two_fusions_read_is_right_in_both() -> None:
+    payload, weights = PayloadText(), RNG.standard_normal((24, 48)).astype(np.float32)
+    one, other = payload.argument(3, 24), payload.argument(70, 24)
+    shared = payload.weight(weights)
+    program = fused(payload.text(payload.matmul(one, shared), payload.matmul(other, shared)))
+    assert len(program.code.fusions) == 2
+    assert program.code.weights_bytes >= weights.nbytes
+    inputs = [RNG.standard_normal((rows, 24)).astype(np.float32) for rows in (3, 70)]
+    for found, value in zip(program(*inputs), inputs, strict=True):
+        np.testing.assert_allclose(found, value @ weights, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.mlir
+def test_nothing_of_a_call_is_left_in_the_padding_of_the_next() -> None:
+    """The padding of a convolution is written before the first call only."""
+    payload = PayloadText()
+    x = payload.argument(5, 6)
+    padded = payload.padded(payload.unary("tanh", x), (1, 1), (1, 1))
+    program = fused(payload.text(payload.reduced("sum", payload.binary("mul", padded, padded))))
+    for scale in (1.0, 1e3, np.nan, 1.0):
+        value = np.full((5, 6), scale, np.float32)
+        wanted = np.pad(np.tanh(value) ** 2, 1).sum(1)
+        np.testing.assert_allclose(program(value), wanted, rtol=1e-5)
+
+
+# Times of kernels: what overlaps, what is busy, and which round is typical.
+
+SPANS = st.tuples(st.integers(0, 50), st.integers(0, 20)).map(
+    lambda pair: KernelTime("k", float(pair[0]), float(pair[0] + pair[1]))
+)
+
+
+def times(*spans: tuple[float, float], streams: int = 2) -> ProgramTimes:
+    kernels = tuple(KernelTime(f"k{number}", *span) for number, span in enumerate(spans))
+    return ProgramTimes(1.0, kernels, streams)
+
+
+def test_kernels_one_after_another_do_not_overlap() -> None:
+    assert times((0, 1), (1, 3)).overlap == 1.0
+    assert times((0, 1), (2, 4)).overlap == 1.0  # a gap is no overlap
+
+
+def test_kernels_at_once_overlap_by_what_they_share() -> None:
+    assert times((0, 2), (0, 2)).overlap == 2.0
+    assert times((0, 2), (1, 3)).overlap == pytest.approx(4 / 3)
+
+
+def test_two_streams_without_overlap_are_serialized() -> None:
+    assert times((0, 1), (1, 2)).is_serialized
+    assert not times((0, 2), (1, 3)).is_serialized
+
+
+def test_one_stream_or_one_kernel_is_not_called_serialized() -> None:
+    assert not times((0, 1), (1, 2), streams=1).is_serialized
+    assert not times((0, 1)).is_serialized
+
+
+def test_nothing_that_ran_has_no_overlap() -> None:
+    assert times().overlap is None
+    assert ProgramTimes(1.0).kernel_s == 0.0
+
+
+def test_a_kernel_that_stops_before_it_starts_is_refused() -> None:
+    with pytest.raises(ValueError, match="k: found stop 1 s before start 2 s"):
+        KernelTime("k", 2, 1)
+
+
+@given(st.lists(SPANS, max_size=8))
+def test_busy_time_is_the_measure_of_the_union(spans: list[KernelTime]) -> None:
+    covered = {
+        second for span in spans for second in range(int(span.start_s), int(span.stop_s))
+    }  # whole seconds, so that counting them is exact
+    assert busy(tuple(spans)) == len(covered)
+
+
+def kernels(*seconds: float) -> tuple[KernelTime, ...]:
+    return tuple(KernelTime("k", 0.0, each) for each in seconds)
+
+
+def test_the_round_of_the_median_sum_is_typical() -> None:
+    rounds = [kernels(1.0, 2.0), kernels(9.0), kernels(0.5), kernels(2.0, 2.0), kernels(0.1)]
+    assert typical(rounds) == kernels(1.0, 2.0)
+
+
+def test_of_two_in_the_middle_the_first_is_taken() -> None:
+    assert typical([kernels(1.0), kernels(2.0)]) == kernels(1.0)

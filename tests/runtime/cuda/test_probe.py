@@ -1,0 +1,319 @@
+"""Sensors of a GPU, through the real nvidia-ml-py, on a library that stands for NVML."""
+
+import ctypes
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.gpu_check.stub_driver import StubDriver
+from tests.runtime.cuda import stub_nvml
+from tests.targets.gpu.scripted_device import ScriptedDevice
+from tests.targets.gpu.simulated_cuda import FACTS
+from tuner.core.errors import TunerError
+from tuner.core.fusions import FLOAT8S
+from tuner.core.gpu import CLOCK_FLOP, DeviceError, chip_of
+from tuner.core.problem import INPUT_DTYPES
+from tuner.runtime.cuda import probe
+from tuner.runtime.cuda.driver import CALLS, INT, OUT_NAME, CtypesDriver, DriverCall
+from tuner.runtime.cuda.probe import (
+    COPIES,
+    COPY_BYTES,
+    GpuSensors,
+    SensorsError,
+    copied_bytes_per_s,
+    describe_gpu,
+    documented_flop_per_s,
+    gpu_roofline,
+    machine_of,
+    open_device,
+    open_driver,
+    require_chip,
+    slowdowns_in,
+)
+
+BUS = "00000000:3b:00.0"
+
+
+NOT_SUPPORTED = 3  # NVML_ERROR_NOT_SUPPORTED
+
+
+@pytest.fixture(scope="module")
+def pynvml() -> Any:
+    return pytest.importorskip("pynvml", reason="needs nvidia-ml-py")
+
+
+@pytest.fixture
+def nvml(pynvml: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ctypes.CDLL:
+    library = stub_nvml.build(tmp_path)
+    if library is None:
+        pytest.skip("needs a C compiler")
+    monkeypatch.setattr(pynvml, "nvmlLib", library)
+    monkeypatch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})
+    return library
+
+
+def test_sensors_are_read_in_base_units(nvml: ctypes.CDLL) -> None:
+    state = GpuSensors(BUS).read()
+    assert (state.sm_clock_hz, state.memory_clock_hz) == (1.755e9, 2.619e9)
+    assert state.temperature_c == 61.0
+    assert state.power_w == pytest.approx(512.345)
+    assert state.slowdowns == ()
+
+
+def test_clocks_held_down_are_reported(nvml: ctypes.CDLL) -> None:
+    ctypes.c_ulonglong.in_dll(nvml, "stub_reasons").value = 0x1 | 0x4 | 0x40
+    assert GpuSensors(BUS).read().slowdowns == ("power cap", "thermal (hardware)")
+
+
+def test_a_sensor_that_is_missing_is_no_zero(nvml: ctypes.CDLL) -> None:
+    ctypes.c_int.in_dll(nvml, "stub_power_result").value = NOT_SUPPORTED
+    state = GpuSensors(BUS).read()
+    assert state.power_w is None
+    assert state.temperature_c == 61.0
+
+
+def test_a_gpu_that_nvml_does_not_know_is_reported(nvml: ctypes.CDLL) -> None:
+    with pytest.raises(SensorsError, match="no clocks or temperatures: NVML: Not Found"):
+        GpuSensors("00000000:99:00.0")
+
+
+def test_without_the_package_it_is_reported_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    with pytest.raises(SensorsError, match=r"no clocks or temperatures: pip install nvidia-ml-py"):
+        GpuSensors(BUS)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "names"),
+    [
+        (0, ()),
+        (0x1, ()),  # idle
+        (0x2, ()),  # clocks that the user chose
+        (0x4, ("power cap",)),
+        (0x8 | 0x20 | 0x80, ("hardware slowdown", "thermal (software)", "power brake")),
+    ],
+)
+def test_only_reasons_that_make_it_slower_count(reasons: int, names: tuple[str, ...]) -> None:
+    assert slowdowns_in(reasons) == names
+
+
+# What driver and GPU are here, asked of the stand-in for libcuda; one line says what is missing.
+
+NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
+
+
+def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    message = r"^no CUDA driver: libnowhere\.so cannot be loaded; it comes with the NVIDIA driver; nvidia-smi"
+    with pytest.raises(DeviceError, match=message):
+        open_device(library="libnowhere.so")
+    monkeypatch.setattr(probe, "LIBRARY", "libnowhere.so")
+    with pytest.raises(DeviceError, match=message):
+        open_device()
+
+
+def test_a_driver_without_a_gpu() -> None:
+    stub = StubDriver()
+    stub.fail("cuInit", NO_DEVICE)
+    message = (
+        "^no CUDA GPU can be used: cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected; nvid"
+    )
+    with pytest.raises(DeviceError, match=message) as caught:
+        stub.open()
+    assert caught.value.error_name == "CUDA_ERROR_NO_DEVICE"
+
+
+@pytest.mark.parametrize(("gpus", "ordinal"), [(0, 0), (1, 1), (2, -1)])
+def test_a_gpu_that_is_not_there(gpus: int, ordinal: int) -> None:
+    stub = StubDriver()
+    stub.machine(gpus=gpus)
+    with pytest.raises(DeviceError, match=f"CUDA GPU {ordinal}: found {gpus} GPUs, allowed 0 to {gpus - 1};"):
+        stub.open(ordinal)
+
+
+def test_a_second_gpu_is_itself() -> None:
+    stub = StubDriver()
+    stub.machine(gpus=2)
+    assert stub.open(1).name == "stub GPU 1"
+
+
+def test_a_driver_that_lacks_a_function_is_too_old() -> None:
+    driver = CtypesDriver("libc.so.6")
+    with pytest.raises(DeviceError, match=r"cuInit: libc\.so\.6 has no cuInit: the CUDA driver is too old"):
+        driver.call("cuInit", 0)
+
+
+def test_without_the_bindings_the_library_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    stub = StubDriver()
+    monkeypatch.setattr(probe, "LIBRARY", stub.path)
+
+    def missing() -> None:
+        raise ImportError("cuda")
+
+    monkeypatch.setattr(probe, "BindingsDriver", missing)
+    assert open_driver().origin == stub.path
+
+
+def test_what_the_driver_says_of_a_gpu() -> None:
+    facts = StubDriver().open().facts
+    assert (facts.multiprocessors, facts.memory_bytes, facts.l2_bytes) == (132, 8 << 30, 50 << 20)
+    assert (facts.max_shared_bytes, facts.clock_hz, facts.memory_clock_hz) == (232448, 1.755e9, 2.619e9)
+    assert (facts.driver_version, facts.has_memory_pools) == ("13.0", True)
+
+
+def test_the_stand_in_has_every_call_of_the_table() -> None:
+    library = ctypes.CDLL(StubDriver().path)
+    assert [name for name, call in CALLS.items() if not hasattr(library, call.symbol)] == []
+
+
+@pytest.fixture
+def stub() -> StubDriver:
+    return StubDriver()
+
+
+def test_a_gpu_is_described_without_a_context(stub: StubDriver) -> None:
+    here = describe_gpu(stub.path)
+    assert here.facts.chip == "sm_90"
+    assert here.facts.multiprocessors == 132
+    assert re.fullmatch(r"[0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\.0", here.bus)
+    assert stub.calls("cuDevicePrimaryCtxRetain") == 0
+
+
+def test_a_driver_without_a_gpu_is_reported(stub: StubDriver) -> None:
+    stub.machine(gpus=0)
+    with pytest.raises(DeviceError, match="the CUDA driver finds no GPU"):
+        describe_gpu(stub.path)
+
+
+def test_a_driver_that_does_not_start_is_reported(stub: StubDriver) -> None:
+    stub.fail("cuInit", NO_DEVICE)
+    with pytest.raises(DeviceError, match="cuInit"):
+        describe_gpu(stub.path)
+
+
+def test_a_machine_without_a_driver_is_reported() -> None:
+    with pytest.raises(DeviceError, match=r"no CUDA driver: libcuda-of-nobody\.so"):
+        describe_gpu("libcuda-of-nobody.so")
+
+
+@pytest.mark.parametrize("name", ["sm_90", "sm_90a"])
+def test_code_for_the_chip_runs_here(name: str) -> None:
+    require_chip(chip_of(name), FACTS)
+    assert machine_of(chip_of(name), FACTS).chip == name
+
+
+def test_code_for_another_chip_does_not() -> None:
+    with pytest.raises(DeviceError, match="code is for sm_80, the GPU here is Simulated GPU, sm_90"):
+        require_chip(chip_of("sm_80"), FACTS)
+
+
+def test_equal_gpus_with_other_drivers_are_one_class_of_machine() -> None:
+    machine = machine_of(chip_of("sm_90"), FACTS)
+    assert (machine.name, machine.processor) == ("Simulated GPU", "Simulated GPU, CUDA driver 13.0")
+    assert machine_of(chip_of("sm_90"), None).name == "cuda sm_90"
+
+
+HEADER = Path("/usr/local/cuda/include/cuda.h")
+
+
+def c_parameters(call: DriverCall) -> int:
+    return sum(2 if kind is OUT_NAME else 1 for kind in call.kinds)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_bindings_have_the_call_with_as_many_inputs(name: str) -> None:
+    driver = pytest.importorskip("cuda.bindings.driver")
+    import inspect
+
+    kinds = CALLS[name].kinds
+    inputs = sum(not kind.is_output or kind is OUT_NAME for kind in kinds)
+    assert len(inspect.signature(getattr(driver, name)).parameters) == inputs
+    for kind in kinds:
+        assert not kind.enum or hasattr(driver, kind.enum)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_header_declares_the_call_with_the_same_parameters(name: str) -> None:
+    if not HEADER.exists():
+        pytest.skip(f"needs {HEADER}")
+    text = HEADER.read_text()
+    found = re.search(rf"^CUresult CUDAAPI {name}\(([^;]*)\);", text, re.MULTILINE)
+    assert found is not None
+    parameters = [part.strip() for part in found[1].split(",") if part.strip() != "void"]
+    call = CALLS[name]
+    assert len(parameters) == c_parameters(call)
+    kinds = [each for kind in call.kinds for each in ((kind, INT) if kind is OUT_NAME else (kind,))]
+    for kind, parameter in zip(kinds, parameters, strict=True):
+        is_pointer = "*" in parameter
+        assert not kind.is_output or is_pointer, parameter
+        assert not is_pointer or kind.is_output or _is_pointer(kind.ctype), parameter
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_symbol_is_one_that_the_header_knows(name: str) -> None:
+    """A symbol is the plain name, or a version of it that a macro of the header or an older driver has."""
+    if not HEADER.exists():
+        pytest.skip(f"needs {HEADER}")
+    symbol = CALLS[name].symbol
+    defines = rf"^#\s*define {name}\s+.*\b{symbol}\b"
+    assert symbol == name or re.search(defines, HEADER.read_text(), re.MULTILINE)
+
+
+def _is_pointer(ctype: object) -> bool:
+    return ctype in (ctypes.c_void_p, ctypes.c_char_p) or "LP_" in getattr(ctype, "__name__", "")
+
+
+# Limits of a GPU: documented flop at its clock, bytes by copies.
+
+H100 = replace(FACTS, multiprocessors=132, clock_hz=1.83e9, memory_bytes=80 << 30)  # SXM5, boost
+
+
+A100 = replace(FACTS, chip="sm_80", multiprocessors=108, clock_hz=1.41e9)
+
+
+@pytest.mark.parametrize(
+    ("facts", "dtype", "peak"),
+    [  # the whitepapers' dense peaks
+        (H100, "f16", 989.4e12),
+        (H100, "bf16", 989.4e12),
+        (H100, "tf32", 494.7e12),
+        (H100, "i8", 1978.9e12),
+        (H100, "e4m3", 1978.9e12),
+        (A100, "i8", 624e12),
+        (A100, "f16", 312e12),
+        (A100, "tf32", 156e12),
+        (A100, "f32", 19.5e12),
+        (A100, "f64", 19.5e12),
+    ],
+)
+def test_the_table_gives_the_peaks_of_the_whitepapers(facts: object, dtype: str, peak: float) -> None:
+    assert documented_flop_per_s(facts, dtype) == pytest.approx(peak, rel=2e-3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("chip", CLOCK_FLOP)
+def test_every_dtype_that_a_chip_has_instructions_for_has_a_peak(chip: str) -> None:
+    taken = set(INPUT_DTYPES) - (set(FLOAT8S) if chip == "sm_80" else set())
+    assert set(CLOCK_FLOP[chip]) == taken
+
+
+def test_a_chip_without_a_documented_peak_has_no_roofline() -> None:
+    with pytest.raises(TunerError, match="found sm_120, allowed sm_80, sm_90: no documented peak"):
+        gpu_roofline(ScriptedDevice(), replace(FACTS, chip="sm_120"), "f16")
+
+
+def test_bandwidth_is_bytes_read_and_written_by_the_best_copy() -> None:
+    device = ScriptedDevice(copy_bytes_per_s=2e12)
+    found = gpu_roofline(device, H100, "f16")
+    assert found.bytes_per_s == pytest.approx(4e12)
+    assert found.flop_source == "documented, at 1830 MHz"
+    assert device.log.count(f"copy {COPY_BYTES}") == 2 * COPIES
+    assert device.alive == set()
+
+
+def test_a_small_gpu_is_not_filled() -> None:
+    device = ScriptedDevice()
+    copied_bytes_per_s(device, 1 << 30)
+    assert f"allocate {1 << 27}" in device.log

@@ -1,0 +1,213 @@
+"""Kernels on different streams that wait for each other run in turns, or are an error that names both."""
+
+import ctypes
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.simulator.device.test_kernels import Parameters
+from tuner.core.gpu import DeviceError, Extent, KernelLaunch
+from tuner.simulator.device.happens_before import Moment
+from tuner.simulator.device.simulated_device import SimulatedDevice
+from tuner.simulator.device.streams import ORDERS, LazyStreams, Order, StreamOperation, Work
+
+# Three times: waits until the counter is at %want, counts, and wants two more.
+TURNS = b""".version 8.0
+.target sm_90
+.address_size 64
+.visible .entry turns(.param .u64 a, .param .u32 first) {
+  .reg .b64 %p; .reg .b32 %want, %r, %old; .reg .pred %q;
+  ld.param.u64 %p, [a]; ld.param.u32 %want, [first]; mov.u32 %r, 0;
+WAIT:
+  atom.global.add.u32 %old, [%p], 0;
+  setp.ne.u32 %q, %old, %want;
+  @%q bra WAIT;
+  atom.global.add.u32 %old, [%p], 1; add.u32 %want, %want, 2; add.u32 %r, %r, 1;
+  setp.lt.u32 %q, %r, 3; @%q bra WAIT;
+  ret; }
+"""
+
+
+LOOP = r"thread \(0, 0, 0\) of block \(0, 0, 0\) repeats lines 8 to 10 of the PTX"
+
+
+class Counter:
+    """A counter on a simulated device, and kernels that count when it is at a number."""
+
+    def __init__(self, order: Order = "fifo") -> None:
+        self.device = SimulatedDevice(order=order)
+        self.streams = [self.device.create_stream() for _ in range(2)]
+        self.memory = self.device.allocate(4, 0)
+        self.device.fill(self.memory, 0, 4, 1, 0)
+        self.device.synchronize_stream(0)
+        self.function = self.device.function(self.device.load_module(TURNS), "turns")
+
+    def launch(self, first: int, stream: int) -> None:
+        given = Parameters(ctypes.c_uint64(self.memory), ctypes.c_uint32(first))
+        launch = KernelLaunch(self.function, Extent(1), Extent(1), 0, given.address, given.count)
+        self.device.launch(launch, self.streams[stream])
+
+    def value(self) -> int:
+        found = ctypes.c_uint32()
+        self.device.copy(ctypes.addressof(found), self.memory, 4, 0)
+        self.device.synchronize_stream(0)
+        return found.value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ORDERS)
+def test_kernels_of_two_streams_that_wait_for_each_other_run_in_turns(order: Order) -> None:
+    counter = Counter(order)
+    counter.launch(0, 0)
+    counter.launch(1, 1)
+    counter.device.synchronize_stream(counter.streams[0])  # needs the kernel of the other stream
+    counter.device.synchronize_stream(counter.streams[1])
+    assert counter.value() == 6
+    assert counter.device.reports == ()
+
+
+@pytest.mark.slow
+def test_kernels_that_nothing_lets_go_on_are_an_error_that_names_both() -> None:
+    counter = Counter()
+    counter.launch(3, 0)
+    counter.launch(5, 1)
+    reason = f"CUDA_ERROR_LAUNCH_TIMEOUT: endless: nothing .*: kernel turns: {LOOP}; kernel turns: {LOOP}$"
+    with pytest.raises(DeviceError, match=reason) as caught:
+        counter.device.synchronize_stream(counter.streams[1])
+    assert caught.value.is_sticky
+    assert counter.value() == 0  # nothing of it is left to run
+
+
+@pytest.mark.slow
+def test_a_kernel_that_waits_for_a_later_one_of_its_stream_is_an_error() -> None:
+    counter = Counter()
+    counter.launch(1, 0)
+    counter.launch(0, 0)
+    with pytest.raises(DeviceError, match=f"waited for: kernel turns: {LOOP}$"):
+        counter.device.synchronize_stream(counter.streams[0])
+
+
+@pytest.mark.slow
+def test_a_limit_names_the_kernel_that_ran_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    counting = TURNS.replace(b"setp.ne.u32", b"add.u32 %r, %r, 1; setp.ne.u32")  # its state is never the same
+    monkeypatch.setattr("tuner.simulator.launch.STEPS_LIMIT", 1 << 11)
+    monkeypatch.setattr("tuner.simulator.launch.LONG_TURN", 1 << 11)
+    counter = Counter()
+    counter.launch(3, 0)
+    counter.function = counter.device.function(counter.device.load_module(counting), "turns")
+    counter.launch(5, 1)
+    limit = "endless: found more than 2048 basic blocks: "
+    reason = f"kernel turns: .*: {limit}.*; at the same time kernel turns: {LOOP}$"
+    with pytest.raises(DeviceError, match=reason):
+        counter.device.synchronize_stream(counter.streams[0])
+    for stream in counter.streams:  # nothing is left to run
+        counter.device.synchronize_stream(stream)
+
+
+@pytest.mark.slow
+def test_a_kernel_that_counts_for_many_turns_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = TURNS.replace(b"WAIT:", b"WAIT: add.u32 %r, %r, 1; setp.lt.u32 %q, %r, 9000; @%q bra WAIT;", 1)
+    monkeypatch.setattr("tuner.simulator.launch.LONG_TURN", 1 << 11)
+    counter = Counter()
+    counter.function = counter.device.function(counter.device.load_module(text), "turns")
+    counter.launch(0, 0)
+    counter.device.synchronize_stream(counter.streams[0])
+    assert counter.value() == 1
+
+
+# Streams that run as late as they may, and only what is needed.
+
+PLANS = st.lists(st.tuples(st.integers(0, 3), st.lists(st.integers(0, 20), max_size=2)), max_size=14)
+
+
+def submitted(streams: LazyStreams, plan: list[tuple[int, list[int]]], ran: list[int]) -> list[Work]:
+    works: list[Work] = []
+    for number, (queue, waits) in enumerate(plan):
+        after = tuple(works[wait] for wait in waits if wait < number)
+        operation = StreamOperation(str(number), partial(_note, ran, number))
+        works.append(streams.submit(queue, operation, after))
+    return works
+
+
+def _note(ran: list[int], number: int, _: Moment) -> None:
+    ran.append(number)
+
+
+@given(PLANS, st.sampled_from(ORDERS), st.integers(0, 3), st.data())
+def test_only_what_is_needed_runs_in_an_order_that_keeps_the_waits(
+    plan: list[tuple[int, list[int]]], order: Order, seed: int, data: st.DataObject
+) -> None:
+    ran: list[int] = []
+    streams = LazyStreams(order, seed)
+    works = submitted(streams, plan, ran)
+    assert ran == []
+    if not works:
+        return
+    target = data.draw(st.integers(0, len(works) - 1))
+    streams.wait_for(works[target])
+    needed = [n for n, work in enumerate(works) if work.moment.is_before(works[target].moment)]
+    assert sorted(ran) == needed
+    for later, number in enumerate(ran):
+        assert not any(works[number].moment.is_before(works[other].moment) for other in ran[:later])
+    assert all(works[number].moment.is_before(streams.host) for number in needed)
+    streams.wait_for_all()
+    assert sorted(ran) == list(range(len(works)))
+    assert streams.pending == ()
+
+
+def test_orders_differ_among_streams_that_nothing_orders() -> None:
+    plan = [(queue, [int(queue == 9)] * 0) for queue in (0, 1, 2, 0, 1, 2)]
+    found = {}
+    for order in ("fifo", "lifo"):
+        ran: list[int] = []
+        streams = LazyStreams(order, 0)
+        works = submitted(streams, plan, ran)
+        streams.wait_for(streams.submit(9, StreamOperation("join"), works))
+        found[order] = ran
+    assert found == {"fifo": [0, 1, 2, 3, 4, 5], "lifo": [2, 5, 1, 4, 0, 3]}
+    ran = []
+    streams = LazyStreams("random", 1)
+    works = submitted(streams, plan, ran)
+    streams.wait_for(streams.submit(9, StreamOperation("join"), works))
+    assert sorted(ran) == [0, 1, 2, 3, 4, 5]
+    assert ran not in found.values()
+
+
+def test_work_after_a_wait_of_the_host_is_ordered_after_it() -> None:
+    streams = LazyStreams("fifo", 0)
+    first = streams.submit(1, StreamOperation("first"))
+    unseen = streams.submit(2, StreamOperation("unseen"))
+    streams.wait_for(first)
+    behind = streams.submit(3, StreamOperation("behind"))
+    assert first.moment.is_before(behind.moment)
+    assert not unseen.moment.is_before(behind.moment)
+    assert streams.host_moment().is_before(streams.submit(4, StreamOperation("last")).moment)
+
+
+def test_dropped_work_never_runs_and_holds_nothing_up() -> None:
+    ran: list[int] = []
+    streams = LazyStreams("fifo", 0)
+    works = submitted(streams, [(0, []), (0, [])], ran)
+    streams.drop(works[0])
+    streams.wait_for(works[1])
+    assert ran == [1]
+
+
+@given(PLANS, st.sampled_from(ORDERS), st.integers(0, 3), st.sets(st.integers(0, 13)))
+def test_all_but_the_dropped_work_runs_and_keeps_its_order(
+    plan: list[tuple[int, list[int]]], order: Order, seed: int, dropped: set[int]
+) -> None:
+    ran: list[int] = []
+    streams = LazyStreams(order, seed)
+    works = submitted(streams, plan, ran)
+    for number in sorted(dropped):
+        if number < len(works):
+            streams.drop(works[number])
+    streams.submit(0, StreamOperation("later"))
+    streams.wait_for_all()
+    assert sorted(ran) == [number for number in range(len(works)) if number not in dropped]
+    for later, number in enumerate(ran):
+        assert not any(works[number].moment.is_before(works[other].moment) for other in ran[:later])
+    assert streams.pending == ()

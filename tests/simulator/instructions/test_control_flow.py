@@ -1,0 +1,295 @@
+"""vprintf: what a kernel prints, in C's format; __assertfail: the error of a failing assertion."""
+
+import struct
+
+import numpy as np
+import pytest
+
+from tests.simulator.ptx.snippets import HEADER, run
+from tuner.simulator.launch import simulate
+from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
+
+CASES = [
+    ("plain\n", b"", "plain\n"),
+    ("%d and %i\n", struct.pack("<ii", -7, 8), "-7 and 8\n"),
+    ("%u %x %o %c", struct.pack("<IIII", 2**32 - 1, 255, 8, 65), "4294967295 ff 10 A"),
+    ("%lld|%5d|%-5d|%05d", struct.pack("<qiii", -(2**40), 42, 42, 42), "-1099511627776|   42|42   |00042"),
+    ("%f %.2f %e %g", struct.pack("<dddd", 1.5, 2.25, 1000.0, 0.5), "1.500000 2.25 1.000000e+03 0.5"),
+    ("%d %f %d", struct.pack("<ixxxxdi", 1, 2.0, 3), "1 2.000000 3"),  # each value at its alignment
+    ("%zu%% %p", struct.pack("<QQ", 9, 0xABC), "9% 0xabc"),
+    ("%f %f", struct.pack("<dd", np.inf, np.nan), "inf nan"),
+]
+
+
+def kernel(text: str, values: bytes, guard: str = "") -> str:
+    format_ = ", ".join(str(byte) for byte in (*text.encode(), 0))
+    stores = "\n".join(f"st.local.b8 [buffer+{place}], {byte};" for place, byte in enumerate(values))
+    return f"""{HEADER}
+.extern .func (.param .b32 func_retval0) vprintf (.param .b64 a, .param .b64 b);
+.global .align 1 .b8 format[{len(text.encode()) + 1}] = {{{format_}}};
+.visible .entry k(.param .u64 out) {{
+  .local .align 8 .b8 buffer[64];
+  .reg .b64 %rd<5>; .reg .b32 %r<3>; .reg .pred %p;
+  mov.u32 %r2, %tid.x;
+  setp.lt.u32 %p, %r2, 2;
+  {stores}
+  mov.b64 %rd1, buffer;
+  cvta.local.u64 %rd2, %rd1;
+  {guard}
+  {{
+    .param .b64 param0;
+    .param .b64 param1;
+    .param .b32 retval0;
+    st.param.b64 [param1], %rd2;
+    mov.b64 %rd3, format;
+    cvta.global.u64 %rd4, %rd3;
+    st.param.b64 [param0], %rd4;
+    call.uni (retval0), vprintf, (param0, param1);
+    ld.param.b32 %r1, [retval0];
+  }}
+END:
+  ret;
+}}"""
+
+
+def printed(text: str, values: bytes, threads: int = 1, guard: str = "") -> str:
+    out = np.zeros(1, np.int32)
+    return simulate(kernel(text, values, guard), "k", (1, 1, 1), (threads, 1, 1), (out,)).printed
+
+
+@pytest.mark.parametrize(("text", "values", "expected"), CASES)
+def test_each_conversion(text: str, values: bytes, expected: str) -> None:
+    assert printed(text, values) == expected
+
+
+def test_threads_print_in_their_order_and_only_those_that_call() -> None:
+    assert printed("x\n", b"", threads=5) == "x\n" * 5
+    assert printed("x\n", b"", threads=5, guard="@!%p bra END;") == "x\n" * 2
+
+
+def test_no_other_function_is_known() -> None:
+    text = kernel("x", b"").replace("vprintf, (", "helper, (")
+    with pytest.raises(UnsupportedInstruction, match="does not know a call of helper; only vprintf"):
+        simulate(text, "k", (1, 1, 1), (1, 1, 1), (np.zeros(1, np.int32),))
+
+
+FAILING = f"""{HEADER}
+.extern .func __assertfail
+  (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e) .noreturn;
+.global .align 1 .b8 message[6] = {{119, 114, 111, 110, 103, 0}};
+.visible .entry k(.param .u64 out) {{
+  .reg .b64 %rd<3>; .reg .b32 %r<2>; .reg .pred %p;
+  mov.u32 %r1, %tid.x;
+  setp.lt.u32 %p, %r1, LIMIT;
+  @%p bra END;
+  {{
+    .param .b64 param0; .param .b64 param1; .param .b32 param2; .param .b64 param3; .param .b64 param4;
+    mov.b64 %rd1, message;
+    cvta.global.u64 %rd2, %rd1;
+    st.param.b64 [param0], %rd2;
+    st.param.b64 [param1], %rd2;
+    st.param.b32 [param2], 7;
+    st.param.b64 [param3], %rd2;
+    st.param.b64 [param4], 1;
+    call.uni __assertfail, (param0, param1, param2, param3, param4);
+  }}
+END:
+  ret;
+}}"""
+
+
+def test_an_assertion_fails_with_its_text_and_the_first_thread() -> None:
+    said = r"assertion fails: 'wrong', in thread \(3, 0, 0\) of block \(0, 0, 0\)"
+    with pytest.raises(SimulationError, match=said) as caught:
+        simulate(FAILING.replace("LIMIT", "3"), "k", (1, 1, 1), (5, 1, 1), (np.zeros(1, np.int32),))
+    assert caught.value.kind is Defect.ASSERTION
+
+
+def test_an_assertion_that_no_thread_reaches_is_nothing() -> None:
+    simulate(FAILING.replace("LIMIT", "5"), "k", (1, 1, 1), (5, 1, 1), (np.zeros(1, np.int32),))
+
+
+TILE = ".shared .align 4 .b8 tile[512];\n"
+
+
+OUT = "add.s64 %rd9, %p0, %t4w; st.global.u32 [%rd9], %r1;"
+
+
+def test_diverged_lanes_meet_again_after_a_branch() -> None:
+    out = np.zeros(32, np.uint32)
+    code = f"""setp.lt.u32 %q1, %t, 10; @%q1 bra LOW; mov.u32 %r1, 200; bra.uni BOTH;
+      LOW: mov.u32 %r1, 100; BOTH: activemask.b32 %r2; add.u32 %r1, %r1, 1; popc.b32 %r3, %r2;
+      add.u32 %r1, %r1, %r3; {OUT}"""
+    run(code, out)
+    assert out.tolist() == [133] * 10 + [233] * 22
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_lanes_leave_a_loop_one_after_the_other(seed: int | None) -> None:
+    out = np.zeros(32, np.uint32)
+    code = f"""mov.u32 %r1, 0; mov.u32 %r2, 0;
+      LOOP: add.u32 %r2, %r2, 1; add.u32 %r1, %r1, %r2; setp.le.u32 %q1, %r2, %t; @%q1 bra LOOP; {OUT}"""
+    run(code, out, seed=seed)
+    assert out.tolist() == [(n + 1) * (n + 2) // 2 for n in range(32)]
+
+
+def test_predicated_ends_let_the_others_go_on() -> None:
+    out = np.zeros(32, np.uint32)
+    run(f"mov.u32 %r1, 7; setp.lt.u32 %q1, %t, 4; @%q1 ret; {OUT} setp.lt.u32 %q2, %t, 8; @!%q2 exit;", out)
+    assert out.tolist() == [0] * 4 + [7] * 28
+
+
+@pytest.mark.parametrize(
+    "spelling", ["bar.sync 0", "barrier.sync 0", "barrier.cta.sync.aligned 0", "bar.sync 3, 128"]
+)
+def test_a_barrier_orders_the_block(spelling: str) -> None:
+    out = np.zeros(128, np.uint32)
+    code = f"""mov.u32 %r2, tile; add.u32 %r2, %r2, %t4; st.shared.u32 [%r2], %t; {spelling};
+      mov.u32 %r3, tile; sub.u32 %r4, 508, %t4; add.u32 %r3, %r3, %r4; ld.shared.u32 %r1, [%r3]; {OUT}"""
+    found = run(code, out, threads=128, variables=TILE)
+    assert out.tolist() == list(range(127, -1, -1))
+    assert found.races == ()
+    assert run(code.replace(f"{spelling};", ""), out, threads=128, variables=TILE).races != ()
+
+
+def test_named_barriers_join_only_those_who_come() -> None:
+    out = np.zeros(128, np.uint32)
+    code = f"""shr.u32 %r5, %t, 6; add.u32 %r5, %r5, 1; mov.u32 %r2, tile; add.u32 %r2, %r2, %t4;
+      st.shared.u32 [%r2], %t; bar.sync %r5, 64; xor.b32 %r3, %t4, %r6;
+      mov.u32 %r4, tile; add.u32 %r4, %r4, %r3; ld.shared.u32 %r1, [%r4]; {OUT}"""
+    near = run(f"mov.u32 %r6, 128; {code}", out, threads=128, variables=TILE)
+    assert near.races == ()
+    np.testing.assert_array_equal(out, np.arange(128) ^ 32)
+    far = run(f"mov.u32 %r6, 256; {code}", out, threads=128, variables=TILE)
+    assert {hazard.kind for hazard in far.races} == {Defect.SHARED_RACE}
+
+
+def test_threads_may_arrive_without_waiting() -> None:
+    out = np.zeros(64, np.uint32)
+    code = f"""mov.u32 %r1, 5; setp.ge.u32 %q1, %t, 32; @%q1 bra LATER;
+      mov.u32 %r2, tile; add.u32 %r2, %r2, %t4; st.shared.u32 [%r2], %t; bar.arrive 1, 64; bra.uni DONE;
+      LATER: bar.sync 1, 64; mov.u32 %r2, tile; add.u32 %r2, %r2, %t4; ld.shared.u32 %r1, [%r2+-128];
+      DONE: {OUT}"""
+    found = run(code, out, threads=64, variables=TILE)
+    assert out.tolist() == [5] * 32 + list(range(32))
+    assert found.races == ()
+
+
+def test_each_block_and_each_barrier_counts_its_own_arrivals() -> None:
+    out = np.zeros((2, 128), np.uint32)
+    code = """shr.u32 %r5, %t, 6; add.u32 %r5, %r5, 1; and.b32 %r6, %t, 63; mov.u32 %r1, 5;
+      mov.u32 %r2, tile; add.u32 %r2, %r2, %t4; setp.ge.u32 %q1, %r6, 32; @%q1 bra LATER;
+      st.shared.u32 [%r2], %t; bar.arrive %r5, 64; bra.uni DONE;
+      LATER: bar.sync %r5, 64; ld.shared.u32 %r1, [%r2+-128];
+      DONE: mad.lo.u32 %r3, %b, 128, %t; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd1, %rd1, %p0;
+      st.global.u32 [%rd1], %r1;"""
+    found = run(code, out, threads=128, grid=(2, 1, 1), variables=TILE)
+    half = [[5] * 32 + list(range(32)), [5] * 32 + list(range(64, 96))]
+    assert out.tolist() == [half[0] + half[1]] * 2
+    assert found.races == ()
+
+
+@pytest.mark.parametrize(("operation", "expected"), [("and", 0), ("or", 1), ("popc", 10)])
+def test_barriers_combine_predicates(operation: str, expected: int) -> None:
+    out = np.zeros(64, np.uint32)
+    if operation == "popc":
+        code = f"setp.lt.u32 %q1, %t, 10; bar.red.popc.u32 %r1, 0, %q1; {OUT}"
+    else:
+        code = (
+            f"setp.lt.u32 %q1, %t, 10; bar.red.{operation}.pred %q2, 0, %q1; selp.b32 %r1, 1, 0, %q2; {OUT}"
+        )
+    run(code, out, threads=64)
+    assert set(out.tolist()) == {expected}
+
+
+def test_threads_that_have_ended_are_not_waited_for() -> None:
+    out = np.zeros(64, np.uint32)
+    run(f"mov.u32 %r1, 3; setp.lt.u32 %q1, %t, 32; @%q1 exit; bar.sync 0; {OUT}", out, threads=64)
+    assert out.tolist() == [0] * 32 + [3] * 32
+
+
+def test_blocks_of_odd_size_run_in_whole_warps() -> None:
+    out = np.zeros((3, 45), np.uint32)
+    code = """bar.sync 0; mad.lo.u32 %r1, %b, 45, %t; mul.wide.u32 %rd1, %r1, 4; add.s64 %rd1, %rd1, %p0;
+      st.global.u32 [%rd1], %r1;"""
+    run(code, out, threads=45, grid=(3, 1, 1))
+    np.testing.assert_array_equal(out.ravel(), np.arange(135))
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "reason"),
+    [
+        (
+            "setp.lt.u32 %q1, %t, 8; @!%q1 bra OUT; bar.sync 0; OUT:",
+            Defect.DIVERGENCE,
+            r"thread \(8, 0, 0\).*not here",
+        ),
+        (
+            "setp.lt.u32 %q1, %t, 32; @%q1 bra A; bar.sync 1, 64; A: bar.sync 2, 64;",
+            Defect.DEADLOCK,
+            "waits at barrier",
+        ),
+        ("bar.sync 0, 32;", Defect.BARRIER, "barrier 0: found 64 threads, allowed 32"),
+        ("bar.sync 16;", Defect.BARRIER, "found barrier 16, allowed 0 to 15"),
+        ("bar.sync 1, 33;", Defect.BARRIER, "found a count of 33 threads, allowed multiples of 32"),
+        ("trap;", Defect.TRAP, "ran into it"),
+    ],
+)
+def test_what_never_ends_well_is_a_fault(code: str, kind: Defect, reason: str) -> None:
+    with pytest.raises(SimulationError, match=reason) as error:
+        run(code, threads=64)
+    assert error.value.kind is kind
+
+
+def test_a_barrier_without_alignment_may_be_reached_in_parts() -> None:
+    out = np.zeros(64, np.uint32)
+    code = f"""mov.u32 %r1, 1; setp.lt.u32 %q1, %t, 8; @%q1 bra A; barrier.sync 0; bra.uni END;
+      A: barrier.sync 0; END: {OUT}"""
+    run(code, out, threads=64)
+    assert set(out.tolist()) == {1}
+
+
+def test_threads_that_wait_for_what_nobody_writes_are_an_error_that_names_the_loop() -> None:
+    out = np.zeros(1, np.uint32)
+    code = """mov.u32 %r1, 0;
+      LOOP: ld.volatile.global.u32 %r1, [%p0];
+      setp.eq.u32 %q1, %r1, 0; @%q1 bra LOOP;"""
+    reason = (
+        r"kernel snippet: endless: nothing writes what is waited for: "
+        r"thread \(0, 0, 0\) of block \(0, 0, 0\) and 31 more repeat lines \d+ to \d+ of the PTX$"
+    )
+    with pytest.raises(SimulationError, match=reason) as error:
+        run(code, out)
+    assert error.value.kind is Defect.ENDLESS
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "found"), [("STEPS", 100, "100 basic blocks"), ("SECONDS", 0.0, "0 s")]
+)
+def test_a_loop_that_counts_is_stopped_by_limits(
+    limit: str, value: float, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"tuner.simulator.launch.{limit}_LIMIT", value)
+    monkeypatch.setattr("tuner.simulator.launch.LONG_TURN", 1 << 11)
+    reason = f"kernel snippet: endless: found more than {found}: thread .* repeat line .* of the PTX"
+    with pytest.raises(SimulationError, match=reason):
+        run("mov.u32 %r1, 0; LOOP: add.u32 %r1, %r1, 1; bra.uni LOOP;")
+
+
+def test_a_long_loop_that_ends_is_run_to_its_end() -> None:
+    out = np.zeros(32, np.uint32)
+    code = f"""mov.u32 %r1, 0;
+      LOOP: add.u32 %r1, %r1, 1; setp.lt.u32 %q1, %r1, 3000; @%q1 bra LOOP; {OUT}"""
+    run(code, out)
+    assert set(out.tolist()) == {3000}
+
+
+def test_a_warp_waits_for_another_one_that_the_fixed_order_runs_later() -> None:
+    out = np.zeros(64, np.uint32)
+    code = f"""setp.ge.u32 %q1, %t, 32; @%q1 bra WRITE;
+      LOOP: ld.volatile.global.u32 %r1, [%p0+128]; setp.eq.u32 %q2, %r1, 0; @%q2 bra LOOP;
+      bra.uni END;
+      WRITE: mov.u32 %r1, 7;
+      END: {OUT}"""
+    run(code, out, threads=64)
+    assert set(out.tolist()) == {7}

@@ -1,0 +1,216 @@
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.simulator.ptx.matmuls import DATA
+from tests.simulator.ptx.snippets import each_lane, kernel, run
+from tuner.simulator.launch import simulate
+from tuner.simulator.ptx.defects import Defect, SimulationError
+
+Array = NDArray[Any]
+
+
+SHARED = ".shared .align 16 .b8 tile[512];\n"
+
+
+@pytest.mark.parametrize(
+    ("type_", "count", "registers"),
+    [
+        ("b32", 2, "%r1, %r2"),
+        ("f32", 4, "%r1, %r2, %r3, %r4"),
+        ("b16", 4, "%rs1, %rs2, %rs3, %rs4"),
+        ("b64", 2, "%rd2, %rd3"),
+    ],
+)
+@pytest.mark.parametrize("space", ["global", "shared"])
+def test_vectors_are_loaded_and_stored_whole(space: str, type_: str, count: int, registers: str) -> None:
+    size = int(type_[1:]) // 8 * count
+    a = np.arange(32 * size, dtype=np.uint8)
+    out = np.zeros_like(a)
+    through = f"""mul.lo.u32 %r9, %t, {size}; cvt.u64.u32 %rd8, %r9;
+      mov.u64 %rd9, tile; add.s64 %rd8, %rd8, %rd9;
+      st.shared.v{count}.{type_} [%rd8], {{{registers}}};
+      ld.shared.v{count}.{type_} {{{registers}}}, [%rd8];"""
+    code = f"""mul.wide.u32 %rd1, %t, {size}; add.s64 %rd4, %p0, %rd1; add.s64 %rd5, %p1, %rd1;
+      ld.global.v{count}.{type_} {{{registers}}}, [%rd4];
+      {through if space == "shared" else ""}
+      st.global.v{count}.{type_} [%rd5], {{{registers}}};"""
+    found = run(code, a, out, variables=".shared .align 16 .b8 tile[1024];\n")
+    np.testing.assert_array_equal(out, a)
+    assert found.hazards == ()
+
+
+def test_narrow_loads_extend_by_their_sign() -> None:
+    a = np.array([0x80, 0x7F, 0xFF, 1], np.uint8)
+    code = "ld.param.u64 %at, [pa]; add.s64 %at, %at, %tid64; ld.global.{} %d, [%at];"
+    assert each_lane(code.format("s8"), a, result="i4").tolist() == [-128, 127, -1, 1]
+    assert each_lane(code.format("u8"), a, result="i4").tolist() == [128, 127, 255, 1]
+
+
+def test_lanes_that_do_not_load_keep_their_registers() -> None:
+    a = np.arange(32, dtype=np.float32)
+    out = np.zeros(32, np.float32)
+    code = """mov.b32 %r1, 0f41200000; setp.lt.u32 %q1, %t, 5; add.s64 %rd1, %p0, %t4w;
+      add.s64 %rd2, %p1, %t4w;
+      @%q1 ld.global.b32 %r1, [%rd1]; st.global.b32 [%rd2], %r1;"""
+    run(code, a, out)
+    assert out.tolist() == [0, 1, 2, 3, 4] + [10] * 27
+
+
+def test_generic_addresses_reach_shared_local_and_global_memory() -> None:
+    out = np.zeros((3, 32), np.uint32)
+    code = """mov.u64 %rd1, tile; cvta.shared.u64 %rd1, %rd1; add.s64 %rd1, %rd1, %t4w;
+      st.u32 [%rd1], %t; ld.u32 %r1, [%rd1];
+      mov.u64 %rd2, stack; cvta.local.u64 %rd2, %rd2; st.u32 [%rd2+4], %t4; ld.u32 %r2, [%rd2+4];
+      cvta.global.u64 %rd3, %p0; add.s64 %rd3, %rd3, %t4w; st.u32 [%rd3], %r1;
+      st.u32 [%rd3+128], %r2;
+      setp.lt.u32 %q1, %t, 16; selp.b64 %rd4, %rd1, %rd3, %q1; ld.u32 %r3, [%rd4]; st.u32 [%rd3+256], %r3;"""
+    variables = f"{SHARED}.local .align 8 .b8 stack[16];\n"
+    run(code, out, variables=variables)
+    np.testing.assert_array_equal(out, np.arange(32) * np.array([[1], [4], [1]]))
+
+
+def test_constants_and_parameters_of_every_type_are_read() -> None:
+    text = kernel(
+        """ld.param.u64 %rd1, [out]; ld.param.u16 %rs1, [small]; cvt.u32.u16 %r1, %rs1;
+        ld.param.f32 %r2, [real]; ld.const.u32 %r3, [table+4]; ld.param.s32 %r4, [pair+4];
+        ld.global.u8 %r5, [byte]; st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4};
+        st.global.u32 [%rd1+16], %r5;""",
+        [".param .u64 out", ".param .u16 small", ".param .f32 real", ".param .align 4 .b8 pair[8]"],
+        ".reg .b32 %r<6>; .reg .b16 %rs<2>; .reg .b64 %rd<2>;",
+        variables=".const .align 4 .u32 table[3] = {7, 0x11, 9};\n.global .align 1 .u8 byte = 200;\n",
+    )
+    out = np.zeros(5, np.int32)
+    pair = np.array([1, -2], np.int32).tobytes()
+    simulate(text, "snippet", (1, 1, 1), (1, 1, 1), (out, 65535, 2.5, pair))
+    assert out.tolist() == [65535, int(np.float32(2.5).view(np.int32)), 17, -2, 200]
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "reason"),
+    [
+        ("ld.global.b32 %r1, [%p0+128];", Defect.OUT_OF_BOUNDS, r"4 bytes at byte 128 of a0, which has 128"),
+        ("ld.global.b32 %r1, [%p0-4];", Defect.OUT_OF_BOUNDS, r"4 bytes at byte -4 of a0"),
+        ("ld.global.b32 %r1, [%t4w];", Defect.OUT_OF_BOUNDS, r"global address 0x0, which is in no buffer"),
+        ("ld.global.v2.b32 {%r1, %r2}, [%p0+4];", Defect.MISALIGNED, r"allowed multiples of 8 bytes"),
+        (
+            "st.shared.b32 [tile+512], %r1;",
+            Defect.OUT_OF_BOUNDS,
+            r"4 bytes at shared address 512, allowed up to 512",
+        ),
+        ("st.shared.b32 [tile+2], %r1;", Defect.MISALIGNED, r"found address 0x2, allowed multiples of 4"),
+        ("mov.u64 %rd1, tile; ld.u32 %r1, [%rd1];", Defect.OUT_OF_BOUNDS, "in no buffer"),
+        ("st.const.b32 [fixed], %r1;", Defect.OUT_OF_BOUNDS, "a write to fixed, which is constant"),
+        ("mov.u64 %rd1, -1; ld.u32 %r1, [%rd1+1];", Defect.OUT_OF_BOUNDS, "in no buffer"),
+    ],
+)
+def test_a_wrong_access_is_a_fault_that_names_line_and_thread(code: str, kind: Defect, reason: str) -> None:
+    a = np.zeros(32, np.float32)
+    with pytest.raises(
+        SimulationError, match=rf"line \d+: .*thread \(0, 0, 0\) of block \(0, 0, 0\).*{reason}"
+    ) as error:
+        run(code, a, variables=f"{SHARED}.const .align 4 .u32 fixed = 1;\n")
+    assert error.value.kind is kind
+    assert error.value.line > 0
+
+
+def test_a_generic_address_cut_to_32_bits_is_no_shared_address() -> None:
+    code = "mov.u64 %rd1, tile; cvta.shared.u64 %rd1, %rd1; cvt.u32.u64 %r2, %rd1; st.shared.b32 [%r2], %r1;"
+    with pytest.raises(SimulationError, match="shared address 16777216, allowed up to 512"):
+        run(code, variables=SHARED)
+
+
+ATOMICS_SHARED = ".shared .align 16 .b8 tile[16];\n"
+
+
+INTEGERS: dict[str, Callable[[int, int], int]] = {
+    "add.u32": lambda old, x: old + x,
+    "min.u32": min,
+    "max.u32": max,
+    "and.b32": lambda old, x: old & x,
+    "or.b32": lambda old, x: old | x,
+    "xor.b32": lambda old, x: old ^ x,
+    "exch.b32": lambda _old, x: x,
+    "inc.u32": lambda old, x: 0 if old >= x else old + 1,
+    "dec.u32": lambda old, x: x if old == 0 or old > x else old - 1,
+}
+
+
+@pytest.mark.parametrize("space", ["global", "shared"])
+@pytest.mark.parametrize("name", INTEGERS)
+def test_lanes_update_one_after_the_other(name: str, space: str) -> None:
+    place, seen = np.array([5], np.uint32), np.zeros(32, np.uint32)
+    target = "[tile]" if space == "shared" else "[%p0]"
+    back = "@%q1 st.global.u32 [%p0], %r4;" if space == "shared" else ""
+    code = f"""ld.global.u32 %r3, [%p0]; setp.eq.u32 %q1, %t, 0; @%q1 st.shared.u32 [tile], %r3; bar.sync 0;
+      xor.b32 %r1, %t, 21; atom.{space}.{name} %r2, {target}, %r1;
+      add.s64 %rd1, %p1, %t4w; st.global.u32 [%rd1], %r2;
+      bar.sync 0; ld.shared.u32 %r4, [tile]; {back}"""
+    found = run(code, place, seen, variables=ATOMICS_SHARED)
+    old, expected = 5, []
+    for lane in range(32):
+        expected.append(old)
+        old = INTEGERS[name](old, lane ^ 21)
+    assert seen.tolist() == expected
+    assert place[0] == old
+    assert found.races == ()
+
+
+@pytest.mark.parametrize(
+    ("type_", "dtype"),
+    [
+        ("f32", "f4"),
+        ("f64", "f8"),
+        ("u64", "u8"),
+        ("noftz.f16", "f2"),
+        ("noftz.f16x2", "f2"),
+        ("noftz.bf16x2", "bf16"),
+    ],
+)
+@pytest.mark.parametrize("space", ["global", "shared"])
+def test_sums_of_every_type(space: str, type_: str, dtype: str) -> None:
+    number: Any = ml_dtypes.bfloat16 if dtype == "bf16" else np.dtype(dtype)
+    count = 2 if "x2" in type_ else 1  # numbers in a register
+    a, total = np.arange(1, 32 * count + 1).astype(number), np.zeros(count, number)
+    bits = 8 * a.itemsize * count
+    register = {16: "%rs1", 32: "%r1", 64: "%rd5"}[bits]
+    target = "[tile]" if space == "shared" else "[%p1]"
+    back = f"@%q1 st.global.b{bits} [%p1], {register};" if space == "shared" else ""
+    code = f"""mul.wide.u32 %rd1, %t, {bits // 8}; add.s64 %rd1, %rd1, %p0;
+      ld.global.b{bits} {register}, [%rd1];
+      setp.eq.u32 %q1, %t, 0; mov.b64 %rd6, 0; @%q1 st.shared.b64 [tile], %rd6; bar.sync 0;
+      red.relaxed.gpu.{space}.add.{type_} {target}, {register}; bar.sync 0;
+      ld.shared.b{bits} {register}, [tile]; {back}"""
+    found = run(code, a, total, variables=ATOMICS_SHARED)
+    assert found.races == ()
+    expected = a.reshape(32, -1).astype(np.float64).sum(axis=0)
+    np.testing.assert_allclose(
+        total.astype(np.float64), expected, rtol=0.02 if bits < 64 and dtype != "f4" else 0
+    )
+
+
+def test_vectors_are_added_element_by_element() -> None:
+    total = np.zeros(4, np.float32)
+    run("cvt.rn.f32.u32 %r1, %t; red.global.add.v4.f32 [%p0], {%r1, %r1, %r1, %r1};", total)
+    assert total.tolist() == [496] * 4
+
+
+def test_compare_and_swap_in_a_loop_of_diverged_lanes() -> None:
+    text = (DATA / "atomics.ptx").read_text()
+    values = np.linspace(-3, 9, 256, dtype=np.float32)
+    histogram, largest, unused = np.zeros(16, np.int32), np.zeros(1, np.float32), np.zeros(1, np.float16)
+    found = simulate(text, "kernel", (4, 1, 1), (64, 1, 1), (values, histogram, largest, unused))
+    assert histogram.tolist() == [16] * 16
+    assert largest[0] >= values.max()
+    assert found.races == ()
+
+
+def test_a_plain_access_that_is_not_ordered_after_atomics_races() -> None:
+    code = """setp.eq.u32 %q1, %t, 0; mov.b32 %r2, 0; @%q1 st.shared.b32 [tile], %r2; bar.sync 0;
+      red.shared.add.u32 [tile], %t; ld.shared.u32 %r1, [tile];"""
+    found = run(code, variables=ATOMICS_SHARED, threads=64)
+    assert [hazard.kind.value for hazard in found.races] == ["race in shared memory"]

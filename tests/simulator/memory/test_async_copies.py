@@ -1,0 +1,239 @@
+"""Bulk stores: what a wait with ``.read`` frees, and what it does not tell."""
+
+import numpy as np
+import pytest
+
+from tests.simulator.ptx.snippets import run
+from tuner.core.errors import UsageError
+from tuner.core.gpu import TensorMapLayout
+from tuner.simulator.memory.async_copies import TensorMap, extent_bytes, swizzled, tensor_of
+from tuner.simulator.ptx.defects import Defect, SimulationError
+
+BOX = ".shared .align 128 .b8 box[16];\n"
+
+
+# Thread 0 stores four words of 1 by the TMA; it writes box and reads its target when it has waited.
+STORE = """mov.u32 %r8, box; mov.u32 %r1, 1; setp.ne.u32 %q1, %t, 0; @%q1 ret;
+  st.shared.v4.b32 [%r8], {{%r1, %r1, %r1, %r1}}; fence.proxy.async.shared::cta;
+  cp.async.bulk.global.shared::cta.bulk_group [%p0], [%r8], 16; cp.async.bulk.commit_group;
+  {wait} {then}"""
+
+
+OVERWRITE = "mov.u32 %r2, 2; st.shared.b32 [%r8], %r2;"
+
+
+READ = "ld.global.b32 %r3, [%p0]; st.global.b32 [%p1], %r3;"
+
+
+WAITS = {"none": "", "read": "cp.async.bulk.wait_group.read 0;", "full": "cp.async.bulk.wait_group 0;"}
+
+
+def stored(wait: str, then: str = "") -> tuple[list[int], int, set[Defect]]:
+    """Returns what was stored, what was read from there, and what the simulator found."""
+    target, seen = np.zeros(4, np.uint32), np.full(1, 9, np.uint32)
+    found = run(STORE.format(wait=WAITS[wait], then=then), target, seen, variables=BOX)
+    return target.tolist(), int(seen[0]), {hazard.kind for hazard in found.hazards}
+
+
+@pytest.mark.parametrize("wait", ["read", "full"])
+def test_a_source_that_was_read_may_be_written(wait: str) -> None:
+    assert stored(wait, OVERWRITE) == ([1, 1, 1, 1], 9, set())
+
+
+@pytest.mark.parametrize(("wait", "seen"), [("read", 0), ("full", 1)])
+def test_only_a_whole_wait_reports_that_the_target_is_written(wait: str, seen: int) -> None:
+    target, found, _ = stored(wait, READ)
+    assert (target, found) == ([1, 1, 1, 1], seen)
+
+
+def test_a_block_that_ends_before_its_source_is_read_is_reported() -> None:
+    assert stored("none")[2] == {Defect.UNFINISHED}
+
+
+def test_a_source_that_is_written_too_early_is_reported() -> None:
+    _, _, found = stored("none", OVERWRITE + WAITS["full"])
+    assert Defect.IN_FLIGHT in found
+
+
+def test_a_store_out_of_bounds_of_which_only_the_read_was_waited_for_is_reported_at_the_end() -> None:
+    code = STORE.format(wait=WAITS["read"], then="").replace("[%p0], [%r8], 16", "[%rd8], [%r8], 16")
+    code = f"add.s64 %rd8, %p0, 1048576; {code}"
+    with pytest.raises(SimulationError) as error:
+        run(code, np.zeros(4, np.uint32), np.zeros(1, np.uint32), variables=BOX)
+    assert error.value.kind is Defect.OUT_OF_BOUNDS
+
+
+LAYOUT = TensorMapLayout((64, 8), (128,), (32, 4), 6, swizzle=2)
+
+
+def test_a_layout_over_memory_views_it_outermost_first() -> None:
+    memory = np.zeros(2048, np.uint8)
+    tensor = tensor_of(LAYOUT, memory, 256)
+    tensor.array[1, 3] = 7
+    assert memory[256 + 128 + 6 : 256 + 128 + 8].view(np.float16)[0] == 7
+    assert (tensor.array.shape, tensor.box, tensor.swizzle_bytes) == ((8, 64), (4, 32), 64)
+    assert extent_bytes(LAYOUT) == 1024
+
+
+def test_tf32_is_f32_that_copies_round() -> None:
+    layout = TensorMapLayout((8,), (), (8,), 11)
+    assert tensor_of(layout, np.zeros(32, np.uint8)).is_tf32
+
+
+def test_rows_with_gaps_are_not_simulated() -> None:
+    layout = TensorMapLayout((8, 8), (64,), (8, 8), 7)
+    with pytest.raises(UsageError, match=r"found strides \(64, 4\), allowed a contiguous tensor"):
+        tensor_of(layout, np.zeros(1024, np.uint8))
+
+
+def test_a_box_is_read_row_by_row_with_zeros_outside() -> None:
+    a = np.arange(20 * 16, dtype=np.float32).reshape(20, 16)
+    tensor = TensorMap(a, (4, 8), swizzle_bytes=0)
+    found = tensor.content((12, 18)).view(np.float32).reshape(4, 8)  # column 12, row 18
+    expected = np.zeros((4, 8), np.float32)
+    expected[:2, :4] = a[18:, 12:]
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(tensor.content((-4, 0)).view(np.float32).reshape(4, 8)[:, 4:], a[:4, :4])
+
+
+def test_a_box_is_written_inside_alone() -> None:
+    a = np.zeros((6, 8), np.float32)
+    TensorMap(a, (4, 8), swizzle_bytes=0).store((0, 4), np.arange(32, dtype=np.float32).view(np.uint8))
+    np.testing.assert_array_equal(a[4:], np.arange(16).reshape(2, 8))
+    assert not a[:4].any()
+
+
+def test_three_dimensions() -> None:
+    a = np.arange(4 * 6 * 8, dtype=np.int32).reshape(4, 6, 8)
+    found = TensorMap(a, (2, 3, 4), swizzle_bytes=0).content((4, 3, 2)).view(np.int32)
+    np.testing.assert_array_equal(found.reshape(2, 3, 4), a[2:4, 3:6, 4:8])
+
+
+def test_tf32_rounds_while_it_copies() -> None:
+    a = np.array([[1 + 2.0**-11, 1 + 2.0**-12, -3, 0]], np.float32)
+    found = TensorMap(a, (1, 4), swizzle_bytes=0, is_tf32=True).content((0, 0)).view(np.float32)
+    assert found.tolist() == [1 + 2.0**-10, 1, -3, 0]
+
+
+@pytest.mark.parametrize(("span", "bits"), [(0, 0), (32, 1), (64, 2), (128, 3)])
+def test_swizzles_exchange_chunks_by_their_row(span: int, bits: int) -> None:
+    addresses = np.arange(4096)
+    found = swizzled(addresses, span)
+    for address in (0, 16, 128, 144, 1024 + 400, 4095):
+        chunk, row = address >> 4 & 7, address >> 7
+        assert found[address] == (address & ~0x70) | (chunk ^ row & ((1 << bits) - 1)) << 4
+    np.testing.assert_array_equal(np.sort(found), addresses)
+
+
+@pytest.mark.parametrize(
+    ("shape", "box", "swizzle", "message"),
+    [
+        ((8, 8), (4, 8), 48, r"found swizzle 48, allowed \(0, 32, 64, 128\)"),
+        ((8, 8), (4,), 0, "allowed 2 sizes from 1 to 256"),
+        ((8, 8), (0, 8), 0, "allowed 2 sizes from 1 to 256"),
+        ((8, 300), (4, 257), 0, "allowed 2 sizes from 1 to 256"),
+        ((8, 5), (4, 4), 0, r"found strides \(20, 4\), allowed multiples of 16 bytes"),
+        ((8, 64), (4, 64), 128, "a box 256 bytes wide, allowed 128"),
+    ],
+)
+def test_what_the_driver_refuses_is_refused(
+    shape: tuple[int, ...], box: tuple[int, ...], swizzle: int, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        TensorMap(np.zeros(shape, np.float32), box, swizzle)
+
+
+MEMORY = ".shared .align 128 .b8 tile[4096];\n.shared .align 8 .b8 full[256];\n"
+
+
+BEGIN = """setp.eq.u32 %q1, %t, 0; mov.u32 %r2, 1; @%q1 mbarrier.init.shared.b64 [full], %r2; bar.sync 0;
+  mov.u32 %r3, 128; mov.u32 %r4, 0; @!%q1 bra WAIT; mbarrier.arrive.expect_tx.shared.b64 %rd1, [full], %r3;"""
+
+
+LOAD = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%p0], %r3, [full];"
+
+
+WAIT = """WAIT: mbarrier.try_wait.parity.shared.b64 %q2, [full], %r4;
+  mov.u32 %r8, tile; add.u32 %r8, %r8, %t4;"""
+
+
+BACK = "ld.shared.b32 %r1, [%r8]; add.s64 %rd2, %p1, %t4w; st.global.b32 [%rd2], %r1;"
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_a_plain_bulk_load_completes_at_its_mbarrier(seed: int | None) -> None:
+    a, out = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    found = run(f"{BEGIN} {LOAD} {WAIT} {BACK}", a, out, variables=MEMORY, seed=seed)
+    np.testing.assert_array_equal(out, a)
+    assert found.races == ()
+
+
+def test_a_bulk_load_that_is_not_waited_for_is_nan() -> None:
+    a, out = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    code = f"{BEGIN} {LOAD} WAIT: mov.u32 %r8, tile; add.u32 %r8, %r8, %t4; {BACK}"
+    found = run(code, a, out, variables=MEMORY)
+    assert np.isnan(out).all()
+    assert {hazard.kind for hazard in found.races} >= {Defect.SHARED_RACE, Defect.UNFINISHED}
+
+
+TENSOR_MAP_STORE = """mov.u32 %r8, tile; add.u32 %r8, %r8, %t4; st.shared.b32 [%r8], %t; {fence} bar.sync 0;
+  setp.eq.u32 %q1, %t, 0; @!%q1 bra END; mov.u32 %r3, 128;
+  cp.async.bulk.global.shared::cta.bulk_group [%p0], [tile], %r3; cp.async.bulk.commit_group; {after} END:"""
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_bulk_stores_of_two_blocks_to_one_place_race(seed: int | None) -> None:
+    """The race detector's cells are of 4 bytes, and the store goes byte by byte."""
+    code = TENSOR_MAP_STORE.format(
+        fence="fence.proxy.async.shared::cta;", after="cp.async.bulk.wait_group 0;"
+    )
+    different = code.replace("], %t;", "], %b;")
+    found = run(different, np.zeros(32, np.uint32), variables=MEMORY, grid=(2, 1, 1), seed=seed)
+    assert {hazard.kind for hazard in found.races} == {Defect.BLOCK_RACE}
+    same = run(code, np.zeros(32, np.uint32), variables=MEMORY, grid=(2, 1, 1), seed=seed)
+    assert same.races == ()
+    assert {hazard.kind for hazard in same.benign} == {Defect.SAME_VALUE}
+
+
+def test_a_plain_bulk_store_needs_a_fence_and_a_wait() -> None:
+    out = np.zeros(32, np.uint32)
+    fence, wait = "fence.proxy.async.shared::cta;", "cp.async.bulk.wait_group 0;"
+    good = run(TENSOR_MAP_STORE.format(fence=fence, after=wait), out, variables=MEMORY)
+    np.testing.assert_array_equal(out, np.arange(32))
+    assert good.races == ()
+    bad = run(TENSOR_MAP_STORE.format(fence="", after=wait), out, variables=MEMORY)
+    assert {hazard.kind for hazard in bad.races} == {Defect.MISSING_FENCE}
+    bad = run(TENSOR_MAP_STORE.format(fence=fence, after=""), out, variables=MEMORY)
+    assert {hazard.kind for hazard in bad.races} == {Defect.UNFINISHED}
+    changed = f"st.shared.b32 [tile], %r3; {wait}"
+    bad = run(TENSOR_MAP_STORE.format(fence=fence, after=changed), out, variables=MEMORY)
+    assert {hazard.kind for hazard in bad.races} == {Defect.IN_FLIGHT}
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "reason"),
+    [
+        (f"mov.u32 %r3, 128; {LOAD}", Defect.BARRIER, "no initialised mbarrier at shared address 4096"),
+        (f"{BEGIN} {LOAD.replace('[tile]', '[tile+8]')} WAIT:", Defect.MISALIGNED, "allowed multiples of 16"),
+        (
+            f"{BEGIN} {LOAD.replace('[tile]', '[tile+4240]')} WAIT:",
+            Defect.OUT_OF_BOUNDS,
+            "allowed up to 4352",
+        ),
+        (
+            f"{BEGIN} {LOAD.replace('[tile]', '[tile+3984]')} WAIT:",
+            Defect.OUT_OF_BOUNDS,
+            "over the mbarrier at 4096",
+        ),
+        (
+            f"{BEGIN} {LOAD.replace('[%p0]', '[%p0+16]')} WAIT:",
+            Defect.OUT_OF_BOUNDS,
+            "128 bytes at byte 16 of a0",
+        ),
+        (f"{BEGIN} WAIT: {WAIT}".replace("WAIT: WAIT:", "WAIT:"), Defect.DEADLOCK, "waits at an mbarrier"),
+    ],
+)
+def test_a_wrong_bulk_copy_is_a_fault(code: str, kind: Defect, reason: str) -> None:
+    with pytest.raises(SimulationError, match=reason) as error:
+        run(code, np.zeros(32, np.float32), np.zeros(32, np.float32), variables=MEMORY)
+    assert error.value.kind is kind

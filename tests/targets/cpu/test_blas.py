@@ -1,0 +1,188 @@
+"""Calls of BLAS reach the function with the arguments of cblas.h: gemv for a contiguous row, else gemm."""
+
+import contextlib
+import ctypes
+import os
+import threading
+import time
+
+import pytest
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.problem import Matmul
+from tuner.runtime.cpu.host import processors
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.targets.cpu.blas import (
+    TASKS,
+    LibraryCall,
+    address_of,
+    calling_module,
+    cblas_call,
+    pin_working_threads,
+)
+from tuner.targets.cpu.timing_checks import no_thread_started
+
+INT, FLOAT, POINTER = ctypes.c_int, ctypes.c_float, ctypes.c_void_p
+
+
+GEMM = ctypes.CFUNCTYPE(None, *(INT,) * 6, FLOAT, POINTER, INT, POINTER, INT, FLOAT, POINTER, INT)
+
+
+GEMV = ctypes.CFUNCTYPE(None, *(INT,) * 4, FLOAT, POINTER, INT, POINTER, INT, FLOAT, POINTER, INT)
+
+
+def run(*calls: LibraryCall) -> None:
+    """Runs the compiled calls with the addresses 1, 2 and 3 as A, B and C."""
+    code = JittedModule(calling_module(*calls), ("baseline",))
+    CompiledFunction(code.addresses["baseline"])(PackedArguments(1, 2, 3))
+
+
+def received(m: int, n: int, k: int, layout: str, dtype: str = "f32") -> tuple[str, tuple[float, ...]]:
+    """Returns the name of the called function and the arguments that arrive there."""
+    seen: list[tuple[float, ...]] = []
+    asked: list[str] = []
+
+    def take(*arguments: float) -> None:
+        seen.append(arguments)
+
+    functions = {"gemm": GEMM(take), "gemv": GEMV(take)}
+
+    def find(operation: str) -> tuple[int, str]:
+        asked.append(operation)
+        return address_of(functions["gemv" if operation.endswith("gemv") else "gemm"]), "i32"
+
+    run(cblas_call(Matmul(m, n, k, dtype, layout), find))
+    return asked[0], seen[0]
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize(
+    ("layout", "trans_a", "trans_b", "lda", "ldb"),
+    [("nn", 111, 111, 7, 5), ("nt", 111, 112, 7, 7), ("tn", 112, 111, 3, 5)],
+)
+@pytest.mark.parametrize(("dtype", "name"), [("f32", "sgemm"), ("bf16", "gemm_bf16bf16f32")])
+def test_gemm_gets_sizes_strides_and_operands(
+    layout: str, trans_a: int, trans_b: int, lda: int, ldb: int, dtype: str, name: str
+) -> None:
+    asked, arguments = received(3, 5, 7, layout, dtype)
+    assert asked == name
+    assert arguments == (101, trans_a, trans_b, 3, 5, 7, 1.0, 1, lda, 2, ldb, 0.0, 3, 5)
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize(("layout", "trans", "rows", "columns"), [("nn", 112, 7, 5), ("nt", 111, 5, 7)])
+def test_a_row_is_multiplied_by_gemv(layout: str, trans: int, rows: int, columns: int) -> None:
+    asked, arguments = received(1, 5, 7, layout)
+    assert asked == "sgemv"
+    assert arguments == (101, trans, rows, columns, 1.0, 2, columns, 1, 1, 0.0, 3, 1)
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize(
+    ("layout", "dtype", "name"), [("tn", "f32", "sgemm"), ("nn", "bf16", "gemm_bf16bf16f32")]
+)
+def test_a_row_that_gemv_does_not_take_is_multiplied_by_gemm(layout: str, dtype: str, name: str) -> None:
+    assert received(1, 5, 7, layout, dtype)[0] == name
+
+
+@pytest.mark.mlir
+def test_calls_are_made_in_order_and_what_they_return_is_ignored() -> None:
+    order: list[int] = []
+    returning = ctypes.CFUNCTYPE(INT, INT, POINTER)
+
+    def first(number: int, address: int) -> int:
+        order.append(number)
+        assert address == 4096
+        return 5
+
+    def second(number: int, address: int) -> int:
+        order.append(number)
+        assert address == 3  # C
+        return 6
+
+    functions = (returning(first), returning(second))
+    place, c = (4096, "!llvm.ptr"), ("%c", "!llvm.ptr")
+    run(
+        LibraryCall(address_of(functions[0]), ((7, "i32"), place), "i32"),
+        LibraryCall(address_of(functions[1]), ((8, "i32"), c), "i32"),
+    )
+    assert order == [7, 8]
+
+
+# Threads: those of a library get processors of their own, those that a kernel starts are seen.
+
+
+def affinities() -> dict[int, frozenset[int]]:
+    found = {}
+    for task in (int(entry.name) for entry in TASKS.iterdir()):
+        with contextlib.suppress(ProcessLookupError):  # a thread that was joined may be on its way out
+            found[task] = frozenset(os.sched_getaffinity(task))
+    return found
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
+def test_the_caller_and_the_busiest_thread_are_pinned_and_no_other() -> None:
+    """The caller is a thread of its own here: the affinity of the test's thread must stay."""
+    over, before = threading.Event(), affinities()
+    pinned: list[int] = []
+
+    def spin() -> None:
+        while not over.is_set():
+            pass
+
+    def call() -> None:
+        pin_working_threads(lambda _: time.sleep(0.001), processors(2))
+        pinned.append(threading.get_native_id())
+
+    idle = threading.Thread(target=over.wait)
+    busy = threading.Thread(target=spin)
+    caller = threading.Thread(target=call)
+    idle.start()
+    busy.start()
+    try:
+        caller.start()
+        caller.join()
+        found = affinities()
+    finally:
+        over.set()
+        idle.join()
+        busy.join()
+    assert busy.native_id is not None
+    assert idle.native_id is not None
+    assert found[busy.native_id] == {processors(2)[1]}
+    assert found[idle.native_id] == before[threading.get_native_id()]
+    still = before.keys() & found.keys()
+    assert threading.get_native_id() in still
+    assert {task: before[task] for task in still} == {task: found[task] for task in still}
+
+
+def test_one_processor_pins_the_caller_alone() -> None:
+    found: list[frozenset[int]] = []
+
+    def call() -> None:
+        pin_working_threads(lambda _: None, processors(1))
+        found.append(frozenset(os.sched_getaffinity(0)))
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    caller.join()
+    assert found == [frozenset(processors(1))]
+
+
+def test_a_thread_that_goes_on_is_seen() -> None:
+    done = threading.Event()
+    with (
+        pytest.raises(CandidateError, match=r"^started 1 threads that go on after it returned$") as caught,
+        no_thread_started(),
+    ):
+        threading.Thread(target=done.wait, daemon=True).start()
+    done.set()
+    assert caught.value.stage == Stage.RUN
+
+
+def test_threads_of_before_are_none_of_its_doing() -> None:
+    done = threading.Event()
+    threading.Thread(target=done.wait, daemon=True).start()
+    with no_thread_started():
+        pass
+    done.set()

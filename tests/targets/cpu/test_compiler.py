@@ -1,0 +1,238 @@
+import functools
+import re
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tuner.core.candidate import ChosenStrategy
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.interfaces import Artifact, Effort, Script
+from tuner.core.machine import Machine, variables_of
+from tuner.core.problem import Matmul, Problem
+from tuner.core.processors import PROCESSORS
+from tuner.mlir.cpu import lowering
+from tuner.mlir.cpu.llvm_modules import instructions_needed
+from tuner.runtime.cpu.host import describe_machine
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.file.reading import load_space_file
+from tuner.space.file.yaml import default_space_file
+from tuner.space.scripts.choice import spaces
+from tuner.targets import children
+from tuner.targets.cpu import compiler as described_compiler
+from tuner.targets.cpu import evaluator
+from tuner.targets.cpu.compiler import CpuCompiler, CrossCompiler, assembly, instructions
+from tuner.targets.cpu.evaluator import CompiledOnly, CrossCompiledEvaluator
+
+LISTING = """
+o.o:     file format elf64-x86-64
+
+Disassembly of section .text:
+
+0000000000000000 <matmul>:
+   0:	add    $0x1c00,%rdi
+   7:	vfmadd231ps (%rsi),%zmm1,%zmm2
+0000000000000010 <_mlir_matmul>:
+  10:	ret
+"""
+
+
+ADD = """llvm.func @add(%a: f32, %b: f32) -> f32 {
+  %c = llvm.fadd %a, %b : f32
+  llvm.return %c : f32
+}"""
+
+
+def test_addresses_are_left_out() -> None:
+    assert instructions(LISTING).splitlines() == [
+        "<matmul>:",
+        "  add    $0x1c00,%rdi",
+        "  vfmadd231ps (%rsi),%zmm1,%zmm2",
+        "<_mlir_matmul>:",
+        "  ret",
+    ]
+
+
+@pytest.mark.mlir
+@pytest.mark.skipif(
+    not (shutil.which("objdump") or shutil.which("llvm-objdump")),
+    reason="needs objdump (binutils)",
+)
+def test_a_function_becomes_instructions_of_this_processor() -> None:
+    text = assembly(ADD)
+    assert "<add>:" in text
+    assert "addss" in text
+    with pytest.raises(CandidateError, match="expected"):
+        assembly("llvm.func @add(")
+
+
+def test_without_objdump_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert assembly(ADD) == ""
+
+
+# Code for the processors of other machines: its instructions, and what of it is verified here.
+
+PLAIN = replace(
+    describe_machine(), has_bf16=False, has_vnni=False, has_amx_bf16=False, has_amx_int8=False
+)  # this processor's vectors, and nothing else
+
+
+NEEDS_OBJDUMP = pytest.mark.skipif(
+    not (shutil.which("objdump") or shutil.which("llvm-objdump")), reason="needs objdump (binutils)"
+)
+
+
+INSTRUCTIONS = re.compile(r"\b(?:tdpbf16ps|tdpbssd|tileloadd|vpdpbusd|vdpbf16ps)\b|[xyz]mm")
+
+
+@functools.cache
+def bound(strategy: str, processor: str, problem: Problem) -> Script:
+    """Returns the script of a feasible configuration of a strategy on a described processor."""
+    machine = PROCESSORS[processor].machine
+    variables, chosen = variables_of(problem, machine, 1), (ChosenStrategy(strategy),)
+    found = spaces(chosen, load_space_file(default_space_file()), problem, machine.isa, variables)
+    candidate = FeasibleSet.of(found).candidate(0)
+    return children.bind(chosen, problem, 1, machine)(candidate)
+
+
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Pretends that this processor has vectors alone."""
+    for module in (described_compiler, evaluator, evaluator):
+        monkeypatch.setattr(module, "describe_machine", lambda: PLAIN)
+    return PLAIN
+
+
+def sources(processor: str, dtype: str, strategy: str) -> tuple[CrossCompiler, Problem, Script]:
+    problem = Matmul(33, 70, 40, dtype)
+    return CrossCompiler(processor), problem, bound(strategy, processor, problem)
+
+
+@pytest.mark.mlir
+@pytest.mark.drawn(2)
+@NEEDS_OBJDUMP
+@pytest.mark.parametrize(
+    ("processor", "dtype", "strategy", "has", "has_not"),
+    [
+        ("haswell", "f32", "matmul_cpu_packed", {"ymm"}, {"zmm"}),
+        ("znver3", "i8", "matmul_cpu_direct", {"ymm"}, {"zmm", "vpdpbusd"}),
+        ("skylake-avx512", "f32", "matmul_cpu_direct", {"zmm"}, {"vpdpbusd"}),
+        ("skylake-avx512", "i8", "matmul_cpu_direct", {"zmm"}, {"vpdpbusd"}),
+        ("cascadelake", "i8", "matmul_cpu_vnni", {"zmm", "vpdpbusd"}, {"tdpbssd"}),
+        ("icelake-server", "i8", "matmul_cpu_vnni", {"zmm", "vpdpbusd"}, {"tdpbssd"}),
+        ("znver4", "bf16", "matmul_cpu_pairs", {"zmm", "vdpbf16ps"}, {"tdpbf16ps"}),
+        ("znver5", "i8", "matmul_cpu_vnni", {"zmm", "vpdpbusd"}, {"tdpbssd"}),
+        ("sapphirerapids", "bf16", "matmul_cpu_amx", {"zmm", "tdpbf16ps", "tileloadd"}, {"tdpbssd"}),
+        ("sapphirerapids", "i8", "matmul_cpu_amx", {"tdpbssd", "tileloadd"}, {"tdpbf16ps"}),
+        ("graniterapids", "bf16", "matmul_cpu_amx", {"zmm", "tdpbf16ps", "tileloadd"}, set()),
+    ],
+)
+def test_object_code_has_the_instructions_of_the_processor(
+    processor: str, dtype: str, strategy: str, has: set[str], has_not: set[str]
+) -> None:
+    compiler, problem, script = sources(processor, dtype, strategy)
+    code = compiler.code_of(CpuCompiler().compile(problem, script))
+    body = assembly(code).split("<_mlir_")[0]  # the wrappers are for the processor that is here
+    found = set(INSTRUCTIONS.findall(body))
+    assert (found >= has, found & has_not) == (True, set()), found
+
+
+@pytest.mark.mlir
+def test_each_function_is_compiled_for_the_processor() -> None:
+    problem = Problem("batch_matmul", (16, 16, 16), "f32", batch=3)
+    script = bound("matmul_cpu_direct", "znver4", problem)
+    code = CrossCompiler("znver4").code_of(CpuCompiler().compile(problem, script))
+    heads = [line for line in code.splitlines() if re.match(r" *llvm\.func .*\{$", line)]
+    assert len(heads) == 2
+    assert all('["target-cpu", "znver4"], ["target-features", "+avx2,+fma,' in head for head in heads)
+
+
+@pytest.mark.mlir
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("dtype", "strategy", "needs"),
+    [
+        ("f32", "matmul_cpu_packed", ()),
+        ("bf16", "matmul_cpu_amx", ("amx-bf16",)),
+        ("i8", "matmul_cpu_amx", ("amx-int8",)),
+        ("i8", "matmul_cpu_vnni", ("vnni", "avx512")),
+    ],
+)
+def test_what_vectors_can_do_is_verified_on_a_processor_that_has_vectors_alone(
+    plain: Machine, dtype: str, strategy: str, needs: tuple[str, ...]
+) -> None:
+    compiler, problem, script = sources("sapphirerapids", dtype, strategy)
+    assert instructions_needed(CpuCompiler().compile(problem, script).host_code) == needs
+    artifact, here = compiler.compile(problem, script), CrossCompiledEvaluator(1)
+    assert instructions_needed(artifact.host_code) == ()
+    verdict = here.verify(problem, here.load(problem, artifact), np.random.default_rng(0))
+    assert (verdict.elements, verdict.max_error <= 1) == (33 * 70, True)
+    assert verdict.notes[-1].startswith(
+        "verified is the code as compiled for this processor, with vectors in"
+    )
+
+
+@pytest.mark.mlir
+def test_what_cannot_run_here_is_compiled_only(plain: Machine) -> None:
+    compiler, problem, script = sources("znver4", "bf16", "matmul_cpu_pairs")
+    artifact, here = compiler.compile(problem, script), CrossCompiledEvaluator(1)
+    loaded = here.load(problem, artifact)
+    assert isinstance(loaded, CompiledOnly)
+    verdict = here.verify(problem, loaded, np.random.default_rng(0))
+    assert (verdict.elements, verdict.notes) == (
+        0,
+        (f"compiled only, nothing was verified: {plain.processor} has no avx512-bf16",),
+    )
+
+
+@pytest.mark.mlir
+def test_code_with_tiles_that_cannot_be_made_of_vectors_is_compiled_only(
+    plain: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(module: object) -> None:
+        raise CandidateError(Stage.COMPILE, "tiles of 8 rows")
+
+    compiler, problem, script = sources("sapphirerapids", "bf16", "matmul_cpu_amx")
+    monkeypatch.setattr(lowering, "tiles_as_vectors", fail)
+    loaded = CrossCompiledEvaluator(1).load(problem, compiler.compile(problem, script))
+    assert loaded == CompiledOnly(f"{plain.processor} has no amx-bf16")
+
+
+@pytest.mark.mlir
+@pytest.mark.slow
+def test_outcomes_of_equal_code_are_shared_whatever_processor_verifies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, problem, script = sources("sapphirerapids", "bf16", "matmul_cpu_amx")
+    artifacts: list[Artifact] = []
+    for machine in (PLAIN, PROCESSORS["sapphirerapids"].machine):
+        monkeypatch.setattr(described_compiler, "describe_machine", lambda machine=machine: machine)
+        artifacts.append(CrossCompiler("sapphirerapids").compile(problem, script))
+    assert artifacts[0].host_code != artifacts[1].host_code
+    assert artifacts[0].sha256 == artifacts[1].sha256
+    other = CrossCompiler("graniterapids").compile(problem, script)
+    assert other.sha256 != artifacts[0].sha256
+
+
+@pytest.mark.mlir
+def test_a_script_that_the_processor_cannot_run_fails_before_code_is_generated() -> None:
+    _, problem, script = sources("sapphirerapids", "bf16", "matmul_cpu_amx")
+    with pytest.raises(
+        CandidateError, match=r"^needs amx-bf16, which haswell, as Xeon E5-2680 v3 does not offer$"
+    ) as caught:
+        CrossCompiler("haswell").compile(problem, script)
+    assert caught.value.stage is Stage.COMPILE
+
+
+@pytest.mark.mlir
+def test_nothing_is_timed() -> None:
+    here, problem = CrossCompiledEvaluator(1), Matmul(8, 8, 8)
+    assert not here.is_timed
+    for work in (
+        lambda: here.measure(problem, None, Effort(), np.random.default_rng(0)),
+        lambda: here.measure_together(problem, (), Effort(), np.random.default_rng(0)),
+    ):
+        with pytest.raises(CandidateError, match="code for another processor is not timed"):
+            work()

@@ -1,0 +1,264 @@
+"""A campaign that is killed anywhere, and resumed, ends with the trials of one that was not."""
+
+import contextlib
+import dataclasses
+import itertools
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from tests.cli.real import brief_remeasurement, real_candidates
+from tests.fakes import FakeTarget
+from tests.op_group_problems import fusion_problems, program_text
+from tests.tuning import fakes
+from tests.tuning.test_group_run import limits, members
+from tests.tuning.test_resume import KilledError, Life
+from tuner.core.candidate import TargetName
+from tuner.core.errors import Failure, Stage
+from tuner.core.machine import Machine
+from tuner.core.problem import WEIGHTS_COLD, Problem
+from tuner.core.records import Measurement
+from tuner.core.requests import CampaignProposal, RunRequest
+from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.db.store import Store
+from tuner.results.differences import differences
+from tuner.runtime.workers.protocol import Factory, Limits
+from tuner.targets.backends import Backends
+from tuner.targets.children import child_runners
+from tuner.targets.cpu import target as cpu
+from tuner.targets.interface import Plan, RunnerChildren
+from tuner.tuning.campaign import NamedProblem, begin_campaign, campaign_settings, resume_campaign
+from tuner.tuning.events import Interruption
+
+TRIALS = 36  # beyond the pool: the sampler proposes, too
+
+
+MOMENTS = ("compile", "load", "verify", "measure", "measure_together")
+
+
+WRITES = (
+    *("begin_campaign", "propose", "record", "set_campaign_seconds", "set_campaign_status"),
+    *("add_round", "set_roofline", "extend_run"),
+)
+
+
+Proposed = list[tuple[int, int, str]]  # (place of the run, number in the run, unprojected configuration)
+
+
+def plan(settings: RunSettings, machine: Machine) -> Plan:
+    """Returns a plan of 40 configurations, with a pool of eight."""
+    whole = fakes.plan({"x": tuple(range(20)), "comment": ("a", "b")})(settings, machine)
+    return dataclasses.replace(whole, first=(0, 7, 21), seeds=lambda _resources: (30, 12, 35, 9, 3))
+
+
+def backends() -> Backends:
+    return fakes.backends(plan=plan)
+
+
+class MortalCampaignStore:
+    """A store whose writes are moments: a kill comes before the commit or after it, never inside."""
+
+    def __init__(self, store: Store, life: Life) -> None:
+        self._store = store
+        self._life = life
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        return self._life.around(found) if name in WRITES else found
+
+
+def lived(store: Store, life: Life, session: Callable[..., Any]) -> None:
+    """Runs a session whose every step of a candidate and every write is a moment of its life."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in MOMENTS:
+            patch.setattr(FakeTarget, name, life.around(getattr(FakeTarget, name)))
+        with contextlib.suppress(KilledError):
+            session(backends(), cast(Store, MortalCampaignStore(store, life)), life.interruption)
+
+
+def begun(*parts: Any) -> None:
+    begin_campaign(limits(TRIALS), members(), *parts)
+
+
+def resumed(*parts: Any) -> None:
+    resume_campaign(1, *parts)
+
+
+def trials(store: Store, campaign: int = 1) -> list[tuple[StoredTrial, ...]]:
+    runs = store.campaign(campaign).runs
+    return [store.trials(TrialQuery(run=run.id, sort="number")) for run in runs]
+
+
+def proposed(store: Store, campaign: int = 1) -> Proposed:
+    places = {run.id: place for place, run in enumerate(store.campaign(campaign).runs)}
+    found = store.campaign_proposals(campaign)
+    return [(places[each.run], each.proposal.number, each.column.text) for each in found]
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Proposed, list[Any], int]:
+    life = Life()
+    with Store.open(str(tmp_path_factory.mktemp("group") / "whole.db")) as store:
+        lived(store, life, begun)
+        assert store.campaign(1).status == "done"
+        return proposed(store), trials(store), life.moments
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("moment", "is_polite"), [*zip(range(10), itertools.cycle((False, False, True)))])
+def test_a_campaign_killed_anywhere_resumes_to_the_same_trials(
+    uninterrupted: tuple[Proposed, list[Any], int], tmp_path: Path, moment: int, is_polite: bool
+) -> None:
+    order, expected, moments = uninterrupted
+    ends_at = 3 + round(moments * (moment + 0.5) / 10)
+    with Store.open(str(tmp_path / "killed.db")) as store:
+        lived(store, Life(ends_at, is_polite), begun)
+        assert store.campaign(1).status != "done"
+        lived(store, Life(moments // 3), resumed)  # and once more
+        resumed(backends(), store, Life().interruption)
+        assert store.campaign(1).status == "done"
+        assert proposed(store) == order
+        for one, other in zip(expected, trials(store), strict=True):
+            assert [each.text for each in differences(one, other)] == []
+
+
+@pytest.mark.slow
+def test_the_uninterrupted_campaign_used_pool_and_sampler(
+    uninterrupted: tuple[Proposed, list[Any], int],
+) -> None:
+    order, found, _ = uninterrupted
+    assert len(order) == sum(len(each) for each in found) == TRIALS
+    pooled = {column for _, _, column in order[:12]}
+    assert len({column for _, _, column in order}) > len(pooled)
+    assert max(len(each) for each in found) > 8  # the pool's size
+
+
+def test_a_campaign_killed_before_it_is_stored_leaves_nothing(tmp_path: Path) -> None:
+    with Store.open(str(tmp_path / "tuner.db")) as store:
+        lived(store, Life(0), begun)
+        assert store.campaigns() == ()
+        assert store.runs() == ()
+
+
+# Campaigns of a program tuned on this machine: killed and resumed, and one whose candidates hang.
+
+OP_GROUPS_ON_CPU_TRIALS = 6
+
+
+KILLED_AFTER = 3  # proposals
+
+
+GIVE_UP_S = 120.0  # longer than a start on a busy machine takes
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Path:
+    """Gives a database with the campaigns of a program, killed by SIGKILL after some proposals."""
+    program, database = tmp_path / "program.mlir", tmp_path / "results.db"
+    program.write_text(program_text())
+    options = (
+        "--trials",
+        str(OP_GROUPS_ON_CPU_TRIALS),
+        "--workers",
+        "1",
+        "--target",
+        "cpu",
+        "--db",
+        str(database),
+    )
+    with (
+        Store.open(str(database)) as store,
+        subprocess.Popen(
+            [sys.executable, "-m", "tuner", "tune", str(program), *options, "--json"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as child,
+    ):
+        give_up_s = time.monotonic() + GIVE_UP_S
+        while store.info().trials < KILLED_AFTER and child.poll() is None:
+            assert time.monotonic() < give_up_s
+            time.sleep(0.01)
+        child.kill()
+        _, said = child.communicate()
+    assert child.returncode == -signal.SIGKILL, said
+    return database
+
+
+@pytest.mark.mlir
+@pytest.mark.slow
+def test_a_killed_program_goes_on_trial_for_trial(killed: Path) -> None:
+    with Store.open(str(killed)) as store:
+        before = store.campaign_proposals(1)
+        stored = store.campaign(1)
+        assert len(before) >= KILLED_AFTER
+        assert stored.settings.source == "program.mlir"
+        assert len(stored.settings.floors_s) == 3
+        assert all(run.settings.problem.cache == WEIGHTS_COLD for run in stored.runs)
+        assert [run.settings.problem.operation for run in stored.runs] == [
+            "contraction",
+            "rows",
+            "contraction",
+        ]
+        with brief_remeasurement():
+            tuned = resume_campaign(1, real_candidates(), store, Interruption())
+        after = store.campaign_proposals(1)
+        assert (tuned.campaign.status, len(after)) == ("done", OP_GROUPS_ON_CPU_TRIALS)
+        assert tuned.campaign.settings == stored.settings
+        assert [text_of(each) for each in after[: len(before)]] == [text_of(each) for each in before]
+        for one, other in zip(before, after, strict=False):
+            if one.proposal.trial is not None:
+                assert one.proposal.trial.record == other.proposal.trial.record  # type: ignore[union-attr]
+        assert tuned.has_worked, [trial.record.outcome for trial in store.trials(TrialQuery(status="failed"))]
+
+
+def text_of(each: CampaignProposal) -> tuple[int, int, str, str]:
+    return each.number, each.run, each.column.text, each.proposal.candidate.text
+
+
+def hanging() -> Backends:
+    """Returns the real thing, but that the code of contractions hangs."""
+
+    def children(target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
+        assert cpu.KIND.outcomes.children is not None
+        made = cpu.KIND.outcomes.children(target, problem, threads)
+        compiler = Factory("tests.tuning.hanging_groups:HangingCompiler")
+        limits = Limits(compile_timeout_s=120.0, evaluation_timeout_s=10.0)
+        return dataclasses.replace(made, compiler=compiler, limits=limits)
+
+    roofline = fakes.FAKE.outcomes.roofline
+    kind = fakes.changed_kind(cpu.KIND, runners=child_runners(children), roofline=roofline)
+    real = real_candidates()
+    return dataclasses.replace(real, kinds={**real.kinds, "cpu": kind})
+
+
+@pytest.mark.mlir
+@pytest.mark.slow
+def test_a_campaign_whose_candidates_hang_does_not_end_the_others(tmp_path: Path) -> None:
+    backends = hanging()
+    problems = tuple(NamedProblem(each, f"g{place}") for place, each in enumerate(fusion_problems()[:2]))
+    settings, members = campaign_settings(
+        problems,
+        lambda problem: RunRequest(problem, "cpu", trials=2, workers=1, warm_start=False),
+        backends,
+    )
+    with Store.open(str(tmp_path / "results.db")) as store, brief_remeasurement():
+        tuned = begin_campaign(settings, members, backends, store, Interruption())
+        contraction, rows = tuned.runs
+        assert tuned.campaign.status == "done"
+        assert contraction.best is None
+        assert rows.best is not None
+        assert isinstance(rows.best.record.outcome, Measurement)
+        failed = store.trials(TrialQuery(run=contraction.run.id))
+        assert len(failed) == 1
+        for trial in failed:
+            assert isinstance(trial.record.outcome, Failure)
+            assert trial.record.outcome.stage is Stage.RUN
+            assert trial.record.outcome.reason.startswith("timed out after")

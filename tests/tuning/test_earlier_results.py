@@ -1,0 +1,263 @@
+import dataclasses
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes import FakeTarget
+from tests.space.recorded import values
+from tests.tuning import fakes
+from tests.tuning.test_run import trials_of
+from tuner.core.candidate import Candidate, ChosenStrategy, TargetName
+from tuner.core.errors import UsageError
+from tuner.core.gpu import CHIPS
+from tuner.core.gpu_code import KernelProgram, Resources
+from tuner.core.machine import Machine, gpu_machine
+from tuner.core.problem import Matmul, Problem
+from tuner.core.records import Record, Verdict
+from tuner.core.runs import SEED, SPACE_FILE, WARM_START, InitialConfiguration, Run, RunSettings
+from tuner.db.store import Store
+from tuner.space import enumeration
+from tuner.space.expressions import parse
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.search_space import Knob, SearchSpace
+from tuner.targets.backends import Backends
+from tuner.targets.interface import Plan
+from tuner.tuning.earlier_results import EarlierRuns
+from tuner.tuning.events import Interruption
+from tuner.tuning.run import begin, resume
+from tuner.tuning.tuned_run import TunedRun
+
+GPU = gpu_machine("simulator", CHIPS["sm_90"], "simulated")
+
+
+PROBLEM = Matmul(64, 64, 64, "f16")
+
+
+def kernel(registers: int, shared_bytes: int) -> Resources:
+    return Resources("k", registers, 0, 0, 0, shared_bytes, 0, 0.5, 4)
+
+
+def gpu_settings(problem: Problem = PROBLEM) -> RunSettings:
+    return fakes.settings(problem=problem, target=TargetName("simulator", "sm_90"))
+
+
+def compiled(store: Store, problem: Problem, x: int, chip: str, *kernels: Resources) -> Candidate:
+    """Stores a verified trial of a run of its own, with what ptxas told of it."""
+    machine = dataclasses.replace(GPU, chip=chip)
+    run = store.begin_run(gpu_settings(problem), machine, FakeTarget().compiler(), "0.1.0", None)
+    candidate = Candidate.of("fake", {"x": x})
+    trial = store.propose(run, 0, x, candidate)
+    program = KernelProgram(chip, f"code {x}", b"elf", (), (), kernels)
+    record = Record(
+        problem=problem,
+        candidate=candidate,
+        target=TargetName("simulator", "sm_90"),
+        outcome=Verdict(0.1, 4),
+        artifact_sha256=f"hash {x}",
+        resources=kernels,
+        program=program,
+    )
+    store.record(trial, record, "")
+    return candidate
+
+
+def test_of_compiled_candidates_the_kernel_that_multiplies_is_known(store: Store) -> None:
+    candidate = compiled(store, Matmul(32, 32, 32, "f16"), 1, "sm_90", kernel(200, 0), kernel(128, 49152))
+    assert EarlierRuns(store).known_resources(gpu_settings(), GPU) == {candidate: kernel(128, 49152)}
+
+
+def test_other_chips_types_and_layouts_report_nothing(store: Store) -> None:
+    compiled(store, PROBLEM, 1, "sm_80", kernel(128, 0))
+    compiled(store, Matmul(64, 64, 64, "bf16"), 2, "sm_90", kernel(128, 0))
+    compiled(store, Matmul(64, 64, 64, "f16", "nt"), 3, "sm_90", kernel(128, 0))
+    assert EarlierRuns(store).known_resources(gpu_settings(), GPU) == {}
+    assert EarlierRuns(store).known_resources(fakes.settings(), fakes.MACHINE) == {}
+
+
+def test_runs_are_read_once_and_only_when_somebody_asks(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled(store, PROBLEM, 1, "sm_90", kernel(128, 0))
+    reads, runs = [], store.runs
+
+    def read() -> tuple[Run, ...]:
+        reads.append(1)
+        return runs()
+
+    monkeypatch.setattr(store, "runs", read)
+    cold = dataclasses.replace(gpu_settings(), warm_start=False)
+    earlier = EarlierRuns(store)
+    assert earlier.known_tasks(cold, fakes.MACHINE) == ()
+    assert earlier.known_resources(cold, fakes.MACHINE) == {}
+    assert reads == []
+    earlier.known_tasks(dataclasses.replace(cold, warm_start=True), GPU)
+    assert earlier.known_resources(cold, GPU) != {}
+    assert reads == [1]
+
+
+# Where a run begins: what is known of other problems, the file's points, seeds; the same when it resumes.
+
+OTHER = Matmul(8, 8, 16)
+
+
+SPACE = SearchSpace("fake", (Knob("x", tuple(range(10))), Knob("comment", ("a", "b"))))
+
+
+def warm(trials: int, **changes: object) -> RunSettings:
+    return fakes.settings(trials, problem=OTHER, warm_start=True, **changes)
+
+
+def tune(store: Store, settings: RunSettings, parts: Backends | None = None) -> TunedRun:
+    return begin(settings, parts or fakes.backends(), store, Interruption())
+
+
+def candidates(store: Store, run: int) -> list[Candidate]:
+    records = [trial.record for trial in trials_of(store, run)]
+    return [record.candidate for record in records if isinstance(record, Record)]
+
+
+def first_of(store: Store, tuned: TunedRun) -> tuple[InitialConfiguration, ...]:
+    stored = store.run(tuned.run.id).settings.first
+    assert stored is not None
+    return stored
+
+
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("searched") / "results.db"
+    with Store.open(str(path)) as opened:
+        tune(opened, fakes.settings(trials=None, sampler="exhaustive"))
+    return path
+
+
+@pytest.fixture
+def searched(whole_run: Path, tmp_path: Path) -> Iterator[Store]:
+    """Gives a database with one whole run, of another problem."""
+    with Store.open(str(shutil.copy(whole_run, tmp_path / "searched.db"))) as opened:
+        yield opened
+
+
+def planned(
+    first: tuple[int, ...] = (), seeds: tuple[int, ...] = ()
+) -> Callable[[RunSettings, Machine], Plan]:
+    return lambda _settings, _machine: Plan(FeasibleSet.of((SPACE,)), first, lambda _known: seeds)
+
+
+def test_a_run_begins_with_the_best_of_the_nearest_problem(searched: Store) -> None:
+    tuned = tune(searched, warm(trials=3))
+    first = first_of(searched, tuned)
+    assert {(point.origin, point.source) for point in first} == {(WARM_START, "8x8x8 (run 1)")}
+    assert [dict(point.candidate.choices)["x"] for point in first] == [7, 6, 8, 5, 9, 4, 3, 2]
+    assert candidates(searched, tuned.run.id) == [point.candidate for point in first[:3]]
+
+
+@pytest.mark.slow
+def test_without_a_warm_start_the_sampler_begins(searched: Store) -> None:
+    cold = fakes.settings(problem=OTHER, trials=8)
+    tuned = tune(searched, cold)
+    assert first_of(searched, tuned) == ()
+    assert candidates(searched, tuned.run.id) != candidates(searched, tune(searched, warm(trials=8)).run.id)
+
+
+def test_known_points_are_interleaved_with_the_file_and_then_seeds_none_of_them_twice(
+    searched: Store,
+) -> None:
+    backends = fakes.backends(plan=planned(first=(14, 1), seeds=(1, 0)))
+    tuned = tune(searched, warm(trials=11), backends)
+    first = first_of(searched, tuned)
+    assert [point.origin for point in first] == [WARM_START, SPACE_FILE, WARM_START, SEED] + [WARM_START] * 6
+    assert [dict(point.candidate.choices) for point in first[1:4:2]] == [
+        {"comment": "b", "x": 0},
+        {"comment": "a", "x": 0},
+    ]
+    assert candidates(searched, tuned.run.id)[:10] == [point.candidate for point in first]
+
+
+def test_a_run_that_is_to_draw_evenly_begins_with_nothing(searched: Store) -> None:
+    backends = fakes.backends(plan=planned(first=(14, 1), seeds=(0,)))
+    tuned = tune(searched, warm(trials=3, first=()), backends)
+    assert first_of(searched, tuned) == ()
+    assert [trial.row for trial in trials_of(searched, tuned.run.id)] != [14, 1, 0]
+
+
+def test_what_is_not_feasible_here_is_proposed_at_the_nearest_point(searched: Store) -> None:
+    even = dataclasses.replace(SPACE, constraints=(parse("x % 4 == 2", "f"),))
+    backends = fakes.backends(plan=lambda _settings, _machine: Plan(FeasibleSet.of((even,))))
+    tuned = tune(searched, warm(trials=2), backends)
+    assert [dict(point.candidate.choices)["x"] for point in first_of(searched, tuned)] == [6, 2]
+
+
+def test_points_of_strategies_that_the_run_does_not_have_are_left_out(searched: Store) -> None:
+    assert first_of(searched, tune(searched, warm(strategies=(ChosenStrategy("other"),), trials=1))) == ()
+
+
+@pytest.mark.slow
+def test_a_resumed_run_begins_as_it_began_though_more_is_known_by_now(searched: Store) -> None:
+    settings = warm(trials=4)
+    begun = tune(searched, settings)
+    tune(searched, fakes.settings(problem=Matmul(8, 8, 15), trials=12, seed=3))
+    searched.finish_run(begun.run.id, "interrupted", 0.0)
+    longer = tune(searched, settings)  # begins with what is known now
+    assert first_of(searched, longer) != first_of(searched, begun)
+    resumed = resume(begun.run.id, fakes.backends(), searched, Interruption())
+    assert first_of(searched, resumed) == first_of(searched, begun)
+
+
+def test_a_run_from_before_first_points_were_stored_resumes_with_the_files(store: Store) -> None:
+    settings = fakes.settings(trials=2, sampler="exhaustive")
+    backends = fakes.backends(plan=planned(first=(5, 3), seeds=(9,)))
+    run = store.begin_run(
+        settings, fakes.MACHINE, backends.outcomes(settings.target).compiler(settings.target), "0.1.0", None
+    )
+    resumed = resume(run, backends, store, Interruption())
+    assert [trial.row for trial in trials_of(store, resumed.run.id)] == [5, 3]
+
+
+@pytest.mark.slow
+def test_of_a_sampled_space_the_known_points_are_rows_when_it_begins_and_when_it_resumes(
+    searched: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enumeration, "PILOT_ROWS", 16)
+    monkeypatch.setattr(enumeration, "SAMPLE_ROWS", 40)
+    monkeypatch.setattr(enumeration, "GROWN_LIMIT", 200)
+    monkeypatch.setattr("tuner.space.feasible_set.ROWS_LIMIT", 100)
+    monkeypatch.setattr("tuner.space.feasible_set.SAMPLE_ROWS", 40)
+    large = dataclasses.replace(SPACE, knobs=(*SPACE.knobs, *(Knob(name, (0, 1, 2, 3)) for name in "abc")))
+
+    def plan(settings: RunSettings, _machine: Machine) -> Plan:
+        return Plan(FeasibleSet.of((large,), tuple(point.candidate for point in settings.first or ())))
+
+    tune(searched, fakes.settings(problem=Matmul(8, 8, 12), trials=20), fakes.backends(plan=plan))
+    backends = fakes.backends(plan=plan)
+    begun = tune(searched, warm(trials=9), backends)
+    known = set(candidates(searched, 2))
+    exact = [point for point in first_of(searched, begun) if point.candidate in known]
+    assert exact
+    assert plan(begun.run.settings, fakes.MACHINE).feasible.is_sample
+    uninterrupted = candidates(searched, begun.run.id)
+    resumed = resume(begun.run.id, backends, searched, Interruption())
+    assert candidates(searched, resumed.run.id) == uninterrupted
+
+
+def test_a_recording_is_learned_from_as_well(store: Store, tmp_path: Path) -> None:
+    file = values.write_recording(tmp_path)
+    settings = fakes.settings(strategies=(ChosenStrategy("fabricated"),), warm_files=(str(file),), trials=1)
+    backends = fakes.backends(plan=lambda _settings, _machine: Plan(FeasibleSet.of((values.SPACE,))))
+    first = first_of(store, tune(store, settings, backends))
+    records = [trial.record for trial in map(values.trial, range(120)) if trial.record]
+    times = {record.candidate: record.median_s for record in records if record.median_s is not None}
+    assert {point.source for point in first} == {"8x8x8 (fabricated)"}
+    assert [times[point.candidate] for point in first] == sorted(times[point.candidate] for point in first)
+    assert times[first[0].candidate] == min(times.values())
+
+
+def test_a_recording_of_another_tuner_is_refused(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "hub.json"
+    file.write_text(
+        '{"cache": {"1": {"x": 1, "time": 2.0}}, "tune_params": {"x": [1]}, "tune_params_keys": ["x"]}'
+    )
+    with pytest.raises(UsageError, match=r"hub\.json: has no problem that this tuner knows"):
+        tune(store, fakes.settings(warm_files=(str(file),)))
+    assert store.runs() == ()

@@ -1,0 +1,198 @@
+"""What a session keeps in mind between trials."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes import FakeTarget, candidate, order
+from tests.trials import measurement, proposal, trial
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure, Stage
+from tuner.core.interfaces import (
+    FINAL_EFFORT,
+    AbstractRunner,
+    AbstractSampler,
+    BoundRecord,
+    Effort,
+    FinalTimes,
+)
+from tuner.core.records import Measurement
+from tuner.core.runs import Baseline, Counts
+from tuner.runtime.workers.runner import LocalRunner
+from tuner.tuning.events import Interruption
+from tuner.tuning.run_steps import (
+    Progress,
+    ReplayingRunner,
+    ReplayingSampler,
+    bound_record,
+    choose_top_trials,
+    evaluated_s,
+    final_effort,
+    noise_of,
+    remeasure_top_trials,
+)
+
+SLOW, FAST = (trial(0, measurement(seconds)).record for seconds in (2.0, 1.0))
+
+
+FAILED = replace(SLOW, outcome=Failure(Stage.RUN, "crashed"))
+
+
+def test_the_best_is_the_fastest_that_has_a_time() -> None:
+    progress = Progress(())
+    for number, record in enumerate((FAILED, SLOW, FAST, SLOW, FAILED)):
+        progress.propose(number, 100 + number)
+        progress.take(number, record)
+    assert progress.best is FAST
+    assert progress.counts == Counts(proposed=5, measured=3, failed=2)
+    assert progress.trial_ids == {number: 100 + number for number in range(5)}
+
+
+def test_an_outcome_of_an_earlier_session_counts_but_is_not_new() -> None:
+    progress = Progress((proposal(0, trial(0, measurement(1.0))), proposal(1)))
+    assert progress.counts == Counts(proposed=2)
+    assert [progress.take(0, FAST), progress.take(1, SLOW)] == [False, True]
+    assert progress.counts == Counts(proposed=2, measured=2)
+    assert progress.evaluated_s == evaluated_s(SLOW) > 0
+
+
+def test_the_measuring_worker_has_a_candidate_while_it_loads_verifies_and_times() -> None:
+    stages = (
+        ("bind", 1.0),
+        ("transform", 2.0),
+        ("lower", 4.0),
+        ("load", 8.0),
+        ("verify", 16.0),
+        ("measure", 32.0),
+    )
+    record = replace(trial(0, measurement(1.0)).record, stage_s=stages)
+    assert evaluated_s(record) == 56.0
+    assert evaluated_s(replace(record, stage_s=(("compile", 1.0),))) == 0.0
+    assert evaluated_s(replace(record, stage_s=(("bind", 1.0), ("run", 5.0)))) == 5.0  # a crash
+
+
+class RemeasurementRunner(AbstractRunner):
+    """Answers finals with given times."""
+
+    def __init__(self, times: tuple[Measurement | None, ...], baseline: Baseline | None = None) -> None:
+        self._times = FinalTimes(times, baseline)
+        self.top_trials: tuple[BoundRecord, ...] = ()
+
+    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
+        raise NotImplementedError
+
+    def finish(self) -> BoundRecord:
+        raise NotImplementedError
+
+    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        self.top_trials = top_trials
+        return self._times
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("search_s", "budget_s"), [(0.0, 0.03), (1.0, 0.03), (10.0, 0.2), (15.0, 0.3), (600.0, 0.3)]
+)
+def test_the_effort_follows_the_search_up_to_that_of_a_long_one(search_s: float, budget_s: float) -> None:
+    effort = final_effort(search_s)
+    assert effort.budget_s == pytest.approx(budget_s)
+    assert effort.min_samples == FINAL_EFFORT.min_samples
+    assert effort.has_offsets
+
+
+def test_the_fastest_are_chosen_in_order() -> None:
+    trials = tuple(trial(number, measurement(10.0 - number)) for number in range(10))
+    assert [each.number for each in choose_top_trials(trials)] == [9, 8, 7, 6, 5, 4, 3, 2]
+
+
+def test_failures_are_not_chosen() -> None:
+    trials = (trial(0, Failure(Stage.RUN, "x")), trial(2, measurement(1.0)))
+    assert [each.number for each in choose_top_trials(trials)] == [2]
+
+
+def test_of_equal_code_only_the_first_is_chosen() -> None:
+    trials = (trial(0, measurement(1.0), code="c"), trial(1, measurement(1.0), code="c"))
+    assert [each.number for each in choose_top_trials(trials)] == [0]
+
+
+def test_the_fastest_takes_part_twice() -> None:
+    top_trials = (trial(0, measurement(1.0), script="// 0"), trial(1, measurement(1.1), script="// 1"))
+    runner = RemeasurementRunner((measurement(1.0), measurement(1.2), measurement(1.03)))
+    final_times = remeasure_top_trials(runner, top_trials)
+    first, second = (each.record for each in top_trials)
+    assert [each.record for each in runner.top_trials] == [first, second, first]
+    assert [each.script.text for each in runner.top_trials] == [
+        each.script_text for each in (*top_trials, top_trials[0])
+    ]
+    assert [each.median_s for _, each in final_times.times] == [1.0, 1.2]
+    assert final_times.noise == pytest.approx(0.03)
+
+
+def test_a_top_trial_that_no_longer_works_is_left_out() -> None:
+    top_trials = (trial(0, measurement(1.0)), trial(1, measurement(1.1)))
+    final_times = remeasure_top_trials(RemeasurementRunner((None, measurement(1.2), None)), top_trials)
+    assert [each.number for each, _ in final_times.times] == [1]
+    assert final_times.noise is None
+
+
+def test_the_baseline_library_that_took_turns_is_reported() -> None:
+    baseline = Baseline("cuBLAS 13.1.2", 0, measurement(0.9))
+    final_times = remeasure_top_trials(
+        RemeasurementRunner((measurement(1.0),) * 2, baseline), (trial(0, measurement(1.0)),)
+    )
+    assert final_times.baseline == baseline
+    assert len(final_times.times) == 1
+
+
+def test_noise_is_never_less_than_half_an_interval() -> None:
+    assert noise_of(measurement(1.0, 0.06), measurement(1.0, 0.02)) == pytest.approx(0.03)
+
+
+def test_noise_is_the_difference_of_equal_code() -> None:
+    assert noise_of(measurement(1.1), measurement(1.0)) == pytest.approx(0.1)
+
+
+class NotingSampler(AbstractSampler):
+    """Proposes 100, 101, ... and writes down what it hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[object, ...]] = []
+
+    def ask(self, number: int) -> int | None:
+        self.heard.append(("ask", number))
+        return 100 + number
+
+    def tell(self, row: int, value: float | None) -> None:
+        self.heard.append(("tell", row, value))
+
+    def replay(self, number: int, row: int) -> None:
+        self.heard.append(("replay", number, row))
+
+
+def test_stored_rows_come_first_and_the_method_hears_of_them() -> None:
+    method = NotingSampler()
+    sampler = ReplayingSampler(method, (5, 9))
+    assert [sampler.ask(number) for number in range(3)] == [5, 9, 102]
+    sampler.tell(5, 1.0)
+    sampler.replay(7, 3)
+    assert method.heard == [
+        ("replay", 0, 5),
+        ("replay", 1, 9),
+        ("ask", 2),
+        ("tell", 5, 1.0),
+        ("replay", 7, 3),
+    ]
+
+
+def test_stored_outcomes_are_given_without_work() -> None:
+    known = bound_record(trial(0, measurement(5.0)))
+    inner = LocalRunner(order(), FakeTarget(), FakeTarget(), 0)
+    runner = ReplayingRunner(inner, (known, None), Interruption())
+    for number, x in enumerate((1, 7, 7)):
+        runner.start(number, candidate(x), Effort())
+    assert runner.finish() is known
+    assert runner.finish().record.median_s == 1e-3
+    assert runner.finish().record.median_s == 1e-3
+    runner.close()
