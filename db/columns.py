@@ -11,7 +11,7 @@ from sqlalchemy.engine import Dialect
 from tuner.core.candidate import Candidate, candidate_document
 from tuner.core.errors import UsageError
 from tuner.core.runs import InitialConfiguration
-from tuner.core.serialization import decode
+from tuner.core.serialization import decode, with_zone
 
 # ------------------------------------------------------------------------------
 # Column types that behave the same on SQLite and on PostgreSQL.
@@ -28,7 +28,6 @@ class PlainText(sa.TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Returns the text to store: NUL and lone surrogates become visible escapes, None stays None."""
         return None if value is None else plain(value)
 
 
@@ -44,10 +43,7 @@ class UtcDateTime(sa.TypeDecorator[datetime.datetime]):
     def process_bind_param(
         self, value: datetime.datetime | None, dialect: Dialect
     ) -> datetime.datetime | None:
-        """Returns the moment to store, in UTC; None for None (NULL).
-
-        Raises ValueError for a time without a zone.
-        """
+        """Returns the moment to store, in UTC. Raises ValueError for a time without a zone."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -57,12 +53,8 @@ class UtcDateTime(sa.TypeDecorator[datetime.datetime]):
     def process_result_value(
         self, value: datetime.datetime | None, dialect: Dialect
     ) -> datetime.datetime | None:
-        """Returns a stored moment in UTC; None for NULL. A stored value without a zone is taken as UTC."""
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            return value.replace(tzinfo=datetime.UTC)
-        return value.astimezone(datetime.UTC)
+        """Returns a stored moment in UTC. A stored value without a zone is taken as UTC."""
+        return None if value is None else with_zone(value).astimezone(datetime.UTC)
 
 
 class Compressed(sa.TypeDecorator[bytes]):
@@ -72,11 +64,9 @@ class Compressed(sa.TypeDecorator[bytes]):
     cache_ok = True
 
     def process_bind_param(self, value: bytes | None, dialect: Dialect) -> bytes | None:
-        """Returns the bytes to store, compressed by zlib; None for None (NULL)."""
         return None if value is None else zlib.compress(value)
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> bytes | None:
-        """Returns stored bytes uncompressed; None for NULL."""
         return None if value is None else zlib.decompress(value)
 
 
@@ -111,18 +101,14 @@ def stored_point(point: InitialConfiguration) -> dict[str, Any]:
 
 
 def point_of(stored: dict[str, Any]) -> InitialConfiguration:
-    """Returns the initial configuration (proposed before the sampler's) that ``stored_point`` wrote.
-
-    Raises UsageError for damaged knobs.
-    """
+    """Returns the initial configuration that ``stored_point`` wrote. Raises UsageError for damaged knobs."""
     candidate = stored_candidate(stored["strategy"], stored["knobs"])
     return InitialConfiguration(candidate, stored["origin"], stored["source"])
 
 
 def value_of(kind: type[Kind], stored: object) -> Kind | None:
-    """Returns the value of type ``kind`` from a JSON column; None for NULL.
+    """Returns the value of type ``kind`` from a JSON column of ``encode``; None for NULL.
 
-    The column must have been written by ``tuner.core.serialization.encode``. Raises UsageError for other
-    JSON.
+    Raises UsageError for other JSON.
     """
     return None if stored is None else decode(kind, stored, f"database: {kind.__name__}")

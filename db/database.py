@@ -54,17 +54,13 @@ class FileInPlace:
         if _identity_of(self._path) == self._identity:
             return
         try:
-            rescued = f"what was stored is in {self._rescue()}"
+            file = self._new_file()
+            with self._engine.connect() as connection:
+                copy_pages(connection, file)  # of the old file, which exists as long as it is open
+            rescued = f"what was stored is in {file}"
         except (OSError, sqlite3.Error) as error:
             rescued = f"what was stored could not be rescued: {error}"
         raise UsageError(f"database {self._shown}: its file was deleted or replaced; {rescued}")
-
-    def _rescue(self) -> Path:
-        """Copies the old file, which exists as long as it is open, to a new file in the same folder."""
-        file = self._new_file()
-        with self._engine.connect() as connection:
-            copy_pages(connection, file)
-        return file
 
     def _new_file(self) -> Path:
         for number in itertools.count(1):
@@ -77,10 +73,10 @@ class FileInPlace:
 
 def _identity_of(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 # ------------------------------------------------------------------------------
@@ -194,18 +190,12 @@ class Database:
 
     @classmethod
     def open(cls, url: str) -> Self:
-        """Opens the database at a path or URL; creates a missing SQLite file and upgrades an older schema.
-
-        Raises UsageError where that fails.
-        """
+        """Opens the database at a path or URL; creates a missing SQLite file and upgrades an older schema."""
         return cls._opened(url, prepare_file)
 
     @classmethod
     def open_existing(cls, url: str) -> Self:
-        """Opens the database at a path or URL and upgrades an older schema; creates no file.
-
-        Raises UsageError for a file that is missing or cannot be read, and where no server answers.
-        """
+        """Opens the database at a path or URL and upgrades an older schema; creates no file."""
         return cls._opened(url, require_file)
 
     @classmethod
@@ -218,11 +208,7 @@ class Database:
 
     @classmethod
     def empty(cls, url: str) -> Self:
-        """Returns an empty database in memory.
-
-        ``url`` is the address of a file that does not exist yet; it is printed in messages, and no file is
-        created.
-        """
+        """Returns an empty database in memory; messages print ``url``, a file that does not exist yet."""
         return cls(empty_engine(), parse_address(url).shown)
 
     @contextmanager
@@ -244,11 +230,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Opens a connection for SQL statements in a ``with`` block, committed at the end of the block.
-
-        An exception rolls the transaction back. After the commit, raises UsageError where the SQLite file was
-        deleted or replaced meanwhile.
-        """
+        """Opens a connection for SQL statements in a ``with`` block; it is committed as by ``writing``."""
         with self._plain_errors(), self._writer.begin() as connection:
             yield connection
         self._require_file()

@@ -127,9 +127,15 @@ def open_engine(address: FileAddress | ServerAddress) -> Engine:
 
     Raises UsageError for a server where the package psycopg is missing.
     """
-    if isinstance(address, ServerAddress):
-        return _server_engine(address)
-    return _file_engine(address.path)
+    if isinstance(address, FileAddress):
+        return _file_engine(address.path)
+    limits = {} if "connect_timeout" in address.url.query else {"connect_timeout": CONNECT_LIMIT_S}
+    try:
+        return sa.create_engine(address.url, connect_args=limits, pool_pre_ping=True)
+    except ImportError as error:
+        raise UsageError(
+            f"database {address.shown}: PostgreSQL needs psycopg 3, found none; pip install 'psycopg[binary]'"
+        ) from error
 
 
 def empty_engine() -> Engine:
@@ -183,16 +189,6 @@ def copy_pages(connection: Connection, file: Path, at_once: int = -1) -> None:
         copy.execute("PRAGMA journal_mode = DELETE")  # so that the copy is one file
 
 
-def _server_engine(address: ServerAddress) -> Engine:
-    limits = {} if "connect_timeout" in address.url.query else {"connect_timeout": CONNECT_LIMIT_S}
-    try:
-        return sa.create_engine(address.url, connect_args=limits, pool_pre_ping=True)
-    except ImportError as error:
-        raise UsageError(
-            f"database {address.shown}: PostgreSQL needs psycopg 3, found none; pip install 'psycopg[binary]'"
-        ) from error
-
-
 def _file_engine(path: Path) -> Engine:
     is_writable = os.access(path.parent, os.W_OK) and (not path.exists() or os.access(path, os.W_OK))
 
@@ -217,9 +213,9 @@ def _connect_to_write(path: Path) -> sqlite3.Connection:
 
 
 def _connect_to_read(path: Path) -> sqlite3.Connection:
-    """Connects read-only, next to a writer where possible: WAL needs two more files, a log and its index."""
+    # Next to a writer where possible: WAL needs two more files, a log and its index. Without a log there is
+    # no writer: SQLite need not create a log where it cannot.
     has_log = Path(f"{path}-wal").exists() or os.access(path.parent, os.W_OK)
-    # without a log there is no writer: SQLite need not create a log where it cannot
     return _connect(f"file:{quote(str(path))}?{'mode=ro' if has_log else 'immutable=1'}", uri=True)
 
 
@@ -230,8 +226,7 @@ def _connect(database: str, uri: bool = False) -> sqlite3.Connection:
 
 
 def _enter_wal(connection: sqlite3.Connection) -> None:
-    """Switches to WAL, with a timeout: SQLite does not wait when two processes switch a new file at once."""
-    give_up = time.monotonic() + BUSY_LIMIT_S
+    give_up = time.monotonic() + BUSY_LIMIT_S  # SQLite does not wait when two processes switch a new file
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -243,9 +238,6 @@ def _enter_wal(connection: sqlite3.Connection) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    """Takes the lock of a writer at the begin of a transaction that will write.
-
-    SQLite lets no reader become a writer after another process wrote.
-    """
+    # SQLite lets no reader become a writer after another process wrote: a writer takes the lock at once
     writes = connection.get_execution_options().get(WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

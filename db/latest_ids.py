@@ -37,11 +37,9 @@ def latest_runs(file: Path, start: str) -> Iterator[tuple[int, str]]:
 
 
 def latest_trials(file: Path, start: str) -> Iterator[tuple[int, str]]:
-    """Yields (id, description) of the trials whose id begins with the digits ``start``, highest id first.
+    """Yields (id, description) of the trials whose id begins with ``start``, as ``latest_runs`` does.
 
-    For shell completion: yields at most 50 trials (LISTED), none if ``start`` has other characters than
-    digits; "" means every trial. The description is run, strategy and status. Raises sqlite3.Error for a
-    missing or unreadable file.
+    The description is run, strategy and status.
     """
     yield from map(tuple, _asked(file, TRIALS, start))
 

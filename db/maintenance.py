@@ -1,14 +1,12 @@
 """Maintenance of a database: a backup while it is in use, and the deletion of trials that no result needs."""
 
-import contextlib
 import datetime
 import os
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import sqlalchemy as sa
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import select
 from sqlalchemy.engine import Connection
 from sqlalchemy.orm import aliased
 
@@ -38,17 +36,32 @@ def backup(database: Database, url: str, file: Path) -> None:
     if not file.absolute().parent.is_dir():
         raise UsageError(f"{file}: no such directory")
     address = parse_address(url)
-    with _temporary_next_to(file) as temporary:
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
         if isinstance(address, FileAddress):
-            with _plain_sqlite_errors(file), plain_errors(database.shown), database.connected() as connection:
-                copy_pages(connection, temporary, PAGES)
+            _copy_file(database, temporary, file)
         else:
             _copy_rows(database, temporary)
-        _sync(temporary)
+        descriptor = os.open(temporary, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         try:
             os.link(temporary, file)  # fails where the file exists
         except OSError as error:
             raise UsageError(f"{file}: cannot be written: {error.strerror}") from error
+    finally:
+        for suffix in SIDE_FILES:
+            Path(f"{temporary}{suffix}").unlink(missing_ok=True)
+
+
+def _copy_file(database: Database, temporary: Path, file: Path) -> None:
+    try:
+        with plain_errors(database.shown), database.connected() as connection:
+            copy_pages(connection, temporary, PAGES)
+    except sqlite3.Error as error:  # of the copy: no place to write to, a full disk
+        raise UsageError(f"{file}: cannot be written: {error}") from error
 
 
 def _copy_rows(database: Database, file: Path) -> None:
@@ -60,32 +73,6 @@ def _copy_rows(database: Database, file: Path) -> None:
         copy.close()  # the last connection writes the log into the file
 
 
-@contextlib.contextmanager
-def _plain_sqlite_errors(file: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:  # of the copy: no place to write to, a full disk
-        raise UsageError(f"{file}: cannot be written: {error}") from error
-
-
-@contextlib.contextmanager
-def _temporary_next_to(file: Path) -> Iterator[Path]:
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        yield temporary
-    finally:
-        for suffix in SIDE_FILES:
-            Path(f"{temporary}{suffix}").unlink(missing_ok=True)
-
-
-def _sync(file: Path) -> None:
-    descriptor = os.open(file, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def prune(database: Database, before: datetime.datetime | None) -> Pruned:
     """Deletes trials of finished runs that no result needs; returns how many rows were deleted.
 
@@ -95,7 +82,8 @@ def prune(database: Database, before: datetime.datetime | None) -> Pruned:
     as well. One transaction per run, the latest run first: later runs reuse outcomes of earlier runs.
     """
     with database.connected() as connection:
-        runs = connection.scalars(_done_before(before)).all()
+        done = select(RunRow.id).where(RunRow.status == "done").order_by(RunRow.id.desc())
+        runs = connection.scalars(done if before is None else done.where(RunRow.created < before)).all()
     trials = 0
     for run in runs:
         with database.transaction() as connection:
@@ -104,13 +92,22 @@ def prune(database: Database, before: datetime.datetime | None) -> Pruned:
         return Pruned(trials, *_delete_unused(connection))
 
 
-def _done_before(before: datetime.datetime | None) -> "sa.Select[int]":
-    done = select(RunRow.id).where(RunRow.status == "done").order_by(RunRow.id.desc())
-    return done if before is None else done.where(RunRow.created < before)
-
-
 def _prune_run(connection: Connection, run: int) -> int:
-    doomed = set(connection.scalars(select(TrialRow.id).where(TrialRow.run_id == run, _is_not_needed(run))))
+    fastest = (
+        select(TrialRow.id)
+        .where(TrialRow.run_id == run, is_ranked())
+        .order_by(TrialRow.ranked_s, TrialRow.id)
+        .limit(1)
+        .scalar_subquery()
+    )
+    of_trial = (MeasurementRow.trial_id == TrialRow.id, MeasurementRow.kind == FINAL)
+    is_needed = sa.or_(
+        select(MeasurementRow.id).where(*of_trial).exists(),
+        TrialRow.id == sa.func.coalesce(fastest, -1),
+        TrialRow.status == "verified",
+    )
+    is_doomed = sa.not_(sa.func.coalesce(is_needed, sa.false()))
+    doomed = set(connection.scalars(select(TrialRow.id).where(TrialRow.run_id == run, is_doomed)))
     while reused := _reused(connection, doomed):
         doomed -= reused
     parts = tuple(in_parts(sorted(doomed)))
@@ -124,39 +121,18 @@ def _prune_run(connection: Connection, run: int) -> int:
     return len(doomed)
 
 
-def _is_not_needed(run: int) -> ColumnElement[bool]:
-    fastest = (
-        select(TrialRow.id)
-        .where(TrialRow.run_id == run, is_ranked())
-        .order_by(TrialRow.ranked_s, TrialRow.id)
-        .limit(1)
-        .scalar_subquery()
-    )
-    final = select(MeasurementRow.id).where(
-        MeasurementRow.trial_id == TrialRow.id, MeasurementRow.kind == FINAL
-    )
-    is_needed = sa.or_(
-        final.exists(), TrialRow.id == sa.func.coalesce(fastest, -1), TrialRow.status == "verified"
-    )
-    return sa.not_(sa.func.coalesce(is_needed, sa.false()))
-
-
 def _reused(connection: Connection, doomed: set[int]) -> set[int]:
-    """Returns the ids among ``doomed`` whose outcome a kept trial reuses."""
-    found: set[int] = set()
+    sources: set[int] = set()
     for ids in in_parts(sorted(doomed)):
-        asked = select(TrialRow.id, TrialRow.reused_from_id).where(TrialRow.reused_from_id.in_(ids))
-        found |= {
-            int(source) for reusing, source in connection.execute(asked) if source and reusing not in doomed
-        }
-    return found
+        reusing = select(TrialRow.id, TrialRow.reused_from_id).where(TrialRow.reused_from_id.in_(ids))
+        pairs = connection.execute(reusing)
+        sources |= {int(source) for trial, source in pairs if source and trial not in doomed}
+    return sources
 
 
 def _delete_unused(connection: Connection) -> tuple[int, int]:
-    """Deletes scripts and programs that no trial refers to; returns how many of each."""
-    if (
-        connection.dialect.name == "postgresql"
-    ):  # another process that stores a script waits: its trial is stored after the script
+    if connection.dialect.name == "postgresql":
+        # another process that stores a script waits: its trial is stored after the script
         connection.execute(sa.text("LOCK TABLE script, artifact, resources IN SHARE ROW EXCLUSIVE MODE"))
     trial = aliased(TrialRow)
     names_script = select(trial.id).where(trial.script_sha256 == ScriptRow.sha256).exists()

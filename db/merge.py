@@ -56,7 +56,11 @@ class Merge:
         for their_campaign in self._theirs.scalars(select(CampaignRow).order_by(CampaignRow.id)):
             self._campaigns[their_campaign.id] = self._campaign(their_campaign)
         for their_run in self._theirs.scalars(run_select().order_by(RunRow.id)):
-            run = self._run(their_run)
+            run = self._ours.scalars(run_select().where(RunRow.uuid == their_run.uuid)).one_or_none()
+            if run is None:
+                run = self._added_run(their_run)
+            elif _progress(their_run, PROGRESS) > _progress(run, PROGRESS):
+                self._take_progress(run, their_run)
             self._merge_trials(run, their_run)
         self._ours.flush()  # assigns ids to new rows
         for trial, their_id in self._reuses:
@@ -64,7 +68,6 @@ class Merge:
         return self._runs_added, self._trials_added
 
     def _campaign(self, theirs: CampaignRow) -> int:
-        """Adds a campaign, or takes over its progress where the other ran longer; returns our id of it."""
         campaign = self._ours.scalars(
             select(CampaignRow).where(CampaignRow.uuid == theirs.uuid)
         ).one_or_none()
@@ -72,20 +75,12 @@ class Merge:
             campaign = _copy(theirs)
             self._ours.add(campaign)
             self._ours.flush()
-        elif _campaign_progress(theirs) > _campaign_progress(campaign):
+        elif _progress(theirs, CAMPAIGN_PROGRESS) > _progress(campaign, CAMPAIGN_PROGRESS):
             _assign(campaign, theirs, CAMPAIGN_PROGRESS)
         return campaign.id
 
-    def _run(self, their_run: RunRow) -> RunRow:
-        run = self._ours.scalars(run_select().where(RunRow.uuid == their_run.uuid)).one_or_none()
-        if run is None:
-            self._runs_added += 1
-            return self._added_run(their_run)
-        if _progress(their_run) > _progress(run):
-            self._take_progress(run, their_run)
-        return run
-
     def _added_run(self, their_run: RunRow) -> RunRow:
+        self._runs_added += 1
         run = _copy(their_run)
         run.problem = interned(self._ours, _copy(their_run.problem))
         run.machine = interned(self._ours, _copy(their_run.machine))
@@ -110,11 +105,7 @@ class Merge:
             run.baselines.append(_copy(theirs))
 
     def _merge_rounds(self, run: RunRow, their_run: RunRow) -> dict[int, int]:
-        """Adds the timing rounds that a run lacks.
-
-        Returns {number of a round in their run: its number in ours}.
-        """
-        numbers = {0: 0}
+        numbers = {0: 0}  # number of a round in their run -> its number in ours
         known = {each.started: each.number for each in run.rounds}
         baselines = {each.round: each for each in _possible(their_run.baselines, their_run)}
         for theirs in their_run.rounds:
@@ -156,13 +147,14 @@ class Merge:
     def _take_trial(
         self, trial: TrialRow, their_trial: TrialRow, their_run: RunRow, rounds: dict[int, int]
     ) -> None:
-        """Copies a trial, in place of an earlier copy; an impossible outcome becomes a failure."""
         if their_trial.script is not None:
             interned(self._ours, ScriptRow(sha256=their_trial.script.sha256, text=their_trial.script.text))
-        self._take_program(their_trial.artifact_sha256)
+        # only a GPU program is stored; CPU code is in no database
+        for sha256, program in stored_programs(self._theirs, [their_trial.artifact_sha256]).items():
+            interned(self._ours, artifact_row(str(sha256), program))
         _assign(trial, their_trial, (*PROPOSAL, *OUTCOME))
         why = _why_impossible_trial(their_trial, their_run)
-        if why:
+        if why:  # an impossible outcome becomes a failure
             trial.status, trial.stage, trial.reason = "failed", Stage.MEASURE.value, why
             trial.max_error = trial.elements = trial.notes = None
         trial.reused_from_id = None
@@ -170,7 +162,7 @@ class Merge:
             self._reuses.append((trial, their_trial.reused_from_id))
         possible = () if why else _possible(their_trial.measurements, their_run)
         theirs = {_key(each, rounds): each for each in possible}
-        for measurement in trial.measurements:
+        for measurement in trial.measurements:  # in place of an earlier copy
             source = theirs.pop((measurement.kind, measurement.round), None)
             if source is None:
                 self._ours.delete(measurement)
@@ -178,11 +170,6 @@ class Merge:
                 _assign(measurement, source, _names(source))
                 measurement.round = rounds[source.round]
         trial.measurements += [_of_round(each, rounds[each.round]) for each in theirs.values()]
-
-    def _take_program(self, sha256: str | None) -> None:
-        """Copies a GPU program unless it is stored here; CPU code is stored in no database."""
-        for key, program in stored_programs(self._theirs, [sha256]).items():
-            interned(self._ours, artifact_row(str(key), program))
 
 
 def _trials(session: Session, run: RunRow) -> Iterator[TrialRow]:
@@ -192,14 +179,8 @@ def _trials(session: Session, run: RunRow) -> Iterator[TrialRow]:
     )
 
 
-def _progress(run: RunRow) -> tuple[float, str]:
-    """Returns the sort key of copies of a run: the seconds that each ran, then its columns, to break ties."""
-    return run.seconds or 0.0, repr([getattr(run, name) for name in PROGRESS])
-
-
-def _campaign_progress(campaign: CampaignRow) -> tuple[float, str]:
-    """Returns the sort key of copies of a campaign: the seconds that each ran, then its columns."""
-    return campaign.seconds, repr([getattr(campaign, name) for name in CAMPAIGN_PROGRESS])
+def _progress(row: RunRow | CampaignRow, columns: tuple[str, ...]) -> tuple[float, str]:
+    return row.seconds or 0.0, repr([getattr(row, name) for name in columns])  # the columns break ties
 
 
 def _precedence(trial: TrialRow) -> tuple[bool, datetime.datetime, str]:
@@ -208,7 +189,6 @@ def _precedence(trial: TrialRow) -> tuple[bool, datetime.datetime, str]:
 
 
 def _why_impossible_trial(trial: TrialRow, run: RunRow) -> str:
-    """Returns why the outcome of a trial is impossible; "" for a possible one, and for no outcome."""
     if trial.elements is not None:
         verdict = Verdict(trial.max_error or 0.0, trial.elements)
         why = why_no_verdict(verdict, problem_of(run.problem))
@@ -219,7 +199,6 @@ def _why_impossible_trial(trial: TrialRow, run: RunRow) -> str:
 
 
 def _why_impossible_time(row: MeasurementRow, run: RunRow) -> str:
-    """Returns why a measurement is impossible for a run's problem and machine; "" for a possible one."""
     problem = problem_of(run.problem)
     limit_flop_per_s = most_flop_per_s(problem, machine_of(run.machine), run.threads)
     try:
@@ -229,7 +208,6 @@ def _why_impossible_time(row: MeasurementRow, run: RunRow) -> str:
 
 
 def _possible(measurements: list[MeasurementRow], run: RunRow) -> tuple[MeasurementRow, ...]:
-    """Returns the measurements of a run or of its trials that are possible."""
     return tuple(each for each in measurements if not _why_impossible_time(each, run))
 
 
@@ -245,15 +223,10 @@ def _take_better_times(trial: TrialRow, theirs: tuple[MeasurementRow, ...], roun
 
 
 def _key(measurement: MeasurementRow, rounds: dict[int, int]) -> tuple[str, int]:
-    """Returns the kind of a measurement and our number of its round.
-
-    ``rounds`` maps their numbers to ours.
-    """
-    return measurement.kind, rounds[measurement.round]
+    return measurement.kind, rounds[measurement.round]  # our number of its round
 
 
 def _width(measurement: MeasurementRow) -> tuple[float, float]:
-    """Returns the sort key of measurements: width of the interval relative to the median, then the median."""
     if not measurement.median_s > 0:  # in an older database
         return math.inf, 0.0
     return (measurement.high_s - measurement.low_s) / measurement.median_s, measurement.median_s
@@ -266,7 +239,6 @@ def _of_round(measurement: MeasurementRow, number: int) -> MeasurementRow:
 
 
 def _copy(row: Row) -> Row:
-    """Returns a row of the same content that is in no database yet."""
     copy = type(row)()
     _assign(copy, row, _names(row))
     return copy
@@ -278,6 +250,6 @@ def _assign(row: Base, source: Base, names: tuple[str, ...]) -> None:
 
 
 def _names(row: Base) -> tuple[str, ...]:
-    """Returns the columns that hold content: all but ids, which differ between databases."""
     names: Any = inspect(type(row)).column_attrs.keys()  # of attributes: a column may have another name
+    # ids differ between databases
     return tuple(name for name in names if name != "id" and not name.endswith("_id"))

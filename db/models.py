@@ -18,6 +18,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from tuner.db.columns import Compressed, PlainText, UtcDateTime
 
 ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite increments INTEGER keys only
+JSON_OR_NULL = sa.JSON(none_as_null=True)
 
 FIRST = "first"  # kinds of measurement: when a trial ran,
 FINAL = "final"  # in the final re-measurement, interleaved,
@@ -108,10 +109,7 @@ class ScriptRow(Base):
 
 
 class ArtifactRow(Base):
-    """A row of the table ``artifact``: a compiled GPU program (PTX, cubin, launches) under its hash.
-
-    CPU code is not stored.
-    """
+    """A row of the table ``artifact``: a compiled GPU program under its hash. CPU code is not stored."""
 
     __tablename__ = "artifact"
 
@@ -126,10 +124,7 @@ class ArtifactRow(Base):
 
 
 class ResourcesRow(Base):
-    """A row of the table ``resources``: registers, spills and shared memory of one kernel of an artifact.
-
-    ptxas reported them; the columns are the fields of Resources.
-    """
+    """A row of the table ``resources``: ptxas's report on one kernel of an artifact (fields of Resources)."""
 
     __tablename__ = "resources"
     __table_args__ = (UniqueConstraint("artifact_sha256", "place"),)
@@ -162,14 +157,11 @@ class CampaignRow(Base):
     budget_s: Mapped[float | None]
     seed: Mapped[int]
     columns: Mapped[list[Any]] = mapped_column(sa.JSON)  # [{"strategy", "knobs"}, ...], unprojected
-    # of CampaignSettings: [seconds, ...], one for each run
-    floors_s: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))
-    # of ProgramSource; NULL: problems of a file
-    program: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
-    # of ProgramResult; NULL: none yet
-    program_result: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    floors_s: Mapped[list[Any] | None] = mapped_column(JSON_OR_NULL)  # [seconds, ...], one for each run
+    program: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of ProgramSource; NULL: of a file
+    program_result: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of ProgramResult
     status: Mapped[str]  # as stored: tuner.db.run_process
-    process: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of RunProcess
+    process: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of RunProcess
     seconds: Mapped[float]  # of all sessions
     search_s: Mapped[float]  # of these what counts for the budget
 
@@ -196,24 +188,22 @@ class RunRow(Base):
     workers: Mapped[int]
     fresh: Mapped[bool]
     warm_start: Mapped[bool] = mapped_column(server_default=sa.false())
-    warm_files: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # [path, ...]
-    # fields of InitialConfiguration
-    first: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    warm_files: Mapped[list[Any] | None] = mapped_column(JSON_OR_NULL)  # [path, ...]
+    first: Mapped[list[Any] | None] = mapped_column(JSON_OR_NULL)  # fields of InitialConfiguration
     recording: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")
     baseline_library: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")  # as chosen
-    # of RemoteMeasurement
-    elsewhere: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    elsewhere: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of RemoteMeasurement
     tuner_version: Mapped[str]
     load_average: Mapped[float | None]
     status: Mapped[str]  # as stored: tuner.db.run_process
-    process: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of RunProcess
+    process: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of RunProcess
     seconds: Mapped[float | None]
     noise: Mapped[float | None]
     search_s: Mapped[float | None]
     idle_s: Mapped[float | None]
     baseline_name: Mapped[str | None]
     baseline_threads: Mapped[int | None]
-    roofline: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of Roofline
+    roofline: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of Roofline
     round: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # the round whose times count
     unreliable: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")  # of that round
     group_id: Mapped[int | None] = mapped_column(index=True)  # of run_group; no foreign key: migration 0021
@@ -229,10 +219,7 @@ class RunRow(Base):
 
 
 class TrialRow(Base):
-    """A row of the table ``trial``: a candidate that a run proposed, and its outcome.
-
-    ``status`` is NULL until the outcome is stored.
-    """
+    """A row of the table ``trial``: a proposed candidate, and its outcome; until then ``status`` is NULL."""
 
     __tablename__ = "trial"
     __table_args__ = (UniqueConstraint("run_id", "number"), sa.Index(None, "run_id", "ranked_s"))
@@ -250,17 +237,16 @@ class TrialRow(Base):
     reason: Mapped[str | None]
     max_error: Mapped[float | None]  # of the verdict, when there is one
     elements: Mapped[int | None]
-    notes: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of the verdict
+    notes: Mapped[list[Any] | None] = mapped_column(JSON_OR_NULL)  # of the verdict
     stage_s: Mapped[list[Any]] = mapped_column(sa.JSON, default=list)  # [[stage, seconds], ...]
     script_sha256: Mapped[str | None] = mapped_column(ForeignKey("script.sha256"), index=True)
     artifact_sha256: Mapped[str | None] = mapped_column(index=True)
     reused_from_id: Mapped[int | None] = mapped_column(ForeignKey("trial.id"), index=True)
     ranked_s: Mapped[float | None]  # tuner.db.queries; NULL: not timed, cut short, or stale
     stale: Mapped[str | None]  # why its time no longer holds
-    compile_s: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of CompileSeconds
+    compile_s: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of CompileSeconds
     group_number: Mapped[int | None]  # in the order of proposals of the run's fusion
-    # of the configuration before its projection
-    unprojected: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    unprojected: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # knobs before the projection
 
     run: Mapped[RunRow] = relationship(lazy="raise")
     script: Mapped[ScriptRow | None] = relationship(lazy="raise")
@@ -286,13 +272,12 @@ class TimingRoundRow(Base):
     run_id: Mapped[int] = mapped_column(ForeignKey("run.id"))
     number: Mapped[int]  # 0: of an older version of the tuner
     started: Mapped[datetime.datetime]
-    # number of trials that the run had then
-    of_trials: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)
+    of_trials: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # that the run had then
     noise: Mapped[float | None]
     disturbance: Mapped[float]
     unreliable: Mapped[str]  # why; "" for a reliable round
     is_lost: Mapped[bool] = mapped_column(server_default=sa.false(), default=False)  # the round gave no times
-    host: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of HostConditions
+    host: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of HostConditions
     baseline_name: Mapped[str | None]
     baseline_threads: Mapped[int | None]
 
@@ -318,13 +303,12 @@ class MeasurementRow(Base):
     high_s: Mapped[float]
     is_complete: Mapped[bool]
     cold_median_s: Mapped[float | None]  # of single calls after a flush of the GPU's cache
-    conditions: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of Conditions
+    conditions: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of Conditions
     round: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # 0: the first time of a trial
     is_interleaved: Mapped[bool] = mapped_column(server_default=sa.false(), default=False)  # for baselines
-    host: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of HostConditions
-    offsets: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of OffsetTime
-    # of LibraryTime: for baselines that were chosen from several
-    libraries: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    host: Mapped[dict[str, Any] | None] = mapped_column(JSON_OR_NULL)  # of HostConditions
+    offsets: Mapped[list[Any] | None] = mapped_column(JSON_OR_NULL)  # of OffsetTime
+    libraries: Mapped[list[Any] | None] = mapped_column(JSON_OR_NULL)  # of LibraryTime: for chosen baselines
 
 
 class FleetSettingRow(Base):

@@ -10,7 +10,7 @@ from sqlalchemy.orm import aliased, joinedload, selectinload
 from tuner.core.errors import REPEATABLE, UsageError, unknown_value
 from tuner.core.records import Measurement
 from tuner.core.remote_results import LEAST_S
-from tuner.core.runs import ReuseKey, RunQuery, TaskQuery, TrialQuery
+from tuner.core.runs import OF_PROBLEM, ReuseKey, RunQuery, TaskQuery, TrialQuery
 from tuner.db.models import (
     FINAL,
     FIRST,
@@ -86,10 +86,21 @@ def trial_select() -> "AnySelect":
     The final measurement is that of the run's selected timing round. Run, problem, machine, script and
     resources are loaded with each trial.
     """
-    return _with_tables(select(TrialRow, First, Final).where(TrialRow.status.is_not(None))).options(
-        selectinload(TrialRow.run).options(joinedload(RunRow.problem), joinedload(RunRow.machine)),
-        selectinload(TrialRow.script),
-        selectinload(TrialRow.resources),
+    return (
+        select(TrialRow, First, Final)
+        .where(TrialRow.status.is_not(None))
+        .join(TrialRow.run)
+        .join(RunRow.problem)
+        .join(RunRow.machine)
+        .outerjoin(First, and_(First.trial_id == TrialRow.id, First.kind == FIRST))
+        .outerjoin(
+            Final, and_(Final.kind == FINAL, Final.trial_id == TrialRow.id, Final.round == RunRow.round)
+        )
+        .options(
+            selectinload(TrialRow.run).options(joinedload(RunRow.problem), joinedload(RunRow.machine)),
+            selectinload(TrialRow.script),
+            selectinload(TrialRow.resources),
+        )
     )
 
 
@@ -182,7 +193,8 @@ def trials_of_query(query: TrialQuery) -> "AnySelect":
     """
     if query.best:
         raise ValueError("best: found True, allowed in tuner.results.best_trials")
-    return _in_order(trial_select().where(*_conditions(query)), query)
+    conditions = (*_run_conditions(query), *_trial_conditions(query))
+    return _in_order(trial_select().where(*conditions), query)
 
 
 def named(ids: Collection[int], query: TrialQuery) -> "AnySelect":
@@ -204,17 +216,12 @@ def bounds(query: TrialQuery) -> "AnySelect":
     of_round = (MeasurementRow.kind == FINAL, MeasurementRow.round == RunRow.round)
     is_final = exists().where(MeasurementRow.trial_id == TrialRow.id, *of_round).correlate(TrialRow, RunRow)
     least_s = sa.func.coalesce(_least(query, is_final), _least(query))
-    columns = (
-        RunRow.id,
-        ProblemRow.key,
-        RunRow.target,
-        RunRow.threads,
-        MachineRow.name,
-        RunRow.unreliable != "",
+    group = (ProblemRow.key, RunRow.target, RunRow.threads, MachineRow.name)
+    columns = (RunRow.id, *group, RunRow.unreliable != "", least_s.label("least_s"))
+    runs = (
+        select(*columns).join(RunRow.problem).join(RunRow.machine).where(*_run_conditions(query)).subquery()
     )
-    runs = select(*columns, least_s.label("least_s")).join(RunRow.problem).join(RunRow.machine)
-    found = runs.where(*_run_conditions(query)).subquery()
-    return select(found).where(found.c.least_s.is_not(None))
+    return select(runs).where(runs.c.least_s.is_not(None))
 
 
 def same_code(script_sha256: str | None, artifact_sha256: str | None) -> "Select[int]":
@@ -274,41 +281,14 @@ def count_select(run_id: int) -> "AnySelect":
     return counts.select_from(TrialRow).where(TrialRow.run_id == run_id)
 
 
-def _with_tables(chosen: "AnySelect") -> "AnySelect":
-    return (
-        chosen.join(TrialRow.run)
-        .join(RunRow.problem)
-        .join(RunRow.machine)
-        .outerjoin(First, and_(First.trial_id == TrialRow.id, First.kind == FIRST))
-        .outerjoin(Final, and_(_IS_FINAL, Final.trial_id == TrialRow.id, Final.round == RunRow.round))
-    )
-
-
-def _conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
-    yield from _run_conditions(query)
-    yield from _trial_conditions(query)
-
-
 def _run_conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
     yield from _equal((RunRow.id, query.run))
     yield from _task_conditions(query.task)
 
 
 def _task_conditions(task: TaskQuery) -> Iterator[ColumnElement[bool]]:
-    """Yields the conditions on a run's problem, target and machine."""
-    yield from _equal(
-        (ProblemRow.operation, task.operation),
-        (ProblemRow.shape, task.shape),
-        (ProblemRow.dtype, task.dtype),
-        (ProblemRow.layout, task.layout),
-        (ProblemRow.epilogue, task.epilogue),
-        (ProblemRow.output, task.output),
-        (ProblemRow.align, task.align),
-        (ProblemRow.cache, task.cache),
-        (ProblemRow.fusion, task.fusion),
-        (RunRow.threads, task.threads),
-        (MachineRow.name, task.machine),
-    )
+    yield from _equal(*((getattr(ProblemRow, name), getattr(task, name)) for name in OF_PROBLEM))
+    yield from _equal((RunRow.threads, task.threads), (MachineRow.name, task.machine))
     if task.target is not None:
         of_any_chip = RunRow.target.startswith(f"{task.target}:", autoescape=True)
         yield or_(RunRow.target == task.target, of_any_chip)
@@ -327,8 +307,7 @@ def _equal(*pairs: tuple[SQLColumnExpression[Any], object]) -> Iterator[ColumnEl
 
 
 def _least(query: TrialQuery, *conditions: ColumnElement[bool]) -> "sa.ScalarSelect[float | None]":
-    """Selects the least time of a run: the first entry of an index that fulfils the conditions."""
-    return (
+    return (  # the first entry of an index that fulfils the conditions
         select(TrialRow.ranked_s)
         .where(TrialRow.run_id == RunRow.id, is_ranked(), *_trial_conditions(query), *conditions)
         .order_by(TrialRow.ranked_s)
@@ -339,17 +318,15 @@ def _least(query: TrialQuery, *conditions: ColumnElement[bool]) -> "sa.ScalarSel
 
 
 def _in_order(chosen: "AnySelect", query: TrialQuery) -> "AnySelect":
-    return chosen.order_by(*_order(query.sort)).limit(_limit(query.limit))
-
-
-def _order(sort: str) -> tuple[ColumnElement[Any], ...]:
-    name = sort.removeprefix("-")
+    name = query.sort.removeprefix("-")
     if name not in SORTS:
-        error = unknown_value("sort", sort, SORTS)
+        error = unknown_value("sort", query.sort, SORTS)
         raise UsageError(f"{error.message}, or one of them after '-'", error.hint)
-    if sort == name:
-        return SORTS[name].asc().nulls_last(), TrialRow.id.asc()
-    return SORTS[name].desc().nulls_last(), TrialRow.id.desc()
+    if query.sort == name:
+        order = (SORTS[name].asc().nulls_last(), TrialRow.id.asc())
+    else:
+        order = (SORTS[name].desc().nulls_last(), TrialRow.id.desc())
+    return chosen.order_by(*order).limit(_limit(query.limit))
 
 
 def _limit(limit: int | None) -> int | None:

@@ -10,13 +10,12 @@ from sqlalchemy import ColumnElement, and_, exists, or_, select
 from sqlalchemy.orm import Session, aliased, selectinload
 
 from tuner.core.candidate import CUDA, SIMULATOR, TargetName
-from tuner.core.errors import REPEATABLE, Failure, Stage, UsageError
+from tuner.core.errors import REPEATABLE, Stage, UsageError
 from tuner.core.gpu_code import KernelProgram, code_sha256
 from tuner.core.problem import Problem
-from tuner.core.records import Measurement, Record, Verdict
+from tuner.core.records import Record, Verdict
 from tuner.core.remote_results import (
     PTX,
-    BaselineTime,
     FinalTime,
     MeasuredTrial,
     MeasuringProvenance,
@@ -42,34 +41,24 @@ def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, .
     GPU. Of trials of one problem with equal code only the first is returned; ``query.limit`` counts returned
     trials. Raises UsageError for an unknown status or sort.
     """
-    chosen = trials_of_query(replace(query, limit=None)).where(
-        _has_code(), _is_right_or_unknown(), ~_is_evaluated()
+    has_program = exists().where(ArtifactRow.sha256 == TrialRow.artifact_sha256)
+    is_verified = and_(RunRow.target.startswith(SIMULATED), TrialRow.status == "verified")
+    is_compiled = and_(
+        RunRow.target.startswith(COMPILED),
+        TrialRow.stage == Stage.LOAD.value,
+        MachineRow.physical_cores == 0,
     )
-    found = [(row, rows.trial_of(row, first, final)) for row, first, final in session.execute(chosen)]
-    found.sort(key=lambda pair: not _verdict(pair[1]))
+    chosen = trials_of_query(replace(query, limit=None)).where(
+        has_program, TrialRow.script_sha256.is_not(None), or_(is_verified, is_compiled), ~_is_evaluated()
+    )
+    trials = [(row, rows.trial_of(row, first, final)) for row, first, final in session.execute(chosen)]
+    trials.sort(key=lambda pair: not _verdict(pair[1]))
     by_code: dict[tuple[int, str], tuple[TrialRow, StoredTrial]] = {}
-    for row, trial in found:
+    for row, trial in trials:
         by_code.setdefault((row.run.problem_id, row.artifact_sha256 or ""), (row, trial))
     kept = list(by_code.values())[: query.limit]
     programs = stored_programs(session, [row.artifact_sha256 for row, _ in kept])
     return tuple(_pending(row, trial, programs[row.artifact_sha256]) for row, trial in kept)
-
-
-def _has_code() -> ColumnElement[bool]:
-    is_kept = exists().where(ArtifactRow.sha256 == TrialRow.artifact_sha256)
-    return and_(is_kept, TrialRow.script_sha256.is_not(None))
-
-
-def _is_right_or_unknown() -> ColumnElement[bool]:
-    """Selects trials that the simulator verified, and trials compiled for CUDA on a machine without a GPU."""
-    return or_(
-        and_(RunRow.target.startswith(SIMULATED), TrialRow.status == "verified"),
-        and_(
-            RunRow.target.startswith(COMPILED),
-            TrialRow.stage == Stage.LOAD.value,
-            MachineRow.physical_cores == 0,
-        ),
-    )
 
 
 def _is_evaluated() -> ColumnElement[bool]:
@@ -149,13 +138,18 @@ class ResultsImport:
         for floor in results.noises:
             for run in self._runs_of(floor.problem):
                 run.noise = floor.noise
-        for baseline_time in results.baselines:
-            self._take_baseline(baseline_time)
+        for baseline_time in results.baselines:  # of several times of a problem the last one is kept
+            for run in self._runs_of(baseline_time.problem):
+                put_baseline(self._session, run, baseline_time.baseline)
         return self._counts
 
     def _take(self, trial: MeasuredTrial) -> None:
-        source = self._source(trial)
-        run = self._run(trial, source)
+        source, key = self._source(trial), trial.origin.run
+        if key not in self._runs:
+            name = str(uuid.uuid5(NAMESPACE, f"{self._provenance.session} {key}"))
+            stored = self._session.scalar(run_select().where(RunRow.uuid == name))
+            self._runs[key] = stored or self._added_run(name, trial, source.run)
+        run = self._runs[key]
         known = select(TrialRow.id).where(TrialRow.run_id == run.id, TrialRow.number == trial.origin.number)
         if self._session.scalar(known) is not None:
             self._counts = replace(self._counts, known=self._counts.known + 1)
@@ -174,10 +168,16 @@ class ResultsImport:
             .join(TrialRow.run)
             .where(RunRow.uuid == trial.origin.run, TrialRow.number == trial.origin.number)
         )
-        found = self._session.scalar(of_run.options(selectinload(TrialRow.run)))
-        if found is not None:
-            if found.script_sha256 == trial.script_sha256 and self._is_of(trial, found):
-                return found
+        exported = self._session.scalar(of_run.options(selectinload(TrialRow.run)))
+        if exported is not None:
+            problem = self._session.get_one(ProblemRow, exported.run.problem_id)
+            is_same = (
+                exported.script_sha256 == trial.script_sha256
+                and problem.key == trial.problem.key
+                and rows.candidate_of(exported) == trial.candidate
+            )
+            if is_same:
+                return exported
             raise UsageError(f"{_name(trial)}: found another candidate under this number, allowed the same")
         same_code = (
             select(TrialRow)
@@ -191,29 +191,13 @@ class ResultsImport:
             .order_by(TrialRow.id)
             .limit(1)
         )
-        found = self._session.scalar(same_code.options(selectinload(TrialRow.run)))
-        if found is None:
+        exported = self._session.scalar(same_code.options(selectinload(TrialRow.run)))
+        if exported is None:
             raise UsageError(
                 f"{_name(trial)}: found a trial that is not in this database, nor its script "
                 f"{trial.script_sha256[:12]}; allowed results of what was exported from here"
             )
-        return found
-
-    def _is_of(self, trial: MeasuredTrial, found: TrialRow) -> bool:
-        problem = self._session.get_one(ProblemRow, found.run.problem_id)
-        return problem.key == trial.problem.key and rows.candidate_of(found) == trial.candidate
-
-    def _run(self, trial: MeasuredTrial, source: TrialRow) -> RunRow:
-        """Returns the run of this measurement for the candidates of a source run.
-
-        Stores it where there is none.
-        """
-        key = trial.origin.run
-        if key not in self._runs:
-            name = str(uuid.uuid5(NAMESPACE, f"{self._provenance.session} {key}"))
-            stored = self._session.scalar(run_select().where(RunRow.uuid == name))
-            self._runs[key] = stored or self._added_run(name, trial, source.run)
-        return self._runs[key]
+        return exported
 
     def _added_run(self, name: str, trial: MeasuredTrial, source: RunRow) -> RunRow:
         provenance = self._provenance
@@ -234,42 +218,30 @@ class ResultsImport:
         return self._session.scalars(run_select().where(RunRow.id == run.id)).one()
 
     def _record(self, trial: MeasuredTrial, target: TargetName) -> Record:
-        outcome: Measurement | Failure = trial.outcome
+        artifact_sha256 = trial.artifact_sha256
+        stored = stored_programs(self._session, [artifact_sha256]).get(artifact_sha256)
+        if trial.code == PTX and stored is not None and stored.cubin:  # the driver refused machine code
+            bare = replace(stored, cubin=b"", resources=())
+            artifact_sha256 = interned(self._session, artifact_row(code_sha256(bare), bare)).sha256
         return Record(
             problem=trial.problem,
             candidate=trial.candidate,
             target=target,
-            outcome=outcome,
+            outcome=trial.outcome,
             script_sha256=trial.script_sha256,
-            artifact_sha256=self._artifact(trial),
+            artifact_sha256=artifact_sha256,
             stage_s=trial.stage_s,
             verdict=trial.verdict,
         )
 
-    def _artifact(self, trial: MeasuredTrial) -> str:
-        """Returns the hash of the code that ran: of the PTX alone where the driver refused machine code."""
-        stored = stored_programs(self._session, [trial.artifact_sha256]).get(trial.artifact_sha256)
-        if trial.code != PTX or stored is None or not stored.cubin:
-            return trial.artifact_sha256
-        bare = replace(stored, cubin=b"", resources=())
-        return interned(self._session, artifact_row(code_sha256(bare), bare)).sha256
-
     def _take_final(self, final_time: FinalTime) -> None:
-        trial = self._imported(final_time.origin)
+        origin, trial = final_time.origin, None
+        if origin.run in self._runs:
+            of_run = {"run_id": self._runs[origin.run].id, "number": origin.number}
+            trial = self._session.scalar(select(TrialRow).filter_by(**of_run))
         if trial is None:
-            raise UsageError(f"trial {final_time.origin.number}: timed again, found no first time of it")
+            raise UsageError(f"trial {origin.number}: timed again, found no first time of it")
         put_final(self._session, trial.id, final_time.measurement)
-
-    def _imported(self, origin: Origin) -> TrialRow | None:
-        run = self._runs.get(origin.run)
-        if run is None:
-            return None
-        return self._session.scalar(select(TrialRow).filter_by(run_id=run.id, number=origin.number))
-
-    def _take_baseline(self, baseline_time: BaselineTime) -> None:
-        """Stores the baseline's time for every run of the problem; of several times the last one is kept."""
-        for run in self._runs_of(baseline_time.problem):
-            put_baseline(self._session, run, baseline_time.baseline)
 
     def _runs_of(self, problem: Problem) -> Iterator[RunRow]:
         for run in self._runs.values():

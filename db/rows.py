@@ -67,9 +67,9 @@ def interned(session: Session, row: Shared) -> Shared:
     """
     name = UNIQUE[type(row)]
     same = select(type(row)).filter_by(**{name: getattr(row, name)})
-    found = session.scalars(same).one_or_none()
-    if found is not None:
-        return found
+    stored = session.scalars(same).one_or_none()
+    if stored is not None:
+        return stored
     try:
         with session.begin_nested():
             session.add(row)
@@ -80,7 +80,6 @@ def interned(session: Session, row: Shared) -> Shared:
 
 Launches = tuple[Launch, ...]
 Buffers = tuple[KernelBuffer, ...]
-FIELDS = tuple(field.name for field in fields(Resources) if field.name != "notes")
 
 
 def artifact_row(sha256: str, program: KernelProgram) -> ArtifactRow:
@@ -92,7 +91,10 @@ def artifact_row(sha256: str, program: KernelProgram) -> ArtifactRow:
         cubin=program.cubin,
         launches=encode(program.launches),
         buffers=encode(program.buffers),
-        resources=[_resources_row(place, each) for place, each in enumerate(program.resources)],
+        resources=[
+            ResourcesRow(place=index, notes=list(resources.notes), **_copied(resources, OF_RESOURCES))
+            for index, resources in enumerate(program.resources)
+        ],
     )
 
 
@@ -101,46 +103,40 @@ def stored_programs(session: Session, hashes: Sequence[str | None]) -> dict[str 
 
     Left out are None and the hashes of CPU code, which is not stored.
     """
-    found: dict[str | None, KernelProgram] = {}
+    programs: dict[str | None, KernelProgram] = {}
     for some in in_parts(hashes):
         chosen = select(ArtifactRow).where(ArtifactRow.sha256.in_(some))
-        rows = session.scalars(chosen.options(selectinload(ArtifactRow.resources)))
-        found |= {row.sha256: _program_of(row) for row in rows}
-    return found
-
-
-def _program_of(row: ArtifactRow) -> KernelProgram:
-    return KernelProgram(
-        chip=row.chip,
-        ptx=row.ptx.decode(),
-        cubin=row.cubin,
-        launches=decode(Launches, row.launches, "database: launches"),
-        buffers=decode(Buffers, row.buffers, "database: buffers"),
-        resources=tuple(resources_of(each) for each in row.resources),
-    )
+        for row in session.scalars(chosen.options(selectinload(ArtifactRow.resources))):
+            programs[row.sha256] = KernelProgram(
+                chip=row.chip,
+                ptx=row.ptx.decode(),
+                cubin=row.cubin,
+                launches=decode(Launches, row.launches, "database: launches"),
+                buffers=decode(Buffers, row.buffers, "database: buffers"),
+                resources=tuple(resources_of(each) for each in row.resources),
+            )
+    return programs
 
 
 def resources_of(row: ResourcesRow) -> Resources:
     """Returns ptxas's report on one kernel (registers, spills, shared memory, ...) from its row."""
-    return Resources(**{name: getattr(row, name) for name in FIELDS}, notes=tuple(row.notes))
-
-
-def _resources_row(place: int, resources: Resources) -> ResourcesRow:
-    named = {name: getattr(resources, name) for name in FIELDS}
-    return ResourcesRow(place=place, notes=list(resources.notes), **named)
+    return Resources(**_copied(row, OF_RESOURCES), notes=tuple(row.notes))
 
 
 # ------------------------------------------------------------------------------
 # Values to table rows and back. Functions that return a new row do not add it to a session.
 
 
-def _same_named(kind: type, *others: str) -> tuple[str, ...]:
-    """Returns the names of a dataclass's fields that have a column of the same name, without ``others``."""
-    return tuple(field.name for field in fields(kind) if field.name not in others)
+def _same_named(type_: type, *others: str) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(type_) if field.name not in others)
 
 
+# Fields that have a column of the same name
+OF_RESOURCES = _same_named(Resources, "notes")
 OF_PROBLEM = _same_named(Problem, "sizes", "batch")
 OF_MACHINE = _same_named(Machine)
+OF_COMPILER = _same_named(Compiler, "packages")
+OF_VERDICT = _same_named(Verdict, "notes")
 OF_SETTINGS = _same_named(RunSettings, "problem", "target", "strategies", "warm_files", "first", "space_name")
 OF_RUN = _same_named(
     Run, *("settings", "machine", "compiler", "status", "baseline", "elsewhere", "roofline", "campaign")
@@ -183,7 +179,7 @@ def environment_row(compiler: Compiler) -> EnvironmentRow:
 def compiler_of(row: EnvironmentRow) -> Compiler:
     """Returns the compiler that a row of the table ``environment`` holds."""
     packages = tuple((name, version) for name, version in row.packages)
-    return Compiler(row.mlir, packages, row.pipeline_sha256)
+    return Compiler(packages=packages, **_copied(row, OF_COMPILER))
 
 
 def settings_columns(settings: RunSettings) -> dict[str, Any]:
@@ -210,6 +206,10 @@ def settings_of(row: RunRow) -> RunSettings:
 
 def run_of(row: RunRow) -> Run:
     """Returns a run, with machine, compiler and baseline, from a row that ``run_select`` has loaded."""
+    campaign = None
+    if row.group_id is not None:
+        place = (row.group_place or 0, row.group_name or "", row.group_count or 1)
+        campaign = CampaignPlace(row.group_id, *place)
     return Run(
         settings=settings_of(row),
         machine=machine_of(row.machine),
@@ -218,7 +218,7 @@ def run_of(row: RunRow) -> Run:
         baseline=_baseline_of(row),
         elsewhere=value_of(RemoteMeasurement, row.elsewhere),
         roofline=roofline_of(row.roofline),
-        campaign=_campaign_place_of(row),
+        campaign=campaign,
         **_copied(row, OF_RUN),
     )
 
@@ -256,10 +256,7 @@ def measurement_of(row: MeasurementRow) -> Measurement:
 
 
 def time_of(row: MeasurementRow) -> Measurement | Failure:
-    """Returns the measurement that a row holds; a Failure at stage MEASURE for impossible times.
-
-    Older databases may hold impossible times.
-    """
+    """Returns the measurement that a row holds; a Failure at stage MEASURE for impossible (older) times."""
     measurement = measurement_of(row)
     why = why_not_seconds(measurement)
     return Failure(Stage.MEASURE, why) if why else measurement
@@ -277,8 +274,7 @@ def outcome_columns(record: Record, finished: datetime.datetime) -> dict[str, An
         "status": record.status,
         "stage": None if failure is None else failure.stage.value,
         "reason": None if failure is None else failure.reason,
-        "max_error": None if verdict is None else verdict.max_error,
-        "elements": None if verdict is None else verdict.elements,
+        **(dict.fromkeys(OF_VERDICT) if verdict is None else _copied(verdict, OF_VERDICT)),
         "notes": None if verdict is None or not verdict.notes else list(verdict.notes),
         "stage_s": [list(pair) for pair in record.stage_s],
         "script_sha256": record.script_sha256 or None,
@@ -299,7 +295,8 @@ def trial_of(
     of the reference kernel in the trial's run, None: not known.
     """
     final_time = None if final is None else time_of(final)
-    record, counted = _record_of(row, first), final_time if isinstance(final_time, Measurement) else None
+    counted = final_time if isinstance(final_time, Measurement) else None
+    record = _record_of(row, first)
     return StoredTrial(
         id=row.id,
         run=row.run_id,
@@ -320,10 +317,6 @@ def trial_of(
 def _reliability(
     row: TrialRow, record: Record, final: Measurement | None, quietest_anchor_s: float | None
 ) -> Reliability:
-    """Returns how reliable the time is that counts: by its round, else by the readings around it.
-
-    A run with a badge, without a noise floor and without a round lost all its rounds: its first times count.
-    """
     run, first = row.run, record.outcome
     if not record.target.has_machine:
         return REPLAYED
@@ -331,7 +324,7 @@ def _reliability(
         return reliability_in_round(final, Evidence(True, run.noise, run.unreliable))
     if not isinstance(first, Measurement):
         return NOT_TIMED
-    if run.round == 0 and run.noise is None and run.unreliable:
+    if run.round == 0 and run.noise is None and run.unreliable:  # it lost all its rounds
         return unreliable(run.unreliable)
     if not first.is_complete:
         return unknown("stopped early, the time is a lower bound")
@@ -345,7 +338,17 @@ def candidate_of(row: TrialRow) -> Candidate:
 
 
 def _record_of(row: TrialRow, first: MeasurementRow | None) -> Record:
-    outcome = _outcome_of(row, first)
+    verdict = None
+    if row.elements is not None:
+        max_error = math.nan if row.max_error is None else row.max_error  # SQLite stores NaN as NULL
+        verdict = Verdict(max_error, row.elements, tuple(row.notes or ()))
+    outcome: Measurement | Verdict | Failure
+    if first is not None:
+        outcome = time_of(first)
+    elif row.status == "verified" and verdict is not None:
+        outcome = verdict
+    else:
+        outcome = Failure(Stage(row.stage), row.reason or "")
     return Record(
         problem=problem_of(row.run.problem),
         candidate=candidate_of(row),
@@ -355,26 +358,9 @@ def _record_of(row: TrialRow, first: MeasurementRow | None) -> Record:
         artifact_sha256=row.artifact_sha256 or "",
         stage_s=tuple((stage, seconds) for stage, seconds in row.stage_s),
         reused_from=row.reused_from_id,
-        verdict=None if isinstance(outcome, Verdict) else _verdict_of(row),
+        verdict=None if isinstance(outcome, Verdict) else verdict,
         resources=tuple(resources_of(each) for each in row.resources),
     )
-
-
-def _outcome_of(row: TrialRow, first: MeasurementRow | None) -> Measurement | Verdict | Failure:
-    if first is not None:
-        return time_of(first)
-    verdict = _verdict_of(row)
-    if row.status == "verified" and verdict is not None:
-        return verdict
-    return Failure(Stage(row.stage), row.reason or "")
-
-
-def _verdict_of(row: TrialRow) -> Verdict | None:
-    if row.elements is None:
-        return None
-    # SQLite stores NaN as NULL
-    max_error = math.nan if row.max_error is None else row.max_error
-    return Verdict(max_error, row.elements, tuple(row.notes or ()))
 
 
 def _baseline_of(row: RunRow) -> Baseline | None:
@@ -388,12 +374,6 @@ def _baseline_of(row: RunRow) -> Baseline | None:
     return Baseline(row.baseline_name, row.baseline_threads, measurement, time.is_interleaved, libraries)
 
 
-def _campaign_place_of(row: RunRow) -> CampaignPlace | None:
-    if row.group_id is None:
-        return None
-    return CampaignPlace(row.group_id, row.group_place or 0, row.group_name or "", row.group_count or 1)
-
-
 def roofline_of(stored: object) -> Roofline | None:
     """Returns a stored roofline; None where there is none, or one that no machine can have."""
     roofline = value_of(Roofline, stored)
@@ -401,10 +381,7 @@ def roofline_of(stored: object) -> Roofline | None:
 
 
 def _content_sha256(value: Machine | Compiler) -> str:
-    """Returns the hash of all fields.
-
-    A field that was added later has a default, and counts only if it is another value: old hashes hold.
-    """
+    # A field that was added later has a default, and counts only if it is another value: old hashes hold
     defaults = {each.name: repr(each.default) for each in fields(value)}
     content = {name: field for name, field in asdict(value).items() if repr(field) != defaults[name]}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -79,7 +79,6 @@ def _is_gone(process: RunProcess) -> bool:
 
 
 def _host(boot_id: str) -> str:
-    """Returns a hash of what this machine is known by: its id and name; without an id, those of this boot."""
     try:
         machine_id = MACHINE_ID.read_text().strip()
     except OSError:  # as in many containers
@@ -88,5 +87,5 @@ def _host(boot_id: str) -> str:
 
 
 def _stat(pid: int) -> list[str]:
-    """Returns the fields of /proc/PID/stat after the name, which may contain anything: state, parent, ..."""
+    # the fields after the name, which may contain anything: state, parent, ...
     return (PROCESSES / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()

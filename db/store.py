@@ -92,7 +92,8 @@ Row = TypeVar("Row", RunRow, TrialRow, CampaignRow)
 class Store:
     """An open results database. A call that returns has committed what it stored: no kill can lose it.
 
-    Every method raises UsageError when the file or server fails: full disk, lock, damage, lost connection.
+    Every method raises UsageError for an id that the database does not have, unless it says otherwise, and
+    when the file or server fails: full disk, lock, damage, lost connection.
     """
 
     def __init__(self, database: Database, url: str) -> None:
@@ -102,10 +103,7 @@ class Store:
 
     @classmethod
     def open(cls, url: str) -> Self:
-        """Opens the results database at a path or URL; creates a missing file, upgrades an older schema.
-
-        Raises UsageError where that fails.
-        """
+        """Opens the results database at a path or URL; creates a missing file, upgrades an older schema."""
         return cls(Database.open(url), url)
 
     @classmethod
@@ -129,13 +127,11 @@ class Store:
         self._database.close()
 
     def __enter__(self) -> Self:
-        """Returns the store: ``with Store.open(url) as store``."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Closes the store."""
         self.close()
 
     def begin_run(
@@ -146,10 +142,7 @@ class Store:
         tuner_version: str,
         load_average: float | None,
     ) -> int:
-        """Stores a new run with status "running" and returns its id.
-
-        ``load_average`` is the machine's load at the start; None: unknown.
-        """
+        """Stores a new run with status "running"; returns its id. ``load_average``: at its start."""
         with self._database.writing() as session:
             run = _begun_run(session, settings, machine, compiler, tuner_version, load_average)
             session.flush()
@@ -166,8 +159,7 @@ class Store:
     ) -> int:
         """Stores a new campaign, all with status "running"; returns the id of the campaign.
 
-        ``members`` are its problems, in order; each becomes a run. ``load_average`` is the machine's load at
-        the start; None: unknown.
+        ``members`` are its problems, in order; each becomes a run, as by ``begin_run``.
         """
         with self._database.writing() as session:
             campaign = campaign_row(settings, _now())
@@ -180,15 +172,15 @@ class Store:
             return campaign.id
 
     def campaign(self, campaign_id: int) -> Campaign:
-        """Returns the campaign with an id, with its runs. Raises UsageError for an unknown id."""
+        """Returns the campaign with an id, with its runs."""
         with self._database.reading() as session:
             return stored_campaign(session, _known(session, CampaignRow, campaign_id))
 
     def campaigns(self) -> tuple[Campaign, ...]:
         """Returns all campaigns, the latest first."""
         with self._database.reading() as session:
-            found = session.scalars(sa.select(CampaignRow).order_by(CampaignRow.id.desc())).all()
-            return tuple(stored_campaign(session, row) for row in found)
+            campaigns = session.scalars(sa.select(CampaignRow).order_by(CampaignRow.id.desc())).all()
+            return tuple(stored_campaign(session, row) for row in campaigns)
 
     def campaign_proposals(self, campaign_id: int) -> tuple[CampaignProposal, ...]:
         """Returns all candidates that a campaign has proposed, by number, with their outcomes.
@@ -204,7 +196,7 @@ class Store:
     def set_campaign_status(self, campaign_id: int, status: str) -> None:
         """Stores the status of a campaign and of its runs: "running", "done" or "interrupted".
 
-        "running": in the calling process. Raises ValueError for another status, UsageError for an unknown id.
+        "running": in the calling process. Raises ValueError for another status.
         """
         if status not in RUN_STATUSES:
             raise ValueError(f"status of a campaign: found {status!r}, allowed {', '.join(RUN_STATUSES)}")
@@ -222,33 +214,24 @@ class Store:
             set_campaign_seconds(connection, campaign_id, seconds, search_s)
 
     def set_program_result(self, campaign_id: int, result: ProgramResult) -> None:
-        """Stores what came of the program whose fusions a campaign has tuned.
-
-        Raises UsageError for an unknown id.
-        """
+        """Stores what came of the program whose fusions a campaign has tuned."""
         with self._database.writing() as session:
             _known(session, CampaignRow, campaign_id).program_result = encode(result)
 
     def extend_campaign(self, campaign_id: int, trials: int | None, budget_s: float | None) -> None:
-        """Replaces the limits of a campaign: number of trials, and seconds; None means no limit.
-
-        Raises UsageError for an unknown id.
-        """
+        """Replaces the limits of a campaign: number of trials, and seconds; None means no limit."""
         with self._database.writing() as session:
             campaign = _known(session, CampaignRow, campaign_id)
             campaign.trials, campaign.budget_s = trials, budget_s
 
     def resume_run(self, run_id: int) -> None:
-        """Sets the status of a run to "running", in this process. Raises UsageError for an unknown id."""
+        """Sets the status of a run to "running", in this process."""
         with self._database.writing() as session:
             run = _known(session, RunRow, run_id)
             run.status, run.process = RUNNING, encode(this_process())
 
     def extend_run(self, run_id: int, trials: int | None, budget_s: float | None) -> None:
-        """Replaces the limits of a run: number of trials, and seconds; None means no limit.
-
-        Raises UsageError for an unknown id.
-        """
+        """Replaces the limits of a run: number of trials, and seconds; None means no limit."""
         with self._database.writing() as session:
             run = _known(session, RunRow, run_id)
             run.trials, run.budget_s = trials, budget_s
@@ -257,8 +240,7 @@ class Store:
         """Stores the status with which a session of a run ended; adds ``seconds`` to the run's seconds.
 
         ``seconds`` are those of the session that no ``run_seconds`` of ``propose`` or ``record`` has stored.
-        ``status`` is "done", "interrupted" or "running"; ValueError is raised for another one, UsageError for
-        an unknown id.
+        ``status`` is "done", "interrupted" or "running"; ValueError is raised for another one.
         """
         if status not in RUN_STATUSES:
             raise ValueError(f"status of a run: found {status!r}, allowed {', '.join(RUN_STATUSES)}")
@@ -271,7 +253,7 @@ class Store:
         """Adds the times of a session's search to those of its run, in seconds of wall time.
 
         ``search_s`` is the time before the final re-measurement, ``idle_s`` the part of it in which nothing
-        was loaded, verified or timed. Raises UsageError for an unknown id.
+        was loaded, verified or timed.
         """
         with self._database.writing() as session:
             run = _known(session, RunRow, run_id)
@@ -279,18 +261,12 @@ class Store:
             run.idle_s = (run.idle_s or 0.0) + idle_s
 
     def set_baseline(self, run_id: int, baseline: Baseline) -> None:
-        """Stores the time of the baseline library for a run without timing rounds; replaces an earlier time.
-
-        Raises UsageError for an unknown id.
-        """
+        """Stores the time of the baseline library for a run without timing rounds, in place of an earlier."""
         with self._database.writing() as session:
             put_baseline(session, _known(session, RunRow, run_id), baseline)
 
     def set_roofline(self, run_id: int, roofline: Roofline) -> None:
-        """Stores a run's roofline (peak arithmetic rate and bandwidth), in place of an earlier one.
-
-        Raises UsageError for an unknown id.
-        """
+        """Stores a run's roofline (peak arithmetic rate and bandwidth), in place of an earlier one."""
         with self._database.writing() as session:
             _known(session, RunRow, run_id).roofline = encode(roofline)
 
@@ -315,15 +291,14 @@ class Store:
         """Stores a candidate that a run proposes, before it is evaluated; returns the id of the new trial.
 
         Args:
-            run_id: Id of the run. UsageError is raised for an unknown id.
+            run_id: Id of the run.
             number: Number of the trial within the run. UsageError is raised for a number that the run has:
                 another process works on the run as well.
             row: Index of the candidate in the run's feasible set.
             candidate: The strategy with a value for each knob.
             run_seconds: Seconds that the run has taken so far, over all sessions; None: not stored.
             in_campaign: Number of the trial in the run's campaign, and the configuration before its
-            projection onto
-                the problem; None for a run of its own.
+                projection onto the problem; None for a run of its own.
         """
         with self._database.transaction() as connection:
             latest = latest_moment(connection, run_id) if _is_id(run_id) else None
@@ -348,10 +323,15 @@ class Store:
         """Stores the outcome of a proposed trial, with its script and its compiled GPU program.
 
         ``script_text`` is the script whose hash ``record`` has; ``run_seconds`` are the seconds that the run
-        has taken so far, over all sessions (None: left as stored). Raises UsageError for an unknown id and
-        where the outcome is stored already, ValueError for a record of another candidate or script.
+        has taken so far, over all sessions (None: left as stored). Raises UsageError where the outcome is
+        stored already, ValueError for a record of another candidate or script.
         """
-        _require_same_script(record, script_text)
+        is_bound = bool(record.script_sha256 or script_text)
+        sha256 = hashlib.sha256(script_text.encode("utf-8", "surrogatepass")).hexdigest() if is_bound else ""
+        if record.script_sha256 != sha256:
+            raise ValueError(
+                f"script: found hash {record.script_sha256!r}, allowed that of its text, {sha256!r}"
+            )
         with self._database.transaction() as connection:
             proposed = proposal(connection, trial_id) if _is_id(trial_id) else None
             if proposed is None:
@@ -359,11 +339,15 @@ class Store:
             run_id, candidate, has_outcome = proposed
             if has_outcome:
                 raise UsageError(f"trial {trial_id} has an outcome already: another process works on its run")
-            _require_same_candidate(trial_id, candidate, record)
+            if candidate != record.candidate:
+                raise ValueError(
+                    f"trial {trial_id}: found an outcome of {record.candidate.text}, allowed {candidate.text}"
+                )
             if record.script_sha256:
                 add_script(connection, record.script_sha256, script_text)
             if record.program is not None:
-                _add_program(connection, record.artifact_sha256, record.program)
+                with Session(connection) as session, session.begin():  # within the connection's transaction
+                    interned(session, artifact_row(record.artifact_sha256, record.program))
             add_outcome(connection, trial_id, record, _now())
             if run_seconds is not None:  # a kill loses no more of a budget than one trial
                 set_seconds(connection, run_id, run_seconds)
@@ -371,8 +355,7 @@ class Store:
     def add_round(self, run_id: int, timed: TimedRound) -> None:
         """Stores a timing round of a run: one final re-measurement of its top trials.
 
-        From then on the times of the run's least disturbed round count. Raises UsageError for an unknown run
-        or trial.
+        From then on the times of the run's least disturbed round count.
         """
         with self._database.writing() as session:
             _known(session, RunRow, run_id)
@@ -382,17 +365,14 @@ class Store:
             add_round(session, run, timed, _now())
 
     def rounds(self, run_id: int) -> tuple[StoredRound, ...]:
-        """Returns the timing rounds (final re-measurements) of a run, by number.
-
-        Raises UsageError for an unknown id.
-        """
+        """Returns the timing rounds (final re-measurements) of a run, by number."""
         with self._database.reading() as session:
             _known(session, RunRow, run_id)
             run = session.scalars(run_select().where(RunRow.id == run_id)).one()
             return tuple(stored_round(each, run.round) for each in run.rounds)
 
     def run(self, run_id: int) -> Run:
-        """Returns the run with an id. Raises UsageError for an unknown id."""
+        """Returns the run with an id."""
         with self._database.reading() as session:
             _known(session, RunRow, run_id)
             return rows.run_of(session.scalars(run_select().where(RunRow.id == run_id)).one())
@@ -410,14 +390,11 @@ class Store:
         Raises UsageError for an unknown status, and for a limit below 1.
         """
         with self._database.reading() as session:
-            found = map(rows.run_of, session.scalars(queried_runs(query)))
-            return tuple(islice((run for run in found if query.status in (None, run.status)), query.limit))
+            runs = map(rows.run_of, session.scalars(queried_runs(query)))
+            return tuple(islice((run for run in runs if query.status in (None, run.status)), query.limit))
 
     def trial(self, trial_id: int) -> StoredTrial:
-        """Returns the trial with an id.
-
-        Raises UsageError for an unknown id, and where the outcome is missing.
-        """
+        """Returns the trial with an id. Raises UsageError where the outcome is missing."""
         with self._database.reading() as session:
             row = _known(session, TrialRow, trial_id)
             if row.status is None:
@@ -426,10 +403,7 @@ class Store:
             return _trials(session, trial_select().where(TrialRow.id == trial_id))[0]
 
     def program(self, trial_id: int) -> KernelProgram | None:
-        """Returns the compiled GPU program of a trial; None for a trial without one.
-
-        Raises UsageError for an unknown id.
-        """
+        """Returns the compiled GPU program of a trial; None for a trial without one."""
         with self._database.reading() as session:
             sha256 = _known(session, TrialRow, trial_id).artifact_sha256
             return stored_programs(session, [sha256]).get(sha256)
@@ -480,7 +454,7 @@ class Store:
     def counts(self, run_id: int) -> Counts:
         """Returns how many trials of a run are proposed, measured, verified, failed and reused.
 
-        A reused outcome counts under its status and as reused. Raises UsageError for an unknown id.
+        A reused outcome counts under its status and as reused.
         """
         with self._database.reading() as session:
             _known(session, RunRow, run_id)
@@ -507,8 +481,7 @@ class Store:
             if connection.scalar(same_code(script_sha256, artifact_sha256)) is None:
                 return None  # the usual case: the query with all its joins takes many times as long
         with self._database.reading() as session:
-            found = _trials(session, recalled(key, script_sha256, artifact_sha256))
-            return found[0] if found else None
+            return next(iter(_trials(session, recalled(key, script_sha256, artifact_sha256))), None)
 
     def pending(self, query: TrialQuery) -> tuple[PendingTrial, ...]:
         """Returns the compiled trials of a query that still have to be timed on a GPU of their chip.
@@ -544,7 +517,7 @@ class Store:
     def mark_stale(self, trial_id: int, reason: str) -> None:
         """Stores why the time of a trial is not valid any more; the trial then has no rank.
 
-        The same is stored for trials that reuse its outcome. Raises UsageError for an unknown id.
+        The same is stored for trials that reuse its outcome.
         """
         with self._database.writing() as session:
             _known(session, TrialRow, trial_id)
@@ -552,27 +525,18 @@ class Store:
             session.execute(sa.update(TrialRow).where(its).values(stale=reason, ranked_s=None))
 
     def set_compile_seconds(self, trial_id: int, seconds: CompileSeconds) -> None:
-        """Stores how many seconds each compiler pass of a trial took, in place of earlier times.
-
-        Raises UsageError for an unknown id.
-        """
+        """Stores how many seconds each compiler pass of a trial took, in place of earlier times."""
         with self._database.writing() as session:
             _known(session, TrialRow, trial_id).compile_s = encode(seconds)
 
     def prune(self, before: datetime.datetime | None = None) -> Pruned:
-        """Deletes trials of finished runs that no result needs; returns how many rows were deleted.
-
-        Only runs that began before ``before`` (a moment with a time zone; None: all) lose trials. Kept are
-        re-measured trials, the fastest of each run, verified trials, and trials whose outcome a kept trial
-        reuses. Scripts and programs that no trial refers to are deleted as well.
-        """
+        """Deletes trials of finished runs that no result needs, as ``tuner.db.maintenance.prune`` says."""
         return prune(self._database, before)
 
     def backup(self, file: Path) -> None:
-        """Writes a copy of the database to a new SQLite file; other processes may write meanwhile.
+        """Writes a copy of the database to a new SQLite file, as ``tuner.db.maintenance.backup`` says.
 
-        Of a PostgreSQL server, runs and trials are copied as ``merge`` does, but not the tables of a fleet.
-        Raises UsageError where ``file`` exists already or cannot be written, and where its folder is missing.
+        Other processes may write meanwhile.
         """
         backup(self._database, self._url, file)
 
@@ -597,7 +561,6 @@ def _begun_run(
     tuner_version: str,
     load_average: float | None,
 ) -> RunRow:
-    """Adds a new run, running in this process, to a session and returns its row, which has no id yet."""
     run = RunRow(
         uuid=str(uuid.uuid4()),
         created=_now(),
@@ -615,16 +578,14 @@ def _begun_run(
 
 
 def _known(session: Session, table: type[Row], row_id: int) -> Row:
-    """Returns a row by its id. Raises UsageError with the range of ids that there are."""
-    found = session.get(table, row_id) if _is_id(row_id) else None
-    if found is None:
+    row = session.get(table, row_id) if _is_id(row_id) else None
+    if row is None:
         raise _unknown(session.connection(), table, row_id)
-    return found
+    return row
 
 
 def _is_id(row_id: int) -> bool:
-    """Returns whether a database could hold such an id at all."""
-    return abs(row_id) < 2**63
+    return abs(row_id) < 2**63  # a driver raises for what no database holds
 
 
 def _unknown(connection: Connection, table: type[Row], row_id: int) -> UsageError:
@@ -634,37 +595,14 @@ def _unknown(connection: Connection, table: type[Row], row_id: int) -> UsageErro
     return UsageError(f"{noun}: found {row_id}, allowed {allowed}")
 
 
-def _add_program(connection: Connection, sha256: str, program: KernelProgram) -> None:
-    with Session(connection) as session, session.begin():  # within the transaction of the connection
-        interned(session, artifact_row(sha256, program))
-
-
 def _trials(session: Session, chosen: "AnySelect") -> tuple[StoredTrial, ...]:
-    """Returns the trials of a SELECT; the quietest moment of each run shows which times were disturbed."""
-    found = [*session.execute(chosen)]
-    alone = {row.run_id for row, first, final in found if first is not None and final is None}
+    selected = [*session.execute(chosen)]
+    alone = {row.run_id for row, first, final in selected if first is not None and final is None}
+    # the quietest moment of each run shows which times were disturbed
     quietest_s = dict(map(tuple, session.execute(quietest_reference_s(alone)))) if alone else {}
-    return tuple(rows.trial_of(row, first, final, quietest_s.get(row.run_id)) for row, first, final in found)
-
-
-def _require_same_candidate(trial_id: int, proposed: Candidate, record: Record) -> None:
-    if proposed != record.candidate:
-        raise ValueError(
-            f"trial {trial_id}: found an outcome of {record.candidate.text}, allowed {proposed.text}"
-        )
-
-
-def _require_same_script(record: Record, script_text: str) -> None:
-    """Raises ValueError for a hash that is not that of the text; a record that was not bound has neither."""
-    expected = _sha256(script_text) if record.script_sha256 or script_text else ""
-    if record.script_sha256 != expected:
-        raise ValueError(
-            f"script: found hash {record.script_sha256!r}, allowed that of its text, {expected!r}"
-        )
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return tuple(
+        rows.trial_of(row, first, final, quietest_s.get(row.run_id)) for row, first, final in selected
+    )
 
 
 def _now() -> datetime.datetime:

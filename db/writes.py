@@ -47,10 +47,7 @@ def campaign_row(settings: CampaignSettings, now: datetime.datetime) -> Campaign
     return CampaignRow(
         uuid=str(uuid.uuid4()),
         created=now,
-        source=settings.source,
-        trials=settings.trials,
-        budget_s=settings.budget_s,
-        seed=settings.seed,
+        **{name: getattr(settings, name) for name in ("source", "trials", "budget_s", "seed")},
         columns=[candidate_document(column) for column in settings.columns],
         floors_s=list(settings.floors_s) or None,
         program=None if settings.program is None else encode(settings.program),
@@ -63,15 +60,16 @@ def campaign_row(settings: CampaignSettings, now: datetime.datetime) -> Campaign
 
 def stored_campaign(session: Session, row: CampaignRow) -> Campaign:
     """Returns the campaign of a row, with its runs in the order of the problems."""
-    found = session.scalars(run_select().where(RunRow.group_id == row.id).order_by(RunRow.group_place))
+    runs = session.scalars(run_select().where(RunRow.group_id == row.id).order_by(RunRow.group_place))
     columns = tuple(stored_candidate(each["strategy"], each["knobs"]) for each in row.columns)
     floors_s = tuple(row.floors_s or ())
     program = value_of(ProgramSource, row.program)
     settings = CampaignSettings(row.source, row.trials, row.budget_s, row.seed, columns, floors_s, program)
-    runs = tuple(rows.run_of(run) for run in found)
-    result = value_of(ProgramResult, row.program_result)
-    state = (present_status(row.status, row.process), row.seconds, row.search_s, runs, result)
-    return Campaign(row.id, row.uuid, row.created, settings, *state)
+    return Campaign(
+        *(row.id, row.uuid, row.created, settings, present_status(row.status, row.process)),
+        *(row.seconds, row.search_s, tuple(rows.run_of(run) for run in runs)),
+        value_of(ProgramResult, row.program_result),
+    )
 
 
 def campaign_proposals(
@@ -86,24 +84,14 @@ def campaign_proposals(
         *(TrialRow.group_number, TrialRow.unprojected),
     )
     of_campaign = (RunRow.group_id == campaign_id, TrialRow.group_number.is_not(None))
-    found = session.execute(
-        select(*columns).join(TrialRow.run).where(*of_campaign).order_by(TrialRow.group_number)
-    )
-    return tuple(
-        CampaignProposal(
-            each.group_number,
-            each.run_id,
-            stored_candidate(each.strategy, each.unprojected or each.knobs),
-            Proposal(
-                each.id,
-                each.number,
-                each.row,
-                stored_candidate(each.strategy, each.knobs),
-                trials.get(each.id),
-            ),
-        )
-        for each in found
-    )
+    proposals = []
+    chosen = select(*columns).join(TrialRow.run).where(*of_campaign).order_by(TrialRow.group_number)
+    for each in session.execute(chosen):
+        column = stored_candidate(each.strategy, each.unprojected or each.knobs)
+        candidate = stored_candidate(each.strategy, each.knobs)
+        proposal = Proposal(each.id, each.number, each.row, candidate, trials.get(each.id))
+        proposals.append(CampaignProposal(each.group_number, each.run_id, column, proposal))
+    return tuple(proposals)
 
 
 def put_in_campaign(
@@ -145,8 +133,8 @@ def latest_moment(connection: Connection, run_id: int) -> datetime.datetime | No
     last = (
         sa.select(TRIAL.c.proposed).where(TRIAL.c.run_id == run_id).order_by(TRIAL.c.number.desc()).limit(1)
     )
-    found = connection.execute(sa.select(RUN.c.created, last.scalar_subquery()).where(RUN.c.id == run_id))
-    return max((moment for row in found for moment in row if moment is not None), default=None)
+    moments = connection.execute(sa.select(RUN.c.created, last.scalar_subquery()).where(RUN.c.id == run_id))
+    return max((moment for row in moments for moment in row if moment is not None), default=None)
 
 
 def add_proposal(
@@ -172,10 +160,10 @@ def add_proposal(
 def proposal(connection: Connection, trial_id: int) -> tuple[int, Candidate, bool] | None:
     """Returns (run id, candidate, whether the outcome is stored) of a trial; None for an unknown trial."""
     columns = (TRIAL.c.run_id, TRIAL.c.strategy, TRIAL.c.knobs, TRIAL.c.status)
-    found = connection.execute(sa.select(*columns).where(TRIAL.c.id == trial_id)).one_or_none()
-    if found is None:
+    trial = connection.execute(sa.select(*columns).where(TRIAL.c.id == trial_id)).one_or_none()
+    if trial is None:
         return None
-    return found.run_id, stored_candidate(found.strategy, found.knobs), found.status is not None
+    return trial.run_id, stored_candidate(trial.strategy, trial.knobs), trial.status is not None
 
 
 def add_script(connection: Connection, sha256: str, text: str) -> None:
@@ -235,11 +223,7 @@ def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.da
             number=number,
             started=now,
             of_trials=of_trials,
-            noise=quality.noise,
-            disturbance=quality.disturbance,
-            unreliable=quality.unreliable,
-            is_lost=quality.is_lost,
-            host=encode(quality.host),
+            **encode(quality),
             baseline_name=None if baseline is None else baseline.name,
             baseline_threads=None if baseline is None else baseline.threads,
         )
@@ -266,18 +250,18 @@ def select_round(run: RunRow) -> None:
     """
     if not run.rounds:
         return
-    quietest = min(run.rounds, key=_preference)
+
+    def preference(row: TimingRoundRow) -> tuple[Any, ...]:
+        quality = quality_of(row)
+        return quality.is_lost, -row.of_trials, *quality.rank, row.started, row.number
+
+    quietest = min(run.rounds, key=preference)
     if quietest.is_lost:  # the first times count, with a badge
         run.round, run.noise, run.unreliable = 0, None, quietest.unreliable
         return
     run.round, run.noise, run.unreliable = quietest.number, quietest.noise, quietest.unreliable
     if quietest.number:  # round 0, of older databases: the run has the baseline's name
         run.baseline_name, run.baseline_threads = quietest.baseline_name, quietest.baseline_threads
-
-
-def _preference(row: TimingRoundRow) -> tuple[Any, ...]:
-    quality = quality_of(row)
-    return quality.is_lost, -row.of_trials, *quality.rank, row.started, row.number
 
 
 def quality_of(row: TimingRoundRow) -> RoundQuality:

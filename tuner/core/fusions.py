@@ -125,32 +125,27 @@ class FusionFacts:
         return (
             ("loops", len(self.loops)),
             ("inner_rows", self.loops[-2] if len(self.loops) > 1 else 1),
-            ("contractions", self.contractions),
-            ("weights", self.weights),
-            ("transposed", self.transposed),
-            ("copy", self.copy),
-            ("dimensions", self.dimensions),
-            ("channels", self.channels),
-            ("stride", self.stride),
+            *((name, getattr(self, name)) for name in ("contractions", "weights", "transposed", "copy")),
+            *((name, getattr(self, name)) for name in ("dimensions", "channels", "stride")),
         )
 
 
 @lru_cache(maxsize=256)
 def facts_of(text: str) -> FusionFacts:
     """Returns what the attributes of a fusion's function say; without attributes, no loops and zeros."""
-    found = re.search(rf"{re.escape(LOOPS_ATTRIBUTE)} = array<i64(?:: ([0-9, ]+))?>", text)
-    loops = tuple(int(each) for each in (found[1] or "").split(",") if each) if found else ()
+    extents = re.search(rf"{re.escape(LOOPS_ATTRIBUTE)} = array<i64(?:: ([0-9, ]+))?>", text)
+    numbers = {}
+    for attribute in (BYTES, CHANNELS, CONTRACTIONS, COPY, TRANSPOSED, WEIGHTS):
+        match = re.search(rf"{re.escape(attribute)} = (\d+)", text)
+        numbers[attribute.removeprefix("tuner.")] = int(match[1]) if match else 0
     letters = re.search(rf'{re.escape(DIMENSIONS)} = "(\w*)"', text)
+    strides = re.search(r"strides = dense<\[?([0-9, ]+)\]?>", text)
+    row_stride = int(strides[1].split(",")[-1]) if strides else 1
     return FusionFacts(
-        loops=loops,
-        contractions=_number(text, CONTRACTIONS),
-        weights=_number(text, WEIGHTS),
-        transposed=_number(text, TRANSPOSED),
-        copy=_number(text, COPY),
-        bytes=_number(text, BYTES),
+        loops=tuple(int(each) for each in (extents[1] or "").split(",") if each) if extents else (),
         dimensions=letters[1] if letters else "",
-        channels=_number(text, CHANNELS),
-        stride=_stride(text) if letters else 0,
+        stride=row_stride if letters else 0,
+        **numbers,
     )
 
 
@@ -158,17 +153,6 @@ def facts_of(text: str) -> FusionFacts:
 def text_hash(text: str) -> str:
     """Returns the first digits of the SHA-256 of a text, by which a fusion is named."""
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
-
-
-def _stride(text: str) -> int:
-    """Returns the last of the strides of the convolution in a text: ``strides = dense<[2, 1]>``."""
-    found = re.search(r"strides = dense<\[?([0-9, ]+)\]?>", text)
-    return int(found[1].split(",")[-1]) if found else 1
-
-
-def _number(text: str, name: str) -> int:
-    found = re.search(rf"{re.escape(name)} = (\d+)", text)
-    return int(found[1]) if found else 0
 
 
 CONTRACTION, CONVOLUTION, ATTENTION, ROWS, ELEMENTWISE, LOOPS = KINDS = (

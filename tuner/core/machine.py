@@ -141,15 +141,21 @@ class Machine:
         numbers are 0.
         """
         if self.chip:
-            return _chip_limits(chip_of(self.chip), self.physical_cores)
+            chip = chip_of(self.chip)
+            return (
+                ("compute_capability", chip.capability),
+                ("has_wgmma", int(chip.is_specific and chip.capability == 90)),
+                ("max_shared_bytes", chip.max_shared_bytes),  # of one block, when the host asks for it
+                ("registers_per_block", REGISTERS),
+                ("max_threads", MAX_THREADS_PER_BLOCK),
+                ("sm_count", self.physical_cores),
+            )
         return (
             ("vector_bytes", self.vector_bytes),
             ("vector_registers", self.vector_registers),
             *((name, int(getattr(self, name))) for name in EXTENSIONS),
             ("cores", self.physical_cores),
-            ("l1_bytes", self.l1_bytes),
-            ("l2_bytes", self.l2_bytes),
-            ("l3_bytes", self.l3_bytes),
+            *((name, getattr(self, name)) for name in ("l1_bytes", "l2_bytes", "l3_bytes")),
         )
 
     def is_named(self, name: str) -> bool:
@@ -170,8 +176,7 @@ def processor_class(
 ) -> str:
     """Returns the machine name that processors with comparable times share.
 
-    ``cache_bytes`` are the L1 data, L2 and L3 cache, 0 for unknown. Example of a name: 'Xeon (family 6 model
-    143, avx512 bf16 vnni, caches 48K/2M/105M)'.
+    Example: 'Xeon (family 6 model 143, avx512 bf16 vnni, caches 48K/2M/105M)'.
     """
     caches = "/".join(_size_text(each) for each in cache_bytes)
     return f"{processor} ({family}, {' '.join(extensions)}{BEFORE_CACHES}{caches})"
@@ -184,19 +189,17 @@ def named_in_full(machine: Machine) -> Machine:
     stay as they are.
     """
     words = [EXTENSIONS[field] for field in EXTENSIONS if getattr(machine, field)]
-    bare, found, caches = _without_words(machine.name, ADDED_LATER).rpartition(BEFORE_CACHES)
+    bare, separator, caches = _without_words(machine.name, ADDED_LATER).rpartition(BEFORE_CACHES)
     added = "".join(f" {word}" for word in ADDED_LATER if word in words)
-    return replace(machine, name=f"{bare}{added}{found}{caches}") if found else machine
+    return replace(machine, name=f"{bare}{added}{separator}{caches}") if separator else machine
 
 
 def _without_words(name: str, words: tuple[str, ...]) -> str:
-    """Returns a machine's name without ``words`` in its list of extensions, which ends before the caches."""
-    before, found, caches = name.rpartition(BEFORE_CACHES)
-    return " ".join(word for word in before.split(" ") if word not in words) + found + caches
+    before, separator, caches = name.rpartition(BEFORE_CACHES)
+    return " ".join(word for word in before.split(" ") if word not in words) + separator + caches
 
 
 def _size_text(size_bytes: int) -> str:
-    """Returns '48K', '2M', or '?' for an unknown size."""
     if not size_bytes:
         return "?"
     return f"{size_bytes >> 10}K" if size_bytes % 2**20 else f"{size_bytes >> 20}M"
@@ -220,17 +223,6 @@ def gpu_machine(kind: str, chip: Chip, processor: str) -> Machine:
         l3_bytes=0,
         memory_bytes=0,
         chip=chip.name,
-    )
-
-
-def _chip_limits(chip: Chip, multiprocessors: int) -> tuple[tuple[str, int], ...]:
-    return (
-        ("compute_capability", chip.capability),
-        ("has_wgmma", int(chip.is_specific and chip.capability == 90)),
-        ("max_shared_bytes", chip.max_shared_bytes),  # of one block, when the host asks for it
-        ("registers_per_block", REGISTERS),
-        ("max_threads", MAX_THREADS_PER_BLOCK),
-        ("sm_count", multiprocessors),
     )
 
 

@@ -21,18 +21,17 @@ except ImportError:
 DType: TypeAlias = np.dtype[np.generic]
 
 
-def _kind(name: str, numpy_name: str) -> Any:
-    """Returns the numpy type of one element; None where no installed package has such a type."""
+def _type_of(name: str, numpy_name: str) -> Any:
     known = (getattr(package, numpy_name, None) for package in PACKAGES)
     # Without ml_dtypes bf16 is its bits, uint16: no other array of tuner has this type.
-    return next((kind for kind in known if kind is not None), np.uint16 if name == "bf16" else None)
+    return next((type_ for type_ in known if type_ is not None), np.uint16 if name == "bf16" else None)
 
 
-# MLIR type -> numpy type
+# MLIR type -> numpy type, of those that an installed package has
 DTYPES: dict[str, DType] = {
-    name: np.dtype(kind)
+    name: np.dtype(type_)
     for name, number in NUMBER_TYPES.items()
-    if (kind := _kind(name, number.numpy_name)) is not None
+    if (type_ := _type_of(name, number.numpy_name)) is not None
 }
 
 

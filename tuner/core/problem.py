@@ -143,10 +143,8 @@ class Problem:
         0a1b2c3d4e5f.
         """
         dtype = f"{self.dtype}->{self.output}" if self.output else self.dtype
-        if self.fusion:
-            return " ".join((self.operation, self.shape, dtype, text_hash(self.fusion), *self.memory_options))
-        parts = (self.operation, self.shape, dtype, self.layout, self.epilogue, *self.memory_options)
-        return " ".join(parts)
+        form = (text_hash(self.fusion),) if self.fusion else (self.layout, self.epilogue)
+        return " ".join((self.operation, self.shape, dtype, *form, *self.memory_options))
 
     @property
     def memory_options(self) -> tuple[str, ...]:
@@ -299,7 +297,11 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         'matmul 512x256x128 bf16 nt none'
     """
     sizes, given = (m, n, k), dtype_name(dtype)
-    narrow = narrow_output(given, _output_name(given, output))
+    try:
+        narrow = narrow_output(given, dtype_name(output))
+    except UsageError:
+        allowed = f"{' or '.join(output_names(given))} for dtype {given}"
+        raise UsageError(f"output dtype: found {shown(output)}, allowed {allowed}") from None
     return Problem("matmul", sizes, given, layout, epilogue, narrow, align=str(align), cache=cache)
 
 
@@ -356,15 +358,6 @@ def dtype_name(dtype: object) -> str:
     if name not in NUMPY_NAMES:
         raise UsageError(f"dtype: found {shown(dtype)}, allowed {', '.join(INPUT_DTYPES)}, or a numpy type")
     return NUMPY_NAMES[name]
-
-
-def _output_name(dtype: str, output: object) -> str:
-    """Returns tuner's name for a type of C. Raises UsageError for what names no type."""
-    try:
-        return dtype_name(output)
-    except UsageError:
-        allowed = f"{' or '.join(output_names(dtype))} for dtype {dtype}"
-        raise UsageError(f"output dtype: found {shown(output)}, allowed {allowed}") from None
 
 
 def natural_output(dtype: str) -> str:
@@ -428,7 +421,6 @@ def _extents(text: str) -> tuple[int, ...]:
 
 
 def _shape_advice(operation: str, extents: tuple[int, ...]) -> str:
-    """Returns which sizes are missing from a shape, or the operation with as many sizes; else ''."""
     names = SHAPES[operation][0].split("x")
     text = "x".join(str(extent) for extent in extents)
     if operation == MATMUL and len(extents) == len(names) + 1:

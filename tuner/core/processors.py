@@ -59,9 +59,9 @@ def require_instructions(machine: Machine, needs: Collection[str], what: str) ->
 
     ``what`` begins the message: the name of a file, or "trial 7".
     """
-    found = refusal(machine, needs)
-    if found:
-        raise UsageError(f"{what}: {found}", SEE_TARGETS)
+    reason = refusal(machine, needs)
+    if reason:
+        raise UsageError(f"{what}: {reason}", SEE_TARGETS)
 
 
 # ------------------------------------------------------------------------------
@@ -96,23 +96,21 @@ class DescribedProcessor:
     @property
     def machine(self) -> Machine:
         """Returns the machine that constraints and cost models ask; its memory is unknown (0)."""
-        has = {FIELD_OF[each]: True for each in self.has}
-        words = (self.isa, *(word for field, word in EXTENSIONS.items() if has.get(field)))
+        has = {FIELD_OF[each] for each in self.has}
+        words = (self.isa, *(word for field, word in EXTENSIONS.items() if field in has))
         l1, l2, l3 = self.cache_bytes
         return Machine(
             name=processor_class(self.name, "described", words, self.cache_bytes),
             processor=f"{self.name}, as {self.product}",
             isa=self.isa,
-            has_bf16=has.get("has_bf16", False),
             physical_cores=self.cores,
             logical_cores=2 * self.cores,
             l1_bytes=l1,
             l2_bytes=l2,
             l3_bytes=l3,
             memory_bytes=0,
-            has_vnni=has.get("has_vnni", False),
-            has_amx_bf16=has.get("has_amx_bf16", False),
-            has_amx_int8=has.get("has_amx_int8", False),
+            chip="",
+            **{field: field in has for field in EXTENSIONS},
         )
 
     @property

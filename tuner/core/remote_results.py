@@ -77,31 +77,23 @@ def most_flop_per_s(problem: Problem, machine: Machine, threads: int) -> float:
     """Returns an upper bound of the flop/s for a problem of ``threads`` threads, or of a whole GPU.
 
     The bound is the flop per cycle for the type of the inputs (documented, or larger than any documented
-    number) at a clock above the highest that is sold. For a fusion the narrowest of its types
-    counts. It is infinite for a processor whose cores are not known.
+    number) at a clock above the highest that is sold. For a fusion the narrowest of its types counts, since
+    parts may be computed in it. It is infinite for a processor whose cores are not known.
     """
-    dtype = _narrowest_dtype(problem)
+    types = [problem.dtype, *(name for name in NARROW_TYPES if re.search(rf"[<x]{name}>", problem.fusion))]
+    dtype = min(types, key=lambda each: number_type(each).bytes)
     if machine.chip:
         documented = CLOCK_FLOP.get(machine.chip, {}).get(dtype, GPU_CLOCK_FLOP)
         usual = USUAL_MULTIPROCESSORS.get(machine.chip, max(USUAL_MULTIPROCESSORS.values()))
         return documented * max(machine.physical_cores, usual) * GPU_HZ
     if not machine.physical_cores:
         return math.inf
-    core_flop = _cycle_flop(dtype, machine) if machine.isa in ("avx2", "avx512") else CPU_FLOP
+    core_flop: float = CPU_FLOP
+    if machine.isa in ("avx2", "avx512"):
+        by_vectors = 2 * machine.vector_bytes // number_type(dtype).bytes * CPU_VECTOR_UNITS
+        has_tiles = machine.has_amx_int8 if dtype == "i8" else machine.has_amx_bf16
+        core_flop = max(by_vectors, AMX_FLOP.get(dtype, 0.0) if has_tiles else 0.0)
     return core_flop * max(threads, 1) * CPU_HZ
-
-
-def _cycle_flop(dtype: str, machine: Machine) -> float:
-    """Returns the most flop per cycle of an x86 core: a multiply-add of each number in its registers."""
-    by_vectors = 2 * machine.vector_bytes // number_type(dtype).bytes * CPU_VECTOR_UNITS
-    has_tiles = machine.has_amx_int8 if dtype == "i8" else machine.has_amx_bf16
-    return max(by_vectors, AMX_FLOP.get(dtype, 0.0) if has_tiles else 0.0)
-
-
-def _narrowest_dtype(problem: Problem) -> str:
-    """Returns the dtype of a problem, of a fusion that of its narrowest numbers: parts may be in these."""
-    types = [problem.dtype, *(name for name in NARROW_TYPES if re.search(rf"[<x]{name}>", problem.fusion))]
-    return min(types, key=lambda dtype: number_type(dtype).bytes)
 
 
 def why_not_seconds(measurement: Measurement) -> str:
@@ -109,12 +101,12 @@ def why_not_seconds(measurement: Measurement) -> str:
 
     Checks the number of samples, and that each time lies between 1e-10 s and 1e6 s.
     """
-    found = measurement
-    if not 1 <= len(found.samples_s) <= MOST_SAMPLES:
-        return f"found {len(found.samples_s)} samples, allowed 1 to {MOST_SAMPLES}"
-    cold_s = () if found.cold_median_s is None else (found.cold_median_s,)
-    offsets_s = [time_s for each in found.offsets for time_s in (each.median_s, *each.interval_s)]
-    for time_s in (found.median_s, *found.samples_s, *found.interval_s, *cold_s, *offsets_s):
+    samples_s, cold_median_s = measurement.samples_s, measurement.cold_median_s
+    if not 1 <= len(samples_s) <= MOST_SAMPLES:
+        return f"found {len(samples_s)} samples, allowed 1 to {MOST_SAMPLES}"
+    cold_s = () if cold_median_s is None else (cold_median_s,)
+    offsets_s = [time_s for each in measurement.offsets for time_s in (each.median_s, *each.interval_s)]
+    for time_s in (measurement.median_s, *samples_s, *measurement.interval_s, *cold_s, *offsets_s):
         if not LEAST_S <= time_s <= MOST_S:
             return f"found a time of {time_s:g} s, allowed {LEAST_S:g} s to {MOST_S:g} s"
     return ""
@@ -126,15 +118,16 @@ def why_inconsistent(measurement: Measurement) -> str:
     Besides the checks of ``why_not_seconds``: calls per sample, and that the median lies among the samples
     and in the interval.
     """
-    why, found, (low_s, high_s) = why_not_seconds(measurement), measurement, measurement.interval_s
+    why = why_not_seconds(measurement)
     if why:
         return why
-    if not 1 <= found.inner_calls <= MOST_CALLS:
-        return f"found {found.inner_calls} calls per sample, allowed 1 to {MOST_CALLS}"
-    if not _is_within(found.median_s, min(found.samples_s), max(found.samples_s)):
-        return f"found a median of {found.median_s:g} s, allowed one of its samples"
-    if not _is_within(found.median_s, low_s, high_s):
-        return f"found an interval of {low_s:g} to {high_s:g} s, allowed one around {found.median_s:g} s"
+    calls, median_s, (low_s, high_s) = measurement.inner_calls, measurement.median_s, measurement.interval_s
+    if not 1 <= calls <= MOST_CALLS:
+        return f"found {calls} calls per sample, allowed 1 to {MOST_CALLS}"
+    if not _is_within(median_s, min(measurement.samples_s), max(measurement.samples_s)):
+        return f"found a median of {median_s:g} s, allowed one of its samples"
+    if not _is_within(median_s, low_s, high_s):
+        return f"found an interval of {low_s:g} to {high_s:g} s, allowed one around {median_s:g} s"
     return ""
 
 
@@ -147,11 +140,11 @@ def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s:
     why = why_inconsistent(measurement)
     if why:
         return why
-    found = problem.flop / measurement.median_s
-    if found <= limit_flop_per_s:
+    flop_per_s = problem.flop / measurement.median_s
+    if flop_per_s <= limit_flop_per_s:
         return ""
     return (
-        f"found a time of {measurement.median_s:g} s, {found / 1e9:.4g} GFLOP/s, allowed at most "
+        f"found a time of {measurement.median_s:g} s, {flop_per_s / 1e9:.4g} GFLOP/s, allowed at most "
         f"{limit_flop_per_s / 1e9:.4g} on such a machine"
     )
 

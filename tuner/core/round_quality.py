@@ -123,11 +123,9 @@ def reliability_alone(
     if host is None:
         return unknown("timed alone, and the load of the machine is not known")
     symptom = _symptom(None, tuple(_drifts(None, host, quietest_anchor_s))) or _pressed(host, spare_cores)
-    return (
-        unreliable(f"{symptom}: {_cause(host)}")
-        if symptom
-        else unknown("timed alone, its noise is not known")
-    )
+    if symptom:
+        return unreliable(f"{symptom}: {_cause(host)}")
+    return unknown("timed alone, its noise is not known")
 
 
 def reliability_of_sessions(objections: Sequence[str]) -> Reliability:
@@ -148,31 +146,23 @@ def round_quality(
     baseline: Measurement | None,
     host: HostConditions | None,
     *,
-    quietest_anchor_s: float | None,  # least time of the run's reference kernel; None: a GPU
+    quietest_anchor_s: float | None,  # least time of the run's reference kernel; None: a GPU, or not known
     spare_cores: int,  # cores without a timed thread
 ) -> RoundQuality:
     """Returns the quality of a timing round: noise, largest disturbance, and why it is unreliable, if so.
 
-    A round is unreliable where two timings of the same code differ too much (A/A noise), where the reference
-    kernel or the baseline drifted, where the timed threads were held back or shared their processors, and
-    where the noise is not known because no code was timed twice.
-
-    Args:
-        noise: Relative difference of two timings of the same code; None: not measured.
-        baseline: Times of the baseline in this round; None: not timed.
-        host: Load of the host during the round; None: not known.
-        quietest_anchor_s: Least time of the reference kernel in the run; None: a GPU, or not known.
-        spare_cores: Cores without a timed thread.
+    A round is unreliable where two timings of the same code differ too much (``noise``, relative), where the
+    reference kernel or the baseline drifted, where the timed threads were held back or shared their
+    processors (``host``), and where the noise is not known because no code was timed twice.
     """
     drifts = tuple(_drifts(baseline, host, quietest_anchor_s))
     shares = () if host is None else (host.waited_share, host.stolen_share, host.throttled_share)
     disturbance = max((noise or 0.0, *(most for _, most in drifts), *shares))
     symptom = _symptom(noise, drifts) or _pressed(host, spare_cores)
+    reason = f"{symptom}: {_cause(host)}" if symptom else ""
     if not symptom and noise is None:  # the same code timed once is no evidence of a quiet machine
-        return RoundQuality(noise, disturbance, NO_NOISE_FLOOR, host)
-    if not symptom:
-        return RoundQuality(noise, disturbance, "", host)
-    return RoundQuality(noise, disturbance, f"{symptom}: {_cause(host)}", host)
+        reason = NO_NOISE_FLOOR
+    return RoundQuality(noise, disturbance, reason, host)
 
 
 def _drifts(
@@ -187,7 +177,6 @@ def _drifts(
 
 
 def _symptom(noise: float | None, drifts: tuple[tuple[str, float], ...]) -> str:
-    """Returns which figure is above that of a quiet machine; '' where none is."""
     if noise is not None and noise > NOISE_LIMIT:
         return f"two timings of the same code differ by {noise:.0%}"
     what, most = max(drifts, key=lambda each: each[1], default=("", 0.0))
@@ -196,7 +185,6 @@ def _symptom(noise: float | None, drifts: tuple[tuple[str, float], ...]) -> str:
 
 
 def _pressed(host: HostConditions | None, spare_cores: int) -> str:
-    """Returns how other load slowed the timed threads throughout the round; '' where it did not."""
     if host is None:
         return ""
     if max(host.stolen_share, host.throttled_share) > SHARE_LIMIT or host.waited_share > WAITED_LIMIT:
@@ -216,7 +204,6 @@ def is_pressed(load: PresentLoad, processors: int, threads: int) -> bool:
 
 
 def _cause(host: HostConditions | None) -> str:
-    """Returns the cause of a disturbance by the system's counters."""
     if host is None:
         return "something else was running"
     if host.throttled_share > SHARE_LIMIT:

@@ -171,17 +171,12 @@ class StoredTrial:
 
     def __repr__(self) -> str:
         """Returns one line without script and samples: problem, target, candidate, status and time."""
-        problem = f"{self.record.problem.key}, {self.record.target.text}"
-        return (
-            f"StoredTrial({self.id} of run {self.run}: {problem}: "
-            f"{self.record.candidate.text}, {self._outcome_text()})"
-        )
-
-    def _outcome_text(self) -> str:
-        status = self.record.status
+        problem, outcome = f"{self.record.problem.key}, {self.record.target.text}", self.record.status
         if self.early_stopped is not None:
-            return f"{status} > {self.early_stopped.least_s:.4g} s, early-stopped"
-        return status if self.best_s is None else f"{status} {self.best_s:.4g} s, {self.reliability.word}"
+            outcome += f" > {self.early_stopped.least_s:.4g} s, early-stopped"
+        elif self.best_s is not None:
+            outcome += f" {self.best_s:.4g} s, {self.reliability.word}"
+        return f"StoredTrial({self.id} of run {self.run}: {problem}: {self.record.candidate.text}, {outcome})"
 
     @property
     def unreliable(self) -> str:
@@ -240,6 +235,10 @@ class Proposal:
     trial: StoredTrial | None  # None: no outcome: its session was killed, or is still running
 
 
+# Fields of TaskQuery, and attributes of Problem, that together identify a problem
+OF_PROBLEM = ("operation", "shape", "dtype", "layout", "epilogue", "output", "align", "cache", "fusion")
+
+
 @dataclass(frozen=True)
 class TaskQuery:
     """Conditions of a database query on problem, target, machine and threads; None in a field allows all."""
@@ -260,18 +259,7 @@ class TaskQuery:
     @classmethod
     def of(cls, problem: Problem, **narrower: Any) -> "TaskQuery":
         """Returns the conditions for exactly one problem; ``narrower`` sets fields such as ``target``."""
-        return cls(
-            operation=problem.operation,
-            shape=problem.shape,
-            dtype=problem.dtype,
-            layout=problem.layout,
-            epilogue=problem.epilogue,
-            output=problem.output,
-            align=problem.align,
-            cache=problem.cache,
-            fusion=problem.fusion,
-            **narrower,
-        )
+        return cls(**{name: getattr(problem, name) for name in OF_PROBLEM}, **narrower)
 
 
 @dataclass(frozen=True)

@@ -58,22 +58,15 @@ def without_secrets(text: str, *addresses: str) -> str:
 
 
 def _spans(address: str) -> list[tuple[int, int]]:
-    """Returns (start, end) of each secret in an address, in order."""
     scheme, is_url, _ = address.partition("://")
     first = len(scheme) + len(is_url) if is_url and ":" not in scheme else 0
     colon, at = address.find(":", first), address.rfind("@")
-    user_info = [(colon + 1, at)] if -1 < colon < at - 1 else []
-    rest = at + 1 if user_info else 0
-    return user_info + _parameter_spans(address, rest)
-
-
-def _parameter_spans(address: str, place: int) -> list[tuple[int, int]]:
-    found = []
-    for parameter in PARAMETER.finditer(address, place):
+    spans = [(colon + 1, at)] if -1 < colon < at - 1 else []
+    for parameter in PARAMETER.finditer(address, at + 1 if spans else 0):
         name, value = map(_decoded, parameter.groups())
         if SECRET_NAME.search(name) or ("=" in value and SECRET_NAME.search(value)):
-            found.append(parameter.span(2))
-    return found
+            spans.append(parameter.span(2))
+    return spans
 
 
 def _forms(address: str) -> set[str]:
@@ -334,14 +327,14 @@ def _formed(other: Form, found: Any, place: str) -> Any:
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
-    """Returns the types of a dataclass's JSON keys, by key."""
     hints = get_type_hints(kind, include_extras=True)
     of_keys: dict[str, Any] = {}
     for field in fields(kind):
         other: Form | None = field.metadata.get(FORM)
-        of_keys |= (
-            _hints(other.kind) if other is not None and other.is_flat else {key_of(field): hints[field.name]}
-        )
+        if other is not None and other.is_flat:
+            of_keys |= _hints(other.kind)
+        else:
+            of_keys[key_of(field)] = hints[field.name]
     return of_keys
 
 

@@ -107,7 +107,6 @@ def _is_allowed(given: Any, annotation: Any) -> bool:
 
 
 def _allowed_text(annotation: Any) -> str:
-    """Returns what an annotation allows, in words: "a number, a text or None"."""
     origin, of = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (types.UnionType, typing.Union):
         words = list(dict.fromkeys(map(_allowed_text, of)))
