@@ -83,7 +83,6 @@ class PointColumns:
         self.texts = tuple(name for name in self.columns if name not in self.numbers)
 
     def number(self, name: str) -> npt.NDArray[np.int64]:
-        """Returns the values of the integer knob or size ``name``, one per point, as int64."""
         return self.columns[name].astype(np.int64)
 
 
@@ -94,14 +93,23 @@ def conditions(columns: PointColumns, failed: Truth) -> Iterator[Condition]:
     of each knob, size or product of knobs.
     """
     for term in _terms(columns):
-        yield from _thresholds(term, failed)
-    yield from _equalities(columns)
+        values = np.unique(term.values[failed])
+        if len(values) > THRESHOLDS:
+            values = values[np.linspace(0, len(values) - 1, THRESHOLDS).round().astype(int)]
+        is_partner = term.names <= 2
+        for value in values.tolist():
+            above, below = term.values >= value, term.values <= value
+            yield Condition(f"{term.text} < {value}", above, term.names, is_partner, term.is_of_knobs)
+            yield Condition(f"{term.text} > {value}", below, term.names, is_partner, term.is_of_knobs)
+    for name in (*columns.texts, *columns.number_knobs):
+        column = columns.columns[name]
+        for value in np.unique(column).tolist():
+            yield Condition(f"{name} != {value!r}", column == value, 1, True, name in columns.knobs)
     yield from _comparisons(columns)
     yield from _divisions(columns)
 
 
 def _terms(columns: PointColumns) -> Iterator[_Term]:
-    """Yields every integer name, and the products of two and of three knobs."""
     for name in columns.numbers:
         yield _Term(name, columns.number(name), 1, name in columns.knobs)
     for count in (2, 3):
@@ -110,26 +118,7 @@ def _terms(columns: PointColumns) -> Iterator[_Term]:
             yield _Term(" * ".join(names), product, count, is_of_knobs=True)
 
 
-def _thresholds(term: _Term, failed: Truth) -> Iterator[Condition]:
-    met = np.unique(term.values[failed])
-    if len(met) > THRESHOLDS:
-        met = met[np.linspace(0, len(met) - 1, THRESHOLDS).round().astype(int)]
-    for value in met.tolist():
-        is_partner = term.names <= 2
-        above, below = term.values >= value, term.values <= value
-        yield Condition(f"{term.text} < {value}", above, term.names, is_partner, term.is_of_knobs)
-        yield Condition(f"{term.text} > {value}", below, term.names, is_partner, term.is_of_knobs)
-
-
-def _equalities(columns: PointColumns) -> Iterator[Condition]:
-    for name in (*columns.texts, *columns.number_knobs):
-        column = columns.columns[name]
-        for value in np.unique(column).tolist():
-            yield Condition(f"{name} != {value!r}", column == value, 1, True, name in columns.knobs)
-
-
 def _comparisons(columns: PointColumns) -> Iterator[Condition]:
-    """Compares knobs with knobs, and products of two knobs with knobs, sizes and limits that vary."""
     for left, right in itertools.permutations(columns.number_knobs, 2):
         above = columns.number(left) > columns.number(right)
         yield Condition(f"{left} <= {right}", above, 2, is_partner=True, is_alone=True)
@@ -144,7 +133,6 @@ def _comparisons(columns: PointColumns) -> Iterator[Condition]:
 
 
 def _divisions(columns: PointColumns) -> Iterator[Condition]:
-    """Yields divisibility conditions of knobs and sizes by knobs and by products of two knobs."""
     for part in (term for term in _terms(columns) if term.is_of_knobs and term.names <= 2):
         divisor = np.where(part.values == 0, 1, part.values)
         text = part.text if part.names == 1 else f"({part.text})"
@@ -184,11 +172,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A constraint mined from failed trials: it excludes failed points, and no successful point.
-
-    Has the stage and the most frequent reason of the failures that it was mined from, the number of failed
-    trials that it excludes, of any stage, and its p-value.
-    """
+    """A constraint mined from failed trials: it excludes failed points, and no successful point."""
 
     constraint: str
     stage: Stage  # of the failures that the constraint was mined from
@@ -213,7 +197,7 @@ class _Rule:
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _Mined:
     rule: _Rule
     chance: float
 
@@ -231,19 +215,18 @@ def mine(
     columns = PointColumns(points, knobs)
     worked = np.array([each.failure is None for each in observations], bool)
     kinds = _kinds(observations, min_support)
-    found = [
+    suggestions = [
         _suggestion(each, observations, points, stage, failed)
         for stage, failed in kinds
         for each in _mined(columns, failed, worked, min_support, log(len(kinds) * MOST_CONDITIONS))
     ]
-    unique = {each.constraint: each for each in reversed(found)}.values()
+    unique = {each.constraint: each for each in reversed(suggestions)}.values()
     return tuple(sorted(unique, key=lambda each: (-each.trials, each.constraint)))
 
 
 def _mined(
     columns: PointColumns, failed: Truth, worked: Truth, min_support: int, log_kinds: float
-) -> Iterator[_Found]:
-    """Yields rules for failures of one kind, the shortest first; each explains failures that are left."""
+) -> Iterator[_Mined]:
     left = failed.copy()
     tried = list(_distinct(conditions(columns, failed), failed, worked, min_support))
     rules = [_Rule((each,), each.truth) for each in tried if each.is_alone]
@@ -254,9 +237,9 @@ def _mined(
         pure = [rule for rule in rules if not np.any(rule.truth & worked)]
         rules = [rule for rule in rules if np.any(rule.truth & worked)]
         log_tried = log_kinds + log(max(1, len(tried) if length == 1 else comb(len(partners), length)))
-        while (found := _best(pure, left, worked, min_support, log_tried)) is not None:
-            yield found
-            left &= ~found.rule.truth
+        while (best := _best(pure, left, worked, min_support, log_tried)) is not None:
+            yield best
+            left &= ~best.rule.truth
         if _count(left) < min_support:
             return
 
@@ -300,7 +283,6 @@ def _longer(
 
 
 def _sharpest(rules: list[_Rule], left: Truth, worked: Truth) -> list[_Rule]:
-    """Returns the rules that separate failures from successes best, at most KEPT."""
     failures, successes = max(1, _count(left)), max(1, _count(worked))
 
     def sharpness(rule: _Rule) -> float:
@@ -310,15 +292,13 @@ def _sharpest(rules: list[_Rule], left: Truth, worked: Truth) -> list[_Rule]:
 
 
 def _largest(score: npt.NDArray[np.float32]) -> list[tuple[int, int]]:
-    """Returns the (row, column) indices of the largest positive scores, at most KEPT."""
     flat = score.ravel()
-    places = np.argpartition(-flat, KEPT)[:KEPT] if len(flat) > KEPT else np.arange(len(flat))
-    positive = np.sort(places[flat[places] > 0])
-    return [(int(place) // score.shape[1], int(place) % score.shape[1]) for place in positive]
+    indices = np.argpartition(-flat, KEPT)[:KEPT] if len(flat) > KEPT else np.arange(len(flat))
+    positive = np.sort(indices[flat[indices] > 0]).tolist()
+    return [divmod(index, score.shape[1]) for index in positive]  # (row, column)
 
 
-def _best(pure: list[_Rule], left: Truth, worked: Truth, min_support: int, log_tried: float) -> _Found | None:
-    """Returns the simplest of the rules that explain most failures; None where chance explains the rule."""
+def _best(pure: list[_Rule], left: Truth, worked: Truth, min_support: int, log_tried: float) -> _Mined | None:
     support = [_count(rule.truth & left) for rule in pure]
     most = max(support, default=0)
     if most < min_support:
@@ -330,13 +310,15 @@ def _best(pure: list[_Rule], left: Truth, worked: Truth, min_support: int, log_t
     )
     failed = _count(left)
     chance = exp(min(0.0, log_tried + log_chance_of_one_kind(explained, failed, failed + _count(worked))))
-    return _Found(chosen, chance) if chance <= CHANCE_LIMIT else None
+    return _Mined(chosen, chance) if chance <= CHANCE_LIMIT else None
 
 
 def _kinds(observations: tuple[Observation, ...], min_support: int) -> list[tuple[Stage, Truth]]:
-    """Groups the failures by stage and reason; failures of rare reasons by stage alone."""
     failures = [each.failure for each in observations]
-    kinds = [None if each is None else (each.stage, _kind_of(each.reason)) for each in failures]
+    kinds = [
+        None if each is None else (each.stage, re.sub(r"0x[0-9a-fA-F]+|\d+(\.\d+)?", "#", each.reason))
+        for each in failures
+    ]
     counted = Counter(kind for kind in kinds if kind is not None)
     merged = [kind if kind is None or counted[kind] >= min_support else (kind[0], "") for kind in kinds]
     every = dict.fromkeys(kind for kind in merged if kind is not None)
@@ -344,23 +326,20 @@ def _kinds(observations: tuple[Observation, ...], min_support: int) -> list[tupl
     return [(stage, mask) for stage, mask in masks if _count(mask) >= min_support]
 
 
-def _kind_of(reason: str) -> str:
-    """Returns a failure's reason with # in place of its numbers."""
-    return re.sub(r"0x[0-9a-fA-F]+|\d+(\.\d+)?", "#", reason)
-
-
 def _suggestion(
-    found: _Found,
+    mined: _Mined,
     observations: tuple[Observation, ...],
     points: tuple[dict[str, Value], ...],
     stage: Stage,
     failed: Truth,
 ) -> Suggestion:
-    """Parses the constraint as a search would, and counts the trials that the constraint rejects."""
-    text = found.rule.constraint
-    rejects = ~_holds(text, points)
+    text = mined.rule.constraint
+    rejects = ~_holds(text, points)  # parsed as a search would parse it
     assert not any(no and each.failure is None for no, each in zip(rejects, observations, strict=True)), text
-    saved = [each for no, each in zip(rejects, observations, strict=True) if no]
+    saved: Counter[str] = Counter()
+    for no, each in zip(rejects, observations, strict=True):
+        if no:
+            saved[each.problem] += each.trials
     reasons = [
         each.failure.reason
         for no, is_meant, each in zip(rejects, failed, observations, strict=True)
@@ -370,17 +349,10 @@ def _suggestion(
         constraint=text,
         stage=stage,
         reason=Counter(reasons).most_common(1)[0][0],
-        trials=sum(each.trials for each in saved),
-        problems=tuple(_trials_by_problem(saved).items()),
-        chance=found.chance,
+        trials=saved.total(),
+        problems=tuple(saved.items()),
+        chance=mined.chance,
     )
-
-
-def _trials_by_problem(observations: list[Observation]) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for each in observations:
-        counts[each.problem] += each.trials
-    return counts
 
 
 def _holds(text: str, points: tuple[dict[str, Value], ...]) -> Truth:
@@ -390,7 +362,6 @@ def _holds(text: str, points: tuple[dict[str, Value], ...]) -> Truth:
 
 
 def _common(observations: tuple[Observation, ...]) -> tuple[dict[str, Value], ...]:
-    """Returns each observation's values by name, only of names that every observation has."""
     points = [dict(each.values) for each in observations]
     names = set.intersection(*(set(point) for point in points)) if points else set()
     return tuple({name: point[name] for name in point if name in names} for point in points)

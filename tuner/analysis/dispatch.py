@@ -50,12 +50,15 @@ def ranked_columns(
     """
     among = range(len(matrix.columns)) if columns is None else columns
     usable = [column for column in among if asked.applies[column]]
-    tuned = _tuned(matrix, asked.problem, usable)
-    if tuned is not None:
-        return RankedColumns(tuned, TUNED)
+    if asked.problem in matrix.problems:
+        times = matrix.times()[matrix.problems.index(asked.problem)]
+        timed = [column for column in usable if np.isfinite(times[column])]
+        if timed:
+            return RankedColumns(_ordered(matrix, timed, np.log(times)), TUNED)
     neighbours = _of_same_weights(matrix, asked.problem, usable)
     if neighbours:
-        loss = _mean_loss(matrix, neighbours)
+        logs = np.where(matrix.is_applicable(), completed_times(matrix).logs, np.inf)[list(neighbours)]
+        loss: Numbers = (logs - logs.min(axis=1, keepdims=True)).mean(axis=0)  # log(time / best time)
         return RankedColumns(_ordered(matrix, usable, loss), SAME_WEIGHTS)
     return RankedColumns(by_model(matrix, asked, usable), MODEL)
 
@@ -72,15 +75,6 @@ def by_model(matrix: TimeMatrix, asked: AskedProblem, columns: Iterable[int]) ->
     return _ordered(matrix, list(columns), expected)
 
 
-def _tuned(matrix: TimeMatrix, problem: Problem, usable: list[int]) -> tuple[int, ...] | None:
-    """Returns the usable columns by their time on the problem; None where none was timed on it."""
-    if problem not in matrix.problems:
-        return None
-    times = matrix.times()[matrix.problems.index(problem)]
-    timed = [column for column in usable if np.isfinite(times[column])]
-    return _ordered(matrix, timed, np.log(times)) if timed else None
-
-
 def _of_same_weights(matrix: TimeMatrix, problem: Problem, usable: list[int]) -> tuple[int, ...]:
     """Returns the tuned problems with the nearest m below and above, all else equal to ``problem``.
 
@@ -88,28 +82,20 @@ def _of_same_weights(matrix: TimeMatrix, problem: Problem, usable: list[int]) ->
     """
     m = problem.sizes[0]
     timed = [any(row[column] is not None for column in usable) for row in matrix.times_s]
-    found = {
+    row_of = {
         other.sizes[0]: row
         for row, other in enumerate(matrix.problems)
         if timed[row] and replace(other, sizes=(m, *other.sizes[1:])) == problem
     }
-    below = max((rows for rows in found if rows < m), default=None)
-    above = min((rows for rows in found if rows > m), default=None)
-    nearest = [rows for rows in (below, above) if rows is not None]
+    below = max((each for each in row_of if each < m), default=None)
+    above = min((each for each in row_of if each > m), default=None)
+    nearest = [each for each in (below, above) if each is not None]
     if len(nearest) == 1 and abs(math.log2(nearest[0] / m)) > ONE_SIDE_OCTAVES:
         return ()
-    return tuple(found[rows] for rows in nearest)
-
-
-def _mean_loss(matrix: TimeMatrix, rows: tuple[int, ...]) -> Numbers:
-    """Returns the mean over problems of log(time / best time) per column; missing times are predicted."""
-    logs = np.where(matrix.is_applicable(), completed_times(matrix).logs, np.inf)[list(rows)]
-    mean: Numbers = (logs - logs.min(axis=1, keepdims=True)).mean(axis=0)
-    return mean
+    return tuple(row_of[each] for each in nearest)
 
 
 def _ordered(matrix: TimeMatrix, columns: list[int], logs: Numbers) -> tuple[int, ...]:
-    """Returns columns by ascending log time; those within noise of the first by how often each is fastest."""
     order = sorted(columns, key=lambda column: (logs[column], column))
     if not order or not np.isfinite(logs[order[0]]):
         return tuple(order)
@@ -128,7 +114,6 @@ def fastest_counts(matrix: TimeMatrix) -> tuple[int, ...]:
 
 
 def _kind(problem: Problem) -> Problem:
-    """Returns the problem with all sizes 1: equal for problems that differ in sizes alone."""
     return replace(problem, sizes=(1, 1, 1), batch=1)
 
 
@@ -151,7 +136,7 @@ def held_out_choices(matrix: TimeMatrix) -> tuple[HeldOutChoice, ...]:
 
     Problems that no column applies to are left out.
     """
-    efficiency, found = matrix.efficiency(), []
+    efficiency, choices = matrix.efficiency(), []
     for row, problem in enumerate(matrix.problems):
         asked = AskedProblem(problem, matrix.applies[row], matrix.costs[row])
         ranked = ranked_columns(without(matrix, row), asked)
@@ -159,5 +144,5 @@ def held_out_choices(matrix: TimeMatrix) -> tuple[HeldOutChoice, ...]:
             column = ranked.columns[0]
             is_timed = matrix.times_s[row][column] is not None
             share = float(efficiency[row, column]) if is_timed else None
-            found.append(HeldOutChoice(problem, column, ranked.source, share))
-    return tuple(found)
+            choices.append(HeldOutChoice(problem, column, ranked.source, share))
+    return tuple(choices)

@@ -31,10 +31,10 @@ def importances(points: Sequence[dict[str, Value]], times_s: Sequence[float]) ->
     """
     if not points:
         return {}
-    order = sorted(range(len(points)), key=lambda place: times_s[place])
+    order = sorted(range(len(points)), key=lambda index: times_s[index])
     top = order[: max(TOP_MIN, math.ceil(TOP_SHARE * len(order)))]
     raw = {
-        name: _divergence([points[place][name] for place in top], [point[name] for point in points])
+        name: _divergence([points[index][name] for index in top], [point[name] for point in points])
         for name in points[0]
     }
     total = sum(raw.values())
@@ -66,10 +66,7 @@ HELD_MIN = 3  # trials with the value held, for a figure
 
 @dataclass(frozen=True)
 class Gain:
-    """How much slower the best trial of a subset is than the best of all compared trials.
-
-    ``chance`` is the p-value: the probability that as many trials, drawn at random, are as slow or slower.
-    """
+    """How much slower the best trial of a subset is than the best of all compared trials."""
 
     slower: float  # 0.2: 20 % more time
     interval: tuple[float, float]  # from the 95 % intervals of both times
@@ -79,11 +76,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class KnobAblation:
-    """The ablation of one knob: how much slower the best trial is without the knob's best value.
-
-    ``gain`` is for the trials with the knob at its start value, ``without_best`` for all other values than
-    the best trial's; ``importance`` is the knob's PED-ANOVA share.
-    """
+    """The ablation of one knob: how much slower the best trial is without the knob's best value."""
 
     knob: str
     is_structural: bool  # its values are texts: they select other code, not other numbers
@@ -172,17 +165,14 @@ def _timed(trials: Iterable[StoredTrial]) -> Iterable[_Timed]:
 
 
 def _knobs(own: list[_Timed]) -> tuple[KnobAblation, ...]:
-    """Returns the ablation of each knob; ``own`` are the timed trials of one strategy, fastest first."""
     importance = importances([each.knobs for each in own], [each.time.median_s for each in own])
     names = [name for name in own[0].knobs if len({each.knobs[name] for each in own}) > 1]
-    found = [_knob(name, own, importance[name]) for name in names]
-    return tuple(sorted(found, key=_rank))
 
+    def rank(knob: KnobAblation) -> tuple[float, float]:
+        gains = [gain.slower for gain in (knob.gain, knob.without_best) if gain is not None]
+        return -max(gains, default=0.0), -knob.importance
 
-def _rank(knob: KnobAblation) -> tuple[float, float]:
-    """Returns the sort key of a knob: the larger of its two gains, the largest first; then importance."""
-    gains = [gain.slower for gain in (knob.gain, knob.without_best) if gain is not None]
-    return -max(gains, default=0.0), -knob.importance
+    return tuple(sorted((_knob(name, own, importance[name]) for name in names), key=rank))
 
 
 def _knob(name: str, own: list[_Timed], importance: float) -> KnobAblation:
@@ -193,53 +183,41 @@ def _knob(name: str, own: list[_Timed], importance: float) -> KnobAblation:
         is_structural=isinstance(best, str),
         best=best,
         held=held,
-        gain=_gain(own, [place for place, each in enumerate(own) if each.knobs[name] == held]),
-        without_best=_gain(own, [place for place, each in enumerate(own) if each.knobs[name] != best], 1),
+        gain=_gain(own, [index for index, each in enumerate(own) if each.knobs[name] == held]),
+        without_best=_gain(own, [index for index, each in enumerate(own) if each.knobs[name] != best], 1),
         importance=importance,
     )
 
 
 def _strategies(trials: tuple[StoredTrial, ...], timed: list[_Timed]) -> tuple[StrategyAblation, ...]:
-    """Returns the ablation of each strategy; ``timed`` has all timed trials, fastest first."""
     records = [trial.record for trial in trials]
     every = (*(each.record for each in timed), *records)
     names = dict.fromkeys(record.candidate.strategy for record in every)
-    return tuple(_strategy(name, records, timed) for name in names)
+    ablations = []
+    for name in names:
+        statuses = [record.status for record in records if record.candidate.strategy == name]
+        chosen = [index for index, each in enumerate(timed) if each.strategy == name]
+        best_s = timed[chosen[0]].time.median_s if chosen else None
+        failed = statuses.count("failed")
+        ablations.append(StrategyAblation(name, len(statuses), failed, best_s, _gain(timed, chosen)))
+    return tuple(ablations)
 
 
-def _strategy(name: str, records: list[Record], timed: list[_Timed]) -> StrategyAblation:
-    statuses = [record.status for record in records if record.candidate.strategy == name]
-    places = [place for place, each in enumerate(timed) if each.strategy == name]
-    return StrategyAblation(
-        strategy=name,
-        trials=len(statuses),
-        failed=statuses.count("failed"),
-        best_s=timed[places[0]].time.median_s if places else None,
-        gain=_gain(timed, places),
-    )
-
-
-def _gain(every: list[_Timed], places: list[int], never: int = 0) -> Gain | None:
-    """Compares the best of the trials at ``places`` with the best of ``every`` (sorted, fastest first).
+def _gain(every: list[_Timed], chosen: list[int], never: int = 0) -> Gain | None:
+    """Compares the best of the trials at ``chosen`` with the best of ``every`` (sorted, fastest first).
 
     ``never`` of the fastest cannot be among the chosen trials, by how these were chosen.
     """
-    if len(places) < HELD_MIN:
+    if len(chosen) < HELD_MIN:
         return None
-    some, best = every[places[0]].time, every[0].time
-    faster = sum(
-        each.time.median_s < some.median_s for each in every
-    )  # trials of equal code have equal times
-    chance = _chance(faster=max(0, faster - never), held=len(places), every=len(every) - never)
-    if places[0] == 0:
-        return Gain(0.0, (0.0, 0.0), len(places), chance)
+    some, best = every[chosen[0]].time, every[0].time
+    # trials of equal code have equal times
+    faster = max(0, sum(each.time.median_s < some.median_s for each in every) - never)
+    drawn, count = len(chosen), len(every) - never
+    # of missing the faster ones, where so many are drawn from all
+    chance = exp(log_chance_of_one_kind(drawn, count - faster, count)) if drawn + faster <= count else 0.0
+    if chosen[0] == 0:
+        return Gain(0.0, (0.0, 0.0), drawn, chance)
     low = some.interval_s[0] / best.interval_s[1] - 1
     high = some.interval_s[1] / best.interval_s[0] - 1
-    return Gain(some.median_s / best.median_s - 1, (low, high), len(places), chance)
-
-
-def _chance(faster: int, held: int, every: int) -> float:
-    """Returns the probability that ``held`` trials, drawn from ``every``, miss the ``faster`` fastest."""
-    if held + faster > every:
-        return 0.0
-    return exp(log_chance_of_one_kind(held, every - faster, every))
+    return Gain(some.median_s / best.median_s - 1, (low, high), drawn, chance)

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from tuner.analysis.time_matrix import CompletedTimes, Flags, Numbers, TimeMatrix, completed_times
 from tuner.core.errors import UsageError
@@ -63,13 +62,17 @@ def choose_portfolio(
     """
     applies = matrix.is_applicable()
     choices = np.array(usable_columns(matrix, allowed), np.int64)
-    _require_size(size, len(choices), len(matrix.problems))
+    if not 1 <= size <= len(choices):
+        raise UsageError(
+            f"configs: found {size}, allowed 1..{len(choices)}: so many configurations apply to the "
+            f"{len(matrix.problems)} problems"
+        )
     completed = completed_times(matrix)
     logs = _log_efficiency(completed, applies)[:, choices]
     everywhere = np.flatnonzero(applies.all(axis=0)) if universal is None else [*universal]
     is_universal = np.isin(choices, everywhere)
     chosen = _Search(logs, is_universal).chosen(size)
-    return served(matrix, tuple(int(choices[place]) for place in chosen), completed)
+    return served(matrix, tuple(int(choices[index]) for index in chosen), completed)
 
 
 def usable_columns(matrix: TimeMatrix, allowed: Iterable[int] | None = None) -> tuple[int, ...]:
@@ -88,8 +91,11 @@ def served(matrix: TimeMatrix, columns: Sequence[int], completed: CompletedTimes
     completed = completed_times(matrix) if completed is None else completed
     logs = np.where(matrix.is_applicable(), completed.logs, np.inf)[:, list(columns)]
     uses = np.bincount(logs.argmin(axis=1), minlength=len(columns))
-    places = [_steady(row, uses) for row in logs]
-    serving = [None if place is None else columns[place] for place in places]
+    serving: list[int | None] = []
+    for times in logs:
+        near = np.flatnonzero(times <= times.min() + math.log1p(NOISE))
+        steady = max(near, key=lambda index: (uses[index], -times[index]))
+        serving.append(columns[steady] if np.isfinite(times).any() else None)
     counts = {column: serving.count(column) for column in columns}
     order = tuple(sorted(columns, key=lambda column: (-counts[column], column)))
     missing = [
@@ -98,22 +104,6 @@ def served(matrix: TimeMatrix, columns: Sequence[int], completed: CompletedTimes
         if completed.is_predicted[row, column] and matrix.applies[row][column]
     ]
     return Portfolio(order, tuple(serving), tuple(missing))
-
-
-def _steady(logs: Numbers, uses: npt.NDArray[np.integer]) -> int | None:
-    """Returns the position of the least log time; of those within noise, the one with most ``uses``."""
-    if not np.isfinite(logs).any():
-        return None
-    near = np.flatnonzero(logs <= logs.min() + math.log1p(NOISE))
-    return int(max(near, key=lambda place: (uses[place], -logs[place])))
-
-
-def _require_size(size: int, choices: int, problems: int) -> None:
-    if not 1 <= size <= choices:
-        raise UsageError(
-            f"configs: found {size}, allowed 1..{choices}: so many configurations apply to the "
-            f"{problems} problems"
-        )
 
 
 def _log_efficiency(completed: CompletedTimes, applies: Flags) -> Numbers:
@@ -126,13 +116,11 @@ def _log_efficiency(completed: CompletedTimes, applies: Flags) -> Numbers:
     best = np.where(np.isfinite(measured), measured, logs.min(axis=1))
     with np.errstate(invalid="ignore"):  # inf - inf: a problem that no column can do
         efficiency = np.minimum(best[:, None] - logs, 0.0)
-    found: Numbers = np.where(applies, efficiency, math.log(UNSERVED))
-    return found
+    result: Numbers = np.where(applies, efficiency, math.log(UNSERVED))
+    return result
 
 
 class _Search:
-    """Searches columns of an array of log efficiencies [problem, column] for the best subset of a size."""
-
     def __init__(self, logs: Numbers, is_universal: Flags) -> None:
         self._logs = logs
         self._is_universal = is_universal
@@ -140,34 +128,22 @@ class _Search:
         self._uses = (logs >= logs.max(axis=1, keepdims=True) - math.log1p(NOISE)).sum(axis=0)
 
     def chosen(self, size: int) -> tuple[int, ...]:
-        """Returns the columns: of all subsets the best where they are few, else by greedy and swaps."""
         if math.comb(self._logs.shape[1], size) <= SUBSETS_LIMIT:
-            return self._best_subset(size)
-        return self._after_swaps(self._greedy(size))
-
-    def _best_subset(self, size: int) -> tuple[int, ...]:
-        subsets = itertools.combinations(range(self._logs.shape[1]), size)
-        fitting = (each for each in subsets if self._fits(each))
-        return max(fitting, key=lambda each: self._score(self._logs[:, each].max(axis=1), each))
-
-    def _greedy(self, size: int) -> tuple[int, ...]:
+            subsets = itertools.combinations(range(self._logs.shape[1]), size)
+            fitting = (each for each in subsets if self._fits(each))
+            return max(fitting, key=lambda each: self._score(self._logs[:, each].max(axis=1), each))
         chosen: tuple[int, ...] = ()
-        while len(chosen) < size:
-            is_last = len(chosen) == size - 1
-            chosen = self._extended(chosen, must_fit=is_last)[1]
-        return chosen
-
-    def _after_swaps(self, chosen: tuple[int, ...]) -> tuple[int, ...]:
+        while len(chosen) < size:  # greedy
+            chosen = self._extended(chosen, must_fit=len(chosen) == size - 1)[1]
         score = self._score(self._logs[:, chosen].max(axis=1), chosen)
-        while True:
-            others = (chosen[:place] + chosen[place + 1 :] for place in range(len(chosen)))
+        while True:  # swaps
+            others = (chosen[:index] + chosen[index + 1 :] for index in range(size))
             best_score, best = max((self._extended(each) for each in others), key=lambda pair: pair[0])
             if best_score <= score:
                 return chosen
             score, chosen = best_score, best
 
     def _extended(self, chosen: tuple[int, ...], *, must_fit: bool = True) -> tuple[Score, tuple[int, ...]]:
-        """Returns a subset with the one more column that makes it best, after its score."""
         current = self._logs[:, chosen].max(axis=1, initial=math.log(UNSERVED))
         reached = np.maximum(current[:, None], self._logs)
         means, worst = reached.mean(axis=0).round(DIGITS), reached.min(axis=0).round(DIGITS)
@@ -176,8 +152,8 @@ class _Search:
             is_free &= self._is_universal
         first = -np.arange(len(means))
         order = np.lexsort((first, self._uses, worst, means, is_free))  # the last key counts first
-        found = (*chosen, int(order[-1]))
-        return self._score(reached[:, order[-1]], found), found
+        best = (*chosen, int(order[-1]))
+        return self._score(reached[:, order[-1]], best), best
 
     def _fits(self, columns: tuple[int, ...]) -> bool:
         return not self._must or bool(self._is_universal[list(columns)].any())
@@ -211,33 +187,29 @@ class Regret:
 
     @property
     def known(self) -> tuple[float, ...]:
-        """Returns the known efficiencies, in the order of the problems."""
         return tuple(each.efficiency for each in self.losses if each.efficiency is not None)
 
     @property
     def unknown(self) -> int:
-        """Returns how many problems have no known efficiency."""
         return len(self.losses) - len(self.known)
 
     @property
     def geomean(self) -> float | None:
-        """Returns the geometric mean of the known efficiencies; None where there are none."""
         return geometric_mean(self.known)
 
     @property
     def worst(self) -> float | None:
-        """Returns the least of the known efficiencies; None where there are none."""
         return min(self.known, default=None)
 
     @property
     def total(self) -> float | None:
         """Returns the share of speed for all problems together, each as often as it occurs; None: unknown."""
-        rows = [
+        seconds = [
             (best_s * count, best_s * count / loss.efficiency)
             for loss, count, best_s in zip(self.losses, self.counts, self.best_s, strict=True)
             if loss.efficiency is not None and best_s is not None
         ]
-        return sum(best for best, _ in rows) / sum(spent for _, spent in rows) if rows else None
+        return sum(best for best, _ in seconds) / sum(spent for _, spent in seconds) if seconds else None
 
 
 def geometric_mean(values: tuple[float, ...]) -> float | None:

@@ -4,7 +4,6 @@ A ratio of times becomes a ``Comparable`` or, where the times are not reliable, 
 the reason; ``against_baseline`` and ``between_trials`` ask this of stored times.
 """
 
-import itertools
 import math
 import statistics
 from collections.abc import Sequence
@@ -13,7 +12,6 @@ from typing import Any
 
 from tuner.analysis.selected_result import timed, top_trials_of
 from tuner.analysis.slowdown import PairedSlowdown, slowdown
-from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, MedianInterval
 from tuner.core.round_quality import DRIFT_LIMIT, Evidence, objection
@@ -62,7 +60,6 @@ class Compromise:
 
     @property
     def worst(self) -> float:
-        """Returns the candidate's largest slowdown over the machines: 0.1 is 10 % slower than the fastest."""
         return max(self.slowdowns)
 
 
@@ -73,7 +70,14 @@ def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise
     time on each machine. A time of the final re-measurement takes precedence over a time of the search. Stale
     and early-stopped trials are left out.
     """
-    by_candidate = [_by_candidate(trials) for trials in machines]
+    by_candidate = [
+        {
+            trial.record.candidate: trial
+            for trial in trials
+            if trial.best_s is not None and not trial.stale and trial.early_stopped is None
+        }
+        for trials in machines
+    ]
     if not all(by_candidate):
         return None
     fastest = tuple(
@@ -87,14 +91,6 @@ def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise
         slowdowns = tuple(max(0.0, timed(ours).median_s / timed(best).median_s - 1) for ours, best in pairs)
         choices.append(Compromise(trials, slowdowns, fastest))
     return min(choices, key=lambda choice: choice.worst, default=None)
-
-
-def _by_candidate(trials: tuple[StoredTrial, ...]) -> dict[Candidate, StoredTrial]:
-    is_result = (
-        trial.best_s is not None and not trial.stale and trial.early_stopped is None for trial in trials
-    )
-    found = itertools.compress(trials, is_result)
-    return {trial.record.candidate: trial for trial in found}
 
 
 # ------------------------------------------------------------------------------
@@ -154,7 +150,6 @@ class Comparable:
 
     @property
     def speed_interval(self) -> Interval:
-        """Returns the confidence interval of ``speed`` as (low, high)."""
         return 1 / self.interval[1], 1 / self.interval[0]
 
     @property
@@ -164,7 +159,6 @@ class Comparable:
 
     @property
     def longer_interval(self) -> Interval:
-        """Returns the confidence interval of ``longer`` as (low, high)."""
         return self.interval[0] - 1, self.interval[1] - 1
 
     @property
@@ -185,7 +179,6 @@ class Comparable:
 
     @property
     def longer_percent_text(self) -> str:
-        """Returns the relative difference without its interval: '+3.0%'."""
         return f"{self.longer:+.1%}"
 
     @property
@@ -216,7 +209,6 @@ class NotComparable:
 
     @property
     def speed_interval(self) -> Interval | None:
-        """Returns the interval of the speed relative to the reference; None where there is none."""
         return None if self.interval is None else (1 / self.interval[1], 1 / self.interval[0])
 
 
@@ -281,7 +273,6 @@ def ratio_document(compared: Comparable | NotComparable) -> dict[str, Any]:
 def _ratio_or_reason(
     ratio: float, interval: Interval, noise: float, level: int = 95
 ) -> Comparable | NotComparable:
-    """Returns the ratio, or why it is none: a wide interval, or times not distinguishable."""
     low, high = interval
     text = f"the {level} % interval of the ratio of times is {low:.2f} .. {high:.2f}"
     if (high - low) / 2 > WIDTH_LIMIT * ratio:
@@ -325,6 +316,5 @@ def distrust(run: Run, trial: StoredTrial) -> str:
 
 
 def _evidence(run: Run, *trials: StoredTrial) -> Evidence:
-    """Returns how trials were timed: final times of one run are all of the same timing round."""
     is_interleaved = all(trial.final is not None and trial.run == run.id for trial in trials)
     return Evidence(is_interleaved, run.noise, run.unreliable)

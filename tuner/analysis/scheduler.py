@@ -24,7 +24,6 @@ class ColumnPool:
     is_demoted: tuple[tuple[bool, ...], ...]  # [problem][column]: it breaks a preference, so it comes last
 
     def __post_init__(self) -> None:
-        """Raises ValueError for tables of other sizes, a count below 1, and a cost that is not positive."""
         if len(self.counts) != len(self.problems) or any(count < 1 for count in self.counts):
             raise ValueError(f"counts: found {self.counts}, allowed one of at least 1 for each problem")
         for name, table in (
@@ -44,7 +43,6 @@ class ColumnPool:
         return [column for column, each in enumerate(self.candidates[problem]) if each == candidate]
 
     def octaves(self) -> npt.NDArray[np.float64]:
-        """Returns log2 of (m, n, k) per problem [problem, 3]."""
         sizes = np.array([problem.sizes for problem in self.problems], np.float64)
         octaves: npt.NDArray[np.float64] = np.log2(sizes.reshape(len(self.problems), 3))
         return octaves
@@ -86,10 +84,7 @@ class Scheduler:
     """
 
     def __init__(self, pool: ColumnPool, seed: int, floors_s: tuple[float, ...] = ()) -> None:
-        """Takes the pool, the seed of the exploration, and the least time that each problem can have.
-
-        ``floors_s``: seconds, of a roofline; (): unknown, as if all of the time could be saved.
-        """
+        """``floors_s``: seconds of each problem, of a roofline; (): unknown, all time could be saved."""
         if floors_s and len(floors_s) != len(pool.problems):
             raise ValueError(f"floors_s: found {len(floors_s)}, allowed {len(pool.problems)}")
         self._floors_s = floors_s or (0.0,) * len(pool.problems)
@@ -125,11 +120,14 @@ class Scheduler:
             self._times_s[problem, self._pool.equal_columns(problem, candidate)] = time_s
 
     def end_sampler(self, problem: int) -> None:
-        """Marks that the sampler of a problem has nothing more to propose."""
         self._is_exhausted[problem] = True
 
     def _next_problem(self, rng: np.random.Generator) -> int | None:
-        left = [problem for problem in range(len(self._taken)) if self._has_more(problem)]
+        left = [
+            problem
+            for problem, is_exhausted in enumerate(self._is_exhausted)
+            if not is_exhausted or self._is_open[problem].any()
+        ]
         if not left:
             return None
         fewest = min(left, key=lambda problem: self._taken[problem])
@@ -139,9 +137,6 @@ class Scheduler:
             return int(rng.choice(left))
         gains = self._gains()
         return max(left, key=lambda problem: gains[problem])
-
-    def _has_more(self, problem: int) -> bool:
-        return bool(self._is_open[problem].any()) or not self._is_exhausted[problem]
 
     def _gains(self) -> npt.NDArray[np.float64]:
         """Returns per problem the seconds that a trial promises to save, times the problem's count.
@@ -155,7 +150,6 @@ class Scheduler:
         return np.where(np.isfinite(gains), gains, ROUNDS * most / np.maximum(1, self._taken))
 
     def _gain_s(self, problem: int) -> float:
-        """Returns the seconds that a trial of the problem promises to save; inf where it has no time yet."""
         least_s = self._least_s[problem]
         if not least_s or not np.isfinite(least_s[-1]):
             return np.inf
@@ -165,16 +159,12 @@ class Scheduler:
         return LATEST * latest + (1 - LATEST) * left / max(1, self._taken[problem])
 
     def _next_column(self, problem: int) -> int | None:
-        """Returns the column of the pool to try on a problem; None: the sampler proposes."""
         is_open = self._is_open[problem]
         preferred = is_open & ~self._is_demoted[problem]
         is_late = self._taken[problem] >= POOL_TRIALS and self._taken[problem] % 2 == 1
         if not self._is_exhausted[problem] and (is_late or not preferred.any()):
             return None
-        scores = self._scores(problem)
+        known = KnownTimes(self._costs, self._times_s, self._octaves)
+        scores = corrected_scores(known, self._costs[problem], self._octaves[problem])
         among = np.flatnonzero(preferred if preferred.any() else is_open)
         return int(among[np.argmin(scores[among])])
-
-    def _scores(self, problem: int) -> npt.NDArray[np.float64]:
-        known = KnownTimes(self._costs, self._times_s, self._octaves)
-        return corrected_scores(known, self._costs[problem], self._octaves[problem])

@@ -29,8 +29,7 @@ class Finding(enum.Enum):
 class InterleavedSession:
     """The samples of one timing session, in seconds per call: of earlier code, twice, and of current code.
 
-    The three were timed interleaved: sample i of each belongs to round i. The constructor raises ValueError
-    for an unequal number of samples, or none.
+    The three were timed interleaved: sample i of each belongs to round i.
     """
 
     then_s: tuple[float, ...]  # the earlier code
@@ -38,7 +37,6 @@ class InterleavedSession:
     now_s: tuple[float, ...]  # the current code
 
     def __post_init__(self) -> None:
-        """Raises ValueError for samples of unequal length, or without any sample."""
         lengths = {len(self.then_s), len(self.again_s), len(self.now_s)}
         if len(lengths) != 1 or 0 in lengths:
             raise ValueError(f"session: found {sorted(lengths)} samples, allowed equally many of each")
@@ -122,10 +120,7 @@ RECORDED_TIME = "the recorded time"  # of another hour: drift does not cancel
 
 @dataclass(frozen=True)
 class RoundTimes:
-    """The times of one session in which a recorded kernel is timed again, in seconds per call.
-
-    Has the samples of the kernel and of the baseline library, and the time of the reference kernel.
-    """
+    """The times of one session in which a recorded kernel is timed again, in seconds per call."""
 
     kernel_s: tuple[float, ...]  # one sample per round
     library_s: tuple[float, ...] | None  # in the same rounds; None: no library here, or another one
@@ -144,12 +139,10 @@ class RelativeSlowdown:
 
     @property
     def least(self) -> float:
-        """Returns the smallest slowdown over the references: 0.02 is 2 % longer than recorded."""
         return min(found.median for _name, found in self.by_reference)
 
     @property
     def disagreement(self) -> float:
-        """Returns the largest minus the smallest slowdown over the references: 0.01 is 1 percentage point."""
         return max(found.median for _name, found in self.by_reference) - self.least
 
     @property
@@ -164,9 +157,14 @@ def relative_slowdown(recorded: RecordedRound, sessions: tuple[RoundTimes, ...])
     References are those that the recorded round and all ``sessions`` have; without any, today's times are
     compared with the recorded time itself.
     """
+    libraries_s = [each.library_s or () for each in sessions]
+    kernels_s = [
+        () if each.reference_kernel_s is None else (each.reference_kernel_s,) * len(each.kernel_s)
+        for each in sessions
+    ]
     named = (
-        (LIBRARY, recorded.library_s, [_library_s(each) for each in sessions]),
-        (REFERENCE_KERNEL, recorded.panel_product_s, [_reference_kernel_s(each) for each in sessions]),
+        (LIBRARY, recorded.library_s, libraries_s),
+        (REFERENCE_KERNEL, recorded.panel_product_s, kernels_s),
     )
     references = [
         (name, then_s, now_s) for name, then_s, now_s in named if then_s is not None and all(now_s)
@@ -193,15 +191,6 @@ def _slowdown(
         for first, last, each in zip(by_first, by_last, sessions, strict=True)
     )
     return replace(paired_slowdown(paired), noise=recorded.noise)
-
-
-def _library_s(session: RoundTimes) -> tuple[float, ...]:
-    return session.library_s or ()
-
-
-def _reference_kernel_s(session: RoundTimes) -> tuple[float, ...]:
-    seconds = session.reference_kernel_s
-    return () if seconds is None else (seconds,) * len(session.kernel_s)
 
 
 # ------------------------------------------------------------------------------

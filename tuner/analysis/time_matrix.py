@@ -5,7 +5,6 @@ problems; ``completed_times`` marks predictions, which are never stored.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,9 +22,7 @@ Numbers = npt.NDArray[np.float64]
 # benchmarks/results/many_shapes_replay.json: these values on 34 problems x 57 configurations
 WIDTH = 8.0  # a problem at a distance of d octaves counts exp(-d * d / WIDTH)
 SHRINKAGE = 0.5  # weight of the assumption that a configuration is as good as the cost model says
-LEAST_TIMES = (
-    2  # of a problem: with one time its mean cannot be separated from what the configuration is worth
-)
+LEAST_TIMES = 2  # of a problem: the mean of one time cannot be separated from the configuration's worth
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,13 +108,14 @@ class TimeMatrix:
     costs: tuple[tuple[float, ...], ...]  # [problem][column], of the cost model; inf where there is none
 
     def __post_init__(self) -> None:
-        """Raises ValueError for tables of other sizes, repeated problems or columns, and bad numbers."""
         if len(set(self.problems)) != len(self.problems) or len(set(self.columns)) != len(self.columns):
             raise ValueError("found a problem or a column twice")
         if len(self.counts) != len(self.problems) or any(count < 1 for count in self.counts):
             raise ValueError(f"counts: found {self.counts}, allowed one of at least 1 for each problem")
         for name, table in (("times_s", self.times_s), ("applies", self.applies), ("costs", self.costs)):
-            self._require_size(name, table)
+            if len(table) != len(self.problems) or any(len(row) != len(self.columns) for row in table):
+                allowed = f"{len(self.problems)} rows of {len(self.columns)}"
+                raise ValueError(f"{name}: found another size, allowed {allowed}")
         times = [time for row in self.times_s for time in row if time is not None]
         if not all(math.isfinite(time) and time > 0 for time in times):
             raise ValueError("times_s: found a time that is not a positive number of seconds")
@@ -126,23 +124,16 @@ class TimeMatrix:
         if bool((self.is_timed() & ~self.is_applicable()).any()):
             raise ValueError("times_s: found a time of a configuration that does not apply")
 
-    def _require_size(self, name: str, table: Sequence[Sequence[object]]) -> None:
-        if len(table) != len(self.problems) or any(len(row) != len(self.columns) for row in table):
-            rows, columns = len(self.problems), len(self.columns)
-            raise ValueError(f"{name}: found another size, allowed {rows} rows of {columns}")
-
     def times(self) -> Numbers:
         """Returns the median times in seconds [problem, column]; nan where there is none."""
         filled = [[np.nan if time is None else time for time in row] for row in self.times_s]
         return np.array(filled, np.float64).reshape(self._shape)
 
     def is_timed(self) -> Flags:
-        """Returns whether there is a time [problem, column]."""
-        found: Flags = np.isfinite(self.times())
-        return found
+        is_timed: Flags = np.isfinite(self.times())
+        return is_timed
 
     def is_applicable(self) -> Flags:
-        """Returns whether the strategy of the column can do the problem [problem, column]."""
         return np.array(self.applies, np.bool_).reshape(self._shape)
 
     def model_costs(self) -> Numbers:

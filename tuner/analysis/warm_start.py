@@ -101,10 +101,7 @@ class Known:
     points: tuple[tuple[Candidate, str], ...]  # (candidate, who measured it), the fastest first
 
     def initial_configurations(self, task: TuningTask) -> Iterator[InitialConfiguration]:
-        """Yields these candidates as warm-start points for another task, ``task``, the fastest first.
-
-        The source of each point names the known problem and who measured the candidate.
-        """
+        """Yields the candidates as warm-start points for ``task``; sources name problem and measurer."""
         for candidate, who in self.points:
             source = f"{_text(self.task.problem, task.problem)} ({who})"
             yield InitialConfiguration(candidate, WARM_START, source)
@@ -126,7 +123,6 @@ def warm_points(task: TuningTask, known: tuple[Known, ...]) -> tuple[InitialConf
 
 
 def _text(problem: Problem, ours: Problem) -> str:
-    """Returns a problem's shape, with its types, layout and the like where these differ from ``ours``."""
     pairs = (
         (problem.dtype, ours.dtype),
         (problem.layout, ours.layout),

@@ -1,5 +1,6 @@
 """Begins or resumes a campaign, many problems under one budget, and measures missing cells of its matrix."""
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -8,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.interfaces import AbstractRunner, AbstractSampler, Effort
+from tuner.core.interfaces import AbstractRunner, Effort
 from tuner.core.machine import Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.requests import Campaign, CampaignMember, CampaignProposal, CampaignSettings, RunRequest
-from tuner.core.runs import Run
 from tuner.search.samplers import make_sampler
 from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends, require_runs_here
@@ -36,6 +36,7 @@ from tuner.tuning.events import (
 from tuner.tuning.request import (
     RunLimit,
     require_memory,
+    require_more,
     require_same_code,
     require_same_rows,
     require_same_scripts,
@@ -82,11 +83,17 @@ def begin_campaign(
     )
     common = members[0].settings
     source = backends.outcomes_of_run(common)
-    machine = _checked_machine(members, source, backends)
-    plans = tuple(_plan(each, source, machine) for each in members)
-    settings = replace(
-        settings, columns=_columns(plans), floors_s=_floors_s(members, source, machine, interruption)
-    )
+    if source.needs_local_resources:
+        require_workers(common.workers, backends.machine())
+        for each in members:
+            require_memory(each.settings.problem, backends.machine())
+    machine = machine_of_run(common, source, backends)
+    plans = _plans(members, source, machine)
+    columns = (
+        plan.feasible.candidate(row) for plan in plans for row in (*plan.first, *plan.seeds({}))
+    )  # what the space file and the cost model would try first on any of the problems
+    floors_s = _floors_s(members, source, machine, interruption)
+    settings = replace(settings, columns=tuple(dict.fromkeys(columns)), floors_s=floors_s)
     plan = _campaign_plan(members, plans, settings.columns, machine)
     compiler, load = source.compiler(common.target), backends.load_average()
     campaign_id = store.begin_campaign(settings, members, machine, compiler, __version__, load)
@@ -120,8 +127,15 @@ def resume_campaign(
     machine = machine_of_run(common, source, backends)
     stored = store.campaign_proposals(campaign_id)
     _require_all_stored(campaign, stored, store)
-    members = tuple(_member(place, campaign) for place in range(len(campaign.runs)))
-    plans = tuple(_plan(each, source, machine) for each in members)
+    # limits that the finished run got for itself do not count within the campaign
+    members = tuple(
+        CampaignMember(
+            replace(run.settings, trials=None, budget_s=None), run.campaign.name, run.campaign.count
+        )
+        for run in campaign.runs
+        if run.campaign is not None
+    )
+    plans = _plans(members, source, machine)
     for run, of_one in zip(campaign.runs, plans, strict=True):
         of_run = tuple(each.proposal for each in stored if each.run == run.id)
         require_same_code(run, machine, source.compiler(common.target))
@@ -129,7 +143,7 @@ def resume_campaign(
         bind = source.bind(run.settings.strategies, run.settings.problem, run.settings.threads, machine)
         require_same_scripts(run, bind, of_run)
     if limit is not None:
-        _require_longer(campaign, stored, limit)
+        require_more(f"campaign {campaign_id}", len(stored), campaign.search_s, limit)
         store.extend_campaign(campaign_id, limit.trials, limit.budget_s)
     plan = _campaign_plan(members, plans, campaign.settings.columns, machine)
     store.set_campaign_status(campaign_id, "running")
@@ -154,31 +168,23 @@ def _session(
     return CampaignSession(campaign, plan, stored, source, store, interruption, observe).run()
 
 
-def _checked_machine(
-    members: tuple[CampaignMember, ...], source: MeasurementBackend, backends: Backends
-) -> Machine:
-    common = members[0].settings
-    if source.needs_local_resources:
-        require_workers(common.workers, backends.machine())
-        for each in members:
-            require_memory(each.settings.problem, backends.machine())
-    return machine_of_run(common, source, backends)
-
-
-def _plan(member: CampaignMember, source: MeasurementBackend, machine: Machine) -> Plan:
-    """Returns the plan of one problem's run. Raises UsageError, naming the problem, where it has none."""
+@contextlib.contextmanager
+def _errors_name(problem: Problem) -> Iterator[None]:
     try:
-        return source.plan(member.settings, machine)
+        yield
     except UsageError as error:
-        key = member.settings.problem.key
-        line = error.message if key in error.message else f"{key}: {error.message}"
+        line = error.message if problem.key in error.message else f"{problem.key}: {error.message}"
         raise UsageError(line, error.hint) from None
 
 
-def _columns(plans: tuple[Plan, ...]) -> tuple[Candidate, ...]:
-    """Returns what the space file and the cost model would try first on any of the problems, each once."""
-    found = (plan.feasible.candidate(row) for plan in plans for row in (*plan.first, *plan.seeds({})))
-    return tuple(dict.fromkeys(found))
+def _plans(
+    members: tuple[CampaignMember, ...], source: MeasurementBackend, machine: Machine
+) -> tuple[Plan, ...]:
+    plans = []
+    for each in members:
+        with _errors_name(each.settings.problem):
+            plans.append(source.plan(each.settings, machine))
+    return tuple(plans)
 
 
 def _floors_s(
@@ -220,33 +226,22 @@ def _campaign_plan(
         for member, each in zip(members, feasible, strict=True)
     )
     pool = projected_pool(problems, columns, machine, members[0].settings.threads)
-    kept = tuple(tuple(_kept(row, each)) for row, each in zip(pool.candidates, feasible, strict=True))
-    samplers = tuple(_sampler(member, each) for member, each in zip(members, feasible, strict=True))
+    # a feasible set may be a sample of too many: a projection that is not in it is not tried
+    kept = tuple(
+        tuple(
+            candidate if candidate is not None and each.row_of(candidate) is not None else None
+            for candidate in row
+        )
+        for row, each in zip(pool.candidates, feasible, strict=True)
+    )
+    samplers = tuple(
+        LateSampler(partial(make_sampler, member.settings.sampler, each, member.settings.seed))
+        for member, each in zip(members, feasible, strict=True)
+    )
     return CampaignPlan(replace(pool, candidates=kept), feasible, samplers)
 
 
-def _kept(row: tuple[Candidate | None, ...], feasible: FeasibleSet) -> Iterator[Candidate | None]:
-    """Yields projections that are in the feasible set, else None: the set may be a sample of too many."""
-    for candidate in row:
-        is_in = candidate is not None and feasible.row_of(candidate) is not None
-        yield candidate if is_in else None
-
-
-def _sampler(member: CampaignMember, feasible: FeasibleSet) -> AbstractSampler:
-    settings = member.settings
-    return LateSampler(partial(make_sampler, settings.sampler, feasible, settings.seed))
-
-
-def _member(place: int, campaign: Campaign) -> CampaignMember:
-    run = campaign.runs[place]
-    assert run.campaign is not None
-    # limits that the finished run got for itself do not count within the campaign
-    settings = replace(run.settings, trials=None, budget_s=None)
-    return CampaignMember(settings, run.campaign.name, run.campaign.count)
-
-
 def _require_all_stored(campaign: Campaign, stored: tuple[CampaignProposal, ...], store: "Store") -> None:
-    """Raises UsageError where trials of the campaign were pruned, or a run has trials beyond its."""
     if [each.number for each in stored] != [*range(len(stored))]:
         raise UsageError(f"campaign {campaign.id}: some of its trials were pruned; start a new campaign")
     for run in campaign.runs:
@@ -255,18 +250,6 @@ def _require_all_stored(campaign: Campaign, stored: tuple[CampaignProposal, ...]
             raise UsageError(
                 f"campaign {campaign.id}: run {run.id} was extended on its own; start a new campaign"
             )
-
-
-def _require_longer(campaign: Campaign, stored: tuple[CampaignProposal, ...], limit: RunLimit) -> None:
-    if limit.trials is not None and limit.trials < len(stored):
-        raise UsageError(
-            f"trials: found {limit.trials}, but campaign {campaign.id} has {len(stored)} trials already"
-        )
-    if limit.budget_s is not None and limit.budget_s < campaign.search_s:
-        raise UsageError(
-            f"budget: found {limit.budget_s:g} s, but campaign {campaign.id} has searched for "
-            f"{campaign.search_s:.1f} s already"
-        )
 
 
 # ------------------------------------------------------------------------------
@@ -313,7 +296,9 @@ def measure_cells(
             observe(RunEvent(place, event, number, 0.0))
 
         steps = RunSteps(run, store.proposals(run.id), source, store, interruption, report)
-        runner = steps.replaying(source.runner(steps.order, _runner_settings(run)))
+        asked = run.settings
+        how = RunnerSettings(asked.threads, asked.workers, asked.seed, run=run.uuid)
+        runner = steps.replaying(source.runner(steps.order, how))
         try:
             measured = _measure(steps, runner, feasible, wanted, number, interruption)
             if measured and not interruption.is_asked:
@@ -330,10 +315,9 @@ def _measure(
     runner: AbstractRunner,
     feasible: FeasibleSet,
     wanted: list[MissingCell],
-    in_campaign: int,
+    in_campaign: int,  # number of the first cell in the campaign
     interruption: Interruption,
 ) -> int:
-    """Measures the cells of one problem; returns how many. ``in_campaign``: number of the first there."""
     started_s, done = time.monotonic(), 0
     seconds = steps.run.seconds or 0.0
     for cell in wanted:
@@ -352,11 +336,6 @@ def _measure(
     return done
 
 
-def _runner_settings(run: Run) -> RunnerSettings:
-    settings = run.settings
-    return RunnerSettings(settings.threads, settings.workers, settings.seed, run=run.uuid)
-
-
 # ------------------------------------------------------------------------------
 # A problem with a name and a count, as a shapes file or a model gives it; campaigns' settings.
 
@@ -373,23 +352,21 @@ class NamedProblem:
     count: int = 1
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a count that is no integer from 1 to 10**9."""
         if type(self.count) is not int or not 1 <= self.count <= COUNT_LIMIT:
             raise UsageError(f"count: found {self.count!r}, allowed 1..{COUNT_LIMIT}")
 
 
 def combined(problems: tuple[NamedProblem, ...]) -> tuple[NamedProblem, ...]:
     """Returns each problem once, in order of occurrence: counts are added, names joined by a comma."""
-    found: dict[Problem, NamedProblem] = {}
+    by_problem: dict[Problem, NamedProblem] = {}
     for each in problems:
-        known = found.get(each.problem)
-        if known is None:
-            found[each.problem] = each
+        known = by_problem.setdefault(each.problem, each)
+        if known is each:
             continue
         names = dict.fromkeys((*known.name.split(", "), each.name))
         joined = ", ".join(name for name in names if name)
-        found[each.problem] = replace(known, name=joined, count=known.count + each.count)
-    return tuple(found.values())
+        by_problem[each.problem] = replace(known, name=joined, count=known.count + each.count)
+    return tuple(by_problem.values())
 
 
 TRIALS_EACH = 8  # of each problem on average, where neither trials nor a budget is given
@@ -418,15 +395,9 @@ def campaign_settings(
     trials = request.trials
     if trials is None and request.budget_s is None:
         trials = TRIALS_EACH * len(distinct)
-    members = tuple(_requested_member(each, request_of, backends) for each in distinct)
-    return CampaignSettings(source, trials, request.budget_s, request.seed, ()), members
-
-
-def _requested_member(named: NamedProblem, request_of: RequestOf, backends: Backends) -> CampaignMember:
-    try:
-        settings = run_settings(request_of(named.problem), backends)
-    except UsageError as error:
-        key = named.problem.key
-        line = error.message if key in error.message else f"{key}: {error.message}"
-        raise UsageError(line, error.hint) from None
-    return CampaignMember(settings, named.name, named.count)
+    members = []
+    for each in distinct:
+        with _errors_name(each.problem):
+            member = run_settings(request_of(each.problem), backends)
+        members.append(CampaignMember(member, each.name, each.count))
+    return CampaignSettings(source, trials, request.budget_s, request.seed, ()), tuple(members)

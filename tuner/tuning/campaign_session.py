@@ -1,6 +1,6 @@
 """One session of a campaign: one search over all problems, then the final re-measurement of each.
 
-``projected_pool`` projects configurations onto every problem; ``GroupSession`` chooses the next trial,
+``projected_pool`` projects configurations onto every problem; ``CampaignSession`` chooses the next trial,
 and has a ``LateSampler`` per problem, which is built when it is first asked.
 """
 
@@ -23,17 +23,15 @@ from tuner.space.enumeration import Indices, first_broken_preference
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.projection import Projection
 from tuner.space.search_space import SearchSpace
-from tuner.targets.interface import MeasurementBackend, RunnerSettings
+from tuner.targets.interface import MeasurementBackend
 from tuner.tuning.events import (
     CampaignObserver,
     Event,
     Interruption,
     Observer,
     RunEvent,
-    WaitsForLock,
-    WaitsForNode,
 )
-from tuner.tuning.run_steps import RunSteps, final_effort
+from tuner.tuning.run_steps import RunSteps, final_effort, is_spent
 from tuner.tuning.session import EARLY_STOPPED
 from tuner.tuning.tuned_run import TunedCampaign, tuned_campaign
 
@@ -59,8 +57,6 @@ class CampaignPlan:
 
 @dataclass(frozen=True)
 class _Started:
-    """A trial in flight."""
-
     place: int  # of its run in the campaign
     number: int  # within its run
     row: int
@@ -88,7 +84,17 @@ class CampaignSession:
         self._interruption = interruption
         self._observe = observe
         self._places = {run.id: place for place, run in enumerate(campaign.runs)}
-        self._steps = tuple(self._steps_of(place) for place in range(len(campaign.runs)))
+        self._steps = tuple(
+            RunSteps(
+                run,
+                tuple(each.proposal for each in stored if each.run == run.id),
+                source,
+                store,
+                interruption,
+                self._observer(place),
+            )
+            for place, run in enumerate(campaign.runs)
+        )
         self._scheduler = Scheduler(plan.pool, campaign.settings.seed, campaign.settings.floors_s)
         self._taken = [0] * len(campaign.runs)  # trials of each run
         self._least_s: list[float | None] = [None] * len(campaign.runs)
@@ -117,12 +123,6 @@ class CampaignSession:
             self._store_seconds()
         return tuned_campaign(self._store, self._campaign.id)
 
-    def _steps_of(self, place: int) -> RunSteps:
-        run = self._campaign.runs[place]
-        stored = tuple(each.proposal for each in self._stored if each.run == run.id)
-        observe = self._observer(place)
-        return RunSteps(run, stored, self._source, self._store, self._interruption, observe)
-
     def _observer(self, place: int) -> Observer:
         def observe(event: Event) -> None:
             self._observe(RunEvent(place, event, self._proposed, self._elapsed_s()))
@@ -131,27 +131,14 @@ class CampaignSession:
 
     def _runners(self) -> tuple[AbstractRunner, ...]:
         orders = tuple(steps.order for steps in self._steps)
-        how = tuple(self._runner_settings(place) for place in range(len(orders)))
+        how = tuple(steps.runner_settings for steps in self._steps)
         if self._source.runners is not None:
             runners = self._source.runners(orders, how)
         else:
             runners = tuple(self._source.runner(*pair) for pair in zip(orders, how, strict=True))
         return tuple(steps.replaying(runner) for steps, runner in zip(self._steps, runners, strict=True))
 
-    def _runner_settings(self, place: int) -> RunnerSettings:
-        run, observe = self._campaign.runs[place], self._observer(place)
-        settings = run.settings
-        return RunnerSettings(
-            settings.threads,
-            settings.workers,
-            settings.seed,
-            lambda who: observe(WaitsForLock(who)),
-            run.uuid,
-            lambda why: observe(WaitsForNode(why)),
-        )
-
     def _work(self, runners: tuple[AbstractRunner, ...]) -> str:
-        """Searches and re-measures; returns the status of the campaign."""
         self._search(runners)
         self._search_ended_s = time.monotonic()
         if self._interruption.is_asked:
@@ -167,15 +154,14 @@ class CampaignSession:
         return "done"
 
     def _bound_by_roofline(self, steps: RunSteps, known: dict[str, Roofline]) -> None:
-        """Stores the roofline of a run, measured once per type of the inputs."""
         dtype = steps.run.settings.problem.dtype
         if dtype in known:
             steps.set_roofline(known[dtype])
             return
         steps.bound_by_roofline()
-        found = self._store.run(steps.run.id).roofline
-        if found is not None:
-            known[dtype] = found
+        roofline = self._store.run(steps.run.id).roofline
+        if roofline is not None:
+            known[dtype] = roofline
 
     def _search(self, runners: tuple[AbstractRunner, ...]) -> None:
         """Tries candidates until the budget is spent.
@@ -199,15 +185,11 @@ class CampaignSession:
             self._finish(pending.popleft(), runners)
 
     def _is_over(self, proposed: int) -> bool:
-        settings = self._campaign.settings
         if proposed < len(self._stored):
             return False
-        if self._interruption.is_asked or (settings.trials is not None and proposed >= settings.trials):
-            return True
-        return settings.budget_s is not None and self._searched_s() >= settings.budget_s
+        return self._interruption.is_asked or is_spent(self._campaign.settings, proposed, self._searched_s())
 
     def _start(self, number: int, runners: tuple[AbstractRunner, ...]) -> _Started | None:
-        """Proposes trial ``number``, or the stored one, and starts it; None: nothing is left."""
         chosen = self._stored_trial(number) if number < len(self._stored) else self._next_trial(number)
         if chosen is None:
             return None
@@ -249,13 +231,12 @@ class CampaignSession:
             return _Started(place, own_number, row, candidate), candidate
         projection = self._plan.pool.candidates[place][suggestion.column]
         assert projection is not None
-        found = feasible.row_of(projection)
-        assert found is not None
-        sampler.replay(own_number, found)
-        return _Started(place, own_number, found, projection), self._plan.pool.columns[suggestion.column]
+        row = feasible.row_of(projection)
+        assert row is not None
+        sampler.replay(own_number, row)
+        return _Started(place, own_number, row, projection), self._plan.pool.columns[suggestion.column]
 
     def _finish(self, started: _Started, runners: tuple[AbstractRunner, ...]) -> None:
-        """Waits for a trial; stores and reports its outcome unless an earlier session stored it."""
         place = started.place
         finished = runners[place].finish()
         median_s = finished.record.median_s
@@ -328,7 +309,7 @@ class PoolProblem:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _Projected:
     candidates: tuple[Candidate | None, ...]  # per column
     costs: tuple[float, ...]
     is_demoted: tuple[bool, ...]
@@ -338,40 +319,35 @@ def projected_pool(
     problems: tuple[PoolProblem, ...], columns: tuple[Candidate, ...], machine: Machine, threads: int
 ) -> ColumnPool:
     """Returns the pool of unprojected configurations ``columns`` for the problems of a campaign."""
-    rows = [_row(each, columns, machine, threads) for each in problems]
+    projected = [_projected(each, columns, machine, threads) for each in problems]
     return ColumnPool(
         tuple(each.problem for each in problems),
         tuple(each.count for each in problems),
         columns,
-        tuple(row.candidates for row in rows),
-        tuple(row.costs for row in rows),
-        tuple(row.is_demoted for row in rows),
+        tuple(each.candidates for each in projected),
+        tuple(each.costs for each in projected),
+        tuple(each.is_demoted for each in projected),
     )
 
 
-def _row(of: PoolProblem, columns: tuple[Candidate, ...], machine: Machine, threads: int) -> _Row:
+def _projected(of: PoolProblem, columns: tuple[Candidate, ...], machine: Machine, threads: int) -> _Projected:
     candidates: list[Candidate | None] = [None] * len(columns)
     costs, is_demoted = np.full(len(columns), np.inf), np.zeros(len(columns), np.bool_)
     for space in of.spaces:
         projection = Projection(space)
-        own = [place for place, column in enumerate(columns) if column.strategy == space.strategy]
-        for place in own:
-            candidates[place] = projection.of(columns[place])
-        there = [place for place in own if candidates[place] is not None]
-        if not there:
+        applicable, picks = [], []  # columns, and the positions of their values among their knobs' choices
+        for number, column in enumerate(columns):
+            candidate = projection.of(column) if column.strategy == space.strategy else None
+            if candidate is not None:
+                candidates[number] = candidate
+                applicable.append(number)
+                values = dict(candidate.choices)
+                picks.append([knob.choices.index(values[knob.name]) for knob in space.knobs])
+        if not applicable:
             continue
-        index = _index(space, [candidate for place in there if (candidate := candidates[place])])
-        is_demoted[there] = first_broken_preference(space, index) < len(space.preferences)
+        index: Indices = np.array(picks, np.uint32).reshape(len(applicable), len(space.knobs))
+        is_demoted[applicable] = first_broken_preference(space, index) < len(space.preferences)
         model = model_of(space, of.problem, machine, threads)
         if model is not None:
-            costs[there] = model.costs(index, {})
-    return _Row(tuple(candidates), tuple(costs.tolist()), tuple(is_demoted.tolist()))
-
-
-def _index(space: SearchSpace, candidates: list[Candidate]) -> Indices:
-    """Returns the choices of candidates [candidate, knob] as positions among the choices of each knob."""
-    picks = [
-        [knob.choices.index(dict(candidate.choices)[knob.name]) for knob in space.knobs]
-        for candidate in candidates
-    ]
-    return np.array(picks, np.uint32).reshape(len(candidates), len(space.knobs))
+            costs[applicable] = model.costs(index, {})
+    return _Projected(tuple(candidates), tuple(costs.tolist()), tuple(is_demoted.tolist()))

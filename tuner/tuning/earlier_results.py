@@ -4,7 +4,6 @@
 ``KnownOutcomes`` returns a stored outcome in place of a new measurement.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import zip_longest
@@ -30,7 +29,7 @@ from tuner.core.runs import (
     StoredTrial,
     TrialQuery,
 )
-from tuner.space.feasible_set import FeasibleSet, nearest_row
+from tuner.space.feasible_set import nearest_row
 from tuner.targets.interface import MeasurementBackend, Plan
 
 if TYPE_CHECKING:
@@ -81,18 +80,28 @@ class EarlierRuns:
         for run in like[:RUNS]:
             for trial in self._store.trials(TrialQuery(run=run.id)):
                 if trial.record.resources:
-                    known.setdefault(trial.record.candidate, _main_kernel(trial.record.resources))
+                    # the kernel that multiplies: other kernels need less shared memory
+                    main = max(
+                        trial.record.resources,
+                        key=lambda each: (
+                            each.static_shared_bytes + each.dynamic_shared_bytes,
+                            each.registers,
+                        ),
+                    )
+                    known.setdefault(trial.record.candidate, main)
         return known
 
     def _nearest(self, settings: RunSettings, task: TuningTask) -> tuple[Known, ...]:
-        """Returns the nearest tasks that have measured candidates, at most TASKS."""
-        found: list[Known] = []
+        nearest: list[Known] = []
         for run in nearest_first(task, self._one_by_task(settings), task_of):
-            known = Known(task_of(run), _points(self._best_trials(run, settings)))
-            found += [known] * bool(known.points)
-            if len(found) == TASKS:
+            by_code: dict[str, tuple[Candidate, str]] = {}
+            for trial in self._best_trials(run, settings):
+                by_code.setdefault(trial.record.code, (trial.record.candidate, f"run {trial.run}"))
+            if by_code:
+                nearest.append(Known(task_of(run), tuple(by_code.values())[:POINTS]))
+            if len(nearest) == TASKS:
                 break
-        return tuple(found)
+        return tuple(nearest)
 
     def _one_by_task(self, settings: RunSettings) -> tuple[Run, ...]:
         """Returns the latest run of each task on a target of the settings' kind, latest first.
@@ -107,9 +116,8 @@ class EarlierRuns:
         return tuple(runs.values())
 
     def _best_trials(self, run: Run, settings: RunSettings) -> list[StoredTrial]:
-        """Returns the fastest trials of a run's task, of strategies of the new run only, fastest first."""
         theirs = run.settings
-        found = [
+        trials = [
             trial
             for strategy in _strategies(settings)
             for trial in self._store.trials(
@@ -124,28 +132,12 @@ class EarlierRuns:
                 )
             )
         ]
-        return sorted(found, key=lambda trial: (trial.best_s or 0.0, trial.id))
-
-
-def _main_kernel(kernels: tuple[Resources, ...]) -> Resources:
-    """Returns the resources of the kernel that multiplies: other kernels need less shared memory."""
-    return max(
-        kernels, key=lambda each: (each.static_shared_bytes + each.dynamic_shared_bytes, each.registers)
-    )
+        return sorted(trials, key=lambda trial: (trial.best_s or 0.0, trial.id))
 
 
 def task_of(run: Run) -> TuningTask:
     """Returns what a run tunes for, to compare it with other runs: problem, machine, number of threads."""
     return TuningTask(run.settings.problem, run.machine, run.settings.threads)
-
-
-def _points(trials: list[StoredTrial]) -> tuple[tuple[Candidate, str], ...]:
-    """Returns (candidate, source) of up to POINTS trials; of trials with equal code only the first."""
-    by_code: dict[str, tuple[Candidate, str]] = {}
-    for trial in trials:
-        record = trial.record
-        by_code.setdefault(record.code, (record.candidate, f"run {trial.run}"))
-    return tuple(by_code.values())[:POINTS]
 
 
 def _of_file(file: Path, strategies: tuple[str, ...]) -> Known:
@@ -154,11 +146,10 @@ def _of_file(file: Path, strategies: tuple[str, ...]) -> Known:
     space = read_recorded(file)
     if space.problem is None:
         raise UsageError(f"{file}: has no problem that this tuner knows")
-    rows = [int(row) for row in np.argsort(space.times_s, kind="stable") if np.isfinite(space.times_s[row])]
     by_code: dict[int, Candidate] = {}
-    for row in rows:
+    for row in np.argsort(space.times_s, kind="stable").tolist():
         candidate = space.feasible.candidate(row)
-        if candidate.strategy in strategies:
+        if np.isfinite(space.times_s[row]) and candidate.strategy in strategies:
             by_code.setdefault(space.codes[row], candidate)
         if len(by_code) == POINTS:
             break
@@ -192,7 +183,14 @@ def planned(
     # a plan of a sampled space also contains those warm-start points that are feasible
     plan = source.plan(replace(settings, first=warm_start_points), machine)
     seeds = plan.seeds(earlier.known_resources(settings, machine))
-    return replace(settings, first=_initial_configurations(warm_start_points, plan, seeds)), plan
+    feasible = plan.feasible
+    nearest = [(point, nearest_row(point.candidate, feasible)) for point in warm_start_points]
+    made_feasible = tuple(
+        replace(point, candidate=feasible.candidate(row)) for point, row in nearest if row is not None
+    )
+    listed = (InitialConfiguration(feasible.candidate(row), SPACE_FILE) for row in plan.first)
+    seeded = (InitialConfiguration(feasible.candidate(row), SEED) for row in seeds)
+    return replace(settings, first=interleaved(made_feasible, (*listed, *seeded))), plan
 
 
 def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
@@ -205,15 +203,6 @@ def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
         return plan.first
     rows = (plan.feasible.row_of(point.candidate) for point in settings.first)
     return tuple(row for row in rows if row is not None)
-
-
-def _initial_configurations(
-    warm_start_points: tuple[InitialConfiguration, ...], plan: Plan, seeds: tuple[int, ...]
-) -> tuple[InitialConfiguration, ...]:
-    """Returns feasible warm-start points, interleaved with the space file's points, then the seeds."""
-    listed = (InitialConfiguration(plan.feasible.candidate(row), SPACE_FILE) for row in plan.first)
-    seeded = (InitialConfiguration(plan.feasible.candidate(row), SEED) for row in seeds)
-    return interleaved(tuple(_made_feasible(warm_start_points, plan.feasible)), (*listed, *seeded))
 
 
 def interleaved(
@@ -229,20 +218,10 @@ def interleaved(
 
 
 def _distinct(points: tuple[InitialConfiguration, ...]) -> tuple[InitialConfiguration, ...]:
-    found: dict[Candidate, InitialConfiguration] = {}
+    by_candidate: dict[Candidate, InitialConfiguration] = {}
     for point in points:
-        found.setdefault(point.candidate, point)
-    return tuple(found.values())
-
-
-def _made_feasible(
-    warm_start_points: tuple[InitialConfiguration, ...], feasible: FeasibleSet
-) -> Iterator[InitialConfiguration]:
-    """Yields each warm-start point, moved to the nearest feasible configuration."""
-    for warm_start_point in warm_start_points:
-        row = nearest_row(warm_start_point.candidate, feasible)
-        if row is not None:
-            yield replace(warm_start_point, candidate=feasible.candidate(row))
+        by_candidate.setdefault(point.candidate, point)
+    return tuple(by_candidate.values())
 
 
 # ------------------------------------------------------------------------------
@@ -317,15 +296,15 @@ def early_stopped_before(store: "Store", run: Run) -> OutcomesByCode:
 
     The number of threads, the machine and the compiler are the same as well.
     """
-    settings, found = run.settings, OutcomesByCode()
+    settings, outcomes = run.settings, OutcomesByCode()
     query = TrialQuery.measured(settings.problem, settings.target, run.machine, settings.threads)
     is_same: dict[int, bool] = {}
     for trial in store.trials(query):
         if trial.run not in is_same:
             is_same[trial.run] = store.run(trial.run).compiler == run.compiler
         if is_same[trial.run] and is_early_stopped(trial.record):
-            found.add(trial.id, trial.record)
-    return found
+            outcomes.add(trial.id, trial.record)
+    return outcomes
 
 
 def is_early_stopped(record: Record) -> bool:

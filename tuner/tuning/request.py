@@ -109,7 +109,6 @@ class RunLimit:
     budget_s: float | None = None
 
     def __post_init__(self) -> None:
-        """Raises UsageError unless ``trials`` is a positive integer and ``budget_s`` a positive time."""
         require_number("trials", self.trials, 1)
         require_budget(self.budget_s)
 
@@ -119,7 +118,6 @@ class RunLimit:
         return None if trials is None and budget_s is None else cls(trials, budget_s)
 
     def applied(self, settings: RunSettings) -> RunSettings:
-        """Returns ``settings`` with this limit in place of their limits of trials and time."""
         return replace(settings, trials=self.trials, budget_s=self.budget_s)
 
 
@@ -138,12 +136,16 @@ def require_longer(run: Run, stored: tuple[Proposal, ...], limit: RunLimit) -> N
     """
     if [each.number for each in stored] != [*range(len(stored))]:
         raise UsageError(f"run {run.id}: some of its trials were pruned; start a new run")
-    if limit.trials is not None and limit.trials < len(stored):
-        raise UsageError(f"trials: found {limit.trials}, but run {run.id} has {len(stored)} trials already")
-    used_s = searched_s(run)
+    require_more(f"run {run.id}", len(stored), searched_s(run), limit)
+
+
+def require_more(name: str, trials: int, used_s: float, limit: RunLimit) -> None:
+    """Raises UsageError where ``name``, a run or a campaign, has more trials or seconds than ``limit``."""
+    if limit.trials is not None and limit.trials < trials:
+        raise UsageError(f"trials: found {limit.trials}, but {name} has {trials} trials already")
     if limit.budget_s is not None and limit.budget_s < used_s:
         raise UsageError(
-            f"budget: found {limit.budget_s:g} s, but run {run.id} has searched for {used_s:.1f} s already"
+            f"budget: found {limit.budget_s:g} s, but {name} has searched for {used_s:.1f} s already"
         )
 
 
@@ -245,10 +247,7 @@ def planned_settings(request: RunRequest, backends: Backends) -> RunSettings:
 
 
 def _sampler(name: str | None, is_timed: bool, target: TargetName) -> str:
-    """Returns the sampler's name, by default a suitable one.
-
-    Raises UsageError for a sampler that needs times on an untimed target.
-    """
+    """Raises UsageError for a sampler that needs times on an untimed target."""
     if is_timed:
         return TIMED_SAMPLER if name is None else name
     if name is not None and name not in UNTIMED_SAMPLERS:

@@ -11,7 +11,6 @@ from tuner.core.round_quality import is_pressed
 from tuner.core.runs import (
     WARM_START,
     InitialConfiguration,
-    Proposal,
     Run,
     RunQuery,
     RunSettings,
@@ -60,7 +59,11 @@ def transfer_settings(
     begun = _begun(source_run, machine, store)
     if begun is not None:
         return None, begun
-    settings = replace(settings, first=_proposed(source_run, store), warm_start=False, budget_s=None)
+    first = tuple(
+        InitialConfiguration(trial.record.candidate, WARM_START, SOURCE.format(source_run.id))
+        for trial in store.trials(TrialQuery(run=source_run.id, sort="number"))
+    )
+    settings = replace(settings, first=first, warm_start=False, budget_s=None)
     rows = rows_of_first(settings, source.plan(settings, machine))
     if not rows:
         raise UsageError(
@@ -78,12 +81,6 @@ def _begun(source_run: Run, machine: "Machine", store: "Store") -> int | None:
     ]
     begun = [run for run in runs if run.settings.first and run.settings.first[0].source == source]
     return begun[0].id if begun else None
-
-
-def _proposed(source_run: Run, store: "Store") -> tuple[InitialConfiguration, ...]:
-    trials = store.trials(TrialQuery(run=source_run.id, sort="number"))
-    source = SOURCE.format(source_run.id)
-    return tuple(InitialConfiguration(trial.record.candidate, WARM_START, source) for trial in trials)
 
 
 def begin(
@@ -109,7 +106,7 @@ def begin(
     compiler = source.compiler(settings.target)
     run_id = store.begin_run(settings, machine, compiler, __version__, backends.load_average())
     run = store.run(run_id)
-    observe(_started(run, plan, ()))
+    _observe_start(run, plan, 0, observe)
     observe_load(run, source, backends, observe)
     return TuningSession(run, (), plan.feasible, sampler, source, store, interruption, observe).run()
 
@@ -169,7 +166,7 @@ def resume(
         store.extend_run(run_id, limit.trials, limit.budget_s)
         run = replace(run, settings=limit.applied(run.settings))
     store.resume_run(run_id)
-    observe(_started(run, plan, stored))
+    _observe_start(run, plan, len(stored), observe)
     observe_load(run, source, backends, observe)
     return TuningSession(
         run, stored, plan.feasible, sampler, source, store, interruption, observe, retime
@@ -193,14 +190,7 @@ def observe_load(run: Run, source: MeasurementBackend, backends: Backends, obser
         observe(MachineBusy(run.id, load, usable))
 
 
-def _started(run: Run, plan: Plan, stored: tuple[Proposal, ...]) -> RunStarted:
+def _observe_start(run: Run, plan: Plan, proposed_before: int, observe: Observer) -> None:
     feasible = plan.feasible
-    return RunStarted(
-        run.id,
-        run.settings,
-        run.machine,
-        feasible.cartesian,
-        feasible.rows,
-        proposed_before=len(stored),
-        empty=feasible.empty(),
-    )
+    sizes = (feasible.cartesian, feasible.rows, proposed_before, feasible.empty())
+    observe(RunStarted(run.id, run.settings, run.machine, *sizes))

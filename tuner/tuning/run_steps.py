@@ -1,7 +1,7 @@
 """The steps that runs and campaigns share: propose, store, resume, re-measure; each stores what it did.
 
 ``RunSteps`` keeps the ``Progress`` of a session. A resumed run replays its stored trials through
-``ReplayingSampler`` and ``ReplayingBench``; ``remeasure_top_trials`` ends it.
+``ReplayingSampler`` and ``ReplayingRunner``; ``remeasure_top_trials`` ends it.
 """
 
 from collections import deque
@@ -23,6 +23,7 @@ from tuner.core.interfaces import (
 from tuner.core.machine import HostConditions, Roofline
 from tuner.core.records import Measurement, Record
 from tuner.core.reliability import Reliability
+from tuner.core.requests import CampaignSettings
 from tuner.core.round_quality import (
     Evidence,
     RoundQuality,
@@ -31,9 +32,19 @@ from tuner.core.round_quality import (
     reliability_in_round,
     round_quality,
 )
-from tuner.core.runs import NOT_TIMED, REPLAYED, Baseline, Counts, Proposal, Run, StoredTrial, TrialQuery
+from tuner.core.runs import (
+    NOT_TIMED,
+    REPLAYED,
+    Baseline,
+    Counts,
+    Proposal,
+    Run,
+    RunSettings,
+    StoredTrial,
+    TrialQuery,
+)
 from tuner.runtime.workers.runner import RunnerOrder
-from tuner.targets.interface import MeasurementBackend
+from tuner.targets.interface import MeasurementBackend, RunnerSettings
 from tuner.tuning.earlier_results import KnownOutcomes
 from tuner.tuning.events import (
     BaselineFailed,
@@ -44,6 +55,8 @@ from tuner.tuning.events import (
     RemeasurementStarted,
     RoundLost,
     TrialDone,
+    WaitsForLock,
+    WaitsForNode,
 )
 
 if TYPE_CHECKING:
@@ -57,7 +70,6 @@ class Progress:
     """The state of one session's search: ids and counts of its trials, and the best record so far."""
 
     def __init__(self, stored: tuple[Proposal, ...]) -> None:
-        """Takes the proposals of earlier sessions, in the order of their numbers."""
         self._known = {each.number: each.trial is not None for each in stored}
         self.trial_ids = {each.number: each.id for each in stored}  # by trial number
         self.counts = Counts(proposed=len(stored))
@@ -126,6 +138,13 @@ class Remeasurement:
         return self.times[0][1].host if self.times else None
 
 
+def is_spent(limits: RunSettings | CampaignSettings, proposed: int, searched_s: float) -> bool:
+    """Returns whether a search with so many proposals and seconds has reached its limit of either."""
+    if limits.trials is not None and proposed >= limits.trials:
+        return True
+    return limits.budget_s is not None and searched_s >= limits.budget_s
+
+
 def final_effort(search_s: float) -> Effort:
     """Returns how long each candidate is timed after a search of so many seconds of wall time.
 
@@ -155,8 +174,8 @@ def remeasure_top_trials(
     result.
     """
     bound = tuple(bound_record(trial) for trial in top_trials)
-    found = runner.remeasure((*bound, bound[0]), effort)
-    *measurements, again = found.times
+    final_times = runner.remeasure((*bound, bound[0]), effort)
+    *measurements, again = final_times.times
     times = tuple(
         (trial, measurement)
         for trial, measurement in zip(top_trials, measurements, strict=True)
@@ -164,7 +183,7 @@ def remeasure_top_trials(
     )
     first = measurements[0]
     noise = None if first is None or again is None else noise_of(first, again)
-    return Remeasurement(times, noise, found.baseline, found.reason)
+    return Remeasurement(times, noise, final_times.baseline, final_times.reason)
 
 
 def quietest_anchor_s(trials: tuple[StoredTrial, ...]) -> float | None:
@@ -210,10 +229,6 @@ class ReplayingSampler(AbstractSampler):
         self._rows = rows  # by trial number
 
     def ask(self, number: int) -> int | None:
-        """Returns the row of trial ``number``: as stored, else as the wrapped sampler proposes.
-
-        The wrapped sampler records a stored row as its proposal. None: every row was proposed.
-        """
         if number >= len(self._rows):
             return self._method.ask(number)
         self._method.replay(number, self._rows[number])
@@ -223,7 +238,6 @@ class ReplayingSampler(AbstractSampler):
         self._method.tell(row, value)
 
     def replay(self, number: int, row: int) -> None:
-        """Makes the wrapped sampler record ``row`` as its proposal for trial ``number``."""
         self._method.replay(number, row)
 
 
@@ -245,18 +259,12 @@ class ReplayingRunner(AbstractRunner):
         self._started: deque[BoundRecord | None] = deque()
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        """Starts trial ``number`` in the wrapped runner, unless an earlier session has stored its outcome."""
         record = self._records[number] if number < len(self._records) else None
         self._started.append(record)
         if record is None:
             self._runner.start(number, candidate, effort)
 
     def finish(self) -> BoundRecord:
-        """Returns the record of the earliest started trial that is not finished.
-
-        The record is the stored one; without one, waits for the wrapped runner. Raises KeyboardInterrupt
-        where the user interrupts the wait.
-        """
         record = self._started.popleft()
         if record is not None:
             return record
@@ -264,10 +272,6 @@ class ReplayingRunner(AbstractRunner):
             return self._runner.finish()
 
     def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times the top trials again, interleaved, in the wrapped runner.
-
-        Raises KeyboardInterrupt where the user interrupts the wait.
-        """
         with self._interruption.waiting():
             return self._runner.remeasure(top_trials, effort)
 
@@ -301,9 +305,21 @@ class RunSteps:
 
     @property
     def order(self) -> RunnerOrder:
-        """Returns what a runner needs to know of the run's candidates."""
         settings = self.run.settings
         return RunnerOrder(settings.problem, settings.target, self._bind, self._known.recall)
+
+    @property
+    def runner_settings(self) -> RunnerSettings:
+        """Returns the settings of a runner that reports what it waits for as events of the run."""
+        settings, observe = self.run.settings, self._observe
+        return RunnerSettings(
+            settings.threads,
+            settings.workers,
+            settings.seed,
+            lambda who: observe(WaitsForLock(who)),
+            self.run.uuid,
+            lambda why: observe(WaitsForNode(why)),
+        )
 
     def replaying(self, runner: AbstractRunner) -> ReplayingRunner:
         """Returns a runner that gives stored trials their stored outcome, and other trials to ``runner``."""
@@ -363,14 +379,15 @@ class RunSteps:
         self._observe(RemeasurementStarted(len(top_trials)))
         final_times = remeasure_top_trials(runner, top_trials, effort)
         if not final_times.times:
-            self._lose_round(final_times.reason)
+            self._observe(RoundLost(final_times.reason))
+            lost = TimedRound(RoundQuality.lost(final_times.reason), (), None)
+            self._store.add_round(self.run.id, lost)
             return False
         baseline = final_times.baseline or self._timed_baseline()  # or alone, in the same minute
         self._keep_round(final_times, baseline, quietest_anchor_s(trials))
         return True
 
     def measure_baseline(self) -> None:
-        """Times the baseline alone and stores it, where that works."""
         baseline = self._timed_baseline()
         if baseline is not None:
             self._store.set_baseline(self.run.id, baseline)
@@ -398,18 +415,12 @@ class RunSteps:
             self.set_roofline(roofline)
 
     def set_roofline(self, roofline: Roofline) -> None:
-        """Stores a roofline of the machine, raised to what the run's fastest trial reached."""
         problem, trials = self.run.settings.problem, self._store.trials(TrialQuery(run=self.run.id))
         times_s = [each.best_s for each in trials if each.best_s is not None]
         if times_s:
             l3_bytes = self.run.machine.l3_bytes
             roofline = roofline.raised(problem.flop, problem.bytes, l3_bytes, min(times_s))
         self._store.set_roofline(self.run.id, roofline)
-
-    def _lose_round(self, reason: str) -> None:
-        """Stores and reports a round that gave no times."""
-        self._observe(RoundLost(reason))
-        self._store.add_round(self.run.id, TimedRound(RoundQuality.lost(reason), (), None))
 
     def _keep_round(
         self, final_times: Remeasurement, baseline: Baseline | None, anchor_s: float | None
@@ -444,13 +455,11 @@ class RunSteps:
         return self.run.machine.physical_cores - self.run.settings.threads
 
     def _reliability_alone(self, time: Measurement) -> Reliability:
-        """Returns how reliable a time is that was taken alone, by the readings around it."""
         if not self.run.settings.target.has_machine:
             return REPLAYED
         return reliability_alone(time.host, quietest_anchor_s=None, spare_cores=self._spare_cores)
 
     def _timed_baseline(self) -> Baseline | None:
-        """Returns the baseline, timed in a separate process; None where that fails, and for a fusion."""
         settings = self.run.settings
         if settings.problem.fusion:
             return None  # no library computes a fusion

@@ -10,10 +10,10 @@ from tuner.core.candidate import Candidate
 from tuner.core.interfaces import FINAL_EFFORT, AbstractRunner, AbstractSampler, BoundRecord, Effort
 from tuner.core.runs import Proposal, Run
 from tuner.space.feasible_set import FeasibleSet
-from tuner.targets.interface import MeasurementBackend, RunnerSettings
-from tuner.tuning.events import Interruption, Observer, WaitsForLock, WaitsForNode
+from tuner.targets.interface import MeasurementBackend
+from tuner.tuning.events import Interruption, Observer
 from tuner.tuning.request import searched_s
-from tuner.tuning.run_steps import ReplayingSampler, RunSteps, final_effort
+from tuner.tuning.run_steps import ReplayingSampler, RunSteps, final_effort, is_spent
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 
 if TYPE_CHECKING:
@@ -126,7 +126,8 @@ class TuningSession:
         The search ends when the budget is spent or every candidate is tried. Each outcome is stored as soon
         as it is known. An interruption raises nothing: the run's status says so.
         """
-        runner = self._runner()
+        settings = self._steps.runner_settings
+        runner = self._steps.replaying(self._source.runner(self._steps.order, settings))
         status = "interrupted"
         try:
             status = self._work(runner)
@@ -134,23 +135,10 @@ class TuningSession:
             pass  # the status says so
         finally:
             runner.close()
-            self._store.finish_run(self._run.id, status, self._unstored_s())
+            self._store.finish_run(self._run.id, status, self._elapsed_s() - self._stored_s)
         return tuned_run(self._store, self._run.id)
 
-    def _runner(self) -> AbstractRunner:
-        settings = self._settings
-        how = RunnerSettings(
-            settings.threads,
-            settings.workers,
-            settings.seed,
-            lambda who: self._observe(WaitsForLock(who)),
-            self._run.uuid,
-            lambda why: self._observe(WaitsForNode(why)),
-        )
-        return self._steps.replaying(self._source.runner(self._steps.order, how))
-
     def _work(self, runner: AbstractRunner) -> str:
-        """Searches and re-measures the top-k trials; returns the status of the run."""
         if self._source.is_timed():
             if self._run.baseline is None:
                 self._steps.measure_baseline()
@@ -165,50 +153,35 @@ class TuningSession:
         return "done"
 
     def _search(self, runner: AbstractRunner) -> None:
-        """Tries candidates until the budget is spent; stores the seconds of the search in any case."""
         started_s = time.monotonic()
         try:
-            for trial in self._trials(runner):
-                self._keep(trial)
+            for trial in search(
+                ReplayingSampler(self._sampler, tuple(each.row for each in self._stored)),
+                self._feasible.candidate,
+                runner,
+                self._is_over,
+                self._propose,
+                # one is timed while the workers compile the next ones
+                pending_limit=self._settings.workers + 1,
+            ):
+                elapsed_s = self._elapsed_s()
+                if self._steps.keep(trial.number, trial.bound, elapsed_s):
+                    self._must_time = True
+                    self._stored_s = elapsed_s
         finally:
             search_s = time.monotonic() - started_s
             idle_s = max(0.0, search_s - self._steps.progress.evaluated_s)
             self._store.add_search(self._run.id, search_s, idle_s)
 
-    def _trials(self, runner: AbstractRunner) -> Iterator[Trial]:
-        settings = self._settings
-        return search(
-            ReplayingSampler(self._sampler, tuple(each.row for each in self._stored)),
-            self._feasible.candidate,
-            runner,
-            self._is_over,
-            self._propose,
-            pending_limit=settings.workers + 1,  # one is timed while the workers compile the next ones
-        )
-
     def _is_over(self, proposed: int) -> bool:
-        settings = self._settings
         if proposed < len(self._stored):
             return False
-        if self._interruption.is_asked or (settings.trials is not None and proposed >= settings.trials):
-            return True
-        return settings.budget_s is not None and self._searched_s() >= settings.budget_s
+        return self._interruption.is_asked or is_spent(self._settings, proposed, self._searched_s())
 
     def _propose(self, number: int, row: int, candidate: Candidate) -> None:
         elapsed_s = self._elapsed_s()
         if self._steps.propose(number, row, candidate, elapsed_s):
             self._stored_s = elapsed_s
-
-    def _keep(self, trial: Trial) -> None:
-        """Stores and reports a trial, unless an earlier session stored it."""
-        elapsed_s = self._elapsed_s()
-        if self._steps.keep(trial.number, trial.bound, elapsed_s):
-            self._must_time = True
-            self._stored_s = elapsed_s
-
-    def _unstored_s(self) -> float:
-        """Returns the seconds since the last outcome was stored."""
-        return self._elapsed_s() - self._stored_s
 
     def _elapsed_s(self) -> float:
         return self._elapsed_before_s + time.monotonic() - self._started_s

@@ -55,15 +55,14 @@ def read_shapes(path: Path) -> tuple[NamedProblem, ...]:
     if suffix not in (*YAML, CSV):
         raise UsageError(f"{path.name}: found the suffix {suffix!r}, allowed .yaml, .csv and .mlir")
     text = read_text(path, "YAML or CSV", BYTES_LIMIT)
-    rows = _csv_rows(text, path.name) if suffix == CSV else _yaml_rows(text, path.name)
-    problems = combined(tuple(_named_problem(row, where) for where, row in rows))
+    entries = _csv_entries(text, path.name) if suffix == CSV else _yaml_entries(text, path.name)
+    problems = combined(tuple(_named_problem(entry, where) for where, entry in entries))
     if not problems:
         raise UsageError(f"{path.name}: has no problem", "shape: 128x768x768")
     return problems
 
 
-def _csv_rows(text: str, name: str) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Yields (file and line, {key: text}) per line; empty fields are left out."""
+def _csv_entries(text: str, name: str) -> Iterator[tuple[str, Mapping[str, object]]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         header = [each.strip() for each in next(reader, [])]
@@ -80,15 +79,14 @@ def _csv_rows(text: str, name: str) -> Iterator[tuple[str, Mapping[str, object]]
         raise UsageError(f"{name}: line {reader.line_num}: found no CSV ({error})") from None
 
 
-def _yaml_rows(text: str, name: str) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Yields (file and line, {key: value}) per entry of a list, or of the list under the key ``shapes``."""
+def _yaml_entries(text: str, name: str) -> Iterator[tuple[str, Mapping[str, object]]]:
     document, lines = yaml.load(text, name), yaml.item_lines(text)
     if isinstance(document, dict) and document.keys() == {"shapes"}:
         document = document["shapes"]
     if not isinstance(document, list):
         raise UsageError(f"{name}: is no list of problems", "- {shape: 128x768x768, count: 12}")
-    for place, entry in enumerate(document):
-        where = f"{name}: line {lines[place]}"
+    for line, entry in zip(lines, document, strict=True):
+        where = f"{name}: line {line}"
         if isinstance(entry, str):
             entry = {"shape": entry}
         if not isinstance(entry, dict):
@@ -105,48 +103,35 @@ def _require_keys(found: list[str], where: str) -> None:
         raise UsageError(f"{where}: the key {repeated!r} is given twice")
 
 
-def _named_problem(row: Mapping[str, object], where: str) -> NamedProblem:
-    if "shape" not in row:
+def _named_problem(entry: Mapping[str, object], where: str) -> NamedProblem:
+    if "shape" not in entry:
         raise UsageError(f"{where}: shape: is missing", "shape: 128x768x768")
-    shape = _text(row, "shape", where)
-    texts = {key: _text(row, key, where) if key in row else default for key, default in TEXTS.items()}
-    count = _count(row.get("count", 1), where)
+    shape = _text(entry, "shape", where)
+    texts = {key: _text(entry, key, where) if key in entry else default for key, default in TEXTS.items()}
+    count = entry.get("count", 1)
+    if isinstance(count, str) and count.isascii() and count.isdigit() and len(count) <= 18:
+        count = int(count)
+    if type(count) is not int:
+        raise UsageError(f"{where}: count: found {count!r}, allowed an integer of 1 or more")
     op = texts["op"] or (BATCH_MATMUL if shape.lower().count("x") == 3 else MATMUL)
     try:
         require_choice("op", op, OPERATIONS)
         batch, sizes = parse_sizes(op, shape)
         output = narrow_output(texts["dtype"], texts["output"])
-        problem = Problem(
-            op,
-            sizes,
-            texts["dtype"],
-            texts["layout"],
-            texts["epilogue"],
-            output,
-            batch,
-            texts["align"],
-            texts["cache"],
-        )
+        options = {key: texts[key] for key in ("dtype", "layout", "epilogue", "align", "cache")}
+        problem = Problem(op, sizes, output=output, batch=batch, **options)
         return NamedProblem(problem, texts["name"], count)
     except UsageError as error:
         raise UsageError(f"{where}: {error.message}", error.hint) from None
 
 
-def _text(row: Mapping[str, object], key: str, where: str) -> str:
-    found = row[key]
-    if key == "shape" and isinstance(found, list):
-        found = "x".join(str(each) for each in found)
-    if key in ("align", "name") and type(found) is int:
-        return str(found)
-    if not isinstance(found, str):
+def _text(entry: Mapping[str, object], key: str, where: str) -> str:
+    value = entry[key]
+    if key == "shape" and isinstance(value, list):
+        value = "x".join(str(each) for each in value)
+    if key in ("align", "name") and type(value) is int:
+        return str(value)
+    if not isinstance(value, str):
         example = "128x768x768" if key == "shape" else "a text"
-        raise UsageError(f"{where}: {key}: found {found!r}, allowed {example}")
-    return found
-
-
-def _count(found: object, where: str) -> int:
-    if isinstance(found, str) and found.isascii() and found.isdigit() and len(found) <= 18:
-        return int(found)
-    if type(found) is int:
-        return found
-    raise UsageError(f"{where}: count: found {found!r}, allowed an integer of 1 or more")
+        raise UsageError(f"{where}: {key}: found {value!r}, allowed {example}")
+    return value
