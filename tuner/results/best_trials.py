@@ -96,32 +96,24 @@ def best_results(
     for bound in store.run_bounds(query):
         if is_asked(bound.group):
             of_group.setdefault(bound.group, []).append(bound)
-    found = ((group, _best(store, query, bounds, is_selectable)) for group, bounds in of_group.items())
-    return {group: best for group, best in found if best is not None}
+    best = {group: _best(store, query, bounds, is_selectable) for group, bounds in of_group.items()}
+    return {group: result for group, result in best.items() if result is not None}
 
 
 def _best(
     store: "Store", query: TrialQuery, bounds: list[RunBound], is_selectable: Callable[[StoredTrial], bool]
 ) -> RunResult | None:
-    """Returns the best of several runs; a run whose lower bound is above the best so far is not read."""
     best: RunResult | None = None
+    of_run = replace(query, best=False, status=query.status or MEASURED, limit=None, sort="number")
     for bound in sorted(bounds, key=lambda each: (each.is_unreliable, each.least_s)):
         if best is not None and (bound.is_unreliable, bound.least_s) > best.rank[:2]:
-            break
-        answered = _run_result(store, query, bound.run, is_selectable)
-        if answered is not None and (best is None or answered.rank < best.rank):
-            best = answered
+            break  # neither this run nor a later one can have a better result
+        trials, run = store.trials(replace(of_run, run=bound.run)), store.run(bound.run)
+        selected = select_result(tuple(filter(is_selectable, trials)), run.noise)
+        result = None if selected is None else RunResult(run, selected)
+        if result is not None and (best is None or result.rank < best.rank):
+            best = result
     return best
-
-
-def _run_result(
-    store: "Store", query: TrialQuery, run_id: int, is_selectable: Callable[[StoredTrial], bool]
-) -> RunResult | None:
-    status = query.status or MEASURED
-    trials = store.trials(replace(query, run=run_id, best=False, status=status, limit=None, sort="number"))
-    run = store.run(run_id)
-    selected = select_result(tuple(filter(is_selectable, trials)), run.noise)
-    return None if selected is None else RunResult(run, selected)
 
 
 # ------------------------------------------------------------------------------
@@ -142,10 +134,10 @@ def best_result(
     UsageError where the database has no such time.
     """
     task = TaskQuery.of(problem, target=target, machine=machine, threads=threads)
-    found = best_results(store, TrialQuery(task), is_measured_there)
-    if not found:
+    results = best_results(store, TrialQuery(task), is_measured_there)
+    if not results:
         raise _nothing_known(store, problem, task)
-    return min(found.values(), key=lambda each: each.rank).selected
+    return min(results.values(), key=lambda each: each.rank).selected
 
 
 def best_here(
@@ -167,8 +159,9 @@ def best_here(
         return _best_of(store, backends, problem, target, text, threads)
     timed = [target for target in timed_here(backends) if _takes(backends, problem, target)]
     if not timed:
-        taking = _first_taking(backends, problem)
-        raise _nothing_known(store, problem, TaskQuery.of(problem, target=taking, threads=threads))
+        working = (TargetName(each.name, each.chip) for each in backends.targets() if each.is_available)
+        first = next((target.kind for target in working if _takes(backends, problem, target)), None)
+        raise _nothing_known(store, problem, TaskQuery.of(problem, target=first, threads=threads))
     for target in timed[:-1]:
         with contextlib.suppress(UsageError):
             return _best_of(store, backends, problem, target, target.kind, threads)
@@ -206,23 +199,16 @@ def best_trials_here(store: "Store", backends: Backends, query: TrialQuery) -> t
             return False
         return backends.outcomes(target).machine(target).name == group.machine
 
-    found = best_results(store, query, is_of_here)
-    return tuple(sorted((each.best for each in found.values()), key=lambda trial: (trial.created, trial.id)))
+    best = [each.best for each in best_results(store, query, is_of_here).values()]
+    return tuple(sorted(best, key=lambda trial: (trial.created, trial.id)))
 
 
 def _takes(backends: Backends, problem: Problem, target: TargetName) -> bool:
-    """Returns whether a target computes with the problem's types."""
     try:
         backends.kind(target).require_types(problem, target)
     except UsageError:
         return False
     return True
-
-
-def _first_taking(backends: Backends, problem: Problem) -> str | None:
-    """Returns the name of the first target that works here and computes with the problem's types, if any."""
-    working = (TargetName(status.name, status.chip) for status in backends.targets() if status.is_available)
-    return next((target.kind for target in working if _takes(backends, problem, target)), None)
 
 
 def _best_of(
@@ -247,11 +233,16 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageEr
     what = " ".join(text for text in options if text is not None)
     if task.threads is not None:
         what += f" with threads={task.threads}"
-    for name, found, allowed in (("align", task.align, ALIGNMENTS), ("cache", task.cache, CACHES)):
-        others = [each for each in allowed if each != found and _timed_groups(store, _with(task, name, each))]
+    variants = {
+        "align": [replace(task, align=align) for align in ALIGNMENTS],
+        "cache": [replace(task, cache=cache) for cache in CACHES],
+    }
+    for name, tasks in variants.items():
+        asked = getattr(task, name)
+        others = [getattr(each, name) for each in tasks if each != task and _timed_groups(store, each)]
         if others:
             return UsageError(
-                f"{what}: nothing measured with {name}={found}, only with {name}={' and '.join(others)}",
+                f"{what}: nothing measured with {name}={asked}, only with {name}={' and '.join(others)}",
                 f"choose with --{name} {others[0]}, in Python with {name}={others[0]!r}",
             )
     if task.align != NUMPY_ALIGNMENT:
@@ -260,9 +251,8 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageEr
         what += f" with cache={task.cache}"
     elsewhere = {group.machine for group in _timed_groups(store, TaskQuery.of(problem))} - {task.machine}
     if elsewhere:
-        found = ", ".join(sorted(elsewhere))
         return UsageError(
-            f"{what}: nothing measured on {task.machine!r}, only on {found}",
+            f"{what}: nothing measured on {task.machine!r}, only on {', '.join(sorted(elsewhere))}",
             "choose with --machine, in Python with machine=",
         )
     verified = store.trials(TrialQuery(task, status="verified", sort="-created", limit=1))
@@ -275,13 +265,7 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageEr
     return UsageError(f"{what}: nothing measured yet", tune_command(task))
 
 
-def _with(task: TaskQuery, name: str, given: str) -> TaskQuery:
-    """Returns a task with another alignment ("align") or cache state ("cache")."""
-    return replace(task, align=given) if name == "align" else replace(task, cache=given)
-
-
 def _timed_groups(store: "Store", task: TaskQuery) -> list[BestGroup]:
-    """Returns the groups of a task's trials that were timed on a machine."""
     groups = (bound.group for bound in store.run_bounds(TrialQuery(task)))
     return [group for group in groups if is_measured_there(group)]
 
@@ -312,22 +296,20 @@ def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
     """
     if winner.best_s is None or not is_measured_there(group_of(winner)):
         raise UsageError(f"--stock: trial {winner.id} was not timed")
-    trial = winner if not custom_ops(winner.script_text) else _selected(store, winner).best
+    trial = winner
+    if custom_ops(winner.script_text):
+        record, group = winner.record, group_of(winner)
+        query = TrialQuery.measured(record.problem, record.target, winner.machine, winner.threads)
+        results = best_results(store, query, group.__eq__, lambda each: not custom_ops(each.script_text))
+        if group not in results:
+            trials = store.trials(query)
+            ops = ", ".join(sorted({op for each in trials for op in custom_ops(each.script_text)}))
+            raise UsageError(
+                f"--stock: {record.problem.key}: all {len(trials)} timed scripts call custom ops ({ops})",
+                "more trials, or another --strategy, may time one without",
+            )
+        trial = results[group].best
     return BestStock(trial, winner, between_trials(store.run(winner.run), trial, winner))
-
-
-def _selected(store: "Store", winner: StoredTrial) -> SelectedResult:
-    record, group = winner.record, group_of(winner)
-    query = TrialQuery.measured(record.problem, record.target, winner.machine, winner.threads)
-    found = best_results(store, query, group.__eq__, lambda trial: not custom_ops(trial.script_text))
-    if group not in found:
-        trials = store.trials(query)
-        ops = ", ".join(sorted({op for trial in trials for op in custom_ops(trial.script_text)}))
-        raise UsageError(
-            f"--stock: {record.problem.key}: all {len(trials)} timed scripts call custom ops ({ops})",
-            "more trials, or another --strategy, may time one without",
-        )
-    return found[group].selected
 
 
 def other_winners(store: "Store", best: StoredTrial) -> tuple[StoredTrial, ...]:
@@ -338,16 +320,13 @@ def other_winners(store: "Store", best: StoredTrial) -> tuple[StoredTrial, ...]:
     """
     if best.best_s is None or not is_measured_there(group_of(best)):
         return ()
-    found = (_winner(store, best, cache) for cache in CACHES if cache != best.record.problem.cache)
-    return tuple(
-        each for each in found if each is not None and each.record.script_sha256 != best.record.script_sha256
-    )
-
-
-def _winner(store: "Store", best: StoredTrial, cache: str) -> StoredTrial | None:
-    problem = replace(best.record.problem, cache=cache)
-    query = TrialQuery.measured(problem, best.record.target, best.machine, best.threads)
-    return next((each.best for each in best_results(store, query).values()), None)
+    winners = []
+    for cache in CACHES:
+        if cache != best.record.problem.cache:
+            problem = replace(best.record.problem, cache=cache)
+            query = TrialQuery.measured(problem, best.record.target, best.machine, best.threads)
+            winners += [each.best for each in best_results(store, query).values()][:1]
+    return tuple(each for each in winners if each.record.script_sha256 != best.record.script_sha256)
 
 
 def why_not_best(store: "Store", trial: StoredTrial, best: RunResult) -> str:

@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tuner.analysis.scheduler import ColumnPool
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
-from tuner.core.requests import Campaign
 from tuner.core.runs import StoredTrial
 from tuner.targets.backends import Backends
 from tuner.tuning.campaign_session import PoolProblem, projected_pool
@@ -76,17 +74,6 @@ def campaign_matrix(campaign_id: int, backends: Backends, store: "Store") -> Cam
         if each.proposal.trial is not None
     }
     columns = tuple(dict.fromkeys((*campaign.settings.columns, *(each.column for each in proposals))))
-    pool = _pool(campaign, columns, backends)
-    cells = tuple(
-        tuple(_cell(candidate, tried.get((run.id, candidate)) if candidate else None) for candidate in row)
-        for run, row in zip(campaign.runs, pool.candidates, strict=True)
-    )
-    places = [run.campaign for run in campaign.runs]
-    names = tuple("" if place is None else place.name for place in places)
-    return CampaignMatrix(campaign_id, pool.problems, names, pool.counts, columns, cells, pool.costs)
-
-
-def _pool(campaign: Campaign, columns: tuple[Candidate, ...], backends: Backends) -> ColumnPool:
     common, machine = campaign.runs[0].settings, campaign.runs[0].machine
     source = backends.outcomes_of_run(common)
     problems = tuple(
@@ -97,7 +84,13 @@ def _pool(campaign: Campaign, columns: tuple[Candidate, ...], backends: Backends
         )
         for run in campaign.runs
     )
-    return projected_pool(problems, columns, machine, common.threads)
+    pool = projected_pool(problems, columns, machine, common.threads)
+    cells = tuple(
+        tuple(_cell(candidate, tried.get((run.id, candidate)) if candidate else None) for candidate in row)
+        for run, row in zip(campaign.runs, pool.candidates, strict=True)
+    )
+    names = tuple("" if run.campaign is None else run.campaign.name for run in campaign.runs)
+    return CampaignMatrix(campaign_id, pool.problems, names, pool.counts, columns, cells, pool.costs)
 
 
 def _cell(candidate: Candidate | None, trial: StoredTrial | None) -> MatrixCell:

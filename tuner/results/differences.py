@@ -44,38 +44,33 @@ def differences(first: tuple[StoredTrial, ...], second: tuple[StoredTrial, ...])
     That is the first unequal property of proposal, outcome, knobs, verdict, script, code, origin and final
     time. A trial that only one run has differs, too.
     """
-    ours, theirs = _run_facts(first), _run_facts(second)
-    return tuple(
-        Difference(number, name, a, b)
-        for number in sorted({*ours, *theirs})
-        for name, a, b in list(_unequal(ours.get(number, {}), theirs.get(number, {})))[:1]
-    )
-
-
-def _unequal(first: dict[str, object], second: dict[str, object]) -> Iterator[tuple[str, str, str]]:
-    for name in {**first, **second}:
-        a, b = first.get(name), second.get(name)
-        if a != b:
-            yield name, str(a), str(b)
+    all_ours, all_theirs = _run_facts(first), _run_facts(second)
+    unequal = []
+    for number in sorted({*all_ours, *all_theirs}):
+        ours, theirs = all_ours.get(number, {}), all_theirs.get(number, {})
+        name = next((each for each in {**ours, **theirs} if ours.get(each) != theirs.get(each)), None)
+        if name is not None:
+            unequal.append(Difference(number, name, str(ours.get(name)), str(theirs.get(name))))
+    return tuple(unequal)
 
 
 def _run_facts(trials: tuple[StoredTrial, ...]) -> dict[int, dict[str, object]]:
     """Returns, by trial number, the properties that do not depend on interruptions of a run."""
     numbers = {trial.id: trial.number for trial in trials}
-    return {trial.number: dict(_facts_of(trial, numbers)) for trial in trials}
-
-
-def _facts_of(trial: StoredTrial, numbers: dict[int, int]) -> Iterator[tuple[str, object]]:
-    yield "row", trial.row
-    record = trial.record
-    yield "outcome", record.outcome
-    yield "knobs", record.candidate.text
-    yield "verdict", record.verdict
-    yield "script", record.script_sha256
-    yield "code", record.artifact_sha256
-    origin = record.reused_from
-    yield "reused from", origin if origin is None else numbers.get(origin, f"trial {origin} of another run")
-    yield "final", trial.final
+    facts: dict[int, dict[str, object]] = {}
+    for trial in trials:
+        record, origin = trial.record, trial.record.reused_from
+        facts[trial.number] = {
+            "row": trial.row,
+            "outcome": record.outcome,
+            "knobs": record.candidate.text,
+            "verdict": record.verdict,
+            "script": record.script_sha256,
+            "code": record.artifact_sha256,
+            "reused from": origin and numbers.get(origin, f"trial {origin} of another run"),
+            "final": trial.final,
+        }
+    return facts
 
 
 # ------------------------------------------------------------------------------
@@ -147,28 +142,22 @@ def trial_difference(
     ours, theirs = dict(first_stages), dict(second_stages)
     is_comparable = first.record.problem == second.record.problem
     has_times = first.time_s is not None and second.time_s is not None
+    knobs = [
+        (name, first.knobs.get(name), second.knobs.get(name)) for name in {**first.knobs, **second.knobs}
+    ]
     return TrialDifference(
         first,
         second,
-        _unequal_knobs(first, second),
+        tuple(each for each in knobs if each[1] != each[2]),
         between_trials(run, second, first) if is_comparable and has_times else None,
         tuple(_stage(name, ours[name], theirs[name]) for name in ours if name in theirs),
         _unequal_instructions(ours, theirs),
     )
 
 
-def _unequal_knobs(
-    first: StoredTrial, second: StoredTrial
-) -> tuple[tuple[str, Value | None, Value | None], ...]:
-    ours, theirs = first.knobs, second.knobs
-    names = (name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name))
-    return tuple((name, ours.get(name), theirs.get(name)) for name in names)
-
-
 def _stage(name: str, ours: str, theirs: str) -> StageDifference:
-    lines = tuple(difflib.unified_diff(ours.splitlines(), theirs.splitlines(), lineterm="", n=CONTEXT_LINES))[
-        2:
-    ]  # without the names of files
+    diff = difflib.unified_diff(ours.splitlines(), theirs.splitlines(), lineterm="", n=CONTEXT_LINES)
+    lines = tuple(diff)[2:]  # without the names of files
     added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
     return StageDifference(name, added, removed, lines)
 
@@ -176,20 +165,13 @@ def _stage(name: str, ours: str, theirs: str) -> StageDifference:
 def _unequal_instructions(
     ours: Mapping[str, str], theirs: Mapping[str, str]
 ) -> tuple[tuple[str, int, int], ...]:
-    """Returns unequal instruction counts, in the assembly where both trials have it, else in the code."""
     for stage, mix in (("assembly", assembly_mix), ("code", instruction_mix)):
         if stage in ours and stage in theirs:
-            return _unequal_counts(dict(mix(ours[stage])), dict(mix(theirs[stage])))
+            first, second = dict(mix(ours[stage])), dict(mix(theirs[stage]))
+            counts = ((name, first.get(name, 0), second.get(name, 0)) for name in {**first, **second})
+            unequal = [each for each in counts if each[1] != each[2]]
+            return tuple(sorted(unequal, key=lambda each: (-abs(each[2] - each[1]), each[0])))
     return ()
-
-
-def _unequal_counts(first: Mapping[str, int], second: Mapping[str, int]) -> tuple[tuple[str, int, int], ...]:
-    pairs = ((name, first.get(name, 0), second.get(name, 0)) for name in {**first, **second})
-    return tuple(sorted((each for each in pairs if each[1] != each[2]), key=_by_difference))
-
-
-def _by_difference(counts: tuple[str, int, int]) -> tuple[int, str]:
-    return -abs(counts[2] - counts[1]), counts[0]
 
 
 INSTRUCTIONS_SHOWN = 12
@@ -203,10 +185,24 @@ def difference_lines(found: TrialDifference, shown: tuple[str, ...], columns: in
     ``shown`` names the stages whose texts are compared line by line; FIRST stands for the first stage whose
     texts differ. ``columns``: the width of the terminal; None without a limit.
     """
-    lines = _table_lines(found, columns)
-    lines += _time_lines(found)
-    lines += _stage_lines(found)
-    lines += _instruction_lines(found, columns)
+    names = (f"trial {found.first.id}", f"trial {found.second.id}")
+    facts = zip(_trial_facts(found.first), _trial_facts(found.second), strict=True)
+    rows = [(name, ours, theirs) for (name, ours), (_, theirs) in facts if ours != theirs]
+    rows += [(name, _value(ours), _value(theirs)) for name, ours, theirs in found.knobs]
+    lines = table_lines(("", *names), rows, columns)
+    lines += [] if found.knobs else ["knobs     the same"]
+    lines.append(f"change    {_change_text(found)}")
+    if found.stages:
+        phrase = "at no stage" if found.first_stage is None else f"first at stage {found.first_stage}"
+        lines.append(f"differ    {phrase}")
+    for stage in found.stages:
+        counts = f"{count_text(stage.added, 'line')} added, {stage.removed} removed"
+        lines.append(f"{stage.stage:<9} {counts if stage.lines else 'the same'}")
+    shown_mix = found.instructions[:INSTRUCTIONS_SHOWN]
+    rows = [(name, str(ours), str(theirs), f"{theirs - ours:+d}") for name, ours, theirs in shown_mix]
+    lines += table_lines(("instruction", *names, "change"), rows, columns) if rows else []
+    more = len(found.instructions) - len(shown_mix)
+    lines += [f"and {more} more"] if more else []
     for stage in found.stages:
         is_shown = stage.stage in shown or (FIRST in shown and stage.stage == found.first_stage)
         if is_shown and stage.lines:
@@ -232,16 +228,6 @@ def difference_document(found: TrialDifference) -> Document:
     }
 
 
-def _table_lines(found: TrialDifference, columns: int | None) -> list[str]:
-    """Returns a table of the properties and knobs that differ, one line each."""
-    pairs = [(name, *map(_value, values)) for name, *values in found.knobs]
-    facts = zip(_trial_facts(found.first), _trial_facts(found.second), strict=True)
-    rows = [(name, ours, theirs) for (name, ours), (_, theirs) in facts if ours != theirs] + pairs
-    header = ("", f"trial {found.first.id}", f"trial {found.second.id}")
-    same = [] if found.knobs else ["knobs     the same"]
-    return [*table_lines(header, rows, columns), *same]
-
-
 def _trial_facts(trial: StoredTrial) -> Iterator[tuple[str, str]]:
     record = trial.record
     yield "problem", record.problem.key
@@ -262,35 +248,14 @@ def _value(value: object) -> str:
     return NONE if value is None else str(value)
 
 
-def _time_lines(found: TrialDifference) -> list[str]:
+def _change_text(found: TrialDifference) -> str:
     compared = found.compared
     if compared is None:
-        return [f"change    unknown: {_no_times(found)}"]
+        return f"unknown: {_no_times(found)}"
     if isinstance(compared, NotComparable):
-        return [f"change    {'none' if compared.is_equal else 'unknown'}: {compared.reason}"]
-    return [f"change    trial {found.second.id} takes {compared.longer_text}"]
+        return f"{'none' if compared.is_equal else 'unknown'}: {compared.reason}"
+    return f"trial {found.second.id} takes {compared.longer_text}"
 
 
 def _no_times(found: TrialDifference) -> str:
     return "one has no time" if found.is_of_one_problem else "the problems differ"
-
-
-def _stage_lines(found: TrialDifference) -> list[str]:
-    phrase = "at no stage" if found.first_stage is None else f"first at stage {found.first_stage}"
-    return [f"differ    {phrase}", *map(_stage_line, found.stages)] if found.stages else []
-
-
-def _stage_line(stage: StageDifference) -> str:
-    if not stage.lines:
-        return f"{stage.stage:<9} the same"
-    return f"{stage.stage:<9} {count_text(stage.added, 'line')} added, {stage.removed} removed"
-
-
-def _instruction_lines(found: TrialDifference, columns: int | None) -> list[str]:
-    shown = found.instructions[:INSTRUCTIONS_SHOWN]
-    rows = [(name, str(ours), str(theirs), f"{theirs - ours:+d}") for name, ours, theirs in shown]
-    if not rows:
-        return []
-    header = ("instruction", f"trial {found.first.id}", f"trial {found.second.id}", "change")
-    more = len(found.instructions) - len(shown)
-    return [*table_lines(header, rows, columns), *([f"and {more} more"] if more else [])]

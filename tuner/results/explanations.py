@@ -5,7 +5,7 @@
 
 import contextlib
 import datetime
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -136,29 +136,25 @@ def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_tex
         status = "compiled only" if record.is_compiled_only else record.status
         return [f"trial {trial.id} did not fail: {status}, {time}"]
     stage, reason = record.outcome.stage.value, one_line(record.outcome.reason)
-    return [
+    lines = [
         *wrapped([f"trial {trial.id} failed at stage {stage}: {reason}"]),
         f"problem   {record.problem.key}",
         f"strategy  {record.candidate.strategy}",
         *wrapped([knobs_line(record.candidate.choices)]),
-        *(line for each in failed for line in _failed_op_lines(each)),
-        *([f"texts     tuner show {trial.id} --json{database_text}"] if trial.script_text else []),
     ]
+    for each in failed:
+        at, quoted = each.place, each.line_text
+        lines.append(f"{at.text:<9} line {at.line}, column {at.column}: {at.op}")
+        if quoted:
+            shown = quoted if len(quoted) <= LINE_COLUMNS else f"{quoted[: LINE_COLUMNS - 3]}..."
+            lines.append(f"{'':{SUMMARY_INDENT}}{shown}")
+    return lines + [f"texts     tuner show {trial.id} --json{database_text}"] * bool(trial.script_text)
 
 
 def explain_document(trial: StoredTrial, failed: "Sequence[FailedOp]") -> Document:
     """Returns the JSON document of ``tuner explain ID --json``; ``failed``: the ops at which it failed."""
     places = [{**asdict(each.place), "line_text": each.line_text} for each in failed]
     return {**history_document(trial), "failed_ops": places}
-
-
-def _failed_op_lines(failed: "FailedOp") -> Iterator[str]:
-    at = failed.place
-    yield f"{at.text:<9} line {at.line}, column {at.column}: {at.op}"
-    if failed.line_text:
-        quoted = failed.line_text
-        shown = quoted if len(quoted) <= LINE_COLUMNS else f"{quoted[: LINE_COLUMNS - 3]}..."
-        yield f"{'':{SUMMARY_INDENT}}{shown}"
 
 
 def pass_seconds(backends: Backends, store: Store, trial: StoredTrial) -> tuple[PassSeconds, ...]:
@@ -176,22 +172,16 @@ def pass_seconds(backends: Backends, store: Store, trial: StoredTrial) -> tuple[
     stored = trial.compile_seconds
     if stored is not None and (stored.compiler, stored.machine) == (compiler, machine):
         return stored.passes
-    passes = _timed(backends, trial)
-    with contextlib.suppress(UsageError):  # a read-only database: the seconds are returned all the same
-        store.set_compile_seconds(trial.id, CompileSeconds(compiler, machine, passes))
-    return passes
-
-
-def _timed(backends: Backends, trial: StoredTrial) -> tuple[PassSeconds, ...]:
     from tuner.mlir.passes import timed_passes  # loads MLIR
 
-    record = trial.record
     script = Script(trial.script_text, record.script_sha256)
     with timed_passes() as times:
         try:
             backends.kind(record.target).code(record.target, record.problem, script)
         except CandidateError as error:
             raise UsageError(f"trial {trial.id}: does not compile any more: {error}") from error
+    with contextlib.suppress(UsageError):  # a read-only database: the seconds are returned all the same
+        store.set_compile_seconds(trial.id, CompileSeconds(compiler, machine, times.passes))
     return times.passes
 
 
@@ -222,19 +212,15 @@ def failed_ops(backends: Backends, trial: StoredTrial) -> tuple[FailedOp, ...]:
         return ()
     payload = backends.kind(record.target).source(record.problem, trial.script_text)
     if not any(place.text == SCRIPT for place in places):
-        try:
-            found = backends.failing_op(trial.script_text, payload)
-        except TunerError:  # today's compiler crashes on the script
-            found = None
-        places = (found, *places) if found is not None else places
-    texts = {SCRIPT: trial.script_text.splitlines()}
-    payload_lines = payload.splitlines()
-    return tuple(FailedOp(place, _line(texts.get(place.text, payload_lines), place.line)) for place in places)
-
-
-def _line(lines: list[str], number: int) -> str:
-    """Returns a line without indentation; '' after the end: today's payload may be another."""
-    return lines[number - 1].strip() if number <= len(lines) else ""
+        with contextlib.suppress(TunerError):  # today's compiler crashes on the script
+            transform = backends.failing_op(trial.script_text, payload)
+            places = (transform, *places) if transform is not None else places
+    failed = []
+    for location in places:
+        lines = (trial.script_text if location.text == SCRIPT else payload).splitlines()
+        is_there = location.line <= len(lines)  # today's payload may be another
+        failed.append(FailedOp(location, lines[location.line - 1].strip() if is_there else ""))
+    return tuple(failed)
 
 
 def suggestions(
@@ -253,8 +239,8 @@ def suggestions(
     proposed at this moment or later. Replays are left out.
     """
     query = TrialQuery(TaskQuery(operation=problem.operation), strategy=space.strategy, since=since)
-    found = mine(observations(store.trials(query)), space.names, min_support)
-    return tuple(each for each in found if place(problem, target) in dict(each.problems))
+    mined = mine(observations(store.trials(query)), space.names, min_support)
+    return tuple(each for each in mined if place(problem, target) in dict(each.problems))
 
 
 def observations(trials: Iterable[StoredTrial]) -> tuple[Observation, ...]:
@@ -265,19 +251,16 @@ def observations(trials: Iterable[StoredTrial]) -> tuple[Observation, ...]:
     """
     points: dict[object, list[StoredTrial]] = {}
     for trial in trials:
-        if trial.record.target.has_machine:
-            points.setdefault(_key(trial), []).append(trial)
+        record = trial.record
+        if record.target.has_machine:
+            key = (record.problem, record.target, trial.machine, trial.threads, record.candidate)
+            points.setdefault(key, []).append(trial)
     return tuple(_observation(tried) for tried in points.values())
 
 
 def place(problem: Problem, target: TargetName) -> str:
     """Returns text that names a problem and its target: "matmul 64x64x64 f32 nn none for cpu"."""
     return f"{problem.key} for {target}"
-
-
-def _key(trial: StoredTrial) -> object:
-    record = trial.record
-    return record.problem, record.target, trial.machine, trial.threads, record.candidate
 
 
 def _observation(tried: list[StoredTrial]) -> Observation:

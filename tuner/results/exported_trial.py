@@ -9,9 +9,8 @@ from tuner.analysis.selected_result import timed
 from tuner.analysis.slowdown import lower_quartile
 from tuner.core.candidate import RecordedRound
 from tuner.core.errors import CandidateError, TunerError, UsageError
-from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import Script
-from tuner.core.records import Record, Verdict
+from tuner.core.records import Verdict
 from tuner.core.runs import Run, StoredTrial
 from tuner.core.serialization import utc_text
 from tuner.space.recorded.t4 import Recording, t4_bytes
@@ -48,17 +47,21 @@ def exported(backends: Backends, store: "Store", trial: StoredTrial, form: str, 
         raise UsageError(f"trial {trial.id}: is a replay and has no script", "--format json")
     match form:
         case "t4":
-            return _t4(store, trial, output)
-        case "ptx":
-            return _program(store, trial.id).ptx.encode()
-        case "cubin":
-            return _cubin(store, trial)
+            recording = Recording((store.run(trial.run),), (trial,))
+            return t4_bytes(recording, is_compressed=output is not None and output.suffix == ".gz")
+        case "ptx" | "cubin":
+            return _gpu_code(store, trial.id, form)
         case "source":
             return source_of(backends, trial).encode()
         case "payload":
             return backends.apply(trial.script_text, source_of(backends, trial)).encode()
         case _:
-            return _script(_provenance(store, trial), trial.script_text, output).encode()
+            provenance, script = _provenance(store, trial), trial.script_text
+            ops, file = custom_ops(script), Path("best.mlir") if output is None else output
+            if provenance.target.is_on_cpu:
+                script = with_guard(script, provenance.problem)
+            header = (provenance, ops, file.name, source_file(file).name)
+            return script_with_header(script, *header).encode()
 
 
 def require_bound(trial: StoredTrial) -> None:
@@ -78,16 +81,7 @@ def source_file(script_file: Path) -> Path:
     return script_file.with_name(f"{script_file.stem}.source{script_file.suffix}")
 
 
-def _script(provenance: ScriptProvenance, script: str, output: Path | None) -> str:
-    file = Path("best.mlir") if output is None else output
-    ops = custom_ops(script)
-    if provenance.target.is_on_cpu:
-        script = with_guard(script, provenance.problem)
-    return script_with_header(script, provenance, ops, file.name, source_file(file).name)
-
-
 def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
-    """Returns the header's fields of a trial. Raises UsageError for a failed trial."""
     record, run = trial.record, store.run(trial.run)
     if record.status == "failed":
         hint = f"the script itself: tuner export --trial {trial.id} --format source"
@@ -95,6 +89,10 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
     time = None if trial.best_s is None or trial.early_stopped is not None else timed(trial)
     baseline = run.baseline
     compared = None if time is None else against_baseline(run, trial)
+    distrusted = "" if time is None else distrust(run, trial)
+    unverified = ""
+    if record.is_compiled_only and isinstance(record.outcome, Verdict):
+        unverified = "; ".join(record.outcome.notes) or "nothing was verified"
     return ScriptProvenance(
         tuner=run.tuner_version,
         problem=record.problem,
@@ -117,52 +115,33 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
         ratio_interval=None if compared is None else compared.speed_interval,
         round=_recorded_round(run, trial),
         no_ratio=compared.reason if isinstance(compared, NotComparable) else "",
-        sensitive=sensitivity_text(
-            time, record.problem, run.noise, "" if time is None else distrust(run, trial)
-        ),
-        unverified=_why_unverified(record),
+        sensitive=sensitivity_text(time, record.problem, run.noise, distrusted),
+        unverified=unverified,
     )
 
 
-def _why_unverified(record: Record) -> str:
-    """Returns why nothing of a trial was verified; "" for one that was."""
-    if record.is_compiled_only and isinstance(record.outcome, Verdict):
-        return "; ".join(record.outcome.notes) or "nothing was verified"
-    return ""
-
-
 def _recorded_round(run: Run, trial: StoredTrial) -> RecordedRound | None:
-    """Returns the times of the timing round of a trial's final time; None for a trial timed alone."""
     if trial.final is None or run.noise is None:
         return None
     baseline, host = run.baseline, trial.final.host
+    library_s = baseline.measurement.samples_s if baseline and baseline.is_interleaved else None
     return RecordedRound(
         kernel_s=lower_quartile(trial.final.samples_s),
         noise=run.noise,
-        library_s=(
-            lower_quartile(baseline.measurement.samples_s) if baseline and baseline.is_interleaved else None
-        ),
+        library_s=None if library_s is None else lower_quartile(library_s),
         panel_product_s=None if host is None else host.panel_product_s,
     )
 
 
-def _program(store: "Store", trial: int) -> KernelProgram:
+def _gpu_code(store: "Store", trial: int, form: str) -> bytes:
     program = store.program(trial)
     if program is None:
         raise UsageError(f"trial {trial}: has no GPU program: it was not compiled for cuda or simulator")
-    return program
-
-
-def _cubin(store: "Store", trial: StoredTrial) -> bytes:
-    cubin = _program(store, trial.id).cubin
-    if not cubin:
-        raise UsageError(f"trial {trial.id}: was compiled without ptxas", "--format ptx")
-    return cubin
-
-
-def _t4(store: "Store", trial: StoredTrial, output: Path | None) -> bytes:
-    recording = Recording((store.run(trial.run),), (trial,))
-    return t4_bytes(recording, is_compressed=output is not None and output.suffix == ".gz")
+    if form == "ptx":
+        return program.ptx.encode()
+    if not program.cubin:
+        raise UsageError(f"trial {trial}: was compiled without ptxas", "--format ptx")
+    return program.cubin
 
 
 def trial_stages(backends: Backends, store: "Store", trial: StoredTrial) -> Iterator[tuple[str, str]]:
@@ -195,7 +174,6 @@ def trial_stages(backends: Backends, store: "Store", trial: StoredTrial) -> Iter
 
 
 def _applied(backends: Backends, script: str, source: str) -> str:
-    """Returns the payload after the script; "" where the script cannot be applied to it."""
     try:
         return backends.apply(script, source)
     except TunerError:  # which stage fails is in the trial's record
@@ -203,7 +181,6 @@ def _applied(backends: Backends, script: str, source: str) -> str:
 
 
 def _lowered(kind: TargetBackend, trial: StoredTrial) -> tuple[list[tuple[str, str]], str]:
-    """Returns (stage, IR after the stage) as far as today's compiler lowers, and the code, or ''."""
     from tuner.mlir.passes import kept_stages  # loads MLIR
 
     record = trial.record

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from tuner.core.errors import Failure, UsageError, unknown_value
+from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import (
     ALIGNMENTS,
     CACHES,
@@ -24,6 +24,7 @@ from tuner.core.runs import RunQuery, StoredTrial, TaskQuery, TrialQuery
 from tuner.core.serialization import parse_moment, with_zone
 from tuner.core.typed_arguments import typed
 from tuner.results.best_trials import RunResult, best_results, group_of
+from tuner.results.output.json_documents import history_columns
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
 
 
 KNOB = "knob."  # prefix of a knob's column: a knob may have the name of another column
+COLUMNS = (
+    *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "align", "cache"),
+    *("target", "threads", "machine", "strategy", "status", "stage", "reason", "median_s"),
+    *("early_stopped_after", "reliability", "unreliable", "stale", "created"),
+)
 
 
 class Trials(tuple[StoredTrial, ...]):
@@ -76,40 +82,12 @@ class Trials(tuple[StoredTrial, ...]):
             >>> tuner.history(run=1).rows()[0]["shape"]
             '64x64x64'
         """
-        return [_row(trial) for trial in self]
-
-
-def _row(trial: StoredTrial) -> dict[str, Any]:
-    record = trial.record
-    problem = record.problem
-    failure = record.outcome if isinstance(record.outcome, Failure) else None
-    return {
-        "trial": trial.id,
-        "run": trial.run,
-        "number": trial.number,
-        "op": problem.operation,
-        "shape": problem.shape,
-        "dtype": problem.dtype,
-        "output": problem.result_dtype,
-        "layout": problem.layout,
-        "epilogue": problem.epilogue,
-        "align": problem.align,
-        "cache": problem.cache,
-        "target": record.target.text,
-        "threads": trial.threads,
-        "machine": trial.machine.name,
-        "strategy": trial.strategy,
-        "status": record.status,
-        "stage": failure and failure.stage.value,
-        "reason": failure and failure.reason,
-        "median_s": trial.time_s,
-        "early_stopped_after": trial.early_stopped and len(trial.early_stopped.samples_s),  # samples
-        "reliability": trial.reliability.text,
-        "unreliable": trial.unreliable or None,
-        "stale": trial.stale or None,
-        "created": trial.created,
-        **{f"{KNOB}{name}": value for name, value in trial.knobs.items()},
-    }
+        rows = []
+        for trial in self:
+            columns = history_columns(trial) | {"created": trial.created}
+            knobs = {f"{KNOB}{name}": value for name, value in trial.knobs.items()}
+            rows.append({name: columns[name] for name in COLUMNS} | knobs)
+        return rows
 
 
 # ------------------------------------------------------------------------------

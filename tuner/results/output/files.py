@@ -24,19 +24,14 @@ def write_atomically(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(0o666 & ~_umask())
+        mask = os.umask(0)  # POSIX can only read it by setting it
+        os.umask(mask)
+        Path(temporary).chmod(0o666 & ~mask)
         Path(temporary).replace(path)
     except OSError as error:
         if temporary:
             Path(temporary).unlink(missing_ok=True)
         raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
-
-
-def _umask() -> int:
-    """Returns the process's umask, which POSIX can only read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 # ------------------------------------------------------------------------------

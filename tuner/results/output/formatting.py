@@ -34,8 +34,14 @@ def table_lines(
     numbers only ("-" counts as one) is right-aligned and never wrapped.
     """
     rows = [tuple(map(printable, row)) for row in rows]
-    kept, left_out = _without_spared(header, rows, columns, spared)
-    cells = [tuple(row[column] for column in kept) for row in (header, *rows)]
+    kept, left_out = list(range(len(header))), list[str]()
+    cells = [header, *rows]
+    for name in (each for each in spared if each in header):
+        if columns is None or _total(_least(cells, TEXT_COLUMNS)) <= columns:
+            break
+        kept.remove(header.index(name))
+        left_out.append(name)
+        cells = [tuple(row[column] for column in kept) for row in (header, *rows)]
     widths = _widths(cells, columns)
     is_right = [_is_number_column(cells, column) for column in range(len(kept))]
     lines = [line for row in cells for line in _lines(row, widths, is_right)]
@@ -63,20 +69,6 @@ def varying_columns(
         [tuple(row[number] for number in kept) for row in rows],
         [f"in every row: {', '.join(options)}"] if options else [],
     )
-
-
-def _without_spared(
-    header: Row, rows: Sequence[Row], columns: int | None, spared: Sequence[str]
-) -> tuple[list[int], list[str]]:
-    """Returns the indices of the columns that are shown, and the names of the columns left out."""
-    kept, left_out = list(range(len(header))), list[str]()
-    for name in (each for each in spared if each in header):
-        cells = [tuple(row[column] for column in kept) for row in (header, *rows)]
-        if columns is None or _total(_least(cells, TEXT_COLUMNS)) <= columns:
-            break
-        kept.remove(header.index(name))
-        left_out.append(name)
-    return kept, left_out
 
 
 def _widths(cells: Sequence[Row], columns: int | None) -> list[int]:
@@ -107,8 +99,10 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _lines(row: Row, widths: Sequence[int], is_right: Sequence[bool]) -> list[str]:
-    """Returns the lines of one row; the cell with the most wrapped lines determines how many."""
-    wrapped = [_cell_lines(cell, width) for cell, width in zip(row, widths, strict=True)]
+    wrapped = [
+        [cell] if len(cell) <= width else textwrap.wrap(cell, width, break_on_hyphens=False)
+        for cell, width in zip(row, widths, strict=True)
+    ]
     lines = []
     for number in range(max(map(len, wrapped))):
         texts = (cell[number] if number < len(cell) else "" for cell in wrapped)
@@ -120,18 +114,9 @@ def _lines(row: Row, widths: Sequence[int], is_right: Sequence[bool]) -> list[st
     return lines
 
 
-def _cell_lines(cell: str, width: int) -> list[str]:
-    if len(cell) <= width:
-        return [cell]
-    return textwrap.wrap(cell, width, break_on_hyphens=False)
-
-
 def _is_number_column(cells: Sequence[Row], column: int) -> bool:
-    return len(cells) > 1 and all(_is_number(row[column]) for row in cells[1:])
-
-
-def _is_number(cell: str) -> bool:
-    return cell.replace(".", "").isdigit() or cell == "-"
+    below = [row[column] for row in cells[1:]]
+    return bool(below) and all(cell.replace(".", "").isdigit() or cell == "-" for cell in below)
 
 
 # ------------------------------------------------------------------------------
@@ -150,9 +135,8 @@ def bound_text(measurement: Measurement) -> str:
 
 def early_stopped_text(measurement: Measurement) -> str:
     """Returns an early-stopped measurement's bound and samples: '> 12 ms, early-stopped after 3 samples'."""
-    return (
-        f"{bound_text(measurement)}, early-stopped after {count_text(len(measurement.samples_s), 'sample')}"
-    )
+    samples = count_text(len(measurement.samples_s), "sample")
+    return f"{bound_text(measurement)}, early-stopped after {samples}"
 
 
 def trial_time_text(trial: StoredTrial) -> str:
@@ -229,17 +213,6 @@ def wrapped(lines: Iterable[str], columns: int | None = SUMMARY_COLUMNS) -> list
     lines = map(printable, lines)
     if columns is None:
         return [*lines]
-    found: list[str] = []
-    for line in lines:
-        if COMMAND.search(line):
-            found.append(line)
-        else:
-            indent = " " * SUMMARY_INDENT
-            found += textwrap.wrap(
-                line,
-                columns,
-                subsequent_indent=indent,
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-    return found
+    wrapper = textwrap.TextWrapper(columns, break_long_words=False, break_on_hyphens=False)
+    wrapper.subsequent_indent = " " * SUMMARY_INDENT
+    return [part for line in lines for part in ([line] if COMMAND.search(line) else wrapper.wrap(line))]

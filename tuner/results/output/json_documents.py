@@ -41,6 +41,10 @@ CSV_COLUMNS = (
 )
 
 
+# Fields of RunSettings that are keys of a run's document
+PLAIN_SETTINGS = ("sampler", "seed", "trials", "budget_s", "workers", "fresh", "warm_start")
+
+
 def tune_document(run: Run, counts: Counts, selected: SelectedResult | None, seconds: float) -> Document:
     """Returns the JSON document of ``tuner tune --json``: the run, its trial counts and its selected result.
 
@@ -57,12 +61,7 @@ def tune_document(run: Run, counts: Counts, selected: SelectedResult | None, sec
         "counts": counts_document(counts),
         "noise": run.noise,
         "reliability": run.reliability.text,
-        "best": None if selected is None else _best_document(selected, run),
-        "can_separate": None
-        if selected is None
-        else selected.can_separate and not distrust(run, selected.best),
-        "tied": [] if selected is None else [trial.id for trial in selected.tied],
-        "tied_set": [] if selected is None else [tied_document(tie, selected, run) for tie in selected.ties],
+        **_selected_documents(selected, run),
         "roofline": encode(run.roofline),
         "idle_share": run.idle_share,
         "first": first_document(run.settings.first or ()),
@@ -72,15 +71,14 @@ def tune_document(run: Run, counts: Counts, selected: SelectedResult | None, sec
 
 def tied_document(tie: Tied, selected: SelectedResult, run: Run) -> Document:
     """Returns JSON of one tied trial of a run; ``slowdown`` is relative to the fastest tied trial."""
-    record, measurement = tie.trial.record, timed(tie.trial)
-    compared = between_trials(run, tie.trial, selected.tied[0])
+    measurement = timed(tie.trial)
     return {
         "trial": tie.trial.id,
-        **candidate_document(record.candidate),
+        **candidate_document(tie.trial.record.candidate),
         "median_s": measurement.median_s,
         "interval_s": list(measurement.interval_s),
         "reliability": tie.trial.reliability.text,
-        **slowdown_document(compared),
+        **slowdown_document(between_trials(run, tie.trial, selected.tied[0])),
     }
 
 
@@ -250,13 +248,7 @@ def run_document(
         **tune_document(run, counts, selected, run.seconds or 0.0),
         "rounds": [round_document(each) for each in rounds],
         "strategies": [each.text for each in settings.strategies],
-        "sampler": settings.sampler,
-        "seed": settings.seed,
-        "trials": settings.trials,
-        "budget_s": settings.budget_s,
-        "workers": settings.workers,
-        "fresh": settings.fresh,
-        "warm_start": settings.warm_start,
+        **{name: getattr(settings, name) for name in PLAIN_SETTINGS},
         "warm_files": list(settings.warm_files),
         "mlir": run.compiler.mlir,
         "compiler": run.compiler.fingerprint,
@@ -294,8 +286,24 @@ def history_csv(trials: tuple[StoredTrial, ...], best: Collection[int] = ()) -> 
     text = io.StringIO()
     writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_csv_row(trial) | {"is_best": trial.id in best} for trial in trials)
+    for trial in trials:
+        columns = history_columns(trial)
+        columns |= {"knobs": json.dumps(columns["knobs"]), "is_best": trial.id in best}
+        writer.writerow({column: csv_cell(columns[column]) for column in CSV_COLUMNS})
     return text.getvalue()
+
+
+def history_columns(trial: StoredTrial) -> dict[str, Any]:
+    """Returns ``history_document`` with op, shape, dtype, ... as columns of their own."""
+    columns, problem = history_document(trial), trial.record.problem
+    return columns | {
+        "op": problem.operation,
+        "output": problem.result_dtype,
+        **{
+            name: getattr(problem, name)
+            for name in ("shape", "dtype", "layout", "epilogue", "align", "cache")
+        },
+    }
 
 
 def gflop_per_s(problem: Problem, median_s: float | None) -> float | None:
@@ -303,9 +311,11 @@ def gflop_per_s(problem: Problem, median_s: float | None) -> float | None:
     return problem.flop / median_s / 1e9 if median_s else None
 
 
-def _best_document(selected: SelectedResult, run: Run) -> Document:
-    record, measurement = selected.best.record, selected.measurement
-    return {
+def _selected_documents(selected: SelectedResult | None, run: Run) -> Document:
+    if selected is None:
+        return {"best": None, "can_separate": None, "tied": [], "tied_set": []}
+    record, measurement, doubt = selected.best.record, selected.measurement, distrust(run, selected.best)
+    best = {
         "trial": selected.best.id,
         **candidate_document(record.candidate),
         "median_s": measurement.median_s,
@@ -313,24 +323,19 @@ def _best_document(selected: SelectedResult, run: Run) -> Document:
         "cold_median_s": measurement.cold_median_s,
         "conditions": conditions_document(measurement.conditions),
         "offsets": encode(measurement.offsets),
-        "sensitive": sensitivity_text(measurement, record.problem, run.noise, distrust(run, selected.best))
-        or None,
+        "sensitive": sensitivity_text(measurement, record.problem, run.noise, doubt) or None,
         "gflop_per_s": gflop_per_s(record.problem, timed(selected.best).median_s),
         "reliability": selected.best.reliability.text,
-        "unreliable": distrust(run, selected.best) or None,
+        "unreliable": doubt or None,
         "baseline": baseline_document(run, selected.best),
         "custom_ops": list(custom_ops(selected.best.script_text)),  # empty: stock mlir-opt runs the script
     }
-
-
-def _csv_row(trial: StoredTrial) -> dict[str, Any]:
-    row = history_document(trial)
-    problem = trial.record.problem
-    row |= {"op": problem.operation, "shape": problem.shape}
-    row |= {"dtype": problem.dtype, "output": problem.result_dtype}
-    row |= {"layout": problem.layout, "epilogue": problem.epilogue}
-    row |= {"align": problem.align, "cache": problem.cache, "knobs": json.dumps(row["knobs"])}
-    return {column: csv_cell(row[column]) for column in CSV_COLUMNS if column in row}
+    return {
+        "best": best,
+        "can_separate": selected.can_separate and not doubt,
+        "tied": [trial.id for trial in selected.tied],
+        "tied_set": [tied_document(tie, selected, run) for tie in selected.ties],
+    }
 
 
 def csv_cell(value: object) -> object:

@@ -5,7 +5,6 @@ from collections import Counter
 from tuner.analysis.ratios import faster_text
 from tuner.core.programs import ExplainedFusion, ProgramBaseline, ProgramResult
 from tuner.core.records import MedianInterval
-from tuner.core.runs import StoredTrial
 from tuner.core.serialization import seconds_text
 from tuner.results.output.formatting import Row, count_text, knobs_text, speed_text, table_lines
 from tuner.results.output.json_documents import Document, gflop_per_s, tune_document
@@ -27,7 +26,8 @@ def campaign_lines(tuned: TunedCampaign, columns: int | None = None, database_te
     total_s = tuned.total_s
     doubt = "" if tuned.reliability.is_reliable else f" ({tuned.reliability.text})"
     counted = zip(tuned.runs, tuned.counts, strict=True)
-    rows = [_group_row(each, count, total_s, is_whole=not doubt) for each, count in counted]
+    # shares of a total that is whole and reliable
+    rows = [_group_row(each, count, None if doubt else total_s) for each, count in counted]
     calls = sum(tuned.counts)
     spent = f"{count_text(tuned.trials, 'trial')} in {tuned.campaign.seconds:.0f} s"
     total = "unknown: a problem has no time" if total_s is None else seconds_text(total_s)
@@ -63,19 +63,16 @@ def campaign_document(tuned: TunedCampaign) -> Document:
     }
 
 
-def _group_row(each: TunedRun, count: int, total_s: float | None, *, is_whole: bool) -> Row:
-    place, best, problem = each.run.campaign, each.best, each.run.settings.problem
-    name = "" if place is None else place.name
+def _group_row(each: TunedRun, count: int, total_s: float | None) -> Row:
+    best, problem = each.best, each.run.settings.problem
+    name = "" if each.run.campaign is None else each.run.campaign.name
     start = (str(each.run.id), name, problem.key, str(count), str(each.counts.proposed))
     if best is None or best.best_s is None:
         return (*start, "-", "-", "-", "-", "no candidate worked" if not each.has_worked else "no time")
-    share = "-" if total_s is None or not is_whole else f"{count * best.best_s / total_s:.0%}"
+    share = "-" if total_s is None else f"{count * best.best_s / total_s:.0%}"
     speed = speed_text(gflop_per_s(problem, best.best_s)).removesuffix(" GFLOP/s")
-    return (*start, seconds_text(best.best_s), best.reliability.word, share, speed, _candidate_text(best))
-
-
-def _candidate_text(best: StoredTrial) -> str:
-    return f"{best.strategy} {knobs_text(best.record.candidate.choices)}"
+    candidate = f"{best.strategy} {knobs_text(best.record.candidate.choices)}"
+    return (*start, seconds_text(best.best_s), best.reliability.word, share, speed, candidate)
 
 
 # ------------------------------------------------------------------------------
@@ -87,7 +84,15 @@ BASELINES_HEADER: Row = ("baseline", "time a call", "reliability", "the program 
 
 def baseline_table(baselines: tuple[ProgramBaseline, ...]) -> tuple[Row, ...]:
     """Returns the table of baselines, its header first; one that was not timed has its reason."""
-    return (BASELINES_HEADER, *(_baseline_row(each) for each in baselines))
+    rows = [BASELINES_HEADER]
+    for each in baselines:
+        speed = ratio_of(each)
+        compared = f"no ratio: {_why_no_ratio(each)}" if speed is None else faster_text(speed)
+        if each.call_s is None:
+            rows.append((each.name, "-", "-", f"not compared: {each.reason}"))
+        else:
+            rows.append((each.name, seconds_text(each.call_s.median), each.reliability.word, compared))
+    return tuple(rows)
 
 
 def baseline_document(each: ProgramBaseline) -> Document:
@@ -113,14 +118,6 @@ def ratio_of(each: ProgramBaseline) -> MedianInterval | None:
 
 def _why_no_ratio(each: ProgramBaseline) -> str:
     return each.reason or each.reliability.reason
-
-
-def _baseline_row(each: ProgramBaseline) -> Row:
-    if each.call_s is None:
-        return (each.name, "-", "-", f"not compared: {each.reason}")
-    speed = ratio_of(each)
-    found = f"no ratio: {_why_no_ratio(each)}" if speed is None else faster_text(speed)
-    return (each.name, seconds_text(each.call_s.median), each.reliability.word, found)
 
 
 # ------------------------------------------------------------------------------
@@ -196,7 +193,6 @@ def _seconds(time_s: float | None) -> str:
 
 
 def _percent(each: ExplainedFusion, part: float | None) -> str:
-    """Returns a part of another time in percent; '-' where there is none, or the time is not reliable."""
     return "-" if part is None or not each.reliability.is_reliable else f"{part:.0%}"
 
 

@@ -88,17 +88,16 @@ class PlainProgress:
         self._printed_s = time.monotonic()
 
     def __call__(self, event: Event) -> None:
-        """Prints the event; of finished trials at most one per PLAIN_EVERY_S (5) seconds."""
         if isinstance(event, RunStarted):
             self._settings = event.settings
         if not isinstance(event, TrialDone):
             for line in event_line(event, self._settings).splitlines():
-                print(one_line(line), file=sys.stderr, flush=True)
+                _print(line)
             return
         assert self._settings is not None
         if time.monotonic() - self._printed_s >= PLAIN_EVERY_S:
             self._printed_s = time.monotonic()
-            print(one_line(trial_line(event, self._settings)), file=sys.stderr, flush=True)
+            _print(trial_line(event, self._settings))
 
 
 class LiveProgress:
@@ -111,7 +110,6 @@ class LiveProgress:
         self._task: TaskID | None = None
 
     def __call__(self, event: Event) -> None:
-        """Updates the line for a finished trial; prints any other event above the line."""
         if isinstance(event, RunStarted):
             self._settings = event.settings
             if self._task is not None:  # of the previous run: tuning a program starts several runs
@@ -162,7 +160,6 @@ def event_line(event: Event, settings: RunSettings | None = None) -> str:
 
 
 def _busy_line(event: MachineBusy) -> str:
-    """Returns why the processors are busy and, on a second line, which command to type once they are idle."""
     load = event.load
     verb = "is" if event.processors == 1 else "are"
     busy = f"{load.busy:.1f} of {count_text(event.processors, 'processor')} {verb} busy with other programs"
@@ -173,7 +170,6 @@ def _busy_line(event: MachineBusy) -> str:
 
 
 def _remeasurement_line(event: RemeasurementStarted | NoiseMeasured | RoundLost) -> str:
-    """Returns an event of the final re-measurement as one line."""
     match event:
         case RemeasurementStarted(trials):
             return f"final re-measurement: timing the best {trials} again, interleaved"
@@ -203,8 +199,7 @@ def _pace(problem: Problem, median_s: float) -> str:
 
 
 def _doubt(trust: Reliability) -> str:
-    """Returns the mark of a time that a disturbed machine gave; the noise of others is not known yet."""
-    return f", {trust.text}" if trust.unreliable else ""
+    return f", {trust.text}" if trust.unreliable else ""  # the noise of other times is not known yet
 
 
 def time_left_s(event: TrialDone, settings: RunSettings) -> float | None:
@@ -313,7 +308,6 @@ class PlainCampaignProgress:
         self._printed_s = time.monotonic()
 
     def __call__(self, event: CampaignEvent) -> None:
-        """Prints the event; of finished trials at most one per PLAIN_EVERY_S (5) seconds."""
         if isinstance(event, CampaignStarted):
             self._state = CampaignState(event.campaign)
             _print(started_line(event))
@@ -338,7 +332,6 @@ class LiveCampaignProgress:
         self._state: CampaignState | None = None
 
     def __call__(self, event: CampaignEvent) -> None:
-        """Updates the table for a finished trial; prints any other event above the table."""
         if isinstance(event, CampaignStarted):
             self._state = CampaignState(event.campaign)
             self._live.console.print(one_line(started_line(event)), markup=False)
@@ -357,28 +350,21 @@ def progress_table(state: CampaignState, rows: int) -> "Table":
     from rich.table import Table
 
     table = Table(*("name", "problem", "count", "trials", "best", "GFLOP/s"), caption=state.line)
-    weights = []
-    for place, (run, best) in enumerate(zip(state.campaign.runs, state.best, strict=True)):
-        count = 1 if run.campaign is None else run.campaign.count
-        least_s = None if best is None else best.median_s
-        weights.append((float("inf") if least_s is None else least_s * count, place))
-    for _, place in sorted(weights, key=lambda pair: (-pair[0], pair[1]))[:rows]:
-        table.add_row(*_cells(state, place))
+    weighted = []
+    for run, trials, best in zip(state.campaign.runs, state.trials, state.best, strict=True):
+        problem = run.settings.problem
+        name, count = ("", 1) if run.campaign is None else (run.campaign.name, run.campaign.count)
+        weight, times = float("inf"), ("-", "-")
+        if best is not None and best.median_s is not None:
+            weight = best.median_s * count
+            times = (seconds_text(best.median_s), speed_text(gflop_per_s(problem, best.median_s)))
+        weighted.append((weight, (one_line(name), problem.key, str(count), str(trials), *times)))
+    for _, cells in sorted(weighted, key=lambda pair: -pair[0])[:rows]:
+        table.add_row(*cells)
     return table
 
 
-def _cells(state: CampaignState, place: int) -> tuple[str, ...]:
-    run, best = state.campaign.runs[place], state.best[place]
-    problem = run.settings.problem
-    name, count = ("", 1) if run.campaign is None else (run.campaign.name, run.campaign.count)
-    times = ("-", "-")
-    if best is not None and best.median_s is not None:
-        times = (seconds_text(best.median_s), speed_text(gflop_per_s(problem, best.median_s)))
-    return (one_line(name), problem.key, str(count), str(state.trials[place]), *times)
-
-
 def _run_line(event: RunEvent, state: CampaignState) -> str:
-    """Returns the line of an event of one run, after the problem; "" for what a table shows anyway."""
     run = state.campaign.runs[event.place]
     if isinstance(event.event, BaselineMeasured | NoiseMeasured):
         return ""

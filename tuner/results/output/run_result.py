@@ -12,9 +12,9 @@ from tuner.analysis.ratios import (
     sensitivity_text,
 )
 from tuner.analysis.selected_result import SelectedResult, timed
-from tuner.core.machine import GpuState, Roofline, Span
+from tuner.core.machine import GpuState, Roofline
 from tuner.core.records import Measurement
-from tuner.core.runs import Counts, LibraryTime, Run, StoredTrial
+from tuner.core.runs import Counts, Run, StoredTrial
 from tuner.core.serialization import interval_text, seconds_text
 from tuner.results.output.formatting import count_text, knobs_line, one_line, speed_text
 from tuner.results.output.json_documents import gflop_per_s
@@ -37,7 +37,10 @@ def gpu_lines(measurement: Measurement) -> list[str]:
     conditions = measurement.conditions
     if conditions is not None:
         lines.append(f"sensors   {_state_text(conditions.before)}; after: {_state_text(conditions.after)}")
-        lines += _span_lines(conditions.between)
+        span = conditions.between
+        if span is not None and span.lowest_sm_clock_hz is not None and span.highest_sm_clock_hz is not None:
+            clocks = f"{span.lowest_sm_clock_hz / 1e6:.0f} to {span.highest_sm_clock_hz / 1e6:.0f} MHz"
+            lines.append(f"clocks    SM {clocks} in {span.readings} readings between the rounds")
     return lines + slowdown_lines(measurement)
 
 
@@ -46,13 +49,6 @@ def slowdown_lines(measurement: Measurement) -> list[str]:
     slowdowns = () if measurement.conditions is None else measurement.conditions.slowdowns
     text = "throttled by {}: the GPU can be faster than this time"
     return [text.format(", ".join(slowdowns))] * bool(slowdowns)
-
-
-def _span_lines(span: Span | None) -> list[str]:
-    if span is None or span.lowest_sm_clock_hz is None or span.highest_sm_clock_hz is None:
-        return []
-    low, high = (clock_hz / 1e6 for clock_hz in (span.lowest_sm_clock_hz, span.highest_sm_clock_hz))
-    return [f"clocks    SM {low:.0f} to {high:.0f} MHz in {span.readings} readings between the rounds"]
 
 
 def _state_text(state: GpuState) -> str:
@@ -100,8 +96,9 @@ def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str
     lines += unreliable_lines(run, selected.best, database_text) + tied_lines(selected, run, database_text)
     lines += portable_lines(selected.best, database_text)
     lines.append(f"trials    {counts_text(tuned.counts)} in {tuned.seconds:.0f} s{idle_text(run)}")
-    lines.append(f"next      {_next_text(selected.best)}{database_text}")
-    return lines
+    best_id, is_replay = selected.best.id, not selected.best.script  # a replay has no script to export
+    command = f"tuner show {best_id}" if is_replay else f"tuner export --trial {best_id} -o best.mlir"
+    return [*lines, f"next      {command}{database_text}"]
 
 
 def other_cache_lines(others: Sequence[StoredTrial]) -> list[str]:
@@ -123,7 +120,11 @@ def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> l
     others = [trial for trial in selected.tied if trial is not selected.best]
     if not others:
         return []
-    text = [_tied_text(run, trial, selected.best) for trial in others[:TIED_SHOWN]]
+    text = []
+    for trial in others[:TIED_SHOWN]:
+        compared = between_trials(run, trial, selected.best)
+        longer = f" ({compared.longer_percent_text})" if isinstance(compared, Comparable) else ""
+        text.append(f"{trial.id}{longer}")
     more = f" and {len(others) - TIED_SHOWN} more" if len(others) > TIED_SHOWN else ""
     badge = unreliable_lines(run, selected.best)
     if badge or not selected.can_separate:
@@ -133,13 +134,6 @@ def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> l
         ]
     why = "not shown to differ by more than noise; the simplest script is taken"
     return [f"tied      with {', '.join(text)}{more}: {why}"]
-
-
-def _tied_text(run: Run, trial: StoredTrial, best: StoredTrial) -> str:
-    compared = between_trials(run, trial, best)
-    return (
-        f"{trial.id} ({compared.longer_percent_text})" if isinstance(compared, Comparable) else str(trial.id)
-    )
 
 
 def best_text(best: StoredTrial, run: Run) -> str:
@@ -188,7 +182,6 @@ def unreliable_lines(run: Run, best: StoredTrial, database_text: str = "") -> li
 
 
 def _again_line(run: Run, database_text: str) -> str:
-    """Returns the command that adds a round of timing to a run."""
     return f"          on a quiet machine: tuner tune --resume {run.id} --retime{database_text}"
 
 
@@ -267,14 +260,8 @@ def counts_text(counts: Counts) -> str:
 
 def measured_text(counts: Counts) -> str:
     """Returns how many trials were measured, verified without a time, and compiled only: '3 measured'."""
-    found = {"measured": counts.measured, "verified": counts.verified, "compiled only": counts.compiled}
-    shown = [f"{count} {what}" for what, count in found.items() if count]
-    return ", ".join(shown) or "0 measured"
-
-
-def _next_text(best: StoredTrial) -> str:
-    """Returns the command to type for the best trial; a replay has no script to export."""
-    return f"tuner export --trial {best.id} -o best.mlir" if best.script else f"tuner show {best.id}"
+    of_status = {"measured": counts.measured, "verified": counts.verified, "compiled only": counts.compiled}
+    return ", ".join(f"{count} {what}" for what, count in of_status.items() if count) or "0 measured"
 
 
 def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
@@ -303,15 +290,16 @@ def libraries_lines(run: Run) -> list[str]:
     baseline = run.baseline
     if baseline is None or not run.settings.baseline_library:
         return []
-    times = "; ".join(map(_library_text, baseline.libraries)) or baseline.name
+    times = [
+        one_line(f"{each.name or each.library}: failed: {each.failure}")
+        if each.median_s is None
+        else f"{each.name} {seconds_text(each.median_s)}"
+        for each in baseline.libraries
+    ]
     how = f"operands {run.settings.problem.offset_bytes} bytes past a cache line"
-    return [f"libraries {times} ({count_text(baseline.threads, 'thread')}, {how})"]
-
-
-def _library_text(time: LibraryTime) -> str:
-    if time.median_s is None:
-        return one_line(f"{time.name or time.library}: failed: {time.failure}")
-    return f"{time.name} {seconds_text(time.median_s)}"
+    return [
+        f"libraries {'; '.join(times) or baseline.name} ({count_text(baseline.threads, 'thread')}, {how})"
+    ]
 
 
 def baseline_text(run: Run, best: StoredTrial) -> str:

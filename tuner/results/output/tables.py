@@ -7,7 +7,7 @@ from tuner.core.candidate import Value
 from tuner.core.errors import Failure
 from tuner.core.gpu_code import Resources
 from tuner.core.records import Measurement
-from tuner.core.round_quality import RoundQuality, StoredRound
+from tuner.core.round_quality import StoredRound
 from tuner.core.runs import RemoteMeasurement, StoredTrial
 from tuner.core.serialization import interval_text, seconds_text, utc_text
 from tuner.results.output.formatting import (
@@ -37,15 +37,7 @@ if TYPE_CHECKING:
 
 
 RUNS_HEADER = (
-    "run",
-    "begun",
-    "problem",
-    "target",
-    "status",
-    "trials",
-    "failed",
-    "best",
-    "reliability",
+    *("run", "begun", "problem", "target", "status", "trials", "failed", "best", "reliability"),
     "GFLOP/s",
 )
 RUNS_MAY_BE_SHARED = ("problem", "target")  # columns of HEADER
@@ -87,18 +79,8 @@ def _row(tuned: "TunedRun") -> tuple[str, ...]:
 PARTS_SHOWN = 3
 Choices = tuple[tuple[str, Value], ...]
 HISTORY_HEADER = (
-    *(
-        "trial",
-        "run",
-        "problem",
-        "target",
-        "threads",
-        "status",
-        "time",
-        "reliability",
-        "GFLOP/s",
-        "strategy and knobs",
-    ),
+    *("trial", "run", "problem", "target", "threads", "status", "time", "reliability", "GFLOP/s"),
+    "strategy and knobs",
 )
 MAY_BE_SHARED = ("run", "problem", "target", "threads")  # columns of HISTORY_HEADER
 SPARED = ("GFLOP/s", "threads", "run", "target")  # columns that a narrow terminal loses first
@@ -114,52 +96,43 @@ def history_table(
     in a strategy, are stated once below. ``best`` are the ids of trials to mark as the best. ``columns``: the
     width of the terminal in characters; None without a limit.
     """
-    same = _same_knobs(trials)
-    rows = [_history_row(trial, same, best) for trial in trials]
-    header, rows, shared = varying_columns(*_with_machines(HISTORY_HEADER, rows, trials), MAY_BE_SHARED)
-    below = [f"{strategy} everywhere: {knobs_text(knobs)}" for strategy, knobs in same.items() if knobs]
-    return [*table_lines(header, rows, columns, SPARED), *wrapped([*shared, *below], columns)]
-
-
-def _with_machines(header: Row, rows: list[Row], trials: tuple[StoredTrial, ...]) -> tuple[Row, list[Row]]:
-    """Returns header and rows, with a column of machines where the trials ran on several machines."""
-    names = [trial.machine.name for trial in trials]
-    if len(set(names)) < 2:
-        return header, rows
-    at = header.index("target") + 1
-    cells = zip(("machine", *names), (header, *rows), strict=True)
-    header, *rows = [(*row[:at], name, *row[at:]) for name, row in cells]
-    return header, rows
-
-
-def _same_knobs(trials: tuple[StoredTrial, ...]) -> dict[str, Choices]:
     choices: dict[str, list[Choices]] = {}
     for trial in trials:
         choices.setdefault(trial.strategy, []).append(trial.record.candidate.choices)
-    return {
+    same = {
         strategy: tuple(knob for knob in every[0] if all(knob in each for each in every))
         for strategy, every in choices.items()
         if len(every) > 1
     }
+    header: Row = HISTORY_HEADER
+    rows = [_history_row(trial, same, best) for trial in trials]
+    machines = [trial.machine.name for trial in trials]
+    if len(set(machines)) > 1:
+        at = header.index("target") + 1
+        cells = zip(("machine", *machines), (header, *rows), strict=True)
+        header, *rows = [(*row[:at], name, *row[at:]) for name, row in cells]
+    header, rows, shared = varying_columns(header, rows, MAY_BE_SHARED)
+    below = [f"{strategy} everywhere: {knobs_text(knobs)}" for strategy, knobs in same.items() if knobs]
+    return [*table_lines(header, rows, columns, SPARED), *wrapped([*shared, *below], columns)]
 
 
 def trial_lines(trial: StoredTrial) -> list[str]:
     """Returns the main facts about one trial, as lines for ``tuner show ID``."""
-    record = trial.record
+    record, source = trial.record, trial.record.reused_from
+    reused = "" if source is None else f", reused from trial {source}: same script or same code"
     lines = [
         f"trial     {trial.id}: number {trial.number} of run {trial.run}, {utc_text(trial.created)}",
         f"problem   {record.problem.key}",
         f"target    {record.target}, {count_text(trial.threads, 'thread')} on {trial.machine.name}",
         f"strategy  {record.candidate.strategy}",
         knobs_line(record.candidate.choices),
-        f"status    {record.status}{_reused_text(trial)}",
+        f"status    {record.status}{reused}",
     ]
     lines += [f"stale     {trial.stale}"] * bool(trial.stale)
     lines += _outcome_lines(trial)
     lines += resources_lines(record.resources)
-    lines += [f"stages    {', '.join(f'{name} {seconds_text(s)}' for name, s in record.stage_s)}"] * bool(
-        record.stage_s
-    )
+    stages = ", ".join(f"{name} {seconds_text(stage_s)}" for name, stage_s in record.stage_s)
+    lines += [f"stages    {stages}"] * bool(stages)
     lines.append(f"script    sha256 {record.script_sha256 or '-'}")
     lines.append(f"code      sha256 {record.artifact_sha256 or '-'}")
     return lines
@@ -230,20 +203,14 @@ def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
 
 
 def _round_lines(rounds: tuple[StoredRound, ...]) -> list[str]:
-    """Returns the rounds of timing and the noise of each; [] for fewer than two rounds."""
-    if len(rounds) < 2:
-        return []
-    return [
-        f"round     {each.number}: {utc_text(each.started)}, "
-        f"{_quality_text(each.quality)}{' (selected)' if each.is_answering else ''}"
-        for each in rounds
-    ]
-
-
-def _quality_text(quality: RoundQuality) -> str:
-    if quality.unreliable:
-        return f"unreliable: {quality.unreliable}"
-    return "noise not known" if quality.noise is None else f"noise floor {quality.noise:.1%}"
+    lines = []
+    for each in rounds if len(rounds) > 1 else ():
+        noise, why = each.quality.noise, each.quality.unreliable
+        quality = "noise not known" if noise is None else f"noise floor {noise:.1%}"
+        quality = f"unreliable: {why}" if why else quality
+        selected = " (selected)" if each.is_answering else ""
+        lines.append(f"round     {each.number}: {utc_text(each.started)}, {quality}{selected}")
+    return lines
 
 
 def remote_text(elsewhere: RemoteMeasurement) -> str:
@@ -253,8 +220,11 @@ def remote_text(elsewhere: RemoteMeasurement) -> str:
 
 
 def _history_row(trial: StoredTrial, same: Mapping[str, Choices], best: Collection[int]) -> tuple[str, ...]:
-    record = trial.record
-    speed = gflop_per_s(record.problem, None if trial.early_stopped is not None else trial.best_s)
+    record, time, speed = trial.record, "-", None
+    if trial.early_stopped is not None:
+        time = bound_text(trial.early_stopped)
+    elif trial.best_s is not None:
+        time, speed = seconds_text(trial.best_s), gflop_per_s(record.problem, trial.best_s)
     known = same.get(trial.strategy, ())
     varying = tuple(knob for knob in record.candidate.choices if knob not in known)
     what = f"{record.candidate.strategy} {knobs_text(varying)}".rstrip()
@@ -269,7 +239,7 @@ def _history_row(trial: StoredTrial, same: Mapping[str, Choices], best: Collecti
         record.target.text,
         str(trial.threads),
         _status_text(trial) + ", best" * (trial.id in best),
-        _table_time(trial),
+        time,
         "-" if trial.best_s is None or trial.early_stopped is not None else trial.reliability.word,
         "-" if speed is None else f"{speed:.1f}",
         what,
@@ -285,12 +255,6 @@ def _status_text(trial: StoredTrial) -> str:
     if trial.early_stopped is not None:
         return f"{phrase}, early-stopped"
     return phrase
-
-
-def _table_time(trial: StoredTrial) -> str:
-    if trial.early_stopped is not None:
-        return bound_text(trial.early_stopped)
-    return "-" if trial.best_s is None else seconds_text(trial.best_s)
 
 
 def _outcome_lines(trial: StoredTrial) -> list[str]:
@@ -323,8 +287,3 @@ def _measurement_text(measurement: Measurement) -> str:
         return f"{early_stopped_text(measurement)} of {calls}"
     phrase = f"{seconds_text(measurement.median_s)} (95 % interval {interval_text(measurement.interval_s)}; "
     return phrase + f"{len(measurement.samples_s)} samples of {calls})"
-
-
-def _reused_text(trial: StoredTrial) -> str:
-    source = trial.record.reused_from
-    return "" if source is None else f", reused from trial {source}: same script or same code"
