@@ -1,8 +1,4 @@
-"""The arrays that kernels are called with: checks of a user's arrays, and the arrays of an evaluation.
-
-``KernelArrays`` is what an evaluator asks of arrays; ``ProblemArrays`` holds those of a problem at fixed
-addresses, so that all candidates are verified and timed on the same memory.
-"""
+"""The arrays that kernels are called with: checks of a user's arrays, and the arrays of an evaluation."""
 
 import contextlib
 import functools
@@ -71,21 +67,27 @@ def require_inputs(problem: Problem, given: int) -> None:
 def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[Any]") -> None:
     """Raises UsageError for an array whose ``shape`` or ``dtype`` is not the expected one.
 
-    ``expected``: (name, shape, dtype). The message says how to convert an array of the expected shape, or how
-    to transpose one whose last two sizes are exchanged.
+    The message says how to convert an array of the expected shape, or how to transpose one whose last two
+    sizes are exchanged.
     """
     name, wanted_shape, wanted_dtype = expected
-    if shape != wanted_shape or dtype != wanted_dtype:
-        raise UsageError(
-            f"{name}: found {dtype} of shape {shape}, allowed {wanted_dtype} of shape {wanted_shape}; "
-            f"{_remedy(expected, shape)}"
-        )
+    if shape == wanted_shape and dtype == wanted_dtype:
+        return
+    remedy = "a kernel is of one shape: load the best of this one"
+    if shape == wanted_shape:
+        remedy = f"convert it: {name}.astype({str(wanted_dtype)!r})"
+    elif shape == (*wanted_shape[:-2], *wanted_shape[:-3:-1]):
+        transposed = f"{name}.T" if len(shape) == 2 else f"{name}.swapaxes(-1, -2)"
+        remedy = f"transpose it: np.ascontiguousarray({transposed}), or tune a layout that stores it so"
+    raise UsageError(
+        f"{name}: found {dtype} of shape {shape}, allowed {wanted_dtype} of shape {wanted_shape}; {remedy}"
+    )
 
 
 def require_numpy(expected: Expected, found: object) -> None:
     """Raises UsageError for an object that is no numpy array, or a masked one: kernels ignore the mask.
 
-    ``expected``: (name, shape, dtype), for the message; the shape and dtype of ``found`` are not checked.
+    The shape and dtype of ``found`` are not checked; ``expected`` is for the message.
     """
     name, _, dtype = expected
     if isinstance(found, np.ma.MaskedArray):
@@ -98,27 +100,14 @@ def require_numpy(expected: Expected, found: object) -> None:
 def require_row_major(expected: Expected, strides: tuple[int, ...], *, is_row_major: bool) -> None:
     """Raises UsageError unless ``is_row_major``, which the caller found out: an array must be C-contiguous.
 
-    ``expected`` (name, shape, dtype) and ``strides``, in bytes, are used in the message only.
+    ``expected`` and ``strides`` (bytes) are for the message.
     """
     name, shape, dtype = expected
     if not is_row_major:
-        remedy = (
-            f"make it: np.empty({shape}, {str(dtype)!r})"
-            if name == "out"
-            else f"copy it: np.ascontiguousarray({name})"
-        )
+        remedy = f"copy it: np.ascontiguousarray({name})"
+        if name == "out":
+            remedy = f"make it: np.empty({shape}, {str(dtype)!r})"
         raise UsageError(f"{name}: found strides {strides}, allowed a C-contiguous array; {remedy}")
-
-
-def _remedy(expected: Expected, shape: tuple[int, ...]) -> str:
-    """Returns the hint for an array whose shape or type is not the expected one."""
-    name, wanted_shape, wanted_dtype = expected
-    if shape == wanted_shape:
-        return f"convert it: {name}.astype({str(wanted_dtype)!r})"
-    if shape == (*wanted_shape[:-2], *wanted_shape[:-3:-1]):
-        turned = f"{name}.T" if len(shape) == 2 else f"{name}.swapaxes(-1, -2)"
-        return f"transpose it: np.ascontiguousarray({turned}), or tune a layout that stores it so"
-    return "a kernel is of one shape: load the best of this one"
 
 
 # ------------------------------------------------------------------------------
@@ -214,8 +203,8 @@ class PlacedArrays:
 class ProblemArrays:
     """The host arrays of a problem at fixed addresses: A, B[, bias], and C between guard bands.
 
-    Kernels are timed on them; ``guarded`` has others, between pages that fault, for verification. C is
-    compared with a float64 reference. A C of integers gets their smallest number instead of NaN.
+    Kernels are timed on them; ``guarded`` has others, between pages that fault, for verification. C, of a
+    batch with the shape (rows of all matrices, n), is compared with a float64 reference.
     """
 
     def __init__(self, problem: Problem, rng: np.random.Generator, compare: Compare = compare) -> None:
@@ -228,10 +217,6 @@ class ProblemArrays:
 
     @property
     def operands(self) -> tuple[Array, ...]:
-        """Returns the arrays A, B[, bias], C that a kernel is called with.
-
-        C of a batch has the shape (rows of all matrices, n).
-        """
         inputs = self._at.seen if self.problem.epilogue == "bias_relu" else self._at.seen[:2]
         return (*inputs, self._at.output.array)
 
@@ -242,11 +227,6 @@ class ProblemArrays:
 
     @contextlib.contextmanager
     def guarded(self, *, at_end: bool) -> Iterator[None]:
-        """Works, within the block, on arrays between pages that fault; kernels fault where they write inputs.
-
-        Each array lies right before such pages (``at_end``), as near as the problem's alignment allows, or
-        right after them.
-        """
         timed, self._at = self._at, self._guarded[at_end]
         try:
             yield
@@ -256,40 +236,31 @@ class ProblemArrays:
     @functools.cached_property
     def _guarded(self) -> tuple[PlacedArrays, PlacedArrays]:
         """Returns the arrays right after faulting pages, and right before such pages, in the same memory."""
-        timed = self._at
-        inputs = (timed.a, timed.b, timed.bias)
+        inputs, c = (self._at.a, self._at.b, self._at.bias), self._at.output.array
         memories = [FaultingMemory(each.nbytes, is_read_only=True) for each in inputs]
-        output = FaultingMemory(timed.output.array.nbytes, is_read_only=False)
-        after, before = (self._operands_in(memories, output, at_end=at_end) for at_end in (False, True))
-        return after, before
+        of_output = FaultingMemory(c.nbytes, is_read_only=False)
 
-    def _operands_in(
-        self, memories: list[FaultingMemory], of_output: FaultingMemory, *, at_end: bool
-    ) -> PlacedArrays:
-        def view(memory: FaultingMemory, of: Array, like: Array) -> Array:
-            least = like.itemsize if self.problem.align == "any" else int(self.problem.align)
-            start = memory.start(like.nbytes, least, at_end=at_end)
-            return of[start : start + like.nbytes].view(like.dtype).reshape(like.shape)
+        def placed(*, at_end: bool) -> PlacedArrays:
+            def view(memory: FaultingMemory, of: Array, like: Array) -> Array:
+                least = like.itemsize if self.problem.align == "any" else int(self.problem.align)
+                start = memory.start(like.nbytes, least, at_end=at_end)
+                return of[start : start + like.nbytes].view(like.dtype).reshape(like.shape)
 
-        timed = (self._at.a, self._at.b, self._at.bias)
-        pairs = list(zip(memories, timed, strict=True))
-        a, b, bias = (view(memory, memory.written, like) for memory, like in pairs)
-        seen = tuple(view(memory, memory.seen, like) for memory, like in pairs)
-        c = view(of_output, of_output.seen, self._at.output.array)
-        return PlacedArrays(a, b, bias, GuardedArray(of_output.seen, c), seen, is_read_only=True)
+            pairs = list(zip(memories, inputs, strict=True))
+            a, b, bias = (view(memory, memory.written, like) for memory, like in pairs)
+            seen = tuple(view(memory, memory.seen, like) for memory, like in pairs)
+            output = GuardedArray(of_output.seen, view(of_output, of_output.seen, c))
+            return PlacedArrays(a, b, bias, output, seen, is_read_only=True)
+
+        return placed(at_end=False), placed(at_end=True)
 
     def fill(self, rng: np.random.Generator) -> None:
-        """Draws new inputs in place, and fills C with NaN (integers: the smallest number)."""
         self._inputs = draw(self.problem, self._base, rng, (self._at.a, self._at.b))
         if self._inputs.bias is not None:
             self._at.bias[...] = self._inputs.bias
         self.poison()
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
-        """Draws inputs of extreme numbers, such as signed zeros, and fills C with NaN or a number.
-
-        Integers get their smallest number instead of NaN. Overwrites all arrays. See ``draw_extremes``.
-        """
         self._inputs = draw_extremes(self.problem, rng)
         operands = zip((self._at.a, self._at.b, self._at.bias), self._inputs.arrays, strict=False)
         for array, drawn in operands:
@@ -297,10 +268,9 @@ class ProblemArrays:
         self.overwrite_output(rng)
 
     def check_rows(self, rng: np.random.Generator) -> None:
-        """Compares random rows of C with the reference; all of C must be finite.
+        """Compares 64 random rows (COMPARED_ROWS), for which alone the reference is computed.
 
-        Takes COMPARED_ROWS (64) rows, and computes no other rows of the reference. Raises
-        CandidateError(VERIFY) for a wrong or a non-finite element.
+        Raises CandidateError(VERIFY) for a wrong element of these, and for any that is not finite.
         """
         m, n = self.problem.rows, self.problem.sizes[1]
         c = self._at.output.array
@@ -313,14 +283,12 @@ class ProblemArrays:
             raise CandidateError(Stage.VERIFY, worst)
 
     def flip_signs(self) -> None:
-        """Negates A and B in place, and fills C with ones."""
         self._inputs = negated(self._inputs, (self._at.a, self._at.b))
         if self._inputs.bias is not None:
             self._at.bias[...] = self._inputs.bias
         self._at.output.fill_with(1)
 
     def add_special_numbers(self, rng: np.random.Generator) -> None:
-        """Puts NaN, infinity, unit vectors or -128 into A and B in place, see ``SpecialNumbers``."""
         self._inputs = with_special_numbers(self._inputs, rng)
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
@@ -355,18 +323,12 @@ class ProblemArrays:
 
     def _flip(self, index: int, is_a: bool) -> Flip:
         array, stored_flipped = (self._at.a, "tn") if is_a else (self._at.b, "nt")
-        place = tuple(int(each) for each in np.unravel_index(index, array.shape))
-        *matrix, row, column = place
+        *matrix, row, column = (int(each) for each in np.unravel_index(index, array.shape))
         if self.problem.layout == stored_flipped:
             row, column = column, row
         return Flip("A" if is_a else "B", row, column, *matrix)
 
     def compare_some_rows(self, rng: np.random.Generator) -> None:
-        """Compares some consecutive rows of C, at a random place, with the reference.
-
-        Some GLANCE_ELEMENTS (2**14) elements, at least one row. Raises CandidateError(VERIFY) for a wrong
-        element.
-        """
         m, n = self.problem.rows, self.problem.sizes[1]
         rows = min(m, max(1, GLANCE_ELEMENTS // n))
         first = int(rng.integers(m - rows + 1))
@@ -375,7 +337,6 @@ class ProblemArrays:
             raise CandidateError(Stage.VERIFY, worst)
 
     def overwrite_output(self, rng: np.random.Generator) -> None:
-        """Overwrites C, at random with NaN (integers: the smallest number) or a number like a result."""
         if rng.random() < NAN_SHARE:
             self.poison()
         else:
@@ -386,10 +347,7 @@ class ProblemArrays:
         self._at.output.poison()
 
     def evaluate(self) -> Verdict:
-        """Compares every element of C with the reference; checks that guard bands and inputs are unchanged.
-
-        Returns the verdict. Raises CandidateError(VERIFY) for the first check that fails.
-        """
+        """Compares every element of C; checks that guard bands and inputs are unchanged."""
         stray = self._at.output.stray_bytes()
         if stray:
             raise CandidateError(Stage.VERIFY, f"wrote {stray} bytes outside of C")

@@ -14,9 +14,6 @@ from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings
 from tuner.targets.interface import MeasurementBackend, TargetBackend, TargetStatus
 
-# ------------------------------------------------------------------------------
-# The replaceable parts of a run. The real parts import heavy modules only when they are called.
-
 
 class Apply(Protocol):
     """A function that applies a transform script to a payload; returns the payload's new text.
@@ -25,11 +22,7 @@ class Apply(Protocol):
     """
 
     def __call__(self, script: str, payload: str, allows_effects: bool = False) -> str:
-        """Returns the text of ``payload`` after the transform script ``script``; both are MLIR text.
-
-        Passes that write files or start programs run only if ``allows_effects``. Raises TunerError.
-        """
-        ...
+        """Passes that write files or start programs run only if ``allows_effects``; texts are MLIR."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +70,10 @@ class Backends:
         return self.kind(target).outcomes
 
     def outcomes_of_run(self, settings: RunSettings) -> MeasurementBackend:
-        """Returns the functions that give a run its outcomes: of its target, or of its recording.
+        """Returns the outcomes of a run's target, compared with its baseline, or of its recording.
 
-        Raises UsageError for an unknown target, for a baseline that its kind has no choice of, and for a file
-        that is no recording.
+        Raises UsageError for an unknown target, a baseline that its kind has no choice of, and a file that is
+        no recording.
         """
         if settings.target.has_machine:
             return self.kind(settings.target).outcomes_with(settings.baseline_library)
@@ -106,11 +99,17 @@ def resolve_target(text: str, backends: Backends, chip: str = "") -> TargetName:
 
     "auto" is the first target that times candidates here; "cuda" without a chip gets the chip of this
     machine's GPU. ``chip`` may be given separately. A target that can only compile here is returned as well.
-    Raises UsageError for an unknown target, for a target that can neither run nor compile here, for "cuda"
+    Raises UsageError as ``named_target`` does, for a target that can neither run nor compile here, for "cuda"
     with a chip of another capability than the GPU here, and where "auto" finds none.
     """
     if text == AUTO:
-        return _first_timed(backends, chip)
+        for target in timed_here(backends, chip):
+            return target
+        names: dict[str, list[str]] = {}
+        for status in backends.targets():
+            names.setdefault(status.reason, []).append(status.name)
+        reasons = "; ".join(f"{', '.join(each)}: {reason}" for reason, each in names.items())
+        raise UsageError(f"target: found none that works here: {reasons}")
     target = named_target(text, backends, chip)
     status = backends.status(target)
     if not (status.is_available or status.can_compile):
@@ -133,10 +132,9 @@ def require_runs_here(target: TargetName, backends: Backends, command: str) -> N
 def named_target(text: str, backends: Backends, chip: str = "") -> TargetName:
     """Returns the target of ``text``: ``kind``, ``kind:chip``, ``cpu:processor`` or ``replay:recording``.
 
-    ``chip``: given separately, "" if not; a kind of GPU without a chip gets its default chip. Raises
-    UsageError for an unknown kind, chip or processor, for two different chips, and for a chip of a kind that
-    has none.
-    Does not check whether the target works here.
+    ``chip``: given separately, "" if not; a kind of GPU without a chip gets its default chip. Does not check
+    whether the target works here. Raises UsageError for an unknown kind, chip or processor, for two different
+    chips, and for a chip of a kind that has none.
     """
     name, colon, detail = text.partition(":")
     if colon and chip and chip != detail:
@@ -172,21 +170,7 @@ def timed_here(backends: Backends, chip: str = "") -> Iterator[TargetName]:
             yield _on_this_gpu(named_target(status.name, backends, chip), status, has_chip=bool(chip))
 
 
-def _first_timed(backends: Backends, chip: str) -> TargetName:
-    for target in timed_here(backends, chip):
-        return target
-    names: dict[str, list[str]] = {}
-    for status in backends.targets():
-        names.setdefault(status.reason, []).append(status.name)
-    reasons = "; ".join(f"{', '.join(each)}: {reason}" for reason, each in names.items())
-    raise UsageError(f"target: found none that works here: {reasons}")
-
-
 def _on_this_gpu(target: TargetName, status: TargetStatus, *, has_chip: bool) -> TargetName:
-    """Returns the target with the chip of this machine's GPU, unless a chip was named.
-
-    Raises UsageError for a named chip that is not this machine's.
-    """
     if not status.chip:
         return target
     if not has_chip:

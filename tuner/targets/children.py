@@ -1,7 +1,4 @@
-"""What targets do in child processes: compile, evaluate, bind, measure baselines; and the plan of a run.
-
-Only the child process imports the heavy modules, so a target can be described without these.
-"""
+"""What targets do in child processes: compile, evaluate, bind, measure baselines; and the plan of a run."""
 
 import weakref
 from collections.abc import Callable, Mapping
@@ -43,11 +40,7 @@ RunnerFactory = Callable[["RunnerOrder", RunnerSettings], "AbstractRunner"]
 
 
 def child_runner(children: Children) -> RunnerFactory:
-    """Returns a function that creates a runner, which compiles and evaluates candidates in child processes.
-
-    ``children`` returns how to start them, for (target, problem, threads). They are started as soon as a
-    runner is created.
-    """
+    """Returns a function that creates a runner on child processes, which it starts at once."""
     several = child_runners(children)
     return lambda order, how: several((order,), (how,))[0]
 
@@ -55,8 +48,8 @@ def child_runner(children: Children) -> RunnerFactory:
 def child_runners(children: Children) -> RunnersFactory:
     """Returns a function that creates a runner for each of several problems, on the same child processes.
 
-    ``children`` returns how to start them; those of the first problem are started, with the memory that the
-    largest problem may take. All problems have one target, and one number of threads and workers.
+    Those of the first problem are started, with the memory that the largest problem may take. All problems
+    have one target, and one number of threads and workers.
     """
 
     def runners(
@@ -99,15 +92,8 @@ def binding(
 ) -> Bind:
     """Returns a function that binds candidates: it fills their knob values into their strategy's script.
 
-    Args:
-        chosen: The strategies.
-        problem: The problem to bind for.
-        variables: Names and values of sizes and device limits, which templates may use.
-        threads: Threads of the kernel.
-        timeout_s: Limit per candidate, for custom templates.
-
-    A template is a program that need not terminate: custom templates are bound in a child process, under
-    limits. Raises UsageError for a script that cannot be read.
+    A template is a program that need not terminate: custom templates are bound in a child process, each
+    candidate within ``timeout_s``. Raises UsageError for a script that cannot be read.
     """
     strategies = tuple(load_strategy(one.name, one.path) for one in chosen)
     here = Binder(strategies, problem, variables, threads)
@@ -125,10 +111,7 @@ def binding(
 
 @final
 class ChildBinder:
-    """Binds candidates in a child process, which starts at the first candidate and ends with this object.
-
-    To bind is to fill a candidate's knob values into its strategy's script.
-    """
+    """Binds candidates in a child process, which starts at the first candidate and ends with this object."""
 
     def __init__(self, binder: Binder, timeout_s: float) -> None:
         self.worker = Worker(ServiceSpec("bind", binder.bind), MEMORY_BYTES)
@@ -136,7 +119,7 @@ class ChildBinder:
         weakref.finalize(self, self.worker.kill)
 
     def bind(self, candidate: Candidate) -> Script:
-        """Returns the transform script of a candidate as plain MLIR text, with its knob values filled in.
+        """Returns a candidate's transform script as plain MLIR text.
 
         Raises CandidateError of stage BIND, also where a template exceeds its limit of time or memory.
         """
@@ -149,11 +132,7 @@ class ChildBinder:
 
 
 def apply_script(script: str, payload: str, allows_effects: bool) -> str:
-    """Applies a transform script to a payload; returns the payload's new text. Arguments are MLIR text.
-
-    ``allows_effects``: run passes that write files or start programs. Raises CandidateError for a script that
-    fails.
-    """
+    """Does what ``Apply`` says; raises CandidateError for a script that fails."""
     from tuner.mlir import bindings, transform  # loads MLIR
 
     with transform.new_context(), bindings.ir.Location.unknown():
@@ -180,8 +159,7 @@ def measure_cpu_baseline(
     """Times a CPU's baseline library on a problem, without an epilogue; returns its name and time.
 
     Call it in a child with ``baseline_environment(library, threads)``: libraries take their number of threads
-    from there. ``library`` is a key of ``baseline_libraries.LIBRARIES``; "": the default of the type. Raises
-    TunerError where the library is missing or its result is wrong.
+    from there. Arguments and errors are those of ``BaselineService``.
     """
     from tuner.targets.cpu.baseline import BaselineService  # loads MLIR
 
@@ -211,19 +189,15 @@ def measure_gpu_roofline(dtype: str) -> Roofline:
 
 
 def plan(settings: RunSettings, machine: Machine) -> Plan:
-    """Returns what a run may try: the feasible set, the rows of the file's initial configurations, and seeds.
-
-    Seeds are rows that a cost model prefers. Raises UsageError for an empty feasible set, and for a space
-    file that is not valid.
-    """
+    """Returns what a run may try. Raises UsageError for an empty feasible set, and an invalid space file."""
     from tuner.space.file.reading import first_rows, parse_space  # loads pydantic
     from tuner.space.scripts.choice import spaces  # loads pydantic
 
     space_file = parse_space(settings.space_yaml, settings.space_name)
     variables = variables_of(settings.problem, machine, settings.threads)
-    found = spaces(settings.strategies, space_file, settings.problem, machine.isa, variables)
+    chosen = spaces(settings.strategies, space_file, settings.problem, machine.isa, variables)
     listed = [point for entry in space_file.strategies for point in entry.first]
-    feasible = FeasibleSet.of(found, (*listed, *(point.candidate for point in settings.first or ())))
+    feasible = FeasibleSet.of(chosen, (*listed, *(point.candidate for point in settings.first or ())))
 
     def seeds(resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
         return initial_configurations(feasible, settings.problem, machine, settings.threads, resources)
@@ -232,17 +206,14 @@ def plan(settings: RunSettings, machine: Machine) -> Plan:
 
 
 def bind(strategies: tuple[ChosenStrategy, ...], problem: Problem, threads: int, machine: Machine) -> Bind:
-    """Returns a function that fills a candidate's knob values into its strategy's script.
-
-    Raises UsageError for a strategy that cannot be read.
-    """
+    """Returns ``binding`` with the machine's variables."""
     return binding(strategies, problem, variables_of(problem, machine, threads), threads)
 
 
 def untimed_outcomes(
     machine: Callable[[TargetName], Machine],
     compiler: Callable[[TargetName], Compiler],
-    children: Callable[[TargetName, Problem, int], RunnerChildren],
+    children: Children,
     why: str,
 ) -> MeasurementBackend:
     """Returns the outcomes of a kind whose candidates are verified in ``children`` and not timed.

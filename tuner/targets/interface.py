@@ -35,11 +35,7 @@ Seeds = Callable[[Mapping[Candidate, Resources]], tuple[int, ...]]  # ptxas's re
 
 
 def no_seeds(_resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
-    """Returns (): the default of ``Plan.seeds``, for a source of outcomes without a cost model.
-
-    Seeds are rows of the feasible set that a cost model prefers and a run proposes first. A replay has none,
-    since it evaluates the search.
-    """
+    """Returns (): the default of ``Plan.seeds``; a replay has none, since it evaluates the search."""
     return ()
 
 
@@ -70,17 +66,12 @@ class RunnerSettings:
     seed: int
     report_waiting: Callable[[str], None] = ignore_report  # called with another, timing tuner's description
     run: str = ""  # uuid of the run that the runner is for; "": not in a database
-    report_fleet: Callable[[str], None] = (
-        ignore_report  # called with the reason why the runner waits for nodes
-    )
+    report_fleet: Callable[[str], None] = ignore_report  # called with why the runner waits for nodes
 
 
 @dataclass(frozen=True)
 class RunnerChildren:
-    """How to start the child processes that compile and evaluate candidates of one problem, and their limits.
-
-    They run on this machine or on a node of a fleet.
-    """
+    """How to start the child processes that compile and evaluate candidates of one problem, with limits."""
 
     compiler: "Factory"  # of an AbstractCompiler, in each compile worker
     evaluator: "Factory"  # of an AbstractEvaluator, in the measurement worker
@@ -91,10 +82,7 @@ class RunnerChildren:
 
 @dataclass(frozen=True)
 class MeasurementBackend:
-    """The functions by which a run compiles, verifies and times candidates, or reads their recorded outcomes.
-
-    There is one value per kind of target and one per recording.
-    """
+    """The functions by which a run compiles, verifies and times candidates, or reads recorded outcomes."""
 
     machine: Callable[[TargetName], Machine]  # that code is compiled for
     compiler: Callable[[TargetName], Compiler]
@@ -154,7 +142,6 @@ class OpenDevice(Protocol):
         The other arguments are for simulated devices: ``order`` of work that is ready to run, ``seed`` of a
         random order, ``write`` receives text that kernels print, ``run_launch`` executes each launch.
         """
-        ...
 
 
 @dataclass(frozen=True)
@@ -176,7 +163,7 @@ class BaselineChoice:
     """The libraries that a user may choose as the baseline of a kind of target, by name."""
 
     # (choice, problem) -> None; raises UsageError for a choice that is unknown, missing or cannot compute it
-    require: Callable[[str, Problem], None]
+    require: Callable[[str, Problem], object]
     outcomes: Callable[[str], MeasurementBackend]  # choice -> outcomes that are compared with it
     # (recorded name of a library, problem) -> choice of the same library here; "": the default
     recorded: Callable[[str, Problem], str]
@@ -196,10 +183,7 @@ ONE_BASELINE = no_choice("this target: the baseline can be chosen for target cpu
 
 @dataclass(frozen=True)
 class TargetBackend:
-    """A kind of target (cpu, cuda, simulator): the functions that differ between kinds.
-
-    A new kind is a file with such a value, and an entry in ``parts.kinds.KINDS``.
-    """
+    """A kind of target (cpu, cuda, simulator): the functions that differ between kinds."""
 
     name: str  # "cpu": ``TargetName.kind``
     status: Callable[[], TargetStatus]
@@ -220,10 +204,7 @@ class TargetBackend:
     baselines: BaselineChoice = ONE_BASELINE
 
     def outcomes_with(self, baseline: str) -> MeasurementBackend:
-        """Returns the outcomes of runs that are compared with a chosen baseline; "": with the default one.
-
-        Raises UsageError for a kind without a choice.
-        """
+        """Returns the outcomes of runs compared with a baseline ("": the default one). Raises UsageError."""
         return self.baselines.outcomes(baseline) if baseline else self.outcomes
 
     def require_baseline(self, baseline: str, problem: Problem) -> None:

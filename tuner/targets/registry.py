@@ -1,11 +1,10 @@
-"""The registry of real targets, and the real parts of a run; heavy modules are imported when used."""
+"""The registry of target kinds, and the real parts of a run; a new kind is a line in ``KINDS``."""
 
 from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 
 from tuner.core.errors import OpPlace
-from tuner.core.processors import PresentLoad, Processors
 from tuner.runtime.cpu.host import load_average, present_load, usable_processors
 from tuner.runtime.workers.worker import call_in_child
 from tuner.targets.backends import Backends
@@ -16,39 +15,24 @@ from tuner.targets.gpu import cuda, simulator_target
 from tuner.targets.interface import TargetBackend
 from tuner.targets.replay import RECORDINGS
 
-# ------------------------------------------------------------------------------
-# The registry of target kinds. A new kind is a file in this folder and a line here.
-
-
 KINDS: Mapping[str, TargetBackend] = MappingProxyType(
-    {
-        "cpu": target.KIND,
-        "cuda": cuda.KIND,
-        "simulator": simulator_target.KIND,
-    }
+    {"cpu": target.KIND, "cuda": cuda.KIND, "simulator": simulator_target.KIND}
 )
-
-
 APPLY_TIMEOUT_S = 60.0
 
 
 def real_backends() -> Backends:
     """Returns the parts of a run with the real compilers, machines and clocks; tests replace some of them."""
     return Backends(
-        KINDS, RECORDINGS, host_machine, _processors, _present_load, _load_average, _apply, _failing_op
+        kinds=KINDS,
+        recordings=RECORDINGS,
+        machine=host_machine,
+        processors=usable_processors,
+        present_load=present_load,
+        load_average=load_average,
+        apply=_apply,
+        failing_op=_failing_op,
     )
-
-
-def _processors() -> Processors:
-    return usable_processors()
-
-
-def _present_load() -> PresentLoad:
-    return present_load()
-
-
-def _load_average() -> float | None:
-    return load_average()
 
 
 def _apply(script: str, payload: str, allows_effects: bool = False) -> str:

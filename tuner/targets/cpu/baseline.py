@@ -1,7 +1,4 @@
-"""A baseline library on a problem, verified and timed in a process of its own: alone, or interleaved.
-
-The process of an ``InterleavedBaseline`` is paused while kernels run.
-"""
+"""A baseline library on a problem, verified and timed in a process of its own: alone, or interleaved."""
 
 import os
 import weakref
@@ -44,21 +41,16 @@ from tuner.targets.cpu.onednn import TorchOneDnnMatmul, onednn_code
 WIDE = "f32"  # BLAS has no integers, and numpy's integer matmul is far slower than its BLAS
 BF16_ROUNDING = 2.0**-8  # relative, of a result stored as bf16
 MATMULS: dict[str, Callable[[Problem, Inputs, int], AbstractLibraryMatmul]] = {
-    **{
-        name: partial(CompiledLibraryMatmul, describe=describe)
-        for name, describe in (
-            (OPENBLAS, openblas_code),
-            (MKL, mkl_code),
-            (BLIS, blis_code),
-            (ONEDNN, onednn_code),
-        )
-    },
+    OPENBLAS: partial(CompiledLibraryMatmul, describe=openblas_code),
+    MKL: partial(CompiledLibraryMatmul, describe=mkl_code),
+    BLIS: partial(CompiledLibraryMatmul, describe=blis_code),
+    ONEDNN: partial(CompiledLibraryMatmul, describe=onednn_code),
     ONEDNN_TORCH: TorchOneDnnMatmul,
 }
 
 
 class BaselineService:
-    """A baseline library's matmul of one problem, verified once.
+    """A baseline library's matmul of one problem without its epilogue, verified once.
 
     Created in a child process, whose environment sets the library's number of threads.
     """
@@ -80,7 +72,10 @@ class BaselineService:
         self._problem = problem
         self._rng = rng
         self._threads = threads
-        self._matmul = _matmul(library, plain, inputs, threads)
+        try:
+            self._matmul = MATMULS[library](plain, inputs, threads)
+        except OSError as error:  # of the loader
+            raise TunerError(f"baseline {library}: cannot be loaded: {error}") from error
         self._matmul.repeat(1)
         verdict, worst = compare(inputs, self._matmul.result)
         if not verdict.max_error <= 1.0:
@@ -92,10 +87,9 @@ class BaselineService:
         return self._matmul.name + self._suffix
 
     def stopwatch(self, lead_calls: int = 0) -> timing.Stopwatch:
-        """Returns a stopwatch of the library's matmul on the same inputs, without an epilogue.
+        """Returns a stopwatch of the matmul on the same inputs, evicted as the problem's cache state says.
 
-        Operands are evicted before each call as the problem's cache state says. Where caches stay warm,
-        ``lead_calls`` untimed calls come before each sample of short calls.
+        Where caches stay warm, ``lead_calls`` untimed calls come before each sample of short calls.
         """
         evict = eviction_of(self._problem, self._matmul.operands)
         if evict is not None:
@@ -104,19 +98,12 @@ class BaselineService:
         return timing.with_untimed_calls(take, lead_calls) if lead_calls else take
 
     def measure(self, effort: Effort) -> Baseline:
-        """Times the library's matmul, without an epilogue; returns times, library name and threads."""
+        """Times the matmul; returns times, library name and threads."""
         return Baseline(self.name, self._threads, self.sample(effort))
 
     def sample(self, effort: Effort) -> Measurement:
-        """Times the library's matmul once more, without an epilogue, for as long as ``effort`` says."""
+        """Times the matmul once more, for as long as ``effort`` says."""
         return timing.measure_by(self.stopwatch(), effort, self._rng)
-
-
-def _matmul(library: str, problem: Problem, inputs: Inputs, threads: int) -> AbstractLibraryMatmul:
-    try:
-        return MATMULS[library](problem, inputs, threads)
-    except OSError as error:  # of the loader
-        raise TunerError(f"baseline {library}: cannot be loaded: {error}") from error
 
 
 # ------------------------------------------------------------------------------
@@ -166,13 +153,12 @@ class InterleavedBaseline:
 
     @property
     def has_ended(self) -> bool:
-        """Returns whether the baseline's process has ended."""
         return self._worker.child is None or self._worker.child.has_ended
 
     @property
     def process(self) -> int:
         """Returns the process id of the baseline. Raises CandidateError(RUN) when the process has ended."""
-        if self._worker.child is None or self._worker.child.has_ended:
+        if self._worker.child is None or self.has_ended:
             raise CandidateError(Stage.RUN, ENDED)
         return self._worker.child.pid
 
@@ -203,12 +189,11 @@ class InterleavedBaselineService:
     """The methods that the baseline's child process offers to its parent: its name, and one timed sample."""
 
     def __init__(self, problem: Problem, threads: int, seed: int, library: str = "") -> None:
-        """Draws inputs and verifies one result. Raises TunerError where the library is missing or wrong."""
         self._service = BaselineService(problem, threads, seed, library)
         self._stopwatch = self._service.stopwatch(LEAD_CALLS)
 
     def name(self) -> str:
-        """Returns the library's name, version and kernel: "openblas 0.3.30 SkylakeX"."""
+        """Returns that of ``BaselineService``."""
         return self._service.name
 
     def sample(self, times: int) -> float:

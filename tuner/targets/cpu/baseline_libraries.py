@@ -26,8 +26,8 @@ def library_folders() -> tuple[Path, ...]:
 def find_shared_library(names: Iterable[str], folders: Iterable[Path] | None = None) -> str | None:
     """Returns the path of a shared library, or its name where the loader finds it; None: not installed.
 
-    ``names`` are file names such as "libmkl_rt.so.3", the preferred first. ``folders``: searched first; None:
-    those of ``library_folders``.
+    ``names``: files such as "libmkl_rt.so.3", the preferred first. ``folders`` (``library_folders``) are
+    searched first.
     """
     listed = tuple(names)
     for folder in library_folders() if folders is None else folders:
@@ -89,24 +89,28 @@ class BaselineLibrary:
     widened: tuple[str, ...] = ()  # types that it multiplies as f32
     outputs: tuple[str, ...] = ("",)  # of ``Problem.output``: types of C; "": that of the sums
 
+    def multiplies(self, problem: Problem) -> bool:
+        """Returns whether the library multiplies a problem's types, if need be as f32."""
+        return problem.dtype in (*self.dtypes, *self.widened) and problem.output in self.outputs
+
 
 def find_mkl() -> str | None:
-    """Returns the path or the name of MKL's single dynamic library; None: not installed."""
+    """Returns the path or the name of MKL's single dynamic library, as ``BaselineLibrary.find``."""
     return find_shared_library(MKL_NAMES)
 
 
 def find_blis() -> str | None:
-    """Returns the path or the name of libblis, else the path of the wheel's module; None: not installed."""
+    """Returns the path or the name of libblis, else the path of the wheel's module."""
     return find_shared_library(BLIS_NAMES) or find_extension("blis", "cy*.so")
 
 
 def find_onednn() -> str | None:
-    """Returns the path or the name of libdnnl; None: not installed."""
+    """Returns the path or the name of libdnnl."""
     return find_shared_library(ONEDNN_NAMES)
 
 
 def find_torch() -> str | None:
-    """Returns "torch" where it is installed, without importing it; None: not installed."""
+    """Returns "torch" where it is installed, without importing it."""
     return None if find_spec("torch") is None else "torch"
 
 
@@ -134,12 +138,16 @@ def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
         return able or (_default_library(problem),)
     if choice not in LIBRARIES:
         raise unknown_value("baseline", choice, CHOICES)
-    _require_types(choice, problem)
+    able = tuple(name for name, library in LIBRARIES.items() if library.multiplies(problem))
+    if choice not in able:
+        into = f" into {problem.output}" if problem.output else ""
+        hint = f"--baseline {BEST}, or one of {', '.join(able)}" if able else ""
+        raise UsageError(f"baseline {choice}: cannot multiply {problem.dtype}{into}", hint)
     names = (ONEDNN, ONEDNN_TORCH) if choice == ONEDNN else (choice,)
-    found = next((name for name in names if _is_able(name, problem, widens=True)), None)
-    if found is None:
+    installed = next((name for name in names if _is_able(name, problem, widens=True)), None)
+    if installed is None:
         raise UsageError(f"baseline {choice}: not installed", LIBRARIES[choice].install)
-    return (found,)
+    return (installed,)
 
 
 def recorded_library(name: str, problem: Problem) -> str:
@@ -161,10 +169,10 @@ def baseline_environment(library: str, threads: int) -> Environment:
     They are (name, value) pairs, value None: unset. The wheel of oneDNN computes by OpenCL's runtime for
     CPUs, whose wheel puts it next to oneDNN, where it is not found without a variable.
     """
-    runtimes = [folder / "libintelocl.so" for folder in library_folders()]
-    found = next((str(path) for path in runtimes if library == ONEDNN and path.exists()), None)
-    runtime = () if found is None else (("OCL_ICD_FILENAMES", found),)
-    return (*library_environment(threads), *runtime)
+    environment = library_environment(threads)
+    runtimes = [folder / "libintelocl.so" for folder in library_folders() if library == ONEDNN]
+    runtime = next((path for path in runtimes if path.exists()), None)
+    return environment if runtime is None else (*environment, ("OCL_ICD_FILENAMES", str(runtime)))
 
 
 def _default_library(problem: Problem) -> str:
@@ -181,22 +189,6 @@ def _default_library(problem: Problem) -> str:
 
 def _is_able(name: str, problem: Problem, *, widens: bool = False) -> bool:
     library = LIBRARIES[name]
-    dtypes = (*library.dtypes, *library.widened) if widens else library.dtypes
+    is_able = library.multiplies(problem) and (widens or problem.dtype in library.dtypes)
     is_batch_of_i8 = problem.dtype == "i8" and problem.batch > 1
-    is_able = problem.dtype in dtypes and problem.output in library.outputs
     return is_able and not (name == ONEDNN_TORCH and is_batch_of_i8) and library.find() is not None
-
-
-def _multiplies(library: BaselineLibrary, problem: Problem) -> bool:
-    return problem.dtype in (*library.dtypes, *library.widened) and problem.output in library.outputs
-
-
-def _require_types(name: str, problem: Problem) -> None:
-    """Raises UsageError for types that a library does not multiply; the hint names libraries that do."""
-    able = [each for each, library in LIBRARIES.items() if _multiplies(library, problem)]
-    if name not in able:
-        into = f" into {problem.output}" if problem.output else ""
-        raise UsageError(
-            f"baseline {name}: cannot multiply {problem.dtype}{into}",
-            f"--baseline {BEST}, or one of {', '.join(able)}" if able else "",
-        )

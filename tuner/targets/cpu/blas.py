@@ -1,8 +1,4 @@
-"""Matmuls of BLAS libraries (BLIS, MKL, OpenBLAS), called from JIT-compiled code as kernels are.
-
-A library gives a ``LibraryCall``; ``calling_module`` makes a function of it, which a
-``CompiledLibraryMatmul`` compiles and calls, with the threads of the library pinned.
-"""
+"""Matmuls of BLAS libraries (BLIS, MKL, OpenBLAS), called from JIT-compiled code as kernels are."""
 
 import abc
 import contextlib
@@ -56,7 +52,24 @@ def calling_module(*calls: LibraryCall) -> str:
 
     The function ignores what the calls return.
     """
-    body = "\n".join(line for number, call in enumerate(calls) for line in _lines(call, f"{number}"))
+    lines: list[str] = []
+    for number, call in enumerate(calls):
+        names = []
+        for index, (value, type_) in enumerate(((call.address, POINTER), *call.arguments)):
+            name = value if isinstance(value, str) else f"%v{number}_{index}"
+            names.append(name)
+            if isinstance(value, str):
+                continue
+            if type_ == POINTER:
+                lines.append(f"    {name}_address = llvm.mlir.constant({value} : i64) : i64")
+                lines.append(f"    {name} = llvm.inttoptr {name}_address : i64 to {POINTER}")
+            else:
+                lines.append(f"    {name} = llvm.mlir.constant({value} : {type_}) : {type_}")
+        function, *arguments = names
+        returned = f"%r{number} = " if call.result else ""
+        signature = f"{POINTER}, ({', '.join(type_ for _, type_ in call.arguments)}) -> {call.result or '()'}"
+        lines.append(f"    {returned}llvm.call {function}({', '.join(arguments)}) : {signature}")
+    body = "\n".join(lines)
     return f"""module {{
   llvm.func @baseline(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr) attributes {{llvm.emit_c_interface}} {{
 {body}
@@ -64,30 +77,6 @@ def calling_module(*calls: LibraryCall) -> str:
   }}
 }}
 """
-
-
-def _lines(call: LibraryCall, prefix: str) -> list[str]:
-    """Returns the operations of one call; names of its values begin with ``prefix``, such as %0_3."""
-    lines, names = [], []
-    for index, (value, kind) in enumerate(((call.address, POINTER), *call.arguments)):
-        name = value if isinstance(value, str) else f"%v{prefix}_{index}"
-        names.append(name)
-        if not isinstance(value, str):
-            lines += _constant(name, value, kind)
-    types = ", ".join(kind for _, kind in call.arguments)
-    returned = f"%r{prefix} = " if call.result else ""
-    function, *arguments = names
-    signature = f"{POINTER}, ({types}) -> {call.result or '()'}"
-    return [*lines, f"    {returned}llvm.call {function}({', '.join(arguments)}) : {signature}"]
-
-
-def _constant(name: str, value: int | float, kind: str) -> list[str]:
-    if kind != POINTER:
-        return [f"    {name} = llvm.mlir.constant({value} : {kind}) : {kind}"]
-    return [
-        f"    {name}_address = llvm.mlir.constant({value} : i64) : i64",
-        f"    {name} = llvm.inttoptr {name}_address : i64 to {POINTER}",
-    ]
 
 
 # ------------------------------------------------------------------------------
@@ -104,15 +93,27 @@ Find = Callable[[str], tuple[int, str]]
 def cblas_call(problem: Problem, find: Find) -> LibraryCall:
     """Returns the call that computes one matmul of f32, f64 or bf16 (into f32) by a cblas function.
 
-    A single row is computed by gemv, but for layout tn and for bf16. Raises
-    TunerError where ``find`` does: the library has no such function.
+    A single row is computed by gemv, but for layout tn and for bf16. Raises TunerError where ``find`` does.
     """
     scalar = "f64" if problem.dtype == "f64" else "f32"
-    if is_vector(problem):
-        address, integer = find(GEMV[problem.dtype])
-        return LibraryCall(address, _gemv(problem, integer, scalar))
-    address, integer = find(GEMM[problem.dtype])
-    return LibraryCall(address, _gemm(problem, integer, scalar))
+    one, zero, order = (1.0, scalar), (0.0, scalar), (ROW_MAJOR, "i32")
+    m, n, k = problem.sizes
+    if is_vector(problem):  # a row vector times B is B^T times a column vector
+        address, i = find(GEMV[problem.dtype])
+        rows, columns, trans = (n, k, NO_TRANS) if problem.layout == "nt" else (k, n, TRANS)
+        sizes = ((trans, "i32"), (rows, i), (columns, i))
+        return LibraryCall(address, (order, *sizes, one, B, (columns, i), A, (1, i), zero, C, (1, i)))
+    address, i = find(GEMM[problem.dtype])
+    trans_a, lda = (TRANS, m) if problem.layout == "tn" else (NO_TRANS, k)
+    trans_b, ldb = (TRANS, k) if problem.layout == "nt" else (NO_TRANS, n)
+    head = (order, (trans_a, "i32"), (trans_b, "i32"), (m, i), (n, i), (k, i), one)
+    return LibraryCall(address, (*head, A, (lda, i), B, (ldb, i), zero, C, (n, i)))
+
+
+def strides(problem: Problem) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Returns the distances in elements between rows, and between columns, of A (m x k) and of B (k x n)."""
+    m, n, k = problem.sizes
+    return (1, m) if problem.layout == "tn" else (k, 1), (1, k) if problem.layout == "nt" else (n, 1)
 
 
 def is_vector(problem: Problem) -> bool:
@@ -123,22 +124,6 @@ def is_vector(problem: Problem) -> bool:
 def address_of(function: object) -> int:
     """Returns the address of a function of a library that ctypes has loaded."""
     return ctypes.cast(function, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
-
-
-def _gemm(problem: Problem, i: str, scalar: str) -> tuple[Argument, ...]:
-    m, n, k = problem.sizes
-    trans_a, lda = (TRANS, m) if problem.layout == "tn" else (NO_TRANS, k)
-    trans_b, ldb = (TRANS, k) if problem.layout == "nt" else (NO_TRANS, n)
-    head = ((ROW_MAJOR, "i32"), (trans_a, "i32"), (trans_b, "i32"), (m, i), (n, i), (k, i))
-    return (*head, (1.0, scalar), A, (lda, i), B, (ldb, i), (0.0, scalar), C, (n, i))
-
-
-def _gemv(problem: Problem, i: str, scalar: str) -> tuple[Argument, ...]:
-    """Returns the arguments of cblas gemv: a row vector times B is B^T times a column vector."""
-    _, n, k = problem.sizes
-    rows, columns, trans = (n, k, NO_TRANS) if problem.layout == "nt" else (k, n, TRANS)
-    head = ((ROW_MAJOR, "i32"), (trans, "i32"), (rows, i), (columns, i), (1.0, scalar))
-    return (*head, B, (columns, i), A, (1, i), (0.0, scalar), C, (1, i))
 
 
 TASKS = Path("/proc/self/task")
@@ -164,15 +149,12 @@ def pin_working_threads(repeat: Callable[[int], None], processors: tuple[int, ..
 
 
 def _processor_s() -> dict[int, float]:
-    """Returns the seconds that each thread of this process ran, by thread id.
-
-    Source: sched-stats.txt of the Linux kernel's documentation.
-    """
-    found = {}
+    """Returns the seconds that each thread of this process ran; sched-stats.txt of the Linux kernel."""
+    seconds = {}
     for task in TASKS.iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended since
-            found[int(task.name)] = int((task / "schedstat").read_text().split()[0]) * 1e-9
-    return found
+            seconds[int(task.name)] = int((task / "schedstat").read_text().split()[0]) * 1e-9
+    return seconds
 
 
 # ------------------------------------------------------------------------------
@@ -184,13 +166,10 @@ Operands = tuple[Array, Array, Array]  # A, B, C
 
 @dataclass(frozen=True, eq=False)
 class LibraryCode:
-    """How a library computes one problem: its name with version and kernel, and code that calls it.
-
-    ``text`` is a module of the LLVM dialect with a function ``baseline`` of three pointers: to A, B and C.
-    """
+    """How a library computes one problem: its name with version and kernel, and code that calls it."""
 
     name: str
-    text: str
+    text: str  # of ``calling_module``
     computes_batch: bool = False  # True: a call computes every matrix of a batch; False: one of them
     kept: tuple[object, ...] = ()  # objects that own memory whose addresses are in ``text``
 
@@ -224,15 +203,11 @@ class CompiledLibraryMatmul(AbstractLibraryMatmul):
     """The matmul of given inputs by a C library, called from JIT-compiled code without Python in between."""
 
     def __init__(self, problem: Problem, inputs: Inputs, threads: int, describe: Describe) -> None:
-        """Places the operands, compiles the call and pins the library's threads.
-
-        Raises TunerError where ``describe`` does: the library is missing or refuses the problem.
-        """
+        """Places the operands, compiles the call and pins the library's threads; raises as ``describe``."""
         offset = problem.offset_bytes
         result = placed_empty((problem.rows, problem.sizes[1]), output_dtype(problem), offset)
-        placed = (placed_copy(inputs.a, offset), placed_copy(inputs.b, offset), result)
-        described = describe(problem, placed, threads)
-        self.operands = placed
+        self.operands = operands = (placed_copy(inputs.a, offset), placed_copy(inputs.b, offset), result)
+        described = describe(problem, operands, threads)
         self.name = described.name
         if problem.batch > 1 and not described.computes_batch:
             self.name += ", a call for each matrix"
@@ -241,7 +216,7 @@ class CompiledLibraryMatmul(AbstractLibraryMatmul):
         whole = Partition("baseline", 0, 0, m, n, 0, matrices)
         bare = matrix_bytes(replace(problem, epilogue="none"))
         self._code = JittedModule(with_batch_loops(described.text, (whole,), bare), (whole.called,))
-        self._arguments = PackedArguments(*(each.ctypes.data for each in placed))
+        self._arguments = PackedArguments(*(each.ctypes.data for each in operands))
         self._calls = ((self._code.addresses[whole.called], self._arguments.address),)
         self._kept = described.kept
         self._team = ThreadTeam(1)
@@ -284,42 +259,19 @@ def blis_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCod
         ctypes.c_int64(threads) if integer == "i64" else ctypes.c_int32(threads)
     )
     scales = (SCALAR[problem.dtype](1.0), SCALAR[problem.dtype](0.0))
-    one, zero = (ctypes.addressof(scale) for scale in scales)
+    one, zero = ((ctypes.addressof(scale), POINTER) for scale in scales)
+    m, n, k, unit = ((size, integer) for size in (*problem.sizes, 1))
+    of_a, of_b = ([(step, integer) for step in each] for each in strides(problem))
+    arguments: tuple[Argument, ...] = (m, n, k, one, A, *of_a, B, *of_b, zero, C, n, unit)
+    if is_vector(problem):  # the row vector A times B is B^T (n x k) times a column vector
+        arguments = (n, k, one, B, *reversed(of_b), A, unit, zero, C, unit)
     operation = LETTER[problem.dtype] + ("gemv" if is_vector(problem) else "gemm")
-    arguments = (_blis_gemv if is_vector(problem) else _blis_gemm)(problem, integer, one, zero)
-    call = LibraryCall(address_of(getattr(library, f"bli_{operation}")), arguments)
-    return LibraryCode(_blis_name(library), calling_module(call), kept=(scales,))
-
-
-def _blis_name(library: Any) -> str:
+    call = LibraryCall(address_of(getattr(library, f"bli_{operation}")), (PLAIN, PLAIN, *arguments))
     library.bli_info_get_version_str.restype = ctypes.c_char_p
     library.bli_arch_string.restype = ctypes.c_char_p
     version = library.bli_info_get_version_str().decode()
-    return f"BLIS {version} {library.bli_arch_string(library.bli_arch_query_id()).decode()}"
-
-
-def _strides(problem: Problem, i: str) -> tuple[tuple[Argument, Argument], tuple[Argument, Argument]]:
-    """Returns the distances in elements between rows, and between columns, of A (m x k) and of B (k x n)."""
-    m, n, k = problem.sizes
-    of_a = (1, m) if problem.layout == "tn" else (k, 1)
-    of_b = (1, k) if problem.layout == "nt" else (n, 1)
-    return ((of_a[0], i), (of_a[1], i)), ((of_b[0], i), (of_b[1], i))
-
-
-def _blis_gemm(problem: Problem, i: str, one: int, zero: int) -> tuple[Argument, ...]:
-    m, n, k = problem.sizes
-    of_a, of_b = _strides(problem, i)
-    sizes = ((m, i), (n, i), (k, i))
-    head = (PLAIN, PLAIN, *sizes, (one, POINTER))
-    return (*head, A, *of_a, B, *of_b, (zero, POINTER), C, (n, i), (1, i))
-
-
-def _blis_gemv(problem: Problem, i: str, one: int, zero: int) -> tuple[Argument, ...]:
-    """Returns the arguments of gemv: the row vector A times B is B^T (n x k) times a column vector."""
-    _, n, k = problem.sizes
-    _, (rows, columns) = _strides(problem, i)
-    head = (PLAIN, PLAIN, (n, i), (k, i), (one, POINTER))
-    return (*head, B, columns, rows, A, (1, i), (zero, POINTER), C, (1, i))
+    name = f"BLIS {version} {library.bli_arch_string(library.bli_arch_query_id()).decode()}"
+    return LibraryCode(name, calling_module(call), kept=(scales,))
 
 
 # ------------------------------------------------------------------------------
@@ -355,35 +307,37 @@ def mkl_code(problem: Problem, _operands: Operands, threads: int) -> LibraryCode
     library.MKL_Set_Threading_Layer(SEQUENTIAL if threads == 1 else INTEL)
     library.MKL_Set_Dynamic(0)
     library.MKL_Set_Num_Threads(threads)
-
-    def find(operation: str) -> tuple[int, str]:
-        function = getattr(library, f"cblas_{operation}", None)
-        if function is None:
-            raise TunerError(f"baseline mkl: no cblas_{operation} in {path}")
-        return address_of(function), "i32"
-
-    return LibraryCode(_mkl_name(library, problem), calling_module(cblas_call(problem, find)))
-
-
-def _mkl_name(library: Any, problem: Problem) -> str:
-    """Returns the library's name, release and kernels: of AMX only where a bf16 problem uses it."""
-    found = MklVersion()
-    library.MKL_Get_Version(ctypes.byref(found))
-    amx = "_amx" if problem.dtype == "bf16" and b"AMX" in (found.processor or b"") else ""
-    return f"MKL {found.major}.{found.update} {_kernels(library)}{amx}"
-
-
-def _kernels(library: Any) -> str:
-    """Returns which of MKL's libraries of kernels is loaded, by the first call of a function: "avx512"."""
-    one = ctypes.c_float(1.0)
-    place = ctypes.byref(one)
-    scale = ctypes.c_float(0.0)
-    library.cblas_sgemm(101, 111, 111, 1, 1, 1, scale, place, 1, place, 1, scale, place, 1)
+    find = _finder(library, MKL_SYMBOLS, path, "baseline mkl: no cblas_")
+    version = MklVersion()
+    library.MKL_Get_Version(ctypes.byref(version))
+    # the first call of a function loads MKL's library of kernels
+    zero, one = ctypes.c_float(0.0), ctypes.byref(ctypes.c_float(1.0))
+    library.cblas_sgemm(ROW_MAJOR, NO_TRANS, NO_TRANS, 1, 1, 1, zero, one, 1, one, 1, zero, one, 1)
     loaded = KERNELS.search(MAPS.read_text())
-    return loaded[1] if loaded else "unknown kernels"
+    kernels = loaded[1] if loaded else "unknown kernels"
+    amx = "_amx" if problem.dtype == "bf16" and b"AMX" in (version.processor or b"") else ""
+    name = f"MKL {version.major}.{version.update} {kernels}{amx}"
+    return LibraryCode(name, calling_module(cblas_call(problem, find)))
 
 
-SYMBOLS = (("scipy_cblas_{}64_", "i64"), ("cblas_{}64_", "i64"), ("cblas_{}", "i32"))  # name, integer type
+# ------------------------------------------------------------------------------
+# The OpenBLAS of numpy; and functions of cblas by their names in OpenBLAS and MKL.
+
+
+Symbols = tuple[tuple[str, str], ...]  # name of a function, with {} for the operation; type of integers
+MKL_SYMBOLS: Symbols = (("cblas_{}", "i32"),)
+OPENBLAS_SYMBOLS: Symbols = (("scipy_cblas_{}64_", "i64"), ("cblas_{}64_", "i64"), *MKL_SYMBOLS)
+
+
+def _finder(library: Any, symbols: Symbols, path: str, refusal: str) -> Find:
+    def find(operation: str) -> tuple[int, str]:
+        for pattern, integer in symbols:
+            function = getattr(library, pattern.format(operation), None)
+            if function is not None:
+                return address_of(function), integer
+        raise TunerError(f"{refusal}{operation} in {path}")
+
+    return find
 
 
 def openblas_code(problem: Problem, _operands: Operands, _threads: int) -> LibraryCode:
@@ -392,18 +346,11 @@ def openblas_code(problem: Problem, _operands: Operands, _threads: int) -> Libra
     Its number of threads is that of the process's environment. Raises TunerError where library or function is
     missing.
     """
-    found = next((one for one in threadpoolctl.threadpool_info() if one["user_api"] == "blas"), None)
-    if found is None:
+    blas = next((each for each in threadpoolctl.threadpool_info() if each["user_api"] == "blas"), None)
+    if blas is None:
         raise TunerError("baseline: numpy's BLAS was not found in this process")
-    library: Any = ctypes.CDLL(found["filepath"])
-
-    def find(operation: str) -> tuple[int, str]:
-        for pattern, integer in SYMBOLS:
-            function = getattr(library, pattern.format(operation), None)
-            if function is not None:
-                return address_of(function), integer
-        raise TunerError(f"baseline: no cblas {operation} in {found['filepath']}")
-
+    path = blas["filepath"]
+    find = _finder(ctypes.CDLL(path), OPENBLAS_SYMBOLS, path, "baseline: no cblas ")
     # the kernel it chose: OPENBLAS_CORETYPE would show here
-    name = f"{found['internal_api']} {found['version']} {found.get('architecture', '')}".strip()
+    name = f"{blas['internal_api']} {blas['version']} {blas.get('architecture', '')}".strip()
     return LibraryCode(name, calling_module(cblas_call(problem, find)))

@@ -24,6 +24,7 @@ from tuner.targets.cpu.blas import (
     Operands,
     address_of,
     calling_module,
+    strides,
 )
 
 # ------------------------------------------------------------------------------
@@ -68,7 +69,8 @@ def onednn_code(problem: Problem, operands: Operands, threads: int) -> LibraryCo
     if path is None:
         raise TunerError("baseline onednn: libdnnl is not installed")
     library = load_library(path)
-    version = _version(library)
+    library.dnnl_version.restype = ctypes.POINTER(DnnlVersion)
+    version: DnnlVersion = library.dnnl_version().contents
     if version.major != VERSION:
         raise TunerError(f"baseline onednn: {path} has version {version.major}, needed {VERSION}")
     is_sycl = bool(version.cpu_runtime & SYCL)
@@ -81,12 +83,6 @@ def onednn_code(problem: Problem, operands: Operands, threads: int) -> LibraryCo
     return LibraryCode(name, calling_module(*matmul.calls), computes_batch=True, kept=(matmul,))
 
 
-def _version(library: Any) -> DnnlVersion:
-    library.dnnl_version.restype = ctypes.POINTER(DnnlVersion)
-    found: DnnlVersion = library.dnnl_version().contents
-    return found
-
-
 class _Matmul:
     """A matmul primitive with its memory objects, and the calls that run it."""
 
@@ -94,21 +90,25 @@ class _Matmul:
         self._library = library
         self._engine = self._made("dnnl_engine_create", CPU, ctypes.c_size_t(0))
         self._stream = self._made("dnnl_stream_create", self._engine, IN_ORDER)
-        described = self._described(problem)
-        descriptor = self._made(
-            "dnnl_matmul_primitive_desc_create", self._engine, *described[:2], None, described[2], None
-        )
-        self.implementation = self._implementation(descriptor)
+        (m, n, k), (of_a, of_b) = problem.sizes, strides(problem)
+        stored, result = (TYPES.index(each) for each in (problem.dtype, problem.result_dtype))
+        a = self._descriptor(problem, (m, k), of_a, stored)
+        b = self._descriptor(problem, (k, n), of_b, stored)
+        c = self._descriptor(problem, (m, n), (n, 1), result)
+        descriptor = self._made("dnnl_matmul_primitive_desc_create", self._engine, a, b, None, c, None)
+        name, query = ctypes.c_char_p(), library.dnnl_primitive_desc_query
+        self._require(query.__name__, query(descriptor, IMPLEMENTATION, 0, ctypes.byref(name)))
+        self.implementation = (name.value or b"").decode()  # with its instructions: "brg_matmul:avx512_core"
         self._primitive = self._made("dnnl_primitive_create", descriptor)
-        self._arguments = (DnnlArgument * 3)(
-            *(
-                DnnlArgument(number, self._memory(each, array.ctypes.data).value)
-                for number, each, array in zip(
-                    (SOURCE, WEIGHTS, DESTINATION), described, operands, strict=True
-                )
-            )
-        )
-        self._run()
+        memories = [
+            self._made("dnnl_memory_create", each, self._engine, Handle(array.ctypes.data)).value
+            for each, array in zip((a, b, c), operands, strict=True)
+        ]
+        self._arguments = (DnnlArgument * 3)(*map(DnnlArgument, (SOURCE, WEIGHTS, DESTINATION), memories))
+        # once as the compiled calls do, which ignore errors
+        run, wait = library.dnnl_primitive_execute, library.dnnl_stream_wait
+        self._require(run.__name__, run(self._primitive, self._stream, len(memories), self._arguments))
+        self._require(wait.__name__, wait(self._stream))
 
     @property
     def calls(self) -> tuple[LibraryCall, ...]:
@@ -122,48 +122,19 @@ class _Matmul:
             LibraryCall(address_of(self._library.dnnl_stream_wait), (stream,), "i32"),
         )
 
-    def _run(self) -> None:
-        """Runs the matmul once, as the compiled calls do. Raises TunerError where that fails."""
-        self._require(
-            "dnnl_primitive_execute",
-            self._library.dnnl_primitive_execute(self._primitive, self._stream, 3, self._arguments),
-        )
-        self._require("dnnl_stream_wait", self._library.dnnl_stream_wait(self._stream))
-
-    def _described(self, problem: Problem) -> tuple[Handle, Handle, Handle]:
-        m, n, k = problem.sizes
-        of_a = (1, m) if problem.layout == "tn" else (k, 1)
-        of_b = (1, k) if problem.layout == "nt" else (n, 1)
-        stored = TYPES.index(problem.dtype)
-        return (
-            self._descriptor(problem, (m, k), of_a, stored),
-            self._descriptor(problem, (k, n), of_b, stored),
-            self._descriptor(problem, (m, n), (n, 1), TYPES.index(problem.result_dtype)),
-        )
-
     def _descriptor(
-        self, problem: Problem, sizes: tuple[int, int], strides: tuple[int, int], kind: int
+        self, problem: Problem, sizes: tuple[int, int], steps: tuple[int, ...], type_: int
     ) -> Handle:
         """Returns the descriptor of one operand; of a batch it has three dimensions."""
         extents = (*problem.lead, *sizes)
-        steps = (sizes[0] * sizes[1], *strides) if problem.lead else strides
+        if problem.lead:
+            steps = (sizes[0] * sizes[1], *steps)
         numbers = ctypes.c_int64 * len(extents)
         return self._made(
-            "dnnl_memory_desc_create_with_strides", len(extents), numbers(*extents), kind, numbers(*steps)
+            "dnnl_memory_desc_create_with_strides", len(extents), numbers(*extents), type_, numbers(*steps)
         )
 
-    def _implementation(self, descriptor: Handle) -> str:
-        """Returns the kernel that oneDNN has chosen, with its instruction set: "brg_matmul:avx512_core"."""
-        found = ctypes.c_char_p()
-        query = self._library.dnnl_primitive_desc_query
-        self._require(query.__name__, query(descriptor, IMPLEMENTATION, 0, ctypes.byref(found)))
-        return (found.value or b"").decode()
-
-    def _memory(self, descriptor: Handle, address: int) -> Handle:
-        return self._made("dnnl_memory_create", descriptor, self._engine, Handle(address))
-
     def _made(self, function: str, *arguments: object) -> Handle:
-        """Returns the object that a function of the library creates. Raises TunerError where that fails."""
         handle = Handle()
         self._require(function, getattr(self._library, function)(ctypes.byref(handle), *arguments))
         return handle
@@ -182,8 +153,7 @@ KERNEL = re.compile(r",exec,cpu,(matmul|inner_product|gemm_api),([\w:.]*),")  # 
 class TorchOneDnnMatmul(AbstractLibraryMatmul):
     """The matmul of given bf16 inputs into bf16, or of i8 inputs into i32, by oneDNN, called through torch.
 
-    bf16 has a bf16 result, because torch has no f32 output for bf16 inputs on CPUs. The arrays have the
-    problem's alignment and no more.
+    bf16 has a bf16 result, because torch has no f32 output for bf16 inputs on CPUs.
     """
 
     def __init__(self, problem: Problem, inputs: Inputs, threads: int) -> None:
@@ -212,7 +182,9 @@ class TorchOneDnnMatmul(AbstractLibraryMatmul):
         self._multiply: Callable[[], object] = partial(multiply, a, b, out=self._output)
         self._shape = (problem.rows, problem.sizes[1])
         result = ", bf16 result" if is_bf16 and not problem.output else ""
-        self.name = f"{_onednn(torch, self._multiply)}torch {torch.__version__} (called from Python{result})"
+        version, kernel = TORCH_VERSION.search(torch.__config__.show()), _kernel(torch, self._multiply)
+        onednn = f"oneDNN {version[1]} {kernel} through " if version and kernel else ""
+        self.name = f"{onednn}torch {torch.__version__} (called from Python{result})"
 
     def repeat(self, times: int) -> None:
         run = self.once()
@@ -223,8 +195,7 @@ class TorchOneDnnMatmul(AbstractLibraryMatmul):
         return self._multiply
 
     @property
-    def result(self) -> Array:
-        """Returns the last C, bf16 widened to f32; of a batch, with the shape (rows, n)."""
+    def result(self) -> Array:  # bf16 widened to f32
         output = self._output.float() if self._output.is_floating_point() else self._output
         widened: Array = output.numpy().reshape(self._shape)
         return widened
@@ -237,12 +208,6 @@ def _transposed(matrices: Any) -> Any:
     """
     *lead, rows, columns = matrices.shape
     return matrices.view(*lead, columns, rows) if 1 in (rows, columns) else matrices.mT
-
-
-def _onednn(torch: Any, multiply: Callable[[], object]) -> str:
-    """Returns "oneDNN 3.12.0 brg_matmul:avx512_core through "; "" where torch does not call it."""
-    version, kernel = TORCH_VERSION.search(torch.__config__.show()), _kernel(torch, multiply)
-    return f"oneDNN {version[1]} {kernel} through " if version and kernel else ""
 
 
 def _kernel(torch: Any, multiply: Callable[[], object]) -> str:
@@ -260,5 +225,5 @@ def _kernel(torch: Any, multiply: Callable[[], object]) -> str:
             os.dup2(output, 1)
             os.close(output)
         log.seek(0)
-        found = KERNEL.search(log.read().decode(errors="replace"))
-    return (found[2] or found[1]) if found else ""
+        call = KERNEL.search(log.read().decode(errors="replace"))
+    return (call[2] or call[1]) if call else ""

@@ -45,38 +45,12 @@ from tuner.targets.interface import (
     TargetStatus,
 )
 
+# ------------------------------------------------------------------------------
+# Targets ``cpu:NAME``: code for another processor, one of PROCESSORS.
+
+
 NO_CLOCK = "code for another processor is not timed"
-
-
-def cross_compiled_cpu(
-    source: Callable[[Problem, str], str],
-    assembly: Callable[[str, KernelProgram | None], str],
-    require_types: Callable[[Problem, TargetName], None],
-) -> TargetBackend:
-    """Returns the kind of targets ``cpu:NAME``; the arguments are the functions of the kind ``cpu``.
-
-    NAME is one of ``tuner.core.processors.PROCESSORS``.
-    """
-    return TargetBackend(
-        name=CPU,
-        status=_described_status,
-        outcomes=untimed_outcomes(_machine, _described_compiler, _described_children, NO_CLOCK),
-        source=source,
-        load=_described_load,
-        code=_described_code,
-        assembly=assembly,
-        require_types=require_types,
-        sources=CPU_SOURCES,
-    )
-
-
-def _described_status() -> TargetStatus:
-    reason = f"compiles for {', '.join(PROCESSORS)}; verifies what this processor can run of it, no times"
-    return TargetStatus(f"{CPU}:NAME", True, reason, is_timed=False)
-
-
-def _machine(target: TargetName) -> Machine:
-    return processor_of(target.detail).machine
+CROSS_COMPILES = f"compiles for {', '.join(PROCESSORS)}; verifies what this processor can run of it, no times"
 
 
 def _described_compiler(_target: TargetName) -> Compiler:
@@ -134,10 +108,6 @@ def _status() -> TargetStatus:
     return TargetStatus("cpu", True, "; ".join(facts))
 
 
-def _compiler(_target: TargetName) -> Compiler:
-    return cpu_compiler()  # of the class CpuCompiler it would import the bindings
-
-
 def _children(choice: str, _target: TargetName, problem: Problem, threads: int) -> RunnerChildren:
     return RunnerChildren(
         compiler=Factory("tuner.targets.cpu.compiler:CpuCompiler"),
@@ -145,48 +115,30 @@ def _children(choice: str, _target: TargetName, problem: Problem, threads: int) 
         limits=Limits(
             evaluation_timeout_s=FUSION_TIMEOUT_S if problem.fusion else Limits.evaluation_timeout_s,
             memory_bytes=child_memory_bytes(problem),
-            libraries=_most_libraries(choice),
+            libraries=len(LIBRARIES) if choice == BEST else 1,
         ),
         # one thread for the float64 reference: more would spin while kernels are timed
         environment=library_environment(1),
     )
 
 
-def _most_libraries(choice: str) -> int:
-    return len(LIBRARIES) if choice == BEST else 1
-
-
-def _require_baseline(choice: str, problem: Problem) -> None:
-    chosen_libraries(choice, problem)
-
-
-def _recorded_baseline(name: str, problem: Problem) -> str:
-    return recorded_library(name, problem)
-
-
 def _baseline(choice: str, problem: Problem, threads: int, seed: int) -> Baseline:
-    """Times the chosen libraries alone, each in a process of its own; returns the fastest.
-
-    Raises TunerError where none works.
-    """
+    # each library alone, in a process of its own
+    timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
     timed: list[tuple[str, Baseline]] = []
     failed: list[LibraryTime] = []
     with TimingLock("cpu", holder_text(problem)).held():
         for library in chosen_libraries(choice, problem):
+            work = partial(measure_cpu_baseline, problem, threads, FINAL_EFFORT, seed, library)
+            environment = baseline_environment(library, threads)
             try:
-                timed.append((library, _timed_alone(library, problem, threads, seed)))
+                timed.append((library, call_in_child("baseline", work, timeout_s, environment=environment)))
             except TunerError as error:
                 failed.append(LibraryTime(library, "", failure=str(error)))
     fastest = fastest_baseline(timed, failed)
     if fastest is None:
         raise TunerError("; ".join(each.failure for each in failed))
     return fastest
-
-
-def _timed_alone(library: str, problem: Problem, threads: int, seed: int) -> Baseline:
-    work = partial(measure_cpu_baseline, problem, threads, FINAL_EFFORT, seed, library)
-    timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
-    return call_in_child("baseline", work, timeout_s, environment=baseline_environment(library, threads))
 
 
 def _roofline(problem: Problem, threads: int) -> Roofline:
@@ -231,7 +183,7 @@ def _outcomes(choice: str) -> MeasurementBackend:
     children = partial(_children, choice)
     return MeasurementBackend(
         machine=lambda _target: host_machine(),
-        compiler=_compiler,
+        compiler=lambda _target: cpu_compiler(),  # of the class CpuCompiler it would import the bindings
         plan=plan,
         bind=bind,
         runner=child_runner(children),
@@ -243,8 +195,21 @@ def _outcomes(choice: str) -> MeasurementBackend:
     )
 
 
+CROSS_COMPILED = TargetBackend(
+    name=CPU,
+    status=lambda: TargetStatus(f"{CPU}:NAME", True, CROSS_COMPILES, is_timed=False),
+    outcomes=untimed_outcomes(
+        lambda target: processor_of(target.detail).machine, _described_compiler, _described_children, NO_CLOCK
+    ),
+    source=_source,
+    load=_described_load,
+    code=_described_code,
+    assembly=_assembly,
+    require_types=_require_types,
+    sources=CPU_SOURCES,
+)
 KIND = TargetBackend(
-    name="cpu",
+    name=CPU,
     status=_status,
     outcomes=_outcomes(""),
     source=_source,
@@ -254,7 +219,7 @@ KIND = TargetBackend(
     require_types=_require_types,
     programs=ProgramSupport(),
     sources=CPU_SOURCES,
-    cross_compiled=cross_compiled_cpu(_source, _assembly, _require_types),
+    cross_compiled=CROSS_COMPILED,
     details=tuple(PROCESSORS),
-    baselines=BaselineChoice(_require_baseline, _outcomes, _recorded_baseline),
+    baselines=BaselineChoice(chosen_libraries, _outcomes, recorded_library),
 )
