@@ -40,6 +40,7 @@ from tuner.programs.fusions.operations import (
     is_identity,
     is_reduction,
     is_scalar_op,
+    is_straight,
     is_tensor,
     kind_of,
     maps_of,
@@ -147,7 +148,7 @@ def joins_independent_products(producer: Op, ops: Collection[Op]) -> bool:
         and op != producer
         and op not in before
         and producer not in _needed([op], set())
-        and not _share_operand(op, producer)
+        and not (op.name in MATMULS and producer.name in MATMULS and op.operands[0] == producer.operands[0])
         for op in needed
     )
 
@@ -163,10 +164,6 @@ def _needed(ops: Collection[Op], left_out: Collection[Op]) -> set[Op]:
         found.add(op)
         waiting += [producer for value in read_by(op) if (producer := defining(value)) is not None]
     return found
-
-
-def _share_operand(one: Op, other: Op) -> bool:
-    return one.name in MATMULS and other.name in MATMULS and one.operands[0] == other.operands[0]
 
 
 WITH_EPILOGUE = (CONTRACTION, CONVOLUTION)
@@ -290,77 +287,52 @@ def _joined(fusion: _Growing, producer: Op, kind: OpKind, takes_rows: bool) -> _
     if kind.kind == LOOPS or len(producer.results) != 1:
         return None
     ops, value = (*fusion.ops, producer), producer.results[0]
+    is_read_in_place = all(_is_read_in_place(value, op) for op in fusion.ops)
     if kind.kind in WITH_EPILOGUE:
-        is_read_in_place = all(_is_read_in_place(value, op) for op in fusion.ops)
         is_fork = fusion.keeps_forks and joins_independent_products(producer, fusion.ops)
         if is_fork or fusion.is_reduced or kind.domain != fusion.domain or not is_read_in_place:
             return None
-        if fusion.kind == ELEMENTWISE or _is_pair(fusion, producer):
-            return replace(fusion, kind=kind.kind, ops=ops)
-        return None
+        others = [op for op in fusion.ops if op.name in MATMULS]
+        is_pair = (  # two matmuls of one A, as gate and up of a gated MLP
+            len(others) == 1
+            and producer.name == others[0].name == "linalg.matmul"
+            and producer.operands[0] == others[0].operands[0]
+        )
+        return replace(fusion, kind=kind.kind, ops=ops) if fusion.kind == ELEMENTWISE or is_pair else None
     if not all(_is_read_by_rows(value, op) for op in fusion.ops):
         return None
     if fusion.kind in WITH_EPILOGUE:
         fits = kind.kind == ELEMENTWISE and kind.domain == fusion.domain
-        return replace(fusion, ops=ops) if fits and _is_straight(producer) else None
-    if not _is_straight(producer):
-        is_first = fusion.kind == ELEMENTWISE and all(_is_straight(op) for op in fusion.ops)
-        is_read_in_place = all(_is_read_in_place(value, op) for op in fusion.ops)
+        return replace(fusion, ops=ops) if fits and is_straight(producer) else None
+    if not is_straight(producer):
+        is_first = fusion.kind == ELEMENTWISE and all(is_straight(op) for op in fusion.ops)
         fits = is_first and is_read_in_place and kind.kind == ELEMENTWISE and kind.domain == fusion.domain
         return replace(fusion, ops=ops) if fits else None
     if kind.kind == ROWS:
-        return _with_reduction(fusion, ops, kind) if takes_rows or fusion.is_reduced else None
-    is_row_value = kind.domain == fusion.domain[:-1]
-    if kind.domain == fusion.domain or (is_row_value and takes_rows):
-        return replace(fusion, ops=ops)
-    return None
-
-
-def _with_reduction(fusion: _Growing, ops: tuple[Op, ...], kind: OpKind) -> _Growing | None:
-    """Returns the fusion with a reduction over its rows, or over longer rows of the same number."""
-    if kind.domain == fusion.domain or (kind.domain[:-1] == fusion.domain and not fusion.is_reduced):
-        return replace(fusion, kind=ROWS, ops=ops, domain=kind.domain)
-    return None
-
-
-def _is_pair(fusion: _Growing, producer: Op) -> bool:
-    """Returns whether a matmul has the A of the fusion's only matmul, as gate and up of a gated MLP."""
-    others = [op for op in fusion.ops if op.name in MATMULS]
-    return (
-        len(others) == 1
-        and producer.name == others[0].name == "linalg.matmul"
-        and producer.operands[0] == others[0].operands[0]
-    )
-
-
-def _is_straight(op: Op) -> bool:
-    return all(
-        list(loops) == sorted(loops) for each in maps_of(op) if (loops := dimensions(each)) is not None
-    )
+        # over its rows, or over longer rows of the same number
+        fits = kind.domain == fusion.domain or (kind.domain[:-1] == fusion.domain and not fusion.is_reduced)
+        is_taken = fits and (takes_rows or fusion.is_reduced)
+        return replace(fusion, kind=ROWS, ops=ops, domain=kind.domain) if is_taken else None
+    fits = kind.domain == fusion.domain or (takes_rows and kind.domain == fusion.domain[:-1])
+    return replace(fusion, ops=ops) if fits else None
 
 
 def _is_read_in_place(value: Value, user: Op) -> bool:
-    """Returns whether a user, if it reads the value at all, reads one element per iteration, in order."""
-    return all(
-        mapping is not None and is_identity(mapping)
-        for operand, mapping in zip(user.operands, _maps(user), strict=True)
-        if operand == value
-    )
+    # one element per iteration, in order, if the user reads the value at all
+    return all(mapping is not None and is_identity(mapping) for mapping in _maps(value, user))
 
 
 def _is_read_by_rows(value: Value, user: Op) -> bool:
-    """Returns whether a user reads an element, or a number per row, of the value for each iteration."""
+    # an element, or a number per row, for each iteration
     return all(
         mapping is not None and dimensions(mapping) == tuple(range(len(mapping.results)))
-        for operand, mapping in zip(user.operands, _maps(user), strict=True)
-        if operand == value
+        for mapping in _maps(value, user)
     )
 
 
-def _maps(op: Op) -> list[ir.AffineMap | None]:
-    if op.name != "linalg.generic":
-        return [None] * len(op.operands)
-    return maps_of(op)
+def _maps(value: Value, user: Op) -> list[ir.AffineMap | None]:
+    maps = maps_of(user) if user.name == "linalg.generic" else [None] * len(user.operands)
+    return [mapping for operand, mapping in zip(user.operands, maps, strict=True) if operand == value]
 
 
 LEAST_KEYS = 128  # in a row of scores
@@ -405,19 +377,18 @@ def _before(last: Members, by_root: Mapping[Op, Members]) -> tuple[Members, Memb
         return None
     weights = product.operands[0]
     rows = _fusion_of(weights, by_root)
-    if rows is None or rows.kind != ROWS or users(weights) != [product] or not _is_worth(weights):
+    if rows is None or rows.kind != ROWS or users(weights) != [product]:
+        return None
+    shape = weights.type.shape
+    if shape[-1] < LEAST_KEYS or prod(shape) < LEAST_SCORES:  # three fusions are faster
         return None
     for value in dict.fromkeys(value for op in rows.ops for value in read_by(op)):
         scores = _fusion_of(value, by_root)
-        if scores is not None and _is_scores(value, scores, rows, weights):
+        if scores is None or value.type != weights.type or _product(scores) is None:
+            continue
+        if all(user in rows.ops for user in users(value)):
             return scores, rows
     return None
-
-
-def _is_scores(value: Value, scores: Members, rows: Members, weights: Value) -> bool:
-    """Returns whether a value is a product of the shape of the weights that only the rows read."""
-    is_read_by_rows = all(user in rows.ops for user in users(value))
-    return value.type == weights.type and is_read_by_rows and _product(scores) is not None
 
 
 def _product(members: Members) -> Op | None:
@@ -433,9 +404,3 @@ def _product(members: Members) -> Op | None:
 def _fusion_of(value: Value, by_root: Mapping[Op, Members]) -> Members | None:
     op = defining(value)
     return None if op is None or not is_tensor(value) else by_root.get(op)
-
-
-def _is_worth(weights: Value) -> bool:
-    """Returns whether one fusion is faster than three, by the number of scores."""
-    shape = weights.type.shape
-    return bool(shape[-1] >= LEAST_KEYS and prod(shape) >= LEAST_SCORES)

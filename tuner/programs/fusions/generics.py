@@ -1,9 +1,12 @@
 """Builds ``linalg.generic`` operations anew: with other results, other loops, other operands."""
 
 from collections.abc import Sequence
+from math import prod
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir import building
 from tuner.mlir.ir.building import create, integers, value
+from tuner.mlir.ir.reading import attributes_of
 from tuner.programs.fusions.operations import COLLAPSE, EMPTY, EXPAND, VIEWS, defining, is_free
 from tuner.programs.fusions.payload import TensorPayload, filled
 from tuner.programs.fusions.views import Reassociation
@@ -33,31 +36,20 @@ def empty(shape: Sequence[int], element: ir.Type) -> Value:
 
 def zeros(kind: ir.RankedTensorType) -> Value:
     """Creates a tensor of zeros at the current insertion point."""
-    element = kind.element_type
-    is_integer = isinstance(element, ir.IntegerType)
-    number = ir.IntegerAttr.get(element, 0) if is_integer else ir.FloatAttr.get(element, 0.0)
-    return filled(value("arith.constant", element, value=number), empty(kind.shape, element))
+    return filled(building.zero(kind.element_type), empty(kind.shape, kind.element_type))
 
 
 def summed(left: Value, right: Value) -> Op:
     """Creates the elementwise sum of two tensors of one type at the current insertion point."""
     element = left.type.element_type
-    op = _elementwise([left, right], element)
-    block = op.regions[0].blocks[0]
     name = "arith.addi" if isinstance(element, ir.IntegerType) else "arith.addf"
-    with ir.InsertionPoint(block):
-        create("linalg.yield", [], [value(name, element, *list(block.arguments)[:2])])
-    return op
+    return _elementwise([left, right], element, lambda one, other, _: value(name, element, one, other))
 
 
 def converted(tensor: Value, element: ir.Type) -> Value:
     """Creates a tensor's floats as those of a wider type, or rounded to a narrower one; returns its value."""
-    op = _elementwise([tensor], element)
-    block = op.regions[0].blocks[0]
     name = "arith.extf" if element.width > tensor.type.element_type.width else "arith.truncf"
-    with ir.InsertionPoint(block):
-        create("linalg.yield", [], [value(name, element, block.arguments[0])])
-    return op.results[0]
+    return _elementwise([tensor], element, lambda number, _: value(name, element, number)).results[0]
 
 
 def extended(tensor: Value) -> Value:
@@ -70,34 +62,35 @@ def extended(tensor: Value) -> Value:
         return converted(tensor, ir.F32Type.get())
 
 
-def _elementwise(inputs: Sequence[Value], element: ir.Type) -> Op:
-    """Creates a generic over all elements of tensors of one shape, without the operations of its body."""
+def _elementwise(inputs: Sequence[Value], element: ir.Type, body: building.Body) -> Op:
     shape, rank = inputs[0].type.shape, inputs[0].type.rank
-    identity = ir.AffineMap.get_identity(rank)
-    op = ir.Operation.create(
-        "linalg.generic",
-        results=[ir.RankedTensorType.get(shape, element)],
-        operands=[*inputs, empty(shape, element)],
-        attributes={
-            "indexing_maps": maps_attribute([identity] * (len(inputs) + 1)),
-            "iterator_types": parallel_loops(rank),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), 1]),
-        },
-        regions=1,
+    maps = [building.dimensions(rank)] * (len(inputs) + 1)
+    return building.generic(inputs, empty(shape, element), maps, [building.PARALLEL] * rank, body)
+
+
+def transposed(tensor: Value, order: Sequence[int]) -> Value:
+    """Creates the transpose whose dimension i is dimension ``order[i]`` of a tensor; returns its value."""
+    loops = building.dimensions(len(order))
+    target = empty([tensor.type.shape[each] for each in order], tensor.type.element_type)
+    maps = [[loops[order.index(each)] for each in range(len(order))], loops]
+    iterators = [building.PARALLEL] * len(order)
+    return building.generic([tensor], target, maps, iterators, lambda number, _: number).results[0]
+
+
+def recreated(op: Op, kind: ir.Type, operands: Sequence[Value]) -> Op:
+    """Creates an operation with the name and the attributes of another one; its regions are empty."""
+    return ir.Operation.create(
+        op.name,
+        results=[kind],
+        operands=list(operands),
+        attributes=attributes_of(op),
+        regions=len(op.regions),
     )
-    op.regions[0].blocks.append(*(each.type.element_type for each in inputs), element)
-    return op
 
 
 def collapse(tensor: Value, groups: Reassociation) -> Value:
     """Creates a tensor with each group of dimensions as one; an empty or filled one is created anew."""
-    shape = tensor.type.shape
-    merged = []
-    for group in groups:
-        size = 1
-        for dimension in group:
-            size *= shape[dimension]
-        merged.append(size)
+    merged = [prod(tensor.type.shape[dimension] for dimension in group) for group in groups]
     if is_free(tensor):
         return _reshaped(tensor, merged)
     kind = ir.RankedTensorType.get(merged, tensor.type.element_type)
@@ -115,7 +108,6 @@ def expand(tensor: Value, groups: Reassociation, shape: Sequence[int]) -> Value:
 
 
 def _reshaped(tensor: Value, shape: Sequence[int]) -> Value:
-    """Creates an empty or filled tensor of another shape."""
     op = defining(tensor)
     assert op is not None
     new = empty(shape, tensor.type.element_type)

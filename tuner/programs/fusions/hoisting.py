@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.reading import copy_of
+from tuner.mlir.ir.reading import copy_of, name_of, op_of
 from tuner.programs.fusions.normal_forms import clean_up
 from tuner.programs.fusions.operations import (
     GENERIC,
@@ -28,7 +28,7 @@ from tuner.programs.fusions.operations import (
     use_values,
     users,
 )
-from tuner.programs.fusions.payload import TensorPayload, add_argument
+from tuner.programs.fusions.payload import TensorPayload, add_argument, set_function_type
 from tuner.programs.lowering.entry import function_named
 
 INIT = "init"
@@ -46,16 +46,23 @@ def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ..
         no ``init``.
     """
     constant = _decided_by_weights(payload, first_weight)
-    taken = [value for value in constant if _is_taken(value, constant)]
-    arguments = list(payload.block.arguments)
-    if not any(defining(value) is not None for value in taken):
-        kept = tuple(number for number, each in enumerate(arguments[first_weight:]) if list(each.uses))
-        _replace_weights(payload, first_weight, taken)
-        return "", kept
-    text = _init(payload, first_weight, taken)
-    _replace_weights(payload, first_weight, taken)
-    clean_up(payload.module)
-    return text, ()
+    # the rest of the program takes views of what is taken, not the views
+    taken = [each for each in constant if op_of(each, *VIEWS) is None and _is_used(each, constant)]
+    weights = list(payload.block.arguments)[first_weight:]
+    is_computed = any(defining(value) is not None for value in taken)
+    text = _init(payload, first_weight, taken) if is_computed else ""
+    kept = [] if is_computed else [number for number, each in enumerate(weights) if list(each.uses)]
+    for value in taken:
+        value.replace_all_uses_with(add_argument(payload.function, value.type))
+    for op in reversed(payload.ops):
+        if list(op.results) and not any(list(each.uses) for each in op.results):
+            op.erase()
+    for _ in weights:
+        payload.block.erase_argument(first_weight)
+    set_function_type(payload.function)
+    if is_computed:
+        clean_up(payload.module)
+    return text, tuple(kept)
 
 
 @dataclass(frozen=True)
@@ -133,33 +140,21 @@ def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, in
 
 def _decided_by_weights(payload: TensorPayload, first_weight: int) -> dict[Value, None]:
     """Returns the values, in order, that weights alone decide, and that are not too large."""
-    weights = list(payload.block.arguments)[first_weight:]
-    found = dict.fromkeys(weights)
+    decided = dict.fromkeys(list(payload.block.arguments)[first_weight:])
     for op in payload.ops:
-        values = read_by(op)
-        if all(value in found or is_free(value) for value in values) and _is_hoisted(op, found):
-            found |= dict.fromkeys(op.results)
-    return found
+        if all(value in decided or is_free(value) for value in read_by(op)) and _is_hoisted(op, decided):
+            decided |= dict.fromkeys(op.results)
+    return decided
 
 
-def _is_hoisted(op: Op, found: dict[Value, None]) -> bool:
-    if not list(op.results) or all(is_free(each) for each in op.results):
+def _is_hoisted(op: Op, decided: dict[Value, None]) -> bool:
+    if all(is_free(each) for each in op.results) or not all(is_tensor(each) for each in op.results):
         return False
-    if not all(is_tensor(each) for each in op.results):
-        return False
-    read = [each for each in read_by(op) if each in found]
+    read = [each for each in read_by(op) if each in decided]
     size = max(prod(each.type.shape) for each in op.results)
     if op.name == GENERIC and size <= GENERATED_LIMIT and len(body_of(op)) > 1:
         return True  # masks, positions, and what is computed of them
     return bool(read) and size <= max(prod(each.type.shape) for each in read)
-
-
-def _is_taken(value: Value, constant: dict[Value, None]) -> bool:
-    """Returns whether the rest of the program takes a value: itself, or a view of the value."""
-    op = defining(value)
-    if op is not None and op.name in VIEWS:
-        return False
-    return _is_used(value, constant)
 
 
 def _is_used(value: Value, constant: dict[Value, None]) -> bool:
@@ -173,13 +168,13 @@ def _is_used(value: Value, constant: dict[Value, None]) -> bool:
 
 
 def _init(payload: TensorPayload, first_weight: int, taken: list[Value]) -> str:
-    order = {op: number for number, op in enumerate(payload.ops)}
-    places = [_place(order, value) for value in taken]
     module = copy_of(payload.module)
-    name = ir.StringAttr(payload.function.attributes["sym_name"]).value
-    copied = TensorPayload(module, function_named(module, name))
-    ops, arguments = copied.ops, list(copied.block.arguments)
-    values = [arguments[at] if op is None else ops[op].results[at] for op, at in places]
+    copied = TensorPayload(module, function_named(module, name_of(payload.function)))
+    ops = copied.ops
+    in_copy = dict(zip(payload.block.arguments, copied.block.arguments, strict=True))
+    for original, copy in zip(payload.ops, ops, strict=True):
+        in_copy |= dict(zip(original.results, copy.results, strict=True))
+    values = [in_copy[value] for value in taken]
     copied.end.erase()
     with ir.InsertionPoint(copied.block), ir.Location.unknown():
         ir.Operation.create("func.return", operands=values)
@@ -188,32 +183,7 @@ def _init(payload: TensorPayload, first_weight: int, taken: list[Value]) -> str:
             op.erase()
     for _ in range(first_weight):
         copied.block.erase_argument(0)
-    kinds = [each.type for each in copied.block.arguments], [each.type for each in values]
-    copied.function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(*kinds))
+    set_function_type(copied.function)
     copied.function.attributes["sym_name"] = ir.StringAttr.get(INIT)
     clean_up(module)
     return str(module)
-
-
-def _place(order: Mapping[Op, int], value: Value) -> tuple[int | None, int]:
-    """Returns which operation of the block defines a value, and which of its results that is."""
-    if isinstance(value.owner, ir.Block):
-        return None, ir.BlockArgument(value).arg_number
-    op = value.owner.operation
-    return order[op], ir.OpResult(value).result_number
-
-
-def _replace_weights(payload: TensorPayload, first_weight: int, taken: list[Value]) -> None:
-    """Makes values arguments of the program, in place of its weights."""
-    count = len(list(payload.block.arguments))
-    for value in taken:
-        value.replace_all_uses_with(add_argument(payload.function, value.type))
-    constant = [op for op in payload.ops if list(op.results)]
-    for op in reversed(constant):
-        if not any(list(each.uses) for each in op.results):
-            op.erase()
-    for _ in range(first_weight, count):
-        payload.block.erase_argument(first_weight)
-    kinds = [each.type for each in payload.block.arguments]
-    results = [each.type for each in payload.end.operands]
-    payload.function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, results))

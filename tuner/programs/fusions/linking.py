@@ -85,18 +85,11 @@ def waits(
 
 
 def _touched(fusion: Fusion, code: FusionCode, places: Sequence[Place]) -> Iterator[Bytes]:
-    for view, packing, place in zip(fusion.inputs, code.packings, places, strict=False):
-        yield _bytes(view, packing, place, is_write=False)
-    for view, place in zip(fusion.outputs, places[len(fusion.inputs) :], strict=True):
-        yield _bytes(view, None, place, is_write=True)
-
-
-def _bytes(view: View, packing: WeightPacking | None, place: Place, *, is_write: bool) -> Bytes:
-    slot, start = place
-    if packing is not None:  # nothing writes weights
-        return Bytes(slot, start, start, is_write)
-    size = (view_end(view) - view.offset) * number_type(view.type.element).bytes
-    return Bytes(slot, start, start + max(size, 0), is_write)
+    views = zip((*fusion.inputs, *fusion.outputs), _packings(fusion, code), places, strict=True)
+    for number, (view, packing, (slot, start)) in enumerate(views):
+        size = (view_end(view) - view.offset) * number_type(view.type.element).bytes
+        is_touched = packing is None and size > 0  # nothing writes weights
+        yield Bytes(slot, start, start + size * is_touched, is_write=number >= len(fusion.inputs))
 
 
 POINTER = "!llvm.ptr"
@@ -190,7 +183,17 @@ def part_texts(codes: Sequence[FusionCode], waits: Sequence[bool]) -> list[str]:
         if is_barrier:
             barriers += 1
             lines += _wait(number, barriers)
-        lines += _divided(number, code) if code.is_divided else _alone(number, code)
+        call = call_of(number, code, "%thread", "%threads")
+        if code.is_divided:
+            lines.append(call)
+            continue
+        lines += [
+            f"  llvm.cond_br %is_first, ^alone_{number}, ^after_{number}",
+            f"^alone_{number}:",
+            call,
+            f"  llvm.br ^after_{number}",
+            f"^after_{number}:",
+        ]
     lines += _wait(len(codes), barriers + 1)
     return [f"llvm.func @{SYSTEM_CALLS}(i64, ...) -> i64", WAIT, "\n".join([*lines, "  llvm.return", "}"])]
 
@@ -207,20 +210,6 @@ def _wait(number: int, barriers: int) -> list[str]:
         f"  %barriers_{number} = llvm.mlir.constant({barriers} : i64) : i64",
         f"  %until_{number} = llvm.mul %barriers_{number}, %threads : i64",
         f"  llvm.call @wait_for_all(%arrivals, %until_{number}) : ({POINTER}, i64) -> ()",
-    ]
-
-
-def _divided(number: int, code: FusionCode) -> list[str]:
-    return [call_of(number, code, "%thread", "%threads")]
-
-
-def _alone(number: int, code: FusionCode) -> list[str]:
-    return [
-        f"  llvm.cond_br %is_first, ^alone_{number}, ^after_{number}",
-        f"^alone_{number}:",
-        call_of(number, code, "", ""),
-        f"  llvm.br ^after_{number}",
-        f"^after_{number}:",
     ]
 
 
@@ -312,7 +301,17 @@ def linked(places: FusionPlaces, codes: Sequence[FusionCode], level: ProcessorLe
         texts = [*_declarations(places, codes, names), *calls, *_entries(codes)]
         if any(code.is_divided for code in codes):
             _add_team(whole, declared, level)
-            texts += part_texts(codes, _waits(places, codes))
+            fusions = places.program.fusions
+            of_views = [
+                [
+                    places.place(view, packing)
+                    for view, packing in zip(
+                        (*fusion.inputs, *fusion.outputs), _packings(fusion, code), strict=True
+                    )
+                ]
+                for fusion, code in zip(fusions, codes, strict=True)
+            ]
+            texts += part_texts(codes, waits(fusions, codes, of_views))
         text = "\n".join(texts)
         made = transform.parse(f"module {{\n{text}\n}}", "program")
         for op in [each.operation for each in made.body.operations]:
@@ -343,18 +342,6 @@ def _add_team(whole: ir.Module, declared: set[str], level: ProcessorLevel) -> No
         declared.add(name)
         op.detach_from_parent()
         whole.body.append(op)
-
-
-def _waits(places: FusionPlaces, codes: Sequence[FusionCode]) -> tuple[bool, ...]:
-    fusions = places.program.fusions
-    of_views = [
-        [
-            places.place(view, packing)
-            for view, packing in zip((*fusion.inputs, *fusion.outputs), _packings(fusion, code), strict=True)
-        ]
-        for fusion, code in zip(fusions, codes, strict=True)
-    ]
-    return waits(fusions, codes, of_views)
 
 
 def _packings(fusion: Fusion, code: FusionCode) -> tuple[WeightPacking | None, ...]:

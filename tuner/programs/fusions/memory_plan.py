@@ -4,7 +4,7 @@
 memory where their lifetimes do not overlap.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from tuner.core.fusions import (
@@ -142,7 +142,8 @@ def extent_bytes(program: FusedProgram, number: int, lifetime: BufferLifetime | 
         raise ValueError(f"buffer {number}: a fusion writes past the end of its {size} bytes")
     fusions = _living(program, lifetime)
     reads = (view for fusion in fusions for view in fusion.inputs if view.buffer == number)
-    return _aligned(max([size, *(view_end(view) * item_bytes for view in reads)]))
+    end = max([size, *(view_end(view) * item_bytes for view in reads)])
+    return -(-end // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
 def view_end(view: View) -> int:
@@ -165,7 +166,9 @@ def _place_padded(
         if buffer.padding is None:
             continue
         size = extent_bytes(program, number, lives[number])
-        key = _padding_key(buffer, _outputs(program, number, lives[number]), size)
+        written = _outputs(program, number, lives[number])
+        places = frozenset((view.offset, view.type.shape, view.strides) for view in written)
+        key = (buffer.type, buffer.padding, size, places)
         free = next((each for each in shared if each[0] == key and each[2] < lives[number].first), None)
         if free is not None:
             shared.remove(free)
@@ -176,12 +179,6 @@ def _place_padded(
         offsets[number] = offset
         shared.append((key, offset, lives[number].last))
     return top, tuple(fills)
-
-
-def _padding_key(buffer: Buffer, written: Iterable[View], size: int) -> object:
-    """Returns what buffers that share their padding have in common: all but their lifetimes."""
-    places = frozenset((view.offset, view.type.shape, view.strides) for view in written)
-    return (buffer.type, buffer.padding, size, places)
 
 
 def _living(program: FusedProgram, lifetime: BufferLifetime | None) -> tuple[Fusion, ...]:
@@ -208,10 +205,6 @@ def _first_fit(taken: list[_Block], size: int) -> int:
             break
         start = max(start, block.stop)
     return start
-
-
-def _aligned(size: int) -> int:
-    return -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
 # ------------------------------------------------------------------------------
@@ -258,9 +251,14 @@ def placed(payload: TensorPayload, first_weight: int) -> BufferPlan:
         _send(plan, value, home, payload.end)
     for op in reversed(payload.ops):
         if op.name == PAD and padding_of(op) is not None:
-            _place_with_padding(plan, op)
+            home = temporary(plan, tensor_type(op.results[0].type), padding_of(op))
+            plan.views[op.results[0]] = home
+            _send(plan, op.operands[0], interior_of(op, home), op)
         elif op.name == CONCAT:
-            _place_parts(plan, op)
+            home = plan.views.get(op.results[0]) or temporary(plan, tensor_type(op.results[0].type))
+            plan.views[op.results[0]] = home
+            for part, view in parts_of(op, home):
+                _send(plan, part, view, op)
         elif op.name == INSERT and slice_of(op) is not None:
             _place_insertion(plan, op)
         elif (order := _moved_rows(op)) is not None and op.results[0] not in plan.views:
@@ -311,7 +309,8 @@ def _send(plan: BufferPlan, value: Value, target: View, at: Op) -> None:
 def _place(plan: BufferPlan, value: Value, target: View, reader: Op) -> bool:
     """Places a value, and what it is a view of, if its producer can write there; says whether it can."""
     op = defining(value)
-    if op is None or value in plan.views or is_free(value) or not _has_rows(target):
+    has_rows = not target.strides or target.type.shape[-1] == 1 or target.strides[-1] == 1
+    if op is None or value in plan.views or is_free(value) or not has_rows:
         return False
     others = [each for each in users(value) if each != reader]
     if not all(_can_read(value, target, each) for each in others):
@@ -333,20 +332,12 @@ def _place(plan: BufferPlan, value: Value, target: View, reader: Op) -> bool:
     return is_placed
 
 
-def _has_rows(view: View) -> bool:
-    """Returns whether the elements of the last dimension lie next to each other."""
-    return not view.strides or view.type.shape[-1] == 1 or view.strides[-1] == 1
-
-
 def _can_read(value: Value, view: View, user: Op) -> bool:
     """Returns whether a user of a value can read it in other strides than those of a contiguous tensor."""
-    if user.name == COLLAPSE and user.operands[0] == value:
-        seen = view_of(user, view)
-        return seen is not None and _is_readable(user.results[0], seen)
-    if user.name in (EXPAND, SLICE) and user.operands[0] == value:
-        seen = view_of(user, view)
-        return seen is None or _is_readable(user.results[0], seen)
-    return True
+    if user.name not in VIEWS or user.operands[0] != value:
+        return True
+    seen = view_of(user, view)
+    return user.name != COLLAPSE if seen is None else _is_readable(user.results[0], seen)
 
 
 def _is_readable(value: Value, view: View) -> bool:
@@ -386,19 +377,6 @@ def _natural(plan: BufferPlan, value: Value) -> View | None:
         source = _natural(plan, op.operands[0])
         return None if source is None else view_of(op, source)
     return views.whole(-1, tensor_type(value.type))
-
-
-def _place_with_padding(plan: BufferPlan, op: Op) -> None:
-    home = temporary(plan, tensor_type(op.results[0].type), padding_of(op))
-    plan.views[op.results[0]] = home
-    _send(plan, op.operands[0], interior_of(op, home), op)
-
-
-def _place_parts(plan: BufferPlan, op: Op) -> None:
-    home = plan.views.get(op.results[0]) or temporary(plan, tensor_type(op.results[0].type))
-    plan.views[op.results[0]] = home
-    for part, view in parts_of(op, home):
-        _send(plan, part, view, op)
 
 
 def _place_insertion(plan: BufferPlan, op: Op) -> None:

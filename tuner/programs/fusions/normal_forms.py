@@ -3,7 +3,6 @@
 ``prepare`` and ``clean_up`` run upstream's passes; each other function replaces one form, in place.
 """
 
-from collections.abc import Iterable
 from math import prod
 
 from tuner.core.fusions import number_type
@@ -13,8 +12,16 @@ from tuner.mlir.ir.linalg import convolution_form
 from tuner.mlir.ir.reading import attributes_of, op_of, source_of, walk_where
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import apply_script, parse
-from tuner.programs.fusions.generics import collapse, converted, empty, expand, extended, maps_attribute
-from tuner.programs.fusions.matmul_forms import is_plain, is_transposed, matmul
+from tuner.programs.fusions.generics import (
+    collapse,
+    converted,
+    empty,
+    expand,
+    extended,
+    maps_attribute,
+    recreated,
+)
+from tuner.programs.fusions.matmul_forms import add_body, is_plain, is_transposed, matmul
 from tuner.programs.fusions.operations import (
     COLLAPSE,
     CONCAT,
@@ -39,8 +46,6 @@ from tuner.programs.fusions.payload import TensorPayload, filled
 from tuner.programs.fusions.views import YIELD, number_of, padding_of
 
 # ------------------------------------------------------------------------------
-# Brings the operations of a program into the few forms that fusions are formed of.
-#
 # Elementwise operations, transposes and broadcasts become ``linalg.generic``; matmuls, convolutions and
 # pooling stay named. Dimensions of size 1 are folded away. ``linalg-fuse-elementwise-ops`` is not run: with
 # reshapes it makes generics of matmuls, and computes a layer norm again for each column of the matmul that
@@ -61,19 +66,8 @@ PREPARE = f"builtin.module(func.func(convert-elementwise-to-linalg),{CLEAN})"
 FOLD_UNIT_DIMENSIONS = f"builtin.module(func.func(linalg-fold-unit-extent-dims,{CLEAN}))"
 CLEAN_UP = f"builtin.module({CLEAN})"
 # Named operations that stay: contractions, convolutions, pooling, and what has no loops of its own.
-KEPT = (
-    "matmul",
-    "conv",
-    "pooling",
-    "fill",
-    "generic",
-    "index",
-    "yield",
-    "softmax",
-    "pack",
-    "winograd",
-    "mmt4d",
-)
+WINDOWS_AND_SUMS = ("matmul", "conv", "pooling", "winograd", "mmt4d")
+KEPT = (*WINDOWS_AND_SUMS, "fill", "generic", "index", "yield", "softmax", "pack")
 
 
 def prepare(module: ir.Module) -> None:
@@ -134,34 +128,21 @@ def pointwise_as_matmuls(payload: TensorPayload) -> None:
     channels adjacent in memory.
     """
     for op in payload.ops:
-        if op.name == NCHW and _is_pointwise(op) and _is_large(op):
-            _replace_pointwise(op)
-
-
-def _is_pointwise(op: Op) -> bool:
-    x, weights = op.operands[:2]
-    producer = defining(x)
-    is_padded = producer is not None and producer.name == PAD
-    is_plain = x.type.shape[0] == 1 and list(weights.type.shape[2:]) == [1, 1]
-    return is_plain and not is_padded and convolution_form(op).strides == (1, 1)
-
-
-def _is_large(op: Op) -> bool:
-    *_, height, width = op.operands[0].type.shape
-    element = number_type(str(op.operands[0].type.element_type))
-    return bool(height * width * element.bytes >= PAGE_BYTES)
-
-
-def _replace_pointwise(op: Op) -> None:
-    x, weights = op.operands[:2]
-    pixels = [[0, 1], [2, 3]]
-    with ir.InsertionPoint(op), op.location:
-        start = collapse(inits_of(op)[0], pixels)
-        left, right = collapse(weights, [[0], [1, 2, 3]]), collapse(x, pixels)
-        product = matmul(left, right, start)
-        result = expand(product, pixels, op.results[0].type.shape)
-    op.results[0].replace_all_uses_with(result)
-    op.erase()
+        if op.name != NCHW:
+            continue
+        x, weights = op.operands[:2]
+        images, _, height, width = x.type.shape
+        is_pointwise = list(weights.type.shape[2:]) == [1, 1] and convolution_form(op).strides == (1, 1)
+        channel_bytes = height * width * number_type(str(x.type.element_type)).bytes
+        if not is_pointwise or images != 1 or op_of(x, PAD) is not None or channel_bytes < PAGE_BYTES:
+            continue
+        pixels = [[0, 1], [2, 3]]
+        with ir.InsertionPoint(op), op.location:
+            start = collapse(inits_of(op)[0], pixels)
+            left, right = collapse(weights, [[0], [1, 2, 3]]), collapse(x, pixels)
+            result = expand(matmul(left, right, start), pixels, op.results[0].type.shape)
+        op.results[0].replace_all_uses_with(result)
+        op.erase()
 
 
 # ------------------------------------------------------------------------------
@@ -182,22 +163,16 @@ def _can_keep(op: Op, kept: list[int]) -> bool:
     end, inputs = body_of(op)[-1], len(op.operands) - len(op.results)
     arguments = op.regions[0].blocks[0].arguments
     dropped = [arguments[inputs + number] for number in range(len(op.results)) if number not in kept]
-    effects = [value for each in body_of(op)[:-1] if not len(each.results) for value in each.operands]
-    needed = _needed([*(end.operands[number] for number in kept), *effects])
-    return not any(value in needed for value in dropped)
-
-
-def _needed(values: Iterable[Value]) -> set[Value]:
-    found: set[Value] = set()
-    waiting = list(values)
+    effects = [read for each in body_of(op)[:-1] if not len(each.results) for read in each.operands]
+    needed: set[Value] = set()
+    waiting = [*(end.operands[number] for number in kept), *effects]
     while waiting:
         value = waiting.pop()
-        if value in found:
-            continue
-        found.add(value)
-        op = defining(value)
-        waiting += [] if op is None else list(op.operands)
-    return found
+        if value not in needed:
+            needed.add(value)
+            producer = defining(value)
+            waiting += [] if producer is None else list(producer.operands)
+    return not any(value in needed for value in dropped)
 
 
 def _rebuild(op: Op, kept: list[int]) -> None:
@@ -214,17 +189,11 @@ def _rebuild(op: Op, kept: list[int]) -> None:
             attributes=attributes,
             regions=1,
         )
-    block = op.regions[0].blocks[0]
     for number, result in zip(kept, new.results, strict=True):
         op.results[number].replace_all_uses_with(result)
-    block.append_to(new.regions[0])
+    op.regions[0].blocks[0].append_to(new.regions[0])
     op.erase()
-    _cut_body(new, count, kept)
-
-
-def _cut_body(new: Op, inputs: int, kept: list[int]) -> None:
-    block = new.regions[0].blocks[0]
-    end = body_of(new)[-1]
+    block, end = new.regions[0].blocks[0], body_of(new)[-1]
     values = [end.operands[number] for number in kept]
     end.erase()
     with ir.InsertionPoint(block), ir.Location.unknown():
@@ -232,9 +201,9 @@ def _cut_body(new: Op, inputs: int, kept: list[int]) -> None:
     for each in reversed(body_of(new)[:-1]):
         if len(each.results) and not any(list(result.uses) for result in each.results):
             each.erase()
-    for number in reversed(range(len(block.arguments) - inputs)):
+    for number in reversed(range(len(block.arguments) - count)):
         if number not in kept:
-            block.erase_argument(inputs + number)
+            block.erase_argument(count + number)
 
 
 NARROW = "bf16"
@@ -290,30 +259,13 @@ def _replace_convolution(op: Op, wide: Wide, *, keeps: bool) -> None:
     if operands == list(op.operands):
         return
     with ir.InsertionPoint(op), op.location:
-        result = _convolution(op, operands)
+        wide_op = recreated(op, operands[-1].type, operands)
+        add_body(wide_op)
+        result = wide_op.results[0]
         if _is_narrow(op.results[0]):
             result = converted(result, ir.BF16Type.get())
     op.results[0].replace_all_uses_with(result)
     op.erase()
-
-
-def _convolution(op: Op, operands: list[Value]) -> Value:
-    """Creates the convolution of other operands, into f32; returns its result."""
-    element = ir.F32Type.get()
-    made = ir.Operation.create(
-        op.name,
-        results=[operands[-1].type],
-        operands=operands,
-        attributes=attributes_of(op),
-        regions=1,
-    )
-    block = made.regions[0].blocks.append(*(each.type.element_type for each in operands))
-    with ir.InsertionPoint(block):
-        *read, before = block.arguments
-        left, right = (each if each.type == element else value("arith.extf", element, each) for each in read)
-        product = value("arith.mulf", element, left, right)
-        create("linalg.yield", [], [value("arith.addf", element, before, product)])
-    return made.results[0]
 
 
 def _widened(tensor: Value, wide: Wide) -> Value:
@@ -333,39 +285,31 @@ def _extended(tensor: Value, wide: Wide) -> Value:
         operands = [_widened(each, wide) if is_tensor(each) else each for each in op.operands]
         with ir.InsertionPoint(op), op.location:
             return _placed(op, operands)
-    number = number_of(tensor) if op.name == FILL else None
+    number = number_of(tensor)
     if op.name != EMPTY and number is None:
         return extended(tensor)
     with ir.InsertionPoint.after(op), op.location:
-        return empty(tensor.type.shape, ir.F32Type.get()) if number is None else _filled(tensor, number)
-
-
-def _filled(tensor: Value, number: float) -> Value:
-    element = ir.F32Type.get()
-    constant = value("arith.constant", element, value=ir.FloatAttr.get(element, number))
-    return filled(constant, empty(tensor.type.shape, element))
+        if number is None:
+            return empty(tensor.type.shape, ir.F32Type.get())
+        constant = _constant(number)
+        return filled(constant, empty(tensor.type.shape, constant.type))
 
 
 def _placed(op: Op, operands: list[Value]) -> Value:
     """Creates a reshape, a concatenation, an insertion or a padding of other operands, all of f32."""
-    kind = ir.RankedTensorType.get(op.results[0].type.shape, ir.F32Type.get())
-    made = ir.Operation.create(
-        op.name, results=[kind], operands=operands, attributes=attributes_of(op), regions=len(op.regions)
-    )
+    copy = recreated(op, ir.RankedTensorType.get(op.results[0].type.shape, ir.F32Type.get()), operands)
     if op.name == PAD:
-        _yield_padding(made, padding_of(op) or 0.0)
-    return made.results[0]
+        with ir.InsertionPoint(copy):
+            constant = _constant(padding_of(op) or 0.0)
+        block = copy.regions[0].blocks.append(*[ir.IndexType.get()] * len(copy.attributes["static_low"]))
+        with ir.InsertionPoint(block):
+            create(YIELD, [], [constant])
+    return copy.results[0]
 
 
-def _yield_padding(pad: Op, padding: float) -> None:
-    """Gives ``tensor.pad`` its body: the constant for each index."""
-    element, index = ir.F32Type.get(), ir.IndexType.get()
-    rank = len(pad.attributes["static_low"])
-    with ir.InsertionPoint(pad):
-        constant = value("arith.constant", element, value=ir.FloatAttr.get(element, padding))
-    block = pad.regions[0].blocks.append(*[index] * rank)
-    with ir.InsertionPoint(block):
-        create(YIELD, [], [constant])
+def _constant(number: float) -> Value:
+    element = ir.F32Type.get()
+    return value("arith.constant", element, value=ir.FloatAttr.get(element, number))
 
 
 EXTEND = "arith.extf"
@@ -392,33 +336,26 @@ def widen_parameters(payload: TensorPayload, first_weight: int) -> None:
         if op.name != GENERIC:
             continue
         for number, tensor in enumerate(inputs_of(op)):
-            if _is_repeated_weight(op, tensor, weights) and _is_only_extended(op, number):
-                _replace_parameter(op, number, wide)
+            if not _is_repeated_weight(op, tensor, weights):
+                continue
+            argument = op.regions[0].blocks[0].arguments[number]
+            readers = [use.owner.operation for use in argument.uses]
+            is_extended = [
+                each.name == EXTEND and isinstance(each.results[0].type, ir.F32Type) for each in readers
+            ]
+            if not readers or not all(is_extended):
+                continue
+            if tensor not in wide:
+                wide[tensor] = extended(tensor)
+            op.operands[number] = wide[tensor]
+            argument.set_type(ir.F32Type.get())
+            for each in readers:
+                each.results[0].replace_all_uses_with(argument)
+                each.erase()
 
 
 def _is_repeated_weight(op: Op, tensor: Value, weights: list[Value]) -> bool:
-    """Returns whether an operand is a weight of bf16 that is smaller than the result."""
     source = source_of(tensor, VIEWS)
-    if str(tensor.type.element_type) != "bf16" or not isinstance(source, ir.BlockArgument):
+    if not _is_narrow(tensor) or not isinstance(source, ir.BlockArgument):
         return False
     return source in weights and prod(tensor.type.shape) < prod(op.results[0].type.shape)
-
-
-def _is_only_extended(op: Op, number: int) -> bool:
-    uses = [use.owner.operation for use in op.regions[0].blocks[0].arguments[number].uses]
-    return bool(uses) and all(
-        each.name == EXTEND and isinstance(each.results[0].type, ir.F32Type) for each in uses
-    )
-
-
-def _replace_parameter(op: Op, number: int, wide: Wide) -> None:
-    """Lets a generic read an operand as f32."""
-    tensor, argument = op.operands[number], op.regions[0].blocks[0].arguments[number]
-    if tensor not in wide:
-        wide[tensor] = extended(tensor)
-    op.operands[number] = wide[tensor]
-    extensions = [use.owner.operation for use in argument.uses]
-    argument.set_type(ir.F32Type.get())
-    for each in extensions:
-        each.results[0].replace_all_uses_with(argument)
-        each.erase()

@@ -111,6 +111,13 @@ def dimensions(mapping: ir.AffineMap) -> tuple[int, ...] | None:
     return tuple(found) if len(set(found)) == len(found) else None
 
 
+def is_straight(op: Op) -> bool:
+    """Returns whether a ``linalg.generic`` reads and writes no operand transposed."""
+    return all(
+        list(loops) == sorted(loops) for each in maps_of(op) if (loops := dimensions(each)) is not None
+    )
+
+
 def is_identity(mapping: ir.AffineMap) -> bool:
     """Returns whether the results of a map are its dimensions, in order."""
     return dimensions(mapping) == tuple(range(mapping.n_dims))
@@ -174,7 +181,10 @@ def kind_of(op: Op) -> OpKind:
     if op.name != GENERIC:
         return OpKind(LOOPS, (), f"no schedule is for {op.name}")
     sizes = loop_sizes(op)
-    reason = _wrong_element(op) or _wrong_body(op) or _wrong_loops(op)
+    reason = _wrong_element(op)
+    wrong = next((each.name for each in body_of(op) if not each.name.startswith(COMPUTING)), None)
+    if not reason:
+        reason = f"no schedule is for {wrong} in a linalg.generic" if wrong else _wrong_loops(op)
     if reason:
         return OpKind(LOOPS, sizes, reason)
     return OpKind(ELEMENTWISE if all(is_parallel(op)) else ROWS, sizes)
@@ -184,11 +194,6 @@ def _wrong_element(op: Op) -> str:
     elements = [str(each.type.element_type) for each in (*op.operands, *op.results) if is_tensor(each)]
     wrong = next((each for each in elements if each not in SCHEDULED_ELEMENTS), None)
     return f"no schedule is for elements of type {wrong}" if wrong else ""
-
-
-def _wrong_body(op: Op) -> str:
-    wrong = next((each.name for each in body_of(op) if not each.name.startswith(COMPUTING)), None)
-    return f"no schedule is for {wrong} in a linalg.generic" if wrong else ""
 
 
 def _wrong_loops(op: Op) -> str:
@@ -203,9 +208,7 @@ def _wrong_loops(op: Op) -> str:
         return "reduces other than the last dimension"
     if any(dimensions(each) != tuple(range(len(parallel) - 1)) for each in outputs):
         return "a reduction's result is not one number for each row"
-    if any(list(loops) != sorted(loops) for each in maps if (loops := dimensions(each)) is not None):
-        return "a reduction reads a transposed operand"
-    return ""
+    return "" if is_straight(op) else "a reduction reads a transposed operand"
 
 
 def is_reduction(op: Op) -> bool:

@@ -5,7 +5,6 @@ their first use, values renumbered. Identical fusions have identical texts, in w
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tuner.core.fusions import (
     CONTRACTION_ATTRIBUTE,
@@ -18,6 +17,7 @@ from tuner.core.fusions import (
 )
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create
+from tuner.mlir.ir.reading import walk
 from tuner.mlir.passes import run_passes
 from tuner.programs.fusions.formation import Members
 from tuner.programs.fusions.operations import (
@@ -39,30 +39,11 @@ from tuner.programs.fusions.operations import (
     use_values,
     users,
 )
+from tuner.programs.fusions.payload import TensorPayload, set_function_type
 from tuner.programs.fusions.views import memref_type
 
 FUSE = "builtin.module(func.func(linalg-fuse-elementwise-ops,canonicalize,cse))"
 DEDUPLICATE = "builtin.module(cse)"
-
-
-@dataclass(frozen=True)
-class _TensorFunction:
-    """A fusion as a function of tensors: its inputs, and operations that return the results."""
-
-    module: ir.Module
-    inputs: tuple[Value, ...]  # of the program, one for each argument
-
-    @property
-    def function(self) -> Op:
-        return self.module.body.operations[0].operation
-
-    @property
-    def block(self) -> ir.Block:
-        return self.function.regions[0].blocks[0]
-
-    @property
-    def end(self) -> Op:
-        return list(self.block.operations)[-1].operation
 
 
 def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[int]) -> Fusion:
@@ -74,30 +55,40 @@ def outlined(members: Members, places: Mapping[Value, View], weights: Iterable[i
         weights: the numbers of the buffers that are weights.
     """
     outputs = [each for each in members.root.results if list(each.uses)] or list(members.root.results)[:1]
-    function = _fused(_tensor_function(members, outputs), members, len(outputs))
-    ins = [places[value] for value in function.inputs]
+    function, inputs = _tensor_function(members, outputs)
+    inputs = _fuse(function, inputs, members, len(outputs))
+    ins = [places[value] for value in inputs]
     outs = [places[value] for value in outputs]
     text = _memref_text(function, ins, outs, frozenset(weights))
-    return Fusion(
-        members.kind, text, tuple(ins), tuple(outs), tuple(_named(members.ops)), reason=members.reason
-    )
+    names = tuple(name for op in members.ops for name in _names_in(op))
+    return Fusion(members.kind, text, tuple(ins), tuple(outs), names, reason=members.reason)
 
 
-def _tensor_function(members: Members, outputs: Sequence[Value]) -> _TensorFunction:
-    """Returns the fusion's operations in a function of tensors, in the order of a walk from the root."""
+def _tensor_function(members: Members, outputs: Sequence[Value]) -> tuple[TensorPayload, list[Value]]:
+    """Returns a fusion's operations in a function, in the order of a walk from the root, and its inputs."""
     order, inputs = _walk(members)
     arguments = ", ".join(f"%{number}: {value.type}" for number, value in enumerate(inputs))
     module = ir.Module.parse(f"func.func @{FUSION_ENTRY}({arguments}) {{ return }}")
-    function = _TensorFunction(module, tuple(inputs))
+    function = TensorPayload(module, module.body.operations[0].operation)
     cloned: dict[Value, Value] = dict(zip(inputs, function.block.arguments, strict=True))
     with ir.InsertionPoint(function.end), ir.Location.unknown():
         for op in order:
             copy = op.clone()
             use_values(copy, cloned)
             cloned |= dict(zip(op.results, copy.results, strict=True))
-    kept = [cloned[value] for value in (*outputs, *_row_values(members))]
-    _return(function, kept)
-    return function
+    # Values, one number for each row, that elementwise operations over whole rows read: a second use keeps
+    # them from being fused, and then computed again for each element of a row.
+    row_values = [
+        op.results[0]
+        for op in members.ops[:-1]
+        if op.name == GENERIC
+        and any(
+            user.name == GENERIC and len(loop_sizes(user)) > len(loop_sizes(op))
+            for user in users(op.results[0])
+        )
+    ]
+    _return(function, [cloned[value] for value in (*outputs, *row_values)])
+    return function, inputs
 
 
 def _walk(members: Members) -> tuple[list[Op], list[Value]]:
@@ -129,36 +120,18 @@ def _is_cloned(producer: Op | None, members: Members) -> bool:
     )
 
 
-def _return(function: _TensorFunction, values: Sequence[Value]) -> None:
+def _return(function: TensorPayload, values: Sequence[Value]) -> None:
     function.end.erase()
     with ir.InsertionPoint(function.block), ir.Location.unknown():
         create("func.return", [], values)
-    _set_type(function)
+    set_function_type(function.function)
 
 
-def _set_type(function: _TensorFunction) -> None:
-    inputs = [each.type for each in function.block.arguments]
-    results = [each.type for each in function.end.operands]
-    kind = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
-    function.function.attributes["function_type"] = kind
+def _fuse(function: TensorPayload, inputs: list[Value], members: Members, results: int) -> list[Value]:
+    """Fuses elementwise operations, and drops results after the first ones and arguments that nobody uses.
 
-
-def _row_values(members: Members) -> list[Value]:
-    """Returns values, one number for each row, that elementwise operations over whole rows read.
-
-    A second use keeps them from being fused, and then computed again for each element of a row.
+    Returns which inputs the function still has.
     """
-    producers = [op for op in members.ops[:-1] if op.name == GENERIC]
-    return [op.results[0] for op in producers if any(_is_row_of(op, user) for user in users(op.results[0]))]
-
-
-def _is_row_of(op: Op, user: Op) -> bool:
-    """Returns whether a generic reads a value in more loops than those that computed the value."""
-    return bool(user.name == GENERIC and len(loop_sizes(user)) > len(loop_sizes(op)))
-
-
-def _fused(function: _TensorFunction, members: Members, results: int) -> _TensorFunction:
-    """Fuses the fusion's elementwise operations, drops what nobody uses, and returns the results alone."""
     reads_fill = any(
         is_free(value)
         for op in members.ops
@@ -171,15 +144,15 @@ def _fused(function: _TensorFunction, members: Members, results: int) -> _Tensor
     _return(function, list(function.end.operands)[:results])
     run_passes(function.module, DEDUPLICATE)
     used = [number for number, each in enumerate(function.block.arguments) if list(each.uses)]
-    for number in reversed(range(len(function.inputs))):
+    for number in reversed(range(len(inputs))):
         if number not in used:
             function.block.erase_argument(number)
-    _set_type(function)
-    return _TensorFunction(function.module, tuple(function.inputs[number] for number in used))
+    set_function_type(function.function)
+    return [inputs[number] for number in used]
 
 
 def _memref_text(
-    function: _TensorFunction, ins: Sequence[View], outs: Sequence[View], weights: frozenset[int]
+    function: TensorPayload, ins: Sequence[View], outs: Sequence[View], weights: frozenset[int]
 ) -> str:
     types = [memref_type(each) for each in (*ins, *outs)]
     marks = [f" {{{WEIGHT_ATTRIBUTE}}}" if each.buffer in weights else "" for each in (*ins, *outs)]
@@ -197,13 +170,17 @@ def _memref_text(
         argument: op.results[0] for argument, op in zip(function.block.arguments, converted, strict=True)
     }
     with ir.InsertionPoint(end), ir.Location.unknown():
-        for op in list(function.block.operations)[:-1]:
-            copy = op.operation.clone()
+        for op in function.ops:
+            copy = op.clone()
             use_values(copy, values)
-            values |= dict(zip(op.operation.results, copy.results, strict=True))
+            values |= dict(zip(op.results, copy.results, strict=True))
         for number, result in enumerate(function.end.operands, len(ins)):
             _write(values[result], block.arguments[number])
-    _mark([values[result].owner.operation for result in function.end.operands if defining(values[result])])
+    for root in [defining(values[result]) for result in function.end.operands]:
+        if root is not None:
+            root.attributes[ROOT_ATTRIBUTE] = ir.UnitAttr.get()
+            for op in walk(module, *CONTRACTIONS):
+                op.attributes[CONTRACTION_ATTRIBUTE] = ir.UnitAttr.get()
     run_passes(module, DEDUPLICATE)
     return str(module)
 
@@ -234,27 +211,14 @@ def _start_from(op: Op, number: int, memory: Value, flags: Mapping[str, ir.Attri
     op.operands[at] = tensor
 
 
-def _mark(roots: Iterable[Op]) -> None:
-    for root in roots:
-        root.attributes[ROOT_ATTRIBUTE] = ir.UnitAttr.get()
-        for op in root.block.operations:
-            if op.operation.name in CONTRACTIONS:
-                op.operation.attributes[CONTRACTION_ATTRIBUTE] = ir.UnitAttr.get()
-
-
-def _named(ops: Iterable[Op]) -> list[str]:
-    """Returns the names of operations; of a generic those in its body, or what it moves."""
-    found: list[str] = []
-    for op in ops:
-        found += [op.name] if op.name != GENERIC else _names_in(op)
-    return found
-
-
-def _names_in(generic: Op) -> list[str]:
-    names = [each.name for each in body_of(generic)[:-1]]
+def _names_in(op: Op) -> list[str]:
+    """Returns the operation's name; of a generic the names in its body, or how it moves elements."""
+    if op.name != GENERIC:
+        return [op.name]
+    names = [each.name for each in body_of(op)[:-1]]
     if names:
         return names
-    loops = dimensions(maps_of(generic)[0])
-    if loops is None or len(loops) < maps_of(generic)[0].n_dims:
+    loops = dimensions(maps_of(op)[0])
+    if loops is None or len(loops) < maps_of(op)[0].n_dims:
         return ["linalg.broadcast"]
     return ["linalg.copy" if list(loops) == sorted(loops) else "linalg.transpose"]

@@ -104,7 +104,6 @@ def _why_not(module: ir.Module, function: Op) -> str:
 
 
 def _refused(op: Op) -> str:
-    """Returns why an operation of the function's block cannot be in a fusion; "" if it can."""
     op = op.operation
     if op.name == TERMINATOR:
         return ""
@@ -151,7 +150,10 @@ def take_weights(payload: TensorPayload, resources: Mapping[str, bytes]) -> tupl
         if not isinstance(op.results[0].type, ir.RankedTensorType):
             continue
         if isinstance(constant, ir.DenseElementsAttr) and constant.is_splat:
-            new = _filled(op, constant)
+            with ir.InsertionPoint(op), op.location:
+                kind = op.results[0].type
+                number = value("arith.constant", kind.element_type, value=constant.get_splat_value())
+                new = filled(number, create("tensor.empty", [kind]).results[0])
         else:
             weights.append(_array(constant, resources))
             new = add_argument(payload.function, op.results[0].type)
@@ -162,18 +164,17 @@ def take_weights(payload: TensorPayload, resources: Mapping[str, bytes]) -> tupl
 
 def add_argument(function: Op, kind: ir.RankedTensorType) -> Value:
     """Adds an argument of a tensor type at the end of a function's arguments; returns its value."""
-    block, signature = function.regions[0].blocks[0], function_type(function)
-    inputs = [*signature.inputs, kind]
-    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, signature.results))
-    return block.add_argument(kind, ir.Location.unknown())
+    argument = function.regions[0].blocks[0].add_argument(kind, ir.Location.unknown())
+    set_function_type(function)
+    return argument
 
 
-def _filled(op: Op, constant: ir.DenseElementsAttr) -> Value:
-    kind = op.results[0].type
-    with ir.InsertionPoint(op), op.location:
-        number = value("arith.constant", kind.element_type, value=constant.get_splat_value())
-        empty = create("tensor.empty", [kind]).results[0]
-        return filled(number, empty)
+def set_function_type(function: Op) -> None:
+    """Sets the type of a ``func.func`` of one block from its arguments and what it returns."""
+    block = function.regions[0].blocks[0]
+    inputs = [each.type for each in block.arguments]
+    results = [each.type for each in list(block.operations)[-1].operands]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
 
 
 def filled(number: Value, tensor: Value) -> Value:
@@ -208,16 +209,11 @@ def _array(constant: Attribute, resources: Mapping[str, bytes]) -> np.ndarray:
 
 
 def _dense(constant: Attribute, element: str) -> np.ndarray:
-    """Returns the elements of a dense constant; numpy cannot read bf16, so its bits are read."""
     dtype = DTYPES[element]
-    if element.startswith(("bf", "f8")):
-        constant = _bits(constant, dtype.itemsize * 8)
-        return np.array(constant).view(dtype)
-    return np.array(constant).astype(dtype, copy=False)
-
-
-def _bits(constant: Attribute, width: int) -> Attribute:
-    integers = ir.RankedTensorType.get(constant.type.shape, ir.IntegerType.get_signless(width))
+    if not element.startswith(("bf", "f8")):
+        return np.array(constant).astype(dtype, copy=False)
+    # numpy cannot read these from MLIR: the bits are read
+    integers = ir.RankedTensorType.get(constant.type.shape, ir.IntegerType.get_signless(dtype.itemsize * 8))
     module = ir.Module.parse("func.func @bits() { return }")
     function = module.body.operations[0].operation
     block = function.regions[0].blocks[0]
@@ -225,6 +221,6 @@ def _bits(constant: Attribute, width: int) -> Attribute:
     with ir.InsertionPoint(block):
         floats = value("arith.constant", constant.type, value=constant)
         create("func.return", [], [value("arith.bitcast", integers, floats)])
-    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([], [integers]))
+    set_function_type(function)
     run_passes(module, FOLD)
-    return walk(module, "arith.constant")[0].attributes["value"]
+    return np.array(walk(module, "arith.constant")[0].attributes["value"]).view(dtype)

@@ -69,7 +69,19 @@ def fuse_program(
         arguments = tuple(tensor_type(each.type) for each in payload.block.arguments)
         prepare(payload.module)
         weights = take_weights(payload, split.resources)
-        _normalize(payload, multiplies_pairs=multiplies_pairs)
+        generalize(payload.module)
+        drop_unused_results(payload)
+        transpose_operands(payload)
+        narrow_operands(payload)
+        narrow_sums(payload)
+        pointwise_as_matmuls(payload)
+        widen_convolutions(payload, keeps_pairs=multiplies_pairs)
+        fold_unit_dimensions(payload.module)
+        reshape_fills(payload)
+        begin_with_zeros(payload)
+        merge_batches(payload)
+        take_shapes_of_producers(payload)
+        clean_up(payload.module)
         widen_parameters(payload, len(arguments))
         init, kept = hoist(payload, len(arguments))
         if not init:
@@ -77,23 +89,6 @@ def fuse_program(
         fusions, plan = _fusions(payload, len(arguments), keeps_forks=keeps_forks)
         program = FusedProgram(fusions, tuple(plan.buffers), arguments, payload.results, init)
         return FormedProgram(program, weights)
-
-
-def _normalize(payload: TensorPayload, *, multiplies_pairs: bool) -> None:
-    """Brings a program's operations into the forms that fusions are formed of, in place."""
-    generalize(payload.module)
-    drop_unused_results(payload)
-    transpose_operands(payload)
-    narrow_operands(payload)
-    narrow_sums(payload)
-    pointwise_as_matmuls(payload)
-    widen_convolutions(payload, keeps_pairs=multiplies_pairs)
-    fold_unit_dimensions(payload.module)
-    reshape_fills(payload)
-    begin_with_zeros(payload)
-    merge_batches(payload)
-    take_shapes_of_producers(payload)
-    clean_up(payload.module)
 
 
 def _fusions(

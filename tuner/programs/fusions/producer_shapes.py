@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from tuner.core.fusions import View
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.reading import op_of
 from tuner.programs.fusions import views
 from tuner.programs.fusions.formation import OPS_LIMIT
 from tuner.programs.fusions.generics import collapse, expand, maps_attribute, parallel_loops, selecting
@@ -34,6 +35,7 @@ from tuner.programs.fusions.operations import (
     is_free,
     is_identity,
     is_parallel,
+    is_reduction,
     maps_of,
     users,
 )
@@ -45,12 +47,22 @@ INDEX = "linalg.index"
 
 def take_shapes_of_producers(payload: TensorPayload) -> None:
     """Reshapes generics as the producers of their operands are shaped, in place."""
+    for op in payload.ops:  # a broadcast of the shape that a reshape gives it can join its reader's fusion
+        source = defining(op.operands[0]) if op.name in (EXPAND, COLLAPSE) else None
+        if source is None or not is_broadcast(source):
+            continue
+        if op.name == EXPAND:
+            _expanded(source, groups_of(op), tuple(op.results[0].type.shape))
+        else:
+            _collapsed(source, groups_of(op))
     for op in payload.ops:
-        if op.name in (EXPAND, COLLAPSE):
-            _reshape_broadcast(op)
-    for op in payload.ops:
-        if _is_reshaped(op) and not _widens_into_padding(op) and not _follow(op) and not all(is_parallel(op)):
-            _merge_reduced(op)
+        if not _is_reshaped(op) or _widens_into_padding(op) or _follow(op) or all(is_parallel(op)):
+            continue
+        # last loops that are all reduced, as those of a mean over an image, become one
+        loops = is_parallel(op)
+        first = loops.index(False)
+        if len(loops) - first > 1 and not any(loops[first:]):
+            _collapsed(op, [*([loop] for loop in range(first)), list(range(first, len(loops)))])
 
 
 def _widens_into_padding(op: Op) -> bool:
@@ -58,38 +70,11 @@ def _widens_into_padding(op: Op) -> bool:
 
     The product's fusion cannot write there: the copy into the padding is this operation.
     """
-    source = defining(op.operands[0])
-    return (
-        is_extension(op)
-        and source is not None
-        and source.name == EXPAND
-        and any(sum(size != 1 for size in sizes) > 1 for sizes in _split_sizes(source))
-        and all(user.name == PAD for user in users(op.results[0]))
-    )
-
-
-def _split_sizes(reshape: Op) -> list[list[int]]:
-    shape = reshape.results[0].type.shape
-    return [[shape[each] for each in group] for group in groups_of(reshape)]
-
-
-def _reshape_broadcast(op: Op) -> None:
-    """Lets a broadcast have the shape that a reshape gives it: it can then join the fusion of its reader."""
-    source = defining(op.operands[0])
-    if source is None or not is_broadcast(source):
-        return
-    if op.name == EXPAND:
-        _expanded(source, groups_of(op), tuple(op.results[0].type.shape))
-    else:
-        _collapsed(source, groups_of(op))
-
-
-def _merge_reduced(op: Op) -> None:
-    """Merges the last loops of a reduction, if all of them are reduced, as those of a mean over an image."""
-    kinds = is_parallel(op)
-    first = kinds.index(False)
-    if len(kinds) - first > 1 and not any(kinds[first:]):
-        _collapsed(op, [*([loop] for loop in range(first)), list(range(first, len(kinds)))])
+    source = op_of(op.operands[0], EXPAND)
+    if source is None or not is_extension(op) or any(user.name != PAD for user in users(op.results[0])):
+        return False
+    shape = source.results[0].type.shape
+    return any(sum(shape[each] != 1 for each in group) > 1 for group in groups_of(source))
 
 
 def _is_reshaped(op: Op) -> bool:
@@ -162,7 +147,7 @@ def _ends_contraction(value: Value) -> bool:
     """
     for _ in range(OPS_LIMIT):
         op = defining(value)
-        if op is None or op.name != GENERIC or _reduces(op):
+        if op is None or op.name != GENERIC or is_reduction(op):
             return op is not None and op.name in CONTRACTIONS
         inputs = zip(inputs_of(op), maps_of(op), strict=False)
         made = [each for each, mapping in inputs if is_identity(mapping) and _is_computed(each)]
@@ -177,20 +162,16 @@ def _is_computed(value: Value) -> bool:
     return op is not None and op.name in (GENERIC, *CONTRACTIONS)
 
 
-def _reduces(op: Op | None) -> bool:
-    return op is not None and op.name == GENERIC and not all(is_parallel(op))
-
-
 def _collapsed(op: Op, groups: Reassociation) -> bool:
     """Merges groups of loops into one each, if all operands allow that without a copy; says whether."""
-    kinds = is_parallel(op)
-    if any(len({kinds[loop] for loop in group}) > 1 for group in groups):
+    loops_are_parallel = is_parallel(op)
+    if any(len({loops_are_parallel[loop] for loop in group}) > 1 for group in groups):
         return False
     cuts = [_cut(dimensions(mapping) or (), groups) for mapping in maps_of(op)]
     for value, cut in zip(op.operands, cuts, strict=True):
-        if cut is None or not _can_collapse(value, cut):
+        if cut is None or not (is_free(value) or views.collapsed(_lies(value), cut) is not None):
             return False
-    numbers = {tuple(group): number for number, group in enumerate(groups)}
+    numbers = {loop: number for number, group in enumerate(groups) for loop in group}
     merged, maps = [], []
     with ir.InsertionPoint(op), op.location:
         for value, mapping, cut in zip(op.operands, maps_of(op), cuts, strict=True):
@@ -198,7 +179,7 @@ def _collapsed(op: Op, groups: Reassociation) -> bool:
             loops = dimensions(mapping) or ()
             is_same = all(len(each) == 1 for each in cut)
             merged.append(value if is_same else collapse(value, cut))
-            maps.append(selecting(len(groups), [_number(numbers, loops[each[0]]) for each in cut]))
+            maps.append(selecting(len(groups), [numbers[loops[each[0]]] for each in cut]))
         iterators = list(ir.ArrayAttr(op.attributes["iterator_types"]))
         kept = ir.ArrayAttr.get([iterators[group[0]] for group in groups])
         new = _changed(op, merged, maps, kept)
@@ -212,10 +193,6 @@ def _collapsed(op: Op, groups: Reassociation) -> bool:
     return True
 
 
-def _number(numbers: dict[tuple[int, ...], int], loop: int) -> int:
-    return next(number for group, number in numbers.items() if loop in group)
-
-
 def _cut(loops: Sequence[int], groups: Reassociation) -> list[list[int]] | None:
     """Returns which dimensions of an operand become one; None if it has a part of a group of loops alone."""
     found: list[list[int]] = []
@@ -227,10 +204,6 @@ def _cut(loops: Sequence[int], groups: Reassociation) -> list[list[int]] | None:
         found.append(list(range(at, at + len(group))))
         at += len(group)
     return found
-
-
-def _can_collapse(value: Value, groups: Reassociation) -> bool:
-    return is_free(value) or views.collapsed(_lies(value), groups) is not None
 
 
 def _lies(value: Value) -> View:
@@ -276,13 +249,8 @@ def _split(mapping: ir.AffineMap, groups: Reassociation, shape: Sequence[int]) -
     if is_identity(mapping):
         return parts
     if not _is_row(mapping) or any(shape[loop] != 1 for loop in before):
-        return [_without_ones(part, shape) for part in parts]
+        return [[loop for loop in part if shape[loop] != 1] or [part[-1]] for part in parts]
     return [*parts[:-1], [*parts[-1], *before]] if parts else [before]
-
-
-def _without_ones(loops: Sequence[int], shape: Sequence[int]) -> list[int]:
-    """Returns loops without those of one iteration, but at least one."""
-    return [loop for loop in loops if shape[loop] != 1] or [loops[-1]]
 
 
 def _changed(op: Op, operands: Sequence[Value], maps: Sequence[ir.AffineMap], loops: ir.Attribute) -> Op:

@@ -171,18 +171,14 @@ def slice_of(op: Op) -> Slice | None:
         tuple(op.attributes[name]) for name in ("static_offsets", "static_sizes", "static_strides")
     )
     part = op.results[0] if is_extracted else op.operands[0]
-    return Slice(offsets, sizes, steps, _dropped(sizes, tuple(part.type.shape)))
-
-
-def _dropped(sizes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns which sizes, all of them 1, a rank-reduced shape leaves out."""
+    shape = tuple(part.type.shape)
     found, at = [], 0
     for number, size in enumerate(sizes):
         if at < len(shape) and size == shape[at]:
             at += 1
         else:
             found.append(number)
-    return tuple(found)
+    return Slice(offsets, sizes, steps, tuple(found))
 
 
 def transposition_of(op: Op) -> tuple[int, ...] | None:
@@ -190,15 +186,23 @@ def transposition_of(op: Op) -> tuple[int, ...] | None:
 
     Only ``linalg.generic`` that yields its single input and permutes its dimensions is a transposition.
     """
-    if op.name != GENERIC or len(op.results) != 1 or len(inputs_of(op)) != 1 or not all(is_parallel(op)):
-        return None
-    (end,), block = body_of(op)[-1:], op.regions[0].blocks[0]
-    source, result = maps_of(op)
-    loops = dimensions(source)
-    is_moved = len(body_of(op)) == 1 and end.operands[0] == block.arguments[0] and is_identity(result)
-    if not is_moved or loops is None or len(loops) != source.n_dims or is_free(op.operands[0]):
+    loops = moved_loops(op)
+    if loops is None or len(loops) != maps_of(op)[0].n_dims or is_free(op.operands[0]):
         return None
     return tuple(loops.index(number) for number in range(len(loops)))
+
+
+def moved_loops(op: Op) -> tuple[int, ...] | None:
+    """Returns the loops that index the input of a ``linalg.generic`` which moves elements, computing nothing.
+
+    The results lie in the order of the loops. None for other operations, and for those of several inputs.
+    """
+    if op.name != GENERIC or len(op.results) != 1 or len(inputs_of(op)) != 1 or not all(is_parallel(op)):
+        return None
+    source, result = maps_of(op)
+    body = body_of(op)
+    is_moved = len(body) == 1 and body[0].operands[0] == op.regions[0].blocks[0].arguments[0]
+    return dimensions(source) if is_moved and is_identity(result) else None
 
 
 # ------------------------------------------------------------------------------
