@@ -20,8 +20,6 @@ from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 
 PROCESSOR = (TargetStatus("cpu", True, "for tests"), TargetStatus("cuda", True, "for tests"))
-
-
 SMALL, LARGE = Matmul(8, 8, 8), Matmul(16, 8, 8)
 
 
@@ -159,8 +157,6 @@ def test_problems_that_a_program_cannot_tell_apart_are_refused(store: Store) -> 
 # Which trials on GPUs become entries of a library; fakes in place of compiler, simulator and clock.
 
 TUNE = ("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
-
-
 VERIFIED = ("--target", "simulator", "--dtype", "f16", "--chip", "sm_90")
 
 

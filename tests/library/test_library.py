@@ -34,14 +34,10 @@ from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArgument
 from tuner.runtime.cpu.memory import placed_copy
 
 ENTRIES = (entry(Matmul(24, 64, 32), trial=4, pack_a=0), entry(Matmul(24, 64, 32, layout="nt"), trial=5))
-
-
 COSTS = (
     OutliningCost(PairedSlowdown(0.01, (-0.01, 0.03), 0.008), PairedSlowdown(0.02, (0.015, 0.04), 0.01)),
     OutliningCost(PairedSlowdown(0.0, (-0.01, 0.01), 0.0), None),
 )
-
-
 TEXT = library_text(ENTRIES, COSTS)
 
 
@@ -82,26 +78,14 @@ def test_a_damaged_library_is_one_line() -> None:
 # A library on a program of others: every form of a contraction is right, and the rest is left alone.
 
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
-
-
 NO_STOCK = "mlir-opt-22 is not installed (Debian: mlir-22-tools)"
-
-
 PROJECTION, UP, DOWN = Matmul(24, 64, 32), Matmul(16, 96, 32), Matmul(16, 32, 96)
-
-
 SQUARE = Matmul(16, 48, 48)
-
-
 TRANSPOSED, EXACT_BATCH = (
     Matmul(20, 32, 48, layout="nt"),
     Problem("batch_matmul", (8, 32, 16), "f32", batch=3),
 )
-
-
 HEADS = replace(PROJECTION, operation="batch_matmul", batch=5)
-
-
 LIBRARY_FORMAT_ENTRIES = (
     entry(PROJECTION, pack_a=0, tile_m=6, block_k=0),
     entry(UP, tile_m=4),
@@ -110,8 +94,6 @@ LIBRARY_FORMAT_ENTRIES = (
     entry(EXACT_BATCH, tile_n=16),
     entry(SQUARE, tile_n=16),
 )
-
-
 FUNCTIONS = (
     product("attention", PROJECTION),
     product("adds_up", PROJECTION, accumulates=True),
@@ -132,16 +114,12 @@ FUNCTIONS = (
     product("other_sizes", Matmul(24, 64, 33), taken=0),
     product("other_batch", replace(EXACT_BATCH, batch=4), taken=0),
 )
-
-
 # An op on buffers: MLIR's matchers of results would crash.
 ON_MEMREFS = """func.func @on_memrefs(%a: memref<24x32xf32>, %b: memref<32x64xf32>, %c: memref<24x64xf32>) {
   linalg.matmul ins(%a, %b : memref<24x32xf32>, memref<32x64xf32>) outs(%c : memref<24x64xf32>)
   return
 }
 """
-
-
 PROGRAM = "".join(function.text for function in FUNCTIONS) + ON_MEMREFS
 
 
@@ -296,8 +274,6 @@ def test_the_cost_is_not_measured_for_another_machine() -> None:
 # Libraries merged: of two schedules of one contraction the faster stays.
 
 PROBLEM, OTHER = Matmul(64, 128, 128), Matmul(24, 64, 32)
-
-
 # One row at a time against four, both within 16 registers: some times slower on every processor.
 SLOW, FAST = entry(PROBLEM, trial=1, tile_m=1, tile_n=16), entry(PROBLEM, trial=2, tile_m=4, tile_n=16)
 
@@ -353,8 +329,6 @@ def test_schedules_of_another_machine_cannot_be_compared_here() -> None:
 # Names of dialects by the version of MLIR.
 
 HEADER = "// made by   tuner 0.1.0, for mlir-23\n"
-
-
 OP = "      transform.apply_patterns.x86.vector_contract_to_fma\n"
 
 

@@ -10,8 +10,6 @@ from tuner.core.gpu_code import BufferType, ScalarType, ValueType
 from tuner.programs.arguments import make_arguments, read_npy, type_text
 
 TYPES = (BufferType("f32", (2, 3)), BufferType("bf16", (None, 4)), ScalarType("index"), ScalarType("f32"))
-
-
 ENOUGH = ("1=[5,4]random", "2=7")
 
 

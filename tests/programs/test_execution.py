@@ -24,8 +24,6 @@ from tuner.space.scripts.choice import choose, default_script, spaces
 from tuner.space.scripts.strategy import Binder, load_strategy
 
 PACKED = "contraction_cpu_packed"
-
-
 RNG = np.random.default_rng(0)
 
 

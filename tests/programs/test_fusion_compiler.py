@@ -27,11 +27,7 @@ from tuner.runtime.cpu.host import describe_machine
 from tuner.targets.registry import real_backends
 
 M, K, HIDDEN, N = 29, 43, 230, 150
-
-
 SCALE = 2.0**-7
-
-
 STRATEGIES = {"contraction_cpu_vnni", "contraction_cpu_amx"}
 
 
@@ -44,8 +40,6 @@ def floats_of(seed: int, size: int) -> np.ndarray:
 
 
 W1, W2 = bytes_of(1, K, HIDDEN), bytes_of(2, HIDDEN, N)
-
-
 COLUMNS, BIAS = floats_of(3, N) / 64, floats_of(4, N)
 
 
@@ -184,8 +178,6 @@ def test_a_saved_program_has_packed_weights_and_needs_no_compiler(tmp_path: Path
 # Payloads on the CPU: as fusions where they can be, else as a whole, and the reason is given.
 
 WEIGHTS = np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4)
-
-
 LINEAR = f"""#whole = affine_map<(i, j) -> (i, j)>
 func.func @main(%x: tensor<5x4xf32>) -> tensor<5x6xf32> {{
   %w = arith.constant dense_resource<w> : tensor<6x4xf32>
@@ -212,8 +204,6 @@ func.func @main(%x: tensor<5x4xf32>) -> tensor<5x6xf32> {{
   }}
 #-}}
 """
-
-
 LOOP = """func.func @main(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -290,8 +280,6 @@ def test_run_explains_each_fusion(tmp_path: Path) -> None:
 # Shares of a program's fusions: only of times that can be relied on.
 
 FIRST = ExplainedFusion(SUMMARY, 6e-6, reliability=RELIABLE)
-
-
 SECOND = ExplainedFusion(replace(SUMMARY, kind="rows"), 2e-6, reliability=RELIABLE)
 
 

@@ -23,8 +23,6 @@ from tuner.library.bundle.exchange import predicted_first
 from tuner.targets.gpu.cycle_model import PredictedCycles
 
 MIB = 1 << 20
-
-
 TRIALS = (
     pending(0, code=program("//\n.version 8.0 // one", cubin=b"\x7fELF one")),
     pending(1, code=program("//\n.version 8.0 // one", cubin=b"\x7fELF two")),
@@ -330,11 +328,7 @@ def test_the_help_needs_nothing_else_either(tmp_path: Path) -> None:
 # Which pending trials come first: what promises most, what is predicted to cost least.
 
 LARGE = Matmul(4096, 4096, 4096)
-
-
 SLOW = "(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ..."
-
-
 HALF = Matmul(4096, 4096, 4096, dtype="f16")
 
 

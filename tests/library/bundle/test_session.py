@@ -41,14 +41,8 @@ from tuner.runtime.workers.processes import TimingLock
 from tuner.runtime.workers.services import Evaluation
 
 OTHER = Matmul(32, 8, 8)
-
-
 NOTHING = RemoteResults(PROVENANCE, ())
-
-
 CUT = "cut"
-
-
 SelectedResult = float | Failure | str  # seconds of a median, a failure, or CUT
 
 
@@ -115,8 +109,6 @@ def order(*trials: PendingTrial, seconds: float = 1000.0, known: RemoteResults =
 
 
 HERE = Gpu(FACTS, alone, lambda chip: None, no_baseline)  # type: ignore[arg-type, return-value]
-
-
 WRONG = Failure(Stage.VERIFY, "3 of 128 elements are wrong")
 
 

@@ -90,11 +90,7 @@ def test_a_wrong_kernel_is_neither_timed_nor_used() -> None:
 
 
 KEY = FirstUseKey(Matmul(64, 64, 64), "a machine", "a compiler", 1, "a library x1")
-
-
 PACKED, DIRECT = configurations()
-
-
 FOUND = FirstUse(
     "a library x1",
     2e-6,
@@ -228,8 +224,6 @@ def test_a_first_use_holds_while_it_has_all_that_is_asked_for() -> None:
 
 
 RNG = np.random.default_rng(3)
-
-
 A, B = RNG.standard_normal((6, 20)).astype(np.float32), RNG.standard_normal((20, 33)).astype(np.float32)
 
 

@@ -17,8 +17,6 @@ from tuner.library.dispatch.rule import StatedRegret, distilled, parse_rule, rea
 from tuner.space.file.reading import parse_space
 
 PROBLEMS = (Matmul(8, 64, 64), Matmul(32, 64, 64))
-
-
 RULE = rule_of({PROBLEMS[0]: (2e-6, 1e-6), PROBLEMS[1]: (1e-6, 2e-6)})
 
 
@@ -95,8 +93,6 @@ RULE_FILE_PROBLEMS = {
     Matmul(8, 64, 64): (2e-6, 1e-6),
     Matmul(32, 64, 64, dtype="f64", layout="nt"): (1e-6, 2e-6),
 }
-
-
 RULE_FILE_RULE = rule_of(RULE_FILE_PROBLEMS)
 
 

@@ -7,11 +7,7 @@ from tuner.core.errors import CandidateError
 from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
-
-
 device_buffers = pytest.importorskip("tuner.programs.device_memory.buffers")
-
-
 bindings = pytest.importorskip("tuner.mlir.bindings")
 
 
@@ -80,14 +76,8 @@ def test_what_cannot_be_mirrored_is_refused(kind: str, body: str, reason: str) -
 
 
 validity = pytest.importorskip("tuner.programs.device_memory.buffers")
-
-
 HOST, DEVICE = validity.Side.HOST, validity.Side.DEVICE
-
-
 ON_HOST, ON_DEVICE = frozenset({(0, HOST)}), frozenset({(0, DEVICE)})
-
-
 ON_BOTH = ON_HOST | ON_DEVICE
 
 

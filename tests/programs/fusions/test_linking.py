@@ -26,8 +26,6 @@ from tuner.programs.fusions.memory_plan import memory_plan
 from tuner.programs.run.fused_code import weight_plan
 
 ALL, FIRST = True, False  # who runs a fusion
-
-
 SLOT = 7
 
 

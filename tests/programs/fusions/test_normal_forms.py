@@ -10,8 +10,6 @@ from tests.programs.fusions.grouped_execution import FusedFunction, formed, host
 from tuner.core.fusions import CONTRACTION, CONVOLUTION
 
 pytestmark = pytest.mark.mlir
-
-
 WEIGHTS = "tensor<8x3x1x1xf32>"
 
 
@@ -66,16 +64,10 @@ def test_the_matmul_computes_the_convolution_and_what_follows() -> None:
 # Weights of bf16 that elementwise operations only extend: extended when a program is loaded.
 
 Array = Any
-
-
 BIAS = np.array([1.5, -0.25, 3.0, 0.0078125], np.float32)
-
-
 EXTENDED = """%wide = arith.extf %two : bf16 to f32
       %sum = arith.addf %one, %wide : f32
       linalg.yield %sum : f32"""
-
-
 DOUBLED = """%twice = arith.addf %two, %two : bf16
       %wide = arith.extf %twice : bf16 to f32
       %sum = arith.addf %one, %wide : f32

@@ -11,8 +11,6 @@ pytestmark = pytest.mark.mlir
 find_matmuls = pytest.importorskip("tuner.programs.lowering.matmul_recognition")
 
 SIZES = {"m": 8, "n": 4, "k": 16}
-
-
 PAYLOADS: list[Any] = []  # of the test that runs: values do not keep their module alive
 
 

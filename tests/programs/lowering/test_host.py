@@ -12,11 +12,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.programs.execution import copies
 
 pytest.importorskip("tuner.programs.lowering.host")
-
-
 pytestmark = pytest.mark.mlir
-
-
 WORKGROUP = "#gpu.address_space<workgroup>"
 
 
@@ -35,8 +31,6 @@ def launched(body: str, arguments: str = "%a: memref<2x64xf32>", sizes: str = ""
 
 
 SHARED = "workgroup(%m : memref<64xf32, 3>)"
-
-
 REVERSE = """%x = memref.load %a[%bx, %tx] : memref<2x64xf32>
   memref.store %x, %m[%tx] : memref<64xf32, 3>
   gpu.barrier

@@ -12,17 +12,9 @@ from tuner.core.gpu import chip_of
 from tuner.core.problem import Matmul, Problem
 
 pytestmark = pytest.mark.mlir
-
-
 host_parallel_loops = pytest.importorskip("tuner.programs.lowering.kernels")
-
-
 GRID = "blocks(%a, %b, %c) in (%u = %c1, %v = %c1, %w = %c1)"
-
-
 BLOCK = "threads(%d, %e, %f) in (%x = %c1, %y = %c1, %z = %c1)"
-
-
 LOOP = f"""func.func @main(%m: memref<8x8xf32>, %one: f32) {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -63,11 +55,7 @@ def test_the_ir_of_the_docstring_is_real() -> None:
 
 
 launch_parallel_loops = pytest.importorskip("tuner.programs.lowering.kernels")
-
-
 CONSTANTS = "%c0 = arith.constant 0 : index %c1 = arith.constant 1 : index %c3 = arith.constant 3 : index"
-
-
 ONE = "%one = arith.constant 1.0 : f32"
 
 
@@ -166,17 +154,9 @@ def test_more_iterations_than_a_grid_has_threads_are_refused() -> None:
 # Programs whose work became kernels, run on the host: same numbers, nothing leaked.
 
 work_to_kernels = pytest.importorskip("tuner.programs.lowering.kernels")
-
-
 CHIP = chip_of("sm_90")
-
-
 FILL = "linalg.fill ins(%zero : f32) outs(%c : memref<20x12xf32>)"
-
-
 MATMUL = "linalg.matmul ins(%a, %b : memref<20x7xf32>, memref<7x12xf32>) outs(%c : memref<20x12xf32>)"
-
-
 PROBLEM = Matmul(20, 12, 7)
 
 

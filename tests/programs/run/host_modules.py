@@ -76,8 +76,6 @@ TWO_CHAINS = f"""
     %t15 = gpu.dealloc async [%t_s0] %dz : {M}
     return %c : {M}
 """
-
-
 # The same by upstream's tokens: gpu-to-llvm makes the streams.
 TOKENS = f"""
     %c = memref.alloc() : {M}

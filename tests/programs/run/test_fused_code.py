@@ -35,8 +35,6 @@ from tuner.programs.run.fused_code import (
 )
 
 PANELS = WeightPacking(4)
-
-
 PAIRS = WeightPacking(4, interleave=2)
 
 
@@ -144,8 +142,6 @@ def test_tiles_that_the_system_refuses_are_refused(monkeypatch: pytest.MonkeyPat
 # Results are used again only when nobody can see them any more.
 
 F32 = np.dtype(np.float32)
-
-
 TYPES = (ArrayType((2, 3), F32), ArrayType((), F32))
 
 

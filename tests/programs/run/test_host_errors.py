@@ -60,8 +60,6 @@ def test_only_so_many_failures_may_keep_a_thread() -> None:
 
 
 TYPES = "<{{isVolatile = false}}> : (!llvm.ptr, !llvm.ptr, i64) -> ()"
-
-
 LINES = (  # {} stands for an address
     ("    %5 = llvm.load {} : !llvm.ptr -> f32", "%4"),
     ("    llvm.store %5, {} {{alignment = 4 : i64}} : f32, !llvm.ptr", "%4"),

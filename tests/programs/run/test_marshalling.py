@@ -37,11 +37,7 @@ C_TYPES: dict[str, Any] = {
     "i64": ctypes.c_int64,
     "index": ctypes.c_int64,
 }
-
-
 SCALARS = st.sampled_from(sorted(C_TYPES)).map(ScalarType)
-
-
 BUFFERS = st.integers(0, 3).map(lambda rank: BufferType("f32", (None,) * rank))
 
 

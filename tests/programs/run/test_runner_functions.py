@@ -180,8 +180,6 @@ def test_on_a_checking_device_new_memory_is_nan_and_an_early_free_is_a_race() ->
 
 
 libm_symbols = pytest.importorskip("tuner.programs.run.runner_functions")
-
-
 TEXT = """func.func @f(%a: tensor<16xf32>) -> tensor<16xf32> {{
   %e = tensor.empty() : tensor<16xf32>
   %s = linalg.{0} ins(%a : tensor<16xf32>) outs(%e : tensor<16xf32>) -> tensor<16xf32>
@@ -206,8 +204,6 @@ OP = """func.func @f(%a: memref<16xf32>, %b: memref<16xf32>, %n: memref<16xi32>,
   }}
   return
 }}"""
-
-
 FORMULAS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "%r = math.rsqrt %x : f32": lambda x, _z, _k: 1 / np.sqrt(x),
     "%r = math.copysign %x, %z : f32": lambda x, z, _k: np.copysign(x, z),

@@ -23,14 +23,8 @@ from tuner.core.errors import CandidateError
 from tuner.programs.streams.stream_plan import BEGIN, NodeKind
 
 pytestmark = pytest.mark.mlir
-
-
 dependency_graph = pytest.importorskip("tuner.programs.streams.dependency_graph")
-
-
 kernel_effects = pytest.importorskip("tuner.mlir.effects.memory_effects")
-
-
 Found = list[tuple[str, list[int]]]
 
 
@@ -153,8 +147,6 @@ def test_what_the_host_does_in_a_loop_waits_for_earlier_rounds() -> None:
 
 
 LOAD = f"%v = memref.load %b[%c0] : {BUFFER}"
-
-
 BRANCH = ("scf.if %flag {", *store("b"), launch("inc", "a"), "}")
 
 
@@ -239,23 +231,11 @@ def test_work_that_has_tokens_is_refused() -> None:
 # Loops of random work: streams that go on from iteration to iteration keep every dependence.
 
 carried_dependences = pytest.importorskip("tuner.programs.streams.dependency_graph")
-
-
 buffer_accesses = pytest.importorskip("tuner.mlir.effects.accesses")
-
-
 buffer_regions = pytest.importorskip("tuner.mlir.effects.accesses")
-
-
 stream_plan = pytest.importorskip("tuner.programs.streams.stream_plan")
-
-
 CarriedDependencesNodeKind, CARRIED_DEPENDENCES_BEGIN = stream_plan.NodeKind, stream_plan.BEGIN
-
-
 ITERATIONS = 3
-
-
 Place = tuple[int, int]  # iteration, node
 
 
@@ -406,17 +386,9 @@ def test_memory_that_other_iterations_use_keeps_the_joins(kind: Any) -> None:
 # Launches that tokens leave unordered stay so where kernels meet in memory that they use atomically.
 
 concurrent_launches = pytest.importorskip("tuner.programs.streams.dependency_graph")
-
-
 drop_tokens = pytest.importorskip("tuner.programs.streams.async_ops")
-
-
 walking = pytest.importorskip("tuner.mlir.ir.reading")
-
-
 M = "memref<i32>"
-
-
 MODULE = """module attributes {{gpu.container_module}} {{
   gpu.module @m {{
     gpu.func @count(%p: memref<i32>) kernel {{

@@ -6,47 +6,23 @@ from tests.programs.lowering.device_programs import KERNELS, host_text
 from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
-
-
 gpux = pytest.importorskip("tuner.programs.streams.gpux")
-
-
 gpux_ops = pytest.importorskip("tuner.programs.streams.gpux_ops")
-
-
 bindings = pytest.importorskip("tuner.mlir.bindings")
-
-
 interpreter = pytest.importorskip("tuner.mlir.transform")
-
-
 STREAM, BUFFER = "!gpux.StreamType", "memref<16xf32>"
-
-
 CREATE = f'%s = "gpux.create_stream"() : () -> {STREAM}'
-
-
 WAIT = f'"gpux.wait"(%s) : ({STREAM}) -> ()'
-
-
 DESTROY = f'"gpux.destroy_stream"(%s) : ({STREAM}) -> ()'
-
-
 # the second spelling is that of properties, which mlir-extensions prints; the third is from before 2023
 ALLOC = f'%d = "gpux.alloc"(%s) {{operandSegmentSizes = array<i32: 0, 1, 0, 0>}} : ({STREAM}) -> {BUFFER}'
-
-
 ALLOCS = (
     ALLOC,
     ALLOC.replace("{", "<{").replace("}", "}>"),
     ALLOC.replace("operandSegmentSizes", "operand_segment_sizes"),
     f'%d = "gpux.alloc"(%s) : ({STREAM}) -> {BUFFER}',
 )
-
-
 FREE = f'"gpux.dealloc"(%s, %d) : ({STREAM}, {BUFFER}) -> ()'
-
-
 LAUNCH = (
     '"gpux.launch_func"(%s, %c1, %c1, %c1, %c16, %c1, %c1, %d) {kernel = @m::@inc,'
     " operandSegmentSizes = array<i32: 0, 1, 1, 1, 1, 1, 1, 1, 0, 1>}"
@@ -72,11 +48,7 @@ def program(*lines: str, arguments: str = f"%a: {BUFFER}") -> str:
 
 
 WORK = (ALLOC, copy("%d", "%a"), LAUNCH, copy("%a", "%d"), FREE)
-
-
 OWN_STREAM = program(CREATE, *WORK, WAIT, DESTROY)
-
-
 CALLERS_STREAM = program(*WORK, WAIT, arguments=f"%s: {STREAM}, %a: {BUFFER}")
 
 
@@ -233,11 +205,7 @@ def test_the_device_and_the_context_are_the_programs_own() -> None:
 # Tokens of GPUX: what order they become, and which are refused.
 
 gpux_tokens = pytest.importorskip("tuner.programs.streams.gpux")
-
-
 M = "memref<16xf32>"
-
-
 COPY = "%t0 = gpux.memcpy async %s, %d, %a : " + f"{M}, {M}"
 
 

@@ -9,8 +9,6 @@ from tests.examples import costly
 from tuner.programs.streams.stream_plan import BEGIN, Node, NodeKind, StreamPlan, chain_cover, plan_streams
 
 WORK, HOST, ALLOCATION, FREE = NodeKind.WORK, NodeKind.HOST, NodeKind.ALLOCATION, NodeKind.FREE
-
-
 END = -2
 
 
