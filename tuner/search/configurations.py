@@ -30,7 +30,6 @@ class Pool:
 
     @property
     def is_exhausted(self) -> bool:
-        """Returns whether every configuration was proposed."""
         return len(self.proposed) == len(self.unseen)
 
     def require_unseen(self, row: int) -> None:
@@ -41,19 +40,12 @@ class Pool:
             raise ValueError(f"row {row} was proposed before")
 
     def put_first(self, row: int) -> None:
-        """Makes a configuration that was not proposed the next one that ``next_waiting`` returns.
-
-        ``row`` is its index. Raises ValueError where ``row`` is no index of the feasible set or was proposed
-        before.
-        """
+        """Makes ``row`` the next one that ``next_waiting`` returns. Raises ValueError as ``propose`` does."""
         self.require_unseen(row)
         self._waiting.appendleft(row)
 
     def next_waiting(self) -> int | None:
-        """Returns the index of the next configuration that has to be proposed before others; None for none.
-
-        Removes it from the queue of such configurations; skips those that were proposed meanwhile.
-        """
+        """Removes and returns the next row that has to be proposed before others; None for none."""
         while self._waiting:
             row = self._waiting.popleft()
             if self.unseen[row]:
@@ -61,29 +53,20 @@ class Pool:
         return None
 
     def propose(self, row: int) -> None:
-        """Marks the configuration with index ``row`` as proposed (pending).
-
-        Raises ValueError where ``row`` is no index of the feasible set or was proposed before.
-        """
+        """Marks ``row`` as proposed (pending). Raises ValueError for an unknown or proposed one."""
         self.require_unseen(row)
         self.unseen[row] = False
         self.order.append(row)
         self.proposed.add(row)
 
     def tell(self, row: int, value: float | None) -> None:
-        """Stores the outcome of a pending configuration: ``value`` in seconds, None for a failure.
-
-        ``row`` is its index. Raises ValueError for one that is not pending.
-        """
+        """Stores the seconds of a pending row, None for a failure. Raises ValueError for another row."""
         if row not in self.proposed or row in self.outcomes:
             raise ValueError(f"row {row} is not pending")
         self.outcomes[row] = value
 
     def fastest(self) -> list[int]:
-        """Returns the indices of the configurations with a time, the fastest first.
-
-        Equal times are ordered by index.
-        """
+        """Returns the rows with a time, the fastest first; equal times are ordered by index."""
         timed = sorted((value, row) for row, value in self.outcomes.items() if value is not None)
         return [row for _, row in timed]
 
@@ -97,9 +80,9 @@ class Pool:
         """
         stop = len(self.unseen) if stop is None else stop
         drawn = rng.integers(start, stop, size=2 * count)
-        found = drawn[self.unseen[drawn]][:count]
-        if len(found):
-            return found
+        kept = drawn[self.unseen[drawn]][:count]
+        if len(kept):
+            return kept
         unseen = start + np.flatnonzero(self.unseen[start:stop])
         return rng.choice(unseen, min(count, len(unseen)), replace=False)
 
@@ -177,11 +160,10 @@ class RowTable:
     def of(cls, feasible: FeasibleSet) -> "RowTable":
         """Returns the table of all configurations of a feasible set, without columns of a single value."""
         matrix = feasible.matrix()
-        kept = [place for place, levels in enumerate(matrix.levels) if levels > 1]
+        kept = [number for number, levels in enumerate(matrix.levels) if levels > 1]
         columns = tuple(
-            Column(levels, matrix.is_ordinal[place], place == 0, alignments(matrix.values[place]))
-            for place, levels in enumerate(matrix.levels)
-            if levels > 1
+            Column(matrix.levels[each], matrix.is_ordinal[each], each == 0, alignments(matrix.values[each]))
+            for each in kept
         )
         return cls(matrix.rows if len(kept) == len(matrix.levels) else matrix.rows[:, kept], columns)
 
@@ -194,10 +176,10 @@ class RowTable:
 
         The column holds the rank of the largest power of two that divides the knob's value; -1: no such knob.
         """
-        given = [(place, column) for place, column in enumerate(self.columns) if column.alignments]
+        given = [(number, column) for number, column in enumerate(self.columns) if column.alignments]
         if not given:
             return self
-        added = [np.append(column.alignments, -1)[self.codes[:, place]] for place, column in given]
+        added = [np.append(column.alignments, -1)[self.codes[:, number]] for number, column in given]
         codes = np.concatenate([self.codes.T, np.array(added, self.codes.dtype)]).T
         further = (Column(max(column.alignments) + 1, True, False) for _, column in given)
         return RowTable(codes, (*self.columns, *further))
@@ -208,18 +190,17 @@ class RowTable:
         ``codes`` has one code for each column, and need not be a configuration of the table.
         """
         far = np.zeros(len(self.codes), np.float32)
-        for place, column in enumerate(self.columns):
-            far += column.differences(int(codes[place])).take(self.codes[:, place], mode="wrap")
+        for number, column in enumerate(self.columns):
+            far += column.differences(int(codes[number])).take(self.codes[:, number], mode="wrap")
         return far
 
     def squares(self) -> npt.NDArray[np.float64]:
-        """Returns the squared distances of all pairs of configurations by column: (columns, rows, rows)."""
         count = len(self.codes)
         squares = np.empty((len(self.columns), count, count))
-        for place, column in enumerate(self.columns):
-            distinct, which = np.unique(self.codes[:, place], return_inverse=True)
+        for number, column in enumerate(self.columns):
+            distinct, which = np.unique(self.codes[:, number], return_inverse=True)
             table = np.stack([column.squares(int(code)).take(distinct, mode="wrap") for code in distinct])
-            squares[place] = table[which[:, None], which]
+            squares[number] = table[which[:, None], which]
         return squares
 
 
@@ -235,13 +216,10 @@ def alignments(values: tuple[int | str, ...]) -> tuple[int, ...]:
     numbers = [value for value in values if isinstance(value, int) and value >= 0]
     if len(numbers) < len(values) or len(values) < ALIGNED_LEVELS_MIN:
         return ()
-    _, ranks = np.unique([_zeros(number) for number in numbers], return_inverse=True)
+    # trailing zeros in binary; 0 of 0, which means "off"
+    zeros = [(number & -number).bit_length() - 1 if number else 0 for number in numbers]
+    _, ranks = np.unique(zeros, return_inverse=True)
     return () if (np.diff(ranks) >= 0).all() else tuple(ranks.tolist())
-
-
-def _zeros(number: int) -> int:
-    """Returns the number of trailing zeros in binary; 0 for 0, which means "off"."""
-    return (number & -number).bit_length() - 1 if number else 0
 
 
 # ------------------------------------------------------------------------------

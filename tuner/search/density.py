@@ -81,27 +81,16 @@ class Densities:
         numbers of configurations.
         """
         proposed = self._task.pool.proposed
-        good = self._good_rows()
-        ratio = self._of(scope).ratio(good, proposed - good)
+        count = max(GOOD_MIN, math.ceil(GOOD_SHARE * len(self._task.pool.outcomes)))
+        good = set(self._task.pool.fastest()[:count])
+        if not scope.is_whole:
+            pair = _Pair(self._task, scope)
+        else:  # updated from call to call
+            pair = self._whole = self._whole or _Pair(self._task, scope)
+        ratio = pair.ratio(good, proposed - good)
         share = len(good) / max(1, len(proposed))
         # equation 6 of the paper: expected improvement is proportional to this
         return np.log(1 / (share + (1 - share) / ratio)).astype(np.float32)
-
-    def _of(self, scope: Scope) -> "_Pair":
-        """Returns the densities over a scope; updated incrementally while the scope is all rows."""
-        if not scope.is_whole:
-            return _Pair(self._task, scope)
-        if self._whole is None:
-            self._whole = _Pair(self._task, scope)
-        return self._whole
-
-    def _good_rows(self) -> set[int]:
-        """Returns the fastest rows.
-
-        Equal times are ordered by row, so that the order of outcomes has no effect.
-        """
-        count = max(GOOD_MIN, math.ceil(GOOD_SHARE * len(self._task.pool.outcomes)))
-        return set(self._task.pool.fastest()[:count])
 
 
 class _Pair:

@@ -89,7 +89,6 @@ def fit(squares: Array, values: Array) -> Widths:
 
 
 def _loss(squares: Array, values: Array, parameters: Array) -> tuple[float, Array]:
-    """Returns the negative logarithm of the marginal likelihood and its gradient."""
     columns, count, _ = squares.shape
     widths = Widths.of(parameters)
     flat = squares.reshape(columns, count * count)
@@ -118,10 +117,8 @@ BLOCK = 16  # observed rows per block of the Cholesky factor
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """Several columns, with the index of each row's combination of their values."""
-
-    places: tuple[int, ...]
-    codes: npt.NDArray[np.intp]
+    columns: tuple[int, ...]
+    codes: npt.NDArray[np.intp]  # by row: index of the combination of the columns' values
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +160,10 @@ class GaussianProcess:
         """
         while self._taken[-1].rows != rows[: len(self._taken[-1].rows)]:
             self._taken.pop()
-        self._reserve(len(rows))
+        if len(rows) > len(self._spread):
+            grown = np.empty((len(rows) + len(rows) // 2, self._spread.shape[1]), np.float32)
+            grown[: len(self._spread)] = self._spread
+            self._spread = grown
         last = self._taken[-1]
         for start in range(len(last.rows), len(rows), BLOCK):
             last = self._take_in(last, rows[: start + BLOCK], seen.codes[: start + BLOCK])
@@ -174,16 +174,14 @@ class GaussianProcess:
         deviation = np.sqrt(np.maximum(1 - last.known, np.float32(1e-8)) * np.float32(variance))
         return whitened.astype(np.float32) @ self._spread[: len(rows)], deviation
 
-    def _reserve(self, count: int) -> None:
-        if count > len(self._spread):
-            grown = np.empty((count + count // 2, self._spread.shape[1]), np.float32)
-            grown[: len(self._spread)] = self._spread
-            self._spread = grown
-
     def _take_in(self, before: _Taken, rows: list[int], codes: Codes) -> _Taken:
         """Returns the Cholesky factor extended by the rows after those of ``before``: block-wise Cholesky."""
         start, count = len(before.rows), len(rows)
-        covariance = self._covariance(codes[start:], codes)
+        squares = np.zeros((count - start, count))
+        for column, pairs in enumerate(self._pairs):
+            squares += pairs[codes[start:, column, None], codes[:, column]]
+        covariance = correlation(squares).astype(np.float64)
+        covariance[:, start:] += self._widths.noise * np.eye(count - start)
         cross = covariance[:, :start] @ before.inverse.T
         own = np.linalg.inv(np.linalg.cholesky(covariance[:, start:] - cross @ cross.T))
         inverse = np.zeros((count, count))
@@ -196,23 +194,13 @@ class GaussianProcess:
         self._spread[start:count] = spread
         return _Taken(list(rows), inverse, before.known + np.einsum("ij,ij->j", spread, spread))
 
-    def _covariance(self, codes: Codes, others: Codes) -> Array:
-        """Returns the covariances of the last of the observed rows ``others`` with all of ``others``."""
-        squares = np.zeros((len(codes), len(others)))
-        for place, pairs in enumerate(self._pairs):
-            squares += pairs[codes[:, place, None], others[:, place]]
-        covariance = correlation(squares).astype(np.float64)
-        covariance[:, len(others) - len(codes) :] += self._widths.noise * np.eye(len(codes))
-        return covariance
-
     def _squares(self, codes: Codes) -> Floats:
-        """Returns the weighted squared distance of one row to every row of the scope."""
         total = np.zeros(self._spread.shape[1], np.float32)
         for group in self._groups:
             joint = np.zeros(1, np.float32)
-            for place in group.places:
-                part = self._table.columns[place].squares(int(codes[place]))
-                joint = (joint[:, None] + np.float32(self._widths.weights[place]) * part).ravel()
+            for column in group.columns:
+                part = self._table.columns[column].squares(int(codes[column]))
+                joint = (joint[:, None] + np.float32(self._widths.weights[column]) * part).ravel()
             total += joint.take(group.codes)
         return total
 
@@ -221,14 +209,14 @@ def _groups(table: RowTable) -> tuple[_Group, ...]:
     """Groups columns while their combinations are few: fewer look-ups for each row."""
     groups: list[_Group] = []
     size = 0
-    for place, column in sorted(enumerate(table.columns), key=lambda one: one[1].levels):
-        codes = np.where(table.codes[:, place] < 0, column.levels, table.codes[:, place]).astype(np.intp)
+    for number, column in sorted(enumerate(table.columns), key=lambda one: one[1].levels):
+        codes = np.where(table.codes[:, number] < 0, column.levels, table.codes[:, number]).astype(np.intp)
         size *= column.levels + 1
         if groups and size <= GROUP_LIMIT:
             last = groups.pop()
-            groups.append(_Group((*last.places, place), last.codes * (column.levels + 1) + codes))
+            groups.append(_Group((*last.columns, number), last.codes * (column.levels + 1) + codes))
         else:
-            groups.append(_Group((place,), codes))
+            groups.append(_Group((number,), codes))
             size = column.levels + 1
     return tuple(groups)
 

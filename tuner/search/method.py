@@ -59,29 +59,30 @@ class AbstractMethod(BaseSampler):
 
         Returns the Optuna distributions of the trial's parameters, by name.
         """
-        self.task.pool.propose(self._row(number))
+        row = self.task.pool.next_waiting()
+        if row is None:
+            # one thread: sums of floats keep their order, and the measured kernel keeps its cores
+            with self._threads.limit(limits=1, user_api="blas"):
+                row = self.choose(np.random.default_rng((self.task.seed, number)))
+        self.task.pool.propose(row)
         return self._parameters_of(number)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> Distributions:
-        """Returns the Optuna distributions of a trial's parameters: strategy, and knobs of the strategy."""
         return self._parameters_of(trial.number)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: Distributions
     ) -> dict[str, Any]:
-        """Returns the strategy and the knob values that were chosen for a trial, by parameter name."""
         return dict(parameters(self._candidate(trial.number)))
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """Raises ValueError, always: the trial's strategy has no parameter ``param_name``."""
         raise ValueError(f"trial {trial.number}: its strategy has no knob {param_name!r}")
 
     def after_trial(
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
-        """Stores the outcome of a trial in the pool: its seconds, or a failure where ``values`` is empty."""
         self.task.pool.tell(self.task.pool.order[trial.number], values[0] if values else None)
 
     def _parameters_of(self, number: int) -> Distributions:
@@ -89,19 +90,10 @@ class AbstractMethod(BaseSampler):
 
     @cached_property
     def distributions(self) -> Distributions:
-        """Returns the Optuna distributions of all parameters by name, over all strategies."""
         return distributions_of_rows(self.task.feasible)
 
     def _candidate(self, number: int) -> Candidate:
         return self.task.feasible.candidate(self.task.pool.order[number])
-
-    def _row(self, number: int) -> int:
-        waiting = self.task.pool.next_waiting()
-        if waiting is not None:
-            return waiting
-        # one thread: sums of floats keep their order, and the measured kernel keeps its cores
-        with self._threads.limit(limits=1, user_api="blas"):
-            return self.choose(np.random.default_rng((self.task.seed, number)))
 
 
 # ------------------------------------------------------------------------------
@@ -121,7 +113,6 @@ class _Search:
         return self.method.task.pool
 
     def number_of(self, row: int) -> int:
-        """Returns the index of a row among the rows of this search."""
         return int(np.searchsorted(self.rows, row))
 
 
@@ -133,7 +124,6 @@ class DemotedLast(AbstractMethod):
     """
 
     def __init__(self, task: SearchTask, made: Callable[[SearchTask], AbstractMethod]) -> None:
-        """Takes a function that makes a method for a part of the rows."""
         AbstractMethod.__init__(self, task)
         self._preferred, self._demoted = (
             _Search(np.flatnonzero(is_in), made(task.part(is_in)))
@@ -142,13 +132,6 @@ class DemotedLast(AbstractMethod):
         self._proposed = self._reported = 0  # how much of this pool was copied to the pools of both searches
 
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns the index of the next configuration: one that meets all preferences while any is left."""
-        self._catch_up()
-        search = self._demoted if self._preferred.pool.is_exhausted else self._preferred
-        return int(search.rows[search.method.choose(rng)])
-
-    def _catch_up(self) -> None:
-        """Copies new proposals and outcomes into the pools of both searches."""
         pool = self.task.pool
         for row in pool.order[self._proposed :]:
             search = self._search_of(row)
@@ -157,6 +140,8 @@ class DemotedLast(AbstractMethod):
             search = self._search_of(row)
             search.pool.tell(search.number_of(row), value)
         self._proposed, self._reported = len(pool.order), len(pool.outcomes)
+        search = self._demoted if self._preferred.pool.is_exhausted else self._preferred
+        return int(search.rows[search.method.choose(rng)])
 
     def _search_of(self, row: int) -> _Search:
         return self._preferred if self.task.feasible.is_preferred[row] else self._demoted

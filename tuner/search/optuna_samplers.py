@@ -42,30 +42,26 @@ class OptunaRows(AbstractMethod):
                 raise UsageError(
                     f"sampler optuna:{name}: the package {package} is missing", f"pip install {package}"
                 )
-        self._codes = {
-            str(place): _distribution(column.levels, column.is_ordinal or self._kind.takes_numbers_only)
-            for place, column in enumerate(task.table.columns)
+        self._codes: dict[str, BaseDistribution] = {
+            str(number): IntDistribution(0, column.levels - 1)
+            if column.is_ordinal or self._kind.takes_numbers_only
+            else CategoricalDistribution(tuple(range(column.levels)))
+            for number, column in enumerate(task.table.columns)
         }
 
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns the index of the configuration nearest to Optuna's suggestion that was not proposed yet.
-
-        Of a large set only a random sample is compared (``SearchTask.scope``).
-        """
+        seed = int(rng.integers(1 << 31))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # some of its samplers are experimental
-            suggested = self._suggested(int(rng.integers(1 << 31)))
+            history = self.history()
+            study = quiet_study(self._kind.make(self.task.seed if self._kind.is_sequence else seed, history))
+            study.add_trials(history)
+            for _ in range(len(self.task.pool.order) if self._kind.is_sequence else 0):
+                study.ask(self._codes)
+            params = study.ask(self._codes).params
+        suggested: Codes = np.array([params[name] for name in self._codes], np.int64)
         scope = self.task.scope(rng)
         return self.task.best_unseen(scope, -scope.table.differences(suggested), rng)
-
-    def _suggested(self, seed: int) -> Codes:
-        history = self.history()
-        study = quiet_study(self._kind.make(self.task.seed if self._kind.is_sequence else seed, history))
-        study.add_trials(history)
-        for _ in range(len(self.task.pool.order) if self._kind.is_sequence else 0):
-            study.ask(self._codes)
-        params = study.ask(self._codes).params
-        return np.array([params[name] for name in self._codes], np.int64)
 
     def history(self) -> History:
         """Returns the configurations with an outcome as Optuna trials, in the order of proposals.
@@ -85,20 +81,15 @@ class OptunaRows(AbstractMethod):
             value=slowest if value is None else value,
             # a knob that the row's strategy lacks: the middle
             params={
-                str(place): code if code >= 0 else columns[place].levels // 2
-                for place, code in enumerate(codes)
+                str(number): code if code >= 0 else columns[number].levels // 2
+                for number, code in enumerate(codes)
             },
             distributions=self._codes,
             system_attrs={CONSTRAINTS: [1.0 if value is None else -1.0], **dict.fromkeys(GENERATIONS, 0)},
         )
 
 
-def _distribution(levels: int, is_ordinal: bool) -> BaseDistribution:
-    return IntDistribution(0, levels - 1) if is_ordinal else CategoricalDistribution(tuple(range(levels)))
-
-
 def _stored(trial: FrozenTrial) -> Any:
-    """Returns the constraint values of a trial."""
     return trial.system_attrs[CONSTRAINTS]
 
 

@@ -1,14 +1,12 @@
 """Search methods over a feasible set: one module and one entry of SAMPLERS each."""
 
 import importlib
-from functools import partial
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import UsageError, unknown_value
 
 if TYPE_CHECKING:
     from tuner.search.method import AbstractMethod, StudySampler
-    from tuner.search.task import SearchTask
     from tuner.space.feasible_set import FeasibleSet
 
 # name -> module and class of the method, imported on use: Optuna is slow to import
@@ -39,8 +37,16 @@ def make_sampler(
     from tuner.search.method import DemotedLast, StudySampler  # not at start-up
     from tuner.search.task import SearchTask  # not at start-up
 
+    def made(task: SearchTask) -> "AbstractMethod":
+        if name.startswith(OPTUNA):
+            from tuner.search.optuna_samplers import OptunaRows  # not at start-up
+
+            return OptunaRows(task, name.removeprefix(OPTUNA))
+        module, class_name = SAMPLERS[name]
+        method: AbstractMethod = getattr(importlib.import_module(f"tuner.search.{module}"), class_name)(task)
+        return method
+
     task = SearchTask(feasible, Pool(feasible.rows, first), seed)
-    made = partial(_method, name)
     return StudySampler(made(task) if feasible.is_preferred.all() else DemotedLast(task, made))
 
 
@@ -49,13 +55,3 @@ def require_sampler(name: str) -> None:
     if name in SAMPLERS or (name.startswith(OPTUNA) and name.removeprefix(OPTUNA) in OPTUNA_NAMES):
         return
     raise unknown_value("sampler", name, (*SAMPLERS, *(f"{OPTUNA}{each}" for each in OPTUNA_NAMES)))
-
-
-def _method(name: str, task: "SearchTask") -> "AbstractMethod":
-    if name.startswith(OPTUNA):
-        from tuner.search.optuna_samplers import OptunaRows  # not at start-up
-
-        return OptunaRows(task, name.removeprefix(OPTUNA))
-    module, method = SAMPLERS[name]
-    made: AbstractMethod = getattr(importlib.import_module(f"tuner.search.{module}"), method)(task)
-    return made

@@ -7,7 +7,7 @@ from bisect import bisect_right
 
 import numpy as np
 
-from tuner.search.configurations import Codes, Pool
+from tuner.search.configurations import Pool
 from tuner.search.method import AbstractMethod
 from tuner.search.surrogates import Tpe, Trees
 from tuner.search.task import SearchTask, is_starting, start_row
@@ -31,37 +31,26 @@ class Evolution(AbstractMethod):
     """
 
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns the index of the configuration nearest to a child of two fast ones, not proposed yet.
-
-        For the first 20 proposals, and while none has a time, that of a starting point or a random one. Of a
-        large set only a random sample is compared (``SearchTask.scope``).
-        """
         pool = self.task.pool
         if is_starting(self.task):
             return start_row(self.task, rng)
         parents = pool.fastest()[:POPULATION]
         if len(pool.order) < POPULATION or not parents:
             return int(pool.draw(rng, 1)[0])
-        child = self._child(rng, parents)
-        scope = self.task.scope(rng)
-        return self.task.best_unseen(scope, -scope.table.differences(child), rng)
-
-    def _child(self, rng: np.random.Generator, parents: list[int]) -> Codes:
-        codes = self.task.table.codes
-        columns = self.task.table.columns
+        codes, columns = self.task.table.codes, self.task.table.columns
         # a tournament of two: the smaller index is the faster row
         one, other = (parents[int(rng.integers(len(parents), size=2).min())] for _ in range(2))
         child = np.where(rng.random(len(columns)) < CROSSOVER, codes[other], codes[one])
         mutated = rng.integers([column.levels for column in columns])
-        result: Codes = np.where(rng.random(len(columns)) < 1 / max(1, len(columns)), mutated, child)
-        return result
+        child = np.where(rng.random(len(columns)) < 1 / max(1, len(columns)), mutated, child)
+        scope = self.task.scope(rng)
+        return self.task.best_unseen(scope, -scope.table.differences(child), rng)
 
 
 class Exhaustive(AbstractMethod):
     """Exhaustive search: chooses the configuration with the smallest index that was not proposed."""
 
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns the smallest index of a configuration that was not proposed; ``rng`` is not used."""
         return int(np.argmax(self.task.pool.unseen))
 
 
@@ -77,7 +66,6 @@ class Local(AbstractMethod):
     """
 
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns the index of a configuration not proposed yet, mostly a neighbour of a fast one."""
         pool = self.task.pool
         fastest = pool.fastest()
         if is_starting(self.task):
@@ -123,10 +111,6 @@ class Ensemble(AbstractMethod):
         self._arms = tuple(arm(task) for arm in ARMS)
 
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns the index of the configuration that the probed method, or the best method, chooses.
-
-        At the start of a run, before models can be fitted, returns that of ``start_row``.
-        """
         if is_starting(self.task):
             return start_row(self.task, rng)
         probe = probed(len(self.task.pool.order))

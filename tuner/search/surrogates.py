@@ -108,7 +108,9 @@ def grow(table: RowTable, values: Array, rng: np.random.Generator) -> Forest:
         asked, said = _questions(table.columns, rng)  # (trees, tried), (trees, tried, codes)
         side = said[trees[:, None, None], np.arange(TRIED)[:, None], table.codes.T[asked]]
         parted = 2 * leaf[:, None] + side
-        best = np.argmax(_explained(parted, values, 2 << level), axis=1)
+        count, total = _sums(parted, values, 2 << level)
+        # how much of the sum of squares the means of the leaves explain
+        best = np.argmax((total * total / count).sum(axis=-1), axis=1)
         leaf = parted[trees, best]
         places.append(asked[trees, best])
         answers.append(said[trees, best])
@@ -134,15 +136,7 @@ def _questions(columns: tuple[Column, ...], rng: np.random.Generator) -> tuple[I
     return asked, np.where(is_ordinal[asked][..., None], stands[asked] > threshold[..., None], among)
 
 
-def _explained(parted: Integers, values: Array, leaves: int) -> Array:
-    """Returns how much of the sum of squares the means of the leaves explain."""
-    count, total = _sums(parted, values, leaves)
-    explained: Array = (total * total / count).sum(axis=-1)
-    return explained
-
-
 def _sums(leaf: Integers, values: Array, leaves: int) -> tuple[Array, Array]:
-    """Returns per leaf the number of observations, shrinkage included, and the sum of their values."""
     parts = leaf.reshape(-1, leaf.shape[-1])
     flat = (parts + leaves * np.arange(len(parts))[:, None]).ravel()
     count = np.bincount(flat, minlength=leaves * len(parts)) + SHRINKAGE
@@ -183,15 +177,12 @@ class Surrogate:
         return self._task.table.part(np.array(rows)).with_alignments()
 
     def _of(self, scope: Scope, widths: Widths) -> GaussianProcess:
-        """Returns the process over a scope.
-
-        Cached while the scope is all rows and the widths stay the same.
-        """
-        if not scope.is_whole:
-            return GaussianProcess(_aligned(scope), widths)
-        if self._process is None or self._process[0] is not widths:
-            self._process = (widths, GaussianProcess(_aligned(scope), widths))
-        return self._process[1]
+        if scope.is_whole and self._process is not None and self._process[0] is widths:
+            return self._process[1]
+        process = GaussianProcess(replace(scope, table=scope.table.with_alignments()), widths)
+        if scope.is_whole:
+            self._process = (widths, process)
+        return process
 
     def _widths(self) -> Widths:
         pool = self._task.pool
@@ -201,10 +192,6 @@ class Surrogate:
         if self._fitted is None or self._fitted[0] != key:
             self._fitted = (key, fit(self._seen(rows).squares(), values))
         return self._fitted[1]
-
-
-def _aligned(scope: Scope) -> Scope:
-    return replace(scope, table=scope.table.with_alignments())
 
 
 def _fit_rows(count: int) -> int:
@@ -241,11 +228,6 @@ class Tpe(AbstractMethod):
         self._surrogate = Surrogate(task)
 
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns the index of the unproposed configuration with the largest product of improvements.
-
-        At the start of a run, before models can be fitted, returns that of ``start_row``; of a large set only
-        a random sample is compared (``SearchTask.scope``).
-        """
         if is_starting(self.task):
             return start_row(self.task, rng)
         scope = self.task.scope(rng)
@@ -263,11 +245,6 @@ class Trees(AbstractMethod):
     """
 
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns the index of the unproposed configuration with the largest expected improvement.
-
-        At the start of a run, before models can be fitted, returns that of ``start_row``; of a large set only
-        a random sample is compared (``SearchTask.scope``).
-        """
         task = self.task
         if is_starting(task):
             return start_row(task, rng)

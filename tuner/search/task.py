@@ -31,35 +31,32 @@ def distributions_of_rows(feasible: FeasibleSet) -> Distributions:
 
     An integer knob gets the range of the values that occur, other parameters get a list of them.
     """
-    found: list[tuple[str, Value]] = []
+    pairs: list[tuple[str, Value]] = []
     for space, index in zip(feasible.spaces, feasible.index, strict=True):
-        found.append((STRATEGY, space.strategy))
-        for place, knob in enumerate(space.knobs):
-            picks = np.flatnonzero(np.bincount(index[:, place]))
-            found.extend((knob.name, knob.choices[pick]) for pick in picks)
-    return _distributions(found)
+        pairs.append((STRATEGY, space.strategy))
+        for number, knob in enumerate(space.knobs):
+            picks = np.flatnonzero(np.bincount(index[:, number]))
+            pairs.extend((knob.name, knob.choices[pick]) for pick in picks)
+    return _distributions(pairs)
 
 
 def distributions_of_candidates(candidates: Iterable[Candidate]) -> Distributions:
-    """Returns the Optuna distribution of each parameter, from candidates instead of a search space.
-
-    An integer knob gets the range of the values that occur, other parameters get a list of them.
-    """
+    """Returns what ``distributions_of_rows`` does, from candidates instead of a search space."""
     return _distributions(pair for candidate in candidates for pair in parameters(candidate).items())
 
 
-def _distributions(found: Iterable[tuple[str, Value]]) -> Distributions:
-    values: dict[str, set[Value]] = {}
-    for name, value in found:
-        values.setdefault(name, set()).add(value)
-    return {name: _distribution(met) for name, met in values.items()}
-
-
-def _distribution(values: set[Value]) -> BaseDistribution:
-    numbers = [value for value in values if isinstance(value, int)]
-    if len(numbers) == len(values):
-        return IntDistribution(min(numbers), max(numbers))
-    return CategoricalDistribution(sorted(values, key=str))
+def _distributions(pairs: Iterable[tuple[str, Value]]) -> Distributions:
+    values_of: dict[str, set[Value]] = {}
+    for name, value in pairs:
+        values_of.setdefault(name, set()).add(value)
+    distributions: Distributions = {}
+    for name, values in values_of.items():
+        numbers = [value for value in values if isinstance(value, int)]
+        if len(numbers) == len(values):
+            distributions[name] = IntDistribution(min(numbers), max(numbers))
+        else:
+            distributions[name] = CategoricalDistribution(sorted(values, key=str))
+    return distributions
 
 
 # ------------------------------------------------------------------------------
@@ -82,15 +79,9 @@ class Neighbours:
     _known: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def of(self, row: int) -> tuple[int, ...]:
-        """Returns the indices of the configurations that differ from configuration ``row`` in one knob.
-
-        They are in ascending order and of the same strategy.
-        """
-        if row not in self._known:
-            self._known[row] = tuple(sorted(self._found(row)))
-        return self._known[row]
-
-    def _found(self, row: int) -> list[int]:
+        """Returns the neighbours of ``row``, in ascending order and of the same strategy."""
+        if row in self._known:
+            return self._known[row]
         candidate = self.feasible.candidate(row)
         values = dict(candidate.choices)
         space = next(one for one in self.feasible.spaces if one.strategy == candidate.strategy)
@@ -101,7 +92,8 @@ class Neighbours:
             if choice != values[knob.name]
         )
         rows = (self.feasible.row_of(move) for move in moves)
-        return [found for found in rows if found is not None]
+        self._known[row] = tuple(sorted(near for near in rows if near is not None))
+        return self._known[row]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +114,6 @@ class SearchTask:
 
     @cached_property
     def table(self) -> RowTable:
-        """Returns all configurations of the feasible set as integer codes; computed once."""
         return RowTable.of(self.feasible)
 
     @cached_property
@@ -190,26 +181,17 @@ def start_row(task: SearchTask, rng: np.random.Generator) -> int:
     seen = [
         sum(start <= row < end for row in task.pool.order) for start, end in zip(starts, ends, strict=True)
     ]
-    left = [place for place, count in enumerate(seen) if starts[place] + count < ends[place]]
-    place = min(left, key=seen.__getitem__)
-    if seen[place] == 0:
-        return _middle(task, rng, starts[place], ends[place])
-    return _far(task, rng, starts[place], ends[place])
-
-
-def _middle(task: SearchTask, rng: np.random.Generator, start: int, end: int) -> int:
-    """Returns the row nearest to the median of every knob."""
+    left = [strategy for strategy, count in enumerate(seen) if starts[strategy] + count < ends[strategy]]
+    strategy = min(left, key=seen.__getitem__)
+    start, end = starts[strategy], ends[strategy]
+    if seen[strategy]:
+        rows = task.pool.draw(rng, DRAWN, start, end)
+        table = task.table.part(rows)
+        far = np.min([table.differences(task.table.codes[row]) for row in task.pool.order], axis=0)
+        return int(rows[np.argmax(far)])
     rows = np.arange(start, end)
     if len(rows) > SCORED_LIMIT:
         rows = np.sort(rng.choice(rows, SCORED_LIMIT, replace=False))
     table = task.table.part(rows)
     far = table.differences(np.median(table.codes, axis=0).astype(table.codes.dtype))
     return int(rng.choice(rows[far <= far.min()]))
-
-
-def _far(task: SearchTask, rng: np.random.Generator, start: int, end: int) -> int:
-    """Returns the random row, of DRAWN, that is the farthest from every proposed row."""
-    rows = task.pool.draw(rng, DRAWN, start, end)
-    table = task.table.part(rows)
-    far = np.min([table.differences(task.table.codes[row]) for row in task.pool.order], axis=0)
-    return int(rows[np.argmax(far)])

@@ -64,8 +64,8 @@ class KnobColumns:
         """Returns a numeric knob's value per configuration; ``missing`` if the strategy has no such knob."""
         if name not in self:
             return np.full(len(self._index), missing)
-        place = self._space.names.index(name)
-        return np.array(self._space.knobs[place].choices, np.float64)[self._index[:, place]]
+        knob = self._space.names.index(name)
+        return np.array(self._space.knobs[knob].choices, np.float64)[self._index[:, knob]]
 
     def sizes(self, name: str, whole: Counts) -> Counts:
         """Returns the block size that the knob ``name`` gives each configuration, at most ``whole``.
@@ -80,10 +80,10 @@ class KnobColumns:
         """Returns per configuration whether a knob has ``value``; False if the strategy has no such knob."""
         if name not in self:
             return np.zeros(len(self._index), bool)
-        place = self._space.names.index(name)
-        is_equal = np.array([choice == value for choice in self._space.knobs[place].choices])
-        found: npt.NDArray[np.bool_] = is_equal[self._index[:, place]]
-        return found
+        knob = self._space.names.index(name)
+        is_equal = np.array([choice == value for choice in self._space.knobs[knob].choices])
+        result: npt.NDArray[np.bool_] = is_equal[self._index[:, knob]]
+        return result
 
 
 class AbstractModel(abc.ABC):
@@ -120,12 +120,8 @@ class CpuModel(AbstractModel):
     shape = ("tile_m", "tile_n")
 
     def costs(self, index: Indices, known: Mapping[int, Resources]) -> Counts:
-        """Returns the estimated cycles of one core for each configuration.
-
-        ``index`` [configuration, knob] has the position of each value among the choices of its knob.
-        ``known``, which concerns GPU kernels, is not used.
-        """
         columns = KnobColumns(self.space, index)
+        reads_in_place = self.space.strategy in READS_B_IN_PLACE
         m, n, k = (np.full(len(index), float(size)) for size in self.problem.sizes)
         m = np.where(columns.equal("split", "m"), np.ceil(m / self.threads), m)
         n = np.where(columns.equal("split", "n"), np.ceil(n / self.threads), n)
@@ -140,15 +136,10 @@ class CpuModel(AbstractModel):
             m=m,
             n=n,
             packs_a=columns.equal("pack_a", 1),
-            is_packed=self.space.strategy not in READS_B_IN_PLACE,
-            fetches_b=self._fetches_b(columns),
+            is_packed=not reads_in_place,
+            fetches_b=(columns.numbers("prefetch", 0.0) > 0) & reads_in_place,
         )
         return cpu.cycles(tiles, self.problem, self.machine)
-
-    def _fetches_b(self, columns: KnobColumns) -> npt.NDArray[np.bool_]:
-        """Returns which configurations prefetch the B that register tiles read in place."""
-        in_place = self.space.strategy in READS_B_IN_PLACE
-        return (columns.numbers("prefetch", 0.0) > 0) & in_place
 
 
 class TensorCoreModel(AbstractModel):
@@ -157,12 +148,6 @@ class TensorCoreModel(AbstractModel):
     shape = ("block_m", "block_n")
 
     def costs(self, index: Indices, known: Mapping[int, Resources]) -> Counts:
-        """Returns the estimated cycles of each configuration; inf where no block fits a multiprocessor.
-
-        ``index`` [configuration, knob] has the position of each value among the choices of its knob.
-        ``known`` maps positions in ``index`` to ptxas's report; registers and shared memory of other
-        configurations are estimated.
-        """
         columns = KnobColumns(self.space, index)
         block_m, block_n = columns.numbers("block_m"), columns.numbers("block_n")
         warps_m, warps_n = columns.numbers("warps_m"), columns.numbers("warps_n")
@@ -189,12 +174,6 @@ class CudaCoreModel(AbstractModel):
     shape = ("block_m", "block_n")
 
     def costs(self, index: Indices, known: Mapping[int, Resources]) -> Counts:
-        """Returns the estimated cycles of each configuration; inf where no block fits a multiprocessor.
-
-        ``index`` [configuration, knob] has the position of each value among the choices of its knob.
-        ``known`` maps positions in ``index`` to ptxas's report; registers and shared memory of other
-        configurations are estimated.
-        """
         columns = KnobColumns(self.space, index)
         output_bytes = self.problem.output_bytes
         rows = columns.numbers("split_m") * columns.numbers("thread_m")
@@ -205,7 +184,6 @@ class CudaCoreModel(AbstractModel):
         return _gpu_costs(self, columns, threads, registers, self._path(columns, wide, threads), known)
 
     def _path(self, columns: KnobColumns, wide: Counts, threads: Counts) -> "SharedPath":
-        """Returns the cost of reads of both tiles, by lane address, and of copies into the tiles."""
         capability = chip_of(self.machine.chip).capability
         words = max(1.0, self.problem.input_bytes / 4)  # of an element; narrower elements count as one word
         unroll, block_k = columns.numbers("unroll_k", 1.0), columns.numbers("block_k")
@@ -227,7 +205,9 @@ class CudaCoreModel(AbstractModel):
             reads = parts * own / vector  # for one step of K
             copied = columns.numbers(f"vector_{'a' if axis == 'm' else 'b'}", 4 / words)
             copies = columns.numbers(f"block_{axis}") / copied / threads
-            copy_cycles = by_kind((copied * words,), partial(_copy_cycles, capability=capability))
+            copy_cycles = by_kind(
+                (copied * words,), lambda width: stream_cycles("store_shared", width, capability)
+            )
             issued = issued + reads + copies
             memory = memory + reads * read_cycles + copies * copy_cycles
         return SharedPath(issued, memory, LOAD_WAIT / unroll)
@@ -240,12 +220,8 @@ def _read_cycles(wide: int, stride: int, width: int, *, is_row: int, capability:
     ``is_row``, are ``stride`` words apart.
     """
     lanes = np.arange(WARP_THREADS)
-    places = lanes // max(wide, 1) if is_row else lanes % max(wide, 1)
-    return access_cycles("load_shared", places * stride, width, capability)
-
-
-def _copy_cycles(width: int, *, capability: int) -> float:
-    return stream_cycles("store_shared", width, capability)
+    threads = lanes // max(wide, 1) if is_row else lanes % max(wide, 1)
+    return access_cycles("load_shared", threads * stride, width, capability)
 
 
 @dataclass(frozen=True)
@@ -346,26 +322,17 @@ def initial_configurations(
     """
     rows = np.flatnonzero(feasible.is_preferred)
     part = feasible.part(feasible.is_preferred)
-    return tuple(int(rows[seed]) for seed in _seeds(part, problem, machine, threads, resources or {}))
-
-
-def _seeds(
-    feasible: FeasibleSet,
-    problem: Problem,
-    machine: Machine,
-    threads: int,
-    resources: Mapping[Candidate, Resources],
-) -> tuple[int, ...]:
-    found: list[tuple[float, int]] = []
+    compiled = ((part.row_of(candidate), each) for candidate, each in (resources or {}).items())
+    known = {row: each for row, each in compiled if row is not None}
+    seeds: list[tuple[float, int]] = []
     start = 0
-    known = _known_rows(feasible, resources)
-    for space, index in zip(feasible.spaces, feasible.index, strict=True):
+    for space, index in zip(part.spaces, part.index, strict=True):
         model = model_of(space, problem, machine, threads)
         if model is not None and len(index):
             own = {row - start: each for row, each in known.items() if start <= row < start + len(index)}
-            found += [(cost, start + row) for cost, row in _chosen(model, index, own)]
+            seeds += [(cost, start + row) for cost, row in _chosen(model, index, own)]
         start += len(index)
-    return tuple(row for _, row in sorted(found))
+    return tuple(int(rows[seed]) for _, seed in sorted(seeds))
 
 
 def _chosen(model: AbstractModel, index: Indices, known: Mapping[int, Resources]) -> list[tuple[float, int]]:
@@ -396,8 +363,3 @@ def _cheapest(
     rows, cost = np.concatenate(kept_rows), np.concatenate(kept_costs)
     order = np.lexsort((rows, cost))
     return rows[order], cost[order]
-
-
-def _known_rows(feasible: FeasibleSet, resources: Mapping[Candidate, Resources]) -> dict[int, Resources]:
-    rows = ((feasible.row_of(candidate), each) for candidate, each in resources.items())
-    return {row: each for row, each in rows if row is not None}

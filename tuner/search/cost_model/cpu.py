@@ -58,7 +58,9 @@ def step_cycles(
     loads = (rows + lines * vectors) / LOADS_PER_CYCLE
     shuffles = np.where(is_paired, PAIR_SHUFFLES * rows, 0.0)
     busiest = np.maximum.reduce([sums / FMA_PER_CYCLE, (sums + shuffles) / VECTORS_PER_CYCLE, loads])
-    is_spilled = sums + _factors(rows, vectors) > registers
+    # operand registers: a row of B and an element of A, or a column of A and a vector of B
+    factors = np.where(np.isin(vectors, WHOLE_ROWS), vectors, rows) + 1
+    is_spilled = sums + factors > registers
     latency = np.where(is_spilled, STORED_SUM_LATENCY, FMA_LATENCY / tiles_under_way)
     cycles: Counts = np.maximum(busiest, latency) + LOADS_UNHIDDEN * loads
     return cycles
@@ -71,11 +73,6 @@ def stored_cycles(rows: Counts, vectors: Counts) -> Counts:
     registers, which gives 0; otherwise each step stores every accumulator, one vector per cycle.
     """
     return np.where(np.isin(vectors, WHOLE_ROWS), 0.0, rows * vectors / STORES_PER_CYCLE)
-
-
-def _factors(rows: Counts, vectors: Counts) -> Counts:
-    """Returns operand registers: a row of B and an element of A, or a column of A and a vector of B."""
-    return np.where(np.isin(vectors, WHOLE_ROWS), vectors, rows) + 1
 
 
 # ------------------------------------------------------------------------------
@@ -140,7 +137,6 @@ def cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
 
 
 def _register_cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
-    """Returns the cycles of the steps of all register tiles and of the loads and stores of C around them."""
     k, lanes = problem.sizes[2], machine.vector_bytes / problem.accumulator_bytes
     passes = np.ceil(k / tiles.block_k)
     is_paired = (tiles.unroll_k == PAIR) & (problem.input_bytes == PAIRED_BYTES) & (problem.layout != "tn")
@@ -184,19 +180,15 @@ def _columns(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts, bool]]:
 
 
 def _panel_cycles(tiles: CpuTiles, problem: Problem, l1: float, l2: float) -> Counts:
-    """Returns the cycles of reads of A and B from L2 and L3: the reused operand and the streamed operand."""
     a_row, a_block = (_a_block(tiles, problem, rows) for rows in (tiles.tile_m, tiles.block_m))
     b_panel, b_block = (_b_block(tiles, problem, columns) for columns in (tiles.tile_n, tiles.block_n))
     is_row = tiles.is_row_major
     held, stream = _either(is_row, a_row, b_panel), _either(is_row, b_panel, a_row)
     held_block, streamed = _either(is_row, a_block, b_block), _either(is_row, b_block, a_block)
-    reuses = np.where(
-        is_row,
-        _pieces(tiles.n, tiles.block_n, tiles.tile_n),
-        _pieces(tiles.m, tiles.block_m, tiles.tile_m),
-    )
-    visits = _tiles(tiles) * np.ceil(problem.sizes[2] / tiles.block_k)
-    first_visits = visits / np.maximum(reuses, 1)
+    along_m = _pieces(tiles.m, tiles.block_m, tiles.tile_m)
+    along_n = _pieces(tiles.n, tiles.block_n, tiles.tile_n)
+    visits = along_m * along_n * np.ceil(problem.sizes[2] / tiles.block_k)
+    first_visits = visits / np.maximum(np.where(is_row, along_n, along_m), 1)
     again = np.where(held.bytes <= l1, 0.0, visits - first_visits)
     stream_visits = np.where(streamed.bytes + held.bytes <= l1, 0.0, visits)
     held_cycles = first_visits / _rate(held_block.l2_bytes, l2) + again / _rate(held.l2_bytes, l2)
@@ -205,8 +197,6 @@ def _panel_cycles(tiles: CpuTiles, problem: Problem, l1: float, l2: float) -> Co
 
 @dataclass(frozen=True)
 class _Block:
-    """A part of A or B: its bytes, and the bytes of L2 that it occupies."""
-
     bytes: Counts
     l2_bytes: Counts  # occupied in L2: rows with a power-of-two stride map to few sets
 
@@ -285,12 +275,7 @@ def _rate(block_bytes: Counts, l2: float) -> Counts:
 
 
 def _copy_rate(moved_bytes: Counts, l2: float) -> Counts:
-    """Returns the bytes per cycle at which a matrix is packed."""
     return np.where(moved_bytes <= l2, COPY_BYTES_PER_CYCLE, L3_BYTES_PER_CYCLE)
-
-
-def _tiles(tiles: CpuTiles) -> Counts:
-    return _pieces(tiles.m, tiles.block_m, tiles.tile_m) * _pieces(tiles.n, tiles.block_n, tiles.tile_n)
 
 
 def _pieces(extent: Counts, block: Counts, tile: Counts) -> Counts:

@@ -66,7 +66,10 @@ def cycles(tiles: GpuTiles, problem: Problem, chip: Chip, multiprocessors: int) 
     """
     m, n, _ = problem.sizes
     count = multiprocessors or USUAL_MULTIPROCESSORS.get(chip.name, 100)
-    resident = _resident(tiles, chip)
+    resident = by_kind(
+        (tiles.threads, tiles.registers, tiles.shared_bytes),
+        lambda *needs: blocks_per_multiprocessor(chip, BlockNeeds(*needs)),
+    )
     blocks = np.ceil(m / tiles.block_m) * np.ceil(n / tiles.block_n) * tiles.splits * problem.batch
     share = np.ceil(blocks / count)  # of the busiest multiprocessor
     together = np.minimum(np.maximum(resident, 1), share)
@@ -74,7 +77,10 @@ def cycles(tiles: GpuTiles, problem: Problem, chip: Chip, multiprocessors: int) 
     rest = share - waves * together
     spent = waves * _wave(tiles, problem, chip, together)
     spent += np.where(rest > 0, _wave(tiles, problem, chip, np.maximum(rest, 1)), 0.0)
-    return np.where(resident > 0, spent + _joining(tiles, problem, count), np.inf)
+    # of split K: writes and reads of partial sums, and one more kernel
+    moved = (tiles.splits + 1) * problem.rows * n * 4 / WRITE_BYTES_PER_CYCLE / count
+    joining = np.where(tiles.splits > 1, moved + LAUNCH, 0.0)
+    return np.where(resident > 0, spent + joining, np.inf)
 
 
 def fma_per_cycle(problem: Problem, chip: Chip) -> float:
@@ -109,24 +115,6 @@ def _wave(tiles: GpuTiles, problem: Problem, chip: Chip, together: Counts) -> Co
     results = together * tiles.block_m * tiles.block_n * problem.output_bytes / WRITE_BYTES_PER_CYCLE
     wave: Counts = busiest + UNHIDDEN * (loads + reads + path) + results + LATENCY
     return wave
-
-
-def _joining(tiles: GpuTiles, problem: Problem, multiprocessors: int) -> Counts:
-    """Returns the cycles of the split-K reduction: writes and reads of partial sums, and one more kernel."""
-    n = problem.sizes[1]
-    moved = (tiles.splits + 1) * problem.rows * n * 4 / WRITE_BYTES_PER_CYCLE / multiprocessors
-    return np.where(tiles.splits > 1, moved + LAUNCH, 0.0)
-
-
-def _resident(tiles: GpuTiles, chip: Chip) -> Counts:
-    """Returns the resident thread blocks per multiprocessor; equal resource needs are computed once."""
-    kinds, which = np.unique(
-        np.stack([tiles.threads, tiles.registers, tiles.shared_bytes]), axis=1, return_inverse=True
-    )
-    needs = (BlockNeeds(int(threads), int(registers), int(shared)) for threads, registers, shared in kinds.T)
-    fits = np.array([blocks_per_multiprocessor(chip, each) for each in needs], np.float64)
-    resident: Counts = fits[which.reshape(-1)]
-    return resident
 
 
 # ------------------------------------------------------------------------------
@@ -201,9 +189,9 @@ def by_kind(columns: Iterable[Counts], cycles: Callable[..., float]) -> Counts:
     truncated to integers.
     """
     kinds, which = np.unique(np.stack(list(columns)), axis=1, return_inverse=True)
-    found = np.array([cycles(*(int(value) for value in kind)) for kind in kinds.T], np.float64)
-    counted: Counts = found[which.reshape(-1)]
-    return counted
+    counted = np.array([cycles(*(int(value) for value in kind)) for kind in kinds.T], np.float64)
+    result: Counts = counted[which.reshape(-1)]
+    return result
 
 
 def _most_of_a_bank(words: npt.NDArray[np.int64]) -> int:

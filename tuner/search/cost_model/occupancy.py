@@ -16,7 +16,7 @@ from tuner.core.gpu import (
     Chip,
     chip_of,
 )
-from tuner.core.gpu_code import KernelProgram, Launch, Resources
+from tuner.core.gpu_code import KernelProgram, Launch
 
 # ------------------------------------------------------------------------------
 # Resident thread blocks of a kernel per multiprocessor, by the rules of ``cuda_occupancy.h``, CUDA 13.0.
@@ -40,7 +40,6 @@ class BlockNeeds:
 
     @property
     def warps(self) -> int:
-        """Returns the number of warps of the block: threads divided by 32, rounded up."""
         return -(-self.threads // WARP_THREADS)
 
 
@@ -52,10 +51,10 @@ def blocks_per_multiprocessor(chip: Chip, needs: BlockNeeds) -> int:
         chip.max_blocks,
         chip.max_warps // needs.warps,
         blocks_by_registers(needs),
-        _by_shared_memory(chip, needs),
+        chip.shared_bytes // _round_up(needs.shared_bytes + RESERVED_SHARED_BYTES, SHARED_UNIT_BYTES),
         chip.max_barriers // max(needs.barriers, 1),
     )
-    return min(limits)
+    return min(limits) if needs.shared_bytes <= chip.max_shared_bytes else 0
 
 
 def occupancy(chip: Chip, needs: BlockNeeds) -> float:
@@ -76,12 +75,6 @@ def blocks_by_registers(needs: BlockNeeds) -> int:
         return 0
     warps = REGISTERS // PARTITIONS // of_warp * PARTITIONS
     return warps // needs.warps
-
-
-def _by_shared_memory(chip: Chip, needs: BlockNeeds) -> int:
-    if needs.shared_bytes > chip.max_shared_bytes:
-        return 0
-    return chip.shared_bytes // _round_up(needs.shared_bytes + RESERVED_SHARED_BYTES, SHARED_UNIT_BYTES)
 
 
 def _round_up(number: int, unit: int) -> int:
@@ -107,13 +100,22 @@ def require_launchable(program: KernelProgram) -> None:
     chip = chip_of(program.chip)
     resources = {each.kernel: each for each in program.resources}
     for launch in program.launches:
-        _require_geometry(launch)
+        threads = math.prod(launch.block)
+        _require(launch, "threads of a block", threads, MAX_THREADS_PER_BLOCK)
+        for axis, blocks, width, most, widest in zip(
+            "xyz", launch.grid, launch.block, MAX_GRID, MAX_BLOCK, strict=True
+        ):
+            _require(launch, f"grid {axis}", blocks, most)
+            _require(launch, f"block {axis}", width, widest)
+            if min(blocks, width) < 1:
+                raise _refusal(launch, f"grid or block {axis}", 0, "1 or more")
         known = resources.get(launch.kernel)
         static = known.static_shared_bytes if known else 0
         shared = block_shared_bytes(program.ptx, static, launch.dynamic_shared_bytes)
         _require(launch, "shared bytes", shared, chip.max_shared_bytes, f" on {chip.name}")
-        if known is not None:
-            _require_registers(launch, known)
+        if known is not None and blocks_by_registers(BlockNeeds(threads, known.registers)) == 0:
+            actual = f"{known.registers} for each of {threads} threads"
+            raise _refusal(launch, "registers", actual, f"{REGISTERS} for a block, four warps at a time")
 
 
 def block_shared_bytes(ptx: str, static_bytes: int, dynamic_bytes: int) -> int:
@@ -123,31 +125,13 @@ def block_shared_bytes(ptx: str, static_bytes: int, dynamic_bytes: int) -> int:
     shared memory, and ``dynamic_bytes``.
     """
     alignment = max((int(number) for number in DYNAMIC.findall(ptx)), default=1)
-    return -(-static_bytes // alignment) * alignment + dynamic_bytes
+    return _round_up(static_bytes, alignment) + dynamic_bytes
 
 
-def _require_geometry(launch: Launch) -> None:
-    _require(launch, "threads of a block", math.prod(launch.block), MAX_THREADS_PER_BLOCK)
-    for axis, blocks, threads, most, widest in zip(
-        "xyz", launch.grid, launch.block, MAX_GRID, MAX_BLOCK, strict=True
-    ):
-        _require(launch, f"grid {axis}", blocks, most)
-        _require(launch, f"block {axis}", threads, widest)
-        if min(blocks, threads) < 1:
-            _refuse(launch, f"grid or block {axis}", 0, "1 or more")
+def _require(launch: Launch, what: str, actual: int, most: int, where: str = "") -> None:
+    if actual > most:
+        raise _refusal(launch, what, actual, f"{most}{where}")
 
 
-def _require_registers(launch: Launch, known: Resources) -> None:
-    needs = BlockNeeds(math.prod(launch.block), known.registers)
-    if blocks_by_registers(needs) == 0:
-        found = f"{known.registers} for each of {needs.threads} threads"
-        _refuse(launch, "registers", found, f"{REGISTERS} for a block, four warps at a time")
-
-
-def _require(launch: Launch, what: str, found: int, most: int, where: str = "") -> None:
-    if found > most:
-        _refuse(launch, what, found, f"{most}{where}")
-
-
-def _refuse(launch: Launch, what: str, found: object, allowed: str) -> None:
-    raise CandidateError(Stage.RESOURCES, f"{launch.kernel}: {what}: found {found}, allowed {allowed}")
+def _refusal(launch: Launch, what: str, actual: object, allowed: str) -> CandidateError:
+    return CandidateError(Stage.RESOURCES, f"{launch.kernel}: {what}: found {actual}, allowed {allowed}")
