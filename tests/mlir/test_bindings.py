@@ -5,7 +5,6 @@ import pytest
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.bindings")
 
 PROGRAM = """
 import sys

@@ -56,6 +56,7 @@ from tests.mlir.scripts import PAYLOAD, TILE, script
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Partition
 from tuner.mlir import transform
+from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering as cpu_lowering
 from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
 from tuner.mlir.cpu.bf16_emulation import store_bf16_as_integers
@@ -81,17 +82,11 @@ from tuner.mlir.transform import OPS
 pytestmark = pytest.mark.mlir
 
 
-interpreter = pytest.importorskip("tuner.mlir.transform")
-
-
-ir = pytest.importorskip("tuner.mlir.bindings").ir
-
-
 def diagnostic(text: str, payload: str = PAYLOAD) -> str:
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(payload, "payload")
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(payload, "payload")
         with pytest.raises(CandidateError) as failure:
-            interpreter.apply_script(module, interpreter.parse(text, "script"))
+            transform.apply_script(module, transform.parse(text, "script"))
     assert failure.value.stage is Stage.COMPILE
     return failure.value.reason
 
@@ -130,16 +125,16 @@ def test_the_note_of_a_diagnostic_is_named_as_well() -> None:
 
 
 def test_applying_leaves_what_the_payload_says_of_itself() -> None:
-    with interpreter.new_context(), ir.Location.unknown():
-        module = interpreter.parse(
+    with transform.new_context(), ir.Location.unknown():
+        module = transform.parse(
             PAYLOAD.replace(
                 "return %product : tensor<64x64xf32>", 'return %product : tensor<64x64xf32> loc("mine":7:1)'
             ),
             "payload",
         )
-        interpreter.apply_script(
+        transform.apply_script(
             module,
-            interpreter.parse(
+            transform.parse(
                 script(TILE.replace("%size", "8").replace(", !transform.param<i64>", "")), "script"
             ),
         )
@@ -155,23 +150,17 @@ SQRT = """gpu.module @m {
     llvm.return %y : f32
   }
 }"""
-
-
 DOCUMENTED_IR_TILE = """func.func @f(%m: memref<64x32xbf16>, %i: index, %j: index) {
   %a = x86.amx.tile_load %m[%i, %j] : memref<64x32xbf16> into !x86.amx.tile<16x32xbf16>
   x86.amx.tile_store %m[%j, %i], %a : memref<64x32xbf16>, !x86.amx.tile<16x32xbf16>
   return
 }"""
-
-
 DOT = """func.func private @vpdpbusd_512(vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
 func.func @f(%s: vector<16xi32>, %u: vector<64xi8>, %v: vector<64xi8>) -> vector<16xi32> {
   %r = func.call @vpdpbusd_512(%s, %u, %v)
     : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
   return %r : vector<16xi32>
 }"""
-
-
 RSQRT = """gpu.module @m {
   gpu.func @k(%p: memref<4xf16>, %i: index) kernel {
     %x = memref.load %p[%i] : memref<4xf16>
@@ -180,20 +169,12 @@ RSQRT = """gpu.module @m {
     gpu.return
   }
 }"""
-
-
 BF16 = "llvm.func @f(%x: bf16) -> f32 { %wide = llvm.fpext %x : bf16 to f32 llvm.return %wide : f32 }"
-
-
 TEMPORARY = """scf.for %i = %c0 to %n step %c1 {
   %t = memref.alloc() : memref<4xf32>
   memref.dealloc %t : memref<4xf32>
 }"""
-
-
 ONE_LAUNCH = f"%t = memref.alloc() : {test_kernel_memory.SHARED} {test_kernel_memory.STORE}"
-
-
 # Op -> the line of a script that calls it, and the payload.
 OF_OPS = {
     "bound_loads": (
@@ -231,8 +212,6 @@ OF_OPS = {
     "vnni_block": (test_vnni_block.line(1, 16), block_runs.payload(1, 16, 64, "i8")),
     "wgmma_pipeline": (test_wgmma_pipeline.line(), test_wgmma_pipeline.payload()),
 }
-
-
 # Pass -> the module that it changes, or that it returns as a text.
 OF_PASSES: dict[Callable[..., Any], str] = {
     expand_composed_ops: test_small_passes.GLOBAL_ID,
@@ -259,8 +238,6 @@ OF_PASSES: dict[Callable[..., Any], str] = {
     tiles_as_vectors: DOCUMENTED_IR_TILE,
     with_batch_loops: test_batch_loops.ADD_ONE,
 }
-
-
 ARGUMENTS: dict[Callable[..., Any], tuple[Any, ...]] = {
     use_dynamic_shared_memory: (4096,),
     make_shared_memory_external: (1024,),

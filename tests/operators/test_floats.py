@@ -15,8 +15,6 @@ from tests.operators.machines import Array, Interpreter, Machine, Ptx
 from tests.operators.table import EXTREMES, FLOATS, ORDERINGS
 from tests.simulator.ptx.snippets import rounded, same_bits
 
-pytest.importorskip("tuner.programs.interpreter.scalar_ops")
-
 LANES = 24
 KINDS = [
     pytest.param(machine, kind, id=f"{type(machine).__name__}-{kind}", marks=marks)

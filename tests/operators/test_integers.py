@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from tests.operators.machines import Array, Interpreter, Machine, Ptx
 from tests.operators.table import DIVISIONS, INTEGERS, SHIFTS, Operator
 
-pytest.importorskip("tuner.programs.interpreter.scalar_ops")
-
 LANES = 24
 TYPES = [
     pytest.param(machine, sign, bits, id=f"{type(machine).__name__}-{sign}{bits}", marks=marks)

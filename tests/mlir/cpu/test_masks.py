@@ -8,9 +8,6 @@ import pytest
 from benchmarks.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
 
-pytest.importorskip("tuner.mlir.cpu.lowering")
-
-
 pytestmark = pytest.mark.mlir
 
 

@@ -9,19 +9,11 @@ from hypothesis import strategies as st
 from tests.examples import costly
 from tests.mlir.kernels import parsed
 from tests.programs.lowering.device_programs import BUFFER, copy, host_function, launch, main_function
+from tuner.mlir.effects import accesses as buffer_accesses
+from tuner.mlir.effects import memory_effects
 from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
-
-
-buffer_accesses = pytest.importorskip("tuner.mlir.effects.accesses")
-
-
-buffer_regions = pytest.importorskip("tuner.mlir.effects.accesses")
-
-
-kernel_effects = pytest.importorskip("tuner.mlir.effects.memory_effects")
-
 
 LOOP = (
     "scf.for %i = %c0 to %n step %c1 {",
@@ -37,7 +29,7 @@ def accesses(*lines: str) -> tuple[str, str, str, str]:
         block = function.regions[0].blocks[0]
         op = block.operations[len(block.operations) - 2].operation
         names = dict(zip(block.arguments, "abcp", strict=True))
-        device = buffer_accesses.device_accesses(op, kernel_effects.KernelEffects(module))
+        device = buffer_accesses.device_accesses(op, memory_effects.KernelEffects(module))
         host = buffer_accesses.host_accesses(op)
         groups = (device.reads, device.writes, host.reads, host.writes)
         first, second, third, fourth = (
@@ -76,7 +68,7 @@ def parts(*lines: str) -> list[tuple[int, ...] | None]:
     with main_function(host_function(*lines, others="%p: !llvm.ptr")) as (module, function):
         block = function.regions[0].blocks[0]
         op = block.operations[len(block.operations) - 2].operation
-        device = buffer_accesses.device_accesses(op, kernel_effects.KernelEffects(module))
+        device = buffer_accesses.device_accesses(op, memory_effects.KernelEffects(module))
         both = buffer_accesses.union((device, buffer_accesses.host_accesses(op)))
         regions = [part.region for part in (*both.reads, *both.writes) if part.root == block.arguments[0]]
         return [None if region is None else (region.offset, *region.sizes) for region in regions]
@@ -106,7 +98,7 @@ def test_what_is_touched_of_a_buffer(last: str, expected: list[tuple[int, ...] |
 
 
 def test_two_reads_are_no_conflict() -> None:
-    a, b = (frozenset({buffer_regions.BufferPart(name)}) for name in "ab")
+    a, b = (frozenset({buffer_accesses.BufferPart(name)}) for name in "ab")
     read, write, other = (buffer_accesses.Accesses(*each) for each in ((a,), (frozenset(), a), (b, b)))
     assert not read.conflicts_with(read)
     assert read.conflicts_with(write)
@@ -116,9 +108,9 @@ def test_two_reads_are_no_conflict() -> None:
 
 
 def test_writes_of_two_halves_are_no_conflict() -> None:
-    low, high, middle = (buffer_regions.StridedRegion(offset, (8,), (1,)) for offset in (0, 8, 4))
+    low, high, middle = (buffer_accesses.StridedRegion(offset, (8,), (1,)) for offset in (0, 8, 4))
     first, second, between, all_ = (
-        buffer_accesses.Accesses(writes=frozenset({buffer_regions.BufferPart("a", region)}))
+        buffer_accesses.Accesses(writes=frozenset({buffer_accesses.BufferPart("a", region)}))
         for region in (low, high, middle, None)
     )
     assert not first.conflicts_with(second)
@@ -130,7 +122,7 @@ def test_writes_of_two_halves_are_no_conflict() -> None:
 
 def test_what_is_unknown_is_in_conflict_with_all_but_nothing() -> None:
     unknown, nothing = buffer_accesses.Accesses(is_unknown=True), buffer_accesses.NONE
-    read = buffer_accesses.Accesses(frozenset({buffer_regions.BufferPart("a")}))
+    read = buffer_accesses.Accesses(frozenset({buffer_accesses.BufferPart("a")}))
     assert unknown.conflicts_with(read)
     assert read.conflicts_with(unknown)
     assert not unknown.conflicts_with(nothing)
@@ -150,7 +142,7 @@ def test_memory_that_the_host_shares_is_no_work_of_the_device() -> None:
 def regions(draw: st.DrawFn) -> Any:
     dimensions = draw(st.lists(st.tuples(st.integers(0, 5), st.integers(-9, 24)), max_size=3))
     sizes, strides = (tuple(part) for part in zip(*dimensions, strict=True)) if dimensions else ((), ())
-    return buffer_regions.StridedRegion(draw(st.integers(-8, 64)), sizes, strides)
+    return buffer_accesses.StridedRegion(draw(st.integers(-8, 64)), sizes, strides)
 
 
 def elements(region: Any) -> set[int]:
@@ -180,7 +172,7 @@ def boxes(draw: st.DrawFn) -> Any:
         sizes.append(draw(st.integers(1, (size - 1 - first) // step + 1)))
         strides.append(pitch * step)
         offset += first * pitch
-    return buffer_regions.StridedRegion(offset, tuple(sizes), tuple(strides))
+    return buffer_accesses.StridedRegion(offset, tuple(sizes), tuple(strides))
 
 
 @pytest.mark.slow
@@ -192,25 +184,23 @@ def test_parts_of_a_row_major_array_overlap_when_they_share_an_element(one: Any,
 
 def test_large_parts_are_compared_at_once() -> None:
     size, half = 2**20, 2**19
-    left, right = (buffer_regions.StridedRegion(offset, (size, half), (size, 1)) for offset in (0, half))
+    left, right = (buffer_accesses.StridedRegion(offset, (size, half), (size, 1)) for offset in (0, half))
     assert not left.overlaps(right)
-    assert left.overlaps(buffer_regions.StridedRegion(half - 1, (1, 1), (size, 1)))
+    assert left.overlaps(buffer_accesses.StridedRegion(half - 1, (1, 1), (size, 1)))
 
 
 def test_what_takes_too_long_to_compare_overlaps() -> None:
-    odd, even = (buffer_regions.StridedRegion(offset, (2**20, 2**20), (6, 10)) for offset in (0, 1))
+    odd, even = (buffer_accesses.StridedRegion(offset, (2**20, 2**20), (6, 10)) for offset in (0, 1))
     assert odd.overlaps(even)
 
 
 def test_parts_of_two_buffers_do_not_overlap() -> None:
-    region = buffer_regions.StridedRegion(0, (4,), (1,))
-    assert not buffer_regions.BufferPart("a", region).overlaps(buffer_regions.BufferPart("b", region))
-    assert buffer_regions.BufferPart("a", region).overlaps(buffer_regions.BufferPart("a"))
+    region = buffer_accesses.StridedRegion(0, (4,), (1,))
+    assert not buffer_accesses.BufferPart("a", region).overlaps(buffer_accesses.BufferPart("b", region))
+    assert buffer_accesses.BufferPart("a", region).overlaps(buffer_accesses.BufferPart("a"))
 
 
 M = "memref<8x16xf32>"
-
-
 MODULE = f"""module {{
   func.func private @use(TYPE)
   func.func @main(%a: {M}, %bytes: memref<1024xi8>, %d: memref<8x?xf32>, %c: i1, %n: index) {{
@@ -220,27 +210,15 @@ MODULE = f"""module {{
     return
   }}
 }}"""
-
-
 RIGHT = "memref<8x8xf32, strided<[16, 1], offset: 8>>"
-
-
 IN_RIGHT = "memref<2x8xf32, strided<[16, 1], offset: 40>>"
-
-
 DYNAMIC = "memref<?x?xf32, strided<[?, ?], offset: ?>>"
-
-
 SUBVIEW = f"%r = memref.subview %a[0, 8] [8, 8] [1, 1] : {M} to {RIGHT}"
-
-
 BRANCH = f"""%v = scf.if %c -> {RIGHT} {{
       scf.yield %r : {RIGHT}
     }} else {{
       scf.yield %r : {RIGHT}
     }}"""
-
-
 PLACED = "strided<[16, 1], offset: ?>"
 
 
@@ -294,8 +272,8 @@ def test_what_a_view_names(body: str, kind: str, expected: Any) -> None:
         source = {"%a": M, "%r": RIGHT, "%bytes": "memref<1024xi8>"}[re.findall(r"%\w+", last)[1]]
         body = f"{body} : {source} to {kind}"
     with parsed(MODULE.replace("BODY", body).replace("TYPE", kind)) as module:
-        region = buffer_regions.region_of(walk(module, "func.call")[-1].operands[0])
-    assert region == (None if expected is None else buffer_regions.StridedRegion(*expected))
+        region = buffer_accesses.region_of(walk(module, "func.call")[-1].operands[0])
+    assert region == (None if expected is None else buffer_accesses.StridedRegion(*expected))
 
 
 def test_a_view_that_a_loop_hands_on_may_be_anywhere() -> None:
@@ -306,5 +284,5 @@ def test_a_view_that_a_loop_hands_on_may_be_anywhere() -> None:
     }}"""
     with parsed(MODULE.replace("BODY", body).replace("TYPE", RIGHT)) as module:
         inside, behind = (op.operands[0] for op in walk(module, "func.call"))
-        assert buffer_regions.region_of(inside) is None
-        assert buffer_regions.region_of(behind) is None
+        assert buffer_accesses.region_of(inside) is None
+        assert buffer_accesses.region_of(behind) is None

@@ -1,11 +1,11 @@
 import pytest
 
 from tests.mlir.kernels import parsed
+from tuner.mlir.effects import aliases
 from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 
-alias_sets = pytest.importorskip("tuner.mlir.effects.aliases")
 
 M = "memref<16xf32>"
 MODULE = f"""func.func @main(%a: {M}, %b: {M}, %c: {M}, %flag: i1, %n: index) {{
@@ -23,9 +23,9 @@ def numbers(body: str) -> tuple[list[int], int]:
     """Returns the alias sets of the three arguments, and how many memrefs are known."""
     with parsed(MODULE.replace("BODY", body)) as module:
         function = module.body.operations[0].operation
-        found = alias_sets.AliasSets(function)
+        found = aliases.AliasSets(function)
         arguments = list(function.regions[0].blocks[0].arguments)[:3]
-        return [found.of(argument) for argument in arguments], len(list(alias_sets.buffers_of(function)))
+        return [found.of(argument) for argument in arguments], len(list(aliases.buffers_of(function)))
 
 
 def test_buffers_that_nothing_mixes_are_alias_sets_of_one() -> None:
@@ -47,7 +47,7 @@ def test_alias_sets_grow_by_every_choice() -> None:
 def test_members_of_an_alias_set_of_several_are_no_singletons() -> None:
     with parsed(MODULE.replace("BODY", SWAP)) as module:
         function = module.body.operations[0].operation
-        found = alias_sets.AliasSets(function)
+        found = aliases.AliasSets(function)
         a, _, c = list(function.regions[0].blocks[0].arguments)[:3]
         assert (found.is_singleton(a), found.is_singleton(c)) == (False, True)
         result = walk(module, "scf.for")[0].results[0]
@@ -65,5 +65,5 @@ def test_a_buffer_belongs_to_the_block_that_made_it() -> None:
     with parsed(MODULE.replace("BODY", f"scf.if %flag {{ %t = memref.alloc() : {M} }}")) as module:
         function = module.body.operations[0].operation
         outer, branch = function.regions[0].blocks[0], walk(module, "scf.if")[0].regions[0].blocks[0]
-        assert alias_sets.block_of(outer.arguments[0]) == outer
-        assert alias_sets.block_of(walk(module, "memref.alloc")[0].results[0]) == branch
+        assert aliases.block_of(outer.arguments[0]) == outer
+        assert aliases.block_of(walk(module, "memref.alloc")[0].results[0]) == branch

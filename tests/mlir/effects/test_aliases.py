@@ -1,12 +1,11 @@
 import pytest
 
 from tests.mlir.kernels import parsed
+from tuner.mlir.effects import aliases
+from tuner.mlir.ir import reading
 
 pytestmark = pytest.mark.mlir
 
-address_flow = pytest.importorskip("tuner.mlir.effects.aliases")
-aliases = pytest.importorskip("tuner.mlir.effects.aliases")
-walking = pytest.importorskip("tuner.mlir.ir.reading")
 
 M = "memref<4xf32>"
 BITS = "!llvm.struct<(i64, i64)>"
@@ -108,7 +107,7 @@ def of_first_allocation(*lines: str, more: str = "") -> tuple[set[str], list[str
       }}
     }}"""
     with parsed(text) as module:
-        found = aliases.aliases_of(walking.walk(module, "gpu.alloc")[0].results[0])
+        found = aliases.aliases_of(reading.walk(module, "gpu.alloc")[0].results[0])
         names = {each.get_name() for each in found.values}
         return names, sorted(user.name for user in found.users), found.is_kept
 
@@ -186,10 +185,10 @@ def test_memrefs_are_found_behind_what_was_made_of_them() -> None:
       return
     }}"""
     with parsed(text) as module:
-        pointer, elsewhere = [op.results[0] for op in walking.walk(module, "llvm.inttoptr")]
-        behind = {each.get_name() for each in address_flow.buffers_behind(pointer)}
+        pointer, elsewhere = [op.results[0] for op in reading.walk(module, "llvm.inttoptr")]
+        behind = {each.get_name() for each in aliases.buffers_behind(pointer)}
         assert behind == {"%arg0", "%arg1"}
-        assert [address_flow.is_from_elsewhere(each) for each in (pointer, elsewhere)] == [False, True]
+        assert [aliases.is_from_elsewhere(each) for each in (pointer, elsewhere)] == [False, True]
 
 
 def test_both_directions_are_one_relation() -> None:
@@ -208,7 +207,7 @@ def test_both_directions_are_one_relation() -> None:
       return
     }}"""
     with parsed(text) as module:
-        memory = walking.walk(module, "gpu.alloc")[0].results[0]
+        memory = reading.walk(module, "gpu.alloc")[0].results[0]
         held = aliases.aliases_of(memory).values - {memory}
         assert len(held) == 8  # %n, both %w, %r#1, %s, %i, %c, %t; neither %k nor %r#0
-        assert all(address_flow.buffers_behind(each) == (memory,) for each in held)
+        assert all(aliases.buffers_behind(each) == (memory,) for each in held)

@@ -4,11 +4,11 @@ import pytest
 
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError
+from tuner.mlir.effects import aliases
 from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 
-buffer_roots = pytest.importorskip("tuner.mlir.effects.aliases")
 
 M = "memref<16xf32>"
 MODULE = f"""module {{
@@ -28,8 +28,8 @@ MODULE = f"""module {{
 def roots(body: str, kind: str = M) -> list[str]:
     """Returns the names of the roots of %v, which the body defines."""
     with parsed(MODULE.replace("BODY", body).replace("VTYPE", kind)) as module:
-        found = buffer_roots.roots_of(_used(module))
-        return [buffer_roots.described(root) for root in found]
+        found = aliases.roots_of(_used(module))
+        return [aliases.described(root) for root in found]
 
 
 def _used(module: Any) -> Any:
@@ -54,7 +54,7 @@ def test_a_global_is_one_buffer_however_often_it_is_named() -> None:
     body = f"%x = memref.get_global @g : {M} %v = memref.get_global @g : {M}"
     with parsed(MODULE.replace("BODY", body).replace("VTYPE", M)) as module:
         first = walk(module, "memref.get_global")[0]
-        assert buffer_roots.roots_of(_used(module)) == (first.results[0],)
+        assert aliases.roots_of(_used(module)) == (first.results[0],)
 
 
 def test_a_loop_that_hands_on_one_buffer_keeps_it() -> None:

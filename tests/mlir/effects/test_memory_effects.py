@@ -4,20 +4,12 @@ import pytest
 
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.effects import aliases, memory_effects
 from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 
-
-host_accesses = pytest.importorskip("tuner.mlir.effects.memory_effects")
-
-
-alias_sets = pytest.importorskip("tuner.mlir.effects.aliases")
-
-
 M = "memref<4x4xf32>"
-
-
 MODULE = f"""module attributes {{gpu.container_module}} {{
   func.func private @other({M})
   func.func @main(%a: {M}, %b: {M}, %x: f32, %i: index) {{
@@ -26,25 +18,19 @@ MODULE = f"""module attributes {{gpu.container_module}} {{
   }}
   gpu.module @m {{ gpu.func @k(%a: {M}) kernel {{ gpu.return }} }}
 }}"""
-
-
 LAUNCH = f"gpu.launch_func @m::@k blocks in (%i, %i, %i) threads in (%i, %i, %i) args(%a : {M})"
 
 
-def accesses(body: str) -> list[tuple[str, tuple[bool, bool]]]:
+def accesses(body: str) -> list[tuple[str, tuple[bool, ...]]]:
     """Returns the accesses of the first operation."""
     with parsed(MODULE.replace("BODY", body)) as module:
         op = module.body.operations[1].regions[0].blocks[0].operations[0].operation
-        found = host_accesses.host_effects(op)
+        found = memory_effects.host_effects(op)
         return [(access.value.get_name(), tuple(access.effect)[:2]) for access in found]
 
 
 A_READ, A_WRITTEN, A_BOTH = ("%arg0", (True, False)), ("%arg0", (False, True)), ("%arg0", (True, True))
-
-
 B_READ, B_BOTH = ("%arg1", (True, False)), ("%arg1", (True, True))
-
-
 GENERIC = f"""linalg.generic {{
       indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]
     }} outs(%a : {M}) {{
@@ -78,7 +64,7 @@ GENERIC = f"""linalg.generic {{
     ],
 )
 def test_an_operation_with_all_in_it_is_one_access(
-    body: str, found: list[tuple[str, tuple[bool, bool]]]
+    body: str, found: list[tuple[str, tuple[bool, ...]]]
 ) -> None:
     assert accesses(body) == found
 
@@ -91,8 +77,8 @@ def test_only_a_fill_is_known_to_overwrite_a_buffer() -> None:
         with parsed(MODULE.replace("BODY", body)) as module:
             block = module.body.operations[1].regions[0].blocks[0]
             op = block.operations[0].operation
-            assert host_accesses.is_overwritten(op, block.arguments[0]) == is_whole
-            assert not host_accesses.is_overwritten(op, block.arguments[1])
+            assert memory_effects.is_overwritten(op, block.arguments[0]) == is_whole
+            assert not memory_effects.is_overwritten(op, block.arguments[1])
 
 
 @pytest.mark.parametrize(
@@ -134,7 +120,7 @@ def test_device_code_that_is_there_already_is_refused(body: str, reason: str) ->
         function = module.body.operations[1].operation
         block = function.regions[0].blocks[0]
         with pytest.raises(CandidateError, match=reason):
-            host_accesses.reject_device_code(function, set(alias_sets.structured_operations(block)))
+            memory_effects.reject_device_code(function, set(aliases.structured_operations(block)))
 
 
 def test_memory_that_the_host_reaches_as_well_is_left_as_it_is() -> None:
@@ -142,24 +128,15 @@ def test_memory_that_the_host_reaches_as_well_is_left_as_it_is() -> None:
     with parsed(MODULE.replace("BODY", body)) as module:
         function = module.body.operations[1].operation
         block = function.regions[0].blocks[0]
-        host_accesses.reject_device_code(function, set(alias_sets.structured_operations(block)))
-
-
-kernel_effects = pytest.importorskip("tuner.mlir.effects.memory_effects")
+        memory_effects.reject_device_code(function, set(aliases.structured_operations(block)))
 
 
 READS, WRITES = (True, False), (False, True)
-
-
 BOTH, NEITHER = (True, True), (False, False)
-
-
 DESCRIPTOR = (
     "!nvgpu.tensormap.descriptor<tensor = memref<64x32xf16, 3>, swizzle = none, l2promo = none, "
     "oob = zero, interleave = none>"
 )
-
-
 KERNEL_EFFECTS_MODULE = """module attributes {{gpu.container_module}} {{
   func.func @host(%a: {type}) {{
     %c1 = arith.constant 1 : index
@@ -185,7 +162,7 @@ def kernel_effects_accesses(body: str, kind: str = "memref<16xf32>") -> Any:
         launch = walk(module, "gpu.launch_func")[0]
         return [
             (access.value.get_name(), tuple(access.effect)[:2])
-            for access in kernel_effects.KernelEffects(module).of_launch(launch)
+            for access in memory_effects.KernelEffects(module).of_launch(launch)
         ]
 
 
@@ -257,7 +234,7 @@ def test_views_are_followed() -> None:
 def test_who_takes_the_address_may_leave_the_view(body: str, is_bounded: bool) -> None:
     with parsed(KERNEL_EFFECTS_MODULE.format(body=body, type="memref<16xf32>")) as module:
         launch = walk(module, "gpu.launch_func")[0]
-        (access,) = kernel_effects.KernelEffects(module).of_launch(launch)
+        (access,) = memory_effects.KernelEffects(module).of_launch(launch)
     assert access.effect.is_bounded == is_bounded
 
 
@@ -289,5 +266,5 @@ def test_a_kernel_without_a_body_may_do_anything() -> None:
     binary = 'gpu.binary @m [#gpu.object<#nvvm.target, "code">]\n}'
     with parsed(head + binary) as module:
         launch = walk(module, "gpu.launch_func")[0]
-        effects = [access.effect for access in kernel_effects.KernelEffects(module).of_launch(launch)]
+        effects = [access.effect for access in memory_effects.KernelEffects(module).of_launch(launch)]
     assert [tuple(effect) for effect in effects] == [(True, True, False)]

@@ -2,11 +2,11 @@ import pytest
 
 from tests.mlir.kernels import parsed
 from tests.texts import text_beside
+from tuner.mlir.effects import memory_effects
+from tuner.mlir.ir import reading
 
 pytestmark = pytest.mark.mlir
 
-overwritten = pytest.importorskip("tuner.mlir.effects.memory_effects")
-walking = pytest.importorskip("tuner.mlir.ir.reading")
 
 IDS = text_beside(__file__, "IDS")
 
@@ -27,8 +27,8 @@ def proved(body: str, shape: str, grid: int = 4, block: int = 8) -> bool:
       return
     }} }}"""
     with parsed(text) as module:
-        (launch,), (kernel,) = walking.walk(module, "gpu.launch_func"), walking.walk(module, "gpu.func")
-        return bool(overwritten.overwrites(launch, kernel, 0))
+        (launch,), (kernel,) = reading.walk(module, "gpu.launch_func"), reading.walk(module, "gpu.func")
+        return bool(memory_effects.overwrites(launch, kernel, 0))
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from tests.targets.gpu.strategies.points import wgmma
 from tuner.core.candidate import Candidate
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.problem import BatchMatmul, Problem
+from tuner.mlir.gpu import batches
 
 pytestmark = pytest.mark.mlir
 
-batches = pytest.importorskip("tuner.mlir.gpu.batches")
 
 TENSOR: dict[str, Any] = {
     **dict.fromkeys(("block_m", "block_n"), 64),

@@ -3,10 +3,10 @@ import pytest
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import CHIPS, chip_of
+from tuner.mlir.gpu import chip_guards
 
 pytestmark = pytest.mark.mlir
 
-chip_guards = pytest.importorskip("tuner.mlir.gpu.chip_guards")
 
 HOPPER_ON = {"sm_90", "sm_90a", "sm_100", "sm_120"}
 CASES = {

@@ -1,12 +1,10 @@
 import pytest
 
 from tuner.core.errors import CandidateError
+from tuner.mlir import bindings, transform
+from tuner.mlir.gpu import fragment_elementwise
 
 pytestmark = pytest.mark.mlir
-
-lowering = pytest.importorskip("tuner.mlir.gpu.fragment_elementwise")
-bindings = pytest.importorskip("tuner.mlir.bindings")
-interpreter = pytest.importorskip("tuner.mlir.transform")
 
 
 def lowered(kind: str, *types: str, result: str) -> str:
@@ -17,9 +15,9 @@ def lowered(kind: str, *types: str, result: str) -> str:
       %z = gpu.subgroup_mma_elementwise {kind} {names} : ({", ".join(types)}) -> {result}
       return %z : {result}
     }}"""
-    with interpreter.new_context(), bindings.ir.Location.unknown():
-        module = interpreter.parse(text, "test")
-        lowering.lower_fragment_elementwise(module)
+    with transform.new_context(), bindings.ir.Location.unknown():
+        module = transform.parse(text, "test")
+        fragment_elementwise.lower_fragment_elementwise(module)
         assert module.operation.verify()
         return str(module)
 

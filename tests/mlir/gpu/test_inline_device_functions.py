@@ -3,10 +3,10 @@ import pytest
 from tests.mlir.kernels import parsed
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
+from tuner.mlir.gpu import modules
 
 pytestmark = pytest.mark.mlir
 
-inlining = pytest.importorskip("tuner.mlir.gpu.modules")
 
 MODULE = text_beside(__file__, "MODULE")
 
@@ -14,7 +14,7 @@ MODULE = text_beside(__file__, "MODULE")
 def inlined(callee: str, around: str = "") -> str:
     text = MODULE.replace("%y = func.call @twice", f"%y = func.call @{callee}")
     with parsed(text) as module:
-        inlining.inline_device_functions(module)
+        modules.inline_device_functions(module)
         assert module.operation.verify()
         return str(module)
 

@@ -12,29 +12,15 @@ from tuner.core.errors import CandidateError
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import buffers_of
 from tuner.core.problem import Matmul
+from tuner.mlir import transform
+from tuner.mlir.gpu import kernel_memory, lowering
 from tuner.targets.gpu.simulator import simulated_launches
 
 pytestmark = pytest.mark.mlir
 
-
-copies_in_kernels = pytest.importorskip("tuner.mlir.gpu.kernel_memory")
-
-
-gpu_lowering = pytest.importorskip("tuner.mlir.gpu.lowering")
-
-
-interpreter = pytest.importorskip("tuner.mlir.transform")
-
-
 TILE = "memref<16x16xf32, #gpu.address_space<workgroup>>"
-
-
 COPY = f"memref.copy %a, %t : memref<16x16xf32> to {TILE}"
-
-
 ROW = "memref<1x16xf32, strided<[16, 1], offset: ?>>"
-
-
 SHARED_ROW = "memref<1x16xf32, strided<[16, 1], offset: ?>, #gpu.address_space<workgroup>>"
 
 
@@ -63,7 +49,7 @@ def rows(index: str) -> tuple[str, ...]:
 
 def expanded(text: str) -> tuple[str, int]:
     with parsed(text) as module:
-        shared = copies_in_kernels.expand_copies(module)
+        shared = kernel_memory.expand_copies(module)
         assert module.operation.verify()
         assert "memref.copy" not in str(module)
         return str(module), shared
@@ -90,20 +76,10 @@ def test_only_what_all_threads_do_together_is_shared_out(body: tuple[str, ...], 
 
 
 ANY = "!transform.any_op"
-
-
 MATCH = f"transform.structured.match ops{{[OP]}} in %ROOT : ({ANY}) -> {ANY}"
-
-
 CLEAN = f"{{ transform.apply_patterns.canonicalization }} {{apply_cse}} : {ANY}"
-
-
 TILED = f": ({ANY}) -> ({ANY}, {ANY})"
-
-
 THREADS = "(mapping = [#gpu.thread<y>, #gpu.thread<x>])"
-
-
 BY_THREADS = f"""%copies = transform.structured.match ops{{["linalg.copy"]}} in %m2 : ({ANY}) -> {ANY}
     %tc, %fc = transform.structured.tile_using_forall %copies tile_sizes [1, 1] {THREADS} {TILED}"""
 
@@ -152,9 +128,9 @@ def checked(text: str) -> Any:
     """Compiles the strategy for a small matmul and compares on the simulator; returns its shared bytes."""
     problem = Matmul(32, 48, 32)
     with parsed(""):
-        module = interpreter.parse(gpu_payload(problem), "payload")
-        interpreter.apply_script(module, interpreter.parse(text, "script"))
-        program = gpu_lowering.lower_to_program(module, chip_of("sm_90"), buffers_of(problem))
+        module = transform.parse(gpu_payload(problem), "payload")
+        transform.apply_script(module, transform.parse(text, "script"))
+        program = lowering.lower_to_program(module, chip_of("sm_90"), buffers_of(problem))
     rng = np.random.default_rng(0)
     a = rng.integers(-4, 4, (32, 32)).astype(np.float32)
     b = rng.integers(-4, 4, (32, 48)).astype(np.float32)
@@ -185,15 +161,8 @@ def test_copies_that_all_threads_do_without_a_barrier_are_found_to_race() -> Non
         checked(script("memory_space = 3 : i64"))
 
 
-launch_memory = pytest.importorskip("tuner.mlir.gpu.kernel_memory")
-
-
 SHARED = "memref<16xf32, #gpu.address_space<workgroup>>"
-
-
 OWN = "memref<16xf32, #gpu.address_space<private>>"
-
-
 STORE = "memref.store %f, %t[%i] : {0}"
 
 
@@ -207,7 +176,7 @@ def program(launches: tuple[str, ...], outside: str = "", attributions: str = ""
 
 def declared(text: str) -> str:
     with parsed(text) as module:
-        launch_memory.declare_launch_memory(module)
+        kernel_memory.declare_launch_memory(module)
         assert module.operation.verify()
         return str(module)
 

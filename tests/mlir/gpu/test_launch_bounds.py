@@ -9,11 +9,12 @@ from tests.mlir.kernels import parsed
 from tests.targets.gpu.strategies.points import SIMT, SIMT_LARGE
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul
+from tuner.mlir.gpu import lowering
+from tuner.mlir.gpu.kernel_passes import outline_with_bounds
 from tuner.targets.gpu.compiler import find_ptxas
 
 pytestmark = pytest.mark.mlir
 
-lowering = pytest.importorskip("tuner.mlir.gpu.lowering")
 
 LAUNCH = """  gpu.launch blocks(%i, %j, %l) in (%p = %one, %q = %one, %r = %one)
              threads(%x, %y, %z) in (%s = %one, %t = %one, %u = %one) {{
@@ -33,7 +34,7 @@ TEXT = f"""func.func @f() {{
 
 def test_the_kernel_of_a_launch_gets_its_bounds(golden: Callable[[str, str], None]) -> None:
     with parsed(TEXT) as module:
-        lowering.outline_with_bounds(module, lowering.OUTLINE)
+        outline_with_bounds(module, lowering.OUTLINE)
         assert module.operation.verify()
         golden("launch_bounds.mlir", str(module))
 

@@ -5,10 +5,10 @@ import pytest
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu_code import KernelBuffer, Launch
+from tuner.mlir.gpu import modules
 
 pytestmark = pytest.mark.mlir
 
-launches = pytest.importorskip("tuner.mlir.gpu.modules")
 
 A, C = KernelBuffer("a", 16, "input"), KernelBuffer("c", 32, "output")
 ONE = "blocks in (%c1, %c1, %c1) threads in (%c2, %c1, %c1)"
@@ -34,12 +34,12 @@ MATMUL = f"gpu.launch_func @m::@matmul {ONE} args(%c : memref<8xf32>, %p : memre
 
 def read(text: str) -> Any:
     with parsed(text) as parsed_module:
-        return launches.read_launches(parsed_module, (A, C))
+        return modules.read_launches(parsed_module, (A, C))
 
 
 def refusal(text: str) -> str:
     with parsed(text) as parsed_module, pytest.raises(CandidateError, match=r"found|constant") as failure:
-        launches.read_launches(parsed_module, (A, C))
+        modules.read_launches(parsed_module, (A, C))
     assert failure.value.stage is Stage.COMPILE
     return failure.value.reason
 

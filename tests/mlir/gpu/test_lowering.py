@@ -12,13 +12,13 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import CHIPS, chip_of
 from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch, buffers_of
 from tuner.core.problem import Matmul, Problem
+from tuner.mlir import transform
+from tuner.mlir.gpu import lowering
 from tuner.search.cost_model.occupancy import require_launchable
 from tuner.targets.gpu.compiler import find_ptxas
 
 pytestmark = pytest.mark.mlir
 
-gpu_lowering = pytest.importorskip("tuner.mlir.gpu.lowering")
-interpreter = pytest.importorskip("tuner.mlir.transform")
 
 PROBLEM = Matmul(64, 96, 48)
 ENTRY = re.compile(r"\.visible \.entry (\w+)\(")
@@ -27,8 +27,8 @@ AB = (KernelBuffer("a", 256, "input"), KernelBuffer("c", 256, "output"))
 
 
 def transformed(problem: Problem, script: str) -> Any:
-    module = interpreter.parse(gpu_payload(problem), "payload")
-    interpreter.apply_script(module, interpreter.parse(script, "script"))
+    module = transform.parse(gpu_payload(problem), "payload")
+    transform.apply_script(module, transform.parse(script, "script"))
     return module
 
 
@@ -36,7 +36,7 @@ def transformed(problem: Problem, script: str) -> Any:
 def lower_matmul(chip: str = "sm_90") -> KernelProgram:
     with parsed(""):
         module = transformed(PROBLEM, gpu_script())
-        program = gpu_lowering.lower_to_program(module, chip_of(chip), buffers_of(PROBLEM))
+        program = lowering.lower_to_program(module, chip_of(chip), buffers_of(PROBLEM))
     assert isinstance(program, KernelProgram)
     return program
 
@@ -44,7 +44,7 @@ def lower_matmul(chip: str = "sm_90") -> KernelProgram:
 @functools.cache
 def lower(text: str) -> KernelProgram:
     with parsed(text) as module:
-        program = gpu_lowering.lower_to_program(module, chip_of("sm_90"), AB)
+        program = lowering.lower_to_program(module, chip_of("sm_90"), AB)
     assert isinstance(program, KernelProgram)
     return program
 
@@ -71,7 +71,7 @@ def test_shared_memory_is_one_external_block_that_reports_its_alignment() -> Non
 def test_the_launch_of_the_module_reports_its_shared_memory() -> None:
     with parsed(""):
         module = transformed(PROBLEM, gpu_script())
-        gpu_lowering.outline(module, chip_of("sm_90"), buffers_of(PROBLEM))
+        lowering.outline(module, chip_of("sm_90"), buffers_of(PROBLEM))
         text = str(module)
     assert "dynamic_shared_memory_size %c4096_i32" in text
     assert "gpu.dynamic_shared_memory" in text
@@ -101,7 +101,7 @@ def test_buffers_above_the_limit_of_the_chip_are_refused() -> None:
             CandidateError,
             match=r"^shared memory of matmul_kernel: found 262144 bytes, allowed 232448 \(at line \d+:\d+\)$",
         ) as failure:
-            gpu_lowering.lower_to_program(module, chip_of("sm_90"), buffers_of(problem))
+            lowering.lower_to_program(module, chip_of("sm_90"), buffers_of(problem))
     assert failure.value.stage is Stage.RESOURCES
 
 
@@ -132,12 +132,12 @@ def test_what_no_pass_can_lower_is_the_candidates_failure_in_one_line() -> None:
 
 def test_code_outside_of_the_kernels_is_refused() -> None:
     with parsed(""):
-        module = interpreter.parse(gpu_payload(PROBLEM), "payload")
+        module = transform.parse(gpu_payload(PROBLEM), "payload")
         with pytest.raises(CandidateError, match=r"^matmul: found \S+ outside of every gpu\.launch$"):
-            gpu_lowering.lower_to_program(module, chip_of("sm_90"), buffers_of(PROBLEM))
+            lowering.lower_to_program(module, chip_of("sm_90"), buffers_of(PROBLEM))
 
 
 def test_outlined_kernels_stay_as_they_are(golden: Callable[[str, str], None]) -> None:
     with parsed(TWO_KERNELS) as module:
-        gpu_lowering.outline(module, chip_of("sm_90"), AB)
+        lowering.outline(module, chip_of("sm_90"), AB)
         golden("gpu_lowering_two_kernels.mlir", str(module))

@@ -11,10 +11,10 @@ from benchmarks.program_compiler import compiler_of
 from tests.mlir.kernels import parsed
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.gpu import kernel_memory
 
 pytestmark = pytest.mark.mlir
 
-private_memory = pytest.importorskip("tuner.mlir.gpu.kernel_memory")
 
 # Each thread copies its row, and takes the element of it that %n says: LLVM cannot do without the copy.
 FORALL = text_beside(__file__, "FORALL")
@@ -88,7 +88,7 @@ CHOSEN = """%one = memref.alloc() : memref<4xf32>
 
 def rewritten(body: str) -> str:
     with parsed(KERNEL.format(body)) as module:
-        private_memory.use_private_memory(module)
+        kernel_memory.use_private_memory(module)
         assert module.operation.verify()
         return str(module)
 
@@ -116,7 +116,7 @@ def test_a_kernel_may_begin_with_its_allocations(kind: str) -> None:
     first = "%c0 = arith.constant 0 : index"
     made = f"%t = memref.{kind}() : memref<4xf32> %u = memref.{kind}() : memref<4xf32>"
     with parsed(KERNEL.format("").replace(first, f"{made} {first}")) as module:
-        private_memory.use_private_memory(module)
+        kernel_memory.use_private_memory(module)
         assert module.operation.verify()
         assert str(module).count("memref.alloca()") == 2
 

@@ -18,7 +18,6 @@ from tuner.core.problem import Matmul, Problem
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.gpu.lowering")
 
 POINTS = {
     "naive": GpuPoint(Matmul(40, 24, 64), Candidate.of("matmul_gpu_naive", {"block_m": 4, "block_n": 32})),

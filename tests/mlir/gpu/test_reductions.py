@@ -7,10 +7,10 @@ import pytest
 from tests.mlir.kernels import parsed
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
+from tuner.mlir.gpu import reductions
 
 pytestmark = pytest.mark.mlir
 
-reductions = pytest.importorskip("tuner.mlir.gpu.reductions")
 
 ALL_REDUCE = text_beside(__file__, "ALL_REDUCE")
 SUBGROUP = ALL_REDUCE.replace("all_reduce add %x uniform {\n    }", "subgroup_reduce add %x ")

@@ -10,23 +10,13 @@ from hypothesis import strategies as st
 
 from tests.mlir.kernels import BARRIER, SHARED, kernel, load, parsed, store
 from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.gpu import kernel_passes, shared_memory
 from tuner.mlir.gpu.shared_memory import AllocationRequest, align, first_fit_offsets, total_bytes
-
-dynamic_shared_memory = pytest.importorskip("tuner.mlir.gpu.shared_memory")
-
-
-constant_arguments = pytest.importorskip("tuner.mlir.gpu.kernel_passes")
-
+from tuner.mlir.ir.reading import walk
 
 BYTES = "memref<?xi8, #gpu.address_space<workgroup>>"
-
-
 FLOATS = "memref<64xf32, #gpu.address_space<workgroup>>"
-
-
 ALLOCATED = (f"%c = memref.alloc() : {SHARED} memref.store %v, %c[%i] : {SHARED}",)
-
-
 VIEWS = (
     "%c0 = arith.constant 0 : index %c256 = arith.constant 256 : index",
     f"%own = gpu.dynamic_shared_memory : {BYTES}",
@@ -34,11 +24,7 @@ VIEWS = (
     f"%high = memref.view %own[%c256][] : {BYTES} to {FLOATS}",
     f"memref.store %v, %low[%i] : {FLOATS} memref.store %v, %high[%i] : {FLOATS}",
 )
-
-
 AT_RUN_TIME = tuple(line.replace("%own[%c256]", "%own[%i]") for line in VIEWS)
-
-
 SIZE = "dynamic_shared_memory_size %size"
 
 
@@ -57,7 +43,7 @@ def asking(body: tuple[str, ...], size: int | None) -> str:
 
 def rewritten(text: str) -> tuple[str, int]:
     with parsed(text) as module:
-        blocks = dynamic_shared_memory.use_dynamic_shared_memory(module, 4096)
+        blocks = shared_memory.use_dynamic_shared_memory(module, 4096)
         assert module.operation.verify()
         return str(module), blocks[0].bytes
 
@@ -122,22 +108,18 @@ def test_constants_of_every_launch_are_brought_into_the_kernel() -> None:
     two = one.replace(launch, launch + launch.replace("%c256 :", "%c1 :"))
     for text, expected in ((one, 1), (two, 0)):
         with parsed(text) as module:
-            assert constant_arguments.propagate_constant_arguments(module) == expected
+            assert kernel_passes.propagate_constant_arguments(module) == expected
             assert module.operation.verify()
 
 
 REUSED = (store("a"), BARRIER, load("a"), BARRIER, store("b"), BARRIER, load("b"))
-
-
 LIMIT_BYTES = 232448
-
-
 WS = "#gpu.address_space<workgroup>"
 
 
 def rewrite(text: str, limit_bytes: int = LIMIT_BYTES) -> tuple[str, Any]:
     with parsed(text) as module:
-        blocks = dynamic_shared_memory.use_dynamic_shared_memory(module, limit_bytes)
+        blocks = shared_memory.use_dynamic_shared_memory(module, limit_bytes)
         assert module.operation.verify()
         return str(module), blocks
 
@@ -145,14 +127,14 @@ def rewrite(text: str, limit_bytes: int = LIMIT_BYTES) -> tuple[str, Any]:
 @pytest.mark.mlir
 def test_buffers_become_views_of_one_block(golden: Callable[[str, str], None]) -> None:
     text, blocks = rewrite(kernel(store("a"), store("b"), BARRIER, load("a"), load("b")))
-    assert blocks == (dynamic_shared_memory.SharedBlock("k", 2048, 128),)
+    assert blocks == (shared_memory.SharedBlock("k", 2048, 128),)
     golden("dynamic_shared_memory.mlir", text)
 
 
 @pytest.mark.mlir
 def test_buffers_used_one_after_the_other_share_bytes(golden: Callable[[str, str], None]) -> None:
     text, blocks = rewrite(kernel(*REUSED))
-    assert blocks == (dynamic_shared_memory.SharedBlock("k", 1024, 128),)
+    assert blocks == (shared_memory.SharedBlock("k", 1024, 128),)
     assert "dynamic_shared_memory_size %c1024_i32" in text
     golden("dynamic_shared_memory_reuse.mlir", text)
 
@@ -161,7 +143,7 @@ def test_buffers_used_one_after_the_other_share_bytes(golden: Callable[[str, str
 def test_without_the_barrier_they_do_not(golden: Callable[[str, str], None]) -> None:
     body = (store("a"), BARRIER, load("a"), store("b"), BARRIER, load("b"))
     _, blocks = rewrite(kernel(*body))
-    assert blocks == (dynamic_shared_memory.SharedBlock("k", 2048, 128),)
+    assert blocks == (shared_memory.SharedBlock("k", 2048, 128),)
 
 
 @pytest.mark.mlir
@@ -222,7 +204,7 @@ def test_a_larger_alignment_that_was_asked_for_is_kept() -> None:
         f"%b = memref.alloc() : {SHARED}", f"%b = memref.alloc() {{alignment = 1024 : i64}} : {SHARED}"
     )
     _, blocks = rewrite(text)
-    assert blocks == (dynamic_shared_memory.SharedBlock("k", 2048, 1024),)
+    assert blocks == (shared_memory.SharedBlock("k", 2048, 1024),)
 
 
 @pytest.mark.mlir
@@ -231,7 +213,7 @@ def test_a_kernel_without_shared_memory_asks_for_none() -> None:
         f"      %a = memref.alloc() : {SHARED}\n      %b = memref.alloc() : {SHARED}\n", ""
     )
     after, blocks = rewrite(text)
-    assert blocks == (dynamic_shared_memory.SharedBlock("k", 0, 128),)
+    assert blocks == (shared_memory.SharedBlock("k", 0, 128),)
     assert "dynamic_shared_memory" not in after
 
 
@@ -256,57 +238,26 @@ def test_a_buffer_that_is_no_view_of_bytes_is_refused(allocation: str, found: st
 
 # When two buffers may share bytes: only where a barrier and finished copies prove it.
 
-shared_lifetimes = pytest.importorskip("tuner.mlir.gpu.shared_memory")
-
-
 COPY = (
     "%copy = nvgpu.device_async_copy %g[%i], %a[%i], 1 : memref<256xf32> to " + SHARED,
     "%group = nvgpu.device_async_create_group %copy",
 )
-
-
 WAIT = "nvgpu.device_async_wait %group {numGroups = 0 : i32}"
-
-
 LOOP = "%zero = arith.constant 0 : index %one = arith.constant 1 : index scf.for %n = %zero to %i step %one {"
-
-
 BRANCH = "%c7 = arith.constant 7 : index %is = arith.cmpi eq, %i, %c7 : index scf.if %is {"
-
-
 PART = "memref<128xf32, strided<[1]>, #gpu.address_space<workgroup>>"
-
-
 SUBVIEW = f"%part = memref.subview %a[0][128][1] : {SHARED} to {PART}"
-
-
 STORE_PART = f"memref.store %v, %part[%i] : {PART}"
-
-
 CAST = f"%cast = memref.cast %a : {SHARED} to memref<?xf32, #gpu.address_space<workgroup>>"
-
-
 ALIGNED = f"%aligned = memref.assume_alignment %a, 16 : {SHARED}"
-
-
 STORE_ALIGNED = f"memref.store %v, %aligned[%i] : {SHARED}"
-
-
 PLAIN = "memref<f32, #gpu.address_space<workgroup>>"
-
-
 METADATA = (
     "%base, %at, %size, %stride = memref.extract_strided_metadata %a :"
     f" {SHARED} -> {PLAIN}, index, index, index"
 )
-
-
 STORE_BASE = f"memref.store %v, %base[] : {PLAIN}"
-
-
 ESCAPE = "%address = memref.extract_aligned_pointer_as_index %a : " + SHARED + " -> index"
-
-
 SEPARATE = {
     "a barrier between last and first use": (store("a"), load("a"), BARRIER, store("b"), load("b")),
     "b before a as well": (store("b"), load("b"), BARRIER, store("a"), load("a")),
@@ -328,8 +279,6 @@ SEPARATE = {
     "an alignment whose uses are over": (ALIGNED, STORE_ALIGNED, BARRIER, store("b")),
     "metadata whose uses are over": (METADATA, STORE_BASE, BARRIER, store("b")),
 }
-
-
 TOGETHER = {
     "no barrier": (store("a"), load("a"), store("b"), load("b")),
     "the barrier comes before the last use": (store("a"), BARRIER, load("a"), store("b")),
@@ -368,9 +317,9 @@ TOGETHER = {
 
 def overlap(*body: str) -> bool:
     with parsed(kernel(*body)) as module:
-        function = shared_lifetimes.walk(module, "gpu.func")[0]
-        of = shared_lifetimes.SharedMemoryLiveness(function)
-        a, b = (of.lifetime(op.results[0]) for op in shared_lifetimes.walk(function, "memref.alloc"))
+        function = walk(module, "gpu.func")[0]
+        of = shared_memory.SharedMemoryLiveness(function)
+        a, b = (of.lifetime(op.results[0]) for op in walk(function, "memref.alloc"))
         assert a.overlaps(b) == b.overlaps(a)
         return bool(a.overlaps(b))
 
@@ -388,11 +337,7 @@ def test_buffers_may_not_share_bytes_with(case: str) -> None:
 
 
 REQUEST = st.builds(AllocationRequest, st.integers(0, 5000), st.sampled_from((1, 16, 128, 1024)))
-
-
 REQUESTS = st.lists(REQUEST, max_size=7).map(tuple)
-
-
 PAIRS = st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6)))
 
 

@@ -5,20 +5,13 @@ import pytest
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError
 from tuner.core.gpu import TensorMapLayout
+from tuner.mlir.gpu import tensor_maps
 from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 
-
-tensor_maps = pytest.importorskip("tuner.mlir.gpu.tensor_maps")
-
-
 TILE = "memref<16x64xf16, #gpu.address_space<workgroup>>"
-
-
 MAP = "!nvgpu.tensormap.descriptor<tensor = {}, swizzle = {}, l2promo = none, oob = zero, interleave = none>"
-
-
 PROGRAM = """
 module attributes {{gpu.container_module}} {{
   gpu.module @kernels {{
@@ -38,8 +31,6 @@ module attributes {{gpu.container_module}} {{
     return
   }}
 }}"""
-
-
 ALLOCATION = f"%m = memref.alloc() : {TILE} %x = memref.load %m[%c0, %c0] : {TILE}"
 
 

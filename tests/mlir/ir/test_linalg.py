@@ -14,7 +14,6 @@ from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 
-
 TEXT = """func.func @f(%x: tensor<1x3x9xf32>, %w: tensor<8x3x2xf32>, %y: tensor<1x8x3xf32>) {
   %r = linalg.conv_1d_ncw_fcw {strides = dense<2> : tensor<1xi64>, dilations = dense<4> : tensor<1xi64>}
     ins(%x, %w : tensor<1x3x9xf32>, tensor<8x3x2xf32>) outs(%y : tensor<1x8x3xf32>) -> tensor<1x8x3xf32>
@@ -39,8 +38,6 @@ def test_a_depthwise_convolution_sums_over_its_window_only() -> None:
 # Roundings to bf16 after limits: what is moved, what is not, and that no result changes.
 
 Array = Any
-
-
 BODY = """%r = arith.truncf %x : f32 to bf16
   %c = arith.cmpf ugt, %r, %limit : bf16
   %y = arith.select %c, %r, %limit : bf16"""

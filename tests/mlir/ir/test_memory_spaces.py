@@ -5,10 +5,10 @@ import pytest
 from tests.mlir.kernels import parsed
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError
+from tuner.mlir.ir import memrefs
 
 pytestmark = pytest.mark.mlir
 
-memory_spaces = pytest.importorskip("tuner.mlir.ir.memrefs")
 
 WORKGROUP, PRIVATE = "#gpu.address_space<workgroup>", "#gpu.address_space<private>"
 MODULE = text_beside(__file__, "MODULE")
@@ -16,7 +16,7 @@ MODULE = text_beside(__file__, "MODULE")
 
 def renamed(text: str) -> str:
     with parsed(text) as module:
-        memory_spaces.name_memory_spaces(module)
+        memrefs.name_memory_spaces(module)
         assert module.operation.verify()
         return str(module)
 

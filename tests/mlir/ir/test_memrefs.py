@@ -6,15 +6,12 @@ from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir, passmanager
+from tuner.mlir.ir import memrefs
 from tuner.mlir.ir.building import create, index
 from tuner.mlir.ir.memrefs import bounds_of, elements_inside, is_inside
 from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
-
-
-memref_copies = pytest.importorskip("tuner.mlir.ir.memrefs")
-
 
 PLAIN, VIEW = "memref<?x4xf32>", "memref<?x4xf32, strided<[8, 1], offset: 4>>"
 
@@ -25,7 +22,7 @@ def replaced(source: str, target: str) -> tuple[int, str]:
       return
     }}"""
     with parsed(text) as module:
-        count = memref_copies.copy_views_by_loops(module.body.operations[0])
+        count = memrefs.copy_views_by_loops(module.body.operations[0])
         assert module.operation.verify()
         return count, str(module)
 
@@ -88,14 +85,8 @@ def test_bounds_are_where_the_type_is_larger(true: str, bounds: dict[int, int]) 
         assert is_inside([], {}) is None
 
 
-type_sizes = pytest.importorskip("tuner.mlir.ir.memrefs")
-
-
-type_sizes_ir = pytest.importorskip("tuner.mlir.bindings").ir
-
-
 def memref(text: str) -> Any:
-    return type_sizes_ir.MemRefType(type_sizes_ir.Type.parse(text))
+    return ir.MemRefType(ir.Type.parse(text))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +105,7 @@ def memref(text: str) -> Any:
 )
 def test_the_bytes_of_a_buffer_reach_to_its_last_element(text: str, size: int) -> None:
     with parsed(""):
-        assert type_sizes.memref_bytes(memref(text)) == size
+        assert memrefs.memref_bytes(memref(text)) == size
 
 
 @pytest.mark.parametrize(
@@ -129,7 +120,7 @@ def test_the_bytes_of_a_buffer_reach_to_its_last_element(text: str, size: int) -
 )
 def test_a_buffer_without_a_known_size_is_refused(text: str, message: str) -> None:
     with parsed(""), pytest.raises(CandidateError, match=message) as failure:
-        type_sizes.memref_bytes(memref(text))
+        memrefs.memref_bytes(memref(text))
     assert failure.value.stage is Stage.COMPILE
 
 
@@ -145,7 +136,7 @@ def test_a_buffer_without_a_known_size_is_refused(text: str, message: str) -> No
 )
 def test_shared_memory_is_reported_by_its_space(text: str, is_shared: bool) -> None:
     with parsed(""):
-        assert type_sizes.is_workgroup(memref(text)) == is_shared
+        assert memrefs.is_workgroup(memref(text)) == is_shared
 
 
 @pytest.mark.parametrize(
@@ -158,4 +149,4 @@ def test_shared_memory_is_reported_by_its_space(text: str, is_shared: bool) -> N
 )
 def test_only_a_type_without_strides_is_row_major(text: str, is_plain: bool) -> None:
     with parsed(""):
-        assert type_sizes.is_row_major(memref(text)) == is_plain
+        assert memrefs.is_row_major(memref(text)) == is_plain

@@ -2,16 +2,16 @@ import pytest
 
 from tests.mlir.kernels import parsed
 from tests.texts import text_beside
+from tuner.mlir import transform
 
 pytestmark = pytest.mark.mlir
 
-older_spellings = pytest.importorskip("tuner.mlir.transform")
 
 OLD = text_beside(__file__, "OLD")
 
 
 def test_what_documents_show_parses_and_no_line_moves() -> None:
-    text = older_spellings.with_current_spellings(OLD.replace(', op = "mul"', ""))
+    text = transform.with_current_spellings(OLD.replace(', op = "mul"', ""))
     assert text.count("\n") == OLD.count("\n")
     with parsed(OLD.replace('{op = "mul"}', "")) as module:
         printed = str(module).replace("  ", " ")
@@ -25,10 +25,10 @@ def test_words_outside_of_these_ops_stay() -> None:
         'func.func @f() attributes {mode = "xor", op = "add", dimension = "x"} { return }',
         '"gpu.terminator"() {name = "gpu.module_ending"} : () -> ()',
     ):
-        assert older_spellings.with_current_spellings(text) == text
+        assert transform.with_current_spellings(text) == text
 
 
 def test_the_after_of_the_docstring_is_what_becomes_of_the_before() -> None:
-    lines = [line for line in (older_spellings.__doc__ or "").splitlines() if line.startswith("    ")]
+    lines = [line for line in (transform.__doc__ or "").splitlines() if line.startswith("    ")]
     half = len(lines) // 2
-    assert older_spellings.with_current_spellings("\n".join(lines[:half])) == "\n".join(lines[half:])
+    assert transform.with_current_spellings("\n".join(lines[:half])) == "\n".join(lines[half:])

@@ -7,15 +7,13 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from tests.mlir.kernels import parsed
 from tuner.core.gpu import chip_of
 from tuner.core.gpu_code import KernelBuffer, KernelProgram
+from tuner.mlir.gpu import lowering
 from tuner.simulator.launch import simulate
-
-gpu_lowering = pytest.importorskip("tuner.mlir.gpu.lowering")
 
 Array = NDArray[Any]
 COUNT, THREADS = 1 << 14, 256
@@ -37,8 +35,6 @@ EDGES = (
     *(88.7, 88.8, 89.0, 104.0, -87.4, -103.9, -104.0, 127.9, 128.0, -126.5, -149.0, -150.0),  # where exp does
     *(0.70710677, 1.4142135, 0.92, 0.9199999, 4.0, 4.1, 10.0, 10.1, -17.4, -18.1),  # where formulas change
 )
-
-
 # What float64 has in addition: exp's range, sizes, and where formulas change.
 DOUBLE_EDGES = (
     *(1e-310, -1e-310, 5e-324, 1e300, -1e300, 709.7, 709.8, 710.4, -708.4, -745.1, -745.2, 1023.9, 1024.0),
@@ -74,7 +70,7 @@ def program_of(op: str, arguments: tuple[str, ...], result: str, count: int = CO
     }}"""
     buffers = tuple(KernelBuffer(f"p{number}", count * 8, "input") for number in range(len(arguments)))
     with parsed(text) as module:
-        program = gpu_lowering.lower_to_program(
+        program = lowering.lower_to_program(
             module, chip_of("sm_80"), (*buffers, KernelBuffer("out", count * 8, "output"))
         )
     assert isinstance(program, KernelProgram)

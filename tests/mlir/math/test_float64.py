@@ -17,6 +17,7 @@ from tests.mlir.math.kernel_math import (
     unary,
     worst_ulps,
 )
+from tuner.mlir.math.float64 import TWO_OVER_PI
 
 pytestmark = pytest.mark.mlir
 
@@ -75,9 +76,6 @@ def test_a_function_of_f64_is_as_close_as_it_says_hyperbolic_formulas(name: str)
 
 # Trigonometric functions of float64 on the simulated GPU, against long double.
 
-TWO_OVER_PI = pytest.importorskip("tuner.mlir.math.float64").TWO_OVER_PI
-
-
 TRIGONOMETRIC_FORMULAS_ULPS = {
     "sin": 2.0,
     "cos": 2.0,
@@ -86,8 +84,6 @@ TRIGONOMETRIC_FORMULAS_ULPS = {
     "arccos": 3.0,
     "arctan": 2.0,
 }  # what they say
-
-
 LARGE = (
     *(2.0**32, 2.0**53, 1e18, -1e30, 1e300, np.finfo(np.float64).max, -np.finfo(np.float32).max),
     *(6381956970095103 * 2.0**797, 5319372648326541 * 2.0**-1),  # the nearest to a multiple of pi / 2

@@ -24,8 +24,6 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.targets.gpu.compiler import find_ptxas
 
 pytestmark = pytest.mark.mlir
-
-
 # What the formulas say of themselves; exp2 is exact here, a device's ex2.approx may be off by two more.
 ULPS = {
     **dict.fromkeys(("exp2", "sqrt"), 0.5),
@@ -33,8 +31,6 @@ ULPS = {
     **dict.fromkeys(("erf", "expm1", "log1p", "log2", "log10", "rsqrt"), 2.0),
     "tanh": 3.0,
 }
-
-
 EXACT: dict[str, Callable[[Array], Array]] = {
     "absf": np.abs,
     "ceil": np.ceil,
@@ -43,8 +39,6 @@ EXACT: dict[str, Callable[[Array], Array]] = {
     "roundeven": np.rint,
     "round": lambda x: np.copysign(np.trunc(np.abs(x)) + (np.abs(x) - np.trunc(np.abs(x)) >= 0.5), x),
 }
-
-
 REFERENCES: dict[str, Callable[[Array], Array]] = {
     "erf": np.vectorize(math.erf),
     "rsqrt": lambda x: 1 / np.sqrt(x),

@@ -15,8 +15,6 @@ COLUMNS = {"nn": "affine_map<(d0, d1, d2) -> (d2, d1)>", "nt": "affine_map<(d0, 
 PRODUCT = "linalg.matmul indexing_maps = [{maps}] ins(%x, %y : {a}, {b}) outs(%z : {c})"
 ANY = "%any = memref.dim %c, %c1 : memref<64x128xf32>\n    %c2 = arith.addi %any, %any : index"
 FILL = "linalg.fill ins(%zero : f32) outs(%z : {c})"
-
-
 WHOLE_C, PART_OF_C = "memref<64x128xf32>", "memref<64x64xf32, strided<[128, 1]"
 EPILOGUE = """
   func.func private @f_epilogue(%sum: f32) -> {0} {{

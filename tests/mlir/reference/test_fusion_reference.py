@@ -14,7 +14,6 @@ from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, input_s
 
 pytestmark = pytest.mark.mlir
 
-
 Array = npt.NDArray[np.float64]
 
 

@@ -11,7 +11,6 @@ from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.interpreter.subgroup_ops")
 
 BLOCKS = 3
 INTEGERS: dict[str, Callable[[Any], Any]] = {

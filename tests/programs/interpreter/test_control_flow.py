@@ -11,7 +11,6 @@ from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.interpreter.control_flow")
 
 CONSTANTS = "\n".join(f"%c{n} = arith.constant {n} : i64" for n in range(8))
 NUMBERS = np.array([1, 2, 3, 6, 7, 9, 27, 97, 5, 16], np.int64)

@@ -12,7 +12,6 @@ from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.interpreter.conversions")
 
 NUMBERS = [0, 1, -1, 5, 127, -128, 255, 32767, -32768, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63)]
 PAIRS = [(one, other) for one in WIDTHS for other in WIDTHS if WIDTHS[one] < WIDTHS[other]]

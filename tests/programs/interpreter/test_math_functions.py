@@ -10,7 +10,6 @@ from tests.programs.interpreter.lane_kernels import DTYPES, applied, each_applie
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.interpreter.conversions")
 
 ULPS = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-51}
 ANY = [-3.7, -2.5, -1.5, -0.5, -0.3, 0.0, 0.3, 0.5, 1.0, 1.5, 2.5, 3.7]

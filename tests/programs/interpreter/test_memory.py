@@ -10,7 +10,6 @@ from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.interpreter.memory_ops")
 
 INDICES = "\n".join(f"%c{n} = arith.constant {n} : index" for n in range(9))
 WORKGROUP = "#gpu.address_space<workgroup>"

@@ -10,7 +10,6 @@ from tests.programs.interpreter.lane_kernels import kernel_of, module_text
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.interpreter.kernels")
 
 SCALE = """%t = gpu.thread_id x %x = memref.load %0[%t] : memref<{}xf32{}>
   %y = arith.mulf %x, %1 : f32 memref.store %y, %0[%t] : memref<{}xf32{}>"""

@@ -13,15 +13,9 @@ from tests.programs.interpreter.lane_kernels import DTYPES, applied, each_applie
 from tests.simulator.ptx.snippets import rounded
 from tuner.core.errors import CandidateError, Stage
 
-pytest.importorskip("tuner.programs.interpreter.scalar_ops")
-
-
 pytestmark = pytest.mark.mlir
 
-
 LANES = 24
-
-
 PRECISIONS = {"f32": "f4", "f64": "f8"}
 
 
@@ -63,8 +57,6 @@ def test_a_remainder_has_the_sign_of_the_dividend_and_a_negation_changes_that_of
 # Integer arithmetic beyond the table of ``tests.operators``: wide results, divisions by zero.
 
 WIDTHS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
-
-
 DIVISIONS = ("divsi", "floordivsi", "ceildivsi", "remsi", "divui", "ceildivui", "remui")
 
 

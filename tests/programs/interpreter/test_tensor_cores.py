@@ -11,7 +11,6 @@ from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.interpreter.matrices")
 
 Place = Callable[[int, int, int], tuple[int, int]]  # of group, number in it, and index -> row, column
 Shape = tuple[int, int, int]

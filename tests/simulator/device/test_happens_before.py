@@ -17,8 +17,6 @@ from tuner.simulator.device.happens_before import (
 
 # Each moment: its queue, and which earlier ones it waits for beside the last of its queue.
 PLANS = st.lists(st.tuples(st.integers(0, 3), st.lists(st.integers(0, 20), max_size=2)), max_size=14)
-
-
 BYTES = ByteRanges.one(64, 8)
 
 

@@ -122,8 +122,6 @@ def test_a_process_may_end_with_device_memory() -> None:
 
 
 MEMORY = SimulatedMemory()
-
-
 REGION = MEMORY.allocate(4096, MemoryKind.DEVICE)
 
 

@@ -28,8 +28,6 @@ WAIT:
   setp.lt.u32 %q, %r, 3; @%q bra WAIT;
   ret; }
 """
-
-
 LOOP = r"thread \(0, 0, 0\) of block \(0, 0, 0\) repeats lines 8 to 10 of the PTX"
 
 

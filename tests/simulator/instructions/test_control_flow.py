@@ -110,8 +110,6 @@ def test_an_assertion_that_no_thread_reaches_is_nothing() -> None:
 
 
 TILE = ".shared .align 4 .b8 tile[512];\n"
-
-
 OUT = "add.s64 %rd9, %p0, %t4w; st.global.u32 [%rd9], %r1;"
 
 

@@ -13,14 +13,8 @@ from tests.simulator.instructions.test_integers import numpy_name, wrap
 from tests.simulator.ptx.snippets import each_lane, lanes_of, rounded, run, same_bits
 
 Array = NDArray[Any]
-
-
 INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
-
-
 FLOATS = {"f16": "f2", "f32": "f4", "f64": "f8"}
-
-
 WHOLE: dict[str, Callable[[Fraction], int]] = {
     "rni": round,
     "rzi": int,

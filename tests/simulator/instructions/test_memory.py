@@ -12,8 +12,6 @@ from tuner.simulator.launch import simulate
 from tuner.simulator.ptx.defects import Defect, SimulationError
 
 Array = NDArray[Any]
-
-
 SHARED = ".shared .align 16 .b8 tile[512];\n"
 
 
@@ -125,8 +123,6 @@ def test_a_generic_address_cut_to_32_bits_is_no_shared_address() -> None:
 
 
 ATOMICS_SHARED = ".shared .align 16 .b8 tile[16];\n"
-
-
 INTEGERS: dict[str, Callable[[int, int], int]] = {
     "add.u32": lambda old, x: old + x,
     "min.u32": min,

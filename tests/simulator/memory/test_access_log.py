@@ -11,8 +11,6 @@ from tuner.simulator.memory.access_log import SAMPLES, Access, wavefronts
 from tuner.simulator.ptx.parser import parse
 
 TURNS = 40
-
-
 PTX = f"""
 .version 8.3
 .target sm_80

@@ -10,21 +10,13 @@ from tuner.simulator.memory.async_copies import TensorMap, extent_bytes, swizzle
 from tuner.simulator.ptx.defects import Defect, SimulationError
 
 BOX = ".shared .align 128 .b8 box[16];\n"
-
-
 # Thread 0 stores four words of 1 by the TMA; it writes box and reads its target when it has waited.
 STORE = """mov.u32 %r8, box; mov.u32 %r1, 1; setp.ne.u32 %q1, %t, 0; @%q1 ret;
   st.shared.v4.b32 [%r8], {{%r1, %r1, %r1, %r1}}; fence.proxy.async.shared::cta;
   cp.async.bulk.global.shared::cta.bulk_group [%p0], [%r8], 16; cp.async.bulk.commit_group;
   {wait} {then}"""
-
-
 OVERWRITE = "mov.u32 %r2, 2; st.shared.b32 [%r8], %r2;"
-
-
 READ = "ld.global.b32 %r3, [%p0]; st.global.b32 [%p1], %r3;"
-
-
 WAITS = {"none": "", "read": "cp.async.bulk.wait_group.read 0;", "full": "cp.async.bulk.wait_group 0;"}
 
 
@@ -144,19 +136,11 @@ def test_what_the_driver_refuses_is_refused(
 
 
 MEMORY = ".shared .align 128 .b8 tile[4096];\n.shared .align 8 .b8 full[256];\n"
-
-
 BEGIN = """setp.eq.u32 %q1, %t, 0; mov.u32 %r2, 1; @%q1 mbarrier.init.shared.b64 [full], %r2; bar.sync 0;
   mov.u32 %r3, 128; mov.u32 %r4, 0; @!%q1 bra WAIT; mbarrier.arrive.expect_tx.shared.b64 %rd1, [full], %r3;"""
-
-
 LOAD = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%p0], %r3, [full];"
-
-
 WAIT = """WAIT: mbarrier.try_wait.parity.shared.b64 %q2, [full], %r4;
   mov.u32 %r8, tile; add.u32 %r8, %r8, %t4;"""
-
-
 BACK = "ld.shared.b32 %r1, [%r8]; add.s64 %rd2, %p1, %t4w; st.global.b32 [%rd2], %r1;"
 
 

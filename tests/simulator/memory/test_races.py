@@ -14,17 +14,9 @@ from tuner.simulator.memory.races import GlobalRaces
 from tuner.simulator.ptx.defects import Defect
 
 SHARED = ".shared .align 16 .b8 tile[4096];\n"
-
-
 SEEDS = [None, 0, 1]
-
-
 MINE = "mov.u32 %r8, tile; add.u32 %r8, %r8, %t4;"
-
-
 OTHER = "xor.b32 %r7, %r8, 128;"  # the same lane of the other warp
-
-
 PLACE = "mad.lo.u32 %r9, %b, %r6, %t; mul.wide.u32 %rd1, %r9, 4; add.s64 %rd1, %rd1, %p0;"
 
 

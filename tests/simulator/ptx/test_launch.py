@@ -19,8 +19,6 @@ SCALE = kernel(
     "mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x;",
 )
 BLOCKS, THREADS = (4, 1, 1), (32, 1, 1)
-
-
 X = np.zeros(128, np.float32)
 
 

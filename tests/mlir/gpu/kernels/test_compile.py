@@ -9,12 +9,12 @@ from tests.mlir.gpu.kernels.cases import CASES, Case
 from tests.mlir.kernels import parsed
 from tuner.core.gpu import CHIPS, chip_of
 from tuner.core.gpu_code import KernelProgram
+from tuner.mlir.gpu import lowering
 from tuner.search.cost_model.occupancy import require_launchable
 from tuner.targets.gpu.compiler import find_ptxas
 
 pytestmark = pytest.mark.mlir
 
-gpu_lowering = pytest.importorskip("tuner.mlir.gpu.lowering")
 
 IDS = [case.name for case in CASES]
 
@@ -22,7 +22,7 @@ IDS = [case.name for case in CASES]
 @functools.cache
 def program_of(case: Case, chip: str = "sm_90") -> KernelProgram:
     with parsed(case.text) as module:
-        program = gpu_lowering.lower_to_program(module, chip_of(chip), case.buffers)
+        program = lowering.lower_to_program(module, chip_of(chip), case.buffers)
     assert isinstance(program, KernelProgram)
     return program
 

@@ -7,10 +7,9 @@ import pytest
 
 from tests.mlir.gpu.kernels.cases import CASES, Case
 from tests.mlir.gpu.kernels.test_compile import IDS, program_of
+from tuner.targets.gpu import simulator
 
 pytestmark = pytest.mark.mlir
-
-simulated_run = pytest.importorskip("tuner.targets.gpu.simulator")
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2])
@@ -21,7 +20,7 @@ def test_a_payload_computes_what_it_should(case: Case, seed: int | None) -> None
     b = np.full(case.b_shape, -1, case.dtype)
     arrays = {"a": a.copy(), "b": b}
     given = {buffer.name: arrays[buffer.name] for buffer in case.buffers}
-    (simulation,) = simulated_run.simulate_program(program, given, schedule_seed=seed)
+    (simulation,) = simulator.simulate_program(program, given, schedule_seed=seed)
     assert simulation.races == ()
     np.testing.assert_array_equal(b, case.expected(a))
     np.testing.assert_array_equal(arrays["a"], a)
@@ -33,5 +32,5 @@ def test_the_barrier_that_allows_buffers_to_share_bytes_is_needed() -> None:
     head, middle, tail, rest = program.ptx.split("bar.sync")
     without = replace(program, ptx=f"{head}bar.sync{middle}// {tail}bar.sync{rest}")
     a = case.draw(np.random.default_rng(7))
-    (simulation,) = simulated_run.simulate_program(without, {"a": a, "b": np.empty(case.b_shape, case.dtype)})
+    (simulation,) = simulator.simulate_program(without, {"a": a, "b": np.empty(case.b_shape, case.dtype)})
     assert any("shared" in race.kind.value for race in simulation.races)
