@@ -14,7 +14,6 @@ from tuner.analysis.selected_result import timed
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import CandidateError, Failure, TunerError
 from tuner.core.interfaces import FINAL_EFFORT, BoundRecord, Effort, Script
-from tuner.core.machine import Compiler
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record
 from tuner.core.round_quality import round_quality
@@ -82,7 +81,7 @@ def runner_of(
 
     Args:
         backends: provides the target kinds and the machine.
-        case: problem, target, threads, seed and baseline.
+        case: what the candidates are evaluated for, and how.
         bind: returns the script of a candidate.
         recall: returns the record that is known for a script or code, which is then not evaluated.
     """
@@ -201,7 +200,9 @@ def _audited(backends: Backends, store: "Store", trial: StoredTrial, tolerated: 
     except TunerError as error:
         return Audited(trial, AuditStatus.NOT_EVALUATED, str(error))
     if bound.record.reused_from is not None:
-        return Audited(trial, AuditStatus.SAME_CODE, _what_changed(run.compiler, compiler, record, script))
+        changes = run.compiler.changes_to(compiler)
+        changes += ("the script",) * (script.sha256 != record.script_sha256)
+        return Audited(trial, AuditStatus.SAME_CODE, f"although changed: {', '.join(changes)}")
     return _with_outcome(backends, store, trial, bound, kind, tolerated)
 
 
@@ -213,7 +214,6 @@ def _with_outcome(
     kind: TargetBackend,
     tolerated: float,
 ) -> Audited:
-    """Returns the audit's outcome for changed code, and stores that outcome as a new run."""
     outcome = bound.record.outcome
     if not kind.status().is_available:
         return Audited(trial, AuditStatus.NOT_EVALUATED, f"other code; {kind.status().reason}")
@@ -222,29 +222,23 @@ def _with_outcome(
         reason = f"fails at stage {outcome.stage.value}: {outcome.reason}"
         return Audited(trial, AuditStatus.FAILED, reason, run=run)
     if not isinstance(outcome, Measurement):
-        return Audited(
-            trial, AuditStatus.NOT_EVALUATED, "other code, verified; nothing is timed here", run=run
-        )
-    is_slower = outcome.interval_s[0] > timed(trial).interval_s[1] * (1 + tolerated)
-    disturbed = _disturbed(trial, outcome)
-    if is_slower and disturbed:
-        return Audited(trial, AuditStatus.NOT_EVALUATED, f"other code, cannot tell: {disturbed}", run=run)
-    status = AuditStatus.SLOWER if is_slower else AuditStatus.TIMED_AGAIN
-    recorded = f"other code, recorded {seconds_text(timed(trial).median_s)} in another session"
-    return Audited(trial, status, recorded, outcome.median_s, run)
-
-
-def _disturbed(trial: StoredTrial, now: Measurement) -> str:
-    """Returns why today's time is not comparable with the recorded time; '' where no disturbance was seen."""
-    recorded = timed(trial).host
+        reason = "other code, verified; nothing is timed here"
+        return Audited(trial, AuditStatus.NOT_EVALUATED, reason, run=run)
+    recorded = timed(trial)
+    is_slower = outcome.interval_s[0] > recorded.interval_s[1] * (1 + tolerated)
     quality = round_quality(
         0.0,  # noise is not considered: only the machine's state decides
         None,
-        now.host,
-        quietest_anchor_s=None if recorded is None else recorded.anchor_s,
+        outcome.host,
+        quietest_anchor_s=None if recorded.host is None else recorded.host.anchor_s,
         spare_cores=trial.machine.physical_cores - trial.threads,
     )
-    return quality.unreliable
+    if is_slower and quality.unreliable:
+        reason = f"other code, cannot tell: {quality.unreliable}"
+        return Audited(trial, AuditStatus.NOT_EVALUATED, reason, run=run)
+    status = AuditStatus.SLOWER if is_slower else AuditStatus.TIMED_AGAIN
+    reason = f"other code, recorded {seconds_text(recorded.median_s)} in another session"
+    return Audited(trial, status, reason, outcome.median_s, run)
 
 
 def _stored(
@@ -266,9 +260,3 @@ def _stored(
     store.record(stored, record, bound.script.text)
     store.finish_run(run, "done", sum(seconds for _, seconds in record.stage_s))
     return run
-
-
-def _what_changed(before: Compiler, now: Compiler, record: Record, script: Script) -> str:
-    """Returns what changed although the code is equal: packages, LLVM, passes, script."""
-    changes = [*before.changes_to(now), *["the script"] * (script.sha256 != record.script_sha256)]
-    return f"although changed: {', '.join(changes)}"

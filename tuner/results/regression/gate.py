@@ -12,7 +12,7 @@ import json
 import math
 import statistics
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
@@ -36,7 +36,7 @@ from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Record
 from tuner.core.reliability import Reliability
 from tuner.core.round_quality import reliability_of_sessions, round_quality
-from tuner.core.runs import NOT_TIMED, RunSettings, StoredTrial
+from tuner.core.runs import NOT_TIMED, StoredTrial
 from tuner.core.serialization import decode, encode, form, parsed, read_text, require_format
 from tuner.mlir.cpu.llvm_modules import instructions_needed
 from tuner.results.regression.audit import EvaluationCase, evaluated, known_code, runner_of
@@ -126,13 +126,7 @@ class GateFile:
 
 def gate_file_bytes(file: GateFile) -> bytes:
     """Returns the content of a gate file as JSON in UTF-8; ``read_gate_file`` reads it."""
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "created": encode(file.created),
-        "tuner": file.tuner,
-        "entries": [encode(entry) for entry in file.entries],
-    }
+    document = {"format": FORMAT, "version": VERSION, **encode(file)}
     return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
 
 
@@ -146,14 +140,9 @@ def read_gate_file(path: Path) -> GateFile:
     entries = head.get("entries")
     if not isinstance(entries, list) or not entries:
         raise UsageError(f"{path}: entries: is empty")
-    return GateFile(
-        decode(datetime.datetime, head.get("created"), f"{path}: created"),
-        decode(str, head.get("tuner"), f"{path}: tuner"),
-        tuple(
-            decode(GateEntry, with_alignment(each), f"{path}: entries[{place}]")
-            for place, each in enumerate(entries)
-        ),
-    )
+    names = ("created", "tuner", "entries")
+    content = {name: head.get(name) for name in names} | {"entries": [*map(with_alignment, entries)]}
+    return decode(GateFile, content, f"{path}: ")
 
 
 def _packed(content: bytes) -> bytes:
@@ -241,7 +230,8 @@ def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> Ga
         raise UsageError(
             f"trial {trial.id}: was timed on {trial.machine.name!r}, this machine is {machine.name!r}"
         )
-    strategy = _chosen(run.settings, record.candidate.strategy)
+    name = record.candidate.strategy  # of a user's script: as its run chose it, with its path
+    strategy = next((each for each in run.settings.strategies if each.name == name), ChosenStrategy(name))
     case = EvaluationCase(record.problem, record.target, trial.threads)
     with runner_of(backends, case, _bind(backends, case, strategy)) as runner:
         bound = evaluated(runner, record.candidate)
@@ -279,7 +269,11 @@ def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, se
     with runner_of(backends, case, bind, known_code(entry_record(entry))) as runner:
         current = evaluated(runner, entry.candidate)
         if current.record.reused_from is not None:
-            return GateResult(entry, GateStatus.SAME_CODE, _same_code_text(backends, entry))
+            mlir = backends.outcomes(entry.target).compiler(entry.target).mlir
+            reason = f"the same LLVM dialect; its machine code is made by {mlir}, then by {entry.mlir}"
+            if mlir == entry.mlir or entry.artifact.program is not None:
+                reason = "it compiles to the recorded code"
+            return GateResult(entry, GateStatus.SAME_CODE, reason)
         if not isinstance(current.record.outcome, Measurement):
             return GateResult(entry, GateStatus.FAILED, _why_no_time(current.record))
         machine = backends.outcomes(entry.target).machine(entry.target)
@@ -302,7 +296,10 @@ def compared(
     taken: list[GateSession] = []
     for session in turns(runner, then, current, spare_cores):
         if session is None:
-            return GateResult(entry, GateStatus.FAILED, _missing_text(runner, then))
+            reason = "the current code ran alone, and fails interleaved with the recorded code"
+            if runner.remeasure((then,), SESSION_EFFORT).times[0] is None:
+                reason = "the code of then does not run here: record it anew"
+            return GateResult(entry, GateStatus.FAILED, reason)
         taken.append(session)
         if len(taken) < LEAST_SESSIONS:
             continue
@@ -310,7 +307,16 @@ def compared(
         finding = finding_of(slowdown, len(taken), limits)
         if finding is not Finding.UNCLEAR:
             break
-    return _result(entry, GateStatus(finding.value), slowdown, tuple(taken))
+    return GateResult(
+        entry,
+        GateStatus(finding.value),
+        f"{len(taken)} sessions",
+        slowdown,
+        len(taken),
+        now_s=statistics.median(statistics.median(each.times.now_s) for each in taken),
+        then_s=statistics.median(statistics.median(each.times.then_s) for each in taken),
+        reliability=reliability_of_sessions(tuple(each.objection for each in taken)),
+    )
 
 
 def turns(
@@ -323,8 +329,8 @@ def turns(
     """
     quietest_s = math.inf  # of the reference kernel
     for _ in range(SESSIONS_LIMIT):
-        found = runner.remeasure((then, then, current), SESSION_EFFORT)
-        first, again, now = found.times
+        timed = runner.remeasure((then, then, current), SESSION_EFFORT)
+        first, again, now = timed.times
         if first is None or again is None or now is None:
             yield None
             return
@@ -332,7 +338,7 @@ def turns(
         quietest_s = quietest_s if host is None else min(quietest_s, host.anchor_s)
         quality = round_quality(
             noise_of(first, again),
-            None if found.baseline is None else found.baseline.measurement,
+            None if timed.baseline is None else timed.baseline.measurement,
             host,
             quietest_anchor_s=None if host is None else quietest_s,
             spare_cores=spare_cores,
@@ -341,36 +347,9 @@ def turns(
         yield GateSession(times, quality.unreliable)
 
 
-def _result(
-    entry: GateEntry, status: GateStatus, slowdown: PairedSlowdown, taken: tuple[GateSession, ...]
-) -> GateResult:
-    return GateResult(
-        entry,
-        status,
-        f"{len(taken)} sessions",
-        slowdown,
-        len(taken),
-        _median(taken, lambda session: session.now_s),
-        _median(taken, lambda session: session.then_s),
-        reliability_of_sessions(tuple(each.objection for each in taken)),
-    )
-
-
-def _median(
-    taken: tuple[GateSession, ...], samples_of: Callable[[InterleavedSession], tuple[float, ...]]
-) -> float:
-    return statistics.median(statistics.median(samples_of(session.times)) for session in taken)
-
-
 def _bind(backends: Backends, case: EvaluationCase, strategy: ChosenStrategy) -> Bind:
-    """Returns the function that binds candidates of a strategy. Raises UsageError for unreadable scripts."""
     source = backends.outcomes(case.target)
     return source.bind((strategy,), case.problem, case.threads, source.machine(case.target))
-
-
-def _chosen(settings: RunSettings, name: str) -> ChosenStrategy:
-    """Returns a strategy as its run chose it: with the path of the script where it is a user's."""
-    return next((each for each in settings.strategies if each.name == name), ChosenStrategy(name))
 
 
 def entry_record(entry: GateEntry) -> Record:
@@ -385,21 +364,7 @@ def entry_record(entry: GateEntry) -> Record:
     )
 
 
-def _same_code_text(backends: Backends, entry: GateEntry) -> str:
-    mlir = backends.outcomes(entry.target).compiler(entry.target).mlir
-    if mlir == entry.mlir or entry.artifact.program is not None:
-        return "it compiles to the recorded code"
-    return f"the same LLVM dialect; its machine code is made by {mlir}, then by {entry.mlir}"
-
-
 def _why_no_time(record: Record) -> str:
     if isinstance(record.outcome, Failure):
         return f"fails at stage {record.outcome.stage.value}: {record.outcome.reason}"
     return "is verified, and nothing is timed here"
-
-
-def _missing_text(runner: AbstractRunner, then: BoundRecord) -> str:
-    alone = runner.remeasure((then,), SESSION_EFFORT).times[0]
-    if alone is None:
-        return "the code of then does not run here: record it anew"
-    return "the current code ran alone, and fails interleaved with the recorded code"

@@ -112,16 +112,17 @@ def checked(
     UsageError for too little memory, and for a script that needs instructions which this machine lacks.
     """
     require_offered(backends, provenance.target, provenance.needs, "the script")
-    case = EvaluationCase(
-        provenance.problem, provenance.target, provenance.threads, seed, _baseline(backends, provenance)
-    )
+    baseline = ""  # the target's default
+    if provenance.baseline is not None:
+        choices = backends.kind(provenance.target).baselines
+        baseline = choices.recorded(provenance.baseline.name, provenance.problem)
+    case = EvaluationCase(provenance.problem, provenance.target, provenance.threads, seed, baseline)
     with runner_of(backends, case, lambda _candidate: Script.of(script)) as runner:
         current = evaluated(runner, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
         outcome = current.record.outcome
         if isinstance(outcome, Failure):
-            return ScriptCheck(
-                CheckFinding.FAILED, f"failed at stage {outcome.stage.value}: {outcome.reason}"
-            )
+            reason = f"failed at stage {outcome.stage.value}: {outcome.reason}"
+            return ScriptCheck(CheckFinding.FAILED, reason)
         if isinstance(outcome, Verdict):
             if current.record.is_compiled_only:
                 return ScriptCheck(CheckFinding.COMPILED, "; ".join(outcome.notes))
@@ -146,14 +147,6 @@ def checked(
         return compared(runner, current, provenance, limits, spare_cores)
 
 
-def _baseline(backends: Backends, provenance: ScriptProvenance) -> str:
-    """Returns the choice of the library that a script was compared with; "": the target's default."""
-    if provenance.baseline is None:
-        return ""
-    choices = backends.kind(provenance.target).baselines
-    return choices.recorded(provenance.baseline.name, provenance.problem)
-
-
 def compared(
     runner: AbstractRunner,
     current: BoundRecord,
@@ -167,12 +160,7 @@ def compared(
     or when six or more, and at least half of all, are disturbed. A slowdown is reported only at the end: some
     sessions in a row may agree on a disturbance of seconds.
 
-    Args:
-        runner: a runner of the script's problem and target.
-        current: the script's record of today.
-        provenance: what the script's header records, with the recorded time.
-        limits: which slowdown is reported, and which one must be ruled out.
-        spare_cores: number of cores that are idle during the measurement.
+    ``current`` is the script's record of today; ``spare_cores`` are idle during the measurement.
     """
     recorded = provenance.round or RecordedRound(provenance.median_s or math.nan, noise=0.0)
     library = None if provenance.baseline is None else provenance.baseline.name
@@ -205,17 +193,16 @@ def compared(
 def _sessions(
     runner: AbstractRunner, current: BoundRecord, library: str | None, spare_cores: int
 ) -> Iterator[_Session]:
-    """Yields timed sessions without end."""
     quietest_s = math.inf
     while True:
-        found = runner.remeasure((current, current), SESSION_EFFORT)
-        kernel, again = found.times
+        timed = runner.remeasure((current, current), SESSION_EFFORT)
+        kernel, again = timed.times
         if kernel is None or again is None:
             yield _Session(None, None, BROKEN)
             continue
         host = kernel.host
         quietest_s = quietest_s if host is None else min(quietest_s, host.anchor_s)
-        baseline = None if found.baseline is None else found.baseline.measurement
+        baseline = None if timed.baseline is None else timed.baseline.measurement
         quality = round_quality(
             noise_of(kernel, again),
             baseline,
@@ -225,7 +212,7 @@ def _sessions(
         )
         evidence = Evidence(is_interleaved=True, noise=quality.noise, unreliable=quality.unreliable)
         ratio = comparison(kernel, baseline or again, evidence)
-        is_same_library = found.baseline is not None and found.baseline.name == library
+        is_same_library = timed.baseline is not None and timed.baseline.name == library
         times = RoundTimes(
             kernel.samples_s,
             baseline.samples_s if baseline and is_same_library else None,
@@ -238,24 +225,19 @@ def _sessions(
 def _conclusion(
     slowdown: RelativeSlowdown, sessions: int, limits: SlowdownLimits
 ) -> tuple[CheckFinding, str] | None:
-    """Returns the finding and its reason; None where more sessions may give one."""
-    names = " and ".join(name for name, _found in slowdown.by_reference)
+    names = " and ".join(name for name, _ in slowdown.by_reference)
     if slowdown.disagreement > DISAGREEMENT_LIMIT:
-        return (
-            CheckFinding.CANNOT_TELL,
-            f"{names} disagree: the machine's memory or clock is another than then",
-        )
+        reason = f"{names} disagree: the machine's memory or clock is another than then"
+        return CheckFinding.CANNOT_TELL, reason
     match finding_of(slowdown.whole, sessions, limits):
         case Finding.NOT_SLOWER:
             return CheckFinding.NOT_SLOWER, f"relative to {names}"
         case Finding.SLOWER if not slowdown.cancels_drift:
-            return (
-                CheckFinding.CANNOT_TELL,
-                f"it is slower relative to {names} alone, as it is where the machine has become slower",
-            )
+            reason = f"it is slower relative to {names} alone, as it is where the machine has become slower"
+            return CheckFinding.CANNOT_TELL, reason
         case Finding.SLOWER if slowdown.least > LEAST_BY_EACH:
             return CheckFinding.SLOWER, f"relative to {names}"
-    return None
+    return None  # more sessions may show it
 
 
 def _recorded_again(provenance: ScriptProvenance) -> str:
@@ -264,7 +246,7 @@ def _recorded_again(provenance: ScriptProvenance) -> str:
 
 
 def _is_busy(quiet: Sequence[_Session], disturbed: Sequence[_Session]) -> bool:
-    """True if half of the sessions or more were disturbed: sessions that look quiet may not be quiet."""
+    # half of the sessions or more were disturbed: sessions that look quiet may not be quiet
     return len(disturbed) >= max(LEAST_DISTURBED, len(quiet))
 
 

@@ -13,7 +13,7 @@ from tuner.analysis.ratios import faster_text
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
-from tuner.core.programs import ExplainedFusion, ProgramBaseline, ProgramResult
+from tuner.core.programs import ExplainedFusion, ProgramResult
 from tuner.core.reliability import Reliability, reliability_of_all
 from tuner.core.requests import Campaign
 from tuner.core.serialization import seconds_text
@@ -77,7 +77,6 @@ class PortfolioCurve:
         return tuple(drawn)
 
     def x(self, size: int) -> float:
-        """Returns the x coordinate of a size."""
         return WIDTH * (size - 0.5) / len(self.points)
 
     def y(self, share: float) -> float:
@@ -90,13 +89,12 @@ def portfolio_curve_of(matrix: TimeMatrix) -> PortfolioCurve | None:
     sizes = range(1, min(SIZE_LIMIT, len(usable_columns(matrix))) + 1)
     if len(sizes) < 2:
         return None
-    return PortfolioCurve(tuple(_point(matrix, size) for size in sizes))
-
-
-def _point(matrix: TimeMatrix, size: int) -> PortfolioPoint:
-    inside = regret_in_sample(matrix, choose_portfolio(matrix, size))
-    outside = regret_held_out(matrix, size) if len(matrix.problems) > 1 else None
-    return PortfolioPoint(size, inside.geomean, None if outside is None else outside.geomean, inside.worst)
+    points = []
+    for size in sizes:
+        inside = regret_in_sample(matrix, choose_portfolio(matrix, size))
+        held_out = regret_held_out(matrix, size).geomean if len(matrix.problems) > 1 else None
+        points.append(PortfolioPoint(size, inside.geomean, held_out, inside.worst))
+    return PortfolioCurve(tuple(points))
 
 
 # ------------------------------------------------------------------------------
@@ -139,48 +137,36 @@ def program_section_of(campaign: Campaign) -> ProgramSection | None:
 
 
 def _fusion_bars(fusions: tuple[ExplainedFusion, ...]) -> tuple[Bar, ...]:
-    """Returns a bar for the time of each fusion; fusions that run as loops have the colour of failures."""
     longest_s = max((each.time_s or 0.0 for each in fusions), default=0.0)
     if not longest_s:
         return ()
-    return tuple(
-        Bar(
-            f"g{number} {each.fusion.kind}, {each.fusion.origin}",
-            (each.time_s or 0.0) / longest_s,
-            _figure(each),
-            "ours" if each.fusion.strategy else "failed",
-        )
-        for number, each in enumerate(fusions)
-    )
-
-
-def _figure(each: ExplainedFusion) -> str:
-    if each.time_s is None:
-        return "not timed"
-    share = "" if each.share is None else f", {each.share:.0%}"
-    roofline = "" if each.roofline is None else f", roofline {each.roofline:.0%}"
-    if not each.reliability.is_reliable:
-        return f"{seconds_text(each.time_s)}, {each.reliability.word}"
-    return f"{seconds_text(each.time_s)}{share}{roofline}"
+    bars = []
+    for number, each in enumerate(fusions):
+        figure = "not timed" if each.time_s is None else seconds_text(each.time_s)
+        if each.time_s is not None and not each.reliability.is_reliable:
+            figure += f", {each.reliability.word}"
+        elif each.time_s is not None:
+            figure += "" if each.share is None else f", {each.share:.0%}"
+            figure += "" if each.roofline is None else f", roofline {each.roofline:.0%}"
+        name = f"g{number} {each.fusion.kind}, {each.fusion.origin}"
+        colour = "ours" if each.fusion.strategy else "failed"  # loops have the colour of failures
+        bars.append(Bar(name, (each.time_s or 0.0) / longest_s, figure, colour))
+    return tuple(bars)
 
 
 def _baseline_bars(result: ProgramResult) -> tuple[Bar, ...]:
-    """Returns a bar for the time of a call by each baseline, relative to the longest, tuner's first.
-
-    Tuner's is the baseline's over the ratio, of the first baseline: all were timed in the same rounds.
-    """
-    timed = [each for each in result.baselines if ratio_of(each) is not None]
-    if not timed or timed[0].speed is None:
+    timed = [
+        (each.name, each.call_s.median, speed.median)
+        for each in result.baselines
+        if each.call_s is not None and (speed := ratio_of(each)) is not None
+    ]
+    if not timed:
         return ()
-    ours_s = _median_s(timed[0]) / timed[0].speed.median
-    rows = [("tuner", ours_s, "ours"), *((each.name, _median_s(each), "baseline") for each in timed)]
-    longest_s = max(seconds for _, seconds, _ in rows)
-    return tuple(Bar(name, seconds / longest_s, seconds_text(seconds), kind) for name, seconds, kind in rows)
-
-
-def _median_s(each: ProgramBaseline) -> float:
-    assert each.call_s is not None
-    return each.call_s.median
+    # Tuner's time is the first baseline's over its ratio: all were timed in the same rounds
+    bars = [("tuner", timed[0][1] / timed[0][2], "ours")]
+    bars += [(name, median_s, "baseline") for name, median_s, _ in timed]
+    longest_s = max(time_s for _, time_s, _ in bars)
+    return tuple(Bar(name, time_s / longest_s, seconds_text(time_s), colour) for name, time_s, colour in bars)
 
 
 # ------------------------------------------------------------------------------
@@ -228,22 +214,18 @@ class TimeMap:
 
     @property
     def cell(self) -> float:
-        """Returns the size of a cell with the gap to the next one."""
-        return CELL
+        return CELL  # with the gap to the next one
 
     @property
     def margin(self) -> float:
-        """Returns the space for the labels to the left of the map."""
-        return 10 + LETTER * max(len(label) for label in self.problems)
+        return 10 + LETTER * max(len(label) for label in self.problems)  # for the labels, to the left
 
     @property
     def width(self) -> float:
-        """Returns the width of the cells."""
         return CELL * len(self.columns)
 
     @property
     def height(self) -> float:
-        """Returns the height of the cells."""
         return CELL * len(self.problems)
 
 
@@ -263,28 +245,18 @@ def time_map_of(matrix: TimeMatrix, reliability: Sequence[Reliability]) -> TimeM
     timed, efficiency = matrix.is_timed(), matrix.efficiency()
     uses = timed.sum(axis=0)
     columns = tuple(sorted((c for c in range(len(uses)) if uses[c]), key=lambda c: (-uses[c], c)))
-    labels = tuple(_label(matrix, row) for row in range(len(matrix.problems)))
-    cells = tuple(
-        TimedCell(
-            CELL * place,
-            CELL * row,
-            label,
-            column,
-            float(efficiency[row, column]) if timed[row, column] else None,
-            matrix.applies[row][column],
-            reliability[row],
-        )
-        for row, label in enumerate(labels)
-        for place, column in enumerate(columns)
+    shapes = [problem.shape for problem in matrix.problems]
+    labels = tuple(
+        problem.shape if shapes.count(problem.shape) == 1 else problem.key.partition(" ")[2]
+        for problem in matrix.problems
     )
-    return TimeMap(labels, columns, cells)
-
-
-def _label(matrix: TimeMatrix, row: int) -> str:
-    """Returns a problem's shape, and what else is needed to tell it from the others with this shape."""
-    problem = matrix.problems[row]
-    same = [each for each in matrix.problems if each.shape == problem.shape]
-    return problem.shape if len(same) == 1 else problem.key.partition(" ")[2]
+    cells = []
+    for row, label in enumerate(labels):
+        for index, column in enumerate(columns):
+            share = float(efficiency[row, column]) if timed[row, column] else None
+            applies = matrix.applies[row][column]
+            cells.append(TimedCell(CELL * index, CELL * row, label, column, share, applies, reliability[row]))
+    return TimeMap(labels, columns, tuple(cells))
 
 
 # ------------------------------------------------------------------------------
@@ -313,7 +285,6 @@ class CampaignSection:
 
     @property
     def problems(self) -> int:
-        """Returns the number of problems of the campaign."""
         return len(self.campaign.runs)
 
 
@@ -322,7 +293,8 @@ def campaign_section_of(reported: ReportedCampaign) -> CampaignSection:
     matrix, trusts = reported.matrix, tuple(run.reliability for run in reported.campaign.runs)
     is_timed = bool(matrix.is_timed().any())
     choices = held_out_choices(matrix) if is_timed and len(matrix.problems) > 1 else ()
-    timed = sorted((each for each in choices if each.efficiency is not None), key=_efficiency)
+    timed = [each for each in choices if each.efficiency is not None]
+    timed.sort(key=lambda each: each.efficiency or 0.0)
     return CampaignSection(
         campaign=reported.campaign,
         columns=matrix.columns,
@@ -341,19 +313,10 @@ def share_text(share: float | None) -> str:
 
 def choice_rows(section: CampaignSection) -> tuple[tuple[str, ...], ...]:
     """Returns the table of the worst choices of dispatch, its head first."""
-    rows = (
-        (
-            each.problem.key,
-            share_text(None if section.reliability[each.problem].unreliable else each.efficiency),
-            section.reliability[each.problem].word,
-            each.source,
-            f"{section.columns[each.column].strategy} {knobs_text(section.columns[each.column].choices)}",
-        )
-        for each in section.choices
-    )
-    return (("problem", "of the best", "reliability", "chosen by", "configuration"), *rows)
-
-
-def _efficiency(choice: HeldOutChoice) -> float:
-    assert choice.efficiency is not None
-    return choice.efficiency
+    rows = [("problem", "of the best", "reliability", "chosen by", "configuration")]
+    for each in section.choices:
+        trust, candidate = section.reliability[each.problem], section.columns[each.column]
+        share = share_text(None if trust.unreliable else each.efficiency)
+        configuration = f"{candidate.strategy} {knobs_text(candidate.choices)}"
+        rows.append((each.problem.key, share, trust.word, each.source, configuration))
+    return tuple(rows)

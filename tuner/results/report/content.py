@@ -148,11 +148,11 @@ def varying_knobs(trials: Iterable[StoredTrial]) -> dict[str, tuple[Value, ...]]
     for trial in trials:
         for name, value in choices_of(trial).items():
             values.setdefault(name, set()).add(value)
-    return {name: tuple(sorted(found, key=_order)) for name, found in values.items() if len(found) > 1}
-
-
-def _order(value: Value) -> tuple[bool, Value]:
-    return isinstance(value, str), value  # numbers come before strings: Python cannot compare the two
+    # numbers come before strings: Python cannot compare the two
+    ordered = {
+        name: sorted(of, key=lambda each: (isinstance(each, str), each)) for name, of in values.items()
+    }
+    return {name: tuple(of) for name, of in ordered.items() if len(of) > 1}
 
 
 # ------------------------------------------------------------------------------

@@ -43,19 +43,9 @@ from tuner.version import __version__
 
 # The filters that templates may apply to values.
 FILTERS = (
-    *(
-        count_text,
-        initial_configurations_text,
-        interval_text,
-        knobs_text,
-        seconds_text,
-        speed_text,
-        utc_text,
-        gflop_per_s,
-    ),
-    *(badge_of, card_of, counts_text, idle_text, level_name, pass_rows, stage_bars),
-    *(importance_bars, knob_rows, strategy_rows),
-    *(choice_rows, share_text),
+    *(count_text, initial_configurations_text, interval_text, knobs_text, seconds_text, speed_text),
+    *(utc_text, gflop_per_s, badge_of, card_of, counts_text, idle_text, level_name, pass_rows, stage_bars),
+    *(importance_bars, knob_rows, strategy_rows, choice_rows, share_text),
 )
 
 
@@ -66,7 +56,7 @@ def page_html(report: Report) -> str:
     page = templates.get_template("page.html").render(
         report=report,
         many=None if report.campaign is None else campaign_section_of(report.campaign),
-        programs=[found for each in report.campaigns if (found := program_section_of(each)) is not None],
+        programs=[section for section in map(program_section_of, report.campaigns) if section is not None],
         sections=[section_of(each, len(report.runs)) for each in report.runs],
         shown={each.run.id for each in report.runs},
         style=style,
@@ -78,8 +68,7 @@ def page_html(report: Report) -> str:
 
 @functools.cache
 def _templates() -> jinja2.Environment:
-    """Returns the template environment: values are escaped, coordinates are rounded to a tenth of a unit."""
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader(__package__),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -88,8 +77,8 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {each.__name__: each for each in FILTERS}
-    return made
+    environment.filters |= {each.__name__: each for each in FILTERS}
+    return environment
 
 
 def _source(templates: jinja2.Environment, name: str) -> str:
@@ -98,7 +87,7 @@ def _source(templates: jinja2.Environment, name: str) -> str:
 
 
 def _sha256(text: str) -> str:
-    """Returns the source expression of an inline style or script in a content security policy."""
+    # a source expression of a content security policy
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
@@ -145,11 +134,25 @@ def gathered(
     """
     if limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
-    chosen = _chosen(store, run, limit, campaign)
-    runs = tuple(_reported(store, each) for each in chosen)
-    left_out = 0 if run is not None else _total(store, campaign) - len(runs)
-    found = _best(store, None if run is None and campaign is None else runs)
-    best = tuple(replace(each, passes=passes(each.selected.best)) for each in found)
+    if campaign is not None:
+        chosen, total = campaign.campaign.runs[:limit], len(campaign.campaign.runs)
+    elif run is not None:
+        chosen, total = (store.run(run),), 1
+    else:
+        chosen, total = store.runs(limit), store.info().runs
+    runs = tuple(
+        ReportedRun(each, store.counts(each.id), store.trials(TrialQuery(run=each.id, sort="number")))
+        for each in chosen
+    )
+    left_out = total - len(runs)
+    is_wanted: Callable[[BestGroup], bool] = any_group  # replays included
+    if run is not None or campaign is not None:
+        is_wanted = frozenset(map(_group_of, chosen)).__contains__
+    results = best_results(store, TrialQuery(), is_wanted).values()
+    best = tuple(
+        BestKnown(each.selected, each.run, passes(each.best))
+        for each in sorted(results, key=lambda each: (each.best.created, each.best.id))
+    )
     numbers = dict.fromkeys(each.run.campaign.campaign for each in runs if each.run.campaign is not None)
     campaigns = tuple(store.campaign(number) for number in numbers)
     now = datetime.datetime.now(datetime.UTC)
@@ -181,8 +184,8 @@ def report(
 
     Raises:
         UsageError: a limit below 1, ``run`` and ``campaign`` both given, a run, a campaign or a database
-        named by
-            ``db`` that does not exist, a database that cannot be opened, or a file that cannot be written.
+            named by ``db`` that does not exist, a database that cannot be opened, or a file that cannot be
+            written.
 
     Example:
         >>> import tuner
@@ -209,33 +212,6 @@ def reported_campaign(store: Store, backends: Backends, campaign: int) -> Report
     return ReportedCampaign(store.campaign(campaign), campaign_matrix(campaign, backends, store).times)
 
 
-def _chosen(store: Store, run: int | None, limit: int, campaign: ReportedCampaign | None) -> tuple[Run, ...]:
-    """Returns the runs to show: one, those of a campaign in its order, or the latest first."""
-    if campaign is not None:
-        return campaign.campaign.runs[:limit]
-    return store.runs(limit) if run is None else (store.run(run),)
-
-
-def _total(store: Store, campaign: ReportedCampaign | None) -> int:
-    return store.info().runs if campaign is None else len(campaign.campaign.runs)
-
-
-def _reported(store: Store, run: Run) -> ReportedRun:
-    return ReportedRun(run, store.counts(run.id), store.trials(TrialQuery(run=run.id, sort="number")))
-
-
-def _best(store: Store, only: tuple[ReportedRun, ...] | None) -> tuple[BestKnown, ...]:
-    """Returns the best result per problem, target and machine, replays included.
-
-    With ``only``: the results for the problems, targets and machines of those runs.
-    """
-    is_wanted = any_group if only is None else frozenset(_campaign(each) for each in only).__contains__
-    found = best_results(store, TrialQuery(), is_wanted)
-    ordered = sorted(found.values(), key=lambda each: (each.best.created, each.best.id))
-    return tuple(BestKnown(each.selected, each.run) for each in ordered)
-
-
-def _campaign(reported: ReportedRun) -> BestGroup:
-    settings = reported.run.settings
-    machine = reported.run.machine.name
-    return BestGroup(settings.problem.key, settings.target.text, settings.threads, machine)
+def _group_of(run: Run) -> BestGroup:
+    settings = run.settings
+    return BestGroup(settings.problem.key, settings.target.text, settings.threads, run.machine.name)

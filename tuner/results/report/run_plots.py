@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from itertools import groupby
 
-from tuner.analysis.importance import Ablation, KnobAblation
+from tuner.analysis.importance import Ablation
 from tuner.analysis.ratios import distrust
 from tuner.analysis.selected_result import timed
 from tuner.core.machine import Roofline
@@ -172,25 +172,19 @@ def convergence_of(run: Run, trials: tuple[StoredTrial, ...]) -> Convergence | N
 
 def phases_of(run: Run, trials: tuple[StoredTrial, ...]) -> tuple[Phase, ...]:
     """Returns the phases of a run's search, in order: ranges of trial numbers with the same origin."""
-    named = [(trial.number, _reason(run, trial)) for trial in sorted(trials, key=lambda each: each.number)]
-    found = []
+    # First configurations come before any other; those of two origins are interleaved and are one phase
+    points = run.settings.first or ()
+    origins = {point.candidate: point.origin for point in points}
+    first = ", ".join(dict.fromkeys(origins.values()))
+    named = [
+        (each.number, first if each.number < len(points) and each.record.candidate in origins else "")
+        for each in sorted(trials, key=lambda each: each.number)
+    ]
+    phases = []
     for name, group in groupby(named, key=lambda pair: pair[1]):
         numbers = [number for number, _ in group]
-        found.append(Phase(name, numbers[0], numbers[-1]))
-    return tuple(found)
-
-
-def _reason(run: Run, trial: StoredTrial) -> str:
-    """Returns the origin of a trial: the origins of the run's first configurations, else the sampler.
-
-    First configurations come before any other; those of two origins are interleaved and are one phase.
-    """
-    points = run.settings.first or ()
-    if trial.number < len(points):
-        origins = {point.candidate: point.origin for point in points}
-        if trial.record.candidate in origins:
-            return ", ".join(dict.fromkeys(origins.values()))
-    return run.settings.sampler
+        phases.append(Phase(name or run.settings.sampler, numbers[0], numbers[-1]))
+    return tuple(phases)
 
 
 KNOBS = ("knob", "held at", *GAIN_HEADER, "without", *GAIN_HEADER)
@@ -203,14 +197,13 @@ def importance_bars(ablation: Ablation, is_trusted: bool = True) -> tuple[Bar, .
     Figures also have the gain of knobs for which it is known, if ``is_trusted``: if the run's times are
     reliable.
     """
-    ranked = sorted(ablation.knobs, key=lambda each: -each.importance)
-    return tuple(_bar(each, ranked[0].importance, is_trusted) for each in ranked)
-
-
-def _bar(knob: KnobAblation, largest: float, is_trusted: bool) -> Bar:
-    gain = f", gain {knob.without_best.slower:.1%}" if knob.without_best and is_trusted else ""
-    share = knob.importance / largest if largest > 0 else 0.0
-    return Bar(f"{knob.knob} = {knob.best}", share, f"{knob.importance:.0%}{gain}")
+    bars = []
+    largest = max((each.importance for each in ablation.knobs), default=0.0)
+    for knob in sorted(ablation.knobs, key=lambda each: -each.importance):
+        gain = f", gain {knob.without_best.slower:.1%}" if knob.without_best and is_trusted else ""
+        share = knob.importance / largest if largest > 0 else 0.0
+        bars.append(Bar(f"{knob.knob} = {knob.best}", share, f"{knob.importance:.0%}{gain}"))
+    return tuple(bars)
 
 
 def knob_rows(ablation: Ablation) -> list[tuple[str, ...]]:

@@ -11,7 +11,6 @@ from tuner.analysis.importance import Ablation, TooFew, ablate
 from tuner.analysis.ratios import Comparable, NotComparable, against_baseline, distrust
 from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.errors import Failure, Stage
-from tuner.core.problem import Problem
 from tuner.core.records import Measurement, PassSeconds
 from tuner.core.runs import Counts, Run, StoredTrial
 from tuner.results.output.formatting import count_text, knobs_text, speed_text, trial_time_text
@@ -53,7 +52,7 @@ def card_of(best: BestKnown) -> Card:
         ratio=compared.times_text if isinstance(compared, Comparable) else "",
         objection="" if doubt or not isinstance(compared, NotComparable) else compared.reason,
         is_doubted=bool(doubt),
-        speeds=() if doubt else _speeds(run, best.selected.measurement),
+        speeds=() if doubt else _speed_bars(run, best.selected.measurement),
     )
 
 
@@ -66,19 +65,18 @@ def pass_rows(passes: tuple[PassSeconds, ...]) -> list[tuple[str, ...]]:
     return [("pass", "ms", "runs"), *longest]
 
 
-def _speeds(run: Run, ours: Measurement) -> tuple[Bar, ...]:
-    rows = [("this schedule", ours, "ours")]
+def _speed_bars(run: Run, ours: Measurement) -> tuple[Bar, ...]:
+    compared = [("this schedule", ours, "ours")]
     if run.baseline is not None:
-        rows.append(("baseline", run.baseline.measurement, "baseline"))
-    least_s = min(measurement.interval_s[0] for _, measurement, _ in rows)
-    problem = run.settings.problem
-    return tuple(_speed(name, problem, measurement, least_s, kind) for name, measurement, kind in rows)
-
-
-def _speed(name: str, problem: Problem, measurement: Measurement, least_s: float, kind: str) -> Bar:
-    low_s, high_s = measurement.interval_s
-    figure = speed_text(gflop_per_s(problem, measurement.median_s))
-    return Bar(name, least_s / measurement.median_s, figure, kind, (least_s / high_s, least_s / low_s))
+        compared.append(("baseline", run.baseline.measurement, "baseline"))
+    least_s = min(measurement.interval_s[0] for _, measurement, _ in compared)
+    bars = []
+    for name, measurement, colour in compared:
+        low_s, high_s = measurement.interval_s
+        figure = speed_text(gflop_per_s(run.settings.problem, measurement.median_s))
+        share, interval = least_s / measurement.median_s, (least_s / high_s, least_s / low_s)
+        bars.append(Bar(name, share, figure, colour, interval))
+    return tuple(bars)
 
 
 KINDS_SHOWN = 12  # of a run, the most frequent
@@ -104,17 +102,17 @@ def failure_kinds(run: int, trials: tuple[StoredTrial, ...]) -> tuple[FailureKin
 
     The most frequent group comes first; reasons that differ only in numbers are one group.
     """
-    found: dict[tuple[str, str], list[tuple[Failure, int]]] = {}
+    alike: dict[tuple[str, str], list[tuple[Failure, int]]] = {}
     for trial in trials:
         if isinstance(trial.record.outcome, Failure):
             failure = trial.record.outcome
-            kind = failure.stage.value, re.sub(r"\d+", "#", failure.reason)
-            found.setdefault(kind, []).append((failure, trial.id))
+            key = failure.stage.value, re.sub(r"\d+", "#", failure.reason)
+            alike.setdefault(key, []).append((failure, trial.id))
     kinds = []
-    for index, group in enumerate(sorted(found.values(), key=len, reverse=True)):
-        place = f"failure-{run}-{index}" if index < KINDS_SHOWN else ""
+    for index, group in enumerate(sorted(alike.values(), key=len, reverse=True)):
+        anchor = f"failure-{run}-{index}" if index < KINDS_SHOWN else ""
         failure = group[0][0]
-        kinds.append(FailureKind(place, failure.stage, failure.reason, tuple(trial for _, trial in group)))
+        kinds.append(FailureKind(anchor, failure.stage, failure.reason, tuple(trial for _, trial in group)))
     return tuple(kinds)
 
 
@@ -197,12 +195,17 @@ class Section:
 def section_of(reported: ReportedRun, runs: int) -> Section:
     """Returns the section of one run on a report's page that shows ``runs`` runs in all."""
     run, trials, shown = reported.run, reported.trials, shown_trials(reported, runs)
-    selected, ablation, kinds = (
-        select_result(trials, run.noise),
-        ablate(trials),
-        failure_kinds(run.id, trials),
-    )
+    selected, kinds = select_result(trials, run.noise), failure_kinds(run.id, trials)
     best = None if selected is None else selected.best
+    ablation, heat_map = ablate(trials), None
+    if isinstance(ablation, Ablation):
+        own = tuple(
+            trial
+            for trial in trials
+            if trial.best_s is not None and trial.record.candidate.strategy == ablation.strategy
+        )
+        shares = {each.knob: each.importance for each in ablation.knobs}
+        heat_map = heat_map_of(own, varying_knobs(own), shares)
     return Section(
         run=run,
         counts=reported.counts,
@@ -211,20 +214,10 @@ def section_of(reported: ReportedRun, runs: int) -> Section:
         is_trusted=best is not None and not distrust(run, best),
         convergence=convergence_of(run, trials),
         ablation=ablation,
-        heat_map=_heat_map(reported, ablation) if isinstance(ablation, Ablation) else None,
+        heat_map=heat_map,
         parallel=parallel_of(shown),
         failures=kinds,
         trials=trial_rows(shown, {trial: kind.place for kind in kinds for trial in kind.trials}),
         finished=len(trials),
         roofline=None if run.roofline is None or best is None else roofline_of(run, run.roofline, best),
     )
-
-
-def _heat_map(reported: ReportedRun, ablation: Ablation) -> HeatMap | None:
-    own = tuple(
-        trial
-        for trial in reported.trials
-        if trial.best_s is not None and trial.record.candidate.strategy == ablation.strategy
-    )
-    shares = {each.knob: each.importance for each in ablation.knobs}
-    return heat_map_of(own, varying_knobs(own), shares)
