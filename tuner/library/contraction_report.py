@@ -70,7 +70,7 @@ def contraction_reports(
         script = transform.parse(library, "library")
         _run(MARK_SEQUENCE, module, script)
         entries = {f"{PREFIX}{entry_name(problem)}" for problem in problems}
-        after = [next(iter(entries & set(_names(op))), "") for op in _contractions(module)]
+        after = [next(iter(entries & set(_attribute_names(op))), "") for op in _contractions(module)]
     return tuple(
         ContractionReport(
             one.function,
@@ -104,61 +104,47 @@ def _run(sequence: str, module: ir.Module, script: ir.Module) -> None:
 
 
 def _contractions(module: ir.Module) -> list[Op]:
-    """Returns the ops of a program that multiply and add up: named ones, generic ones, convolutions."""
-    return walk_where(module, _is_contraction)
+    def is_contraction(op: Op) -> bool:
+        if op.name != "linalg.generic":
+            return op.name in NAMED or op.name.startswith(CONVOLUTIONS)
+        kinds = str(op.attributes["iterator_types"])
+        body = [inner.operation.name for inner in op.regions[0].blocks[0].operations]
+        return "reduction" in kinds and len(op.operands) == 3 and any(name in MULTIPLY for name in body)
+
+    return walk_where(module, is_contraction)
 
 
-def _is_contraction(op: Op) -> bool:
-    if op.name in NAMED or op.name.startswith(CONVOLUTIONS):
-        return True
-    if op.name != "linalg.generic":
-        return False
-    kinds = str(op.attributes["iterator_types"])
-    body = [inner.operation.name for inner in op.regions[0].blocks[0].operations]
-    return "reduction" in kinds and len(op.operands) == 3 and any(name in MULTIPLY for name in body)
-
-
-def _names(op: Op) -> Iterator[str]:
+def _attribute_names(op: Op) -> Iterator[str]:
     for attribute in op.attributes:
         yield attribute.name if hasattr(attribute, "name") else str(attribute)
 
 
 def _found(op: Op) -> _Found:
-    function, parent = "", op.parent
+    parent = op.parent
     while parent is not None and parent.name != "func.func":
         parent = parent.parent
-    if parent is not None:
-        function = ir.StringAttr(parent.attributes["sym_name"]).value
-    problem, refusal = _described(op)
-    return _Found(function, op.name, problem, refusal)
+    function = "" if parent is None else ir.StringAttr(parent.attributes["sym_name"]).value
+    return _Found(function, op.name, *_described(op))
 
 
 def _described(op: Op) -> tuple[str, str]:
     """Returns the problem of an op as text and why no library can take the op; "" where there is none."""
     if op.name not in ("linalg.matmul", "linalg.batch_matmul", "linalg.generic"):
         return "", "only matmuls and batches of them are matched"
-    shapes = [_shape(value.type) for value in op.operands]
-    kinds = [shape[1] for shape in shapes]
+    types = [ir.ShapedType(value.type) for value in op.operands]
     layout = _layout(op)
     if layout is None:
         return "", "its indexing maps are those of no layout (nn, nt, tn)"
-    if any(extent is None for extents, _ in shapes for extent in extents):
+    if not all(type_.has_static_shape for type_ in types):
         return "", "it has sizes that are not known when it is compiled"
-    (*lead, m, n) = shapes[2][0]
-    k = shapes[0][0][-2 if layout == "tn" else -1]
-    text = f"{'x'.join(map(str, (*lead, m, n, k)))} {'/'.join(dict.fromkeys(kinds))} {layout}"
+    (*lead, m, n) = types[2].shape
+    k = types[0].shape[-2 if layout == "tn" else -1]
+    elements = "/".join(dict.fromkeys(str(type_.element_type) for type_ in types))
+    text = f"{'x'.join(map(str, (*lead, m, n, k)))} {elements} {layout}"
     if layout != "nn" and (lead or op.name == "linalg.generic"):
         form = "batches" if lead else "generic ops"
         return text, f"{form} are recognized in layout nn only"
     return text, "" if len(op.results) else "it works on buffers; an entry needs tensors"
-
-
-def _shape(kind: ir.Type) -> tuple[list[int | None], str]:
-    shaped = ir.ShapedType(kind)
-    extents = [
-        None if shaped.is_dynamic_dim(place) else shaped.get_dim_size(place) for place in range(shaped.rank)
-    ]
-    return extents, str(shaped.element_type)
 
 
 def _layout(op: Op) -> str | None:
@@ -167,7 +153,7 @@ def _layout(op: Op) -> str | None:
     loops = maps[0].n_dims
     if loops not in (3, 4) or len(maps) != 3:
         return None
-    names = [f"d{place}" for place in range(loops)]
+    names = [f"d{dimension}" for dimension in range(loops)]
     results = [[str(expression) for expression in each.results] for each in maps]
     if loops == 4:
         if len({found[0] for found in results}) != 1 or any(len(found) != 3 for found in results):
@@ -186,18 +172,16 @@ def _layout(op: Op) -> str | None:
 
 
 def _why_none(found: _Found, problems: Iterable[Problem]) -> str:
-    """Returns in which respect a contraction differs from all entries."""
     sizes, kinds, layout = found.problem.split()
-    known = [(p.shape, p.stored_dtype, p.layout, p.operation) for p in problems]
+    known = [(each.shape, each.stored_dtype, each.layout) for each in problems]
     last = "x".join(sizes.split("x")[-3:])
     same_sizes = [each for each in known if each[0] in (sizes, last)]
     if not same_sizes:
         return f"no entry has the sizes {sizes}"
-    same_type = [each for each in same_sizes if each[1] == kinds.split("/")[0]]
-    if not same_type:
+    layouts = {each[2] for each in same_sizes if each[1] == kinds.split("/")[0]}
+    if not layouts:
         listed = ", ".join(sorted({each[1] for each in same_sizes}))
         return f"entries of these sizes are of {listed}, not {kinds}"
-    if layout not in {each[2] for each in same_type}:
-        listed = ", ".join(sorted({each[2] for each in same_type}))
-        return f"entries of these sizes have layout {listed}, not {layout}"
+    if layout not in layouts:
+        return f"entries of these sizes have layout {', '.join(sorted(layouts))}, not {layout}"
     return "its matcher does not take it"

@@ -52,6 +52,11 @@ class LibraryEntry:
             raise ValueError(f"trial {self.trial}: was not timed")
         return self.median_s
 
+    def size(self, knob: str) -> int:
+        """Returns a knob that is a number; 0 where the strategy has no such knob."""
+        value = dict(self.candidate.choices).get(knob, 0)
+        return value if isinstance(value, int) else 0
+
 
 @dataclass(frozen=True)
 class LibraryFile:
@@ -98,22 +103,48 @@ def library_entries(
     or has no time, and for two results that differ only in the alignment or the caches that they were timed
     with.
     """
-    machine = _machine_of(backends, task)
+    if task.target is not None and not TargetName.parse(task.target).is_on_cpu:
+        raise UsageError(f"export: a library has schedules for a CPU, not for {task.target}")
+    machine = backends.machine().name if task.machine is None else task.machine
     task, runs = replace(task, machine=machine), tuple(dict.fromkeys(runs))
-    for run in runs:
-        _require_usable(store.run(run), machine)
+    for run in map(store.run, runs):
+        if not run.settings.target.is_on_cpu:
+            raise UsageError(
+                f"run {run.id}: a library has schedules for a CPU, not for {run.settings.target}"
+            )
+        if run.machine.name != machine:
+            raise UsageError(
+                f"run {run.id}: was measured on {run.machine.name!r}, the library is for {machine!r}",
+                "one library per machine: --machine NAME",
+            )
     fastest = _results(store, task, runs, any_trial)
     if not fastest:
         raise _nothing_there(store, task, runs)
-    chosen = _results(store, task, runs, _is_stock) if stock_only else fastest
-    notes = tuple(
-        note for key, result in sorted(fastest.items()) if (note := _note(key, result, chosen.get(key)))
-    )
-    notes += tuple(_without_time(store, run) for run in runs if not _results(store, task, (run,), any_trial))
+    chosen = fastest
+    if stock_only:
+        chosen = _results(store, task, runs, lambda trial: not custom_ops(trial.script_text))
+    notes = [_note(key, result, chosen.get(key)) for key, result in sorted(fastest.items())]
+    notes += [
+        f"run {run}: {store.run(run).settings.problem.key}: no successful trial that fits the options"
+        for run in runs
+        if not _results(store, task, (run,), any_trial)
+    ]
+    notes = [note for note in notes if note]
     if not chosen:
         raise UsageError(f"export: {notes[0]}", "more trials, or another --strategy, may time one without")
-    _require_distinct(chosen.values())
-    return LibraryEntries(tuple(entry_of(chosen[key]) for key in sorted(chosen)), notes)
+    _require_distinct([result.best.record.problem for result in chosen.values()])
+    return LibraryEntries(tuple(entry_of(chosen[key]) for key in sorted(chosen)), tuple(notes))
+
+
+def _require_distinct(problems: list[Problem]) -> None:
+    known: dict[Problem, Problem] = {}
+    for problem in problems:  # no compiler can tell equal ones apart in a program
+        other = known.setdefault(replace(problem, align=NUMPY_ALIGNMENT, cache=WARM), problem)
+        if other is not problem:
+            keys = f"{other.key!r} and {problem.key!r}"
+            raise UsageError(
+                f"export: {keys} differ only in how they were timed", "choose with --align or --cache"
+            )
 
 
 def entry_of(result: RunResult) -> LibraryEntry:
@@ -122,7 +153,12 @@ def entry_of(result: RunResult) -> LibraryEntry:
     The baseline's time is that of the same timing round; None where the baseline was timed alone.
     """
     run, trial = result.run, result.best
-    baseline = run.baseline
+    compared = against_baseline(run, trial) or NO_BASELINE
+    return replace(_entry(run, trial), reliability=trial.reliability, compared=compared)
+
+
+def _entry(run: Run | None, trial: StoredTrial) -> LibraryEntry:
+    baseline = None if run is None else run.baseline
     is_same_round = baseline is not None and baseline.is_interleaved and trial.final is not None
     return LibraryEntry(
         problem=trial.record.problem,
@@ -130,37 +166,16 @@ def entry_of(result: RunResult) -> LibraryEntry:
         script=trial.script_text,
         machine=trial.machine,
         threads=trial.threads,
-        median_s=timed(trial).median_s,
+        median_s=None if run is None else timed(trial).median_s,
         baseline=baseline.name if baseline else "",
         baseline_s=baseline.measurement.median_s if baseline and is_same_round else None,
         trial=trial.id,
-        reliability=trial.reliability,
-        compared=against_baseline(run, trial) or NO_BASELINE,
     )
-
-
-def _machine_of(backends: Backends, task: TaskQuery) -> str:
-    """Returns the name of the machine whose times count: the query's, else this machine's."""
-    if task.target is not None and not TargetName.parse(task.target).is_on_cpu:
-        raise UsageError(f"export: a library has schedules for a CPU, not for {task.target}")
-    return backends.machine().name if task.machine is None else task.machine
-
-
-def _require_usable(run: Run, machine: str) -> None:
-    target = run.settings.target
-    if not target.is_on_cpu:
-        raise UsageError(f"run {run.id}: a library has schedules for a CPU, not for {target}")
-    if run.machine.name != machine:
-        raise UsageError(
-            f"run {run.id}: was measured on {run.machine.name!r}, the library is for {machine!r}",
-            "one library per machine: --machine NAME",
-        )
 
 
 def _results(
     store: "Store", task: TaskQuery, runs: tuple[int, ...], is_selectable: Selectable
 ) -> Mapping[str, RunResult]:
-    """Returns the best result per key of a problem: of all runs, or of some."""
     found: dict[str, RunResult] = {}
     for run in runs or (None,):
         query = TrialQuery(task, run=run)
@@ -175,42 +190,18 @@ def _is_on_cpu(group: BestGroup) -> bool:
     return TargetName.parse(group.target).is_on_cpu
 
 
-def _is_stock(trial: StoredTrial) -> bool:
-    return not custom_ops(trial.script_text)
-
-
 def _note(key: str, fastest: RunResult, chosen: RunResult | None) -> str:
-    """Returns why a problem's fastest script is not in the library; "" where it is."""
     ops = ", ".join(custom_ops(fastest.best.script_text))
     if chosen is None:
         return f"{key}: every timed script calls tuner's transform ops (trial {fastest.best.id}: {ops})"
     if chosen.best.id == fastest.best.id:
         return ""
     compared = between_trials(chosen.run, chosen.best, fastest.best)
-    takes = (
-        f"it takes {compared.longer_text}"
-        if isinstance(compared, Comparable)
-        else f"no ratio of the two: {compared.reason}"
-    )
+    if isinstance(compared, Comparable):
+        takes = f"it takes {compared.longer_text}"
+    else:
+        takes = f"no ratio of the two: {compared.reason}"
     return f"{key}: trial {chosen.best.id}, since the fastest, trial {fastest.best.id}, calls {ops}; {takes}"
-
-
-def _without_time(store: "Store", run: int) -> str:
-    """Returns the note on a run that has no trial for the library."""
-    return f"run {run}: {store.run(run).settings.problem.key}: no successful trial that fits the options"
-
-
-def _require_distinct(results: Iterable[RunResult]) -> None:
-    """Raises UsageError for two problems that no compiler can tell apart in a program."""
-    found: dict[Problem, StoredTrial] = {}
-    for trial in (result.best for result in results):
-        plain = replace(trial.record.problem, align=NUMPY_ALIGNMENT, cache=WARM)
-        other = found.setdefault(plain, trial)
-        if other is not trial:
-            keys = f"{other.record.problem.key!r} and {trial.record.problem.key!r}"
-            raise UsageError(
-                f"export: {keys} differ only in how they were timed", "choose with --align or --cache"
-            )
 
 
 def _nothing_there(store: "Store", task: TaskQuery, runs: tuple[int, ...]) -> UsageError:
@@ -236,7 +227,7 @@ def _nothing_there(store: "Store", task: TaskQuery, runs: tuple[int, ...]) -> Us
 # The entries of a library for GPUs from the results database, with the compiled code that was verified.
 
 
-Place = tuple[str, str]  # Problem.key, chip
+ProblemOnChip = tuple[str, str]  # Problem.key, chip
 
 
 @dataclass(frozen=True)
@@ -256,36 +247,38 @@ def gpu_entries(store: "Store", task: TaskQuery, runs: Iterable[int] = ()) -> Li
     IDs of runs, only their trials count; empty: all runs. Raises UsageError where nothing is left.
     """
     task = replace(task, threads=None, machine=None)
-    found: dict[Place, _Found] = {}
+    found: dict[ProblemOnChip, _Found] = {}
     for run in tuple(dict.fromkeys(runs)) or (None,):
-        for place, each in _of_run(store, TrialQuery(task, run=run)).items():
-            before = found.get(place)
-            if before is None or _rank(each) < _rank(before):
-                found[place] = each
+        for key, each in _of_run(store, TrialQuery(task, run=run)).items():
+            if key not in found or _rank(each) < _rank(found[key]):
+                found[key] = each
     if not found:
         raise UsageError(
             "export: nothing measured or verified on a GPU that fits the options",
             "tuner history --target simulator",
         )
-    listed = [found[place] for place in sorted(found)]
-    notes = tuple(_gpu_note(each) for each in listed if each.run is None)
-    return LibraryEntries(tuple(_entry(store, each) for each in listed), notes)
+    listed = [found[key] for key in sorted(found)]
+    notes = []
+    for each in listed:
+        if each.run is None:
+            which = "the only one" if each.verified == 1 else f"the first of {each.verified}"
+            key = each.trial.record.problem.key
+            notes.append(f"{key}: not timed on a GPU: trial {each.trial.id} is {which} verified")
+    entries = (replace(_entry(each.run, each.trial), program=store.program(each.trial.id)) for each in listed)
+    return LibraryEntries(tuple(entries), tuple(notes))
 
 
-def _of_run(store: "Store", query: TrialQuery) -> Mapping[Place, _Found]:
-    found: dict[Place, _Found] = {}
-    verified: dict[Place, list[StoredTrial]] = {}
+def _of_run(store: "Store", query: TrialQuery) -> Mapping[ProblemOnChip, _Found]:
+    verified: dict[ProblemOnChip, list[StoredTrial]] = {}
     for trial in store.trials(replace(query, status="verified", sort="created")):
         if _is_on_gpu(group_of(trial)) and trial.script_text and not trial.record.is_compiled_only:
-            verified.setdefault(_place(trial), []).append(trial)
-    for place, trials in verified.items():
-        found[place] = _Found(trials[0], None, len(trials))
-    fastest: dict[Place, _Found] = {}
+            verified.setdefault(_key(trial), []).append(trial)
+    fastest: dict[ProblemOnChip, _Found] = {}
     for result in best_results(store, query, _is_on_gpu).values():
-        each, place = _Found(result.best, result.run), _place(result.best)
-        if place not in fastest or _rank(each) < _rank(fastest[place]):
-            fastest[place] = each
-    return found | fastest
+        each, key = _Found(result.best, result.run), _key(result.best)
+        if key not in fastest or _rank(each) < _rank(fastest[key]):
+            fastest[key] = each
+    return {key: _Found(trials[0], None, len(trials)) for key, trials in verified.items()} | fastest
 
 
 def _is_on_gpu(group: BestGroup) -> bool:
@@ -293,36 +286,11 @@ def _is_on_gpu(group: BestGroup) -> bool:
     return target.has_machine and not target.is_on_cpu
 
 
-def _place(trial: StoredTrial) -> Place:
+def _key(trial: StoredTrial) -> ProblemOnChip:
     return trial.record.problem.key, trial.machine.chip
 
 
 def _rank(found: _Found) -> tuple[bool, float, int]:
-    """Returns a sort key: timed trials first, the faster first, then the earlier."""
     if found.run is None:
         return True, 0.0, found.trial.id
     return False, timed(found.trial).median_s, found.trial.id
-
-
-def _entry(store: "Store", found: _Found) -> LibraryEntry:
-    trial, baseline = found.trial, None if found.run is None else found.run.baseline
-    is_same_round = baseline is not None and baseline.is_interleaved and trial.final is not None
-    return LibraryEntry(
-        problem=trial.record.problem,
-        candidate=trial.record.candidate,
-        script=trial.script_text,
-        machine=trial.machine,
-        threads=trial.threads,
-        median_s=None if found.run is None else timed(trial).median_s,
-        baseline=baseline.name if baseline else "",
-        baseline_s=baseline.measurement.median_s if baseline and is_same_round else None,
-        trial=trial.id,
-        program=store.program(trial.id),
-    )
-
-
-def _gpu_note(found: _Found) -> str:
-    """Returns that nothing of a problem was timed, and which trial was taken."""
-    trial = found.trial
-    which = "the only one verified" if found.verified == 1 else f"the first of {found.verified} verified"
-    return f"{trial.record.problem.key}: not timed on a GPU: trial {trial.id} is {which}"

@@ -5,6 +5,7 @@
 MLIR version.
 """
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -36,11 +37,6 @@ from tuner.version import __version__
 Writer = Callable[[tuple["LibraryEntry", ...]], tuple["LibraryFile", ...]]
 
 
-def _library() -> Writer:
-
-    return write_library
-
-
 def _c() -> Writer:
     from tuner.library.c.writer import c_files  # loads Jinja
 
@@ -53,17 +49,12 @@ def _iree() -> Writer:
     return iree_files
 
 
-def _lighthouse() -> Writer:
-
-    return lighthouse_files
-
-
 # Name of a format -> a function that returns its writer, so that only the chosen one is imported.
 FORMATS: Mapping[str, Callable[[], Writer]] = {
-    "library": _library,
+    "library": lambda: write_library,
     "c": _c,
     "iree": _iree,
-    "lighthouse": _lighthouse,
+    "lighthouse": lambda: lighthouse_files,
 }
 # Formats whose files other compilers read: entries have scripts without tuner's own transform ops.
 STOCK_FORMATS = ("library", "lighthouse")
@@ -147,10 +138,17 @@ def header(document: LibraryDocument, file: str, versions: str) -> str:
         "leaves    buffers: the whole module is bufferized; what no entry takes stays a linalg op",
     ]
     for entry in document.entries:
-        lines += [
-            f"entry     {entry.problem.key}: {_time_text(entry)}",
-            f"          {_cost_text(entry.cost)}",
-        ]
+        line = f"entry     {entry.problem.key}: trial {entry.trial}"
+        if entry.median_s is not None:
+            line += f", {seconds_text(entry.median_s)} ({entry.reliability.text})"
+        if entry.baseline_s is not None:
+            line += f"; {entry.baseline}: {seconds_text(entry.baseline_s)}"
+        cost = "in the library: not timed, for want of the machine that it was tuned on"
+        if entry.cost is not None:
+            named = (("tensors", entry.cost.tensors), ("batch", entry.cost.batch))
+            cost = ", ".join(f"{name} {slowdown_text(each)}" for name, each in named if each is not None)
+            cost = f"in the library, against its script alone: {cost}"
+        lines += [line, f"          {cost}"]
     text = json.dumps(encode(document))
     return "".join(f"// {printable(line)}\n" for line in lines) + f"{MARK}{text}\n"
 
@@ -165,9 +163,9 @@ def read_document(text: str, name: str) -> LibraryDocument:
     lines = [line for line in text.splitlines() if line.startswith(MARK)]
     if len(lines) != 1:
         raise UsageError(f"{name}: is not a library that 'tuner export --format library' wrote")
-    place = f"{name}: its line {MARK.strip()!r} is damaged"
-    found = parsed(lines[0].removeprefix(MARK), place)
-    return decode(LibraryDocument, known_part(LibraryDocument, found, place), f"{place}: ")
+    damaged = f"{name}: its line {MARK.strip()!r} is damaged"
+    document = parsed(lines[0].removeprefix(MARK), damaged)
+    return decode(LibraryDocument, known_part(LibraryDocument, document, damaged), f"{damaged}: ")
 
 
 def read_entries(text: str, name: str) -> tuple[LibraryEntry, ...]:
@@ -194,32 +192,12 @@ def read_entries(text: str, name: str) -> tuple[LibraryEntry, ...]:
 
 
 def _script(text: str, entry: str, name: str) -> str:
-    found = [
+    tensors, buffers = (
         re.search(HALF.format(half=half, name=re.escape(entry)), text) for half in ("tensors", "buffers")
-    ]
-    if found[0] is None or found[1] is None:
+    )
+    if tensors is None or buffers is None:
         raise UsageError(f"{name}: the schedule of {entry} is missing")
-    tensors, buffers = found[0], found[1]
-    halves = ScriptHalves(tensors["handle"], tensors["lines"], buffers["handle"], buffers["lines"])
-    return halves.script
-
-
-def _time_text(entry: EntryDocument) -> str:
-    text = f"trial {entry.trial}"
-    if entry.median_s is not None:
-        text += f", {seconds_text(entry.median_s)} ({entry.reliability.text})"
-    if entry.baseline_s is not None:
-        text += f"; {entry.baseline}: {seconds_text(entry.baseline_s)}"
-    return text
-
-
-def _cost_text(cost: OutliningCost | None) -> str:
-    """Returns how much longer the entry takes in the library than by its script alone."""
-    if cost is None:
-        return "in the library: not timed, for want of the machine that it was tuned on"
-    named = (("tensors", cost.tensors), ("batch", cost.batch))
-    found = ", ".join(f"{name} {slowdown_text(each)}" for name, each in named if each is not None)
-    return f"in the library, against its script alone: {found}"
+    return ScriptHalves(tensors["handle"], tensors["lines"], buffers["handle"], buffers["lines"]).script
 
 
 def slowdown_text(found: PairedSlowdown) -> str:
@@ -268,8 +246,13 @@ def write_library(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
     The cost is measured where this is the machine that the entries were tuned on, which takes some seconds
     for each. Raises UsageError for an entry that no library can have, and TunerError where one fails.
     """
-    schedules = tuple(map(schedule_of, entries))
-    costs = tuple(_cost(entry, schedule) for entry, schedule in zip(entries, schedules, strict=True))
+    schedules, here = tuple(map(schedule_of, entries)), describe_machine().name
+    costs = tuple(
+        outlining_cost(entry.problem, entry.script, transform_module((schedule,)))
+        if entry.machine.name == here
+        else None
+        for entry, schedule in zip(entries, schedules, strict=True)
+    )
     return (LibraryFile(FILE, library_text(entries, costs).encode()),)
 
 
@@ -321,12 +304,6 @@ def _why_not(entry: LibraryEntry) -> str:
     return ""
 
 
-def _cost(entry: LibraryEntry, schedule: EntrySchedule) -> OutliningCost | None:
-    if describe_machine().name != entry.machine.name:
-        return None
-    return outlining_cost(entry.problem, entry.script, transform_module((schedule,)))
-
-
 # ------------------------------------------------------------------------------
 # The format "lighthouse": a library, and descriptors by which the project lighthouse finds and applies it.
 #
@@ -361,10 +338,9 @@ def _parameters(entry: LibraryEntry) -> dict[str, Value | list[int]]:
     A block is a whole extent where the strategy does not divide one. No reader on x86 takes the file yet.
     """
     m, n, k = entry.problem.sizes
-    knobs = dict(entry.candidate.choices)
-    blocks = [_number(knobs, f"block_{name}") or size for name, size in zip("mnk", (m, n, k), strict=True)]
+    blocks = [entry.size(f"block_{name}") or size for name, size in zip("mnk", (m, n, k), strict=True)]
     tiles = {"reg_tile_m": "tile_m", "reg_tile_n": "tile_n", "reg_tile_k": "unroll_k"}
-    of_registers = {name: _number(knobs, knob) for name, knob in tiles.items() if _number(knobs, knob)}
+    of_registers = {name: size for name, knob in tiles.items() if (size := entry.size(knob))}
     batch = {"batch": entry.problem.batch} if entry.problem.lead else {}
     return {
         "layer_kind": entry.problem.operation,
@@ -377,12 +353,6 @@ def _parameters(entry: LibraryEntry) -> dict[str, Value | list[int]]:
         "block_factors": blocks,
         **of_registers,
     }
-
-
-def _number(knobs: dict[str, Value], name: str) -> int:
-    """Returns a knob that is a number; 0 where the strategy has no such knob."""
-    value = knobs.get(name, 0)
-    return value if isinstance(value, int) else 0
 
 
 # ------------------------------------------------------------------------------
@@ -440,8 +410,11 @@ def merged(libraries: tuple[LibraryText, ...]) -> MergedLibrary:
     """
     found: dict[Problem, _Known] = {}
     duels: list[Duel] = []
-    for known in (one for library in libraries for one in _entries(library)):
-        _require_machine(known, next(iter(found.values()), known))
+    for known in itertools.chain.from_iterable(map(_entries, libraries)):
+        first = next(iter(found.values()), known)
+        if known.entry.machine.name != first.entry.machine.name:
+            names = f"{first.entry.machine.name!r} and {known.library} of {known.entry.machine.name!r}"
+            raise UsageError(f"{first.library} is of {names}: a library is of one machine")
         key = replace(known.entry.problem, align=NUMPY_ALIGNMENT, cache=WARM)
         before = found.setdefault(key, known)
         if before.entry.script != known.entry.script:
@@ -457,12 +430,6 @@ def _entries(library: LibraryText) -> tuple[_Known, ...]:
     entries = read_entries(library.text, library.name)
     costs = (entry.cost for entry in document.entries)
     return tuple(_Known(entry, cost, library.name) for entry, cost in zip(entries, costs, strict=True))
-
-
-def _require_machine(known: _Known, first: _Known) -> None:
-    if known.entry.machine.name != first.entry.machine.name:
-        names = f"{first.entry.machine.name!r} and {known.library} of {known.entry.machine.name!r}"
-        raise UsageError(f"{first.library} is of {names}: a library is of one machine")
 
 
 def _faster(first: _Known, second: _Known) -> tuple[_Known, Duel]:

@@ -118,7 +118,14 @@ def script_slowdowns(
 
 def library_slowdowns(problems: tuple[Problem, ...], library: str, script: str) -> tuple[PairedSlowdown, ...]:
     """Does the work of ``slower_in_library`` in this process."""
-    return tuple(_timed(problem, *_library_and_script(problem, library, script)) for problem in problems)
+    slowdowns = []
+    for problem in problems:
+        own = _compiled(problem, script)
+        (partition,) = own.partitions
+        code = lower_applied(library, tensor_program(problem, partition.called))
+        applied = Artifact(code, hashlib.sha256(code.encode()).hexdigest(), own.partitions)
+        slowdowns.append(_timed(problem, applied, own))
+    return tuple(slowdowns)
 
 
 def _in_child(problem: Problem, work: partial[tuple[PairedSlowdown, ...]]) -> tuple[PairedSlowdown, ...]:
@@ -128,14 +135,6 @@ def _in_child(problem: Problem, work: partial[tuple[PairedSlowdown, ...]]) -> tu
 
 def _compiled(problem: Problem, script: str) -> Artifact:
     return CpuCompiler().compile(problem, Script.of(script))
-
-
-def _library_and_script(problem: Problem, library: str, script: str) -> tuple[Artifact, Artifact]:
-
-    own = _compiled(problem, script)
-    (partition,) = own.partitions
-    code = lower_applied(library, tensor_program(problem, partition.called))
-    return Artifact(code, hashlib.sha256(code.encode()).hexdigest(), own.partitions), own
 
 
 def _timed(problem: Problem, code: Artifact, reference: Artifact) -> PairedSlowdown:

@@ -1,6 +1,5 @@
 """The arguments of a program that the command line runs: random, as ``--arg`` specifies, or of .npy files."""
 
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -72,19 +71,7 @@ def make_arguments(
     dynamic size whose sizes are not given or with more than 2**31 elements, and for a scalar of integer or
     boolean type without an option.
     """
-    given = _given(types, options)
-    return tuple(_make(number, kind, *given.get(number, ((), "")), rng) for number, kind in enumerate(types))
-
-
-def type_text(kind: ValueType) -> str:
-    """Returns MLIR's text of a type: ``64x?xf32`` for ``memref<64x?xf32>``, ``index`` for a scalar."""
-    if isinstance(kind, ScalarType):
-        return kind.element
-    return "x".join([*("?" if size is None else str(size) for size in kind.shape), kind.element])
-
-
-def _given(types: tuple[ValueType, ...], options: tuple[str, ...]) -> dict[int, tuple[tuple[int, ...], str]]:
-    given: dict[int, tuple[tuple[int, ...], str]] = {}
+    given: dict[int, tuple[tuple[int, ...], str]] = {}  # sizes and content
     for typed in options:
         match = WORD.fullmatch(typed)
         if match is None or not (match[2] or match[3]) or not int(match[1]) < len(types):
@@ -96,7 +83,14 @@ def _given(types: tuple[ValueType, ...], options: tuple[str, ...]) -> dict[int, 
             raise UsageError(f"argument {int(match[1])}: {typed!r} cannot be combined with an earlier one")
         sizes = tuple(int(size) for size in match[2].split(",")) if match[2] else ()
         given[int(match[1])] = (sizes, match[3])
-    return given
+    return tuple(_make(number, kind, *given.get(number, ((), "")), rng) for number, kind in enumerate(types))
+
+
+def type_text(kind: ValueType) -> str:
+    """Returns MLIR's text of a type: ``64x?xf32`` for ``memref<64x?xf32>``, ``index`` for a scalar."""
+    if isinstance(kind, ScalarType):
+        return kind.element
+    return "x".join([*("?" if size is None else str(size) for size in kind.shape), kind.element])
 
 
 def _make(
@@ -152,16 +146,11 @@ def _array(
     if content in FILLS and not (content == "nan" and dtype.kind in "ib"):
         return np.full(shape, FILLS[content]).astype(dtype)
     number = _number(name, content, dtype, CONTENTS)
-    low, high = (0, 1) if dtype.kind == "b" else _limits(dtype)
-    if dtype.kind in "bi" and not low <= number <= high:
-        raise UsageError(f"{name}: found {content}, allowed numbers that {dtype} has")
+    if dtype.kind in "bi":
+        low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        if not low <= number <= high:
+            raise UsageError(f"{name}: found {content}, allowed numbers that {dtype} has")
     return np.full(shape, number).astype(dtype)
-
-
-def _limits(dtype: "np.dtype[Any]") -> tuple[float, float]:
-    if dtype.kind != "i":
-        return -math.inf, math.inf
-    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 
 def _of_file(name: str, path: str, dtype: "np.dtype[Any]", shape: tuple[int, ...]) -> Any:

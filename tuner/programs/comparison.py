@@ -4,7 +4,6 @@ import math
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +15,6 @@ from tuner.programs.request import Comparison, KernelSample
 
 if TYPE_CHECKING:
     from tuner.programs.run.sampled_launches import ComparedElements, LaunchSample
-
-
-# ------------------------------------------------------------------------------
-# Compares the results of two runs of a program, with a tolerance for sums in a different order.
 
 
 # Two orders of a sum differ by a random walk of roundings: the square root of the number of terms. Allowed is
@@ -41,13 +36,19 @@ def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ..
         found: values in the order of ``outputs``: results, then written arguments.
         expected: values of the reference run in the same order.
     """
-    taken, terms = {kind.element for kind in code.arguments}, _longest(code)
+    taken = {kind.element for kind in code.arguments}
+    buffers = [kind for kind in code.arguments if isinstance(kind, BufferType)]
+    # the longest static dimension: an upper estimate of the terms of a sum
+    terms = max((size for kind in buffers for size in kind.shape if size is not None), default=1)
     names = [f"result {number}" for number in range(len(code.results))]
     names += [f"argument {number}" for number, is_written in enumerate(code.written) if is_written]
     kinds = [kind.element for kind in code.results]
     pairs = zip(code.arguments, code.written, strict=True)
     kinds += [kind.element for kind, is_written in pairs if is_written]
-    tolerances = [_tolerance(taken | {kind}, terms) if kind in FLOATS else 0.0 for kind in kinds]
+    tolerances = [  # of the coarsest floating-point type: intermediate values may be rounded to it
+        max(tolerance(element, terms) for element in (taken | {kind}) & FLOATS) if kind in FLOATS else 0.0
+        for kind in kinds
+    ]
     return tuple(
         Comparison(name, max_error(one, other), allowed, is_blind(other, allowed))
         for name, one, other, allowed in zip(names, found, expected, tolerances, strict=True)
@@ -123,17 +124,6 @@ def _float_error(found: Any, expected: Any) -> float:
     return float(differences.max() / max(np.abs(other[is_number]).max(), 1.0))
 
 
-def _tolerance(elements: set[str], terms: int) -> float:
-    """Returns the tolerance of the coarsest floating-point type: intermediate values may be rounded to it."""
-    return max(tolerance(element, terms) for element in elements & FLOATS)
-
-
-def _longest(code: DeviceProgram) -> int:
-    """Returns the longest static dimension of an argument: an upper estimate of the terms of a sum."""
-    buffers = [kind for kind in code.arguments if isinstance(kind, BufferType)]
-    return max((size for kind in buffers for size in kind.shape if size is not None), default=1)
-
-
 AS_COARSE = {"tf32": "f16"}  # both have 10 bits of mantissa
 
 
@@ -143,32 +133,23 @@ def samples_of(launches: "Iterable[LaunchSample]") -> tuple[KernelSample, ...]:
     Each result has the total blocks and elements, and the worst comparison: one that is not equal before one
     that is, then the largest error.
     """
-    found: dict[tuple[str, str], KernelSample] = {}
+    samples: dict[tuple[str, str], KernelSample] = {}
     for launch in launches:
-        one = _of_launch(launch)
-        key = (one.kernel, one.reference)
-        found[key] = _added(found[key], one) if key in found else one
-    return tuple(found.values())
-
-
-def _of_launch(launch: "LaunchSample") -> KernelSample:
-    comparisons = [_comparison(launch.kernel, each) for each in launch.compared if each.found.size]
-    elements = sum(each.found.size for each in launch.compared)
-    share = (1, launch.blocks, launch.simulated, elements)
-    return KernelSample(launch.kernel, *share, launch.reference, launch.finished, _worst(comparisons))
-
-
-def _added(one: KernelSample, other: KernelSample) -> KernelSample:
-    comparisons = [each.comparison for each in (one, other) if each.comparison is not None]
-    return replace(
-        one,
-        launches=one.launches + other.launches,
-        blocks=one.blocks + other.blocks,
-        simulated=one.simulated + other.simulated,
-        elements=one.elements + other.elements,
-        finished=one.finished + other.finished,
-        comparison=_worst(comparisons),
-    )
+        known = samples.get((launch.kernel, launch.reference), KernelSample(launch.kernel, 0, 0, 0))
+        comparisons = [_comparison(launch.kernel, each) for each in launch.compared if each.found.size]
+        if known.comparison is not None:
+            comparisons.insert(0, known.comparison)
+        samples[launch.kernel, launch.reference] = KernelSample(
+            launch.kernel,
+            launches=known.launches + 1,
+            blocks=known.blocks + launch.blocks,
+            simulated=known.simulated + launch.simulated,
+            elements=known.elements + sum(each.found.size for each in launch.compared),
+            reference=launch.reference,
+            finished=known.finished + launch.finished,
+            comparison=max(comparisons, key=lambda each: (not each.is_equal, each.max_error), default=None),
+        )
+    return tuple(samples.values())
 
 
 def _comparison(kernel: str, compared: "ComparedElements") -> Comparison:
@@ -176,7 +157,3 @@ def _comparison(kernel: str, compared: "ComparedElements") -> Comparison:
     allowed = tolerance(element, compared.terms) if element in FLOATS else 0.0
     found, expected = np.ravel(compared.found), np.ravel(compared.expected)
     return Comparison(kernel, max_error(found, expected), allowed, is_blind(expected, allowed))
-
-
-def _worst(comparisons: list[Comparison]) -> Comparison | None:
-    return max(comparisons, key=lambda each: (not each.is_equal, each.max_error), default=None)

@@ -183,7 +183,6 @@ class _Children(threading.local):
         self._owner = 0  # process id: a process that was forked has no child of its parent's
 
     def of_this_thread(self) -> Worker:
-        """Returns the child process of the calling thread, created on the first call."""
         if self._worker is None or self._owner != os.getpid():
             self._worker = Worker(ServiceSpec(NAME, called), MEMORY_BYTES)
             self._owner = os.getpid()

@@ -126,7 +126,11 @@ class ProgramCompiler:
                 found = self._compile_fusions(text, entry, threads) if as_fusions and not reason else reason
                 if isinstance(found, CompiledProgram):
                     return found
-                whole = self._compile_for_host(text, entry, scripts, is_checked=is_checked)
+                payload = _read(text, entry)
+                chosen = self._scripts(problems_of(payload), scripts)
+                whole = CompiledProgram(
+                    lower_host_program(payload, chosen, is_checked=is_checked), tuple(chosen), text
+                )
                 return replace(whole, why_no_fusions=found)
             chip = chip_of(self.machine.chip)
             reason = self._why_no_device_fusions(scripts, keeps_kernels=keeps_kernels) if as_fusions else ""
@@ -170,19 +174,9 @@ class ProgramCompiler:
             made = self.kernels(text, entry, {})
             return counted_work(made.payload, chip_of(self.machine.chip), options)
 
-    def _compile_for_host(
-        self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None, *, is_checked: bool
-    ) -> CompiledProgram:
-        payload = _read(text, entry)
-        chosen = self._scripts(problems_of(payload), scripts)
-        return CompiledProgram(
-            lower_host_program(payload, chosen, is_checked=is_checked), tuple(chosen), text
-        )
-
     def _compile_device_fusions(
         self, text: str, entry: str | None, options: DeviceOptions, *, is_checked: bool
     ) -> "CompiledProgram | str":
-        """Returns a program compiled as fusions for a device; else why it must be compiled as a whole."""
         from tuner.programs.fusion_compiler import entry_name, initialized  # loads pydantic
 
         chip = chip_of(self.machine.chip)
@@ -222,7 +216,6 @@ class ProgramCompiler:
         return "scripts of its matmuls are given" if scripts else ""
 
     def _compile_fusions(self, text: str, entry: str | None, threads: int) -> "CompiledProgram | str":
-        """Returns a program compiled as fusions; else why it must be compiled as a whole."""
         from tuner.programs.fusion_compiler import compile_fusions  # loads pydantic
 
         try:
@@ -289,7 +282,6 @@ def payload_text(payload: str | Path) -> str:
 
 
 def _read(text: str, entry: str | None) -> "ProgramPayload":
-    """Reads a payload. Raises UsageError where the cause is the user's mistake, else CandidateError."""
     try:
         return read_program(text, entry)
     except CandidateError as error:
@@ -324,7 +316,9 @@ def counted_work(payload: ProgramPayload, chip: Chip, options: DeviceOptions) ->
     block = function.regions[0].blocks[0]
     work = DeviceWork()
     for op in walk(function, LAUNCH, COPY):
-        if op.block != block or not all(_is_static(each) for each in op.operands):
+        if op.block != block or not all(
+            (not isinstance(each.type, ir.MemRefType) or each.type.has_static_shape) for each in op.operands
+        ):
             return None
         work = work.with_launch() if op.name == LAUNCH else _with_copy(work, op, options)
     return work
@@ -344,7 +338,3 @@ def _is_on_device(memory: Value, options: DeviceOptions) -> bool:
     if isinstance(root.owner, ir.Block):
         return options.device_arguments
     return op_of(root, "gpu.alloc") is not None
-
-
-def _is_static(operand: Value) -> bool:
-    return not isinstance(operand.type, ir.MemRefType) or operand.type.has_static_shape

@@ -1,7 +1,4 @@
-"""Runs compiled programs on the host or on a device: traced, checked, and timed where it is hardware.
-
-``run_on_device`` times whole calls and each kernel by ``time_on_device``; ``run_on_host`` times calls.
-"""
+"""Runs compiled programs on the host or on a device: traced, checked, and timed where it is hardware."""
 
 import functools
 import sys
@@ -16,8 +13,7 @@ import numpy as np
 from tuner.core.gpu import AbstractDevice, KernelLaunch
 from tuner.core.gpu_code import DeviceProgram
 from tuner.core.interfaces import FINAL_EFFORT
-from tuner.core.programs import DeviceWork, KernelTime, ProgramTimes
-from tuner.core.round_quality import reliability_in_round
+from tuner.core.programs import DeviceWork, ExplainedFusion, KernelTime, ProgramTimes
 from tuner.programs.comparison import outputs, samples_of
 from tuner.programs.request import KernelSample, ProgramOptions, ProgramRequest
 from tuner.programs.run.device_function import DeviceFunction
@@ -26,21 +22,14 @@ from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.recording_device import RecordingDevice
 from tuner.programs.run.runner_functions import discard
 from tuner.programs.run.sampled_launches import SampledLaunches
-from tuner.programs.watched_times import evidence_of, host_watch, timed_watching
+from tuner.programs.watched_times import host_watch, interleaved, reliability_of
 from tuner.runtime.cpu.host import describe_machine
-from tuner.runtime.timing import measure_together
 from tuner.targets.interface import ProgramSupport
 
 if TYPE_CHECKING:
-    from tuner.core.programs import ExplainedFusion
     from tuner.programs.compiler import CompiledProgram
     from tuner.programs.run.runner_functions import Write
     from tuner.programs.run.sampled_launches import LaunchSample
-    from tuner.simulator.device.kernels import RunLaunch
-
-
-# ------------------------------------------------------------------------------
-# Runs compiled programs on the host, or on a device: traced, checked and timed as the device supports.
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +43,7 @@ class ProgramRun:
     printed: str = ""  # by the program: its kernels, and the functions of MLIR's runner libraries
     samples: tuple[KernelSample, ...] = ()
     work: DeviceWork | None = None  # of the one call; None: no device ran it
-    fusions: "tuple[ExplainedFusion, ...]" = ()  # of a program of fusions
+    fusions: tuple[ExplainedFusion, ...] = ()  # of a program of fusions
 
 
 def run_on_device(
@@ -71,7 +60,8 @@ def run_on_device(
     assertion of the host code fails.
     """
     launches: list[LaunchSample] = []
-    run_launch = _sampling(request, code, launches)
+    sample = request.options.sample
+    run_launch = SampledLaunches(code, sample, launches.append).run if sample else None
     device = _opened(request, support, write=printed.append, run_launch=run_launch)
     recorder = RecordingDevice(device)
     own = copies(arguments)
@@ -79,7 +69,9 @@ def run_on_device(
         loaded = recorder.work
         found = outputs(code, program(*own), own)
         work = recorder.work.since(loaded)
-    times = _device_times(request, support, code, arguments)
+    times = None
+    if request.is_timed and not support.is_simulated:
+        times = time_on_device(_opened(request, support), code, copies(arguments), request.options.seed)
     return ProgramRun(
         found,
         tuple(recorder.trace) if request.options.trace else (),
@@ -120,21 +112,14 @@ def run_on_host(
     reports = (f"leak: {leaks} allocations on the host are never freed",) if leaks else ()
     is_timed = request.is_timed and not code.interpreted  # the interpreter's speed is not the kernel's
     times = host_times(compiled, arguments, request.options) if is_timed else None
-    fusions = _fusions(request, compiled, function, arguments)
+    fusions: tuple[ExplainedFusion, ...] = ()
+    if isinstance(function, FusedFunction):
+        fusions = tuple(map(ExplainedFusion, function.code.fusions))
+        if request.is_explained:
+            from tuner.programs.fusion_compiler import timed_fusions  # loads pydantic
+
+            fusions = timed_fusions(function, arguments, describe_machine(), request.options)
     return ProgramRun(found, (), reports, times, "".join(printed), fusions=fusions)
-
-
-def _fusions(
-    request: ProgramRequest, compiled: "CompiledProgram", function: Any, arguments: tuple[Any, ...]
-) -> "tuple[ExplainedFusion, ...]":
-    """Returns the fusions of a program, timed where the request asks for it; () without fusions."""
-    from tuner.programs.fusion_compiler import timed_fusions, untimed  # loads pydantic
-
-    if compiled.image is None:
-        return ()
-    if not request.is_explained:
-        return untimed(compiled.image.code.fusions)
-    return timed_fusions(function, arguments, describe_machine(), request.options)
 
 
 def host_times(
@@ -149,9 +134,9 @@ def host_times(
     call = function.prepare(*copies(arguments))
     repeat = functools.partial(function.repeat, call)
     rng = np.random.default_rng(options.seed)
-    first, again = timed_watching((repeat, repeat), FINAL_EFFORT, rng, host_watch())
+    first, again = interleaved((repeat, repeat), FINAL_EFFORT, rng, host_watch())
     spare_cores = describe_machine().physical_cores - options.threads
-    reliability = reliability_in_round(first, evidence_of(first, again, None, spare_cores))
+    reliability = reliability_of(first, again, None, spare_cores)
     return ProgramTimes(first.median_s, interval_s=first.interval_s, reliability=reliability)
 
 
@@ -171,31 +156,10 @@ def _opened(request: ProgramRequest, support: ProgramSupport, **simulated: Any) 
     return support.open_device(request.target.detail, options.order, options.seed, **simulated)
 
 
-def _sampling(
-    request: ProgramRequest, code: DeviceProgram, launches: "list[LaunchSample]"
-) -> "RunLaunch | None":
-    """Returns a function that samples the launches of a simulator and appends each sample to ``launches``.
-
-    Returns None where all blocks of all launches run.
-    """
-    sample = request.options.sample
-    return SampledLaunches(code, sample, launches.append).run if sample else None
-
-
-def _device_times(
-    request: ProgramRequest, support: ProgramSupport, code: DeviceProgram, arguments: tuple[Any, ...]
-) -> ProgramTimes | None:
-    if support.is_simulated or not request.is_timed:
-        return None
-
-    return time_on_device(_opened(request, support), code, copies(arguments), request.options.seed)
-
-
 class LaunchTimer:
     """A wrapper of a device that times each kernel launch and forwards every other call to the device."""
 
     def __init__(self, device: AbstractDevice) -> None:
-        """Records the event that all times are relative to."""
         self._device = device
         self._names: dict[int, str] = {}
         self._timed: list[tuple[str, int, int]] = []  # kernel, event before, event after the launch
@@ -208,17 +172,14 @@ class LaunchTimer:
         return cast(AbstractDevice, self)
 
     def __getattr__(self, name: str) -> Any:
-        """Returns the attribute of that name of the wrapped device."""
         return getattr(self._device, name)
 
     def function(self, module: int, name: str) -> int:
-        """Returns the device's handle of a kernel, and remembers the kernel's name for the times."""
-        found = self._device.function(module, name)
-        self._names[found] = name
-        return found
+        handle = self._device.function(module, name)
+        self._names[handle] = name
+        return handle
 
     def launch(self, launch: KernelLaunch, stream: int) -> None:
-        """Enqueues a kernel on ``stream`` between two timed events."""
         before, after = (self._device.create_event(is_timed=True) for _ in range(2))
         self._device.record_event(before, stream)
         self._device.launch(launch, stream)
@@ -262,13 +223,13 @@ def time_on_device(
     """
     with closing(DeviceFunction(code, device, discard)) as program:
         call = functools.partial(repeat, program, arguments)
-        first, again = measure_together((call, call), FINAL_EFFORT, np.random.default_rng(seed))
+        first, again = interleaved((call, call), FINAL_EFFORT, np.random.default_rng(seed), None)
     return ProgramTimes(
         first.median_s,
         kernel_times(device, code, arguments),
         code.stream_slots,
         interval_s=first.interval_s,
-        reliability=reliability_in_round(first, evidence_of(first, again, again, spare_cores=0)),
+        reliability=reliability_of(first, again, again, spare_cores=0),
     )
 
 

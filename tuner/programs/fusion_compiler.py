@@ -6,6 +6,7 @@ links the code; ``timed_groups`` times the fusions alone.
 
 import ctypes
 import functools
+import math
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from tuner.core.problem import Problem
 from tuner.core.processors import AVX512, AVX_VNNI, INSTRUCTION_SET_FEATURES, LEVELS, PLAIN_LEVEL, VNNI
 from tuner.core.programs import FIRST, LOOPS, CompiledFusion, ExplainedFusion, Schedules, no_schedules
 from tuner.core.reliability import unreliable
-from tuner.core.round_quality import DRIFT_LIMIT, reliability_in_round
+from tuner.core.round_quality import DRIFT_LIMIT
 from tuner.core.serialization import seconds_text
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
@@ -45,13 +46,14 @@ from tuner.programs.lowering.resources import split_payload
 from tuner.programs.request import ProgramOptions
 from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode, FusedImage, packed_block, weight_plan
 from tuner.programs.run.host_function import HostFunction
-from tuner.programs.watched_times import evidence_of, host_watch, timed_watching
+from tuner.programs.watched_times import host_watch, interleaved, reliability_of
 from tuner.runtime.cpu.roofline import measure_roofline
 from tuner.space.scripts.choice import first_configuration, no_strategy
 from tuner.targets.cpu.compiler import write_object
 
 if TYPE_CHECKING:
     from tuner.programs.run.fused_program import FusedFunction
+    from tuner.runtime.cpu.timing_conditions import HostWatch
 
 
 # ------------------------------------------------------------------------------
@@ -63,11 +65,6 @@ THREADS = 1
 MEASURED = ("f32", "f64", "bf16", "i8")  # types that a roofline is measured for; others count as f32
 
 
-def untimed(fusions: Sequence[CompiledFusion]) -> tuple[ExplainedFusion, ...]:
-    """Returns the fusions of a program without times."""
-    return tuple(ExplainedFusion(each) for each in fusions)
-
-
 def timed_fusions(
     function: "FusedFunction", arguments: tuple[Any, ...], machine: Machine, options: ProgramOptions
 ) -> tuple[ExplainedFusion, ...]:
@@ -76,18 +73,41 @@ def timed_fusions(
     ``arguments`` are those of a call; ``options`` has the seed of the measurement's random numbers, and the
     number of threads. Pins the calling thread to a processor.
     """
-    call, watch = function.prepare(*arguments), host_watch()
-    function.repeat(call, 1)
-    rng = np.random.default_rng(options.seed)
+    call, watch, rng = function.prepare(*arguments), host_watch(), np.random.default_rng(options.seed)
     spare_cores = machine.physical_cores - options.threads
+    fusions = interleaved_fusions(((function, call),), EFFORT, rng, watch, spare_cores)
+    (whole,) = interleaved((functools.partial(function.repeat, call),), EFFORT, rng, watch)
+    return with_shares(fusions, machine, whole.median_s)
+
+
+def interleaved_fusions(
+    programs: Sequence[tuple["FusedFunction", Any]],
+    effort: Effort,
+    rng: np.random.Generator,
+    watch: "HostWatch",
+    spare_cores: int,
+) -> tuple[ExplainedFusion, ...]:
+    """Times each fusion of a program twice, interleaved with the same fusion of another one.
+
+    Args:
+        programs: The program, and perhaps the one without tuning, each with a prepared call.
+        effort: Of each fusion, per program.
+        rng: Of the random order of the calls.
+        watch: Of this machine.
+        spare_cores: Cores without a timed thread.
+    """
+    for function, call in programs:
+        function.repeat(call, 1)  # what fusions read in the arena is from a whole call
     fusions = []
-    for number, fusion in enumerate(function.code.fusions):
-        repeat = functools.partial(function.repeat_fusion, call, number)
-        first, again = timed_watching((repeat, repeat), EFFORT, rng, watch)
-        reliability = reliability_in_round(first, evidence_of(first, again, None, spare_cores))
-        fusions.append(ExplainedFusion(fusion, first.median_s, reliability=reliability))
-    (whole,) = timed_watching((functools.partial(function.repeat, call),), EFFORT, rng, watch)
-    return with_shares(tuple(fusions), machine, whole.median_s)
+    for number, fusion in enumerate(programs[0][0].code.fusions):
+        repeats = tuple(
+            functools.partial(function.repeat_fusion, call, number) for function, call in programs
+        )
+        first, *before, again = interleaved((*repeats, repeats[0]), effort, rng, watch)
+        before_s = before[0].median_s if before else None
+        reliability = reliability_of(first, again, None, spare_cores)
+        fusions.append(ExplainedFusion(fusion, first.median_s, before_s=before_s, reliability=reliability))
+    return tuple(fusions)
 
 
 def with_shares(
@@ -215,39 +235,34 @@ def _scripts(
 
 def _as_loops(fusion: Fusion, reason: str, threads: int) -> ScheduledFusion:
     flop = _elements(fusion) * len(fusion.ops)
+    element = fusion.outputs[0].type.element
     summary = CompiledFusion(
-        fusion.kind, fusion.ops, "", (), LOOPS, reason, _element(fusion), flop, _moved_bytes(fusion)
+        fusion.kind, fusion.ops, "", (), LOOPS, reason, element, flop, _moved_bytes(fusion)
     )
-    text = _with_asserted_indices(fusion.text) if EXTRACT in fusion.text else fusion.text
+    text = fusion.text
+    if EXTRACT in text:  # only loops have indices that are data
+        with transform.new_context(), ir.Location.unknown():
+            module = transform.parse(text, "fusion")
+            assert_indirect_indices(module.body.operations[0].operation)
+            text = str(module)
     code = _compiled(text, None, useful_threads(summary, threads))
     return ScheduledFusion(code, replace(summary, is_divided=code.is_divided))
-
-
-def _with_asserted_indices(text: str) -> str:
-    """Returns a fusion's text with an assertion of each index that is data; only loops have such indices."""
-    with transform.new_context(), ir.Location.unknown():
-        module = transform.parse(text, "fusion")
-        assert_indirect_indices(module.body.operations[0].operation)
-        return str(module)
 
 
 def _compiled(text: str, script: str | None, threads: int) -> FusionCode:
     with transform.new_context(), ir.Location.unknown():
         code = compile_fusion(text, script, threads)
-    _require_symbols(code.llvm_text)
+    library = ctypes.CDLL(None)
+    missing = [
+        name for name in sorted(set(DECLARATION.findall(code.llvm_text))) if not hasattr(library, name)
+    ]
+    if missing:
+        raise CandidateError(Stage.COMPILE, f"calls {missing[0]!r}, which the C library does not have")
     return code
 
 
-def _require_symbols(llvm_text: str) -> None:
-    """Raises CandidateError for code that calls a function which the C library does not have."""
-    library = ctypes.CDLL(None)
-    missing = [name for name in sorted(set(DECLARATION.findall(llvm_text))) if not hasattr(library, name)]
-    if missing:
-        raise CandidateError(Stage.COMPILE, f"calls {missing[0]!r}, which the C library does not have")
-
-
 def _summary(fusion: Fusion, problem: Problem, candidate: Candidate) -> CompiledFusion:
-    flop, element = _elements(fusion) * len(fusion.ops), _element(fusion)
+    flop, element = _elements(fusion) * len(fusion.ops), fusion.outputs[0].type.element
     if fusion.kind in (ATTENTION, CONTRACTION):
         element, flop = problem.dtype, problem.flop
     return CompiledFusion(
@@ -263,18 +278,8 @@ def _summary(fusion: Fusion, problem: Problem, candidate: Candidate) -> Compiled
     )
 
 
-def _element(fusion: Fusion) -> str:
-    return fusion.outputs[0].type.element
-
-
 def _elements(fusion: Fusion) -> int:
-    total = 0
-    for view in fusion.outputs:
-        count = 1
-        for size in view.type.shape:
-            count *= size
-        total += count
-    return total
+    return sum(math.prod(view.type.shape) for view in fusion.outputs)
 
 
 def _moved_bytes(fusion: Fusion) -> int:
@@ -321,7 +326,11 @@ def compile_fusions(
     except ValueError as error:  # an error of forming, which a program compiled as a whole does not have
         return NotFused(f"no place in memory: {error}")
     places = FusionPlaces(formed.program, memory, weight_plan(formed.program, codes))
-    needs = _needs(codes_text="\n".join(code.llvm_text for code in codes), machine=machine)
+    level = (machine.isa,) if machine.isa in LEVELS else ()
+    called = instructions_needed("\n".join(code.llvm_text for code in codes))
+    if machine.isa != AVX512:
+        called = tuple(AVX_VNNI if name == VNNI else name for name in called)
+    needs = tuple(dict.fromkeys((*level, *called)))
     object_code = _object_code(linked(places, codes, _level(needs)))
     code = FusedCode(
         entry=entry_name(text, entry),
@@ -362,20 +371,10 @@ def _scheduled(
     return [known[fusion.kind, fusion.text] for fusion in fusions]
 
 
-def _needs(codes_text: str, machine: Machine) -> tuple[str, ...]:
-    """Returns the instruction sets that code needs which is compiled for the machine's level of x86-64."""
-    level = (machine.isa,) if machine.isa in LEVELS else ()
-    called = instructions_needed(codes_text)
-    if machine.isa != AVX512:
-        called = tuple(AVX_VNNI if name == VNNI else name for name in called)
-    return tuple(dict.fromkeys((*level, *called)))
-
-
 def _level(needs: Sequence[str]) -> ProcessorLevel:
     name = next((LEVELS[each] for each in needs if each in LEVELS), PLAIN_LEVEL)
-    return ProcessorLevel(
-        name, ",".join(INSTRUCTION_SET_FEATURES[each] for each in needs if each in INSTRUCTION_SET_FEATURES)
-    )
+    features = (INSTRUCTION_SET_FEATURES[each] for each in needs if each in INSTRUCTION_SET_FEATURES)
+    return ProcessorLevel(name, ",".join(features))
 
 
 def _object_code(llvm_text: str) -> bytes:

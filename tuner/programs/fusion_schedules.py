@@ -120,7 +120,8 @@ def fusion_schedules(store: "Store", machine: Machine, problem: Problem) -> Iter
         machine: The processor, which the trials have to be timed on.
         problem: The fusion.
     """
-    of_group = _of_caches(problem)
+    states = (problem.cache, *(each for each in CACHES if each != problem.cache))
+    of_group = tuple(replace(problem, cache=each) for each in states)
     tuned = next((found for one in of_group if (found := _best(store, TaskQuery.of(one), machine))), None)
     if tuned is not None:
         candidate = tuned.record.candidate
@@ -144,7 +145,8 @@ def _of_same_contraction(store: "Store", machine: Machine, problem: Problem) -> 
     )
     matmul = _best(store, plain, machine)
     if matmul is not None:
-        candidate = _of_contraction(matmul.record.candidate, facts_of(problem.fusion).weights > 0)
+        choices = {OF_MATMULS.get(name, name): value for name, value in matmul.record.candidate.choices}
+        candidate = Candidate.of(PACKED if (facts_of(problem.fusion).weights > 0) else DIRECT, choices)
         yield from _projected(matmul, candidate, problem, machine, SAME_CONTRACTION)
 
 
@@ -171,12 +173,6 @@ def _is_near(task: TuningTask, run: Run) -> bool:
     return octaves is not None and octaves <= NEAR_OCTAVES
 
 
-def _of_caches(problem: Problem) -> tuple[Problem, ...]:
-    """Returns the problem with each state of the caches, its own first."""
-    states = (problem.cache, *(each for each in CACHES if each != problem.cache))
-    return tuple(replace(problem, cache=each) for each in states)
-
-
 def _task(problem: Problem, machine: Machine, **narrower: str) -> TaskQuery:
     return TaskQuery(operation=problem.operation, target=CPU, machine=machine.name, threads=1, **narrower)
 
@@ -197,12 +193,6 @@ def _is_same(other: Problem, problem: Problem) -> bool:
     pair = [facts_of(each.fusion) for each in (problem, other)]
     ours, theirs = [(each.loops, each.contractions, each.weights, each.dimensions) for each in pair]
     return other.fusion != problem.fusion and ours == theirs
-
-
-def _of_contraction(candidate: Candidate, has_weights: bool) -> Candidate:
-    """Returns a configuration of a matmul strategy with the names of a contraction's strategy."""
-    choices = {OF_MATMULS.get(name, name): value for name, value in candidate.choices}
-    return Candidate.of(PACKED if has_weights else DIRECT, choices)
 
 
 def _projected(

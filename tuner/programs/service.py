@@ -23,6 +23,7 @@ from tuner.programs.fusion_schedules import TunableFusions, fusion_schedules, tu
 from tuner.programs.lowering.device import text_after
 from tuner.programs.request import Comparison, LoweringStep, ProgramReport, ProgramRequest, without_scripts
 from tuner.programs.run.host_function import HostFunction, check_host_code
+from tuner.programs.run.runner_functions import discard
 from tuner.programs.speedup import TimedFusions, TimedPair, timed_fusions, timed_on_device, timed_on_host
 from tuner.runtime.workers.worker import call_in_child
 from tuner.targets.backends import Backends
@@ -47,8 +48,6 @@ class LoweredText:
 
 @dataclass(frozen=True)
 class _StoppedRun:
-    """A run that failed after it had printed something."""
-
     failure: Failure
     printed: str
 
@@ -147,7 +146,8 @@ def time_pair(request: ProgramRequest) -> TimedPair:
         seed = request.options.seed
         arguments = make_arguments(bound.arguments, request.arguments, np.random.default_rng(seed))
         if compiler.support.open_device is None:
-            return timed_on_host(bound, plain, arguments, seed)
+            functions = [HostFunction(code, discard) for code in (bound, plain, bound)]
+            return timed_on_host(functions, arguments, seed)
         device = compiler.support.open_device(request.target.detail, request.options.order, seed)
         return timed_on_device(device, bound, plain, arguments, seed)
 
@@ -243,7 +243,10 @@ def _run(request: ProgramRequest, printed: list[str]) -> ProgramReport:
     arguments = make_arguments(compiled.code.arguments, request.arguments, rng)
     if not support.has_device:
         if compiled.image is None or INDEXED.search(request.text):
-            _require_in_bounds(compiler, request, arguments, printed)
+            # a failing run raises: what it has printed stays in ``printed``
+            checked = _compile(compiler, request, is_checked=True).code
+            HostFunction(checked, printed.append)(*copies(arguments))
+            printed.clear()
         ran = run_on_host(request, compiled, arguments, printed)
     else:
         ran = run_on_device(request, support, compiled.code, arguments, printed)
@@ -282,7 +285,6 @@ def _work_without_fusions(
 def _comparisons(
     request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...], ran: ProgramRun
 ) -> tuple[Comparison, ...]:
-    """Compares a run with the payload on the host, as loops and interpreted kernels, on equal arguments."""
     if not request.is_compared:
         return ()
     compiler = ProgramCompiler(real_backends().machine(), ProgramSupport())
@@ -292,17 +294,6 @@ def _comparisons(
     own = copies(arguments)
     numbers = compare(code, ran.outputs, outputs(code, plain(*own), own))
     return (*numbers, *compare_printed(code, ran.printed, "".join(printed)))
-
-
-def _require_in_bounds(
-    compiler: ProgramCompiler, request: ProgramRequest, arguments: tuple[Any, ...], printed: list[str]
-) -> None:
-    """Runs the program once with bounds checks. Raises CandidateError(RUN) for an access out of bounds.
-
-    What a run that fails has printed is in ``printed`` then.
-    """
-    HostFunction(_compile(compiler, request, is_checked=True).code, printed.append)(*copies(arguments))
-    printed.clear()
 
 
 def _compile(
@@ -324,7 +315,6 @@ def _compile(
 
 @contextlib.contextmanager
 def _scheduling(compiler: ProgramCompiler, request: ProgramRequest) -> Iterator[ProgramCompiler]:
-    """Context manager: gives the compiler with the schedules of the request's database."""
     if not request.database:
         yield compiler
         return

@@ -1,7 +1,7 @@
 """Speedup of a program by tuning: two versions of it, and of its fusions, timed interleaved."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,15 +18,14 @@ from tuner.core.reliability import Reliability
 from tuner.core.round_quality import Evidence, reliability_in_round
 from tuner.programs.compiler import CompiledProgram
 from tuner.programs.execution import copies, repeat
-from tuner.programs.fusion_compiler import with_shares
+from tuner.programs.fusion_compiler import interleaved_fusions, with_shares
 from tuner.programs.request import ProgramOptions
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.runner_functions import discard
-from tuner.programs.watched_times import evidence_of, host_watch, timed_watching
+from tuner.programs.watched_times import evidence_of, host_watch, interleaved
 from tuner.runtime.cpu.host import describe_machine
-from tuner.runtime.timing import measure_together
 
 if TYPE_CHECKING:
     from tuner.core.gpu import AbstractDevice
@@ -66,30 +65,15 @@ class TimedPair:
 
 
 def timed_on_host(
-    bound: DeviceProgram, plain: DeviceProgram, arguments: tuple[Any, ...], seed: int
+    functions: "Sequence[HostFunction] | Sequence[FusedFunction]", arguments: tuple[Any, ...], seed: int
 ) -> TimedPair:
-    """Times two programs on this processor: with scripts (``bound``) and without (``plain``).
+    """Times three programs on this processor: with scripts, without, and with scripts a second time.
 
     Calls are interleaved with a reference kernel, which shows changes of the machine's speed. Each program
     works on one copy of ``arguments``; ``seed`` seeds the random order of the calls.
     """
-    functions = [HostFunction(code, discard) for code in (bound, plain, bound)]
-    return timed_functions((functions[0], functions[1], functions[2]), arguments, seed)
-
-
-def timed_functions(
-    functions: "tuple[HostFunction | FusedFunction, ...]", arguments: tuple[Any, ...], seed: int
-) -> TimedPair:
-    """Times three programs on this processor: with scripts, without, and with scripts a second time.
-
-    As ``timed_on_host``, for programs that are loaded.
-    """
-    repeats = tuple(_repeating(each, copies(arguments)) for each in functions)
-    return TimedPair(*timed_watching(repeats, FINAL_EFFORT, np.random.default_rng(seed), host_watch()))
-
-
-def _repeating(function: Any, arguments: tuple[Any, ...]) -> Callable[[int], None]:
-    return functools.partial(function.repeat, function.prepare(*arguments))
+    repeats = tuple(functools.partial(each.repeat, each.prepare(*copies(arguments))) for each in functions)
+    return TimedPair(*interleaved(repeats, FINAL_EFFORT, np.random.default_rng(seed), host_watch()))
 
 
 def timed_on_device(
@@ -109,7 +93,7 @@ def timed_on_device(
         for code in (bound, plain, bound):
             program = opened.enter_context(closing(DeviceFunction(code, device, discard)))
             repeats.append(functools.partial(repeat, program, arguments))
-        return TimedPair(*measure_together(tuple(repeats), FINAL_EFFORT, np.random.default_rng(seed)))
+        return TimedPair(*interleaved(tuple(repeats), FINAL_EFFORT, np.random.default_rng(seed), None))
 
 
 # ------------------------------------------------------------------------------
@@ -139,22 +123,9 @@ def timed_fusions(
         raise UsageError(f"no fusions: {tuned.why_no_fusions or untuned.why_no_fusions}")
     images = (tuned.image, untuned.image, tuned.image)
     functions = tuple(FusedFunction(each.code, each.weights) for each in images)
-    pair = timed_functions(functions, arguments, options.seed)
+    pair = timed_on_host(functions, arguments, options.seed)
     rng, watch, machine = np.random.default_rng(options.seed), host_watch(), describe_machine()
     spare_cores = machine.physical_cores - options.threads
-    after, before, _ = functions
-    calls = (after.prepare(*copies(arguments)), before.prepare(*copies(arguments)))
-    for function, call in zip((after, before), calls, strict=True):
-        function.repeat(call, 1)  # what fusions read in the arena is from a whole call
-    found = []
-    for number, fusion in enumerate(after.code.fusions):
-        both = tuple(
-            functools.partial(function.repeat_fusion, call, number)
-            for function, call in zip((after, before), calls, strict=True)
-        )
-        ours, earlier, again = timed_watching((*both, both[0]), FUSION_EFFORT, rng, watch)
-        reliability = reliability_in_round(ours, evidence_of(ours, again, None, spare_cores))
-        found.append(
-            ExplainedFusion(fusion, ours.median_s, before_s=earlier.median_s, reliability=reliability)
-        )
-    return TimedFusions(pair, with_shares(tuple(found), machine, pair.bound.median_s))
+    both = [(function, function.prepare(*copies(arguments))) for function in functions[:2]]
+    fusions = interleaved_fusions(both, FUSION_EFFORT, rng, watch, spare_cores)
+    return TimedFusions(pair, with_shares(fusions, machine, pair.bound.median_s))

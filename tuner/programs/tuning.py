@@ -16,7 +16,7 @@ from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import WEIGHTS_COLD, Problem
 from tuner.core.programs import ExplainedFusion, ProgramBaseline, ProgramResult, ProgramSource
 from tuner.core.records import Measurement, MedianInterval
-from tuner.core.reliability import NOT_RECORDED, Reliability
+from tuner.core.reliability import NOT_RECORDED
 from tuner.core.requests import RunRequest
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.programs.fusion_schedules import TunableFusions
@@ -195,7 +195,6 @@ class ProgramTuning:
     def _compared(
         self, request: ProgramRequest, report: ProgramReport, plain: ProgramReport
     ) -> tuple[ProgramReport, ProgramReport, Comparable | NotComparable]:
-        """Returns the reports with the times of interleaved calls, and the comparison of these times."""
         try:
             pair = self.parts.time_pair(request)
         except TunerError as error:
@@ -210,23 +209,16 @@ class ProgramTuning:
             tuned = begin(settings, self.backends, self.store, self.interruption, self.observe)
         except UsageError as error:
             return TunedProblem(problem, reason=str(error))
-        trial = self._best(tuned)
+        run, settings = tuned.run, tuned.run.settings
+        if tuned.selected is not None:  # earlier runs may have a faster trial
+            machine = run.machine.name
+            trial: StoredTrial | None = best_result(
+                self.store, settings.problem, machine, settings.target.text, settings.threads
+            ).best
+        else:
+            verified = TrialQuery(run=run.id, status="verified", sort="number", limit=1)
+            trial = next(iter(self.store.trials(verified)), None)
         return TunedProblem(problem, tuned, trial, "" if trial else "no candidate worked")
-
-    def _best(self, tuned: TunedRun) -> StoredTrial | None:
-        """Returns the fastest known trial, earlier runs included.
-
-        Where none is timed, the first verified trial.
-        """
-        run = tuned.run
-        if tuned.selected is not None:
-            settings = run.settings
-            known = best_result(
-                self.store, settings.problem, run.machine.name, settings.target.text, settings.threads
-            )
-            return known.best
-        verified = TrialQuery(run=run.id, status="verified", sort="number", limit=1)
-        return next(iter(self.store.trials(verified)), None)
 
 
 def with_times(report: ProgramReport, pair: TimedPair, time: Measurement, spare_cores: int) -> ProgramReport:
@@ -245,25 +237,18 @@ def with_times(report: ProgramReport, pair: TimedPair, time: Measurement, spare_
 def program_result(tuned: TunedProgram) -> ProgramResult:
     """Returns the times, fusions and baselines of a tuned program of fusions."""
     gain = tuned.gain
+    times, plain = (None if each is None else each.times for each in (tuned.report, tuned.plain))
     speed = MedianInterval(gain.speed, *gain.speed_interval) if isinstance(gain, Comparable) else None
     return ProgramResult(
-        _call_s(tuned.report),
-        _call_s(tuned.plain),
+        None if times is None else times.call_s,
+        None if plain is None else plain.call_s,
         speed,
         tuned.fusions,
         tuned.left_out,
         tuned.baselines,
-        _reliability(tuned.report),
+        NOT_RECORDED if times is None else times.reliability,
         gain.reason if isinstance(gain, NotComparable) else "",
     )
-
-
-def _reliability(report: ProgramReport | None) -> Reliability:
-    return NOT_RECORDED if report is None or report.times is None else report.times.reliability
-
-
-def _call_s(report: ProgramReport | None) -> float | None:
-    return None if report is None or report.times is None else report.times.call_s
 
 
 # ------------------------------------------------------------------------------
@@ -355,7 +340,10 @@ class FusionTuning:
         bound = replace(request, database=self.database, scripts=())
         result = TunedProgram(
             request.target,
-            tuple(map(_problem, tuned.runs)),
+            tuple(
+                TunedProblem(run.run.settings.problem, run, run.best, "" if run.best else NO_WORK)
+                for run in tuned.runs
+            ),
             bound,
             report=None,
             plain=None,
@@ -376,7 +364,6 @@ class FusionTuning:
         return timed
 
     def _timed(self, request: ProgramRequest, result: TunedProgram) -> TunedProgram:
-        """Returns the result with the times of the tuned and the untuned program, and of each fusion."""
         report = result.report
         if report is None or report.times is None:
             return result
@@ -392,11 +379,6 @@ class FusionTuning:
             gain=timed.pair.gain(spare_cores),
             fusions=timed.fusions,
         )
-
-
-def _problem(tuned: TunedRun) -> TunedProblem:
-    best = tuned.best
-    return TunedProblem(tuned.run.settings.problem, tuned, best, "" if best is not None else NO_WORK)
 
 
 # ------------------------------------------------------------------------------

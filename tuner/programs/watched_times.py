@@ -1,4 +1,4 @@
-"""Times of programs next to a reference kernel, and what they say of the machine meanwhile."""
+"""Interleaved times of programs, next to a reference kernel on the host, and how reliable they are."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,7 +8,8 @@ import numpy as np
 
 from tuner.core.interfaces import Effort
 from tuner.core.records import Measurement
-from tuner.core.round_quality import Evidence, round_quality
+from tuner.core.reliability import Reliability
+from tuner.core.round_quality import Evidence, reliability_in_round, round_quality
 from tuner.runtime import timing
 from tuner.tuning.run_steps import noise_of
 
@@ -33,6 +34,13 @@ def evidence_of(
     return Evidence(True, quality.noise, quality.unreliable)
 
 
+def reliability_of(
+    first: Measurement, again: Measurement, reference: Measurement | None, spare_cores: int
+) -> Reliability:
+    """Returns how reliable ``first`` is; the arguments are those of ``evidence_of``."""
+    return reliability_in_round(first, evidence_of(first, again, reference, spare_cores))
+
+
 def host_watch() -> "HostWatch":
     """Returns a watch of this machine for timings in the calling thread, which is pinned to a processor."""
     from tuner.runtime.cpu.thread_team import ThreadTeam  # loads MLIR
@@ -41,13 +49,19 @@ def host_watch() -> "HostWatch":
     return HostWatch(ThreadTeam(1))
 
 
-def timed_watching(
-    repeats: tuple[Callable[[int], None], ...], effort: Effort, rng: np.random.Generator, watch: "HostWatch"
+def interleaved(
+    repeats: tuple[Callable[[int], None], ...],
+    effort: Effort,
+    rng: np.random.Generator,
+    watch: "HostWatch | None",
 ) -> tuple[Measurement, ...]:
-    """Times actions interleaved with a reference kernel; each has the readings of the machine meanwhile.
+    """Times actions interleaved; ``repeats`` has for each action a function that runs it n times.
 
-    ``repeats`` has for each action a function that runs it n times.
+    With a ``watch``, the reference kernel is timed among them, and each measurement has the readings of the
+    machine meanwhile. None: for actions on a device.
     """
+    if watch is None:
+        return timing.measure_together(repeats, effort, rng)
     stopwatches = [timing.with_untimed_calls(timing.stopwatch_of(repeat)) for repeat in repeats]
     before = watch.read()
     *times, reference_kernel = timing.measure_together_by(

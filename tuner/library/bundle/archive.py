@@ -50,10 +50,7 @@ MANIFEST_LIMIT_BYTES: Final = 64 << 20  # unpacked; contains hashes in place of 
 BLOBS: Final = "blobs/"
 LIMIT_BYTES: Final = 64 << 20  # of one part, unpacked: a file that claims more was not written by the tuner
 BUNDLE_LIMIT_BYTES: Final = 4 << 30  # of all parts, unpacked
-COMPRESSIONS: Final = (
-    zipfile.ZIP_STORED,
-    zipfile.ZIP_DEFLATED,
-)  # written by the tuner; other methods are not read
+COMPRESSIONS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # that tuner writes; others are not read
 CHECK: Final = {  # for readers; the numbers are in tuner/payload/reference.py
     "inputs": "numpy default_rng(seed + place in trials): standard normal, rounded to the dtype; for every "
     "check, rows of A and columns of B times fresh signed powers of two",
@@ -85,7 +82,18 @@ def pack(trials: tuple[PendingTrial, ...], seed: int, tuner: str, created: datet
     exports. The trials keep their order.
     """
     blobs: dict[str, bytes] = {}
-    entries = [_entry(trial, blobs) for trial in trials]
+
+    def kept(content: bytes) -> str:
+        name = hashlib.sha256(content).hexdigest() if content else ""
+        if name:
+            blobs[name] = content
+        return name
+
+    entries = []
+    for trial in trials:
+        program = trial.program
+        named = replace(program, ptx=kept(program.ptx.encode()), cubin=kept(program.cubin).encode())
+        entries.append(encode(replace(trial, script_text=kept(trial.script_text.encode()), program=named)))
     head = {"format": BUNDLE_FORMAT, "version": BUNDLE_VERSION, "created": encode(created), "tuner": tuner}
     manifest = {**head, "seed": seed, "check": CHECK, "trials": entries}
     file = io.BytesIO()
@@ -113,7 +121,9 @@ def read_bundle(path: Path) -> Bundle:
 
 
 def _read(path: Path, archive: zipfile.ZipFile) -> Bundle:
-    _require_size(path, archive)
+    claimed = sum(part.file_size for part in archive.infolist())
+    if claimed > BUNDLE_LIMIT_BYTES:
+        raise UsageError(f"{path}: found {claimed} bytes once unpacked, allowed {BUNDLE_LIMIT_BYTES}")
     content = _part(path, archive, MANIFEST, MANIFEST_LIMIT_BYTES)
     manifest = parsed(content, f"{path}: {MANIFEST}")
     require_format(manifest, BUNDLE_FORMAT, BUNDLE_VERSION, f"{path}")
@@ -137,22 +147,7 @@ def _read(path: Path, archive: zipfile.ZipFile) -> Bundle:
     )
 
 
-def _entry(trial: PendingTrial, blobs: dict[str, bytes]) -> Any:
-    """Returns a trial as JSON, with hashes in place of texts and machine code, which go to ``blobs``."""
-
-    def kept(content: bytes) -> str:
-        name = hashlib.sha256(content).hexdigest() if content else ""
-        if name:
-            blobs[name] = content
-        return name
-
-    program = trial.program
-    named = replace(program, ptx=kept(program.ptx.encode()), cubin=kept(program.cubin).encode())
-    return encode(replace(trial, script_text=kept(trial.script_text.encode()), program=named))
-
-
 def _trial(blobs: "_Blobs", entry: Any, place: str) -> PendingTrial:
-    """Returns a trial with texts and machine code in place of their hashes. Raises UsageError."""
     trial = decode(PendingTrial, entry, place)
     named = trial.program
     try:
@@ -176,7 +171,6 @@ class _Blobs:
         self._texts: dict[str, str] = {}
 
     def content(self, name: str, place: str) -> bytes:
-        """Returns the part with hash ``name``. Raises UsageError for content with another hash."""
         if name not in self._contents:
             content = _part(self._path, self._archive, BLOBS + name, LIMIT_BYTES)
             if hashlib.sha256(content).hexdigest() != name:
@@ -185,17 +179,9 @@ class _Blobs:
         return self._contents[name]
 
     def text(self, name: str, place: str) -> str:
-        """Returns the part with hash ``name`` as text. Raises UnicodeDecodeError for other bytes."""
         if name not in self._texts:
             self._texts[name] = self.content(name, place).decode()
         return self._texts[name]
-
-
-def _require_size(path: Path, archive: zipfile.ZipFile) -> None:
-    """Raises UsageError if the parts' claimed sizes exceed the limit; no part is read beyond its claim."""
-    claimed = sum(part.file_size for part in archive.infolist())
-    if claimed > BUNDLE_LIMIT_BYTES:
-        raise UsageError(f"{path}: found {claimed} bytes once unpacked, allowed {BUNDLE_LIMIT_BYTES}")
 
 
 def _part(path: Path, archive: zipfile.ZipFile, name: str, limit_bytes: int) -> bytes:
@@ -219,12 +205,13 @@ def _part(path: Path, archive: zipfile.ZipFile, name: str, limit_bytes: int) -> 
 
 RESULTS_FORMAT: Final = "tuner-results"
 RESULTS_VERSION: Final = 3  # 3: the library that is compared with is named baseline
-KINDS: Final[dict[str, type[Any]]] = {
+KINDS: Final[dict[str, type[Any]]] = {  # first word of a line
     "trial": MeasuredTrial,
     "final": FinalTime,
     "noise": NoiseFloor,
     "baseline": BaselineTime,
 }
+FIELDS: Final = {"trial": "trials", "final": "final_times", "noise": "noises", "baseline": "baselines"}
 Line = MeasuredTrial | FinalTime | NoiseFloor | BaselineTime
 
 
@@ -241,14 +228,13 @@ class ResultsFile:
         try:
             is_new = not path.exists() or path.stat().st_size == 0
             if not is_new:
-                _forget_cut_line(path)
+                os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
             self._file = path.open("a", encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
         if is_new:
-            self._write(
-                {"format": RESULTS_FORMAT, "version": RESULTS_VERSION, "provenance": encode(provenance)},
-            )
+            head = {"format": RESULTS_FORMAT, "version": RESULTS_VERSION}
+            self._write({**head, "provenance": encode(provenance)})
 
     def append(self, line: Line) -> None:
         """Writes one result (trial, final time, noise floor or baseline) as a line of JSON."""
@@ -299,15 +285,8 @@ def _with_line(results: RemoteResults | None, document: Any, place: str) -> Remo
     why = _why_impossible(line, results.provenance.machine)
     if why:
         raise UsageError(f"{place}: {why}")
-    match line:
-        case MeasuredTrial():
-            return replace(results, trials=(*results.trials, line))
-        case FinalTime():
-            return replace(results, final_times=(*results.final_times, line))
-        case NoiseFloor():
-            return replace(results, noises=(*results.noises, line))
-        case BaselineTime():
-            return replace(results, baselines=(*results.baselines, line))
+    field = FIELDS[kind]
+    return replace(results, **{field: (*getattr(results, field), line)})
 
 
 def _why_impossible(line: Line, machine: Machine) -> str:
@@ -325,13 +304,6 @@ def _why_impossible(line: Line, machine: Machine) -> str:
             return "" if line.noise >= 0 else f"found a noise of {line.noise:g}, allowed 0 or more"
         case BaselineTime():
             return why_no_baseline(line.baseline, line.problem, limit)
-
-
-def _forget_cut_line(path: Path) -> None:
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        os.truncate(path, whole)
 
 
 # ------------------------------------------------------------------------------
@@ -398,7 +370,6 @@ def deciding_facts(trial: PendingTrial, multiprocessors: int | None = None) -> s
 
 
 def _promise(trial: PendingTrial, multiprocessors: int | None) -> tuple[bool, bool, int, bool, float]:
-    """Returns the sort key of a trial; predicted cycles replace reads and sort before unpredicted trials."""
     known = multiprocessors or USUAL_MULTIPROCESSORS.get(trial.program.chip, 1)
     idle, serialized, spilled, reads = promise(trial.problem, trial.program, known)
     cycles = trial.predicted_cycles

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tuner.core.errors import TunerError, UsageError, error_lines
-from tuner.core.gpu import Chip, chip_of
+from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
 from tuner.core.remote_results import MeasuringProvenance, RemoteResults
@@ -52,7 +52,6 @@ class MeasuringRequest:
     is_local: bool = False  # the results are imported into a database afterwards
 
     def __post_init__(self) -> None:
-        """Raises UsageError unless ``seconds`` is positive and below 1e9."""
         if not 0 < self.seconds < 1e9:
             raise UsageError(f"seconds: found {self.seconds:g}, allowed more than 0")
 
@@ -75,7 +74,14 @@ def main(options: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last frame: users get a line, --debug the rest
         if "--debug" in options:
             traceback.print_exc()
-        return _reported(error)
+        if isinstance(error, TunerError):
+            line, hint = error.message, error.hint
+        elif isinstance(error, OSError):
+            line, hint = str(error), ""
+        else:
+            line, hint = f"defect: {type(error).__name__}: {error}", "--debug shows where"
+        _report(error_lines(line, hint))
+        return MISUSED if isinstance(error, UsageError) else FAILED
 
 
 def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
@@ -96,7 +102,11 @@ def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
     with closing(ResultsFile(path, known.provenance)) as file:
         counts = MeasuringSession(order, gpu, file.append, _report).run()
     results = read_results(path)
-    _print_end(request, counts, results, time.monotonic() - began_s)
+    seconds = time.monotonic() - began_s
+    if request.as_json:
+        print(json.dumps(summary_document(str(path), counts, results, seconds), indent=2, allow_nan=False))
+    else:
+        _print_end(request, counts, results)
     return FAILED if counts.failed and not counts.measured else DONE
 
 
@@ -120,16 +130,12 @@ def _baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
 
 
 def _known(path: Path, bundle: Bundle, gpu: Gpu) -> RemoteResults:
-    """Returns the results that the file already contains, of the same bundle and machine.
-
-    Raises UsageError where the file has results of another bundle or machine.
-    """
     provenance = MeasuringProvenance(
         session=str(uuid.uuid4()),
         bundle=bundle.sha256,
         tuner=__version__,
         started=datetime.datetime.now(datetime.UTC),
-        machine=machine_of(_chip(gpu), gpu.facts),
+        machine=machine_of(chip_of(gpu.facts.chip), gpu.facts),
         driver=gpu.facts.driver_version,
     )
     if not path.exists() or path.stat().st_size == 0:
@@ -142,23 +148,14 @@ def _known(path: Path, bundle: Bundle, gpu: Gpu) -> RemoteResults:
     return known
 
 
-def _chip(gpu: Gpu) -> Chip:
-    return chip_of(gpu.facts.chip)
-
-
-def _print_end(
-    request: MeasuringRequest, counts: MeasuringCounts, results: RemoteResults, seconds: float
-) -> None:
-    path = request.results_file
-    if request.as_json:
-        print(json.dumps(summary_document(str(path), counts, results, seconds), indent=2, allow_nan=False))
-        return
+def _print_end(request: MeasuringRequest, counts: MeasuringCounts, results: RemoteResults) -> None:
     for line in best_lines(results):
         print(line)
     print(f"{counts.measured} measured, {counts.failed} failed, {counts.left} left for want of time", end="")
     print(f", {counts.other_chips} for other chips" if counts.other_chips else "")
     if not request.is_local:
-        print(f"next, where the bundle was made: tuner bundle import {shlex.quote(str(path))}")
+        path = shlex.quote(str(request.results_file))
+        print(f"next, where the bundle was made: tuner bundle import {path}")
 
 
 def _report(line: str) -> None:
@@ -183,17 +180,4 @@ class _Parser(argparse.ArgumentParser):
     """Raises UsageError in place of printing the usage and exiting."""
 
     def error(self, message: str) -> NoReturn:
-        """Raises UsageError with argparse's message."""
         raise UsageError(f"measure: {message}")
-
-
-def _reported(error: Exception) -> int:
-    """Prints an error on stderr, with a hint where there is one; returns the exit code."""
-    if isinstance(error, TunerError):
-        line, hint = error.message, error.hint
-    elif isinstance(error, OSError):
-        line, hint = str(error), ""
-    else:
-        line, hint = f"defect: {type(error).__name__}: {error}", "--debug shows where"
-    _report(error_lines(line, hint))
-    return MISUSED if isinstance(error, UsageError) else FAILED

@@ -32,14 +32,12 @@ def predicted_first(trials: Iterable[PendingTrial], looked_at: int = LOOKED_AT) 
     that are equal in use of tensor cores and in spilled bytes. Returned trials have the prediction in
     ``predicted_cycles``.
     """
-    by_problem = itertools.groupby(best_first(trials), key=lambda trial: trial.problem)
-    return best_first(trial for _, group in by_problem for trial in _predicted(group, looked_at))
-
-
-def _predicted(trials: Iterable[PendingTrial], looked_at: int) -> Iterator[PendingTrial]:
-    for number, trial in enumerate(trials):
-        found = predicted(trial.problem, trial.program) if number < looked_at else None
-        yield trial if found is None else replace(trial, predicted_cycles=found.cycles)
+    ordered: list[PendingTrial] = []
+    for _, group in itertools.groupby(best_first(trials), key=lambda trial: trial.problem):
+        for number, trial in enumerate(group):
+            work = predicted(trial.problem, trial.program) if number < looked_at else None
+            ordered.append(trial if work is None else replace(trial, predicted_cycles=work.cycles))
+    return best_first(ordered)
 
 
 # ------------------------------------------------------------------------------

@@ -119,13 +119,6 @@ class MeasuringSession:
         them, are timed again, interleaved, and the baseline is timed, if time is left. Raises UsageError for
         a bundle with candidates of which none is for this GPU.
         """
-        groups = self._groups()
-        for number, group in enumerate(groups):
-            left_s = self._end_s - self._clock()
-            self._measure(group, self._clock() + left_s / (len(groups) - number))
-        return self._counts
-
-    def _groups(self) -> list[tuple[PendingTrial, ...]]:
         trials = self._order.bundle.trials
         here = runnable(trials, self._gpu.facts)
         known = {trial.origin for trial in self._order.known.trials}
@@ -134,15 +127,22 @@ class MeasuringSession:
         groups: dict[Problem, list[PendingTrial]] = {}
         for trial in best_first(todo, self._gpu.facts.multiprocessors):
             groups.setdefault(trial.problem, []).append(trial)
-        return [tuple(group) for group in groups.values()]
+        for number, (problem, group) in enumerate(groups.items()):
+            left_s = self._end_s - self._clock()
+            self._measure(problem, group, self._clock() + left_s / (len(groups) - number))
+        return self._counts
 
-    def _measure(self, group: tuple[PendingTrial, ...], end_s: float) -> None:
-        """Measures the candidates of one problem, re-measures the best, and times the baseline."""
-        problem = group[0].problem
+    def _measure(self, problem: Problem, group: list[PendingTrial], end_s: float) -> None:
         self._tell(f"{problem.key}: {len(group)} candidates, {end_s - self._clock():.0f} s")
         child = GpuChild(problem, self._gpu.evaluate(group[0].program.chip))
         stop_s = end_s - REMEASUREMENT_SHARE * (end_s - self._clock())
-        timed = self._timed_before(problem)
+        by_origin = {trial.origin: trial for trial in self._order.bundle.trials}
+        timed = [  # (median in seconds, trial, code), first of candidates that an earlier session timed
+            (known.outcome.median_s, by_origin[known.origin], known.code)
+            for known in self._order.known.trials
+            if isinstance(known.outcome, Measurement) and known.outcome.is_complete
+            if known.problem == problem and known.origin in by_origin
+        ]
         with contextlib.closing(child):
             for trial in group:
                 best_s = min((median_s for median_s, _, _ in timed), default=None)
@@ -158,20 +158,9 @@ class MeasuringSession:
         elif timed:
             self._baseline(problem, end_s)
 
-    def _timed_before(self, problem: Problem) -> list[tuple[float, PendingTrial, str]]:
-        """Returns (median in seconds, trial, code) of the candidates that an earlier session timed."""
-        by_origin = {trial.origin: trial for trial in self._order.bundle.trials}
-        return [
-            (known.outcome.median_s, by_origin[known.origin], known.code)
-            for known in self._order.known.trials
-            if isinstance(known.outcome, Measurement) and known.outcome.is_complete
-            if known.problem == problem and known.origin in by_origin
-        ]
-
     def _candidate(
         self, child: GpuChild, trial: PendingTrial, best_s: float | None, stop_s: float
     ) -> MeasuredTrial | None:
-        """Evaluates one candidate and stores the result; None where the time is over."""
         effort = Effort(stop_above_s=None if best_s is None else EARLY_STOPPED * best_s)
         with self._turn(trial.problem):
             left_s = stop_s - self._clock()
@@ -180,26 +169,21 @@ class MeasuringSession:
             evaluated = child.evaluate(trial, effort, self._seed(trial), left_s)
         if evaluated is None:
             return None
-        found = measured_trial(trial, evaluated)
-        self._keep(found)
-        self._count(found)
-        return found
-
-    def _count(self, found: MeasuredTrial) -> None:
-        counts = self._counts
-        is_measured = isinstance(found.outcome, Measurement)
+        measured = measured_trial(trial, evaluated)
+        self._keep(measured)
+        counts, is_measured = self._counts, isinstance(measured.outcome, Measurement)
         self._counts = replace(
             counts,
             measured=counts.measured + is_measured,
             failed=counts.failed + (not is_measured),
             left=counts.left - 1,
         )
-        self._tell(f"  trial {found.id}: {outcome_text(found)}")
+        self._tell(f"  trial {measured.id}: {outcome_text(measured)}")
+        return measured
 
     def _finals(
         self, child: GpuChild, problem: Problem, best: list[tuple[float, PendingTrial, str]], end_s: float
     ) -> Baseline | None:
-        """Times a problem's best candidates again, interleaved; returns the baseline if interleaved too."""
         if len(best) < 2 or end_s - self._clock() < LEAST_S:
             return None
         artifacts = tuple(artifact_of(trial, code) for _, trial, code in (*best, best[0]))  # A/A: noise
@@ -214,7 +198,6 @@ class MeasuringSession:
         return found.baseline
 
     def _baseline(self, problem: Problem, end_s: float) -> None:
-        """Times the baseline alone, unless an earlier session did."""
         known = {each.problem for each in self._order.known.baselines}
         if problem in known or end_s - self._clock() < LEAST_S:
             return
@@ -231,7 +214,6 @@ class MeasuringSession:
         self._tell(f"  {baseline.name}: {seconds_text(baseline.measurement.median_s)}")
 
     def _turn(self, problem: Problem) -> AbstractContextManager[None]:
-        """Returns a context that waits for the timing lock of the GPU and holds it."""
         return self._gpu.turn(problem, lambda who: self._tell(f"  waits for {who}")).held()
 
     def _seed(self, trial: PendingTrial) -> int:
@@ -243,19 +225,15 @@ def runnable(trials: tuple[PendingTrial, ...], facts: CudaFacts) -> tuple[Pendin
 
     Raises UsageError if there are trials but none of them is for this GPU.
     """
-    here = tuple(trial for trial in trials if _runs(trial, facts))
+    here = []
+    for trial in trials:
+        with contextlib.suppress(DeviceError):
+            require_chip(chip_of(trial.program.chip), facts)
+            here.append(trial)
     if not here and trials:
         chips = ", ".join(sorted({trial.program.chip for trial in trials}))
         raise UsageError(f"bundle: has code for {chips}, but this GPU is {facts.name}, {facts.chip}")
-    return here
-
-
-def _runs(trial: PendingTrial, facts: CudaFacts) -> bool:
-    try:
-        require_chip(chip_of(trial.program.chip), facts)
-    except DeviceError:
-        return False
-    return True
+    return tuple(here)
 
 
 def measured_trial(trial: PendingTrial, evaluated: EvaluatedCode | Failure) -> MeasuredTrial:
@@ -315,25 +293,20 @@ def best_lines(results: RemoteResults) -> Iterator[str]:
 
     The comparison is the ratio to the baseline or why there is none; it is left out without a baseline.
     """
+    baselines = {each.problem: each.baseline for each in results.baselines}
     for problem, (trial, measured) in best_of(results).items():
         speed = problem.flop / measured.median_s / 1e9
         time_text = f"{seconds_text(measured.median_s)} ({_reliability(results, trial, measured).text})"
         line = f"{problem.key}: {time_text}, {speed:.0f} GFLOP/s"
-        yield f"{line}{_baseline_text(results, trial, measured)}; trial {trial.id}: {trial.candidate.text}"
-
-
-def _baseline_text(results: RemoteResults, trial: MeasuredTrial, time: Measurement) -> str:
-    """Returns the text that compares a time with the baseline's on the same problem; '' without baseline."""
-    baselines = {each.problem: each.baseline for each in results.baselines}
-    baseline = baselines.get(trial.problem)
-    if baseline is None:
-        return ""
-    evidence = _evidence(results, trial)
-    evidence = replace(evidence, is_interleaved=evidence.is_interleaved and baseline.is_interleaved)
-    compared = comparison(time, baseline.measurement, evidence)
-    if isinstance(compared, Comparable):
-        return f", {compared.times_text} {baseline.name}"
-    return f", no ratio to {baseline.name}: {compared.reason}"
+        if baseline := baselines.get(problem):
+            evidence = _evidence(results, trial)
+            evidence = replace(evidence, is_interleaved=evidence.is_interleaved and baseline.is_interleaved)
+            compared = comparison(measured, baseline.measurement, evidence)
+            if isinstance(compared, Comparable):
+                line += f", {compared.times_text} {baseline.name}"
+            else:
+                line += f", no ratio to {baseline.name}: {compared.reason}"
+        yield f"{line}; trial {trial.id}: {trial.candidate.text}"
 
 
 def _evidence(results: RemoteResults, trial: MeasuredTrial) -> Evidence:

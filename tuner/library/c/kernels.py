@@ -2,13 +2,12 @@
 
 import math
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tuner.core.errors import CandidateError, TunerError
 from tuner.core.gpu import chip_of
-from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch
-from tuner.core.interfaces import Partition, Script
+from tuner.core.gpu_code import BufferMap, KernelProgram, Launch
+from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.library.c.functions import CFunction, CodeTarget, code_target, function_of
 from tuner.library.entries import LibraryEntry
@@ -58,7 +57,6 @@ def compile_kernels(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[Cpu
 
 
 def _rank(entry: LibraryEntry) -> tuple[object, ...]:
-    """Returns what entries are sorted by: sizes, then the time, which is of one machine or of several."""
     time_s = math.inf if entry.median_s is None else entry.median_s
     return (replace(entry.problem, sizes=(1, 1, 1), batch=1).key, entry.problem.extents, time_s)
 
@@ -71,21 +69,14 @@ def _compiled(compiler: CpuCompiler, entry: LibraryEntry, number: str, function:
         raise TunerError(f"trial {entry.trial}: {problem.key}: {error}") from error
     target = code_target(problem, entry.machine, instructions_needed(artifact.host_code))
     prefix = f"{number}{problem.dtype}_{problem.layout}_{problem.shape}_"
-    shares = tuple(_share(problem, partition, prefix) for partition in artifact.partitions)
-    module = ModulePart(artifact.host_code, prefix, target.processor, target.features)
-    return CpuKernel(entry, function, target, shares, module)
-
-
-def _share(problem: Problem, partition: Partition, prefix: str) -> KernelShare:
-    a, b, *bias, c = element_offsets(problem, partition)
     of_input, of_output = problem.input_bytes, problem.output_bytes
-    return KernelShare(
-        symbol=prefix + partition.called,
-        a=a * of_input,
-        b=b * of_input,
-        bias=sum(bias) * of_output,
-        c=c * of_output,
-    )
+    shares = []
+    for partition in artifact.partitions:
+        a, b, *bias, c = element_offsets(problem, partition)
+        offsets = (a * of_input, b * of_input, sum(bias) * of_output, c * of_output)
+        shares.append(KernelShare(prefix + partition.called, *offsets))
+    module = ModulePart(artifact.host_code, prefix, target.processor, target.features)
+    return CpuKernel(entry, function, target, tuple(shares), module)
 
 
 # ------------------------------------------------------------------------------
@@ -185,25 +176,24 @@ def gpu_kernel(entry: LibraryEntry, program: KernelProgram, prefix: str, image: 
         entry,
         function_of(entry.problem, f"{prefix}_gpu"),
         image,
-        tuple(map(_buffer, program.buffers)),
+        tuple(
+            GpuBuffer(
+                "SCRATCH" if each.role == "scratch" else OPERANDS[each.name], each.bytes, each.is_zeroed
+            )
+            for each in program.buffers
+        ),
         tuple(_launch(launch, maps, numbers) for launch in program.launches),
         tuple(map(_initializer, maps)),
     )
-
-
-def _buffer(buffer: KernelBuffer) -> GpuBuffer:
-    kind = "SCRATCH" if buffer.role == "scratch" else OPERANDS[buffer.name]
-    return GpuBuffer(kind, buffer.bytes, buffer.is_zeroed)
 
 
 def _launch(launch: Launch, maps: tuple[BufferMap, ...], numbers: dict[str, int]) -> GpuLaunch:
     arguments = []
     for name in launch.arguments:
         tensor_map = launch.tensor_map(name)
-        if tensor_map is None:
-            arguments.append(GpuArgument(numbers[name], None))
-        else:
-            arguments.append(GpuArgument(numbers[tensor_map.buffer], maps.index(tensor_map)))
+        buffer = name if tensor_map is None else tensor_map.buffer
+        number = None if tensor_map is None else maps.index(tensor_map)
+        arguments.append(GpuArgument(numbers[buffer], number))
     shared_bytes = launch.dynamic_shared_bytes
     return GpuLaunch(launch.kernel, launch.grid, launch.block, shared_bytes, tuple(arguments))
 
@@ -211,9 +201,9 @@ def _launch(launch: Launch, maps: tuple[BufferMap, ...], numbers: dict[str, int]
 def _initializer(tensor_map: BufferMap) -> str:
     layout = tensor_map.layout
     lists = (layout.sizes, layout.strides_bytes, layout.box)
-    rows = ", ".join(f"{{{', '.join(map(str, each or (0,)))}}}" for each in lists)
+    lists_text = ", ".join(f"{{{', '.join(map(str, each or (0,)))}}}" for each in lists)
     modes = (layout.interleave, layout.swizzle, layout.l2_promotion, layout.out_of_bounds)
-    return f"{{{layout.dtype}, {len(layout.sizes)}, {rows}, {', '.join(map(str, modes))}}}"
+    return f"{{{layout.dtype}, {len(layout.sizes)}, {lists_text}, {', '.join(map(str, modes))}}}"
 
 
 # ------------------------------------------------------------------------------
@@ -233,14 +223,6 @@ OTHER_AT = 5  # offset of st_other in a symbol
 LOCAL, UNDEFINED, HIDDEN = 0, 0, 2  # STB_LOCAL, SHN_UNDEF, STV_HIDDEN
 
 
-@dataclass(frozen=True)
-class _SymbolTable:
-    """Where the symbols of an object file are, in bytes from its start."""
-
-    start: int
-    size: int
-
-
 def with_hidden_symbols(code: bytes) -> bytes:
     """Returns an object file in which all global symbols that it defines have the visibility "hidden".
 
@@ -249,18 +231,12 @@ def with_hidden_symbols(code: bytes) -> bytes:
     if not code.startswith(ELF_64_LITTLE):
         raise ValueError("no ELF-64 object file in little-endian order")
     changed = bytearray(code)
-    for table in _symbol_tables(code):
-        for at in range(table.start, table.start + table.size, SYMBOL.size):
-            _, kind, _, section, _, _ = SYMBOL.unpack_from(code, at)
-            if kind >> 4 != LOCAL and section != UNDEFINED:
-                changed[at + OTHER_AT] = HIDDEN
-    return bytes(changed)
-
-
-def _symbol_tables(code: bytes) -> Iterator[_SymbolTable]:
     (first,) = struct.unpack_from("<Q", code, SECTION_TABLE_AT)
     (count,) = struct.unpack_from("<H", code, SECTION_COUNT_AT)
     for number in range(count):
-        _, kind, _, _, start, size, *_ = SECTION.unpack_from(code, first + number * SECTION.size)
-        if kind == SYMBOL_TABLE:
-            yield _SymbolTable(start, size)
+        _, type_, _, _, start, size, *_ = SECTION.unpack_from(code, first + number * SECTION.size)
+        for at in range(start, start + size, SYMBOL.size) if type_ == SYMBOL_TABLE else ():
+            _, info, _, section, _, _ = SYMBOL.unpack_from(code, at)
+            if info >> 4 != LOCAL and section != UNDEFINED:
+                changed[at + OTHER_AT] = HIDDEN
+    return bytes(changed)

@@ -46,7 +46,11 @@ AS_DOUBLE = {"bf16": "from_bf16({})", "f64": "{}"}
 def rendered(template: str, **values: object) -> bytes:
     """Returns a file made of a template of this package, ``template`` its name without ".j2"."""
     text = _templates().get_template(f"{template}.j2").render(**values)
-    return _without_runs_of_empty_lines(text).encode()
+    lines: list[str] = []
+    for line in text.split("\n"):  # of several empty lines one stays
+        if line.strip() or (lines and lines[-1]):
+            lines.append(line.rstrip())
+    return ("\n".join(lines).strip("\n") + "\n").encode()
 
 
 @functools.cache
@@ -91,8 +95,9 @@ def needs(names: Iterable[str], macro: str) -> str:
 def gpu_provenance(kernel: GpuKernel) -> str:
     """Returns where a kernel for a GPU comes from, in a line: sizes, chip, time, baseline, trial."""
     entry = kernel.entry
-    parts = (entry.problem.shape, entry.machine.chip, *times(entry), f"trial {entry.trial}")
-    return ", ".join(part for part in parts if part)
+    return ", ".join(
+        filter(None, (entry.problem.shape, entry.machine.chip, *times(entry), f"trial {entry.trial}"))
+    )
 
 
 def provenance(kernel: CpuKernel) -> str:
@@ -134,14 +139,6 @@ def comment(text: str) -> str:
     return printable(" ".join(text.split())).replace("*/", "* /").replace("/*", "/ *")
 
 
-def _without_runs_of_empty_lines(text: str) -> str:
-    lines: list[str] = []
-    for line in text.split("\n"):
-        if line.strip() or (lines and lines[-1]):
-            lines.append(line.rstrip())
-    return "\n".join(lines).strip("\n") + "\n"
-
-
 # ------------------------------------------------------------------------------
 # The files of a C library for CPUs: header, object file, C source, check.
 
@@ -158,6 +155,7 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
     # Of kernels that a processor can run, C code takes the first: later instruction sets come first.
     kernels = tuple(sorted(kernels, key=lambda each: -each.target.bits))
     functions = tuple(sorted({each.function for each in kernels}, key=lambda each: each.name))
+    symbols = ((share.symbol, each.function.has_bias) for each in kernels for share in each.shares)
     values = {
         "prefix": prefix,
         "macro": prefix.upper(),
@@ -168,8 +166,14 @@ def cpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         "comments": LEVELS | dict.fromkeys(set(BITS.values()) - set(LEVELS), ""),
         "machines": tuple(sorted({each.entry.machine.name for each in kernels})),
         "alignments": _alignments(kernels),
-        "symbols": _symbols(kernels),
-        "smallest": tuple(_smallest(kernels, function) for function in functions),
+        "symbols": tuple(dict.fromkeys(symbols)),
+        "smallest": tuple(
+            min(
+                (each for each in kernels if each.function == function),
+                key=lambda each: each.entry.problem.flop,
+            )
+            for function in functions
+        ),
         "threads": max(len(each.shares) for each in kernels),
         "amx": any({AMX_BF16, AMX_INT8} & set(each.target.needs) for each in kernels),
         "bf16": any("bf16" in (each.kind.dtype, each.kind.result_dtype) for each in functions),
@@ -194,20 +198,7 @@ def object_file(kernels: tuple[CpuKernel, ...]) -> bytes:
         return with_hidden_symbols(file.read_bytes())
 
 
-def _symbols(kernels: tuple[CpuKernel, ...]) -> tuple[tuple[str, bool], ...]:
-    """Returns the functions of the object file: (symbol, takes a bias)."""
-    pairs = ((share.symbol, each.function.has_bias) for each in kernels for share in each.shares)
-    return tuple(dict.fromkeys(pairs))
-
-
-def _smallest(kernels: tuple[CpuKernel, ...], function: CFunction) -> CpuKernel:
-    return min(
-        (each for each in kernels if each.function == function), key=lambda each: each.entry.problem.flop
-    )
-
-
 def _alignments(kernels: tuple[CpuKernel, ...]) -> str:
-    """Returns a sentence on the alignment of operands that the kernels were timed with."""
     found = sorted({each.entry.problem.align for each in kernels})
     names = [f"{each} bytes" if each.isdigit() else "one element" for each in found]
     return comment(f"Kernels were timed with operands at multiples of {' or '.join(names)}.")
@@ -231,7 +222,8 @@ def gpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         kernel = gpu_kernel(entry, program, prefix, number)
         kernels.setdefault((kernel.function, entry.problem.extents, entry.machine.chip), kernel)
     listed = tuple(sorted(kernels.values(), key=lambda each: each.function.name))
-    used = tuple(dict.fromkeys(each.function for each in listed))
+    of_kernels = [each.function for each in listed]
+    used = tuple(dict.fromkeys(of_kernels))
     values = {
         "prefix": prefix,
         "macro": prefix.upper(),
@@ -239,7 +231,9 @@ def gpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         "kernels": listed,
         "images": tuple(images),
         "functions": used,
-        "spans": {each.name: _span(listed, each) for each in used},
+        "spans": {  # number of a function's first kernel, and how many it has
+            each.name: (of_kernels.index(each), of_kernels.count(each)) for each in used
+        },
         "is_untimed": any(each.entry.median_s is None for each in listed),
         "is_all_untimed": all(each.entry.median_s is None for each in listed),
         "has_scratch": any(buffer.kind == "SCRATCH" for each in listed for buffer in each.buffers),
@@ -260,12 +254,6 @@ def _rank(entry: LibraryEntry) -> tuple[object, ...]:
     chip = chip_of(entry.machine.chip)
     time_s = math.inf if entry.median_s is None else entry.median_s
     return (-chip.capability, not chip.is_specific, entry.problem.key, time_s, entry.trial)
-
-
-def _span(kernels: tuple[GpuKernel, ...], function: CFunction) -> tuple[int, int]:
-    """Returns the number of a function's first kernel, and how many it has."""
-    numbers = [number for number, each in enumerate(kernels) if each.function == function]
-    return numbers[0], len(numbers)
 
 
 def _compiled(entry: LibraryEntry) -> KernelProgram:

@@ -87,7 +87,6 @@ class KernelCall:
     """A tuned kernel as a function of arrays of its problem, whose shapes, types and strides are known."""
 
     def __init__(self, problem: Problem, kernel: LoadedKernel, otherwise: Otherwise) -> None:
-        """Takes what is called for arrays with too little alignment, and for outputs that kernels refuse."""
         self._problem = problem
         self._otherwise = otherwise
         self._shape, self._dtype = problem.c_shape, output_dtype(problem)
@@ -97,10 +96,16 @@ class KernelCall:
         self._team = None if is_single else CpuCallable(problem, kernel)
 
     def __call__(self, a: Array, b: Array, out: Array | None) -> Array:
-        """Returns the product, in ``out`` where it is given."""
         if out is None:
             result = np.empty(self._shape, self._dtype)
-        elif self._fits(out, a, b):
+        elif (
+            type(out) is np.ndarray
+            and (out.shape, out.dtype) == (self._shape, self._dtype)
+            and out.flags.c_contiguous
+            and out.flags.writeable
+            and not np.may_share_memory(out, a)
+            and not np.may_share_memory(out, b)
+        ):
             result = out
         else:
             return self._otherwise(a, b, out, OUT)
@@ -113,16 +118,6 @@ class KernelCall:
             layout = self._problem.layout
             self._team(a.T if layout == "tn" else a, b.T if layout == "nt" else b, out=result)
         return result
-
-    def _fits(self, out: Array, a: Array, b: Array) -> bool:
-        return (
-            type(out) is np.ndarray
-            and (out.shape, out.dtype) == (self._shape, self._dtype)
-            and out.flags.c_contiguous
-            and out.flags.writeable
-            and not np.may_share_memory(out, a)
-            and not np.may_share_memory(out, b)
-        )
 
 
 @final
@@ -185,12 +180,7 @@ class FirstUse:
         times = {each.configuration.candidate: each.median_s for each in self.timed}
         known = {each: time for each in candidates if (time := times.get(each)) is not None}
         best = min(known, key=lambda each: known[each], default=None)
-        return best if best is not None and known[best] < self._to_beat_s else None
-
-    @property
-    def _to_beat_s(self) -> Seconds:
-        """Returns the time that a kernel must be below to be used in place of the baseline."""
-        return self.baseline_s * (1 - LEAST_GAIN)
+        return best if best is not None and known[best] < self.baseline_s * (1 - LEAST_GAIN) else None
 
     @property
     def why_baseline(self) -> str:
@@ -238,7 +228,7 @@ def time_first_use(
     for each in candidates:
         try:
             call = loader.loaded(problem, each.script_text, otherwise)
-            _verify(call, problem, arrays)
+            _verify(problem, call, arrays)
             calls[each.candidate] = call
         except CandidateError as error:
             failures[each.candidate] = f"{error.stage.value}: {error.reason}"
@@ -266,8 +256,18 @@ def time_first_use(
     return found, calls
 
 
+def _verify(problem: Problem, call: KernelCall, arrays: ProblemArrays) -> None:
+    rng = np.random.default_rng(SEED)
+    for draw in range(DRAWS):
+        if draw % 2:
+            arrays.flip_signs()
+        else:
+            arrays.fill(rng)
+        call(*_as_passed(problem, *arrays.operands))
+        arrays.evaluate()  # raises CandidateError for a wrong result
+
+
 def _no_ratio(times: list[Measurement], baseline: Measurement, evidence: Evidence) -> str:
-    """Returns why the least of the times must not be compared with the baseline's; "" where it may."""
     best = min(times, key=lambda each: each.median_s, default=None)
     if best is None:
         return ""
@@ -275,22 +275,9 @@ def _no_ratio(times: list[Measurement], baseline: Measurement, evidence: Evidenc
     return compared.reason if isinstance(compared, NotComparable) else ""
 
 
-def _verify(call: MatmulCall, problem: Problem, arrays: ProblemArrays) -> None:
-    """Compares a kernel's results with float64. Raises CandidateError(VERIFY) for a wrong one."""
-    rng = np.random.default_rng(SEED)
-    for draw in range(DRAWS):
-        if draw % 2:
-            arrays.flip_signs()
-        else:
-            arrays.fill(rng)
-        call(*_operands(problem, arrays))
-        arrays.evaluate()
-
-
 def _times(calls: tuple[MatmulCall, ...], problem: Problem, arrays: ProblemArrays) -> tuple[Measurement, ...]:
-    """Returns the times of each call, all timed interleaved on the same arrays, on small pages."""
-    a, b, c = (copy_on_small_pages(each, problem.offset_bytes) for each in arrays.operands)
-    operands = _as_passed(problem, a, b, c)
+    on_small_pages = (copy_on_small_pages(each, problem.offset_bytes) for each in arrays.operands)
+    operands = _as_passed(problem, *on_small_pages)
 
     def repeated(call: MatmulCall) -> Callable[[int], None]:
         def repeat(times: int) -> None:
@@ -304,14 +291,7 @@ def _times(calls: tuple[MatmulCall, ...], problem: Problem, arrays: ProblemArray
     )
 
 
-def _operands(problem: Problem, arrays: ProblemArrays) -> tuple[Array, Array, Array]:
-    """Returns the arrays that results are compared on, as a user passes them."""
-    a, b, c = arrays.operands
-    return _as_passed(problem, a, b, c)
-
-
 def _as_passed(problem: Problem, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
-    """Returns A, B and C as a user passes them: transposed views where the layout stores them so."""
     return (a.T if problem.layout == "tn" else a, b.T if problem.layout == "nt" else b, c)
 
 
@@ -360,7 +340,6 @@ class FirstUseCache:
     """Files in a folder, which processes share: a file is written whole, then renamed."""
 
     def __init__(self, folder: Path) -> None:
-        """Takes the folder, which is made when the first file is written."""
         self._folder = folder
 
     def read(self, key: FirstUseKey) -> FirstUse | None:

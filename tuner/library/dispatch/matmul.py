@@ -38,7 +38,6 @@ class DispatchedMatmul:
     """
 
     def __init__(self, backends: Callable[[], Backends], cache_folder: Callable[[], Path]) -> None:
-        """Takes functions that are called when a shape comes first: for the parts, and for the files."""
         self._backends = backends
         self._cache_folder = cache_folder
         self._entries: dict[Key, _Entry] = {}
@@ -163,7 +162,6 @@ class DispatchedMatmul:
             self._missed[reason] += 1
 
     def _entry(self, a: Array, b: Array, options: Key) -> "_Entry":
-        """Returns the entry of arrays like these, made at the first call."""
         _require_options(*options)
         if type(a) is not np.ndarray or type(b) is not np.ndarray:
             chosen = Chosen(BASELINE, None, reason=NO_ARRAYS)
@@ -172,7 +170,6 @@ class DispatchedMatmul:
         return self._kept(key, a, b, options, NUMPY_ALIGNMENT)
 
     def _kept(self, key: Key, a: Array, b: Array, options: Key, align: str) -> "_Entry":
-        """Returns the entry of a key, made under a lock where there is none."""
         with self._resolving:
             if key not in self._entries:
                 self._entries[key] = self._made(key, a, b, options, align)
@@ -212,7 +209,6 @@ class _Entry:
     __slots__ = ("_looked", "call", "chosen", "count")
 
     def __init__(self, chosen: Chosen, call: MatmulCall, count: Callable[[], object] | None = None) -> None:
-        """Takes a function that counts a call elsewhere; None: calls are counted here."""
         self.chosen = chosen
         self.call = call
         # a counter's step is atomic, and ten times as fast as a lock
@@ -220,7 +216,6 @@ class _Entry:
         self._looked = 0
 
     def calls(self) -> int:
-        """Returns how many calls were counted here; callers hold a lock."""
         steps = self.count()
         assert isinstance(steps, int)
         self._looked += 1
@@ -228,7 +223,6 @@ class _Entry:
 
 
 def _require_options(rule: Any, db: Any, threads: Any, measure: Any) -> None:
-    """Raises UsageError for options of a type or a value that are not allowed."""
     for name, given in (("rule", rule), ("db", db)):
         typed(name, given, str | Path | None)
     if typed("threads", threads, int) < 1:

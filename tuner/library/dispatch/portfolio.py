@@ -1,6 +1,6 @@
 """The portfolio of a stored campaign: times by timing round, chosen columns, and what is not measured."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from tuner.core.machine import Compiler, Machine
 from tuner.core.reliability import Reliability
 from tuner.core.requests import Campaign
 from tuner.core.runs import Run, StoredTrial
-from tuner.results.campaign_matrix import FAILED, CampaignMatrix, MatrixCell, campaign_matrix
+from tuner.results.campaign_matrix import FAILED, CampaignMatrix, campaign_matrix
 from tuner.space.scripts.requirements import custom_ops
 from tuner.targets.backends import Backends
 from tuner.tuning.campaign import MissingCell, measure_cells
@@ -57,7 +57,9 @@ def measured_campaign(found: CampaignMatrix, campaign: Campaign) -> MeasuredCamp
     The least median counts, since what disturbs a timing adds time. A configuration that failed on a problem
     counts as one that does not apply to it.
     """
-    rounds_s = tuple(tuple(_rounds(cell) for cell in row) for row in found.cells)
+    rounds_s = tuple(
+        tuple(() if cell.trial is None else _medians(cell.trial) for cell in row) for row in found.cells
+    )
     matrix = replace(
         found.times,
         times_s=tuple(tuple(min(rounds, default=None) for rounds in row) for row in rounds_s),
@@ -66,10 +68,11 @@ def measured_campaign(found: CampaignMatrix, campaign: Campaign) -> MeasuredCamp
         ),
     )
     first = campaign.runs[0]
+    baselines = (run.baseline for run in campaign.runs)
     return MeasuredCampaign(
         matrix,
         rounds_s,
-        tuple(map(_baseline_s, campaign.runs)),
+        tuple(None if each is None else each.measurement.median_s for each in baselines),
         tuple(run.reliability for run in campaign.runs),
         first.machine,
         first.settings.threads,
@@ -77,17 +80,9 @@ def measured_campaign(found: CampaignMatrix, campaign: Campaign) -> MeasuredCamp
     )
 
 
-def _rounds(cell: MatrixCell) -> RoundsOfCell:
-    return () if cell.trial is None else _medians(cell.trial)
-
-
 def _medians(trial: StoredTrial) -> RoundsOfCell:
     medians = (trial.record.median_s, None if trial.final is None else trial.final.median_s)
     return tuple(median for median in medians if median is not None)
-
-
-def _baseline_s(run: Run) -> float | None:
-    return None if run.baseline is None else run.baseline.measurement.median_s
 
 
 # ------------------------------------------------------------------------------
@@ -151,9 +146,8 @@ def campaign_portfolio(
     allowed = usable_columns(measured.matrix, _stock(found, backends, campaign.runs) if is_stock else None)
     universal = tuple(column for column in _universal(found, backends, campaign.runs) if column in allowed)
     portfolio = choose_portfolio(measured.matrix, size, allowed, universal)
-    return _with_missing(
-        CampaignPortfolio(campaign_id, found.names, measured, portfolio, allowed, universal, ()), found
-    )
+    missing = _missing(portfolio, found)
+    return CampaignPortfolio(campaign_id, found.names, measured, portfolio, allowed, universal, missing)
 
 
 def measured_portfolio(
@@ -185,23 +179,18 @@ def measured_again(known: CampaignPortfolio, backends: Backends, store: "Store")
     """Returns the same columns with the times that the campaign has by now."""
     found, campaign = campaign_matrix(known.campaign, backends, store), store.campaign(known.campaign)
     measured = measured_campaign(found, campaign)
-    places = tuple(measured.matrix.columns.index(column) for column in known.columns)
-    again = replace(known, measured=measured, portfolio=served(measured.matrix, places))
-    return _with_missing(again, found)
+    columns = tuple(measured.matrix.columns.index(column) for column in known.columns)
+    portfolio = served(measured.matrix, columns)
+    return replace(known, measured=measured, portfolio=portfolio, missing=_missing(portfolio, found))
 
 
-def _with_missing(chosen: CampaignPortfolio, found: CampaignMatrix) -> CampaignPortfolio:
-    return replace(chosen, missing=tuple(_missing(chosen.portfolio, found)))
-
-
-def _missing(portfolio: Portfolio, found: CampaignMatrix) -> Iterator[MissingCell]:
-    """Yields the cells of chosen columns without a time, each projection of a problem once."""
-    seen = set()
+def _missing(portfolio: Portfolio, found: CampaignMatrix) -> tuple[MissingCell, ...]:
+    missing: dict[tuple[int, Candidate], MissingCell] = {}
     for row, column in portfolio.predicted:
         candidate = found.cells[row][column].candidate
-        if candidate is not None and (row, candidate) not in seen:
-            seen.add((row, candidate))
-            yield MissingCell(row, found.columns[column], candidate)
+        if candidate is not None:
+            missing.setdefault((row, candidate), MissingCell(row, found.columns[column], candidate))
+    return tuple(missing.values())
 
 
 def _universal(found: CampaignMatrix, backends: Backends, runs: tuple[Run, ...]) -> tuple[int, ...]:

@@ -129,7 +129,22 @@ class Resolver:
             if not ranked.candidates:
                 return _baseline(problem, ranked.reason)
             if measures:
-                return self._measured(problem, ranked, otherwise)
+                key = FirstUseKey(
+                    problem, self._space.machine.name, self._compiler, self._threads, baseline_name()
+                )
+                calls: dict[Candidate, KernelCall] = {}
+                with self._cache.held(key):
+                    found = self._cache.read(key)
+                    if found is None or not found.has(ranked.candidates):
+                        found, calls = time_first_use(problem, ranked.candidates, self._loader, otherwise)
+                        self._cache.write(key, found)
+                candidate = found.fastest(tuple(each.candidate for each in ranked.candidates))
+                if candidate is None:
+                    return _baseline(problem, found.why_baseline, found)
+                scripts = {each.candidate: each.script_text for each in ranked.candidates}
+                call = calls.get(candidate) or self._loader.loaded(problem, scripts[candidate], otherwise)
+                source = FIRST_USE if ranked.source == MODEL else ranked.source
+                return Chosen(source, problem, candidate, first_use=found), call
             if ranked.reason:
                 return _baseline(problem, ranked.reason)
             first = ranked.candidates[0]
@@ -154,20 +169,15 @@ class Resolver:
         if self._rule is None and not measures:
             return Ranked(BASELINE, reason="never tuned, and no rule file")
         order = [projected.candidates[column] for column in found.columns]
-        wanted = order[:1] if found.source != MODEL else order[:TRIED] if measures else order[:1]
-        if measures and found.source == MODEL:
-            wanted += self._default(problem)
+        wanted = order[:1]
+        if measures and found.source == MODEL:  # the first configuration of the search space, too
+            defaults = self._space.projected(problem, self._space.first).candidates
+            wanted = [*order[:TRIED], *[each for each in defaults if each is not None][:1]]
         unique = dict.fromkeys(each for each in wanted if each is not None)
         bound = tuple(BoundCandidate(each, self._space.script(problem, each).text) for each in unique)
         return Ranked(found.source, bound, self._slower_as_stored(problem, found.source))
 
-    def _default(self, problem: Problem) -> tuple[Candidate, ...]:
-        """Returns the first configuration of the search space that the problem can have."""
-        projected = self._space.projected(problem, self._space.first)
-        return tuple(each for each in projected.candidates if each is not None)[:1]
-
     def _stored(self, problem: Problem) -> Ranked | None:
-        """Returns the best stored trial of exactly this problem; None where the database has none."""
         with Store.open_or_empty(which_database(self._db)) as store:  # measuring creates it
             try:
                 best = best_here(store, self._backends, problem, CPU, self._threads).best
@@ -186,28 +196,6 @@ class Resolver:
             return ""
         best_s = min((min(rounds) for rounds in tuned.rounds_s if rounds), default=None)
         return _slower(best_s, tuned.baseline_s, tuned.reliability)
-
-    def _measured(self, problem: Problem, ranked: Ranked, otherwise: Otherwise) -> tuple[Chosen, MatmulCall]:
-        """Returns the fastest of what was timed at first use, in this process or in an earlier one."""
-        key = FirstUseKey(problem, self._space.machine.name, self._compiler, self._threads, baseline_name())
-        calls: dict[Candidate, KernelCall] = {}
-        with self._cache.held(key):
-            found = self._cache.read(key)
-            if found is None or not found.has(ranked.candidates):
-                found, calls = time_first_use(problem, ranked.candidates, self._loader, otherwise)
-                self._cache.write(key, found)
-        candidate = found.fastest(tuple(each.candidate for each in ranked.candidates))
-        if candidate is None:
-            return _baseline(problem, found.why_baseline, found)
-        call = calls.get(candidate) or self._load(problem, candidate, ranked, otherwise)
-        source = FIRST_USE if ranked.source == MODEL else ranked.source
-        return Chosen(source, problem, candidate, first_use=found), call
-
-    def _load(
-        self, problem: Problem, candidate: Candidate, ranked: Ranked, otherwise: Otherwise
-    ) -> KernelCall:
-        text = next(each.script_text for each in ranked.candidates if each.candidate == candidate)
-        return self._loader.loaded(problem, text, otherwise)
 
     @cached_property
     def _compiler(self) -> str:

@@ -4,6 +4,7 @@
 ``SpaceOfProblems`` binds its configurations to other problems.
 """
 
+import contextlib
 import hashlib
 import json
 import math
@@ -103,7 +104,6 @@ class DispatchRule:
     reliability: Reliability = field(default=NOT_RECORDED, metadata=AS_TEXT)  # of all times, and the regret
 
     def __post_init__(self) -> None:
-        """Raises ValueError for no configuration, repeated ones or problems, and lists of other lengths."""
         size = len(self.configurations)
         if not size or len({*self.configurations}) != size:
             raise ValueError("configurations: is empty, or has one twice")
@@ -297,9 +297,7 @@ def parse_rule(text: str, name: str) -> DispatchRule:
     ``name`` is the file's name for messages.
     """
     lines = text.split("\n", len(HEAD))
-    head = {
-        key: lines[place].removeprefix(f"{key}: ") for place, key in enumerate(HEAD) if len(lines) > place
-    }
+    head = {key: line.removeprefix(f"{key}: ") for key, line in zip(HEAD, lines, strict=False)}
     version = head.get("version", "")
     known = {"format": head.get("format"), "version": int(version) if version.isdecimal() else version}
     require_format(known, FORMAT, VERSION, name)
@@ -322,17 +320,12 @@ def read_rule(path: Path, space: SpaceOfProblems) -> DispatchRule:
         )
     if rule.threads != space.threads:
         raise UsageError(f"{path}: was measured with threads={rule.threads}, not with {space.threads}")
-    if _space_sha256(rule, space) != rule.space_sha256:
+    space_sha256 = ""
+    with contextlib.suppress(UsageError):  # of a strategy that is unknown in this space
+        space_sha256 = space.sha256(each.strategy for each in rule.configurations)
+    if space_sha256 != rule.space_sha256:
         raise UsageError(f"{path}: belongs to another search space", AGAIN.format(path))
     return rule
-
-
-def _space_sha256(rule: DispatchRule, space: SpaceOfProblems) -> str:
-    """Returns the hash of the rule's strategies in a search space; "" where one of them is unknown there."""
-    try:
-        return space.sha256(each.strategy for each in rule.configurations)
-    except UsageError:
-        return ""
 
 
 def _hash(body: str) -> str:

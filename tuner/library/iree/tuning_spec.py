@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tuner.core.candidate import Value
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.serialization import printable
 from tuner.library.entries import LibraryEntry
@@ -19,12 +18,7 @@ from tuner.payload.cpu import zero
 
 
 ROWS, COLUMNS = 8, 32  # of the register tile that was the fastest
-BLOCKS = (
-    (64, 64),
-    (128, 128),
-    (128, 256),
-    (64, 512),
-)  # rows and columns of C that a thread computes at a time
+BLOCKS = ((64, 64), (128, 128), (128, 256), (64, 512))  # rows, columns of C that a thread computes at a time
 STEPS = (1, 4, 16)  # of k, in one iteration of the innermost loop
 MOST = 12  # configurations of one problem: each is compiled in one to two seconds
 
@@ -57,14 +51,16 @@ def configurations_for(entry: LibraryEntry) -> tuple[IreeConfiguration, ...]:
     Block sizes become IREE's distribution, the register tile its vector tile, the unrolling of k its step.
     """
     m, n, k = entry.problem.sizes
-    proposals = (*_of_knobs(entry), *_known())
+    usual = (
+        IreeConfiguration(blocks, (ROWS, COLUMNS), step) for step, blocks in itertools.product(STEPS, BLOCKS)
+    )
     fitting = (
         IreeConfiguration(
             (min(each.distribution[0], m), min(each.distribution[1], n)),
             (min(each.tile[0], m), min(each.tile[1], n)),
             min(each.step, k),
         )
-        for each in proposals
+        for each in (*_of_knobs(entry), *usual)
     )
     return tuple(itertools.islice(dict.fromkeys(fitting), MOST))
 
@@ -72,31 +68,15 @@ def configurations_for(entry: LibraryEntry) -> tuple[IreeConfiguration, ...]:
 def _of_knobs(entry: LibraryEntry) -> Iterator[IreeConfiguration]:
     """Yields the configuration of an entry's own tiles, then that with the usual tile and its blocks."""
     m, n, _ = entry.problem.sizes
-    knobs = dict(entry.candidate.choices)
-    blocks = (_size(knobs, "block_m") or m, _size(knobs, "block_n") or n)
-    rows, columns = _size(knobs, "tile_m"), _size(knobs, "tile_n")
-    step = _size(knobs, "unroll_k") or 1
+    blocks = (entry.size("block_m") or m, entry.size("block_n") or n)
+    rows, columns, step = entry.size("tile_m"), entry.size("tile_n"), entry.size("unroll_k") or 1
     if rows and columns:
         yield IreeConfiguration(blocks, (rows, columns), step)
     yield IreeConfiguration(blocks, (ROWS, COLUMNS), step)
 
 
-def _known() -> Iterator[IreeConfiguration]:
-    for step, blocks in itertools.product(STEPS, BLOCKS):
-        yield IreeConfiguration(blocks, (ROWS, COLUMNS), step)
-
-
-def _size(knobs: dict[str, Value], name: str) -> int:
-    """Returns a knob that is a number; 0 where the strategy has no such knob."""
-    value = knobs.get(name, 0)
-    return value if isinstance(value, int) else 0
-
-
-MAPS = {  # layout -> dimensions of A and B in memory
-    "nn": ("mk", "kn"),
-    "nt": ("mk", "nk"),
-    "tn": ("km", "kn"),
-}
+# layout -> dimensions of A and B in memory
+MAPS = {"nn": ("mk", "kn"), "nt": ("mk", "nk"), "tn": ("km", "kn")}
 NUMBERED = {"m": 0, "n": 1, "k": 2}  # dimensions as IREE numbers them, without a batch
 
 
@@ -120,7 +100,7 @@ def program_of(problem: Problem) -> str:
     """Returns a program for IREE with one public function ``product``: tensors A and B to the tensor C."""
     source, sums = problem.stored_dtype, problem.accumulator
     a, b, c = (
-        _tensor(shape, dtype)
+        f"tensor<{'x'.join(map(str, shape))}x{dtype}>"
         for shape, dtype in ((problem.a_shape, source), (problem.b_shape, source), (problem.c_shape, sums))
     )
     maps = "" if problem.layout == "nn" else f" indexing_maps = {indexing_maps(problem)}"
@@ -132,10 +112,6 @@ def program_of(problem: Problem) -> str:
   return %product : {c}
 }}
 """
-
-
-def _tensor(shape: tuple[int, ...], dtype: str) -> str:
-    return f"tensor<{'x'.join(map(str, shape))}x{dtype}>"
 
 
 # ------------------------------------------------------------------------------

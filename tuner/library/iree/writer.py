@@ -93,7 +93,8 @@ class IreeCompiler:
             except subprocess.TimeoutExpired as error:
                 raise IreeCompileError(f"iree-compile: no end after {TIMEOUT_S:.0f} s") from error
             if done.returncode:
-                raise IreeCompileError(f"iree-compile: {_first_error(done.stderr)}")
+                lines = ERROR.findall(done.stderr) or done.stderr.splitlines() or ["no message"]
+                raise IreeCompileError(f"iree-compile: {' '.join(lines[0].split())[:300]}")
             return made.read_bytes()
 
 
@@ -109,11 +110,6 @@ def find_compiler() -> IreeCompiler:
     return IreeCompiler(Path(binaries.find_tool("iree-compile")), str(version.VERSION))
 
 
-def _first_error(text: str) -> str:
-    lines = ERROR.findall(text)
-    return " ".join((lines or text.splitlines() or ["no message"])[0].split())[:300]
-
-
 DRIVER = "local-sync"  # runs all work on the thread that calls
 
 
@@ -121,7 +117,6 @@ class IreeProduct:
     """The function ``product`` of a compiled program, with arguments in IREE's memory."""
 
     def __init__(self, code: bytes, problem: Problem, seed: int = 0) -> None:
-        """Loads code of ``program_of(problem)``; draws A and B. Raises TunerError where IREE refuses."""
         from iree import runtime
 
         rng = np.random.default_rng(seed)
@@ -152,11 +147,12 @@ class IreeProduct:
     @property
     def stopwatch(self) -> timing.Stopwatch:
         """Returns the stopwatch of calls, which follow an untimed one where calls are short."""
-        return timing.with_untimed_calls(timing.stopwatch_of(self._repeat))
 
-    def _repeat(self, times: int) -> None:
-        for _ in range(times):
-            self._function(*self._arguments)
+        def repeat(times: int) -> None:
+            for _ in range(times):
+                self._function(*self._arguments)
+
+        return timing.with_untimed_calls(timing.stopwatch_of(repeat))
 
 
 SIEVE = Effort(budget_s=0.05, min_samples=6, max_samples=30)  # of each configuration
@@ -194,9 +190,8 @@ def select(
     Raises IreeCompileError where IREE does not compile the problem itself.
     """
     if problem.dtype not in DTYPES:
-        return Selection(
-            problem, None, None, None, f"IREE does not compute {problem.dtype} as such by default"
-        )
+        reason = f"IREE does not compute {problem.dtype} as such by default"
+        return Selection(problem, None, None, None, reason)
     timer = timer or _timed_here(problem)
     default = IreeProduct(compiler.compile(program_of(problem)), problem)
     found = {each: product for each in configurations if (product := _loaded(compiler, problem, each))}
@@ -206,7 +201,9 @@ def select(
     fastest = min(zip(times, found, strict=True), key=lambda pair: pair[0].median_s)[1]
     for _ in range(ATTEMPTS):
         default_time, time, again = timer((default, found[fastest], default), FINAL)
-        compared = _compared(default_time, time, again)
+        compared = comparison(
+            time, default_time, Evidence(is_interleaved=True, noise=noise_of(default_time, again))
+        )
         if isinstance(compared, Comparable) or compared.is_equal:
             break
     default_s = default_time.median_s
@@ -216,10 +213,6 @@ def select(
         reason = f"the fastest of {len(found)} takes {compared.longer_text} against IREE's default"
         return Selection(problem, None, default_s, None, reason)
     return Selection(problem, fastest, default_s, compared, "")
-
-
-def _compared(default: Measurement, ours: Measurement, again: Measurement) -> Comparable | NotComparable:
-    return comparison(ours, default, Evidence(is_interleaved=True, noise=noise_of(default, again)))
 
 
 def _loaded(compiler: IreeCompiler, problem: Problem, configuration: IreeConfiguration) -> IreeProduct | None:
