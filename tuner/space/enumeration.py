@@ -36,10 +36,16 @@ class RowKeys:
 
     def __init__(self, space: SearchSpace) -> None:
         self.sizes = tuple(len(knob.choices) for knob in space.knobs)
-        self._words = _text(self.sizes)
-        self._places = {
-            knob: (text, math.prod(self.sizes[knob + 1 : stop]))
-            for text, (start, stop) in enumerate(self._words)
+        self._words: list[tuple[int, int]] = []  # (first knob, end): as many knobs as one word can number
+        start = 0
+        for stop in range(1, len(self.sizes) + 1):
+            if math.prod(self.sizes[start:stop]) >= WORD_LIMIT:
+                self._words.append((start, stop - 1))
+                start = stop - 1
+        self._words.append((start, len(self.sizes)))
+        self._digits = {
+            knob: (word, math.prod(self.sizes[knob + 1 : stop]))
+            for word, (start, stop) in enumerate(self._words)
             for knob in range(start, stop)
         }
 
@@ -58,8 +64,8 @@ class RowKeys:
 
         ``picks`` has one choice index per key. The knob must be open in all keys.
         """
-        text, stride = self._places[knob]
-        keys[text] += picks.astype(np.uint64) * np.uint64(stride)
+        word, stride = self._digits[knob]
+        keys[word] += picks.astype(np.uint64) * np.uint64(stride)
         return keys
 
     def encode(self, index: Indices) -> Keys:
@@ -77,8 +83,8 @@ class RowKeys:
         columns = np.empty((len(self.sizes), keys.shape[1]), self.dtype)
         for start in range(0, keys.shape[1], DECODED_ROWS):
             part = slice(start, start + DECODED_ROWS)
-            for text, (first, last) in enumerate(self._words):
-                rest = keys[text, part]
+            for word, (first, last) in enumerate(self._words):
+                rest = keys[word, part]
                 for knob in reversed(range(first, last)):
                     quotient = rest // np.uint64(self.sizes[knob])
                     columns[knob, part] = rest - quotient * np.uint64(self.sizes[knob])
@@ -92,17 +98,6 @@ def sort_keys(keys: Keys) -> Keys:
         keys.sort(axis=1)
         return keys
     return keys[:, np.lexsort(keys[::-1])]  # lexsort takes the most significant word last
-
-
-def _text(sizes: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    """Returns (first knob, end) of each word: as many knobs as one word can number. At least one word."""
-    options: list[tuple[int, int]] = []
-    start = 0
-    for stop in range(1, len(sizes) + 1):
-        if math.prod(sizes[start:stop]) >= WORD_LIMIT:
-            options.append((start, stop - 1))
-            start = stop - 1
-    return (*options, (start, len(sizes)))
 
 
 # ------------------------------------------------------------------------------
@@ -124,7 +119,6 @@ class Block:
 
     @property
     def rows(self) -> int:
-        """Returns the number of partial configurations in the block."""
         return len(self.keys[0])
 
     def of(self, rows: npt.NDArray[np.integer] | slice) -> "Block":
@@ -134,8 +128,6 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """One step of the walk: chooses one knob, then applies the constraints whose knobs are all chosen."""
-
     knob: int
     choices: int
     tables: tuple[ConstraintTable, ...]
@@ -300,15 +292,11 @@ def first_broken_preference(space: SearchSpace, index: Indices) -> npt.NDArray[n
 
 
 def _first_broken(rules: list[Rule], block: Indices) -> npt.NDArray[np.intp]:
-    """Returns for each row the index of the first rule that it breaks.
-
-    Later rules are not evaluated on that row.
-    """
     broken = np.full(len(block), len(rules), np.intp)
     left = np.arange(len(block))
-    for place, rule in enumerate(rules):
+    for number, rule in enumerate(rules):
         holds = np.broadcast_to(rule.holds({knob: block[left, knob] for knob in rule.knobs}), len(left))
-        broken[left[~holds]] = place
+        broken[left[~holds]] = number
         left = left[holds]
     return broken
 
@@ -318,25 +306,23 @@ def _ordered(
 ) -> list[tuple[int, tuple[Expression, ...]]]:
     """Orders the knobs so that constraints apply early: next, the knobs of the cheapest open constraint."""
     sizes = {knob.name: len(knob.choices) for knob in space.knobs}
-    place = {name: number for number, name in enumerate(space.names)}
     open_constraints = [each for each in constraints if each.names & sizes.keys()]
     bound: set[str] = set()
     steps = []
     while len(bound) < len(sizes):
-        for name in _next_knobs(open_constraints, sizes, bound):
+        missing = [
+            sorted((each.names & sizes.keys()) - bound, key=sizes.__getitem__) for each in open_constraints
+        ]
+        fewest = min(
+            missing or [[name for name in sizes if name not in bound]],
+            key=lambda names: float(np.prod([float(sizes[name]) for name in names])),
+        )
+        for name in fewest:
             bound.add(name)
             ready = tuple(each for each in open_constraints if each.names & sizes.keys() <= bound)
             open_constraints = [each for each in open_constraints if each not in ready]
-            steps.append((place[name], ready))
+            steps.append((space.names.index(name), ready))
     return steps
-
-
-def _next_knobs(constraints: list[Expression], sizes: dict[str, int], bound: set[str]) -> list[str]:
-    """Returns the unbound knobs of the constraint with the fewest combinations, or all knobs without one."""
-    missing = [sorted((each.names & sizes.keys()) - bound, key=sizes.__getitem__) for each in constraints]
-    if not missing:
-        return [name for name in sizes if name not in bound]
-    return min(missing, key=lambda names: float(np.prod([float(sizes[name]) for name in names])))
 
 
 # ------------------------------------------------------------------------------
@@ -384,53 +370,40 @@ def rows_of(space: SearchSpace, limit: int = ROWS_LIMIT, always: Indices | None 
     """
     walk = Walk(space, space.constraints)
     pilot = _sampled(walk, PILOT_ROWS)
-    found = pilot.keys if pilot.share == 1 else _all(space, pilot, limit)
-    if found is not None and found.shape[1] <= limit:
-        index = walk.keys.decode(sort_keys(found))
+    keys = pilot.keys if pilot.share == 1 else _all(space, pilot, limit)
+    if keys is not None and keys.shape[1] <= limit:
+        index = walk.keys.decode(sort_keys(keys))
         return Rows(index, len(index), is_sample=False)
-    return _sampled_rows(space, walk, always)
-
-
-def _all(space: SearchSpace, pilot: _Sample, limit: int) -> Keys | None:
-    """Returns the keys of every allowed row; None where there are more than ``limit``, or too many visits."""
-    if pilot.visits > SURE * VISITS_LIMIT or pilot.keys.shape[1] / pilot.share > SURE * limit:
-        return None
-    found: list[Keys] = [RowKeys(space).root()[:, :0]]
-    rows = visits = 0
-    for part in walked(space, space.constraints):
-        found.append(part.keys)
-        rows += part.keys.shape[1]
-        visits += part.visits
-        if rows > limit or visits > VISITS_LIMIT:
-            return None
-    return np.concatenate(found, axis=1)
-
-
-def _sampled_rows(space: SearchSpace, walk: Walk, always: Indices | None) -> Rows:
-    limit = _sample_rows(space)
-    sample = _sampled(walk, limit)
+    # as many rows as are drawn in like time
+    rows_limit = int(SAMPLE_ROWS * min(1.0, SAMPLE_KNOBS / max(1, len(space.knobs))) ** 2)
+    sample = _sampled(walk, rows_limit)
     rows = sample.keys.shape[1]
     if rows == 0:
         raise UsageError(too_long(space))
     wanted = [] if always is None else [walk.keys.encode(always)]
     if space.preferences:  # as many of the preferred rows again: they may be a small share
-        wanted.append(_sampled(Walk(space, space.constraints + space.preferences), limit).keys)
-    index = walk.keys.decode(_distinct(sort_keys(np.concatenate([sample.keys, *wanted], axis=1))))
+        wanted.append(_sampled(Walk(space, space.constraints + space.preferences), rows_limit).keys)
+    keys = sort_keys(np.concatenate([sample.keys, *wanted], axis=1))
+    is_new = np.any(keys[:, 1:] != keys[:, :-1], axis=0)
+    index = walk.keys.decode(keys[:, np.concatenate([[True], is_new])])
     return Rows(index, max(round(rows / sample.share), len(index)), is_sample=sample.share < 1)
 
 
-def _sample_rows(space: SearchSpace) -> int:
-    """Returns how many rows a sample of a space has: SAMPLE_ROWS, or as many as are drawn in like time."""
-    return int(SAMPLE_ROWS * min(1.0, SAMPLE_KNOBS / max(1, len(space.knobs))) ** 2)
-
-
-def _distinct(keys: Keys) -> Keys:
-    is_new = np.any(keys[:, 1:] != keys[:, :-1], axis=0)
-    return keys[:, np.concatenate([[True], is_new])]
+def _all(space: SearchSpace, pilot: _Sample, limit: int) -> Keys | None:
+    if pilot.visits > SURE * VISITS_LIMIT or pilot.keys.shape[1] / pilot.share > SURE * limit:
+        return None
+    keys: list[Keys] = [RowKeys(space).root()[:, :0]]
+    rows = visits = 0
+    for part in walked(space, space.constraints):
+        keys.append(part.keys)
+        rows += part.keys.shape[1]
+        visits += part.visits
+        if rows > limit or visits > VISITS_LIMIT:
+            return None
+    return np.concatenate(keys, axis=1)
 
 
 def _sampled(walk: Walk, limit: int) -> _Sample:
-    """Draws at most ``limit`` complete rows; all rows, with a share of 1, where there are no more."""
     block = walk.root()
     share, visits = 1.0, 0.0
     if block is None:
@@ -439,20 +412,17 @@ def _sampled(walk: Walk, limit: int) -> _Sample:
         parents = _cut(block, max(1, GROWN_LIMIT // step.choices), 2 * depth)
         share *= parents.rows / max(1, block.rows)
         visits += parents.rows * step.choices / share
-        grown = _joined([walk.grown(depth, part) for part in walk.parts(depth, parents)])
-        if grown is None:
+        blocks = [walk.grown(depth, part) for part in walk.parts(depth, parents)]
+        blocks = [each for each in blocks if each.rows]
+        if not blocks:
             return _Sample(block.keys[:, :0], share, visits)
+        grown = Block(
+            np.concatenate([each.keys for each in blocks], axis=1),
+            {knob: np.concatenate([each.picks[knob] for each in blocks]) for knob in blocks[0].picks},
+        )
         block = _cut(grown, limit, 2 * depth + 1)
         share *= block.rows / grown.rows
     return _Sample(block.keys, share, visits)
-
-
-def _joined(blocks: list[Block]) -> Block | None:
-    filled = [block for block in blocks if block.rows]
-    if not filled:
-        return None
-    picks = {knob: np.concatenate([block.picks[knob] for block in filled]) for knob in filled[0].picks}
-    return Block(np.concatenate([block.keys for block in filled], axis=1), picks)
 
 
 def _cut(block: Block, limit: int, level: int) -> Block:
@@ -466,8 +436,8 @@ def _cut(block: Block, limit: int, level: int) -> Block:
 def _hashes(keys: Keys, level: int) -> npt.NDArray[np.uint64]:
     """Returns splitmix64 of the keys, a different hash at each level (Steele et al., 2014)."""
     state = np.full(keys.shape[1], level + 1, np.uint64)
-    for text in keys:
-        state = (state * np.uint64(0x9E3779B97F4A7C15)) ^ text
+    for word in keys:
+        state = (state * np.uint64(0x9E3779B97F4A7C15)) ^ word
         state += np.uint64(0x9E3779B97F4A7C15)
         state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

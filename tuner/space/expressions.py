@@ -2,7 +2,7 @@
 
 import ast
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,13 @@ COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.GtE: ">=",
 }
 
+FUNCTIONS: dict[str, Callable[[list[Partial]], Partial]] = {
+    "min": partial_arithmetic.smallest,
+    "max": partial_arithmetic.largest,
+    "abs": lambda arguments: partial_arithmetic.magnitude(*arguments),
+    "ceil_div": lambda arguments: partial_arithmetic.ceil_div(*arguments),
+}
+
 
 # ------------------------------------------------------------------------------
 # Evaluation of an expression's syntax tree, elementwise: the tree is walked, nothing is executed.
@@ -53,35 +60,21 @@ def evaluate(node: ast.expr, values: Mapping[str, Operand]) -> Partial:
         case ast.BinOp(left, operation, right):
             name = ARITHMETIC[type(operation)]
             return partial_arithmetic.arithmetic(name, evaluate(left, values), evaluate(right, values))
+        case ast.UnaryOp(ast.Not(), operand):
+            return partial_arithmetic.negate(evaluate(operand, values))
         case ast.UnaryOp(sign, operand):
-            return _signed(sign, evaluate(operand, values))
+            name = "-" if isinstance(sign, ast.USub) else "+"
+            return partial_arithmetic.arithmetic(name, Partial(0), evaluate(operand, values))
         case ast.BoolOp(text, operands):
             joined = partial_arithmetic.all_of if isinstance(text, ast.And) else partial_arithmetic.any_of
             return joined([evaluate(operand, values) for operand in operands])
         case ast.IfExp(test, then, other):
             return partial_arithmetic.choose(*(evaluate(part, values) for part in (test, then, other)))
         case ast.Call(ast.Name(name), arguments):
-            return _call(name, [evaluate(argument, values) for argument in arguments])
+            return FUNCTIONS[name]([evaluate(argument, values) for argument in arguments])
         case ast.Compare(left, signs, rights):
             return _chain(evaluate(left, values), signs, rights, values)
     raise AssertionError(f"not whitelisted: {ast.dump(node)}")
-
-
-def _signed(sign: ast.unaryop, operand: Partial) -> Partial:
-    if isinstance(sign, ast.Not):
-        return partial_arithmetic.negate(operand)
-    return partial_arithmetic.arithmetic("-" if isinstance(sign, ast.USub) else "+", Partial(0), operand)
-
-
-def _call(name: str, arguments: list[Partial]) -> Partial:
-    match name:
-        case "min":
-            return partial_arithmetic.smallest(arguments)
-        case "max":
-            return partial_arithmetic.largest(arguments)
-        case "abs":
-            return partial_arithmetic.magnitude(arguments[0])
-    return partial_arithmetic.ceil_div(arguments[0], arguments[1])
 
 
 def _chain(
@@ -92,8 +85,8 @@ def _chain(
     for sign, right in zip(signs, rights, strict=True):
         if isinstance(right, ast.Tuple | ast.List):
             members = [partial_arithmetic.compare("==", left, evaluate(item, values)) for item in right.elts]
-            found = partial_arithmetic.any_of(members)
-            links.append(found if isinstance(sign, ast.In) else partial_arithmetic.negate(found))
+            is_in = partial_arithmetic.any_of(members)
+            links.append(is_in if isinstance(sign, ast.In) else partial_arithmetic.negate(is_in))
             continue
         operand = evaluate(right, values)
         links.append(partial_arithmetic.compare(COMPARISONS[type(sign)], left, operand))
@@ -168,14 +161,10 @@ def parse(text: str, where: str) -> Expression:
     tree = _syntax_tree(line, where)
     check_depth(tree, where)
     _check(tree, line, where)
-    return Expression(line, where, _names(tree), tree)
-
-
-def _names(tree: ast.expr) -> frozenset[str]:
-    """Returns the names of a syntax tree that need a value: all but those of called functions."""
     nodes = list(ast.walk(tree))
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    return frozenset(node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called)
+    names = frozenset(node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called)
+    return Expression(line, where, names, tree)
 
 
 def _syntax_tree(line: str, where: str) -> ast.expr:
@@ -202,16 +191,15 @@ def check_depth(tree: ast.expr, where: str) -> None:
 
 
 def _check(node: ast.expr, line: str, where: str) -> None:
-    """Raises UsageError unless the node and all below it are whitelisted."""
-    parts = _parts(node)
-    if parts is None:
-        found = ast.get_source_segment(line, node) or type(node).__name__
-        raise UsageError(f"{where}: found {_short(found)}, allowed {ALLOWED}")
-    for part in parts:
-        _check(part, line, where)
+    operands = _operands(node)
+    if operands is None:
+        source = ast.get_source_segment(line, node) or type(node).__name__
+        raise UsageError(f"{where}: found {_short(source)}, allowed {ALLOWED}")
+    for operand in operands:
+        _check(operand, line, where)
 
 
-def _parts(node: ast.expr) -> list[ast.expr] | None:
+def _operands(node: ast.expr) -> list[ast.expr] | None:
     """Returns the operands of a whitelisted node; None for a node that is not whitelisted."""
     match node:
         case ast.Name():
@@ -239,10 +227,7 @@ def _parts(node: ast.expr) -> list[ast.expr] | None:
 
 
 def _compared(left: ast.expr, signs: list[ast.cmpop], rights: list[ast.expr]) -> list[ast.expr] | None:
-    """Returns the compared operands.
-
-    ``in`` is allowed only as the last operator, before a tuple of literals.
-    """
+    # ``in`` is allowed only as the last operator, before a tuple of literals
     if not all(type(sign) in COMPARISONS for sign in signs[:-1]):
         return None
     if not isinstance(signs[-1], ast.In | ast.NotIn):

@@ -67,7 +67,9 @@ class FeasibleSet:
             sets.append(rows_of(space, limit, _indices(space, always)))
         feasible = cls(spaces, tuple(sets))
         if feasible.rows == 0:
-            raise UsageError("; ".join(_why_empty(space) for space in spaces) or "no strategy is given")
+            rejecting = [(space, _rejecting(space)) for space in spaces]
+            reasons = [f"{each.where}: {_leaves_none(space, each)}" for space, each in rejecting]
+            raise UsageError("; ".join(reasons) or "no strategy is given")
         return feasible
 
     @property
@@ -77,7 +79,6 @@ class FeasibleSet:
 
     @property
     def rows(self) -> int:
-        """Returns the number of configurations that a sampler chooses among, over all strategies."""
         return sum(len(rows.index) for rows in self.sets)
 
     @property
@@ -100,7 +101,6 @@ class FeasibleSet:
 
     @property
     def cartesian(self) -> int:
-        """Returns the number of combinations of the knobs' choices, allowed or not, over all strategies."""
         return sum(space.cartesian for space in self.spaces)
 
     @property
@@ -126,8 +126,8 @@ class FeasibleSet:
         """Returns the index of a candidate in the set; None if not in the set. Inverse of ``candidate``."""
         for space, index, end in zip(self.spaces, self.index, self._ends, strict=True):
             if space.contains(candidate):
-                place = _find(space, index, dict(candidate.choices))
-                return None if place is None else int(end) - len(index) + place
+                row = _find(space, index, dict(candidate.choices))
+                return None if row is None else int(end) - len(index) + row
         return None
 
     @cached_property
@@ -141,7 +141,6 @@ class FeasibleSet:
 
     @cached_property
     def _broken(self) -> tuple[npt.NDArray[np.intp], ...]:
-        """Returns per strategy, for each row, the index of the first preference that it breaks."""
         pairs = zip(self.spaces, self.index, strict=True)
         return tuple(enumeration.first_broken_preference(space, index) for space, index in pairs)
 
@@ -191,8 +190,8 @@ class FeasibleSet:
         index = self.index[self.spaces.index(wanted)]
         is_so = np.ones(len(index), bool)
         for name, value in candidate.choices:
-            place = wanted.names.index(name)
-            is_so &= index[:, place] == wanted.knobs[place].choices.index(value)
+            knob = wanted.names.index(name)
+            is_so &= index[:, knob] == wanted.knobs[knob].choices.index(value)
         return int(np.count_nonzero(is_so))
 
     def _space_named(self, candidate: Candidate) -> SearchSpace:
@@ -215,8 +214,15 @@ class FeasibleSet:
         """
         counts: dict[str, int] = {}
         for space, rows in zip(self.spaces, self.sets, strict=True):
-            for text, count in _rejected(space, rows.total):
-                counts[text] = counts.get(text, 0) + count
+            if space.cartesian <= EXACT_LIMIT:
+                seen = enumeration.first_violations(space, enumeration.cartesian_blocks(space)).tolist()
+            else:
+                drawn = enumeration.cartesian_sample(space, SAMPLE_SIZE, np.random.default_rng(SAMPLE_SEED))
+                seen = enumeration.first_violations(space, iter((drawn,))).tolist()
+                share = (space.cartesian - rows.total) / max(1, sum(seen))
+                seen = [round(share * count) for count in seen]
+            for constraint, count in zip(space.constraints, seen, strict=True):
+                counts[constraint.text] = counts.get(constraint.text, 0) + count
         return counts
 
     def demoted(self) -> dict[str, int]:
@@ -226,8 +232,8 @@ class FeasibleSet:
         """
         counts: dict[str, int] = {}
         for space, broken in zip(self.spaces, self._broken, strict=True):
-            for place, preference in enumerate(space.preferences):
-                count = int(np.count_nonzero(broken == place))
+            for number, preference in enumerate(space.preferences):
+                count = int(np.count_nonzero(broken == number))
                 counts[preference.text] = counts.get(preference.text, 0) + count
         return counts
 
@@ -236,15 +242,23 @@ class FeasibleSet:
 
         The first column is the strategy. -1: the strategy of the configuration has no such knob.
         """
-        levels = self._levels()
+        values_of: dict[str, set[Value]] = {}
+        for knob in (knob for space in self.spaces for knob in space.knobs):
+            values_of.setdefault(knob.name, set()).update(knob.choices)
+        # over all strategies: integers in ascending order, then texts
+        levels = {name: sorted(values_of[name], key=lambda v: (isinstance(v, str), v)) for name in values_of}
         is_ordinal = (False, *(all(isinstance(v, int) for v in values) for values in levels.values()))
         cardinality = (len(self.spaces), *(len(values) for values in levels.values()))
         dtype = np.int16 if max(cardinality) < 2**15 else np.int32
-        columns = np.empty((len(cardinality), self.rows), dtype)
+        columns = np.full((len(cardinality), self.rows), -1, dtype)
         columns[0] = np.repeat(np.arange(len(self.spaces), dtype=dtype), [len(each) for each in self.index])
-        for place, (name, values) in enumerate(levels.items(), start=1):
-            for part, codes in zip(self._parts(), self._codes(name, values), strict=True):
-                columns[place, part] = codes
+        for column, (name, values) in zip(columns[1:], levels.items(), strict=True):
+            for space, index, part in zip(self.spaces, self.index, self._parts(), strict=True):
+                if name in space.names:
+                    number = space.names.index(name)
+                    choices = space.knobs[number].choices
+                    codes = np.array([values.index(choice) for choice in choices], np.int32)
+                    column[part] = codes[index[:, number]]
         stands_for = (tuple(space.strategy for space in self.spaces), *map(tuple, levels.values()))
         return Matrix(columns.T, ("strategy", *levels), is_ordinal, cardinality, stands_for)
 
@@ -252,48 +266,23 @@ class FeasibleSet:
         for index, end in zip(self.index, self._ends, strict=True):
             yield slice(int(end) - len(index), int(end))
 
-    def _levels(self) -> dict[str, list[Value]]:
-        """Returns the values of each knob over all strategies: integers in ascending order, then texts."""
-        met: dict[str, set[Value]] = {}
-        for knob in (knob for space in self.spaces for knob in space.knobs):
-            met.setdefault(knob.name, set()).update(knob.choices)
-        return {name: sorted(met[name], key=lambda v: (isinstance(v, str), v)) for name in met}
-
-    def _codes(self, name: str, values: list[Value]) -> Iterator[npt.NDArray[np.int32]]:
-        for space, index in zip(self.spaces, self.index, strict=True):
-            if name not in space.names:
-                yield np.full(1, -1, np.int32)  # broadcast to all rows
-                continue
-            place = space.names.index(name)
-            code = np.array([values.index(choice) for choice in space.knobs[place].choices], np.int32)
-            yield code[index[:, place]]
-
 
 def _find(space: SearchSpace, index: Indices, values: dict[str, Value]) -> int | None:
-    """Returns the row with the given choices, by bisection knob after knob; None where there is none."""
     low, high = 0, len(index)
-    for place, knob in enumerate(space.knobs):
+    for number, knob in enumerate(space.knobs):
         pick = knob.choices.index(values[knob.name])
-        column = index[:, place]  # bisect, not searchsorted: that would copy a column whose type differs
+        column = index[:, number]  # bisect, not searchsorted: that would copy a column whose type differs
         low, high = bisect_left(column, pick, low, high), bisect_right(column, pick, low, high)
     return low if low < high else None
 
 
 def _indices(space: SearchSpace, candidates: tuple[Candidate, ...]) -> Indices:
-    """Returns the choice indices of the candidates that the strategy allows."""
     own = [each for each in candidates if space.contains(each) and space.violated(each) is None]
     rows = [[knob.choices.index(dict(each.choices)[knob.name]) for knob in space.knobs] for each in own]
     return np.array(rows, RowKeys(space).dtype).reshape(len(own), len(space.knobs))
 
 
-def _why_empty(space: SearchSpace) -> str:
-    """Returns a message that names the first constraint, in file order, after which nothing is left."""
-    constraint = _rejecting(space)
-    return f"{constraint.where}: {_leaves_none(space, constraint)}"
-
-
 def _rejecting(space: SearchSpace) -> Expression:
-    """Returns the first constraint of an empty space, in file order, after which nothing is left."""
     for count, constraint in enumerate(space.constraints, start=1):
         if not enumeration.is_possible(space, space.constraints[:count]):
             return constraint
@@ -308,19 +297,6 @@ def _leaves_none(space: SearchSpace, constraint: Expression) -> str:
     is_undefined = np.all(constraint.undefined({**dict(space.variables), **values}))
     why = ", as it divides by zero" if is_undefined else ""
     return f"{constraint.text!r} leaves strategy {space.strategy} none of {space.cartesian} combinations{why}"
-
-
-def _rejected(space: SearchSpace, feasible: int) -> list[tuple[str, int]]:
-    """Counts first violations: exactly up to EXACT_LIMIT combinations, else from a fixed sample."""
-    if space.cartesian <= EXACT_LIMIT:
-        counts = enumeration.first_violations(space, enumeration.cartesian_blocks(space)).astype(object)
-    else:
-        drawn = enumeration.cartesian_sample(space, SAMPLE_SIZE, np.random.default_rng(SAMPLE_SEED))
-        seen = enumeration.first_violations(space, iter((drawn,)))
-        share = (space.cartesian - feasible) / max(1, int(seen.sum()))
-        counts = np.array([round(share * int(count)) for count in seen], object)
-    texts = (constraint.text for constraint in space.constraints)
-    return [(text, int(count)) for text, count in zip(texts, counts, strict=True)]
 
 
 def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:
@@ -340,9 +316,9 @@ def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:
         end += len(index)
         if space.strategy == candidate.strategy and len(index):
             steps = np.zeros(len(index), np.float32)
-            for place, knob in enumerate(space.knobs):
+            for number, knob in enumerate(space.knobs):
                 if knob.name in values:
-                    steps += steps_from(values[knob.name], knob)[index[:, place]]
+                    steps += steps_from(values[knob.name], knob)[index[:, number]]
             is_preferred = feasible.is_preferred[end - len(index) : end]
             rows = np.flatnonzero(is_preferred) if is_preferred.any() else np.arange(len(index))
             return end - len(index) + int(rows[np.argmin(steps[rows])])

@@ -45,7 +45,9 @@ class Projection:
         """
         if candidate.strategy != self._space.strategy or self._checks is None:
             return None
-        picks = _Search(self._checks, _orders(candidate, self._space)).first()
+        own, instead = dict(candidate.choices), dict(self._space.projection)
+        orders = tuple(_order(knob, own.get(knob.name), instead.get(knob.name)) for knob in self._space.knobs)
+        picks = next(_Search(self._checks, orders).allowed([]), None)
         if picks is None:
             return None
         values = {knob.name: knob.choices[pick] for knob, pick in zip(self._space.knobs, picks, strict=True)}
@@ -76,11 +78,7 @@ class _Search:
         self._orders = orders  # per knob: its choices, the one to try first at the front
         self._visits = 0
 
-    def first(self) -> list[int] | None:
-        """Returns the choice of each knob; None where nothing is allowed, or nothing was found in time."""
-        return next(self._allowed([]), None)
-
-    def _allowed(self, picks: list[int]) -> Iterator[list[int]]:
+    def allowed(self, picks: list[int]) -> Iterator[list[int]]:
         if len(picks) == len(self._orders):
             yield picks
             return
@@ -90,30 +88,23 @@ class _Search:
                 return
             grown = [*picks, pick]
             if self._checks[len(picks)].hold(grown):
-                yield from self._allowed(grown)
+                yield from self.allowed(grown)
 
 
 def _checks(space: SearchSpace) -> tuple[_Checks, ...] | None:
-    """Returns the checks per knob; None where a constraint without knobs rejects everything."""
     rules = [Rule.of(space, constraint) for constraint in space.constraints]
     if not all(rule.holds({})[0] for rule in rules if not rule.knobs):
         return None
-    found = []
+    checks = []
     for knob in range(len(space.knobs)):
         ready = [rule for rule in rules if rule.knobs and max(rule.knobs) == knob]
         tables = join_tables(rule.table for rule in ready if rule.table is not None)
         slow = tuple(rule for rule in ready if rule.table is None)
-        found.append(_Checks(tuple((table.knobs, table.truth) for table in tables), slow))
-    return tuple(found)
-
-
-def _orders(candidate: Candidate, space: SearchSpace) -> tuple[tuple[int, ...], ...]:
-    own, instead = dict(candidate.choices), dict(space.projection)
-    return tuple(_order(knob, own.get(knob.name), instead.get(knob.name)) for knob in space.knobs)
+        checks.append(_Checks(tuple((table.knobs, table.truth) for table in tables), slow))
+    return tuple(checks)
 
 
 def _order(knob: Knob, own: Value | None, instead: Value | None) -> tuple[int, ...]:
-    """Returns the choices of a knob, by index, in the order in which they are tried."""
     values = [value for value in (own, instead) if value in knob.choices]
     if isinstance(own, int) and not knob.is_text:
         numbers = sorted(int(choice) for choice in knob.choices)

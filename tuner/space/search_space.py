@@ -26,7 +26,6 @@ class Knob:
     choices: tuple[Value, ...]  # all integers, or all texts
 
     def __post_init__(self) -> None:
-        """Raises ValueError for no choices, for a repeated choice, and for integers mixed with texts."""
         if not self.choices:
             raise ValueError(f"knob {self.name!r} has no choices")
         if len(set(self.choices)) != len(self.choices):
@@ -52,7 +51,6 @@ class SearchSpace:
     projection: tuple[tuple[str, Value], ...] = ()  # knob -> value, where its own does not suit a problem
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a repeated knob, UsageError for an expression with an unknown name."""
         names = self.names
         if len(set(names)) != len(names):
             raise ValueError(f"strategy {self.strategy!r} repeats a knob: {names}")
@@ -62,12 +60,10 @@ class SearchSpace:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Returns the names of the knobs: of the file, then those that only the script declares."""
         return tuple(knob.name for knob in self.knobs)
 
     @property
     def cartesian(self) -> int:
-        """Returns the number of combinations of the knobs' choices, allowed by the constraints or not."""
         return math.prod(len(knob.choices) for knob in self.knobs)
 
     def contains(self, candidate: Candidate) -> bool:
@@ -119,11 +115,7 @@ class ConstraintTable:
     truth: Truth  # one axis per knob
 
     def holds(self, picks: Picks) -> Truth:
-        """Returns for each of several configurations whether the constraint holds.
-
-        ``picks`` maps the index of each knob of the table to an array of choice indices, one per
-        configuration.
-        """
+        """Returns for each configuration of ``picks`` (of every knob of the table) whether it holds."""
         return self.truth.ravel().take(self._flat(picks, self.knobs, self.truth.shape))
 
     def holds_for_each(self, picks: Picks, last: int) -> Truth:
@@ -144,7 +136,6 @@ class ConstraintTable:
         return ConstraintTable(knobs, _spread(self, knobs) & _spread(other, knobs))
 
     def size_with(self, other: "ConstraintTable") -> int:
-        """Returns how many combinations the table ``joined(other)`` would have."""
         sizes = dict(zip(self.knobs, self.truth.shape, strict=True))
         return math.prod((sizes | dict(zip(other.knobs, other.truth.shape, strict=True))).values())
 
@@ -178,7 +169,7 @@ class Rule:
         Too large is one of more than TABLE_LIMIT (65536) entries. There is none either where some combination
         cannot be evaluated. Without a table ``holds`` evaluates the constraint each time.
         """
-        knobs = tuple(place for place, name in enumerate(space.names) if name in constraint.names)
+        knobs = tuple(number for number, name in enumerate(space.names) if name in constraint.names)
         shape = tuple(len(space.knobs[knob].choices) for knob in knobs)
         if math.prod(shape) > TABLE_LIMIT:
             return cls(space, constraint, knobs, None)
@@ -223,16 +214,15 @@ def join_tables(tables: Iterable[ConstraintTable]) -> tuple[ConstraintTable, ...
     """
     joined: list[ConstraintTable] = []
     for table in tables:
-        place = next((n for n, one in enumerate(joined) if one.size_with(table) <= TABLE_LIMIT), None)
-        if place is None:
+        match = next((n for n, one in enumerate(joined) if one.size_with(table) <= TABLE_LIMIT), None)
+        if match is None:
             joined.append(table)
         else:
-            joined[place] = joined[place].joined(table)
+            joined[match] = joined[match].joined(table)
     return tuple(joined)
 
 
 def _spread(table: ConstraintTable, knobs: tuple[int, ...]) -> Truth:
-    """Returns the truth with one axis per knob of ``knobs``, of length 1 for knobs that the table lacks."""
     sizes = dict(zip(table.knobs, table.truth.shape, strict=True))
     return table.truth.reshape([sizes.get(knob, 1) for knob in knobs])
 

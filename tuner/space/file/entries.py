@@ -49,8 +49,16 @@ def written_out_names(derived: tuple[DerivedName, ...]) -> Derived:
     than 2000 nodes or deeper than 40 levels.
     """
     expressions = {each.name: each.expression for each in derived}
+    uses = {name: sorted(each.names & expressions.keys()) for name, each in expressions.items()}
+    try:
+        dependencies_first = tuple(TopologicalSorter(uses).static_order())
+    except CycleError as error:
+        cycle: list[str] = error.args[1][::-1]  # each name uses the next one; the last is the first again
+        raise UsageError(
+            f"{expressions[cycle[0]].where}: derived names form a cycle: {' -> '.join(cycle)}"
+        ) from None
     done: dict[str, Expression] = {}
-    for name in _dependencies_first(expressions):
+    for name in dependencies_first:
         done[name] = written_out(expressions[name], done)
     return done
 
@@ -85,25 +93,13 @@ def _replaced(node: Any, derived: Derived) -> Any:
         return derived[node.id].tree if node.id in derived else node
     if not isinstance(node, ast.expr) or isinstance(node, ast.Constant):
         return node
-    parts = dict(ast.iter_fields(node))
-    for name, part in parts.items():
-        if isinstance(part, list):
-            parts[name] = [_replaced(each, derived) for each in part]
-        elif isinstance(part, ast.AST) and name != "func":
-            parts[name] = _replaced(part, derived)
-    return type(node)(**parts)
-
-
-def _dependencies_first(expressions: Mapping[str, Expression]) -> tuple[str, ...]:
-    """Returns the derived names in an order in which each comes after those that its expression uses."""
-    uses = {name: sorted(each.names & expressions.keys()) for name, each in expressions.items()}
-    try:
-        return tuple(TopologicalSorter(uses).static_order())
-    except CycleError as error:
-        cycle: list[str] = error.args[1][::-1]  # each name uses the next one; the last is the first again
-        raise UsageError(
-            f"{expressions[cycle[0]].where}: derived names form a cycle: {' -> '.join(cycle)}"
-        ) from None
+    fields = dict(ast.iter_fields(node))
+    for name, value in fields.items():
+        if isinstance(value, list):
+            fields[name] = [_replaced(each, derived) for each in value]
+        elif isinstance(value, ast.AST) and name != "func":
+            fields[name] = _replaced(value, derived)
+    return type(node)(**fields)
 
 
 # ------------------------------------------------------------------------------
@@ -217,14 +213,11 @@ class StrategyEntry:
         knobs = tuple(entry.knob(variables) for entry in self.knobs)
         named = {knob.name for knob in knobs}
         knobs += tuple(knob for knob in script_knobs if knob.name not in named)
-        self._check_names({knob.name for knob in knobs}, {name for name, _ in variables})
-        return SearchSpace(self.name, knobs, self.constraints, variables, self.preferences, self.projection)
-
-    def _check_names(self, knobs: set[str], variables: set[str]) -> None:
-        """Raises UsageError for a derived name that is taken, and for an unknown name in an expression."""
+        variable_names = [name for name, _ in variables]
         for derived in self.let:
-            derived.require_other_than(knobs, "knob")
-            derived.require_other_than(variables, "variable")
-        known = {*knobs, *variables, *(derived.name for derived in self.let)}
+            derived.require_other_than([knob.name for knob in knobs], "knob")
+            derived.require_other_than(variable_names, "variable")
+        known = {*variable_names, *(each.name for each in (*knobs, *self.let))}
         for expression in (*(each.expression for each in self.let), *self.constraints, *self.preferences):
             expression.require(known)
+        return SearchSpace(self.name, knobs, self.constraints, variables, self.preferences, self.projection)

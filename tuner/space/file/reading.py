@@ -51,10 +51,12 @@ def extended(own: dict[str, Any], default: dict[str, Any], name: str) -> dict[st
     shipped = default["strategies"]
     for strategy, entry in wanted.items():
         _require_known(strategy, entry, shipped, name)
-    new = {name: entry for name, entry in wanted.items() if name not in shipped}
-    known = {name: _changed(entry, wanted.get(name, {})) for name, entry in shipped.items()}
+    merged = {name: entry for name, entry in wanted.items() if name not in shipped}
+    for strategy, entry in shipped.items():
+        changes = wanted.get(strategy, {})
+        merged[strategy] = _changed(entry, changes) if isinstance(changes, dict) else changes
     others = {key: value for key, value in own.items() if key not in (KEY, "strategies")}
-    return others | {"strategies": new | known}
+    return others | {"strategies": merged}
 
 
 def _require_known(strategy: str, entry: Any, shipped: dict[str, Any], name: str) -> None:
@@ -73,18 +75,12 @@ def _require_known(strategy: str, entry: Any, shipped: dict[str, Any], name: str
             raise unknown_value(f"{name}: strategies.{strategy}.knobs", knob, known)
 
 
-def _changed(shipped: dict[str, Any], own: Any) -> Any:
-    if not isinstance(own, dict):
-        return own
-    return (
-        shipped | own | {key: _merged(shipped, own, key) for key in BY_NAME if key in shipped or key in own}
-    )
-
-
-def _merged(shipped: dict[str, Any], own: dict[str, Any], key: str) -> Any:
-    """Returns the shipped mapping under ``key`` with the entries of a file added, or put in their place."""
-    given = own.get(key, {})
-    return shipped.get(key, {}) | given if isinstance(given, dict) else given
+def _changed(shipped: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    changed = shipped | own
+    for key in BY_NAME:
+        if key in changed and isinstance(own.get(key, {}), dict):
+            changed[key] = shipped.get(key, {}) | own.get(key, {})
+    return changed
 
 
 # ------------------------------------------------------------------------------
@@ -125,7 +121,14 @@ def load_space_file(path: Path) -> SpaceFile:
     Raises UsageError when it cannot be read or is not valid.
     """
     text = read_text(path, "a YAML file", BYTES_LIMIT)
-    return parse_space(_whole(text, path.name), path.name, path.parent)
+    # most files extend none, which needs no parsing
+    if any(KEY in line for line in text.splitlines() if not line.lstrip().startswith("#")):
+        own: Any = yaml.load(text, path.name)
+        if is_extending(own, path.name):
+            shipped = default_space_file()
+            default: Any = yaml.load(read_text(shipped, "a YAML file", BYTES_LIMIT), shipped.name)
+            text = yaml.dump(extended(own, default, path.name))
+    return parse_space(text, path.name, path.parent)
 
 
 @functools.lru_cache(maxsize=8)
@@ -137,18 +140,6 @@ def parse_space(text: str, name: str, folder: Path | None = None) -> SpaceFile:
     ``extends: default``, which only ``load_space_file`` merges.
     """
     return SpaceFile(name, text, schema.entries(yaml.load(text, name), name), folder)
-
-
-def _whole(text: str, name: str) -> str:
-    """Returns the text of a file; of a file that extends the shipped file, the text of both merged."""
-    if not any(KEY in line for line in text.splitlines() if not line.lstrip().startswith("#")):
-        return text  # the usual case, without parsing
-    own: Any = yaml.load(text, name)
-    if not is_extending(own, name):
-        return text
-    path = default_space_file()
-    default: Any = yaml.load(read_text(path, "a YAML file", BYTES_LIMIT), path.name)
-    return yaml.dump(extended(own, default, name))
 
 
 def spaces_for(
@@ -171,7 +162,10 @@ def spaces_for(
 
     Raises UsageError for an unknown strategy, and when no strategy supports the problem.
     """
-    chosen = _chosen(space_file, names)
+    chosen = space_file.strategies
+    if names is not None:
+        wanted = [space_file.strategy(name) for name in names]
+        chosen = tuple(entry for entry in space_file.strategies if entry in wanted)
     reasons = [(entry, entry.why_not(problem, isa)) for entry in chosen]
     able = [entry for entry, reason in reasons if reason is None]
     if not able:
@@ -190,10 +184,3 @@ def first_rows(space_file: SpaceFile, feasible: FeasibleSet) -> tuple[int, ...]:
     points = [point for entry in space_file.strategies if entry.name in used for point in entry.first]
     rows = (feasible.row_of(point) for point in points)
     return tuple(dict.fromkeys(row for row in rows if row is not None and feasible.is_preferred[row]))
-
-
-def _chosen(space_file: SpaceFile, names: tuple[str, ...] | None) -> list[StrategyEntry]:
-    if names is None:
-        return list(space_file.strategies)
-    wanted = [space_file.strategy(name) for name in names]
-    return [entry for entry in space_file.strategies if entry in wanted]

@@ -83,14 +83,10 @@ Bounds = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 
 class _Strict(BaseModel):
-    """A model that refuses unknown keys and converts no type."""
-
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class _Range(_Strict):
-    """Equally spaced integers, both bounds included."""
-
     range: Bounds
     step: Annotated[int, Field(ge=1)] = 1
 
@@ -106,8 +102,6 @@ class _Range(_Strict):
 
 
 class _Powers(_Strict):
-    """The powers of a base within bounds."""
-
     powers: Bounds
     base: Annotated[int, Field(ge=2)] = 2
 
@@ -124,8 +118,6 @@ class _Powers(_Strict):
 
 
 class _Divisors(_Strict):
-    """The divisors of an expression over sizes."""
-
     divisors_of: str
     min: Annotated[int, Field(ge=1)] = 1
     max: Annotated[int, Field(ge=1)] | None = None
@@ -157,8 +149,6 @@ AnyKnob = Annotated[
 
 
 class _Strategy(_Strict):
-    """One strategy of the file."""
-
     ops: Annotated[list[Annotated[str, _text((*OPERATIONS, *FUSION_OPERATIONS))]], SOME]
     dtypes: Annotated[list[Annotated[str, _text(tuple(INPUT_DTYPES))]], SOME]
     layouts: Annotated[list[Annotated[str, _text(LAYOUTS)]], SOME] = list(LAYOUTS)
@@ -175,8 +165,6 @@ class _Strategy(_Strict):
 
 
 class _File(_Strict):
-    """The whole file, with the file that it extends merged."""
-
     extends: None = None
     strategies: Annotated[dict[Name, _Strategy], SOME]
 
@@ -200,6 +188,13 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
         derived.require_other_than(given.knobs, "knob")
     written = written_out_names(let)
     knobs = tuple(_knob(knob, form, f"{where}.knobs.{knob}") for knob, form in given.knobs.items())
+    constraints = _expressions(given.constraints, f"{where}.constraints", written)
+    for number, point in enumerate(given.first):  # where only the script declares knobs, checked later
+        if given.knobs and point.keys() != given.knobs.keys():
+            raise UsageError(
+                f"{where}.first[{number}]: gives {', '.join(point)}; must give each knob: "
+                f"{', '.join(given.knobs)}"
+            )
     return StrategyEntry(
         name,
         tuple(given.ops),
@@ -208,8 +203,8 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
         tuple(given.epilogues),
         tuple(given.isas),
         knobs,
-        _expressions(given.constraints, f"{where}.constraints", written),
-        tuple(_first(name, point, given, f"{where}.first[{n}]") for n, point in enumerate(given.first)),
+        constraints,
+        tuple(Candidate.of(name, point) for point in given.first),
         given.template,
         given.description,
         _expressions(given.preferences, f"{where}.preferences", written),
@@ -249,15 +244,7 @@ def _projection(given: _Strategy, knobs: tuple[KnobEntry, ...], where: str) -> t
     return tuple(given.projection.items())
 
 
-def _first(strategy: str, point: dict[str, Value], given: _Strategy, where: str) -> Candidate:
-    """Returns a first configuration; where only the script declares knobs, its knobs are checked later."""
-    if given.knobs and point.keys() != given.knobs.keys():
-        raise UsageError(f"{where}: gives {', '.join(point)}; must give each knob: {', '.join(given.knobs)}")
-    return Candidate.of(strategy, point)
-
-
 def _message(error: ValidationError, file: str) -> str:
-    """Returns pydantic's first error in one line: file, key path, found, allowed."""
     problems = error.errors(include_url=False)
     others = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     # a mistyped key is reported as unknown and as missing: unknown is the clearer message

@@ -1,7 +1,6 @@
 """The shipped search space file, and a strict YAML reader: no repeated keys, aliases or tags."""
 
 import importlib.resources
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,8 @@ def default_space_file() -> Path:
 
 LENGTH_LIMIT = 1_000_000  # characters; the default file has some thousand
 DEPTH_LIMIT = 20  # nested lists and mappings; the schema needs six
-LOADER: Any = getattr(
-    yaml, "CSafeLoader", yaml.SafeLoader
-)  # libyaml's, ten times as fast, where it was built
+# libyaml's, ten times as fast, where it was built
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def load(text: str, name: str) -> object:
@@ -37,14 +35,12 @@ def load(text: str, name: str) -> object:
     try:
         _check_events(text, name)
         root = yaml.compose(text, LOADER)
-        for node in _mappings(root):
-            _check_keys(node, name)
+        _check_keys(root, name)
         return yaml.load(text, LOADER)  # noqa: S506 - a safe one
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        if mark is not None and "nesting depth" in str(
-            error.problem
-        ):  # libyaml's own limit, while it reads ahead
+        # libyaml's own limit, while it reads ahead
+        if mark is not None and "nesting depth" in str(error.problem):
             raise _too_deep(f"{name}: {_line(mark)}") from None
         line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
         raise UsageError(f"{name}: {line}found no YAML ({error.problem or error.context})") from None
@@ -76,7 +72,6 @@ def dump(document: object) -> str:
 
 
 def _check_events(text: str, name: str) -> None:
-    """Refuses aliases (a few lines of them expand to gigabytes), deep nesting and several documents."""
     depth = documents = 0
     for event in yaml.parse(text, LOADER):
         where = f"{name}: {_line(event.start_mark)}"
@@ -84,7 +79,7 @@ def _check_events(text: str, name: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if documents > 1:
             raise UsageError(f"{where}: has a second document")
-        if isinstance(event, yaml.AliasEvent):
+        if isinstance(event, yaml.AliasEvent):  # a few lines of aliases expand to gigabytes
             raise UsageError(f"{where}: the alias *{event.anchor} is not supported", "write the values out")
         if depth > DEPTH_LIMIT:
             raise _too_deep(where)
@@ -94,17 +89,12 @@ def _too_deep(where: str) -> UsageError:
     return UsageError(f"{where}: found deeper nesting, allowed {DEPTH_LIMIT} levels")
 
 
-def _mappings(node: yaml.Node | None) -> Iterator[yaml.MappingNode]:
-    if isinstance(node, yaml.MappingNode):
-        yield node
-        for _, value in node.value:
-            yield from _mappings(value)
+def _check_keys(node: yaml.Node | None, name: str) -> None:
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
-            yield from _mappings(item)
-
-
-def _check_keys(node: yaml.MappingNode, name: str) -> None:
+            _check_keys(item, name)
+    if not isinstance(node, yaml.MappingNode):
+        return
     seen = set()
     for key, _ in node.value:
         where = f"{name}: {_line(key.start_mark)}"
@@ -113,6 +103,8 @@ def _check_keys(node: yaml.MappingNode, name: str) -> None:
         if key.value in seen:
             raise UsageError(f"{where}: the key {key.value!r} is given twice")
         seen.add(key.value)
+    for _, value in node.value:
+        _check_keys(value, name)
 
 
 def _line(mark: Any) -> str:  # of PyYAML, or of libyaml

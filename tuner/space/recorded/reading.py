@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.errors import Failure, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.machine import Compiler, Machine, named_in_full
 from tuner.core.records import Measurement, Verdict
@@ -69,15 +69,20 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
     tried = [one for one in results if one["invalidity"] != FORBIDDEN]
     if not tried:
         raise UsageError("no point was tried")
-    unit_s = _unit_s(metadata.get("timeunit", ""))
+    unit = metadata.get("timeunit", "")
+    if not isinstance(unit, str) or unit not in UNITS_S:
+        raise UsageError(f"timeunit: found {quoted(unit)}, allowed {', '.join(filter(None, UNITS_S))}")
     feasible, entries = feasible_set_of(_fusions(tried, own.knobs if own else {}, file.name))
     chosen = [tried[entry] for entry in entries]
     return RecordedSpace(
         name=file.name,
         sha256=file.sha256,
         feasible=feasible,
-        outcomes=tuple(_outcome(one, unit_s) for one in chosen),
-        codes=tuple(_code(one, -1 - row) for row, one in enumerate(chosen)),
+        outcomes=tuple(_outcome(one, UNITS_S[unit]) for one in chosen),
+        codes=tuple(
+            decode(int, (one.get(OWN) or {}).get("code", -1 - row), f"{OWN}.code")
+            for row, one in enumerate(chosen)
+        ),
         machine=_machine(own.machine) if own else foreign_machine(str(metadata.get("device") or UNKNOWN)),
         compiler=_compiler(metadata, own),
         problem=own.problem if own else None,
@@ -88,14 +93,13 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
     )
 
 
-def _own(found: Any) -> TunerMetadata:
-    """Reads this tuner's part of the metadata."""
-    if found["version"] != TUNER_VERSION:
-        raise UsageError(f"{OWN}.version: found {quoted(found['version'])}, allowed {TUNER_VERSION}")
+def _own(given: Any) -> TunerMetadata:
+    if given["version"] != TUNER_VERSION:
+        raise UsageError(f"{OWN}.version: found {quoted(given['version'])}, allowed {TUNER_VERSION}")
     # in four shipped recordings, which are not rewritten: stored replays refer to their hash
-    if "vendor" in found:
-        found = {**found, "baseline": found["vendor"]}
-    return decode(TunerMetadata, known_part(TunerMetadata, found, OWN), OWN)
+    if "vendor" in given:
+        given = {**given, "baseline": given["vendor"]}
+    return decode(TunerMetadata, known_part(TunerMetadata, given, OWN), OWN)
 
 
 def _fusions(tried: list[Result], knobs: dict[str, dict[str, list[Raw]]], name: str) -> tuple[Points, ...]:
@@ -127,27 +131,21 @@ def _outcome(one: Result, unit_s: float) -> RecordedTime | Failure:
         if "stage" in own:
             failure = decode(Failure, known_part(Failure, own, OWN), OWN)
             return replace(failure, reason=printable(failure.reason))
-        return Failure(_stage(one["invalidity"]), f"recorded as {one['invalidity']!r}")
+        if one["invalidity"] not in tuple(STAGES):
+            allowed = ", ".join((CORRECT, FORBIDDEN, *STAGES))
+            raise UsageError(f"invalidity: found {quoted(one['invalidity'])}, allowed {allowed}")
+        return Failure(STAGES[one["invalidity"]], f"recorded as {one['invalidity']!r}")
     time_s = _time_s(one, unit_s)
     if time_s is None:
         return UNTIMED
     samples_s = samples_of(one["times"].get("runtimes") or [], unit_s)
-    measurement = _measurement(own, time_s, samples_s) if "interval_s" in own and samples_s else None
+    measurement = None
+    if "interval_s" in own and samples_s:
+        time = decode(TunerTime, known_part(TunerTime, own, OWN), OWN)
+        measurement = Measurement(
+            samples_s, time.inner_calls, time_s, time.interval_s, time.is_complete, time.cold_median_s
+        )
     return RecordedTime(time_s, samples_s, measurement, _verdict(own.get("verdict")))
-
-
-def _stage(invalidity: object) -> Stage:
-    if invalidity not in (options := tuple(STAGES)):
-        allowed = ", ".join((CORRECT, FORBIDDEN, *options))
-        raise UsageError(f"invalidity: found {quoted(invalidity)}, allowed {allowed}")
-    return STAGES[str(invalidity)]
-
-
-def _measurement(found: Result, median_s: float, samples_s: tuple[float, ...]) -> Measurement:
-    own = decode(TunerTime, known_part(TunerTime, found, OWN), OWN)
-    return Measurement(
-        samples_s, own.inner_calls, median_s, own.interval_s, own.is_complete, own.cold_median_s
-    )
 
 
 def _time_s(one: Result, unit_s: float) -> float | None:
@@ -166,18 +164,7 @@ def _time_s(one: Result, unit_s: float) -> float | None:
     return value * (UNITS_S[unit] if unit else unit_s) if is_time(value) else None
 
 
-def _unit_s(text: str) -> float:
-    if not isinstance(text, str) or text not in UNITS_S:
-        raise UsageError(f"timeunit: found {quoted(text)}, allowed {', '.join(filter(None, UNITS_S))}")
-    return UNITS_S[text]
-
-
-def _code(one: Result, otherwise: int) -> int:
-    return decode(int, (one.get(OWN) or {}).get("code", otherwise), f"{OWN}.code")
-
-
 def _machine(machine: Machine) -> Machine:
-    """Returns a machine with printable names. Raises UsageError for an unknown chip."""
     if machine.chip:
         chip_of(machine.chip)  # raises UsageError
     machine = replace(machine, name=printable(machine.name), processor=printable(machine.processor))

@@ -103,7 +103,12 @@ def _limited(path: Path, content: bytes) -> bytes:
 def _parsed(path: Path, content: bytes) -> object:
     try:
         text = content.decode().rstrip()
-        document = _loads(text)
+        for ending in OPEN_ENDS:
+            with contextlib.suppress(json.JSONDecodeError):
+                document = json.loads(text.rstrip(",") + ending)
+                break
+        else:
+            document = json.loads(text)
         if LONE_SURROGATE.search(text):
             json.dumps(document, ensure_ascii=False).encode()
         return document
@@ -113,14 +118,6 @@ def _parsed(path: Path, content: bytes) -> object:
         raise UsageError(f"{path}: byte {error.start} is not UTF-8") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: is not JSON ({error}), allowed T4 or a Kernel Tuner cache") from None
-
-
-def _loads(text: str) -> object:
-    """Parses JSON, also an unfinished cache of Kernel Tuner, whose closing brackets are missing."""
-    for ending in OPEN_ENDS:
-        with contextlib.suppress(json.JSONDecodeError):
-            return json.loads(text.rstrip(",") + ending)
-    return json.loads(text)
 
 
 # ------------------------------------------------------------------------------
@@ -153,16 +150,19 @@ def feasible_set_of(fusions: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, 
 
 def _strategy(points: Points) -> tuple[SearchSpace, Rows, npt.NDArray[np.int64]]:
     for name in (points.strategy, *points.names):
-        _require_name(name)
+        if not isinstance(name, str) or not name.isprintable() or not name:
+            raise UsageError(f"strategy or knob: found {quoted(name)}, allowed a printable name")
     columns = list(zip(*points.values, strict=True)) if points.names else []
     knobs = []
     index = np.zeros((len(points.values), len(points.names)), np.uint32)
-    for place, (name, listed, column) in enumerate(zip(points.names, points.listed, columns, strict=True)):
+    for number, (name, listed, column) in enumerate(zip(points.names, points.listed, columns, strict=True)):
         raw = _distinct(name, listed, column)
-        plain = _plain(raw)
+        # a knob has integers where all values are whole numbers, else texts
+        is_whole = all(not isinstance(value, str) and value == int(value) for value in raw)
+        plain: dict[Raw, Value] = {value: int(value) if is_whole else str(value) for value in raw}
         knobs.append(Knob(name, tuple(dict.fromkeys(plain.values()))))
         ranks = {value: knobs[-1].choices.index(plain[value]) for value in raw}
-        index[:, place] = np.fromiter(map(ranks.__getitem__, column), np.uint32, len(column))
+        index[:, number] = np.fromiter(map(ranks.__getitem__, column), np.uint32, len(column))
     order = np.lexsort(index.T[::-1]) if points.names else np.arange(len(index))
     index = index[order]
     is_last = np.append((index[1:] != index[:-1]).any(axis=1), True)
@@ -171,38 +171,20 @@ def _strategy(points: Points) -> tuple[SearchSpace, Rows, npt.NDArray[np.int64]]
     return space, rows, np.array(points.entries, np.int64)[order][is_last]
 
 
-def _require_name(name: object) -> None:
-    if not isinstance(name, str) or not name.isprintable() or not name:
-        raise UsageError(f"strategy or knob: found {quoted(name)}, allowed a printable name")
-
-
 def _distinct(name: str, listed: tuple[Raw, ...], column: Iterable[Raw]) -> tuple[Raw, ...]:
-    """Returns the choices of a knob: the listed ones, then other values that occur, in order."""
     try:
         met = set(column).difference(listed)
     except TypeError:
         found = "a list or an object"
         raise UsageError(f"knob {name!r}: found {found}, allowed numbers and printable texts") from None
     for value in (*listed, *met):
-        if not _is_choice(value):
+        is_text = isinstance(value, str) and value.isprintable()
+        if not is_text and not (isinstance(value, int | float) and abs(value) < LARGEST):
             raise UsageError(f"knob {name!r}: found {quoted(value)}, allowed numbers and printable texts")
     distinct = (*dict.fromkeys(listed), *sorted(met, key=lambda value: (isinstance(value, str), value)))
     if len(distinct) > CHOICES_LIMIT:
         raise UsageError(f"knob {name!r}: found {len(distinct)} different values, allowed {CHOICES_LIMIT}")
     return distinct
-
-
-def _is_choice(value: object) -> bool:
-    if isinstance(value, str):
-        return value.isprintable()
-    return isinstance(value, int | float) and abs(value) < LARGEST
-
-
-def _plain(raw: tuple[Raw, ...]) -> dict[Raw, Value]:
-    """Returns integers where all values are whole numbers, else texts: a knob has integers or texts."""
-    if all(not isinstance(value, str) and value == int(value) for value in raw):
-        return {value: int(value) for value in raw}
-    return {value: str(value) for value in raw}
 
 
 # ------------------------------------------------------------------------------
@@ -222,7 +204,6 @@ class RecordedTime:
     verdict: Verdict | None = None  # None: the recording has no verdict
 
     def __post_init__(self) -> None:
-        """Raises UsageError where time and samples cannot be in the same unit."""
         if not self.samples_s:
             return
         least_s, most_s = min(self.samples_s), max(self.samples_s)
@@ -257,7 +238,6 @@ class RecordedSpace:
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
-        """Returns the knobs of all strategies, one strategy after another."""
         return tuple(knob for space in self.feasible.spaces for knob in space.knobs)
 
     @cached_property

@@ -208,16 +208,21 @@ def _knobs(
 def _result(trial: StoredTrial, codes: dict[str, int]) -> Document:
     record = trial.record
     failure = record.outcome if isinstance(record.outcome, Failure) else None
-    is_wrong = failure is not None
+    measurements: list[Document] = []
+    if record.median_s is not None:
+        measurements.append({"name": TIME, "value": record.median_s, "unit": UNIT})
+    own: Document = {"trial": trial.number}
+    if record.artifact_sha256:  # a number that trials of equal machine code share
+        own["code"] = codes.setdefault(record.artifact_sha256, len(codes))
     return {
         "timestamp": trial.created.isoformat(),
         "configuration": {STRATEGY: record.candidate.strategy, **dict(record.candidate.choices)},
         "objectives": [TIME],
         "times": _times(record),
         "invalidity": CORRECT if failure is None else invalidity_of(failure),
-        "correctness": int(not is_wrong),
-        "measurements": _measurements(record),
-        OWN: {"trial": trial.number, **_code(record, codes), **_own(record)},
+        "correctness": int(failure is None),
+        "measurements": measurements,
+        OWN: own | _own(record),
     }
 
 
@@ -231,28 +236,15 @@ def _times(record: Record) -> Document:
     return times
 
 
-def _measurements(record: Record) -> list[Document]:
-    if record.median_s is None:
-        return []
-    return [{"name": TIME, "value": record.median_s, "unit": UNIT}]
-
-
 def _own(record: Record) -> Document:
     """Returns the part of a result that T4 cannot express."""
     if isinstance(record.outcome, Failure):
-        return {**encode(record.outcome)}
+        return encode(record.outcome)
     own: Document = {"verdict": record.correct_verdict and encode(record.correct_verdict)}
     if isinstance(record.outcome, Measurement):
         time = record.outcome
         own |= encode(TunerTime(time.interval_s, time.inner_calls, time.is_complete, time.cold_median_s))
     return own
-
-
-def _code(record: Record, codes: dict[str, int]) -> Document:
-    """Returns a number that trials of equal machine code share; {} for a trial that was not compiled."""
-    if not record.artifact_sha256:
-        return {}
-    return {"code": codes.setdefault(record.artifact_sha256, len(codes))}
 
 
 def _baseline(baseline: Baseline) -> TunerBaseline:

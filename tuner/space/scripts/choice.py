@@ -65,9 +65,16 @@ def spaces(
     declared = {name: schedule.knobs for name, schedule in schedules.items()}
     in_file = tuple(one.name for one in chosen if one.name in known)
     found = spaces_for(space_file, problem, isa, variables, in_file, declared) if in_file else ()
-    asserting = (_with_assertions(space, schedules.get(space.strategy)) for space in found)
-    own = (one.name for one in chosen if one.name not in known)
-    return (*asserting, *(_custom_space(name, schedules[name], variables) for name in own))
+    result = [
+        replace(space, constraints=space.constraints + schedules[space.strategy].constraints)
+        if space.strategy in schedules  # which asserts constraints itself
+        else space
+        for space in found
+    ]
+    for name in (one.name for one in chosen if one.name not in known):
+        own = schedules[name]
+        result.append(SearchSpace(name, own.knobs, own.constraints + own.idle, variables))
+    return tuple(result)
 
 
 def _of_name(given: str, space_file: SpaceFile) -> ChosenStrategy:
@@ -110,26 +117,14 @@ def _schedule(chosen: ChosenStrategy) -> "Schedule":
     return Schedule(strategy.text, strategy.path.name)
 
 
-def _custom_space(name: str, schedule: "Schedule", variables: tuple[tuple[str, Value], ...]) -> SearchSpace:
-    """Returns the search space of a script that the search space file does not describe."""
-    return SearchSpace(name, schedule.knobs, schedule.constraints + schedule.idle, variables)
-
-
-def _with_assertions(space: SearchSpace, schedule: "Schedule | None") -> SearchSpace:
-    """Returns the space with the constraints that the script itself asserts added to the file's."""
-    if schedule is None:
-        return space
-    return replace(space, constraints=space.constraints + schedule.constraints)
-
-
 # ------------------------------------------------------------------------------
 # The default script of a problem that was not tuned: the first configuration of the search space.
 
 
 def default_script(problem: Problem, machine: Machine) -> Script | None:
     """Returns the script of ``first_configuration``; None where there is none."""
-    found = first_configuration(problem, machine)
-    return None if found is None else found[1]
+    configuration = first_configuration(problem, machine)
+    return None if configuration is None else configuration[1]
 
 
 def first_configuration(problem: Problem, machine: Machine) -> tuple[Candidate, Script] | None:
@@ -186,10 +181,10 @@ def projected_script(
     try:
         chosen = choose((candidate.strategy,), space_file)
         (space,) = spaces(chosen, space_file, problem, machine.isa, variables)
-        found = projected(candidate, space)
-        if found is None:
+        point = projected(candidate, space)
+        if point is None:
             return None
         strategies = tuple(load_strategy(one.name, one.path) for one in chosen)
-        return found, Binder(strategies, problem, variables, threads=1).bind(found)
+        return point, Binder(strategies, problem, variables, threads=1).bind(point)
     except (UsageError, CandidateError):
         return None

@@ -65,7 +65,6 @@ class ScriptProvenance:
     date: str  # UTC, ISO 8601
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a median without its interval, or an interval without a median."""
         if (self.median_s is None) != (self.interval_s is None):
             raise ValueError("median_s and interval_s: one of them is missing")
 
@@ -77,7 +76,6 @@ class ScriptProvenance:
 
     @property
     def gflop_per_s(self) -> float | None:
-        """Returns the speed in 1e9 flop per second; None for a script that was not timed."""
         return self.problem.flop / self.median_s / 1e9 if self.median_s else None
 
 
@@ -118,9 +116,9 @@ def read_provenance(text: str, name: str) -> ScriptProvenance:
             f"{name}: is not a script that 'tuner export' wrote: "
             f"found {len(lines)} lines that begin with {MARK.strip()!r}, allowed 1"
         )
-    place = f"{name}: its line {MARK.strip()!r} is damaged"
-    found = known_part(ScriptProvenance, parsed(lines[0].removeprefix(MARK), place), place)
-    provenance = decode(ScriptProvenance, with_alignment(found), f"{place}: ")
+    damaged = f"{name}: its line {MARK.strip()!r} is damaged"
+    document = known_part(ScriptProvenance, parsed(lines[0].removeprefix(MARK), damaged), damaged)
+    provenance = decode(ScriptProvenance, with_alignment(document), f"{damaged}: ")
     needs = {*provenance.needs, *instructions_needed(text, provenance.problem.dtype)}
     return replace(provenance, needs=tuple(sorted(needs)))
 
@@ -179,21 +177,17 @@ def _time_text(provenance: ScriptProvenance) -> str:
 def _baseline_text(provenance: ScriptProvenance) -> str:
     if provenance.baseline is None or provenance.median_s is None:
         return "not measured"
-    name, median_s = provenance.baseline.name, provenance.baseline.median_s
-    return f"{name}: {seconds_text(median_s)}, {_ratio_text(provenance)}"
-
-
-def _ratio_text(provenance: ScriptProvenance) -> str:
     if provenance.ratio is not None and provenance.ratio_interval is not None:
         low, high = provenance.ratio_interval
-        return f"ratio {provenance.ratio:.3f} (95 % interval {low:.3f} .. {high:.3f})"
-    if provenance.unreliable:
-        return "no ratio to an unreliable time"
-    return f"no ratio: {provenance.no_ratio or provenance.reliability.reason}"
+        ratio = f"ratio {provenance.ratio:.3f} (95 % interval {low:.3f} .. {high:.3f})"
+    elif provenance.unreliable:
+        ratio = "no ratio to an unreliable time"
+    else:
+        ratio = f"no ratio: {provenance.no_ratio or provenance.reliability.reason}"
+    return f"{provenance.baseline.name}: {seconds_text(provenance.baseline.median_s)}, {ratio}"
 
 
 def _to_json(provenance: ScriptProvenance) -> str:
-    """Returns the header's JSON line: the fields, and after the times the speed in GFLOP/s."""
     document: dict[str, Any] = {}
     for name, value in encode(provenance).items():
         document[name] = value

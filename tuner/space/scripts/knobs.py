@@ -43,34 +43,23 @@ def read_options(options: ir.Attribute, where: str) -> tuple[Option, ...]:
     Raises UsageError for no options, more than 4096 (OPTIONS_LIMIT), a value twice, or an unknown form.
     """
     if isinstance(options, ir.ArrayAttr):
-        found = _listed(options)
+        listed = [int(each.value) if isinstance(each, ir.IntegerAttr) else _text(each) for each in options]
+        if len({type(value) for value in listed}) > 1:
+            listed = [str(value) for value in listed]  # a knob's values have one type
+        read = tuple(Option(value, each) for value, each in zip(listed, options, strict=True))
     elif isinstance(options, ir.DictAttr):
-        found = _described({each.name: each.attr for each in options}, where)
+        read = _described({each.name: each.attr for each in options}, where)
     else:
         raise UsageError(
             f"{where}: options: found {options}, allowed an array or a dictionary {ALLOWED_KEYS}"
         )
-    values = [option.value for option in found]
-    if not found or len(found) > OPTIONS_LIMIT:
-        raise UsageError(f"{where}: options: found {len(found)} values, allowed 1..{OPTIONS_LIMIT}")
+    values = [option.value for option in read]
+    if not read or len(read) > OPTIONS_LIMIT:
+        raise UsageError(f"{where}: options: found {len(read)} values, allowed 1..{OPTIONS_LIMIT}")
     if len(set(values)) < len(values):
         twice = next(value for value in values if values.count(value) > 1)
         raise UsageError(f"{where}: options: {twice!r} is listed twice")
-    return found
-
-
-def _value(attribute: ir.Attribute) -> Value:
-    """Returns the integer of an integer attribute, the text of any other attribute."""
-    if isinstance(attribute, ir.IntegerAttr):
-        return int(attribute.value)
-    return _text(attribute)
-
-
-def _listed(options: ir.ArrayAttr) -> tuple[Option, ...]:
-    values = [_value(each) for each in options]
-    if len({type(value) for value in values}) > 1:
-        values = [str(value) for value in values]  # a knob's values have one type
-    return tuple(Option(value, each) for value, each in zip(values, options, strict=True))
+    return read
 
 
 def _text(attribute: ir.Attribute) -> str:
@@ -149,15 +138,15 @@ class TunableOp:
 
 def walk(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
     """Returns the ops with one of ``names`` below ``root``, in pre-order, which is the order of the text."""
-    found: list[ir.Operation] = []
+    ops: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name in names:
-            found.append(op)
+            ops.append(op)
         return ir.WalkResult.ADVANCE
 
     walk_ops(root, visit, is_pre_order=True)
-    return found
+    return ops
 
 
 def tunable_ops_in(root: ir.Operation) -> list[ir.Operation]:
@@ -206,16 +195,16 @@ def conditions(op: ir.Operation) -> tuple[str | None, ...]:
     The op runs where all conditions hold. None stands for a region that no knob selects, or a knob whose name
     cannot be used in expressions (``is_word``).
     """
-    found: list[str | None] = []
+    outermost_first: list[str | None] = []
     while (parent := op.parent) is not None:
         parent = parent.operation
         if parent.name == ALTERNATIVES:
             blocks = [list(region.blocks) for region in parent.regions]
             number = next(number for number, inside in enumerate(blocks) if op.block in inside)
             decider = _decider(parent)
-            found.insert(0, None if decider is None else f"{decider} == {number}")
+            outermost_first.insert(0, None if decider is None else f"{decider} == {number}")
         op = parent
-    return tuple(found)
+    return tuple(outermost_first)
 
 
 def is_word(name: str) -> bool:
@@ -247,7 +236,6 @@ def knobs_of(tunable_ops: tuple[TunableOp, ...]) -> tuple[Knob, ...]:
 
 
 def _decider(alternatives: ir.Operation) -> str | None:
-    """Returns the name of the knob that selects the region; None for a region not selected by a knob."""
     if not len(alternatives.operands):
         name = name_of(alternatives)
     else:
@@ -258,20 +246,23 @@ def _decider(alternatives: ir.Operation) -> str | None:
     return name if is_word(name) else None
 
 
-def _reported(op: ir.Operation) -> tuple[str, ...]:
-    return tuple(each for each in conditions(op) if each is not None)
-
-
 def _tunable_op(op: ir.Operation, name: str, place: str) -> TunableOp:
+    runs_where = tuple(each for each in conditions(op) if each is not None)
     if op.name == ALTERNATIVES:
-        return _alternatives(op, name, place)
+        if not len(op.regions):
+            raise UsageError(f"{place}: alternatives {name!r}: has no regions")
+        i64 = ir.IntegerType.get_signless(64)
+        regions = tuple(Option(number, ir.IntegerAttr.get(i64, number)) for number in range(len(op.regions)))
+        region = op.attributes.get("selected_region_attr")  # MLIR verified the number
+        chosen = None if region is None else int(region.value)
+        return TunableOp(name, place, "selected_region_attr", regions, chosen, runs_where)
     what = f"{place}: knob {name!r}"
-    options, selected = op.attributes["options"], _attribute(op, "selected")
+    options, selected = op.attributes["options"], op.attributes.get("selected")
     if selected is not None and isinstance(options, ir.DictAttr) and not len(options):
         options = ir.ArrayAttr.get([selected])  # an empty dictionary describes no options
     read = read_options(options, what)
     _check_types(op, read, what)
-    return TunableOp(name, place, "selected", read, _selection(selected, read, what), _reported(op))
+    return TunableOp(name, place, "selected", read, _selection(selected, read, what), runs_where)
 
 
 def _selection(selected: ir.Attribute | None, options: tuple[Option, ...], what: str) -> Value | None:
@@ -285,25 +276,8 @@ def _selection(selected: ir.Attribute | None, options: tuple[Option, ...], what:
     raise UsageError(f"{what}: found {selected} selected, allowed {listed}")
 
 
-def _alternatives(op: ir.Operation, name: str, place: str) -> TunableOp:
-    if not len(op.regions):
-        raise UsageError(f"{place}: alternatives {name!r}: has no regions")
-    i64 = ir.IntegerType.get_signless(64)
-    options = tuple(Option(number, ir.IntegerAttr.get(i64, number)) for number in range(len(op.regions)))
-    selected = _attribute(op, "selected_region_attr")  # MLIR verified the number
-    chosen = None if selected is None else int(selected.value)
-    return TunableOp(name, place, "selected_region_attr", options, chosen, _reported(op))
-
-
-def _attribute(op: ir.Operation, name: str) -> ir.Attribute | None:
-    return op.attributes.get(name)
-
-
 def _check_types(op: ir.Operation, options: tuple[Option, ...], what: str) -> None:
-    """Raises UsageError for options of another type than the op's result: i32 for !transform.param<i64>.
-
-    The interpreter would reject every candidate.
-    """
+    # with options of another type than the result, the interpreter would reject every candidate
     result = str(op.results[0].type)
     if not result.startswith(PARAMETER):
         return

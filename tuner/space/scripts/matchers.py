@@ -39,7 +39,6 @@ class MatchedContraction:
 
     @property
     def linalg(self) -> str:
-        """Returns the name of the op: ``linalg.matmul`` or ``linalg.batch_matmul``."""
         return LINALG[self.operation]
 
     @property
@@ -79,11 +78,11 @@ def matcher(name: str, contraction: MatchedContraction, wanted: str = "") -> str
     input_bits, output_bits, multiply, add = BODIES[contraction.dtype]
     bitwidth = "transform.match.structured.elemental_bitwidth"
     lines = [f'      transform.match.structured.body %s {{contraction = ["{multiply}", "{add}"]}} : {ANY}']
-    for place, extent in enumerate(contraction.extents):
+    for axis, extent in enumerate(contraction.extents):
         if extent is not None:
             lines += [
-                f"      %dim{place} = transform.match.structured.dim %s[{place}] : ({ANY}) -> {PARAM}",
-                *_compared(f"%dim{place}", extent, wanted, LOOPS[len(contraction.extents)][place]),
+                f"      %dim{axis} = transform.match.structured.dim %s[{axis}] : ({ANY}) -> {PARAM}",
+                *_compared(f"%dim{axis}", extent, wanted, LOOPS[len(contraction.extents)][axis]),
             ]
     for kind, index, bits in (("input", 0, input_bits), ("input", 1, input_bits), ("init", 0, output_bits)):
         value = f"%{kind}{index}"
@@ -105,7 +104,6 @@ def matcher(name: str, contraction: MatchedContraction, wanted: str = "") -> str
 
 
 def _compared(value: str, number: int, wanted: str, what: str) -> tuple[str, str]:
-    """Returns the lines by which a matcher fails unless ``value`` equals ``number``."""
     constant = f"{value}_wanted"
     location = f' loc("{wanted}; its {what}")' if wanted else ""
     return (

@@ -40,12 +40,12 @@ def instructions_needed(script: str, dtype: str) -> tuple[str, ...]:
         dtype: element type of the operands ("bf16"), which decides the kind of AMX products.
     """
     code = "\n".join(line for line in script.splitlines() if not line.lstrip().startswith("//"))
-    found = {sets.get(dtype, sets.get("")) for op, sets in OPS.items() if op in code}
+    needed = {sets.get(dtype, sets.get("")) for op, sets in OPS.items() if op in code}
     if any(not IN_256_BITS.search(attributes) for attributes in VNNI_BLOCK.findall(code)):
-        found.add(AVX512)
+        needed.add(AVX512)
     if PAIRS.search(code):
-        found.add(AVX512_BF16)
-    return tuple(sorted(name for name in found if name))
+        needed.add(AVX512_BF16)
+    return tuple(sorted(name for name in needed if name))
 
 
 # ------------------------------------------------------------------------------
@@ -76,13 +76,13 @@ def with_guard(script: str, problem: Problem) -> str:
     A script that looks for functions in another way than the shipped strategies do is returned as it is.
     Raises UsageError for a script whose list of partitions is malformed.
     """
-    found = list(FUNCTION.finditer(script))
+    matches = list(FUNCTION.finditer(script))
     partitions = {partition.entry: partition for partition in partitions_in(script, problem)}
-    if not found or {match["name"] for match in found} - partitions.keys():
+    if not matches or {match["name"] for match in matches} - partitions.keys():
         return script
-    guards = [_Guard(problem, partitions[match["name"]]) for match in found]
+    guards = [_Guard(problem, partitions[match["name"]]) for match in matches]
     text = script
-    for match, guard in zip(reversed(found), reversed(guards), strict=True):
+    for match, guard in zip(reversed(matches), reversed(guards), strict=True):
         text = text[: match.start()] + guard.steps(match["handle"]) + text[match.end() :]
     body, end, rest = text.rstrip("\n").rpartition("}")
     return f"{body}{''.join(guard.sequences() for guard in guards)}{end}{rest}\n"
@@ -97,23 +97,19 @@ class _Guard:
 
     @property
     def name(self) -> str:
-        """Returns the end of the names of handles: that of the partition's function."""
         return self.partition.entry
 
     @property
     def wanted(self) -> str:
-        """Returns what the script is for, as messages say it."""
         m, n, k = self.sizes
         return f"linalg.matmul {m}x{n}x{k} {self.problem.dtype} {self.problem.layout}"
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """Returns (m, n, k) of the partition."""
         return self.partition.m, self.partition.n, self.problem.sizes[2]
 
     @property
     def types(self) -> tuple[str, str, str]:
-        """Returns the types of the operands A, B and C of the matmul."""
         m, n, k = self.sizes
         a = f"{k}x{m}" if self.problem.layout == "tn" else f"{m}x{k}"
         b = f"{n}x{k}" if self.problem.layout == "nt" else f"{k}x{n}"
@@ -166,7 +162,6 @@ class _Guard:
         return "".join(steps)
 
     def sequences(self) -> str:
-        """Returns the sequences that the steps include."""
         name = self.name
         contraction = MatchedContraction(MATMUL, self.problem.layout, self.problem.dtype, self.sizes)
         return f"""  transform.named_sequence @mark_unfit_{name}(
@@ -186,7 +181,6 @@ class _Guard:
         return self._alone(handle, "linalg.generic", f"{what}; its linalg.generic ops")
 
     def _alone(self, handle: str, op: str, what: str) -> str:
-        """Returns the steps that refuse a function with another number than one of an op."""
         short = op.rpartition(".")[2]
         found = f"%{short}s_{self.name}"
         return f"""    {found} = transform.structured.match ops{{["{op}"]}} in {handle} : ({ANY}) -> {ANY}

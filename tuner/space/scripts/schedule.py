@@ -88,22 +88,20 @@ def fold(root: ir.Operation, constrained: tuple[Constrained, ...], values: dict[
 def _number(parameter: ir.Type, expression: Expression, values: dict[str, Value]) -> ir.IntegerAttr:
     """Returns a yielded integer as an attribute of the parameter's type. Raises CandidateError(BIND)."""
     text = str(parameter)
-    kind = ir.Type.parse(
+    type_ = ir.Type.parse(
         text.removeprefix(PARAMETER).removesuffix(">") if text.startswith(PARAMETER) else "i64"
     )
     number = expression.evaluate(values)
     assert isinstance(number, int), f"{expression.text} is of integers, and divides none by zero"
-    limit = 2**kind.width if kind.is_unsigned else 2 ** (kind.width - 1)
-    if not (0 if kind.is_unsigned else -limit) <= number < limit:
+    limit = 2**type_.width if type_.is_unsigned else 2 ** (type_.width - 1)
+    if not (0 if type_.is_unsigned else -limit) <= number < limit:
         raise CandidateError(
-            Stage.BIND, f"{expression.where}: {expression.text!r}: {number} does not fit {kind}"
+            Stage.BIND, f"{expression.where}: {expression.text!r}: {number} does not fit {type_}"
         )
-    return ir.IntegerAttr.get(kind, number)
+    return ir.IntegerAttr.get(type_, number)
 
 
 class _Reader:
-    """Translates SMT values to texts of expressions over knobs."""
-
     def __init__(self, knobs: tuple[Knob, ...], script: str) -> None:
         self._knobs = {knob.name: knob for knob in knobs}
         self._script = script
@@ -126,7 +124,9 @@ class _Reader:
             elif inner.name == "smt.assert":
                 asserted += operands
             else:
-                asserted += self._nonzero(inner, operands)
+                is_division = inner.name in ("smt.int.div", "smt.int.mod")
+                if is_division and not self._is_positive(operands[1]):
+                    asserted.append(f"({operands[1]} != 0)")  # SMT-LIB leaves division by 0 unspecified
                 self._texts[inner.results[0]] = self._text(inner, operands)
         self._texts |= dict(zip(op.results, yielded, strict=True))
         return Constrained(
@@ -135,7 +135,6 @@ class _Reader:
         )
 
     def _guarded(self, op: ir.Operation, asserted: list[str], place: str) -> list[str]:
-        """Returns assertions as implications, so that each applies only where its region runs."""
         found = conditions(op)
         if None in found:
             raise UsageError(
@@ -146,7 +145,6 @@ class _Reader:
         return [f"not ({guard}) or {text}" if guard else _bare(text) for text in asserted]
 
     def _parameter(self, value: ir.Value, place: str) -> str:
-        """Returns the expression of a parameter whose value is known before the script runs."""
         if value in self._texts:
             return self._texts[value]
         owner = None if isinstance(value.owner, ir.Block) else value.owner
@@ -171,12 +169,6 @@ class _Reader:
             )
         return knob.name
 
-    def _nonzero(self, op: ir.Operation, operands: list[str]) -> list[str]:
-        """Returns the assertion that a divisor is not 0, since SMT-LIB leaves division by 0 unspecified."""
-        if op.name not in ("smt.int.div", "smt.int.mod") or self._is_positive(operands[1]):
-            return []
-        return [f"({operands[1]} != 0)"]
-
     def _text(self, op: ir.Operation, operands: list[str]) -> str:
         text = self._literal(op) or _boolean(op.name, operands) or self._arithmetic(op, operands)
         place = where(op, self._script)
@@ -189,8 +181,10 @@ class _Reader:
         return text
 
     def _literal(self, op: ir.Operation) -> str | None:
-        if op.name == "smt.int.constant":
-            return _literal(_signed(op.attributes["value"]))
+        if op.name == "smt.int.constant":  # the attribute is read as unsigned two's complement
+            constant = op.attributes["value"]
+            number, bits = int(constant.value), int(constant.type.width)
+            return _literal(number - 2**bits if number >= 2 ** (bits - 1) else number)
         if op.name == "smt.constant":
             return "(1 == 1)" if op.attributes["value"].value else "(1 == 0)"
         return None
@@ -232,12 +226,6 @@ def _boolean(name: str, operands: list[str]) -> str | None:
     return f"({f' {INFIX[name]} '.join(operands)})" if name in INFIX else None
 
 
-def _signed(constant: ir.IntegerAttr) -> int:
-    """Returns the signed value of a constant, whose attribute is read as unsigned two's complement."""
-    number, bits = int(constant.value), int(constant.type.width)
-    return number - 2**bits if number >= 2 ** (bits - 1) else number
-
-
 def _literal(number: int) -> str:
     return str(number) if number >= 0 else f"({number})"
 
@@ -249,10 +237,10 @@ def _is_positive(value: Value) -> bool:
 def _bare(text: str) -> str:
     """Returns a text without a pair of parentheses around the whole text."""
     depth = 0
-    for place, character in enumerate(text):
+    for number, character in enumerate(text):
         depth += {"(": 1, ")": -1}.get(character, 0)
         if depth == 0:
-            return text[1:-1] if text.startswith("(") and place == len(text) - 1 else text
+            return text[1:-1] if text.startswith("(") and number == len(text) - 1 else text
     return text
 
 
@@ -334,7 +322,6 @@ class Schedule:
 
 
 def _runs_or_first(knob: Knob, tunable_ops: tuple[TunableOp, ...]) -> str | None:
-    """Returns the constraint of ``idle`` for a knob; None for a knob always in use, or with one choice."""
     uses = [tunable.conditions for tunable in tunable_ops if tunable.name == knob.name]
     if len(knob.choices) == 1 or not all(uses) or not is_word(knob.name):
         return None

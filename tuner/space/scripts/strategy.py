@@ -81,7 +81,6 @@ class Binder:
 
     @cached_property
     def _schedules(self) -> "dict[str, Schedule]":
-        """Returns the parsed schedules by strategy; lazy, since binding a template needs no MLIR bindings."""
         from tuner.space.scripts.schedule import Schedule  # loads MLIR
 
         plain = (strategy for strategy in self.strategies if not strategy.is_template)
@@ -92,15 +91,13 @@ class Binder:
 
         They are sizes, device limits, element types, knobs and ``panels``; see docs/reference/templates.md.
         """
-        if self.problem.fusion:
-            extents = {"extents": list(facts_of(self.problem.fusion).loops), "panels": []}
-            variables = dict(self.variables)
-            return variables | _element_names(self.problem, variables) | dict(candidate.choices) | extents
         functions = {panel.entry: panel for panel in self._partitions(candidate)}
         partitions = [{"name": name, "m": panel.m, "n": panel.n} for name, panel in functions.items()]
         variables = dict(self.variables)
-        options = _element_names(self.problem, variables)
-        return variables | options | dict(candidate.choices) | {"panels": partitions}
+        names: dict[str, Any] = variables | _element_names(self.problem, variables) | dict(candidate.choices)
+        if self.problem.fusion:
+            names["extents"] = list(facts_of(self.problem.fusion).loops)
+        return names | {"panels": partitions}
 
     def _partitions(self, candidate: Candidate) -> tuple[Partition, ...]:
         if self.problem.fusion:
@@ -113,13 +110,14 @@ class Binder:
             partitions = self._partitions(candidate)
             body = _join(_template(strategy.path.parent, strategy.text).generate(**self.names_for(candidate)))
         except Exception as error:  # a template is a program: it may raise anything
-            raise CandidateError(Stage.BIND, f"{strategy.path.name}: {_one_line(error)}") from error
+            said = defect_line(error) if isinstance(error, MemoryError) else " ".join(str(error).split())
+            reason = said[:300] or type(error).__name__
+            raise CandidateError(Stage.BIND, f"{strategy.path.name}: {reason}") from error
         header = partitions_comment(partitions) + "\n" if len(partitions) > 1 else ""
         return header + body.strip() + "\n"
 
 
 def _join(parts: Iterator[str]) -> str:
-    """Returns a template's output joined. Raises ValueError above SCRIPT_LIMIT characters."""
     body, size = [], 0
     for part in parts:
         body.append(part)
@@ -142,7 +140,6 @@ def _multiple(knobs: dict[str, Value]) -> int:
 
 
 def _element_names(problem: Problem, variables: dict[str, Value]) -> dict[str, Value]:
-    """Returns template variables of the element types: names, zeros, sums per vector register, epilogue."""
     return {
         "dtype": problem.dtype,
         "accumulator": problem.accumulator,
@@ -155,7 +152,6 @@ def _element_names(problem: Problem, variables: dict[str, Value]) -> dict[str, V
 
 @functools.lru_cache(maxsize=64)
 def _template(folder: Path, text: str) -> jinja2.Template:
-    """Returns a compiled template, cached: compilation takes ten times as long as rendering."""
     return _environment(folder).from_string(text)
 
 
@@ -172,8 +168,3 @@ def _environment(folder: Path) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # MLIR, not HTML
     )
-
-
-def _one_line(error: Exception) -> str:
-    said = defect_line(error) if isinstance(error, MemoryError) else " ".join(str(error).split())
-    return said[:300] or type(error).__name__
