@@ -21,11 +21,11 @@ from tuner.programs.fusions.operations import (
     GENERIC,
     VIEWS,
     body_of,
+    clone_into,
     defining,
     is_free,
     is_tensor,
     read_by,
-    use_values,
     users,
 )
 from tuner.programs.fusions.payload import TensorPayload, add_argument, set_function_type
@@ -131,9 +131,7 @@ def _part(results: Sequence[int], values: Sequence[Value], order: Mapping[Op, in
     cloned: dict[Value, Value] = dict(zip(inputs, block.arguments, strict=True))
     with ir.InsertionPoint(block), ir.Location.unknown():
         for op in sorted(needed, key=lambda each: order[each]):
-            copy = op.clone()
-            use_values(copy, cloned)
-            cloned |= dict(zip(op.results, copy.results, strict=True))
+            clone_into(op, cloned)
         ir.Operation.create("func.return", operands=[cloned[value] for value in values])
     return InitPart(str(module), numbers, tuple(results))
 

@@ -96,6 +96,13 @@ def use_values(op: Op, values: Mapping[Value, Value]) -> None:
                 each.operands[number] = values[value]
 
 
+def clone_into(op: Op, values: dict[Value, Value]) -> None:
+    """Creates a copy of an operation, of the operands in ``values``; adds the copy's results to them."""
+    copy = op.clone()
+    use_values(copy, values)
+    values.update(zip(op.results, copy.results, strict=True))
+
+
 def maps_of(op: Op) -> list[ir.AffineMap]:
     """Returns the indexing maps of a ``linalg.generic``."""
     return [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]

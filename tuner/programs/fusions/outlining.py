@@ -27,6 +27,7 @@ from tuner.programs.fusions.operations import (
     FREE,
     GENERIC,
     body_of,
+    clone_into,
     defining,
     dimensions,
     inputs_of,
@@ -36,7 +37,6 @@ from tuner.programs.fusions.operations import (
     loop_sizes,
     maps_of,
     read_by,
-    use_values,
     users,
 )
 from tuner.programs.fusions.payload import TensorPayload, set_function_type
@@ -73,9 +73,7 @@ def _tensor_function(members: Members, outputs: Sequence[Value]) -> tuple[Tensor
     cloned: dict[Value, Value] = dict(zip(inputs, function.block.arguments, strict=True))
     with ir.InsertionPoint(function.end), ir.Location.unknown():
         for op in order:
-            copy = op.clone()
-            use_values(copy, cloned)
-            cloned |= dict(zip(op.results, copy.results, strict=True))
+            clone_into(op, cloned)
     # Values, one number for each row, that elementwise operations over whole rows read: a second use keeps
     # them from being fused, and then computed again for each element of a row.
     row_values = [
@@ -171,9 +169,7 @@ def _memref_text(
     }
     with ir.InsertionPoint(end), ir.Location.unknown():
         for op in function.ops:
-            copy = op.clone()
-            use_values(copy, values)
-            values |= dict(zip(op.results, copy.results, strict=True))
+            clone_into(op, values)
         for number, result in enumerate(function.end.operands, len(ins)):
             _write(values[result], block.arguments[number])
     for root in [defining(values[result]) for result in function.end.operands]:

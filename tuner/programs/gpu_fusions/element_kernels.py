@@ -8,10 +8,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import Fusion
-from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import branch, create, delinearized, index, is_less, loop, store, value
 from tuner.mlir.ir.reading import SEGMENTS
 from tuner.mlir.passes import run_passes
@@ -20,6 +21,8 @@ from tuner.programs.fusions.operations import (
     CONSTANT,
     FILL,
     GENERIC,
+    body_of,
+    clone_into,
     defining,
     inits_of,
     inputs_of,
@@ -31,6 +34,7 @@ from tuner.programs.fusions.operations import (
 from tuner.programs.lowering.kernels import BLOCK_THREADS, BLOCKS_LIMIT, LAUNCH_SEGMENTS
 from tuner.programs.lowering.read_program import assert_indirect_indices
 
+Output = tuple[Value, Value]  # a tensor, and the memref that it is written to
 READ, WRITE = "bufferization.to_tensor", "bufferization.materialize_in_destination"
 GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
 
@@ -41,17 +45,12 @@ class FusionFunction:
 
     module: ir.Module  # owns the function
     memory: dict[Value, Value]  # tensor that the function reads -> memref with its elements
-    outputs: tuple[tuple[Value, Value], ...]  # (tensor, memref that it is written to)
-
-    @property
-    def block(self) -> Block:
-        """Returns the block of the function."""
-        return _block_of(self.module)
+    outputs: tuple[Output, ...]
 
     @property
     def ops(self) -> list[Op]:
         """Returns the function's operations, in order, without the return."""
-        return [op.operation for op in self.block.operations][:-1]
+        return body_of(self.module.body.operations[0].operation)[:-1]
 
     @property
     def generics(self) -> list[Op]:
@@ -71,20 +70,16 @@ def fusion_function(fusion: Fusion, memrefs: Sequence[Value], *, is_generalized:
     assert_indirect_indices(module.body.operations[0].operation)
     if is_generalized:
         run_passes(module, GENERALIZE)
-    block = _block_of(module)
-    given = dict(zip(block.arguments, memrefs, strict=True))
+    function = module.body.operations[0].operation
+    given = dict(zip(function.regions[0].blocks[0].arguments, memrefs, strict=True))
     memory: dict[Value, Value] = {}
-    outputs: list[tuple[Value, Value]] = []
-    for op in (each.operation for each in block.operations):
+    outputs: list[Output] = []
+    for op in body_of(function):
         if op.name == READ:
             memory[op.results[0]] = given[op.operands[0]]
         elif op.name == WRITE:
             outputs.append((op.operands[0], given[op.operands[1]]))
     return FusionFunction(module, memory, tuple(outputs))
-
-
-def _block_of(module: ir.Module) -> Block:
-    return module.body.operations[0].operation.regions[0].blocks[0]
 
 
 # ------------------------------------------------------------------------------
@@ -196,6 +191,12 @@ class PointValues:
             self._indices[number] = index(number)
         return self._indices[number]
 
+    def store(self, outputs: Sequence[Output], indices: list[Value]) -> None:
+        """Creates the elements of tensors at ``indices``, then their stores to the memrefs."""
+        elements = [self.at(tensor, indices) for tensor, _ in outputs]
+        for element, (_, memory) in zip(elements, outputs, strict=True):
+            store(element, memory, indices)
+
     def step(self, op: Op, loops: Sequence[Value | None], carried: Sequence[Value]) -> list[Value]:
         """Creates one iteration of a ``linalg.generic``; returns what its body yields.
 
@@ -204,24 +205,23 @@ class PointValues:
             loops: the index of each loop.
             carried: the elements of the outputs so far; () where the body does not read them.
         """
-        block = op.regions[0].blocks[0]
-        arguments = list(block.arguments)
+        arguments = list(op.regions[0].blocks[0].arguments)
         known: dict[Value, Value] = {}
         inputs = len(inputs_of(op))
         for number, mapping in enumerate(maps_of(op)):
             if not list(arguments[number].uses):
                 continue
-            if number < inputs:
-                known[arguments[number]] = self._operand(op.operands[number], mapping, loops)
-            elif carried:
+            operand = op.operands[number]
+            if number >= inputs and carried:
                 known[arguments[number]] = carried[number - inputs]
+            elif is_tensor(operand):
+                known[arguments[number]] = self.at(operand, self.mapped(mapping, loops))
             else:
-                known[arguments[number]] = self.at(op.operands[number], self.mapped(mapping, loops))
-        for each in (inner.operation for inner in block.operations):
-            if each.name == "linalg.yield":
-                return [self._scalar(operand, known) for operand in each.operands]
+                known[arguments[number]] = self._scalar(operand, {})
+        *computed, end = body_of(op)
+        for each in computed:
             self._copy(each, known, loops)
-        raise AssertionError("a generic's body ends with linalg.yield")
+        return [self._scalar(operand, known) for operand in end.operands]
 
     def mapped(self, mapping: ir.AffineMap, loops: Sequence[Value | None]) -> list[Value]:
         """Creates the results of an indexing map for the indices of its loops."""
@@ -244,27 +244,18 @@ class PointValues:
 
     def _of_generic(self, op: Op, tensor: Value, indices: list[Value]) -> Value:
         number = list(op.results).index(tensor)
-        loops = _loops_at(maps_of(op)[len(inputs_of(op)) + number], indices)
+        maps = maps_of(op)[len(inputs_of(op)) :]
+        loops = _loops_at(maps[number], indices)
         missing = [at for at, each in enumerate(loops) if each is None]
-        if not missing:
-            found = self.step(op, loops, ())
-        elif any(is_parallel(op)[at] for at in missing):
+        if any(is_parallel(op)[at] for at in missing):
             raise CandidateError(Stage.COMPILE, f"{op.name}: a result does not have all parallel loops")
-        else:
-            found = self._reduced(op, loops, missing)
-        outputs = maps_of(op)[len(inputs_of(op)) :]
-        for result, mapping, element in zip(op.results, outputs, found, strict=True):
+        inits = zip(inits_of(op), maps, strict=True) if missing else ()
+        start = [self.at(init, self.mapped(mapping, loops)) for init, mapping in inits]
+        elements = self._nest(op, loops, missing, start)
+        for result, mapping, element in zip(op.results, maps, elements, strict=True):
             if _is_plain(mapping):
                 self.know(result, self.mapped(mapping, loops), element)
-        return found[number]
-
-    def _reduced(self, op: Op, loops: list[Value | None], missing: list[int]) -> list[Value]:
-        outputs = maps_of(op)[len(inputs_of(op)) :]
-        start = [
-            self.at(init, self.mapped(mapping, loops))
-            for init, mapping in zip(inits_of(op), outputs, strict=True)
-        ]
-        return self._nest(op, loops, missing, start)
+        return elements[number]
 
     def _nest(self, op: Op, loops: list[Value | None], left: list[int], carried: list[Value]) -> list[Value]:
         if not left:
@@ -278,44 +269,36 @@ class PointValues:
 
         return loop(0, loop_sizes(op)[left[0]], body, carried)
 
-    def _operand(self, operand: Value, mapping: ir.AffineMap, loops: Sequence[Value | None]) -> Value:
-        if not is_tensor(operand):
-            return self._scalar(operand, {})
-        return self.at(operand, self.mapped(mapping, loops))
-
     def _copy(self, op: Op, known: dict[Value, Value], loops: Sequence[Value | None]) -> None:
-        """Creates a copy of an operation of a body, in whose place it counts."""
         if op.name == "linalg.index":
-            found = loops[ir.IntegerAttr(op.attributes["dim"]).value]
-            assert found is not None
-            known[op.results[0]] = found
+            index_of_loop = loops[ir.IntegerAttr(op.attributes["dim"]).value]
+            assert index_of_loop is not None
+            known[op.results[0]] = index_of_loop
         elif op.name == "tensor.extract":
             tensor, *indices = op.operands
             known[op.results[0]] = self.at(tensor, [self._scalar(each, known) for each in indices])
         elif len(op.regions):
             raise CandidateError(Stage.COMPILE, f"{op.name} has regions")
         else:
-            operands = [self._scalar(each, known) for each in op.operands]
-            copy = op.clone()
-            for number, operand in enumerate(operands):
-                copy.operands[number] = operand
-            known.update(zip(op.results, copy.results, strict=True))
+            for each in op.operands:
+                self._scalar(each, known)
+            clone_into(op, known)
 
-    def _scalar(self, found: Value, known: dict[Value, Value]) -> Value:
+    def _scalar(self, number: Value, known: dict[Value, Value]) -> Value:
         """Creates a number that a body reads: computed in it, or outside of it, by operations on numbers."""
-        if found in known:
-            return known[found]
-        op = defining(found)
+        if number in known:
+            return known[number]
+        op = defining(number)
         if op is None or any(is_tensor(each) for each in op.results):
             raise CandidateError(Stage.COMPILE, "a body reads a number that no operation on numbers computes")
         self._copy(op, known, ())
-        return known[found]
+        return known[number]
 
     def _evaluated(self, expression: ir.AffineExpr, loops: Sequence[Value | None]) -> Value:
         if isinstance(expression, ir.AffineDimExpr):
-            found = loops[expression.position]
-            assert found is not None
-            return found
+            index_of_loop = loops[expression.position]
+            assert index_of_loop is not None
+            return index_of_loop
         if isinstance(expression, ir.AffineConstantExpr):
             return self.constant(expression.value)
         for kind, name in BINARY.items():
@@ -336,7 +319,6 @@ def _loops_at(mapping: ir.AffineMap, indices: Sequence[Value]) -> list[Value | N
 
 
 def _is_plain(mapping: ir.AffineMap) -> bool:
-    """Returns whether each result of a map is one of its dimensions."""
     return all(isinstance(each, ir.AffineDimExpr) for each in mapping.results)
 
 
@@ -348,52 +330,25 @@ def _is_plain(mapping: ir.AffineMap) -> bool:
 # result several elements need, which each of them would compute.
 
 
-Output = tuple[Value, Value]  # a tensor, and the memref that it is written to
-
-
 def launch_elements(function: FusionFunction) -> None:
     """Creates the launches of a fusion at the current insertion point: one for all outputs of one shape.
 
     Raises CandidateError(COMPILE) for a fusion that is not computed element by element.
     """
-    _require_no_shared_sums(function)
-    shapes = dict.fromkeys(tuple(memory.type.shape) for _, memory in function.outputs)
-    for shape in shapes:
-        same = [each for each in function.outputs if tuple(each[1].type.shape) == shape]
-        _launch(function, shape, same)
-
-
-def _launch(function: FusionFunction, shape: Sequence[int], outputs: Sequence[Output]) -> None:
-    def element(indices: list[Value]) -> None:
-        points = PointValues(function.memory)
-        found = [points.at(tensor, indices) for tensor, _ in outputs]
-        for each, (_, memory) in zip(found, outputs, strict=True):
-            store(each, memory, indices)
-
-    launch_for_each(shape, element)
-
-
-def _require_no_shared_sums(function: FusionFunction) -> None:
-    """Raises CandidateError(COMPILE) for a sum that is read at other places than those of its elements."""
     for op in function.generics:
-        if op.results[0] not in function.memory and not all(is_parallel(op)):
-            elements = _elements(op)
-            for use in op.results[0].uses:
-                user = use.owner.operation
-                if user.name == GENERIC and _iterations(user) > elements:
-                    raise CandidateError(Stage.COMPILE, "several elements need the same sum")
+        if op.results[0] in function.memory or all(is_parallel(op)):
+            continue
+        sizes = zip(loop_sizes(op), is_parallel(op), strict=True)
+        elements = math.prod(size for size, parallel in sizes if parallel)
+        readers = [use.owner.operation for use in op.results[0].uses]
+        if any(each.name == GENERIC and math.prod(loop_sizes(each)) > elements for each in readers):
+            raise CandidateError(Stage.COMPILE, "several elements need the same sum")
+    by_shape: dict[tuple[int, ...], list[Output]] = {}
+    for tensor, memory in function.outputs:
+        by_shape.setdefault(tuple(memory.type.shape), []).append((tensor, memory))
+    for shape, outputs in by_shape.items():
+        launch_for_each(shape, partial(_store, function, outputs))
 
 
-def _elements(op: Value) -> int:
-    sizes = loop_sizes(op)
-    count = 1
-    for size, parallel in zip(sizes, is_parallel(op), strict=True):
-        count *= size if parallel else 1
-    return count
-
-
-def _iterations(op: Value) -> int:
-    count = 1
-    for size in loop_sizes(op):
-        count *= size
-    return count
+def _store(function: FusionFunction, outputs: Sequence[Output], indices: list[Value]) -> None:
+    PointValues(function.memory).store(outputs, indices)

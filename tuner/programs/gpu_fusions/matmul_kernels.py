@@ -20,11 +20,11 @@ from tuner.core.errors import CandidateError, Stage, failing_at
 from tuner.core.gpu import Chip
 from tuner.core.gpu_code import KernelBuffer, buffers_of
 from tuner.core.interfaces import Script
-from tuner.core.problem import Matmul, Problem, natural_output, output_names
+from tuner.core.problem import Problem, output_names
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import load, store, value
 from tuner.mlir.ir.memrefs import is_row_major, memref_bytes
-from tuner.mlir.ir.reading import walk
+from tuner.mlir.ir.reading import op_of, walk
 from tuner.mlir.transform import parse
 from tuner.payload.gpu import (
     EpilogueOperand,
@@ -35,6 +35,8 @@ from tuner.payload.gpu import (
 )
 from tuner.programs.fusions.operations import (
     GENERIC,
+    body_of,
+    clone_into,
     dimensions,
     inputs_of,
     is_identity,
@@ -44,7 +46,7 @@ from tuner.programs.fusions.operations import (
 from tuner.programs.gpu_fusions.element_kernels import FusionFunction, launch_elements, launch_for_each
 from tuner.programs.lowering.matmul_calls import allocate
 from tuner.programs.lowering.matmul_launches import InsertedKernels, add_kernels_of, launch_all
-from tuner.programs.lowering.matmul_recognition import MATMUL_DTYPES
+from tuner.programs.lowering.matmul_recognition import matmul_of
 
 # ------------------------------------------------------------------------------
 # What follows a matmul in its fusion, as the epilogue of a transform script: a payload's last generic.
@@ -93,19 +95,15 @@ def epilogue_of(last: Op, function: FusionFunction) -> MatmulEpilogue | str:
 
 def _is_arithmetic(op: Op) -> bool:
     """Returns whether a body has no other operations than arithmetic on its arguments and on constants."""
-    block = op.regions[0].blocks[0]
-    inner = [each.operation for each in block.operations]
-    own = {result for each in inner for result in each.results} | set(block.arguments)
+    arguments = list(op.regions[0].blocks[0].arguments)
+    inner = body_of(op)
+    own = {result for each in inner for result in each.results} | set(arguments)
     outside = [each for op in inner for each in op.operands if each not in own]
     return (
         all(each.name.startswith(ARITHMETIC) and not len(each.regions) for each in inner)
-        and all(_is_number(each) for each in outside)
-        and not list(block.arguments[len(block.arguments) - 1].uses)
+        and all(op_of(each, "arith.constant") is not None for each in outside)
+        and not list(arguments[-1].uses)
     )
-
-
-def _is_number(found: Value) -> bool:
-    return not isinstance(found.owner, ir.Block) and found.owner.operation.name == "arith.constant"
 
 
 def is_plain(memory: Value) -> bool:
@@ -116,31 +114,24 @@ def is_plain(memory: Value) -> bool:
 def put_body(own: ir.Module, epilogue: MatmulEpilogue) -> None:
     """Copies the epilogue's operations to the payload's last generic, whose first argument is the sum."""
     generic = walk(own, GENERIC)[-1]
-    block, source = generic.regions[0].blocks[0], epilogue.op.regions[0].blocks[0]
-    given = list(source.arguments)
+    arguments = list(generic.regions[0].blocks[0].arguments)
+    given = list(epilogue.op.regions[0].blocks[0].arguments)
     order = [epilogue.sums, *(number for number, _ in epilogue.others)]
-    known = {given[number]: block.arguments[at] for at, number in enumerate(order)}
-    end = list(block.operations)[-1].operation
+    known = {given[number]: arguments[at] for at, number in enumerate(order)}
+    end = body_of(generic)[-1]
     sums = given[epilogue.sums]
     with ir.InsertionPoint(end), ir.Location.unknown():
-        if sums.type != block.arguments[0].type:  # the program rounds sums before the epilogue
-            known[sums] = value("arith.truncf", sums.type, block.arguments[0])
-        for op in (each.operation for each in source.operations):
-            operands = [_known(each, known) for each in op.operands]
+        if sums.type != arguments[0].type:  # the program rounds sums before the epilogue
+            known[sums] = value("arith.truncf", sums.type, arguments[0])
+        for op in body_of(epilogue.op):
+            for each in op.operands:
+                if each not in known:
+                    constant = each.owner.operation.attributes["value"]
+                    known[each] = value("arith.constant", each.type, value=constant)
             if op.name == "linalg.yield":
-                end.operands[0] = operands[0]
-                return
-            copy = op.clone()
-            for number, operand in enumerate(operands):
-                copy.operands[number] = operand
-            known.update(zip(op.results, copy.results, strict=True))
-
-
-def _known(found: Value, known: dict[Value, Value]) -> Value:
-    if found not in known:
-        constant = found.owner.operation
-        known[found] = value("arith.constant", found.type, value=constant.attributes["value"])
-    return known[found]
+                end.operands[0] = known[op.operands[0]]
+            else:
+                clone_into(op, known)
 
 
 ScriptOf = Callable[[Problem], Script | None]
@@ -200,9 +191,11 @@ WITH_EPILOGUE = "bias_relu"  # how a script is asked for that finishes stores, w
 
 def matmuls_of(function: FusionFunction) -> list[Op]:
     """Returns the matmuls of a fusion, in order; [] where one cannot be a script's: elements, operands."""
-    found = [op for op in function.ops if op.name == MATMUL]
-    is_known = all(_problem(op) is not None and _has_arguments(op, function) for op in found)
-    return found if is_known else []
+    matmuls = [op for op in function.ops if op.name == MATMUL]
+    is_known = all(
+        _problem(op) is not None and all(each in function.memory for each in inputs_of(op)) for op in matmuls
+    )
+    return matmuls if is_known else []
 
 
 def launch_matmuls(function: FusionFunction, place: KernelPlace) -> str:
@@ -222,9 +215,9 @@ def launch_matmuls(function: FusionFunction, place: KernelPlace) -> str:
             return ""
     else:
         reason = epilogue
-    output = _own_output(last, function)
-    if output is not None:
-        _launch_plain(last, output, function, place, len(first))
+    outputs = [memory for tensor, memory in function.outputs if tensor == last.results[0]]
+    if len(outputs) == len(list(last.results[0].uses)) == 1 and is_plain(outputs[0]):
+        _launch_plain(last, outputs[0], function, place, len(first))
         return ""
     _launch_to_memory(last, function, place, len(first))
     launch_elements(function)
@@ -232,41 +225,17 @@ def launch_matmuls(function: FusionFunction, place: KernelPlace) -> str:
 
 
 def _problem(op: Op) -> Problem | None:
-    a, b = (each.type for each in inputs_of(op))
-    sums = op.results[0].type
-    dtype, result = str(a.element_type), str(sums.element_type)
-    if dtype not in MATMUL_DTYPES or str(b.element_type) != dtype or result not in output_names(dtype):
-        return None
-    if "indexing_maps" in op.attributes and not _is_nn(op):
-        return None
-    (m, k), n = a.shape, b.shape[1]
-    if 0 in (m, n, k):
-        return None
-    return Matmul(m, n, k, dtype, "nn", output="" if result == natural_output(dtype) else result)
-
-
-def _is_nn(op: Op) -> bool:
-    return [dimensions(each) for each in maps_of(op)] == [(0, 2), (2, 1), (0, 1)]
-
-
-def _has_arguments(op: Op, function: FusionFunction) -> bool:
-    return all(each in function.memory for each in inputs_of(op))
+    problem, is_swapped = matmul_of(op) or (None, False)
+    return problem if problem is not None and problem.layout == "nn" and not is_swapped else None
 
 
 def _with_output(op: Op, output: Value) -> Problem:
-    """Returns the problem that asks for the script of a matmul whose epilogue writes ``output``."""
+    # asks for the script of a matmul whose epilogue writes the output
     problem = _problem(op)
     assert problem is not None
     element = str(output.type.element_type)
     narrow = element if element in output_names(problem.dtype)[1:] else ""
     return replace(problem, output=narrow, epilogue=WITH_EPILOGUE)
-
-
-def _own_output(op: Op, function: FusionFunction) -> Value | None:
-    """Returns the memory that a matmul writes itself; None where it needs another."""
-    written = [memory for tensor, memory in function.outputs if tensor == op.results[0]]
-    uses = len(list(op.results[0].uses))
-    return written[0] if len(written) == uses == 1 and is_plain(written[0]) else None
 
 
 def _launch_to_memory(op: Op, function: FusionFunction, place: KernelPlace, number: int) -> None:
@@ -284,14 +253,12 @@ def _launch_plain(op: Op, output: Value, function: FusionFunction, place: Kernel
     with failing_at(Stage.BIND):
         scratch = scratch_in(script.text, problem)
     own = parse(gpu_payload_mlir(problem, scratch), "payload")
-    suffix = _suffix(problem, place, number)
-    kernels = place.scripts.of(own, buffers_of(problem), script, suffix)
+    kernels = place.scripts.of(own, buffers_of(problem), script, _suffix(problem, place, number))
     a, b = _factors(op, function)
     launch_all(kernels, {"a": a, "b": b, "c": output})
 
 
 def _suffix(problem: Problem, place: KernelPlace, number: int) -> str:
-    """Returns the suffix of the kernels' names: the fusion, which matmul of it, what it multiplies."""
     return f"{place.name}_{number}_{problem.shape}_{problem.dtype}"
 
 
@@ -300,12 +267,10 @@ def _factors(op: Op, function: FusionFunction) -> list[Value]:
 
 
 def _contiguous(memory: Value) -> Value:
-    """Returns memory as kernels of scripts take it; creates a launch that copies rows with gaps."""
     if is_plain(memory):
         return memory
-    kind = memory.type
-    packed = allocate(ir.MemRefType.get(kind.shape, kind.element_type))
-    launch_for_each(kind.shape, lambda indices: store(load(memory, indices), packed, indices))
+    packed = allocate(ir.MemRefType.get(memory.type.shape, memory.type.element_type))
+    launch_for_each(memory.type.shape, lambda indices: store(load(memory, indices), packed, indices))
     return packed
 
 
@@ -323,28 +288,19 @@ def _launch_with_epilogue(
         scratch = scratch_in(script.text, problem)
     if scratch != Scratch():
         return "the matmul's script sums parts of K or packs its operands"
+    maps = maps_of(epilogue.op)
     operands = tuple(
-        EpilogueOperand(f"other{at}", _loops(epilogue.op, at), str(memory.type.element_type))
+        EpilogueOperand(f"other{at}", dimensions(maps[at]) or (), str(memory.type.element_type))
         for at, memory in epilogue.others
     )
     result = str(epilogue.output.type.element_type)
     own = parse(matmul_with_epilogue_mlir(problem, operands, result), "payload")
     put_body(own, epilogue)
-    others = tuple(
-        KernelBuffer(operand.name, memref_bytes(memory.type), "input")
-        for operand, (_, memory) in zip(operands, epilogue.others, strict=True)
-    )
+    arrays = {f"other{at}": memory for at, memory in epilogue.others}
+    others = [KernelBuffer(name, memref_bytes(each.type), "input") for name, each in arrays.items()]
     a, b, c = buffers_of(replace(problem, epilogue="none"))
     c = replace(c, bytes=memref_bytes(epilogue.output.type))
-    suffix = _suffix(problem, place, number)
-    kernels = place.scripts.of(own, (a, b, *others, c), script, suffix)
+    kernels = place.scripts.of(own, (a, b, *others, c), script, _suffix(problem, place, number))
     factors = _factors(op, function)
-    arrays = {operand.name: memory for operand, (_, memory) in zip(operands, epilogue.others, strict=True)}
     launch_all(kernels, {"a": factors[0], "b": factors[1], "c": epilogue.output, **arrays})
     return ""
-
-
-def _loops(op: Op, operand: int) -> tuple[int, ...]:
-    found = dimensions(maps_of(op)[operand])
-    assert found is not None
-    return found

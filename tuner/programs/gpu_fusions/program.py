@@ -29,7 +29,8 @@ from tuner.core.gpu_code import Assemble, BufferType, DeviceFusion, DeviceProgra
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.building import create, reinterpreted
-from tuner.mlir.ir.reading import module_of, name_of, walk
+from tuner.mlir.ir.memrefs import sync_function_type
+from tuner.mlir.ir.reading import module_of, name_of, private_function, walk
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
 from tuner.programs.device_memory.conversion import DEVICE_ATTRIBUTE
@@ -110,16 +111,7 @@ def _function_of(
     place: KernelPlace, types: Sequence[ir.Type], build: Callable[[Sequence[Value]], str]
 ) -> FusionKernels:
     with ir.InsertionPoint(place.module.body), ir.Location.unknown():
-        kind = ir.FunctionType.get(list(types), [])
-        function = ir.Operation.create(
-            "func.func",
-            attributes={
-                "sym_name": ir.StringAttr.get(place.name),
-                "function_type": ir.TypeAttr.get(kind),
-                "sym_visibility": ir.StringAttr.get("private"),
-            },
-            regions=1,
-        )
+        function = private_function(place.name, ir.FunctionType.get(list(types), []))
         block = function.regions[0].blocks.append(*types, arg_locs=[ir.Location.unknown()] * len(types))
         with ir.InsertionPoint(block):
             reason = build(list(block.arguments))
@@ -141,13 +133,12 @@ def _as_loops(fusion: Fusion, types: Sequence[ir.Type], place: KernelPlace) -> O
     assert_indirect_indices(function)
     for argument, kind in zip(function.regions[0].blocks[0].arguments, types, strict=True):
         argument.set_type(kind)
-    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(list(types), []))
+    sync_function_type(function)
     function.attributes["sym_name"] = ir.StringAttr.get(place.name)
     function.attributes["sym_visibility"] = ir.StringAttr.get("private")
     run_passes(module, BUFFERIZE)
-    found = module.body.operations[0].operation
     with ir.InsertionPoint(place.module.body):
-        return found.clone()
+        return module.body.operations[0].operation.clone()
 
 
 INLINE = "builtin.module(inline,symbol-dce)"
@@ -195,7 +186,7 @@ def host_of_fusions(program: FusedProgram, entry: str, chip: Chip, script_of: Sc
         known: dict[tuple[str, tuple[str, ...]], tuple[str, str]] = {}
         block = function.regions[0].blocks[0]
         with ir.InsertionPoint(block):
-            memory = _memory(program, resident, list(block.arguments))
+            memory = _memory(program, list(block.arguments))
             for number, fusion in enumerate(program.fusions):
                 views = [_view(each, memory) for each in (*fusion.inputs, *fusion.outputs)]
                 key = (fusion.text, tuple(str(each.type) for each in views))
@@ -206,18 +197,15 @@ def host_of_fusions(program: FusedProgram, entry: str, chip: Chip, script_of: Sc
                 name, reason = known[key]
                 create("func.call", [], views, callee=ir.FlatSymbolRefAttr.get(name))
                 reasons.append(reason)
-            create("func.return", [], _results(program, memory))
+            results = [at for at, buffer in enumerate(program.buffers) if buffer.owner == RESULT]
+            results.sort(key=lambda at: program.buffers[at].number)
+            create("func.return", [], [memory[at] for at in results])
     run_passes(module, INLINE)
-    _drop_unused_kernels(module)
-    return HostOfFusions(ProgramPayload(module, entry), resident, tuple(reasons))
-
-
-def _drop_unused_kernels(module: ir.Module) -> None:
-    """Removes the kernels of fusions that could not be completed, in place."""
     used = {module_of(launch) for launch in walk(module, "gpu.launch_func")}
-    for holder in walk(module, "gpu.module"):
+    for holder in walk(module, "gpu.module"):  # those of fusions that could not be completed are not used
         if name_of(holder) not in used:
             holder.erase()
+    return HostOfFusions(ProgramPayload(module, entry), resident, tuple(reasons))
 
 
 def is_resident(buffer: Buffer) -> bool:
@@ -244,26 +232,16 @@ def _empty_function(module: ir.Module, entry: str, program: FusedProgram, reside
     return function
 
 
-def _memory(
-    program: FusedProgram, resident: Sequence[Buffer], arguments: Sequence[Value]
-) -> tuple[Value, ...]:
-    kept = dict(zip(map(id, resident), arguments[len(program.arguments) :], strict=True))
-    found = []
+def _memory(program: FusedProgram, arguments: Sequence[Value]) -> list[Value]:
+    """Returns a memref for each buffer: an argument, or a new one, which is created."""
+    resident = iter(arguments[len(program.arguments) :])
+    memory = []
     for buffer in program.buffers:
         if buffer.owner == ARGUMENT:
-            found.append(arguments[buffer.number])
-        elif id(buffer) in kept:
-            found.append(kept[id(buffer)])
+            memory.append(arguments[buffer.number])
         else:
-            found.append(allocate(_memref(buffer.type)))
-    return tuple(found)
-
-
-def _results(program: FusedProgram, memory: Sequence[Value]) -> list[Value]:
-    numbered = {
-        buffer.number: memory[at] for at, buffer in enumerate(program.buffers) if buffer.owner == RESULT
-    }
-    return [numbered[number] for number in range(len(program.results))]
+            memory.append(next(resident) if is_resident(buffer) else allocate(_memref(buffer.type)))
+    return memory
 
 
 def _view(view: View, memory: Sequence[Value]) -> Value:
@@ -275,13 +253,11 @@ def _view(view: View, memory: Sequence[Value]) -> Value:
 
 def view_type(view: View) -> ir.MemRefType:
     """Returns the memref type of a view, with its offset; a contiguous one at offset 0 has no layout."""
-    element = ir.Type.parse(view.type.element)
-    shape = list(view.type.shape)
-    plain = ir.MemRefType.get(shape, element)
+    plain = _memref(view.type)
     if view.offset == 0 and is_contiguous(view):
         return plain
     layout = ir.StridedLayoutAttr.get(view.offset, list(view.strides))
-    return ir.MemRefType.get(shape, element, layout=layout)
+    return ir.MemRefType.get(plain.shape, plain.element_type, layout=layout)
 
 
 def _memref(kind: TensorType) -> ir.MemRefType:
@@ -327,23 +303,17 @@ def compile_for_device(
     host = host_of_fusions(program, entry, target.chip, target.script_of)
     launch_loops(host.payload)
     free_after_last_use(host.payload.function)
-    made = lower_device_program(
+    compiled = lower_device_program(
         host.payload.module, entry, target.chip, target.options, target.assemble, is_checked=is_checked
     )
     count = len(program.arguments)
+    fusions = zip(program.fusions, host.reasons, strict=True)
     return replace(
-        made,
-        arguments=made.arguments[:count],
-        written=made.written[:count],
+        compiled,
+        arguments=compiled.arguments[:count],
+        written=compiled.written[:count],
         resident=tuple(_resident(buffer, weights) for buffer in host.resident),
-        fusions=_fusions(program, host),
-    )
-
-
-def _fusions(program: FusedProgram, host: HostOfFusions) -> tuple[DeviceFusion, ...]:
-    return tuple(
-        DeviceFusion(fusion.kind, fusion.ops, reason)
-        for fusion, reason in zip(program.fusions, host.reasons, strict=True)
+        fusions=tuple(DeviceFusion(fusion.kind, fusion.ops, reason) for fusion, reason in fusions),
     )
 
 

@@ -18,14 +18,23 @@ Not handled: reductions whose last operation is none of ``NEUTRAL``.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import WARP_THREADS
-from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
-from tuner.mlir.ir.building import branch, create, delinearized, index, store, value
-from tuner.programs.fusions.operations import body_of, inits_of, inputs_of, is_parallel, loop_sizes, maps_of
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.building import branch, create, delinearized, index, value
+from tuner.programs.fusions.operations import (
+    body_of,
+    dimensions,
+    inits_of,
+    inputs_of,
+    is_identity,
+    is_parallel,
+    loop_sizes,
+    maps_of,
+)
 from tuner.programs.gpu_fusions.element_kernels import FusionFunction, PointValues, launch
 
 Build = Callable[[Value, list[Value]], list[Value]]  # of a column and carried values; returns the next ones
@@ -104,7 +113,7 @@ class _Row:
         rank = len(self.at)
         whole = [each for each in self.function.outputs if each[1].type.rank > rank]
         if whole:
-            self._for_columns([], lambda column, _: self._store(whole, [*self.at, column]))
+            self._for_columns([], lambda column, _: self.points.store(whole, [*self.at, column]) or [])
         once = [each for each in self.function.outputs if each[1].type.rank == rank]
         if once:
             is_first = value(
@@ -114,22 +123,18 @@ class _Row:
                 index(0),
                 predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), EQUAL),
             )
-            branch(is_first, lambda: self._store_in_region(once))
-
-    def _store_in_region(self, outputs: Sequence[tuple[Value, Value]]) -> None:
-        with self.points.region():
-            self._store(outputs, self.at)
-
-    def _store(self, outputs: Sequence[tuple[Value, Value]], indices: list[Value]) -> list[Value]:
-        found = [self.points.at(tensor, indices) for tensor, _ in outputs]
-        for each, (_, memory) in zip(found, outputs, strict=True):
-            store(each, memory, indices)
-        return []
+            with self.points.region():
+                branch(is_first, lambda: self.points.store(once, self.at))
 
     def _reduced(self, op: Op) -> Value:
         combining = _combining(op)
         init = self.points.at(inits_of(op)[0], self.at)
-        neutral = value("arith.constant", init.type, value=_neutral(combining.name, init.type))
+        number = NEUTRAL[combining.name]
+        if isinstance(init.type, ir.IntegerType | ir.IndexType):
+            attribute = ir.IntegerAttr.get(init.type, int(number))
+        else:
+            attribute = ir.FloatAttr.get(init.type, float(number))
+        neutral = value("arith.constant", init.type, value=attribute)
         (partial,) = self._for_columns(
             [neutral], lambda column, old: self.points.step(op, [*self.at, column], old)
         )
@@ -155,30 +160,20 @@ def _is_of_rows(op: Op, domain: tuple[int, ...]) -> bool:
     """Returns whether an operation goes over the rows of a domain, and reduces its last dimension if any."""
     sizes, parallel = loop_sizes(op), is_parallel(op)
     outputs = maps_of(op)[len(inputs_of(op)) :]
-    rows = list(range(len(domain) - 1))
     if not all(parallel):
         return (
             sizes == domain
             and len(op.results) == 1
             and parallel.count(False) == 1
             and not parallel[-1]
-            and _positions(outputs[0]) == rows
+            and dimensions(outputs[0]) == tuple(range(len(domain) - 1))
         )
-    return sizes in (domain, domain[:-1]) and all(
-        _positions(each) == list(range(len(sizes))) for each in outputs
-    )
-
-
-def _positions(mapping: ir.AffineMap) -> list[int]:
-    return [
-        ir.AffineDimExpr(each).position if isinstance(each, ir.AffineDimExpr) else -1
-        for each in mapping.results
-    ]
+    return sizes in (domain, domain[:-1]) and all(is_identity(each) for each in outputs)
 
 
 def _combining(op: Op) -> Op:
     """Returns the operation that adds an element to the result so far."""
-    *_, last, end = body_of(op) if len(body_of(op)) > 1 else (None, None, body_of(op)[0])
+    *_, last, end = (None, *body_of(op))
     old = list(op.regions[0].blocks[0].arguments)[-1]
     is_known = (
         last is not None
@@ -197,10 +192,3 @@ def _combined(combining: Op, left: Value, right: Value) -> Value:
     copy = combining.clone()
     copy.operands[0], copy.operands[1] = left, right
     return copy.results[0]
-
-
-def _neutral(name: str, kind: Type) -> Attribute:
-    number = NEUTRAL[name]
-    if isinstance(kind, ir.IntegerType | ir.IndexType):
-        return ir.IntegerAttr.get(kind, int(number))
-    return ir.FloatAttr.get(kind, float(number))

@@ -6,22 +6,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from tuner.core.errors import CandidateError, Stage, UsageError, failing_at
 from tuner.core.problem import (
     BATCH_MATMUL,
     MATMUL,
-    Matmul,
     Problem,
     narrow_output,
-    natural_output,
-    output_names,
 )
 from tuner.core.serialization import read_text
-from tuner.mlir.bindings import Attribute, Op, Type, Value, WalkResult, ir
+from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, aliases_of, last_of, origins_of
-from tuner.mlir.ir.reading import op_of, parents_of, walk, walk_ops
+from tuner.mlir.ir.reading import op_of, parents_of, walk, walk_where
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import new_context
 from tuner.programs.lowering.read_program import ProgramPayload
@@ -43,6 +41,8 @@ DTYPES = {  # MLIR's name -> Problem.dtype
     "f8E4M3FN": "e4m3",
     "f8E5M2": "e5m2",
 }
+# of the matmuls that are replaced; tf32 is f32 that a user chose to round, which no payload states
+MATMUL_DTYPES = ("f32", "f64", "f16", "bf16")
 SUMS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
 WIDENED = ("arith.extf", "arith.extsi")
 Words = tuple[str, str, str]  # the kinds of the loops of A, B and C, in the order of their dimensions
@@ -77,7 +77,14 @@ def contraction_of(op: Op) -> ContractionLoops | None:
     ):
         raise UnknownContractionError("its sizes are not static")
     maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
-    extents = _extents(maps, shapes)
+    iterations = [0] * maps[0].n_dims  # from the dimensions that a loop alone indexes
+    for mapping, shape in zip(maps, shapes, strict=True):
+        for result, size in zip(mapping.results, shape, strict=True):
+            if isinstance(result, ir.AffineDimExpr):
+                iterations[int(result.position)] = size
+    if 0 in iterations:
+        raise UnknownContractionError("a dimension has no elements, or no operand has its size")
+    extents = tuple(iterations)
     operands = tuple(tuple(_loop(result, extents) for result in mapping.results) for mapping in maps)
     a, b, c = (str(each.element_type) for each in types)
     return ContractionLoops(operands, extents, (a, b, c))
@@ -89,17 +96,73 @@ def problem_of(contraction: ContractionLoops) -> Problem:
         tuple(loop for loop in operand if loop >= 0 and contraction.extents[loop] > 1)
         for operand in contraction.operands
     )
-    kinds = _kinds(a, b, c)
+    return _problem((a, b, c), contraction)[0]
+
+
+def matmul_of(op: Op) -> tuple[Problem, bool] | None:
+    """Returns the matmul that an operation on three matrices is, and whether its first input is B.
+
+    The operation has the form of a ``linalg.generic``, and computes ``C += A B`` of tensors or memrefs. None
+    for other operations, types and layouts.
+    """
+    contraction = _contraction_of_matrices(op)
+    return None if contraction is None else _matmul(contraction)
+
+
+def _contraction_of_matrices(op: Op) -> ContractionLoops | None:
+    try:
+        contraction = contraction_of(op)
+    except UnknownContractionError:
+        return None
+    if contraction is None or not isinstance(op.operands[2].type.element_type, ir.FloatType):
+        return None
+    *_, c = contraction.operands
+    are_matrices = len(contraction.extents) == 3 and all(
+        len(loops) == len(set(loops)) == 2 and -1 not in loops for loops in contraction.operands
+    )
+    parallel = [loop in c for loop in range(3)]
+    iterators = op.attributes.get("iterator_types")  # named operations have none
+    if iterators is not None:
+        parallel = [str(each) == "#linalg.iterator_type<parallel>" for each in ir.ArrayAttr(iterators)]
+    return contraction if are_matrices and parallel == [loop in c for loop in range(3)] else None
+
+
+def _matmul(contraction: ContractionLoops) -> tuple[Problem, bool] | None:
+    try:
+        problem, is_swapped = _problem(contraction.operands, contraction)
+    except UnknownContractionError:
+        return None
+    return (problem, is_swapped) if problem.dtype in MATMUL_DTYPES else None
+
+
+def _problem(operands: tuple[tuple[int, ...], ...], contraction: ContractionLoops) -> tuple[Problem, bool]:
+    """Returns the problem of the loops that index A, B and C, and whether A and B change places."""
+    a, b, c = operands
+    known = {  # whether A, B and C have a loop -> the letter of its size
+        (True, True, True): "b",
+        (True, False, True): "m",
+        (False, True, True): "n",
+        (True, True, False): "k",
+    }
+    letters = {loop: known.get((loop in a, loop in b, loop in c), "") for loop in (*a, *b, *c)}
+    if "" in letters.values():
+        raise UnknownContractionError("a dimension of one operand alone: it is summed or repeated")
     sizes = dict.fromkeys("bmnk", 1)
-    for loop, kind in kinds.items():
-        sizes[kind] *= contraction.extents[loop]
-    words = (_word(a, kinds), _word(b, kinds), _word(c, kinds))
-    _require_one_order((a, b, c), kinds)
+    for loop, letter in letters.items():
+        sizes[letter] *= contraction.extents[loop]
+    words = (_word(a, letters), _word(b, letters), _word(c, letters))
+    for letter in "bmnk":
+        orders = {tuple(loop for loop in operand if letters[loop] == letter) for operand in operands}
+        if len(orders - {()}) > 1:
+            raise UnknownContractionError("dimensions of one kind have another order in each operand")
     layout, is_swapped = _layout(words)
     m, n = (sizes["n"], sizes["m"]) if is_swapped else (sizes["m"], sizes["n"])
-    dtype, output = _types(contraction.dtypes)
+    first, second, output = contraction.dtypes
+    if first != second or first not in DTYPES:
+        raise UnknownContractionError(f"the types {first} and {second} of its inputs are not known together")
+    dtype = DTYPES[first]
     try:
-        return Problem(
+        problem = Problem(
             BATCH_MATMUL if sizes["b"] > 1 else MATMUL,
             (m, n, sizes["k"]),
             dtype,
@@ -109,40 +172,16 @@ def problem_of(contraction: ContractionLoops) -> Problem:
         )
     except UsageError as error:
         raise UnknownContractionError(error.message) from None
+    return problem, is_swapped
 
 
-def _kinds(a: Sequence[int], b: Sequence[int], c: Sequence[int]) -> dict[int, str]:
-    """Returns the kind of each loop: b, m, n or k."""
-    kinds = {}
-    for loop in dict.fromkeys((*a, *b, *c)):
-        where = (loop in a, loop in b, loop in c)
-        known = {
-            (True, True, True): "b",
-            (True, False, True): "m",
-            (False, True, True): "n",
-            (True, True, False): "k",
-        }
-        if where not in known:
-            raise UnknownContractionError("a dimension of one operand alone: it is summed or repeated")
-        kinds[loop] = known[where]
-    return kinds
-
-
-def _word(operand: Sequence[int], kinds: dict[int, str]) -> str:
-    """Returns the kinds of an operand's dimensions, neighbours of one kind as one: "bmk"."""
-    letters = [kinds[loop] for loop in operand]
-    word = "".join(letter for place, letter in enumerate(letters) if letters[place - 1 : place] != [letter])
+def _word(operand: Sequence[int], letters: dict[int, str]) -> str:
+    """Returns the letters of an operand's dimensions, neighbours of one letter as one: "bmk"."""
+    spelled = "".join(letters[loop] for loop in operand)
+    word = "".join(letter for letter, _ in groupby(spelled))
     if len(set(word)) != len(word):
-        raise UnknownContractionError(f"rows or columns are apart in an operand: {''.join(letters)}")
+        raise UnknownContractionError(f"rows or columns are apart in an operand: {spelled}")
     return word
-
-
-def _require_one_order(operands: tuple[tuple[int, ...], ...], kinds: dict[int, str]) -> None:
-    """Raises UnknownContractionError where loops of one kind have another order in another operand."""
-    for kind in "bmnk":
-        orders = {tuple(loop for loop in operand if kinds[loop] == kind) for operand in operands}
-        if len(orders - {()}) > 1:
-            raise UnknownContractionError("dimensions of one kind have another order in each operand")
 
 
 def _layout(words: Words) -> tuple[str, bool]:
@@ -157,45 +196,23 @@ def _layout(words: Words) -> tuple[str, bool]:
     if len(batches) > 1:
         raise UnknownContractionError("an operand is shared by a batch whose other operand is not")
     a, b, c = (word.removeprefix("b") for word in words)
-    tries = [(False, (a, b, c)), (True, _swapped(a, b, c))]
+    exchange = str.maketrans("mn", "nm")
+    swapped = (b.translate(exchange), a.translate(exchange), c.translate(exchange))
+    tries = [(False, (a, b, c)), (True, swapped)]
     if c == "m":  # a matrix and a vector: m is 1, not n
         tries.reverse()
     for is_swapped, (first, second, result) in tries:
         for (left, right), layout in LAYOUTS.items():
             if _fits(first, left) and _fits(second, right) and _fits(result, "mn"):
                 return layout, is_swapped
-    found = f"A {a or '1'}, B {b or '1'}, C {c or '1'}"
-    raise UnknownContractionError(f"the layout is none of nn, nt, tn: {found}")
-
-
-def _swapped(a: str, b: str, c: str) -> Words:
-    """Returns the words with A and B, and with them m and n, exchanged."""
-    exchange = str.maketrans("mn", "nm")
-    return b.translate(exchange), a.translate(exchange), c.translate(exchange)
+    raise UnknownContractionError(
+        f"the layout is none of nn, nt, tn: A {a or '1'}, B {b or '1'}, C {c or '1'}"
+    )
 
 
 def _fits(word: str, wanted: str) -> bool:
-    """Returns whether a word is the wanted one, perhaps without dimensions of one element."""
+    # perhaps without dimensions of one element
     return word == "".join(letter for letter in wanted if letter in word)
-
-
-def _types(found: tuple[str, str, str]) -> tuple[str, str]:
-    a, b, c = found
-    if a != b or a not in DTYPES:
-        raise UnknownContractionError(f"the types {a} and {b} of its inputs are not known together")
-    return DTYPES[a], c
-
-
-def _extents(maps: Sequence[ir.AffineMap], shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Returns the iterations of each loop, from the dimensions that it alone indexes."""
-    extents = [0] * maps[0].n_dims
-    for mapping, shape in zip(maps, shapes, strict=True):
-        for result, size in zip(mapping.results, shape, strict=True):
-            if isinstance(result, ir.AffineDimExpr):
-                extents[int(result.position)] = size
-    if 0 in extents:
-        raise UnknownContractionError("a dimension has no elements, or no operand has its size")
-    return tuple(extents)
 
 
 def _loop(result: ir.AffineExpr, extents: tuple[int, ...]) -> int:
@@ -226,10 +243,10 @@ def _is_sum_of_products(op: Op) -> bool:
     if len(total) != 1:
         return False
     for add, multiply in SUMS.items():
-        found = op_of(total[0], add)
-        if found is None or arguments[2] not in found.operands:
+        added = op_of(total[0], add)
+        if added is None or arguments[2] not in added.operands:
             continue
-        others = [each for each in found.operands if each != arguments[2]]
+        others = [each for each in added.operands if each != arguments[2]]
         product = op_of(_widened(others[0]), multiply) if len(others) == 1 else None
         if product is None:
             continue
@@ -240,12 +257,8 @@ def _is_sum_of_products(op: Op) -> bool:
 
 def _widened(value: Value) -> Value:
     """Returns the operand of the extension that defines a value, else the value itself."""
-    for name in WIDENED:
-        extension = op_of(value, name)
-        if extension is not None:
-            operand: Value = extension.operands[0]
-            return operand
-    return value
+    extension = op_of(value, *WIDENED)
+    return value if extension is None else extension.operands[0]
 
 
 # ------------------------------------------------------------------------------
@@ -330,10 +343,10 @@ def zero_fill_before(op: Op, c: Value) -> Op | None:
     """
     before = list(op.block.operations)
     index = next(number for number, other in enumerate(before) if other.operation == op)
-    found = [aliases_of(origin) for origin in origins_of(c)]
-    if any(each.is_kept for each in found):
+    by_origin = [aliases_of(origin) for origin in origins_of(c)]
+    if any(each.is_kept for each in by_origin):
         return None
-    aliases = {value for each in found for value in each.values}
+    aliases = {value for each in by_origin for value in each.values}
     for other in reversed([each.operation for each in before[:index]]):
         if _is_zero_fill(other) and other.operands[-1] == c:
             return other
@@ -343,17 +356,11 @@ def zero_fill_before(op: Op, c: Value) -> Op | None:
 
 
 def _may_touch(op: Op, aliases: set[Value]) -> bool:
-    found: list[bool] = []
-
-    def visit(inner: Op) -> WalkResult:
+    def touches(inner: Op) -> bool:
         reads = inner.name not in VIEWS and any(value in aliases for value in inner.operands)
-        if reads or inner.name in ("func.call", "gpu.wait"):
-            found.append(True)
-            return ir.WalkResult.INTERRUPT
-        return ir.WalkResult.ADVANCE
+        return reads or inner.name in ("func.call", "gpu.wait")
 
-    walk_ops(op, visit)
-    return bool(found)
+    return bool(walk_where(op, touches))
 
 
 def _is_zero_fill(op: Op) -> bool:
@@ -379,15 +386,6 @@ def _is_zero_fill(op: Op) -> bool:
 # inside kernels.
 
 
-MATMUL_DTYPES = (
-    "f32",
-    "f64",
-    "f16",
-    "bf16",
-)  # tf32 is f32 that a user chose to round; no payload states this
-ITERATORS = {"m": "parallel", "n": "parallel", "k": "reduction"}
-
-
 @dataclass(frozen=True)
 class MatmulMatch:
     """A ``linalg.generic`` that computes ``C += A B``, with its operands and its matmul problem."""
@@ -410,90 +408,25 @@ def find_matmuls(payload: ProgramPayload) -> list[MatmulMatch]:
     the order of iterations.
     """
     run_passes(payload.module, GENERALIZE)
-    matches = (_match(op) for op in walk(payload.function, "linalg.generic") if not _is_in_kernel(op))
+    generics = walk(payload.function, "linalg.generic")
+    matches = (_match(op) for op in generics if "gpu.launch" not in [each.name for each in parents_of(op)])
     return [match for match in matches if match is not None]
 
 
-def _is_in_kernel(op: Op) -> bool:
-    return any(each.name == "gpu.launch" for each in parents_of(op))
-
-
 def _match(op: Op) -> MatmulMatch | None:
-    if len(op.operands) != 3 or not _has_sum_of_products(op):
+    if not all(isinstance(each.type, ir.MemRefType) for each in op.operands):
         return None
-    types = [value.type for value in op.operands]
-    if not all(isinstance(each, ir.MemRefType) and each.has_static_shape for each in types):
-        return None
-    letters = _letters(op)
-    if letters is None:
+    contraction = _contraction_of_matrices(op)
+    if contraction is None:
         return None
     a, b, c = op.operands
-    if letters[0] in ("kn", "nk"):
-        a, b, letters = b, a, (letters[1], letters[0])
     if c in (a, b):
         raise CandidateError(
             Stage.COMPILE, "payload: a matmul writes into its own input: C needs memory of its own"
         )
-    problem = _problem(a.type, b.type, c.type, letters)
-    return None if problem is None else MatmulMatch(op, problem, a, b, c, zero_fill_before(op, c))
-
-
-def _problem(a: Type, b: Type, c: Type, letters: tuple[str, str]) -> Problem | None:
-    dtype, output = str(a.element_type), str(c.element_type)
-    is_known = letters in LAYOUTS and dtype in MATMUL_DTYPES and str(b.element_type) == dtype
-    if not is_known or output not in output_names(dtype) or 0 in (*a.shape, *b.shape):
+    matmul = _matmul(contraction)
+    if matmul is None:
         return None
-    m, n = c.shape
-    k = a.shape[letters[0].index("k")]
-    return Matmul(m, n, k, dtype, LAYOUTS[letters], output="" if output == natural_output(dtype) else output)
-
-
-def _letters(op: Op) -> tuple[str, str] | None:
-    """Names the dimensions of A and B, as in ("mk", "kn"); None if an operand has not two of the three."""
-    maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
-    if any(each.n_dims != 3 or len(list(each.results)) != 2 for each in maps):
-        return None
-    positions = [_positions(each) for each in maps]
-    if any(each is None or len(set(each)) != 2 for each in positions):
-        return None
-    row, column = positions[2]  # type: ignore[misc] # checked above
-    names = {row: "m", column: "n", ({0, 1, 2} - {row, column}).pop(): "k"}
-    iterators = [_iterator(each) for each in ir.ArrayAttr(op.attributes["iterator_types"])]
-    if any(iterators[dimension] != ITERATORS[letter] for dimension, letter in names.items()):
-        return None
-    first, second = ("".join(names[each] for each in operand) for operand in positions[:2])  # type: ignore[union-attr]
-    return first, second
-
-
-def _positions(mapping: ir.AffineMap) -> list[int] | None:
-    results = list(mapping.results)
-    if not all(isinstance(each, ir.AffineDimExpr) for each in results):
-        return None
-    return [int(each.position) for each in results]
-
-
-def _iterator(attribute: Attribute) -> str:
-    return str(attribute).removeprefix("#linalg.iterator_type<").removesuffix(">")
-
-
-def _has_sum_of_products(op: Op) -> bool:
-    """Returns whether the body yields ``c + a * b``, with or without extending the factors first."""
-    if len(op.regions[0].blocks) != 1:
-        return False
-    block = op.regions[0].blocks[0]
-    arguments = list(block.arguments)
-    total = op_of(last_of(block).operands[0], "arith.addf")
-    if total is None or arguments[2] not in total.operands:
-        return False
-    (product,) = [each for each in total.operands if each != arguments[2]] or [None]
-    product = None if product is None else op_of(_widened_operand(product), "arith.mulf")
-    if product is None:
-        return False
-    factors = [_widened_operand(each) for each in product.operands]
-    return factors in (arguments[:2], arguments[1::-1])
-
-
-def _widened_operand(value: Value) -> Value:
-    """Returns the operand of the ``arith.extf`` that defines a value, else the value itself."""
-    extension = op_of(value, "arith.extf")
-    return value if extension is None else extension.operands[0]
+    problem, is_swapped = matmul
+    a, b = (b, a) if is_swapped else (a, b)
+    return MatmulMatch(op, problem, a, b, c, zero_fill_before(op, c))
