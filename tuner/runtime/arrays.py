@@ -45,8 +45,6 @@ class DlpackView:
 
 
 class _Tensor(ctypes.Structure):
-    """DLTensor, the first member of DLManagedTensor."""
-
     _fields_ = [
         ("data", ctypes.c_void_p),
         ("device_type", ctypes.c_int32),
@@ -62,8 +60,6 @@ class _Tensor(ctypes.Structure):
 
 
 class _Versioned(ctypes.Structure):
-    """DLManagedTensorVersioned."""
-
     _fields_ = [
         ("major", ctypes.c_uint32),
         ("minor", ctypes.c_uint32),
@@ -98,9 +94,13 @@ def dlpack_view(name: str, found: Any, **options: Any) -> DlpackView:
     tensor, is_read_only = _tensor(capsule)
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
     strides = tuple(tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides else None
-    dtype = _dtype(name, tensor.code, tensor.bits, tensor.lanes)
+    code, bits, lanes = tensor.code, tensor.bits, tensor.lanes
+    names = {FLOAT: f"f{bits}", BFLOAT: "bf16", INTEGER: f"i{bits}", UNSIGNED: f"i{bits}", BOOLEAN: "i1"}
+    element = names.get(code, "")
+    if lanes != 1 or element not in DTYPES:
+        raise UsageError(f"{name}: found DLPack type ({code}, {bits}, {lanes}), allowed floats and integers")
     address = (tensor.data or 0) + tensor.byte_offset
-    return DlpackView(address, shape, strides, dtype, is_read_only, (found, capsule))
+    return DlpackView(address, shape, strides, DTYPES[element], is_read_only, (found, capsule))
 
 
 @contextlib.contextmanager
@@ -120,14 +120,6 @@ def _tensor(capsule: Any) -> tuple[_Tensor, bool]:
         return _Tensor.from_address(pointer(capsule, CAPSULE)), False
     managed = _Versioned.from_address(pointer(capsule, CAPSULE_OF_1))
     return managed.tensor, bool(managed.flags & READ_ONLY)
-
-
-def _dtype(name: str, code: int, bits: int, lanes: int) -> "np.dtype[np.generic]":
-    names = {FLOAT: f"f{bits}", BFLOAT: "bf16", INTEGER: f"i{bits}", UNSIGNED: f"i{bits}", BOOLEAN: "i1"}
-    element = names.get(code, "")
-    if lanes != 1 or element not in DTYPES:
-        raise UsageError(f"{name}: found DLPack type ({code}, {bits}, {lanes}), allowed floats and integers")
-    return DTYPES[element]
 
 
 # ------------------------------------------------------------------------------
@@ -154,7 +146,6 @@ class MemRef:
 
     @classmethod
     def at(cls, descriptor: int, rank: int) -> "MemRef":
-        """Returns the memref descriptor of rank ``rank`` that host memory has at address ``descriptor``."""
         return cls.of_words(tuple((ctypes.c_int64 * word_count(rank)).from_address(descriptor)))
 
     @classmethod
@@ -174,7 +165,6 @@ class MemRef:
 
     @property
     def words(self) -> tuple[int, ...]:
-        """Returns the descriptor as 64-bit words: allocated, aligned, offset, sizes, strides."""
         return (self.allocated, self.aligned, self.offset, *self.sizes, *self.strides)
 
     def address(self, item_bytes: int) -> int:
@@ -276,7 +266,12 @@ def device_array(name: str, found: Any, stream: int) -> DeviceArray:
     if isinstance(found, DeviceArray):
         return _require_aligned(name, found)
     if getattr(found, "__dlpack__", None) is not None and not isinstance(found, np.ndarray):
-        return _require_aligned(name, _of_dlpack(name, found, stream))
+        kind = dlpack_device(name, found)
+        if kind not in CUDA_DEVICES:
+            raise UsageError(f"{name}: found memory of DLPack device {kind}, allowed CUDA: {CUDA_DEVICES}")
+        view = dlpack_view(name, found, stream=stream or 1)  # 1: the default stream in DLPack's protocol
+        array = DeviceArray(view.address, view.shape, view.strides, view.dtype, view.owner, view.is_read_only)
+        return _require_aligned(name, array)
     if getattr(found, "__cuda_array_interface__", None) is not None:
         return _require_aligned(name, _of_interface(name, found))
     raise UsageError(f"{name}: found {type(found).__name__}, allowed DLPack or __cuda_array_interface__")
@@ -312,14 +307,6 @@ def _of_interface(name: str, found: Any) -> DeviceArray:
     if strides is not None and any(stride % dtype.itemsize for stride in strides):
         raise UsageError(f"{name}: found strides of {strides} bytes, allowed multiples of {dtype.itemsize}")
     return DeviceArray(int(address or 0), shape, steps, dtype, found, bool(is_read_only), stream)
-
-
-def _of_dlpack(name: str, found: Any, stream: int) -> DeviceArray:
-    kind = dlpack_device(name, found)
-    if kind not in CUDA_DEVICES:
-        raise UsageError(f"{name}: found memory of DLPack device {kind}, allowed CUDA: {CUDA_DEVICES}")
-    view = dlpack_view(name, found, stream=stream or 1)  # 1: the default stream in DLPack's protocol
-    return DeviceArray(view.address, view.shape, view.strides, view.dtype, view.owner, view.is_read_only)
 
 
 def _require_aligned(name: str, array: DeviceArray) -> DeviceArray:

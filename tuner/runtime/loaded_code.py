@@ -12,7 +12,6 @@ class LoadedCode:
     load_again: ClassVar[str]  # expression that loads the code in another process
 
     def __reduce__(self) -> Never:
-        """Raises TypeError, which says how to load the code in another process."""
         raise TypeError(
             f"{type(self).__name__}: a loaded kernel cannot be pickled or copied; "
             f"load it in the other process: {self.load_again}"

@@ -7,7 +7,7 @@
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -57,11 +57,12 @@ def interleaved_times(
     end = clock() + seconds
     rounds = 0
     while rounds < LEAST_ROUNDS or clock() < end:
-        for name in _rotated(order, rounds):
+        first = rounds % len(order)
+        for name in (*order[first:], *order[:first]):
             prepared(calls[name])
             times[name].append(_slice(calls[name], counts[name], clock))
         rounds += 1
-    return {name: tuple(found) for name, found in times.items()}
+    return {name: tuple(taken) for name, taken in times.items()}
 
 
 def before_slice_of(threads: int) -> Callable[[Call], object]:
@@ -80,7 +81,6 @@ def _awake_after_a_rest(call: Call) -> None:
 
 
 def _calls_of_a_slice(call: Call, clock: Clock) -> int:
-    """Returns how many calls take about ``SLICE_S``, by the faster of two after a first one."""
     call()
     once = min(_slice(call, 1, clock) for _ in range(2))
     return max(1, round(SLICE_S / once)) if once > 0 else 1
@@ -91,11 +91,6 @@ def _slice(call: Call, count: int, clock: Clock) -> float:
     for _ in range(count):
         call()
     return (clock() - start) / count
-
-
-def _rotated(names: Sequence[str], by: int) -> list[str]:
-    first = by % len(names)
-    return [*names[first:], *names[:first]]
 
 
 # ------------------------------------------------------------------------------
@@ -248,7 +243,6 @@ def calibrate(take: Stopwatch, effort: Effort) -> int:
 
 
 def _calibrated(take: Stopwatch, effort: Effort) -> tuple[int, float]:
-    """Returns the calls per sample, and the seconds per call of the last calibration sample."""
     take(1)
     inner, per_call = 1, take(1)
     while per_call * inner < SAMPLE_S and per_call * inner < effort.budget_s:
@@ -286,11 +280,10 @@ def _sample_s(call_s: float, inner: int) -> float:
 
 
 def _is_early_stopped(samples: list[float], inner: int, effort: Effort, calibrating_s: float) -> bool:
-    """Returns whether to stop timing: the samples are clearly above ``effort.stop_above_s``.
+    """Returns whether the samples are clearly above ``effort.stop_above_s``.
 
-    True if EARLY_SAMPLES samples are above the limit, or two samples (or one of TURN_S or longer) are above
-    twice the limit. One sample may contain a pause of the process, so the calibration sample must be above
-    twice the limit as well.
+    EARLY_SAMPLES samples are above the limit, or two samples (or one of TURN_S or longer) above twice the
+    limit. One may contain a pause of the process, so the calibration sample must be above that as well.
     """
     if effort.stop_above_s is None:
         return False

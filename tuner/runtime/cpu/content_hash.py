@@ -2,10 +2,8 @@
 
 import ctypes
 from collections.abc import Sequence
-from functools import cache
-from importlib.resources import files
 
-from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.runtime.cpu.jit import CompiledFunction, PackedArguments, shipped_module
 
 ENTRY = "content_hash"
 
@@ -18,15 +16,9 @@ class ContentHash:
         numbers = [number for each in ranges for number in each]
         self._table = (ctypes.c_uint64 * max(len(numbers), 1))(*numbers)
         self._arguments = PackedArguments(ctypes.addressof(self._table), len(ranges))
-        self._function = _compiled()[1]
+        self._code = shipped_module(ENTRY, ENTRY)
+        self._function = CompiledFunction(self._code.addresses[ENTRY])
 
     def value(self) -> int:
-        """Returns the hash of what the ranges contain now, in their order."""
         self._function(self._arguments)
         return self._arguments.result
-
-
-@cache
-def _compiled() -> tuple[JittedModule, CompiledFunction]:
-    module = JittedModule((files("tuner.runtime.cpu") / "content_hash.mlir").read_text(), (ENTRY,))
-    return module, CompiledFunction(module.addresses[ENTRY])

@@ -120,14 +120,16 @@ def describe_machine() -> Machine:
         "has_amx_bf16": flags >= AMX_BF16 and may_use_tiles(),
         "has_amx_int8": flags >= AMX_INT8 and may_use_tiles(),
     }
-    extensions = (isa, *(word for name, word in EXTENSIONS.items() if has[name]))
+    extensions = (isa, *(extension for name, extension in EXTENSIONS.items() if has[name]))
     caches = (_cache_bytes(1), _cache_bytes(2), _cache_bytes(3))
     logical = len(os.sched_getaffinity(0))
+    packages = re.findall(r"^physical id\s*:\s*(\d+)", cpuinfo, re.MULTILINE)
+    cores = re.findall(r"^core id\s*:\s*(\d+)", cpuinfo, re.MULTILINE)
     return Machine(
         name=processor_class(processor, family, extensions, caches),
         processor=processor,
         isa=isa,
-        physical_cores=_physical_cores(cpuinfo, logical),
+        physical_cores=min(len(set(zip(packages, cores, strict=False))) or logical, logical),
         logical_cores=logical,
         l1_bytes=caches[0],
         l2_bytes=caches[1],
@@ -168,12 +170,6 @@ def _siblings(cpu: int) -> list[int]:
     return [number for low, high in ranges for number in range(int(low), int(high or low) + 1)]
 
 
-def _physical_cores(cpuinfo: str, logical: int) -> int:
-    packages = re.findall(r"^physical id\s*:\s*(\d+)", cpuinfo, re.MULTILINE)
-    cores = re.findall(r"^core id\s*:\s*(\d+)", cpuinfo, re.MULTILINE)
-    return min(len(set(zip(packages, cores, strict=False))) or logical, logical)
-
-
 def _cpuinfo() -> str:
     return CPUINFO.read_text() if CPUINFO.exists() else ""
 
@@ -185,8 +181,8 @@ def _field(cpuinfo: str, name: str) -> str:
 
 def _cache_bytes(level: int) -> int:
     for index in sorted((PROCESSORS / "cpu0" / "cache").glob("index*")):
-        kind, size = (index / "type").read_text().strip(), (index / "size").read_text().strip()
-        if (index / "level").read_text().strip() == str(level) and kind != "Instruction":
+        type_, size = (index / "type").read_text().strip(), (index / "size").read_text().strip()
+        if (index / "level").read_text().strip() == str(level) and type_ != "Instruction":
             return int(size.rstrip("KM")) * {"K": 2**10, "M": 2**20}.get(size[-1], 1)
     return 0
 
@@ -205,7 +201,7 @@ STOLEN = 7
 
 def usable_processors() -> Processors:
     """Returns how many processors the machine has and this process may use, and its control group's quota."""
-    quota = min((*_quotas(), *_quota_of_version_1()), default=None)
+    quota = min(_quotas(), default=None)
     return Processors(os.cpu_count() or 1, len(os.sched_getaffinity(0)), quota)
 
 
@@ -225,33 +221,29 @@ def present_load(window_s: float = WINDOW_S, sleep: Callable[[float], None] = ti
 def _processor_s() -> tuple[float, float]:
     """Returns the cumulative busy and stolen seconds, each summed over the allowed processors."""
     names = {f"cpu{number}" for number in os.sched_getaffinity(0)}
-    lines = [line.split() for line in _text(PROC / "stat").splitlines()]
-    counters = [
-        [int(number) for number in options[1:9]] for options in lines if options and options[0] in names
-    ]
+    lines = [line.split() for line in text_of(PROC / "stat").splitlines()]
+    counters = [[int(number) for number in line[1:9]] for line in lines if line and line[0] in names]
     busy = sum(numbers[field] for numbers in counters for field in BUSY)
     return busy * TICK_S, sum(numbers[STOLEN] for numbers in counters) * TICK_S
 
 
 def _quotas() -> Iterator[float]:
-    """Yields the quotas, in processors, of this process's control group and its ancestors; cgroups(7), v2."""
-    paths = [line[3:] for line in _text(PROC / "self" / "cgroup").splitlines() if line.startswith("0::")]
+    """Yields the quotas, in processors, of this process's control group and its ancestors; cgroups(7)."""
+    paths = [line[3:] for line in text_of(PROC / "self" / "cgroup").splitlines() if line.startswith("0::")]
     for path in paths:
         group = Path(path.strip().lstrip("/"))
         for folder in (group, *group.parents):
-            options = _text(CONTROL_GROUPS / folder / "cpu.max").split()
-            if len(options) == 2 and options[0] != "max":
-                yield int(options[0]) / int(options[1])
-
-
-def _quota_of_version_1() -> Iterator[float]:
-    quota, period = (_text(CONTROL_GROUPS / "cpu" / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
+            numbers = text_of(CONTROL_GROUPS / folder / "cpu.max").split()
+            if len(numbers) == 2 and numbers[0] != "max":
+                yield int(numbers[0]) / int(numbers[1])
+    version_1 = CONTROL_GROUPS / "cpu"
+    quota, period = (text_of(version_1 / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
     if quota.strip() and period.strip() and int(quota) > 0:  # -1: no limit
         yield int(quota) / int(period)
 
 
-def _text(path: Path) -> str:
-    """Returns the text of a /proc or /sys file; '' where the file is missing."""
+def text_of(path: Path) -> str:
+    """Returns the text of a /proc or /sys file; '' where the file is missing or its process has ended."""
     try:
         return path.read_text()
     except OSError:

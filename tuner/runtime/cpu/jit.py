@@ -1,6 +1,8 @@
 """Just-in-time compilation of LLVM dialect to functions of this process, for the host's processor."""
 
 import ctypes
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from tuner.core.errors import CandidateError, Stage
@@ -37,6 +39,12 @@ class JittedModule:
         self.addresses = addresses  # entry -> address of its packed wrapper, void(void **arguments)
 
 
+@cache
+def shipped_module(name: str, entry: str) -> JittedModule:
+    """Returns the machine code of ``name``.mlir of this folder with its function, compiled once."""
+    return JittedModule((files("tuner.runtime.cpu") / f"{name}.mlir").read_text(), (entry,))
+
+
 class PackedArguments:
     """Integer or pointer arguments of a call in MLIR's packed calling convention, with a slot for the result.
 
@@ -44,7 +52,6 @@ class PackedArguments:
     """
 
     def __init__(self, *values: int) -> None:
-        """Stores the values, pointers or 64-bit integers, at fixed addresses, then a slot for the result."""
         count = len(values) + 1
         self._values = (ctypes.c_uint64 * count)(*values, 0)
         first = ctypes.addressof(self._values)
@@ -64,9 +71,7 @@ class CompiledFunction:
     """A JIT-compiled function as a Python callable that takes PackedArguments; a call releases the GIL."""
 
     def __init__(self, address: int) -> None:
-        """Takes the address of a packed wrapper, void(void **arguments)."""
         self._call: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
     def __call__(self, arguments: PackedArguments) -> None:
-        """Calls the function with ``arguments``, which also receive its result."""
         self._call(arguments.address)

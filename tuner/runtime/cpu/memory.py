@@ -63,7 +63,6 @@ class GuardedArray:
     """
 
     def __init__(self, memory: npt.NDArray[np.uint8], array: npt.NDArray[Any]) -> None:
-        """Takes an array, and the bytes that it lies in: those before and after it are the guard bands."""
         self._memory, self.array = memory, array
         start = array.ctypes.data - memory.ctypes.data
         self._before, self._after = memory[:start], memory[start + array.nbytes :]
@@ -78,7 +77,6 @@ class GuardedArray:
 
     @property
     def memory(self) -> npt.NDArray[np.uint8]:
-        """Returns the bytes of the array with the guard band before and after it."""
         return self._memory
 
     def poison(self) -> None:
@@ -136,7 +134,7 @@ class FaultingMemory:
 
 
 class _Owner:
-    """Mapped memory, which is unmapped with this object."""
+    pass
 
 
 class _Bytes:
@@ -158,14 +156,12 @@ def _map(address: int | None, size: int, protection: int, file: int) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
-    found = libc.mmap(address, size, protection, flags | (MAP_FIXED if address else 0), file, 0)
-    if found is None or found == ctypes.c_void_p(-1).value:
+    mapped = libc.mmap(address, size, protection, flags | (MAP_FIXED if address else 0), file, 0)
+    if mapped is None or mapped == ctypes.c_void_p(-1).value:
         raise OSError(ctypes.get_errno(), "mmap of operands")
-    if file >= 0:
-        libc.madvise(
-            ctypes.c_void_p(found), ctypes.c_size_t(size), MADV_HUGEPAGE
-        )  # where the system has them
-    return int(found)
+    if file >= 0:  # large pages, where the system has them
+        libc.madvise(ctypes.c_void_p(mapped), ctypes.c_size_t(size), MADV_HUGEPAGE)
+    return int(mapped)
 
 
 def _unmap(parts: list[tuple[int, int]]) -> None:

@@ -9,6 +9,7 @@ import mmap
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tuner.core.errors import CandidateError, Stage
 
@@ -69,53 +70,42 @@ class ElfObject:
     relocations: tuple[Relocation, ...]
 
 
-@dataclass(frozen=True)
-class _Header:
+class _Header(NamedTuple):
     """A section header: Elf64_Shdr."""
 
     name: int
     type: int
     flags: int
+    address: int
     start: int
     size: int
     link: int
     info: int
     alignment: int
+    entry_bytes: int
 
 
 def read_object(code: bytes) -> ElfObject:
     """Returns the contents of an object file of x86-64. Raises ValueError for anything else."""
     try:
-        return _read(code)
+        fields = HEADER.unpack_from(code)
+        if not code.startswith(HEADER_MAGIC) or fields[1:3] != (RELOCATABLE, X86_64):
+            raise ValueError("no object file of x86-64")
+        first, count, names = fields[6], fields[12], fields[13]
+        headers = [
+            _Header._make(SECTION.unpack_from(code, first + number * SECTION.size)) for number in range(count)
+        ]
+        sections = []
+        for number, header in enumerate(headers):
+            if header.flags & LOADED and _text(code, headers[names], header.name) != UNWINDING:
+                content = bytes(header.size) if header.type == WITHOUT_CONTENT else _part(code, header)
+                is_code = bool(header.flags & EXECUTED)
+                sections.append(ElfSection(number, content, max(header.alignment, 1), is_code))
+        symbols = tuple(_symbols(code, headers))
+        relocations = tuple(_relocations(code, headers, {each.number for each in sections}, symbols))
+        return ElfObject(tuple(sections), symbols, relocations)
     except (struct.error, IndexError) as error:
         raise ValueError("the object file is cut off or damaged") from error
-
-
-def _read(code: bytes) -> ElfObject:
-    fields = HEADER.unpack_from(code)
-    if not code.startswith(HEADER_MAGIC) or fields[1:3] != (RELOCATABLE, X86_64):
-        raise ValueError("no object file of x86-64")
-    first, count, names = fields[6], fields[12], fields[13]
-    headers = [_header(code, first + number * SECTION.size) for number in range(count)]
-    kept = {
-        number: header
-        for number, header in enumerate(headers)
-        if header.flags & LOADED and _text(code, headers[names], header.name) != UNWINDING
-    }
-    sections = tuple(_section(code, number, header) for number, header in kept.items())
-    symbols = tuple(_symbols(code, headers))
-    relocations = tuple(_relocations(code, headers, set(kept), symbols))
-    return ElfObject(sections, symbols, relocations)
-
-
-def _header(code: bytes, at: int) -> _Header:
-    name, kind, flags, _, start, size, link, info, alignment, _ = SECTION.unpack_from(code, at)
-    return _Header(name, kind, flags, start, size, link, info, alignment)
-
-
-def _section(code: bytes, number: int, header: _Header) -> ElfSection:
-    content = bytes(header.size) if header.type == WITHOUT_CONTENT else _part(code, header)
-    return ElfSection(number, content, max(header.alignment, 1), bool(header.flags & EXECUTED))
 
 
 def _part(code: bytes, header: _Header) -> bytes:
@@ -171,54 +161,53 @@ class LoadedObject:
     def __init__(self, code: bytes) -> None:
         """Loads an object file of x86-64. Raises CandidateError(LOAD) for one that cannot be loaded."""
         try:
-            found = read_object(code)
-            self._load(found)
+            self._load(read_object(code))
         except (ValueError, OSError, struct.error) as error:
             raise CandidateError(Stage.LOAD, f"machine code: {error}") from error
 
-    def _load(self, found: ElfObject) -> None:
-        places, code_bytes, size = _layout(found.sections)
+    def _load(self, elf: ElfObject) -> None:
+        offsets, code_bytes, size = _layout(elf.sections)
         self._memory = mmap.mmap(-1, size)
         start = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
-        for section in found.sections:
-            at = places[section.number]
+        for section in elf.sections:
+            at = offsets[section.number]
             self._memory[at : at + len(section.content)] = section.content
         libraries = [ctypes.CDLL(name) for name in LIBRARIES]
-        for each in found.relocations:
+        for each in elf.relocations:
             if each.kind not in FIELDS:
                 raise ValueError(f"relocations of kind {each.kind} are not supported")
-            target = _address(each.symbol, start, places, libraries) + each.addend
+            target = _address(each.symbol, start, offsets, libraries) + each.addend
             form, is_relative = FIELDS[each.kind]
-            at = places[each.section] + each.offset
+            at = offsets[each.section] + each.offset
             struct.pack_into(form, self._memory, at, target - (start + at if is_relative else 0))
         if code_bytes:
             _make_executable(start, code_bytes)
         self.addresses = {
-            symbol.name: start + places[symbol.section] + symbol.offset
-            for symbol in found.symbols
-            if symbol.name and symbol.section in places
+            symbol.name: start + offsets[symbol.section] + symbol.offset
+            for symbol in elf.symbols
+            if symbol.name and symbol.section in offsets
         }
 
 
 def _layout(sections: tuple[ElfSection, ...]) -> tuple[dict[int, int], int, int]:
     """Returns where each section lies, the bytes of all code, which comes first, and of everything."""
-    places: dict[int, int] = {}
+    offsets: dict[int, int] = {}
     at = code_bytes = 0
     for section in sorted(sections, key=lambda each: not each.is_code):
         if not section.is_code and not code_bytes:
             at = code_bytes = _rounded(at, PAGE_BYTES)
-        at = places[section.number] = _rounded(at, section.alignment)
+        at = offsets[section.number] = _rounded(at, section.alignment)
         at += len(section.content)
-    return places, code_bytes or _rounded(at, PAGE_BYTES), _rounded(max(at, 1), PAGE_BYTES)
+    return offsets, code_bytes or _rounded(at, PAGE_BYTES), _rounded(max(at, 1), PAGE_BYTES)
 
 
 def _rounded(size: int, step: int) -> int:
     return -(-size // step) * step
 
 
-def _address(symbol: ElfSymbol, start: int, places: dict[int, int], libraries: list[ctypes.CDLL]) -> int:
-    if symbol.section in places:
-        return start + places[symbol.section] + symbol.offset
+def _address(symbol: ElfSymbol, start: int, offsets: dict[int, int], libraries: list[ctypes.CDLL]) -> int:
+    if symbol.section in offsets:
+        return start + offsets[symbol.section] + symbol.offset
     if symbol.section == ABSOLUTE:
         return symbol.offset
     for library in libraries:
@@ -230,7 +219,6 @@ def _address(symbol: ElfSymbol, start: int, places: dict[int, int], libraries: l
 
 
 def _make_executable(start: int, size: int) -> None:
-    """Makes pages read-only and executable. Raises OSError where the system does not allow this."""
     library = ctypes.CDLL(None, use_errno=True)
     library.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     if library.mprotect(start, size, mmap.PROT_READ | mmap.PROT_EXEC) != 0:

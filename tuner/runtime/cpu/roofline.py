@@ -33,9 +33,8 @@ ITERATION_BYTES = 256  # that stream.mlir reads per iteration
 # Of multiply_add.mlir per sample, some 0.15 ms: long compared with a call, too short to be disturbed often.
 ITERATIONS = 100_000
 SAMPLES = 500
-TILE_SUMS = (
-    4  # independent sums of multiply_add_amx.mlir: four hide a latency of 52 cycles, 16 for each product
-)
+# independent sums of multiply_add_amx.mlir: four hide a latency of 52 cycles, 16 for each product
+TILE_SUMS = 4
 LEAST_SAMPLES = 5  # of each number of sums
 TILE_ITERATIONS = 6_000  # of it per sample: a product of tiles takes 16 cycles
 TILE_BYTES = 1024  # 16 rows of 64 bytes
@@ -67,14 +66,9 @@ class CountedLoop(Protocol):
 
 @final
 class MultiplyAdds:
-    """A fixed loop of multiply-adds in registers on each thread of a team, to measure peak flop/s.
-
-    ``flop`` is that of one ``repeat(1)``, over all threads; ``sinks`` holds the memory of each thread's loop,
-    zeros at first.
-    """
+    """A fixed loop of multiply-adds in registers on each thread of a team, to measure peak flop/s."""
 
     def __init__(self, team: ThreadTeam, loop: MultiplyAddLoop, code: JittedModule) -> None:
-        """Takes a loop of ``multiply_add_loops`` and its machine code."""
         self.flop = team.size * loop.iterations * loop.flop  # of one repeat
         self._team = team
         self._code = code
@@ -85,7 +79,6 @@ class MultiplyAdds:
         self._calls = tuple((code.addresses[loop.name], one.address) for one in self._arguments)
 
     def repeat(self, times: int) -> None:
-        """Calls the loop ``times`` times on each thread of the team, in parallel."""
         self._team.repeat(self._calls, times)
 
 

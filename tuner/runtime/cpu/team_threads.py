@@ -46,7 +46,6 @@ class TeamThreads:
 
     @property
     def slots(self) -> int:
-        """Returns the address of the first slot; another one in a forked process."""
         return self._slots.address
 
     def require(self, count: int) -> None:
@@ -69,13 +68,11 @@ class TeamThreads:
         self._pin()
 
     def write(self, index: int, function: int, arguments: int) -> None:
-        """Writes the addresses of a function and of its argument into a slot, before it is posted."""
         slot = self._slots.address + index * SLOT_BYTES
         ctypes.c_uint64.from_address(slot + FUNCTION_OFFSET).value = function
         ctypes.c_uint64.from_address(slot + ARGUMENTS_OFFSET).value = arguments
 
     def pin(self, processors: tuple[int, ...]) -> None:
-        """Pins each thread to one of ``processors``; threads beyond their number are not pinned."""
         self._processors = processors
         self._pin()
 
@@ -88,7 +85,11 @@ class TeamThreads:
         processor = CURRENT_PROCESSOR()
         if processor != self._kept_off and not self._processors:
             self._kept_off = processor
-            self._allow(self._allowed - {processor} or self._allowed)
+            allowed = self._allowed - {processor} or self._allowed
+            for thread in self.threads:
+                if thread.native_id is not None:
+                    with suppress(OSError):  # a container's processors were changed: threads stay
+                        os.sched_setaffinity(thread.native_id, allowed)
 
     def forget(self) -> None:
         """Drops the threads and the slots: for a forked process, which has no such threads."""
@@ -100,12 +101,6 @@ class TeamThreads:
         for thread in self.threads:
             thread.join()
         self.threads = []
-
-    def _allow(self, processors: frozenset[int]) -> None:
-        for thread in self.threads:
-            if thread.native_id is not None:
-                with suppress(OSError):  # a container's processors were changed: threads stay where they are
-                    os.sched_setaffinity(thread.native_id, processors)
 
     def _pin(self) -> None:
         for thread, processor in zip(self.threads, self._processors, strict=False):
@@ -151,7 +146,6 @@ class ProgramTeam:
     """Threads that run a function together with the caller's thread, each with an argument of its own."""
 
     def __init__(self, loaded: Any, member: int, repeat: int) -> None:
-        """Takes the addresses of the team's functions in loaded machine code, which the team keeps alive."""
         self._loaded = loaded
         self._member: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(member)
         self._repeat: Any = ctypes.CFUNCTYPE(None, *[ctypes.c_uint64] * 5)(repeat)
@@ -160,7 +154,6 @@ class ProgramTeam:
 
     @property
     def lock(self) -> threading.Lock:
-        """Returns the lock that a caller holds during ``run``; it is free in a forked process."""
         return self.members.lock
 
     def require(self, threads: int) -> None:

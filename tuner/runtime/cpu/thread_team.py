@@ -36,7 +36,6 @@ class ThreadTeam:
 
     @property
     def lock(self) -> threading.Lock:
-        """Returns a lock for callers that share the team; it is free in a forked process."""
         return self.members.lock
 
     def repeat(self, calls: tuple[tuple[int, int], ...], times: int) -> None:

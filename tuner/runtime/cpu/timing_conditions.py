@@ -9,10 +9,8 @@ import functools
 import os
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, final
 
@@ -22,8 +20,8 @@ import numpy.typing as npt
 from tuner.core.machine import HostConditions, Machine
 from tuner.core.problem import COLD, WEIGHTS_COLD, Problem
 from tuner.core.records import drift
-from tuner.runtime.cpu.host import describe_machine, load_average
-from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.runtime.cpu.host import BUSY, PROC, STOLEN, describe_machine, load_average, text_of
+from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments, shipped_module
 from tuner.runtime.cpu.memory import placed_empty
 from tuner.runtime.cpu.roofline import loop_text, multiply_adds
 from tuner.runtime.cpu.thread_team import ThreadTeam
@@ -46,12 +44,11 @@ class Eviction:
 
     def __init__(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
         """The arrays are contiguous; they are evicted, not changed, by each call."""
-        self._evict = CompiledFunction(_compiled_eviction().addresses["evict"])
+        self._evict = CompiledFunction(shipped_module("evict", "evict").addresses["evict"])
         self.arrays = tuple(arrays)
         self._arguments = [PackedArguments(*lines_of(each)) for each in arrays]
 
     def __call__(self) -> None:
-        """Evicts the arrays; returns when it is done."""
         for arguments in self._arguments:
             self._evict(arguments)
 
@@ -68,11 +65,6 @@ def eviction_of(problem: Problem, operands: Sequence[npt.NDArray[Any]]) -> Evict
     return None if evicted is None else Eviction(operands[evicted])
 
 
-@cache
-def _compiled_eviction() -> JittedModule:
-    return JittedModule((files("tuner.runtime.cpu") / "evict.mlir").read_text(), ("evict",))
-
-
 def lines_of(array: npt.NDArray[Any]) -> tuple[int, int]:
     """Returns the address of the first cache line of an array, and how many lines the array touches."""
     start = array.ctypes.data // LINE_BYTES * LINE_BYTES
@@ -84,14 +76,11 @@ def lines_of(array: npt.NDArray[Any]) -> tuple[int, int]:
 # Reads Linux's counters of processor time: of this machine, and of single processes.
 
 
-PROC = Path("/proc")
 THROTTLING = (  # of control groups, versions 2 and 1: file, key, seconds per unit
     (Path("/sys/fs/cgroup/cpu.stat"), "throttled_usec", 1e-6),
     (Path("/sys/fs/cgroup/cpu/cpu.stat"), "throttled_time", 1e-9),
 )
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-BUSY = (0, 1, 2, 5, 6)  # fields of a line of /proc/stat, proc_stat(5): user, nice, system, irq, softirq
-STOLEN = 7
 USER_TICKS, SYSTEM_TICKS = 11, 12  # fields of /proc/PID/stat after the name, proc_pid_stat(5)
 
 
@@ -115,15 +104,28 @@ def read_activity(processes: tuple[int, ...]) -> HostActivity:
 
     ``processes`` are those that do the tuner's work.
     """
-    fields = _text(PROC / "stat")[1:9]
-    ticks = [int(field) for field in fields] or [0] * (STOLEN + 1)
+    ticks = [int(field) for field in text_of(PROC / "stat").split()[1:9]] or [0] * (STOLEN + 1)
+    own_ticks = waited_ns = 0
+    for process in processes:
+        after_name = text_of(PROC / str(process) / "stat").rpartition(")")[2].split()
+        own_ticks += sum(int(after_name[field]) for field in (USER_TICKS, SYSTEM_TICKS) if after_name)
+        # seconds on run queues: sched-stats.txt of the Linux kernel's documentation
+        for folder in (PROC / str(process) / "task").glob("*"):
+            if counters := text_of(folder / "schedstat").split():
+                waited_ns += int(counters[1])
+    throttled_s = 0.0
+    for path, key, unit_s in THROTTLING:
+        fields = text_of(path).split()
+        if key in fields:
+            throttled_s = int(fields[fields.index(key) + 1]) * unit_s
+            break
     return HostActivity(
         clock_s=time.monotonic(),
         busy_s=sum(ticks[field] for field in BUSY) * TICK_S,
         stolen_s=ticks[STOLEN] * TICK_S,
-        own_s=sum(_processor_s(process) for process in processes),
-        waited_s=sum(_waited_s(process) for process in processes),
-        throttled_s=_throttled_s(),
+        own_s=own_ticks * TICK_S,
+        waited_s=waited_ns * 1e-9,
+        throttled_s=throttled_s,
     )
 
 
@@ -132,43 +134,8 @@ def thread_waited_s() -> float:
 
     0.0 where Linux does not count them.
     """
-    options = _text(PROC / "thread-self" / "schedstat")
-    return int(options[1]) * 1e-9 if options else 0.0
-
-
-def _processor_s(process: int) -> float:
-    after_name = " ".join(_text(PROC / str(process) / "stat")).rpartition(")")[2].split()
-    return sum(int(after_name[field]) for field in (USER_TICKS, SYSTEM_TICKS)) * TICK_S if after_name else 0
-
-
-def _waited_s(process: int) -> float:
-    """Returns the seconds on run queues, summed over all threads of a process.
-
-    Source: sched-stats.txt of the Linux kernel's documentation.
-    """
-    return sum(int(options[1]) for options in _of_threads(process, "schedstat")) * 1e-9
-
-
-def _of_threads(process: int, name: str) -> Iterator[list[str]]:
-    for folder in (PROC / str(process) / "task").glob("*"):
-        if options := _text(folder / name):
-            yield options
-
-
-def _throttled_s() -> float:
-    for path, key, unit_s in THROTTLING:
-        options = _text(path)
-        if key in options:
-            return int(options[options.index(key) + 1]) * unit_s
-    return 0.0
-
-
-def _text(path: Path) -> list[str]:
-    """Returns the words of a /proc or /sys file; [] where the file is missing or its process has ended."""
-    try:
-        return path.read_text().split()
-    except OSError:
-        return []
+    counters = text_of(PROC / "thread-self" / "schedstat").split()
+    return int(counters[1]) * 1e-9 if counters else 0.0
 
 
 # ------------------------------------------------------------------------------
@@ -195,7 +162,6 @@ class PanelProduct:
     """
 
     def __init__(self, team: ThreadTeam, machine: Machine) -> None:
-        """Compiles the product for f32 vectors as wide as the machine's registers; fills the arrays."""
         lanes = machine.vector_bytes // 4
         self._team = team
         self._code = JittedModule(product_text(lanes), ("panel_product",))
@@ -212,7 +178,6 @@ class PanelProduct:
         self._calls = tuple((address, one.address) for one in self._arguments)
 
     def repeat(self, times: int) -> None:
-        """Computes the product 20 (ITERATIONS) * ``times`` times on each thread of the team, in parallel."""
         self._team.repeat(self._calls, times)
 
 
@@ -242,7 +207,6 @@ class HostWatch:
     """
 
     def __init__(self, team: ThreadTeam) -> None:
-        """Compiles the reference kernel; the panel product is compiled at first use."""
         self._threads = team.size
         self._team = team
         self._machine = describe_machine()
@@ -259,10 +223,7 @@ class HostWatch:
         return stopwatch_of(PanelProduct(self._team, self._machine).repeat)
 
     def read(self, *helpers: int) -> HostActivity:
-        """Reads the counters of processor time: of the host, this process and the processes ``helpers``.
-
-        ``helpers``: ids of other processes whose work is timed too.
-        """
+        """Reads the counters of the host, this process and ``helpers``, ids of others that are timed too."""
         return read_activity((os.getpid(), *helpers))
 
     def sample_reference(self) -> list[float]:
@@ -323,7 +284,6 @@ class RotatedCalls:
     """A compiled function that calls another one with the next of its arguments, in turn."""
 
     def __init__(self, function: int, arguments: tuple[PackedArguments, ...]) -> None:
-        """Takes the address of a packed wrapper, and its arguments, as many as a power of two."""
         count = len(arguments)
         if not count or count & (count - 1):
             raise ValueError(f"arguments: found {count}, allowed a power of two")
@@ -331,9 +291,5 @@ class RotatedCalls:
         self._state = (ctypes.c_uint64 * (3 + count))(0, count - 1, function, *addresses)
         self._arguments = arguments
         self._state_argument = PackedArguments(ctypes.addressof(self._state))
-        self.call = (_compiled_rotation().addresses[ENTRY], self._state_argument.address)
-
-
-@cache
-def _compiled_rotation() -> JittedModule:
-    return JittedModule((files("tuner.runtime.cpu") / "rotated_calls.mlir").read_text(), (ENTRY,))
+        code = shipped_module("rotated_calls", ENTRY)
+        self.call = (code.addresses[ENTRY], self._state_argument.address)

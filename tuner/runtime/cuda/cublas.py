@@ -85,8 +85,10 @@ class Cublas:
         self._call("cublasCreate_v2", byref(self._handle))
         self._workspace = device.allocate(WORKSPACE_BYTES, 0)
         device.synchronize_stream(0)
-        major, minor, patch = (self._property(which) for which in (MAJOR, MINOR, PATCH))
-        self.name = f"cuBLAS {major}.{minor}.{patch}"
+        version = [c_int() for _ in (MAJOR, MINOR, PATCH)]
+        for which, number in zip((MAJOR, MINOR, PATCH), version, strict=True):
+            self._call("cublasGetProperty", which, byref(number))
+        self.name = f"cuBLAS {'.'.join(str(number.value) for number in version)}"
 
     def multiply(self, problem: Problem, a: int, b: int, c: int, stream: int) -> None:
         """Enqueues the matmul C = A B of a problem on ``stream``, without the problem's epilogue.
@@ -102,7 +104,8 @@ class Cublas:
         op_b, ldb = (OP_T, k) if problem.layout == "nt" else (OP_N, n)
         op_a, lda = (OP_T, m) if problem.layout == "tn" else (OP_N, k)
         kind, result = TYPES[problem.stored_dtype], TYPES[problem.result_dtype]
-        one, zero = _scalars(problem)
+        scalar = ctypes.c_double if problem.dtype == "f64" else ctypes.c_float
+        one, zero = scalar(1.0), scalar(0.0)
         self._call("cublasSetStream_v2", self._handle, stream)
         self._call("cublasSetWorkspace_v2", self._handle, self._workspace, WORKSPACE_BYTES)
         head = (self._handle, op_b, op_a, n, m, k, byref(one))
@@ -116,23 +119,17 @@ class Cublas:
             self._call("cublasGemmStridedBatchedEx", *head, *inputs, *outputs, *tail)
 
     def close(self) -> None:
-        """Destroys the cuBLAS handle and frees its workspace."""
         self._call("cublasDestroy_v2", self._handle)
         self._device.free(self._workspace, 0)
-
-    def _property(self, which: int) -> int:
-        found = c_int()
-        self._call("cublasGetProperty", which, byref(found))
-        return found.value
 
     def _call(self, name: str, *arguments: object) -> None:
         function = getattr(self._library, name)
         function.argtypes = SIGNATURES[name]
         status = function(*arguments)
         if status != 0:
-            options = self._library.cublasGetStatusString
-            options.restype = ctypes.c_char_p
-            raise TunerError(f"cuBLAS: {name}: {options(status).decode()}")
+            text_of = self._library.cublasGetStatusString
+            text_of.restype = ctypes.c_char_p
+            raise TunerError(f"cuBLAS: {name}: {text_of(status).decode()}")
 
 
 def compute_type(problem: Problem) -> int:
@@ -142,27 +139,22 @@ def compute_type(problem: Problem) -> int:
     return COMPUTE_32F_FAST_TF32 if problem.dtype == "tf32" else COMPUTE_32F
 
 
-def _scalars(problem: Problem) -> tuple[Any, Any]:
-    kind = ctypes.c_double if problem.dtype == "f64" else ctypes.c_float
-    return kind(1.0), kind(0.0)
-
-
 def cublas_file(system: Iterable[Path] = SYSTEM) -> Path | None:
     """Returns the newest cuBLAS library of an installed wheel, else of the folders in ``system``.
 
     None where there is none. Used where cuda-pathfinder is not installed.
     """
-    found = importlib.util.find_spec("nvidia")
-    wheels = [] if found is None else [Path(root) for root in found.submodule_search_locations or ()]
-    for root, folder in itertools.product(wheels, WHEELS):
-        files = [file for place in root.glob(folder) for file in place.glob(PATTERN)]
+    spec = importlib.util.find_spec("nvidia")
+    wheels = [] if spec is None else [Path(root) for root in spec.submodule_search_locations or ()]
+    for root, pattern in itertools.product(wheels, WHEELS):
+        files = [file for folder in root.glob(pattern) for file in folder.glob(PATTERN)]
         if files:
             return max(files, key=_version)
-    return max((file for place in system for file in place.glob(PATTERN)), key=_version, default=None)
+    return max((file for folder in system for file in folder.glob(PATTERN)), key=_version, default=None)
 
 
 def _version(file: Path) -> tuple[tuple[int, ...], int]:
     """Returns a sort key: the major version after ``.so.``; of links to one file the shortest sorts last."""
-    options = file.name.removeprefix("libcublas.so.").split(".")
-    numbers = tuple(int(text) for text in options if text.isdigit())
-    return numbers[:1], -len(options)
+    suffixes = file.name.removeprefix("libcublas.so.").split(".")
+    numbers = tuple(int(text) for text in suffixes if text.isdigit())
+    return numbers[:1], -len(suffixes)

@@ -38,7 +38,6 @@ class Modules:
     """The modules and kernels that are loaded in one CUDA context; each image is loaded once."""
 
     def __init__(self, call: Callable[..., Any], max_shared_bytes: int) -> None:
-        """Takes a function that makes driver calls, and the bytes of shared memory that a block may have."""
         self._call = call
         self._max_shared_bytes = max_shared_bytes
         self._by_image: dict[bytes, int] = {}
@@ -77,8 +76,8 @@ class Modules:
         """
         functions = self._require(module).functions
         if name not in functions:
-            found = int(self._call("cuModuleGetFunction", module, name.encode(), doing=name))
-            functions[name], self._functions[found] = found, LoadedFunction(name)
+            handle = int(self._call("cuModuleGetFunction", module, name.encode(), doing=name))
+            functions[name], self._functions[handle] = handle, LoadedFunction(name)
         return functions[name]
 
     def name_of(self, function: int) -> str:
@@ -154,7 +153,6 @@ class CudaDevice(AbstractDevice):
             self._call("cuMemPoolSetAttribute", pool, POOL_RELEASE_THRESHOLD, KEEP_ALL)
 
     def close(self) -> None:
-        """Releases the GPU's primary context; the device must not be used afterwards."""
         self._driver("cuDevicePrimaryCtxRelease", self._device)
 
     def load_module(self, image: bytes) -> int:
@@ -167,10 +165,6 @@ class CudaDevice(AbstractDevice):
         return self._modules.function(module, name)
 
     def launch(self, launch: KernelLaunch, stream: int) -> None:
-        """Enqueues a kernel launch on a stream; first increases the kernel's limits where necessary.
-
-        The limits are those of dynamic shared memory and of the cluster size. Raises DeviceError.
-        """
         function, cluster = launch.function, launch.cluster
         self._modules.raise_shared_limit(function, launch.shared_bytes)
         doing = f"launch of {self._modules.name_of(function)}"
@@ -210,20 +204,12 @@ class CudaDevice(AbstractDevice):
         return float(self._call("cuEventElapsedTime", start, stop)) / 1e3
 
     def allocate(self, size_bytes: int, stream: int) -> int:
-        """Returns the address of new GPU memory, usable by work enqueued on ``stream`` after the call.
-
-        0 bytes are allocated as 1. Raises DeviceError, such as for too little memory.
-        """
         doing = f"{size_bytes} bytes"
         if self.facts.has_memory_pools:
             return int(self._call("cuMemAllocAsync", max(size_bytes, 1), stream, doing=doing))
         return int(self._call("cuMemAlloc", max(size_bytes, 1), doing=doing))
 
     def free(self, address: int, stream: int) -> None:
-        """Frees GPU memory after the work enqueued on ``stream`` so far; address 0 is ignored.
-
-        Without memory pools the call waits for work that uses the memory. Raises DeviceError.
-        """
         if address == 0:  # which cuMemFree accepts and cuMemFreeAsync does not
             return
         if self.facts.has_memory_pools:
@@ -271,13 +257,13 @@ class CudaDevice(AbstractDevice):
 
     def tensor_map(self, address: int, layout: TensorMapLayout) -> bytes:
         rank = len(layout.sizes)
-        found = self._call(
+        encoded = self._call(
             "cuTensorMapEncodeTiled",
             *(layout.dtype, rank, address, layout.sizes, layout.strides_bytes, layout.box, (1,) * rank),
             *(layout.interleave, layout.swizzle, layout.l2_promotion, layout.out_of_bounds),
             doing=f"tensor of sizes {layout.sizes}, box {layout.box}",
         )
-        return bytes(found)
+        return bytes(encoded)
 
     def _call(self, name: str, *inputs: Any, doing: str = "") -> Any:
         """Makes a driver call with the context current in this thread."""

@@ -6,7 +6,6 @@ the functions of one table. ``CheckedDriver`` turns errors of the driver into De
 
 import abc
 import ctypes
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -105,9 +104,7 @@ BYTE = ParameterKind(ctypes.c_uint8)
 SHORT = ParameterKind(ctypes.c_uint16)
 NUMBERS_64 = ParameterKind(ctypes.POINTER(ctypes.c_uint64))  # a tuple
 NUMBERS_32 = ParameterKind(ctypes.POINTER(ctypes.c_uint32))
-UINT64_BY_POINTER = ParameterKind(
-    ctypes.POINTER(ctypes.c_uint64), enum="cuuint64_t"
-)  # a number, passed by its address
+UINT64_BY_POINTER = ParameterKind(ctypes.POINTER(ctypes.c_uint64), enum="cuuint64_t")  # by its address
 LAUNCH = ParameterKind(ctypes.c_void_p, enum="CUlaunchConfig")  # a LaunchConfig
 # Outputs
 OUT_HANDLE = ParameterKind(ctypes.c_void_p, True)
@@ -322,7 +319,7 @@ class BindingsDriver(AbstractDriver):
         try:
             result, *outputs = getattr(self._driver, name)(*arguments)
         except (RuntimeError, AttributeError) as error:  # the function or the library is missing
-            raise DeviceError(f"{name}: {_line(error)}") from error
+            raise DeviceError(f"{name}: {' '.join(str(error).split())}") from error
         wanted = [kind for kind in kinds if kind.is_output]
         if int(result) != 0:
             return int(result), ()
@@ -332,35 +329,25 @@ class BindingsDriver(AbstractDriver):
         if kind is NUMBERS_64 or kind is NUMBERS_32:
             number = self._driver.cuuint64_t if kind is NUMBERS_64 else self._driver.cuuint32_t
             return [number(each) for each in value]
-        if kind is LAUNCH:
-            return self._config(value)
-        return getattr(self._driver, kind.enum)(value) if kind.enum else value
-
-    def _config(self, config: LaunchConfig) -> Any:
-        driver = self._driver
-        attribute = driver.CUlaunchAttribute()
-        attribute.id = driver.CUlaunchAttributeID(CLUSTER_DIMENSION)
+        if kind is not LAUNCH:
+            return getattr(self._driver, kind.enum)(value) if kind.enum else value
+        attribute, config = self._driver.CUlaunchAttribute(), self._driver.CUlaunchConfig()
+        attribute.id = self._driver.CUlaunchAttributeID(CLUSTER_DIMENSION)
         sizes = attribute.value.clusterDim
-        sizes.x, sizes.y, sizes.z = config.cluster
-        found = driver.CUlaunchConfig()
-        found.gridDimX, found.gridDimY, found.gridDimZ = config.grid
-        found.blockDimX, found.blockDimY, found.blockDimZ = config.block
-        found.sharedMemBytes, found.hStream = config.shared_bytes, config.stream
-        found.attrs, found.numAttrs = [attribute], 1
-        return found
+        sizes.x, sizes.y, sizes.z = value.cluster
+        config.gridDimX, config.gridDimY, config.gridDimZ = value.grid
+        config.blockDimX, config.blockDimY, config.blockDimZ = value.block
+        config.sharedMemBytes, config.hStream = value.shared_bytes, value.stream
+        config.attrs, config.numAttrs = [attribute], 1
+        return config
 
 
 def _bindings_output(kind: ParameterKind, found: Any) -> Any:
-    """Returns an output of cuda-bindings as a number or as bytes."""
     if kind is OUT_MAP:
         return ctypes.string_at(found.getPtr(), TENSOR_MAP_BYTES)
     if kind is OUT_NAME or kind is OUT_TEXT:
         return (found or b"").split(b"\0")[0]
     return int(found) if kind is OUT_HANDLE or not isinstance(found, int | float) else found
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())
 
 
 LIBRARY = "libcuda.so.1"
@@ -377,11 +364,6 @@ class CtypesDriver(AbstractDriver):
         self.origin = library
 
     def call(self, name: str, *inputs: Any) -> Called:
-        """Calls the driver function ``name`` of the table CALLS; returns (CUresult, tuple of outputs).
-
-        ``inputs`` are the function's inputs in C's order. Raises DeviceError where the library lacks the
-        function: the driver is too old.
-        """
         call = CALLS[name]
         function = self._functions.get(name) or self._function(name, call)
         given, outputs = iter(inputs), []
@@ -396,25 +378,25 @@ class CtypesDriver(AbstractDriver):
         result = function(*arguments)
         return result, tuple(map(_output, outputs))
 
-    def _function(self, name: str, call: DriverCall) -> Callable[..., int]:
+    def _function(self, name: str, call: DriverCall) -> Any:
         function: Any = getattr(self._library, call.symbol, None)
         if function is None:
             raise DeviceError(f"{name}: {self.origin} has no {call.symbol}: the CUDA driver is too old")
         function.restype = ctypes.c_int
-        function.argtypes = [ctype for kind in call.kinds for ctype in _c_types(kind)]
+        function.argtypes = [
+            ctype
+            for kind in call.kinds
+            for ctype in (
+                (ctypes.c_void_p, ctypes.c_int)
+                if kind is OUT_NAME
+                else (ctypes.c_void_p if kind.is_output else kind.ctype,)
+            )
+        ]
         self._functions[name] = function
-        found: Callable[..., int] = function
-        return found
-
-
-def _c_types(kind: ParameterKind) -> list[Any]:
-    if kind is OUT_NAME:
-        return [ctypes.c_void_p, ctypes.c_int]
-    return [ctypes.c_void_p if kind.is_output else kind.ctype]
+        return function
 
 
 def _input(kind: ParameterKind, value: Any) -> Any:
-    """Returns the ctypes argument for an input."""
     if kind is NUMBERS_64 or kind is NUMBERS_32:
         return (kind.ctype._type_ * len(value))(*value)
     if kind is UINT64_BY_POINTER:
@@ -424,8 +406,7 @@ def _input(kind: ParameterKind, value: Any) -> Any:
     return value
 
 
-def _output(found: Any) -> Any:
-    """Returns an output that the driver wrote as a number or as bytes."""
-    if isinstance(found, ctypes.Array):
-        return found.value if found._type_ is ctypes.c_char else bytes(found)
-    return found.value or 0 if isinstance(found, ctypes.c_void_p) else found.value
+def _output(written: Any) -> Any:
+    if isinstance(written, ctypes.Array):
+        return written.value if written._type_ is ctypes.c_char else bytes(written)
+    return written.value or 0 if isinstance(written, ctypes.c_void_p) else written.value

@@ -70,28 +70,21 @@ class GpuSensors:
         ``slowdowns`` is () where nothing slows the GPU and where the GPU does not report it.
         """
         nvml, gpu = self._nvml, self._gpu
-        reasons = self._value_or_none(lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu))
-        return GpuState(
-            sm_clock_hz=_scaled(
-                self._value_or_none(lambda: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)), HZ_OF_MHZ
-            ),
-            memory_clock_hz=_scaled(
-                self._value_or_none(lambda: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)), HZ_OF_MHZ
-            ),
-            temperature_c=_scaled(
-                self._value_or_none(lambda: nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)),
-                1.0,
-            ),
-            power_w=_scaled(self._value_or_none(lambda: nvml.nvmlDeviceGetPowerUsage(gpu)), W_OF_MW),
-            slowdowns=slowdowns_in(reasons or 0),
-        )
 
-    def _value_or_none(self, ask: Callable[[], int]) -> int | None:
-        """Returns the result of a query; None where GPU or driver does not support the query."""
-        try:
-            return ask()
-        except self._nvml.NVMLError:
-            return None
+        def scaled(unit: float, query: Callable[..., int], *which: int) -> float | None:
+            try:
+                return query(gpu, *which) * unit
+            except nvml.NVMLError:  # GPU or driver does not support the query
+                return None
+
+        reasons = scaled(1, nvml.nvmlDeviceGetCurrentClocksThrottleReasons)
+        return GpuState(
+            sm_clock_hz=scaled(HZ_OF_MHZ, nvml.nvmlDeviceGetClockInfo, nvml.NVML_CLOCK_SM),
+            memory_clock_hz=scaled(HZ_OF_MHZ, nvml.nvmlDeviceGetClockInfo, nvml.NVML_CLOCK_MEM),
+            temperature_c=scaled(1.0, nvml.nvmlDeviceGetTemperature, nvml.NVML_TEMPERATURE_GPU),
+            power_w=scaled(W_OF_MW, nvml.nvmlDeviceGetPowerUsage),
+            slowdowns=slowdowns_in(int(reasons or 0)),
+        )
 
 
 def slowdowns_in(reasons: int) -> tuple[str, ...]:
@@ -100,10 +93,6 @@ def slowdowns_in(reasons: int) -> tuple[str, ...]:
     ``reasons`` are the bits of nvmlClocksEventReasons; those that do not slow the GPU have no name.
     """
     return tuple(name for bit, name in SLOWDOWNS if reasons & bit)
-
-
-def _scaled(number: int | None, unit: float) -> float | None:
-    return None if number is None else number * unit
 
 
 # ------------------------------------------------------------------------------
@@ -178,11 +167,11 @@ def describe_gpu(library: str | None = None) -> GpuHere:
     if driver("cuDeviceGetCount") == 0:
         raise DeviceError("the CUDA driver finds no GPU")
     device = driver("cuDeviceGet", 0)
-    domain, bus, place = (
+    domain, bus, slot = (
         int(driver("cuDeviceGetAttribute", which, device))
         for which in (PCI_DOMAIN_ID, PCI_BUS_ID, PCI_DEVICE_ID)
     )
-    return GpuHere(read_facts(driver, device), f"{domain:08x}:{bus:02x}:{place:02x}.0")
+    return GpuHere(read_facts(driver, device), f"{domain:08x}:{bus:02x}:{slot:02x}.0")
 
 
 def require_chip(chip: Chip, facts: CudaFacts) -> None:

@@ -68,8 +68,8 @@ class Channel:
         Raises TypeError for another reply, EOFError once the pipe is closed.
         """
         self.send(Event(name))
-        if not isinstance(selected := self.receive(), GoAhead):
-            raise TypeError(f"parent answered {type(selected).__name__} to an Event, allowed GoAhead")
+        if not isinstance(reply := self.receive(), GoAhead):
+            raise TypeError(f"parent answered {type(reply).__name__} to an Event, allowed GoAhead")
 
 
 def main(fd_in: int, fd_out: int, parent_pid: int, token: str) -> None:
@@ -108,17 +108,13 @@ def serve(channel: Channel, service: object, token: str) -> None:
         except EOFError:
             return
         assert isinstance(request, CallRequest)
-        _selected(channel, service, request, token)
-
-
-def _selected(channel: Channel, service: object, request: CallRequest, token: str) -> None:
-    try:
-        value = getattr(service, request.method)(*request.args)
-        channel.send(Reply(_left_over(token) or value))
-    except CandidateError as error:
-        channel.send(Reply(_left_over(token) or error.failure))
-    except BaseException as error:  # noqa: BLE001 - SystemExit too: one odd candidate is only a Failure
-        channel.send(_defect(error))
+        try:
+            value = getattr(service, request.method)(*request.args)
+            channel.send(Reply(_left_over(token) or value))
+        except CandidateError as error:
+            channel.send(Reply(_left_over(token) or error.failure))
+        except BaseException as error:  # noqa: BLE001 - SystemExit too: one odd candidate is only a Failure
+            channel.send(_defect(error))
 
 
 def _left_over(token: str) -> Failure | None:

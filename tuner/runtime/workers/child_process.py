@@ -85,7 +85,6 @@ class ChildProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Returns whether the child has exited or closed its pipe; ``destroy`` then reaps it."""
         exited = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         return exited is not None or self._is_silent
 
@@ -102,7 +101,6 @@ class ChildProcess:
 
     @property
     def is_stopped(self) -> bool:
-        """Returns whether the child is stopped by a signal such as SIGSTOP, from this process or another."""
         return state_of(self.pid) == "T"
 
     def stop(self) -> None:
@@ -114,7 +112,6 @@ class ChildProcess:
             time.sleep(0.0001)
 
     def go_on(self) -> None:
-        """Resumes the child's stopped process group by SIGCONT."""
         self._signal(signal.SIGCONT)
 
     def forget_output(self) -> None:
@@ -122,7 +119,6 @@ class ChildProcess:
         os.ftruncate(self._output.fileno(), 0)
 
     def cut_output(self) -> None:
-        """Empties the file with the child's stdout and stderr if it is longer than 16 MiB."""
         if os.fstat(self._output.fileno()).st_size > OUTPUT_LIMIT_BYTES:
             self.forget_output()
 
@@ -135,11 +131,17 @@ class ChildProcess:
         end_all(self.pid, self._token)
         self._signal(signal.SIGKILL)  # before reaping: until then no other group can have this id
         status = self._process.wait()
-        ending = _ending(status, quoted_line(self._tail()))
+        how = f"exited with status {status}"
+        if status < 0:
+            is_known = -status in set(signal.Signals)
+            how = f"killed by {signal.Signals(-status).name if is_known else f'signal {-status}'}"
+        output = self._output.fileno()
+        start = max(0, os.fstat(output).st_size - TAIL_BYTES)
+        line = quoted_line(os.pread(output, TAIL_BYTES, start).decode(errors="replace"))
         self._output.close()
         for fd in (self._fd_in, self._fd_out, self._fd_memory):
             os.close(fd)
-        return ending
+        return f"{how}: {line}" if line else how
 
     def _flush(self) -> None:
         try:
@@ -153,11 +155,6 @@ class ChildProcess:
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, number)
-
-    def _tail(self) -> str:
-        fd = self._output.fileno()
-        start = max(0, os.fstat(fd).st_size - TAIL_BYTES)
-        return os.pread(fd, TAIL_BYTES, start).decode(errors="replace")
 
 
 class Waitable(Protocol):
@@ -191,36 +188,22 @@ def quoted_line(output: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in line)[:LINE_LIMIT]
 
 
-def _ending(status: int, line: str) -> str:
-    how = f"killed by {_signal_name(-status)}" if status < 0 else f"exited with status {status}"
-    return f"{how}: {line}" if line else how
-
-
-def _signal_name(number: int) -> str:
-    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
-
-
 def _spawn(
     spec: ServiceSpec, token: str, child_in: int, child_out: int, output: int
 ) -> "subprocess.Popen[bytes]":
     arguments = [*(str(number) for number in (child_in, child_out, os.getpid())), token]
-    return subprocess.Popen(
-        [sys.executable, "-P", "-u", "-m", "tuner.runtime.workers.child", *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        pass_fds=(child_in, child_out),
-        env={**_environment(spec), VARIABLE: token},
-        start_new_session=True,
-    )
-
-
-def _environment(spec: ServiceSpec) -> dict[str, str]:
-    """Returns the parent's environment, its import path as PYTHONPATH, with the spec's changes applied."""
     path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
     variables = {**os.environ, "PYTHONPATH": path}
     for name, value in spec.environment:
         variables.pop(name, None)
         if value is not None:
             variables[name] = value
-    return variables
+    return subprocess.Popen(
+        [sys.executable, "-P", "-u", "-m", "tuner.runtime.workers.child", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        pass_fds=(child_in, child_out),
+        env={**variables, VARIABLE: token},
+        start_new_session=True,
+    )

@@ -74,7 +74,9 @@ class CompilePool:
                 self._replies[self._numbers.pop(worker)] = reply
                 worker.start()
             if self._queue and not worker.is_busy:
-                self._give(worker)
+                number, problem, script = self._queue.popleft()
+                self._numbers[worker] = number
+                worker.submit("compile", problem, script, stage=Stage.COMPILE, timeout_s=self._timeout_s)
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -90,14 +92,8 @@ class CompilePool:
                 worker.resume()
 
     def close(self) -> None:
-        """Kills every child process of the pool, whatever it is compiling."""
         for worker in self._workers:
             worker.kill()
-
-    def _give(self, worker: Worker) -> None:
-        number, problem, script = self._queue.popleft()
-        self._numbers[worker] = number
-        worker.submit("compile", problem, script, stage=Stage.COMPILE, timeout_s=self._timeout_s)
 
 
 # ------------------------------------------------------------------------------
@@ -133,7 +129,7 @@ class MeasurementWorker:
         self._worker = Worker(spec, memory_bytes)
         self._meanwhile = meanwhile
         self._quiet = quiet
-        self._turn = exclusive
+        self._exclusive = exclusive
         self._worker.start()
 
     @property
@@ -146,7 +142,6 @@ class MeasurementWorker:
         self._worker.poll()
 
     def kill(self) -> None:
-        """Kills the child process, whatever it is doing."""
         self._worker.kill()
 
     def ask(
@@ -180,15 +175,11 @@ class MeasurementWorker:
             while not isinstance(news := self._worker.poll(), Reply):
                 if isinstance(news, Event):
                     until_reported.enter_context(self._quiet())
-                    self._take_lock(until_reported)
+                    self._worker.pause()  # to wait for another tuner does not count against the child's time
+                    try:
+                        until_reported.enter_context(self._exclusive())
+                    finally:
+                        self._worker.resume()
                     self._worker.go_ahead()
                 self._meanwhile()
         return news
-
-    def _take_lock(self, until_reported: contextlib.ExitStack) -> None:
-        """Waits while another tuner times; the wait does not count against the child's time limit."""
-        self._worker.pause()
-        try:
-            until_reported.enter_context(self._turn())
-        finally:
-            self._worker.resume()

@@ -36,13 +36,11 @@ class AvailableTime:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Takes a clock, in seconds, that goes on during a pause."""
         self._clock = clock
         self._looked_s = clock()
         self._counted_s = 0.0
 
     def __call__(self) -> float:
-        """Returns the available seconds until now."""
         now_s = self._clock()
         self._counted_s += min(now_s - self._looked_s, LONGEST_STEP_S)
         self._looked_s = now_s
@@ -65,9 +63,10 @@ def started_by(process: int, token: str) -> tuple[int, ...]:
     They are its descendants, and all processes with ``token`` in their environment variable TUNER_WORKER.
     Left out are the process itself, and a process with another token together with its descendants.
     """
-    parents = dict(filter(None, map(_parent_of, processes())))
-    found = {number for number in parents if number != process and variable_of(number, VARIABLE) == token}
-    grown = found | {process}
+    stats = {number: _stat_of(number) for number in processes()}
+    parents = {number: int(stat[1]) for number, stat in stats.items() if stat and stat[0] not in DEAD}
+    marked = {number for number in parents if number != process and variable_of(number, VARIABLE) == token}
+    grown = marked | {process}
     while more := {
         number
         for number, parent in parents.items()
@@ -84,11 +83,11 @@ def end_all(process: int, token: str) -> int:
     """
     ended: set[int] = set()
     clock = AvailableTime()
-    while (found := started_by(process, token)) and clock() < GIVE_UP_S:
-        for number in found:
+    while (started := started_by(process, token)) and clock() < GIVE_UP_S:
+        for number in started:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(number, signal.SIGKILL)
-        ended.update(found)
+        ended.update(started)
     return len(ended)
 
 
@@ -103,8 +102,8 @@ def has_children() -> bool:
 
 def state_of(process: int) -> str:
     """Returns the state letter of a process ("T": stopped), see proc_pid_stat(5); "": no such process."""
-    found = _stat_of(process)
-    return found[0] if found else ""
+    stat = _stat_of(process)
+    return stat[0] if stat else ""
 
 
 def processes() -> list[int]:
@@ -123,11 +122,6 @@ def variable_of(process: int, name: str) -> str | None:
         return None
     values = (one.partition(b"=")[2] for one in variables if one.startswith(f"{name}=".encode()))
     return next((value.decode(errors="replace") for value in values), None)
-
-
-def _parent_of(process: int) -> tuple[int, int] | None:
-    found = _stat_of(process)
-    return None if not found or found[0] in DEAD else (process, int(found[1]))
 
 
 def _stat_of(process: int) -> list[str]:
@@ -219,8 +213,8 @@ def lock_path(device: str, folder: Path | None = None) -> Path:
     It lies in ``folder``; None: the folder that the environment variable ``TUNER_LOCK_FOLDER`` names, else
     the machine's.
     """
-    place = folder or Path(os.environ.get(FOLDER_VARIABLE) or FOLDER)
-    return place / f"tuner-timing-{device.replace(':', '-').replace('/', '-')}.lock"
+    folder = folder or Path(os.environ.get(FOLDER_VARIABLE) or FOLDER)
+    return folder / f"tuner-timing-{device.replace(':', '-').replace('/', '-')}.lock"
 
 
 @final
@@ -236,8 +230,8 @@ class TimingLock:
         who: str,  # shown to waiting tuners: "process 4711, matmul 512x512x512 f32 nn none"
         tell: Callable[[str], None] = lambda _who: None,  # called with the holder that is waited for
         folder: Path | None = None,  # None: the machine's, see lock_path
-        limit_s: float
-        | None = None,  # of waiting, after which the body runs without the lock; None: no limit
+        # of waiting, after which the body runs without the lock; None: no limit
+        limit_s: float | None = None,
     ) -> None:
         self._path = lock_path(device, folder)
         self._who = who
@@ -279,11 +273,8 @@ class TimingLock:
                 pass
             if self._limit_s is not None and time.monotonic() - started_s >= self._limit_s:
                 return False
-            self._report(os.pread(descriptor, LINE_LIMIT, 0).decode(errors="replace"))
+            holder = os.pread(descriptor, LINE_LIMIT, 0).decode(errors="replace")
+            if holder and holder != self._reported_holder:  # two tuners wait for each other all the time
+                self._reported_holder = holder
+                self._tell("".join(c if c.isprintable() else "?" for c in holder))
             time.sleep(LOOK_AGAIN_S)
-
-    def _report(self, holder: str) -> None:
-        """Reports a holder unless it was reported last: two tuners wait for each other all the time."""
-        if holder and holder != self._reported_holder:
-            self._reported_holder = holder
-            self._tell("".join(c if c.isprintable() else "?" for c in holder))

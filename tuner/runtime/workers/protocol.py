@@ -5,7 +5,7 @@ import math
 import pickle
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from tuner.core.interfaces import Effort
@@ -35,18 +35,7 @@ class Limits:
     libraries: int = 1  # most baseline libraries that are started for and timed in a final re-measurement
 
     def __post_init__(self) -> None:
-        """Raises ValueError unless every limit is positive."""
-        if (
-            min(
-                self.compile_timeout_s,
-                self.evaluation_timeout_s,
-                self.memory_bytes,
-                self.slowest_flop_per_s,
-                self.calls,
-                self.libraries,
-            )
-            <= 0
-        ):
+        if min(astuple(self)) <= 0:
             raise ValueError(f"limits: found {self}, allowed positive numbers")
 
     def evaluation_limit_s(self, problem: Problem, effort: Effort, call_s: float | None) -> float:
@@ -68,31 +57,25 @@ class Limits:
         machine.
         """
         reference_s = problem.flop / REFERENCE_FLOP_PER_S
-        each_s = max(self.timing_s(problem, effort, call_s), self._interleaved_s(problem, effort, call_s))
+        m, n, k = problem.sizes
+        elements = problem.batch * (m * k + k * n + 2 * m * n)  # of A, B and twice C
+        sample_s = 2 * max(self._call_s(problem, call_s), SAMPLE_S)  # an untimed call precedes each sample
+        samples = min(effort.max_samples, max(effort.min_samples, math.ceil(effort.budget_s / sample_s)))
+        interleaved_s = BUSY * samples * (sample_s + elements / UNTIMED_ELEMENTS_PER_S)
+        each_s = max(self.timing_s(problem, effort, call_s), interleaved_s)
         others = self.libraries - 1
         start_s = self.evaluation_timeout_s + reference_s
         return start_s + participants * each_s + others * (LIBRARY_START_S + reference_s + each_s)
-
-    def _interleaved_s(self, problem: Problem, effort: Effort, call_s: float | None) -> float:
-        """Returns the seconds that one participant may take for its samples and the work around samples."""
-        call_s = problem.flop / self.slowest_flop_per_s if call_s is None else call_s
-        sample_s = 2 * max(call_s, SAMPLE_S)  # an untimed call precedes each sample
-        samples = min(effort.max_samples, max(effort.min_samples, math.ceil(effort.budget_s / sample_s)))
-        return BUSY * samples * (sample_s + _elements(problem) / UNTIMED_ELEMENTS_PER_S)
 
     def timing_s(self, problem: Problem, effort: Effort, call_s: float | None) -> float:
         """Returns the seconds that the calls of one kernel may take, warm-up and verification included.
 
         ``call_s``: expected seconds per call; None: as slow as ``slowest_flop_per_s``.
         """
-        call_s = problem.flop / self.slowest_flop_per_s if call_s is None else call_s
-        return self.calls * call_s + 4 * effort.budget_s
+        return self.calls * self._call_s(problem, call_s) + 4 * effort.budget_s
 
-
-def _elements(problem: Problem) -> int:
-    """Returns the number of elements of A, B and twice C, over all matrices of a batch."""
-    m, n, k = problem.sizes
-    return problem.batch * (m * k + k * n + 2 * m * n)
+    def _call_s(self, problem: Problem, call_s: float | None) -> float:
+        return problem.flop / self.slowest_flop_per_s if call_s is None else call_s
 
 
 # ------------------------------------------------------------------------------
@@ -115,7 +98,6 @@ class Factory:
     kwargs: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a path that is not ``module:callable``."""
         module, colon, name = self.path.partition(":")
         if not (module and colon and name):
             raise ValueError(f"factory: found {self.path!r}, allowed 'module:callable'")

@@ -1,7 +1,7 @@
 """Candidate runners: several child processes compile, one evaluates, nothing else runs while it times.
 
-Each candidate is a ``Ticket`` until its record is complete. ``WorkerBench`` uses child processes,
-``LocalBench`` this process.
+Each candidate is a ``Ticket`` until its record is complete. ``WorkerRunner`` uses child processes,
+``LocalRunner`` this process.
 """
 
 import time
@@ -59,14 +59,18 @@ class Ticket:
     """The state of one candidate in a runner: its script, its artifact, and its record once complete."""
 
     def __init__(self, order: RunnerOrder, candidate: Candidate) -> None:
-        """Binds the candidate; sets ``record`` if binding fails or the script's outcome is known."""
         self._order = order
         self._candidate = candidate
         self._stage_s: tuple[tuple[str, float], ...] = ()
         self.script = Script("", "")
         self.artifact: Artifact | None = None
         self.record: Record | None = None
-        self._bind()
+        start = time.perf_counter()
+        try:
+            self.script = order.bind(candidate)
+            self._stage_s += (("bind", time.perf_counter() - start),)
+        except CandidateError as error:
+            self._fail(error.failure, time.perf_counter() - start)
         self.recall_script()
 
     @property
@@ -109,15 +113,6 @@ class Ticket:
             self.record = self._blank(outcome.verdict)
             return
         self.record = replace(self._blank(outcome.measurement), verdict=outcome.verdict)
-
-    def _bind(self) -> None:
-        start = time.perf_counter()
-        try:
-            self.script = self._order.bind(self._candidate)
-        except CandidateError as error:
-            self._fail(error.failure, time.perf_counter() - start)
-            return
-        self._stage_s += (("bind", time.perf_counter() - start),)
 
     def _fail(self, failure: Failure, seconds: float) -> None:
         self._stage_s += ((failure.stage.value, seconds),)
@@ -174,14 +169,9 @@ class LocalRunner(AbstractRunner):
         self._started: deque[tuple[int, Ticket, Effort]] = deque()
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        """Binds the candidate of trial ``number`` to its script and queues it; compiles nothing yet."""
         self._started.append((number, Ticket(self._order, candidate), effort))
 
     def finish(self) -> BoundRecord:
-        """Compiles and evaluates the earliest started candidate; returns its record.
-
-        A candidate whose outcome is known by now is not compiled or evaluated again.
-        """
         number, ticket, effort = self._started.popleft()
         ticket.recall_script()
         if ticket.record is None:
@@ -197,7 +187,6 @@ class LocalRunner(AbstractRunner):
         return self._finals.times(top_trials, effort)
 
     def close(self) -> None:
-        """Drops the candidates that are started and not finished; there are no processes to end."""
         self._started.clear()
 
     def _compile(self, script: Script) -> Artifact:
@@ -234,7 +223,7 @@ class _Job:
     number: int  # of the trial
     ticket: Ticket
     effort: Effort
-    place: int | None = None  # number in the compile pool; None: not queued there
+    queued: int | None = None  # number in the compile pool; None: not queued there
 
 
 class RunnerProcesses:
@@ -258,16 +247,15 @@ class RunnerProcesses:
             exclusive=exclusive,
         )
 
-    def compiled(self, place: int) -> Reply:
-        """Waits for the outcome of the script with number ``place`` in the compile pool."""
-        while (reply := self.pool.take(place)) is None:
+    def compiled(self, number: int) -> Reply:
+        """Waits for the outcome of script ``number`` of the compile pool."""
+        while (reply := self.pool.take(number)) is None:
             self.evaluate.poll()  # the child may be starting
             self._sleep()
             self.pool.advance()
         return reply
 
     def close(self) -> None:
-        """Kills every child process."""
         self.pool.close()
         self.evaluate.kill()
 
@@ -295,29 +283,20 @@ class WorkerRunner(AbstractRunner):
         self._jobs: deque[_Job] = deque()
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        """Binds the candidate of trial ``number`` and queues its script for compilation; does not wait.
-
-        Not queued is a script whose outcome is known, or that equals one of an unfinished candidate.
-        """
         job = _Job(number, Ticket(self._order, candidate), effort)
         is_repeated = any(other.ticket.script == job.ticket.script for other in self._jobs)
         if job.ticket.record is None and not is_repeated:
-            job.place = self._processes.pool.add(self._order.problem, job.ticket.script)
+            job.queued = self._processes.pool.add(self._order.problem, job.ticket.script)
         self._jobs.append(job)
 
     def finish(self) -> BoundRecord:
-        """Waits until the earliest started candidate is compiled and evaluated; returns its record.
-
-        Other candidates are compiled meanwhile; compilation is paused while a candidate is timed.
-        """
         job = self._jobs.popleft()
         ticket = job.ticket
-        if job.place is None:
+        if job.queued is None:
             ticket.recall_script()  # the candidate with an equal script is finished and stored by now
         if ticket.record is None:
-            compiled = self._processes.compiled(
-                job.place or self._processes.pool.add(self._order.problem, ticket.script)
-            )
+            queued = job.queued or self._processes.pool.add(self._order.problem, ticket.script)
+            compiled = self._processes.compiled(queued)
             ticket.take_compiled(compiled.value, compiled.seconds)
         if ticket.record is None:
             problem, effort = self._order.problem, job.effort
@@ -337,15 +316,15 @@ class WorkerRunner(AbstractRunner):
         self._jobs.clear()
 
     def _recompiled(self, scripts: tuple[Script, ...]) -> list[Artifact | Failure]:
-        places = [self._processes.pool.add(self._order.problem, script) for script in scripts]
-        return [self._processes.compiled(place).value for place in places]
+        numbers = [self._processes.pool.add(self._order.problem, script) for script in scripts]
+        return [self._processes.compiled(number).value for number in numbers]
 
     def _timed(
         self, group: Group, effort: Effort, seed: int, slowest_s: float | None
     ) -> FinalTimes | Failure:
         problem = self._order.problem
         within_s = self._processes.limits.remeasurement_limit_s(problem, effort, slowest_s, group.size)
-        found: FinalTimes | Failure = self._processes.evaluate.ask(
+        outcome: FinalTimes | Failure = self._processes.evaluate.ask(
             "remeasure", problem, group, effort, seed, within_s
         ).value
-        return found
+        return outcome

@@ -1,7 +1,7 @@
 """The services of child processes: a compiler, or an evaluator that owns the machine while timing."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -142,19 +142,20 @@ def time_finals(
     together fails, each artifact is timed alone, and the artifacts that work are timed together again,
     without the baseline; ``reason`` of the result says why.
     """
-    present = {place: artifact for place, artifact in enumerate(artifacts) if artifact is not None}
+    present = {index: artifact for index, artifact in enumerate(artifacts) if artifact is not None}
     if not present:
         return FinalTimes((None,) * len(artifacts), reason="nothing compiles any more" if artifacts else "")
-    found = together(Group(tuple(present.values()), has_baseline=True))
+    outcome = together(Group(tuple(present.values()), has_baseline=True))
     reason = ""
-    if isinstance(found, Failure):
-        reason = found.reason
-        present = {place: one for place, one in present.items() if _works(together(Group((one,))))}
-        found = together(Group(tuple(present.values()))) if present else found
-    if isinstance(found, Failure):  # each artifact fails alone, or only all of them together
+    if isinstance(outcome, Failure):
+        reason = outcome.reason
+        present = {index: one for index, one in present.items() if _works(together(Group((one,))))}
+        outcome = together(Group(tuple(present.values()))) if present else outcome
+    if isinstance(outcome, Failure):  # each artifact fails alone, or only all of them together
         return FinalTimes((None,) * len(artifacts), reason=reason)
-    by_place = dict(zip(present, found.times, strict=True))  # equal artifacts (A/A) have separate times
-    return FinalTimes(tuple(by_place.get(place) for place in range(len(artifacts))), found.baseline, reason)
+    by_index = dict(zip(present, outcome.times, strict=True))  # equal artifacts (A/A) have separate times
+    times = tuple(by_index.get(index) for index in range(len(artifacts)))
+    return FinalTimes(times, outcome.baseline, reason)
 
 
 def _works(outcome: FinalTimes | Failure) -> bool:
@@ -175,28 +176,14 @@ class EvaluationService:
         self._evaluator: AbstractEvaluator = evaluator.build()
 
     def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Evaluation:
-        """Returns the verdict on one artifact and, if the target times candidates, its time.
-
-        ``seed``: of the random inputs. Sends an Event before timing. Raises CandidateError for an artifact
-        that fails or whose result is wrong.
-        """
+        """Returns what ``evaluate`` does; ``seed``: of the random inputs. Sends an Event before timing."""
         rng = np.random.default_rng(seed)
         return evaluate(self._evaluator, problem, artifact, effort, rng, lambda: self._announce(TIMING))
 
     def remeasure(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
-        """Returns the times of a group's artifacts, timed interleaved; None for one that does not load.
-
-        ``seed``: of the random inputs. Sends an Event before timing. Raises CandidateError where timing
-        fails.
-        """
-        return time_together(
-            self._evaluator,
-            problem,
-            group,
-            effort,
-            np.random.default_rng(seed),
-            lambda: self._announce(TIMING),
-        )
+        """Returns what ``time_together`` does; ``seed``: of the inputs. Sends an Event before timing."""
+        rng = np.random.default_rng(seed)
+        return time_together(self._evaluator, problem, group, effort, rng, lambda: self._announce(TIMING))
 
 
 def time_together(
@@ -214,7 +201,13 @@ def time_together(
     ends is left out, and the others are timed anew. ``before_timing`` is called after loading, right before
     the first sample. Raises CandidateError where timing fails, or a failed load has made the others unusable.
     """
-    loaded = dict(_loadable(evaluator, problem, group.artifacts))
+    loaded: dict[int, object] = {}  # by index
+    for index, artifact in enumerate(group.artifacts):
+        try:
+            loaded[index] = evaluator.load(problem, artifact)
+        except CandidateError as error:
+            if error.stage is Stage.RUN:  # it has destroyed more than itself: a GPU's context
+                raise
     if not loaded:
         return FinalTimes((None,) * len(group.artifacts))
     libraries = _libraries(evaluator, problem, rng) if group.has_baseline else ()
@@ -226,8 +219,10 @@ def time_together(
 
     usable, failed, times = _timed_with(libraries, measured)
     by_index = dict(zip(loaded, times, strict=False))  # the libraries' times are the last
+    # 0: on a GPU, or the evaluator has no libraries
+    threads = evaluator.baseline_threads if isinstance(evaluator, AbstractBaselineSource) else 0
     timed = [
-        (each.library, Baseline(each.name, _threads(evaluator), time, is_interleaved=True))
+        (each.library, Baseline(each.name, threads, time, is_interleaved=True))
         for each, time in zip(usable, times[len(loaded) :], strict=True)
     ]
     kernels = tuple(by_index.get(index) for index in range(len(group.artifacts)))
@@ -269,11 +264,6 @@ def evaluation_spec(evaluator: Factory, environment: Environment = ()) -> Servic
     return ServiceSpec("evaluate", factory, environment, announces=True)
 
 
-def _threads(evaluator: AbstractEvaluator) -> int:
-    """Returns the number of threads of an evaluator's libraries; 0: on a GPU, or it has none."""
-    return evaluator.baseline_threads if isinstance(evaluator, AbstractBaselineSource) else 0
-
-
 def _libraries(
     evaluator: AbstractEvaluator, problem: Problem, rng: np.random.Generator
 ) -> tuple[LoadedLibrary, ...]:
@@ -288,19 +278,6 @@ def _libraries(
     except TunerError:
         pass  # the caller then measures the baseline alone, and that reports the reason
     return ()
-
-
-def _loadable(
-    evaluator: AbstractEvaluator, problem: Problem, artifacts: tuple[Artifact, ...]
-) -> Iterator[tuple[int, object]]:
-    for index, artifact in enumerate(artifacts):
-        try:
-            loaded = evaluator.load(problem, artifact)
-        except CandidateError as error:
-            if error.stage is Stage.RUN:  # it has destroyed more than itself: a GPU's context
-                raise
-            continue
-        yield index, loaded
 
 
 # ------------------------------------------------------------------------------

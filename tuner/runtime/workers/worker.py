@@ -126,7 +126,6 @@ class Worker:
 
     @property
     def is_busy(self) -> bool:
-        """Returns whether a call to the child process is in progress."""
         return self._call is not None
 
     @property
