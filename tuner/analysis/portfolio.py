@@ -94,7 +94,7 @@ def served(matrix: TimeMatrix, columns: Sequence[int], completed: CompletedTimes
     serving: list[int | None] = []
     for times in logs:
         near = np.flatnonzero(times <= times.min() + math.log1p(NOISE))
-        steady = max(near, key=lambda index: (uses[index], -times[index]))
+        steady = int(max(near, key=lambda index: (uses[index], -times[index])))
         serving.append(columns[steady] if np.isfinite(times).any() else None)
     counts = {column: serving.count(column) for column in columns}
     order = tuple(sorted(columns, key=lambda column: (-counts[column], column)))

@@ -217,7 +217,7 @@ class StrategyEntry:
         for derived in self.let:
             derived.require_other_than([knob.name for knob in knobs], "knob")
             derived.require_other_than(variable_names, "variable")
-        known = {*variable_names, *(each.name for each in (*knobs, *self.let))}
+        known = {*variable_names, *(knob.name for knob in knobs), *(each.name for each in self.let)}
         for expression in (*(each.expression for each in self.let), *self.constraints, *self.preferences):
             expression.require(known)
         return SearchSpace(self.name, knobs, self.constraints, variables, self.preferences, self.projection)

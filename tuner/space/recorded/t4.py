@@ -239,7 +239,7 @@ def _times(record: Record) -> Document:
 def _own(record: Record) -> Document:
     """Returns the part of a result that T4 cannot express."""
     if isinstance(record.outcome, Failure):
-        return encode(record.outcome)
+        return {**encode(record.outcome)}
     own: Document = {"verdict": record.correct_verdict and encode(record.correct_verdict)}
     if isinstance(record.outcome, Measurement):
         time = record.outcome
