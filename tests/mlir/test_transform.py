@@ -17,41 +17,8 @@ from tests.mlir.gpu import (
 )
 from tests.mlir.ir import test_memory_spaces
 from tests.mlir.kernels import BARRIER, kernel, load, parsed, store
-from tests.mlir.ops import (
-    block_runs,
-    test_amx_block,
-    test_bound_loads,
-    test_bypass_l1,
-    test_convolution_block,
-    test_convolution_tiles,
-    test_count_stages,
-    test_drop_unit_batch,
-    test_element_types,
-    test_finish_stores,
-    test_fix_transposed_a,
-    test_flat_copies,
-    test_forward_stores,
-    test_insert_barriers,
-    test_merge_ldmatrix,
-    test_overlap_tiles,
-    test_pack_by_rows,
-    test_pack_weights,
-    test_pad_views,
-    test_pair_block,
-    test_prefetch_fragments,
-    test_prefetch_reads,
-    test_reorder_weights,
-    test_set_aside_epilogue,
-    test_shared_layout,
-    test_split_k,
-    test_swizzle_blocks,
-    test_unroll_inner_loops,
-    test_use_fp8,
-    test_use_tf32,
-    test_vnni_block,
-    test_wgmma_pipeline,
-)
 from tests.mlir.ops.conftest import SCRIPT
+from tests.mlir.ops.test_every_op import NAMES, TABLES
 from tests.mlir.scripts import PAYLOAD, TILE, script
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Partition
@@ -175,43 +142,6 @@ TEMPORARY = """scf.for %i = %c0 to %n step %c1 {
   memref.dealloc %t : memref<4xf32>
 }"""
 ONE_LAUNCH = f"%t = memref.alloc() : {test_kernel_memory.SHARED} {test_kernel_memory.STORE}"
-# Op -> the line of a script that calls it, and the payload.
-OF_OPS = {
-    "bound_loads": (
-        test_bound_loads.LINE.format(0),
-        test_bound_loads.payload("{tuner.bounds = array<i64: 50, 64>}"),
-    ),
-    "amx_block": (test_amx_block.line(1, 1), block_runs.payload(32, 32, 64, "bf16")),
-    "bypass_l1": (test_bypass_l1.LINE, test_bypass_l1.payload("f16", 8)),
-    "convolution_block": (test_convolution_block.line(), test_convolution_block.payload()),
-    "convolution_tiles": (test_convolution_tiles.LINE, test_convolution_tiles.payload()),
-    "count_stages": (test_count_stages.LINE, test_count_stages.payload()),
-    "drop_unit_batch": (test_drop_unit_batch.LINE, test_drop_unit_batch.PAYLOAD),
-    "element_types": (test_element_types.LINE.format("bf16", "f16"), test_element_types.PAYLOAD),
-    "finish_stores": (test_finish_stores.LINE.format("store"), test_finish_stores.payload()),
-    "fix_transposed_a": (test_fix_transposed_a.LINE, test_fix_transposed_a.payload(4, "true")),
-    "flat_copies": (test_flat_copies.LINE, test_flat_copies.payload()),
-    "forward_stores": (test_forward_stores.LINE, test_forward_stores.payload(*test_forward_stores.USUAL)),
-    "insert_barriers": (test_insert_barriers.LINE.format(1), test_insert_barriers.PAYLOAD),
-    "merge_ldmatrix": (test_merge_ldmatrix.LINE, test_merge_ldmatrix.payload((0, 8), "true")),
-    "overlap_tiles": (test_overlap_tiles.SHOWN, test_overlap_tiles.SHOWN_PAYLOAD),
-    "pack_by_rows": (test_pack_by_rows.LINE, test_pack_by_rows.PAYLOAD),
-    "pad_views": (test_pad_views.SHOWN, test_pad_views.payload("f32", (50, 40, 60))),
-    "pack_weights": (test_pack_weights.LINE, test_pack_weights.PAYLOAD),
-    "prefetch_fragments": (test_prefetch_fragments.LINE.format(0), test_prefetch_fragments.payload()),
-    "prefetch_reads": (test_prefetch_reads.line(), test_prefetch_reads.PAYLOAD),
-    "reorder_weights": (test_reorder_weights.LINE, test_reorder_weights.payload()),
-    "set_aside_epilogue": (test_set_aside_epilogue.LINE, test_set_aside_epilogue.payload("f16", "bias_relu")),
-    "shared_layout": (test_shared_layout.LINE.format(1, 16), test_shared_layout.payload()),
-    "split_k": (test_split_k.LINE.format(4), test_split_k.payload()),
-    "swizzle_blocks": (test_swizzle_blocks.LINE.format(2), test_swizzle_blocks.payload(4, 4)),
-    "unroll_inner_loops": (test_unroll_inner_loops.LINE, test_unroll_inner_loops.PIPELINE),
-    "use_fp8": (test_use_fp8.LINE.format("e4m3"), test_use_fp8.payload()),
-    "use_tf32": (test_use_tf32.LINE, test_use_tf32.payload("vector<4x1xf32>", "vector<2x1xf32>", "16, 8, 8")),
-    "pair_block": (test_pair_block.line(1, 16, dots=1), block_runs.payload(1, 16, 64, "bf16")),
-    "vnni_block": (test_vnni_block.line(1, 16), block_runs.payload(1, 16, 64, "i8")),
-    "wgmma_pipeline": (test_wgmma_pipeline.line(), test_wgmma_pipeline.payload()),
-}
 # Pass -> the module that it changes, or that it returns as a text.
 OF_PASSES: dict[Callable[..., Any], str] = {
     expand_composed_ops: test_small_passes.GLOBAL_ID,
@@ -258,9 +188,9 @@ def shown_but_not_there(documented: Any, change: Callable[[Any], object], text: 
         return missing(docstring, before, after if isinstance(after, str) else str(module))
 
 
-@pytest.mark.parametrize("op", OPS, ids=lambda op: op.OPERATION_NAME)
-def test_the_ir_of_an_op_is_real(op: Any) -> None:
-    line, payload = OF_OPS[str(op.OPERATION_NAME).partition(".")[2]]
+@pytest.mark.parametrize(("op", "name"), [*zip(OPS, NAMES, strict=True)], ids=NAMES)
+def test_the_ir_of_an_op_is_real(op: Any, name: str) -> None:
+    line, payload = TABLES[name]["SHOWN"]
 
     def apply(module: Any) -> None:
         transform.apply_script(module, transform.parse(SCRIPT.format(line=line), "script"))

@@ -1,7 +1,9 @@
 """Runs of ops that replace a ``linalg.matmul`` of buffers: payloads, and the code of a script's function."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-import numpy.typing as npt
 
 from tests.mlir.ops.conftest import Apply
 from tuner.mlir import transform
@@ -9,6 +11,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
+Array = Any
 SUMS = {"bf16": "f32", "i8": "i32"}
 MAPS = {"nt": ("(m, k)", "(n, k)"), "tn": ("(k, m)", "(k, n)")}
 TURN = """transform.apply_patterns to %func {
@@ -42,14 +45,38 @@ module {{
 """
 
 
-def run(
-    apply: Apply, line: str, text: str, arrays: tuple[npt.NDArray[np.generic], ...], *, emulates: bool
-) -> None:
+def run(apply: Apply, line: str, text: str, arrays: tuple[Array, ...], *, emulates: bool) -> None:
     """Applies a line of script, compiles function f and calls it with arrays."""
     with transform.new_context(), ir.Location.unknown():
         module = transform.parse(apply(f"{line}\n    {TURN}", text), "payload")
         code = JittedModule(lowering.lower_to_llvm(module, emulates=emulates), ("f",))
     CompiledFunction(code.addresses["f"])(PackedArguments(*(array.ctypes.data for array in arrays)))
+
+
+def exact(a: Array, b: Array, layout: str = "nn") -> Array:
+    """Returns the product of A and B, stored as the layout says, in float64."""
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    product: Array = (a.T if layout == "tn" else a) @ (b.T if layout == "nt" else b)
+    return product
+
+
+def require_product(
+    apply: Apply,
+    script: str,
+    text: str,
+    sizes: tuple[int, int, int],
+    draw: Callable[[tuple[int, int]], Array],
+    *,
+    layout: str = "nn",
+    start: int = 0,
+    emulates: bool = True,
+) -> None:
+    """Runs a payload on drawn operands and on a C of sevens; C must be ``start`` and their product."""
+    m, n, k = sizes
+    a, b = draw((k, m) if layout == "tn" else (m, k)), draw((n, k) if layout == "nt" else (k, n))
+    c = np.full((m, n), 7, np.int32 if a.dtype == np.int8 else np.float32)
+    run(apply, script, text, (a, b, c), emulates=emulates)
+    np.testing.assert_array_equal(c, start + exact(a, b, layout))
 
 
 def blocks_payload(m: int, n: int, k: int, element: str, layout: str, block: int) -> str:

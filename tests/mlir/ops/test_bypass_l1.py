@@ -29,3 +29,6 @@ module {{
 )
 def test_copies_of_sixteen_bytes_bypass(dtype: str, elements: int, bypasses: bool, apply: Apply) -> None:
     assert ("bypassL1" in apply(LINE, payload(dtype, elements))) == bypasses
+
+
+SHOWN = LINE, payload("f16", 8)

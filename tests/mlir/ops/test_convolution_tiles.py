@@ -1,11 +1,8 @@
 """``tuner.convolution_tiles``: the code of a tile of a convolution, and what is refused."""
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.mlir.ops.conftest import Apply
-from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 
@@ -41,13 +38,6 @@ module {{
 """
 
 
-def test_a_tile_becomes_sums_in_a_tile_register(apply: Apply, golden: Callable[[str, str], None]) -> None:
-    text = apply(LINE, payload())
-    assert "linalg" not in text
-    assert text.count("x86.amx.tile_mulf") == text.count("x86.amx.tile_store") == 1
-    golden("convolution_tiles.mlir", text)
-
-
 def test_filters_and_pixels_are_cut_to_tiles_of_16(apply: Apply) -> None:
     text = apply(LINE, payload(20, 18))
     for tile in ("16x16xf32", "16x2xf32", "4x16xf32", "4x2xf32"):
@@ -61,19 +51,17 @@ def test_without_a_fill_of_zero_sums_start_from_the_buffer(apply: Apply) -> None
     assert text.count("x86.amx.tile_load") == 3
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (payload(48, 32), "found 6 sums, which need 10 tile registers, allowed 8"),
-        (payload(element="bf16"), "of other operands, allowed K groups of channels and adjacent pixels"),
-        (payload(stride=2), "of other operands, allowed K groups of channels and adjacent pixels"),
-        (
-            payload().replace("1x24x3", "?x24x3").replace("1x16x1", "?x16x1"),
-            "allowed memrefs of static sizes",
-        ),
-    ],
-)
-def test_what_it_refuses_is_named(text: str, reason: str, apply: Apply) -> None:
-    with pytest.raises(CandidateError, match=rf"^tuner\.convolution_tiles at script:.*{reason}") as caught:
-        apply(LINE, text)
-    assert caught.value.stage == Stage.COMPILE
+SHOWN = LINE, payload()
+BECOMES = {
+    "convolution_tiles": (LINE, payload()),
+}
+REFUSED = [
+    (LINE, payload(48, 32), "found 6 sums, which need 10 tile registers, allowed 8"),
+    (LINE, payload(element="bf16"), "of other operands, allowed K groups of channels and adjacent pixels"),
+    (LINE, payload(stride=2), "of other operands, allowed K groups of channels and adjacent pixels"),
+    (
+        LINE,
+        payload().replace("1x24x3", "?x24x3").replace("1x16x1", "?x16x1"),
+        "allowed memrefs of static sizes",
+    ),
+]

@@ -1,7 +1,5 @@
 """``tuner.count_stages``: which stages are counted, and which stay remainders."""
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.mlir.ops.conftest import Apply
@@ -43,12 +41,6 @@ def is_counted(text: str) -> bool:
     return "arith.select" in text
 
 
-def test_a_stage_is_one_more_than_that_of_the_iteration_before(
-    apply: Apply, golden: Callable[[str, str], None]
-) -> None:
-    golden("count_stages.mlir", apply(LINE, payload()))
-
-
 @pytest.mark.parametrize("stages", [5, 6])
 def test_any_number_of_stages_is_counted_that_is_no_power_of_two(stages: int, apply: Apply) -> None:
     text = apply(LINE, payload(stages))
@@ -75,3 +67,9 @@ def test_the_first_iteration_may_be_any_that_is_known(apply: Apply) -> None:
 )
 def test_other_stages_stay_remainders(change: dict[str, object], apply: Apply) -> None:
     assert not is_counted(apply(LINE, payload(**change)))  # type: ignore[arg-type] # of one name each
+
+
+SHOWN = LINE, payload()
+BECOMES = {
+    "count_stages": (LINE, payload()),
+}

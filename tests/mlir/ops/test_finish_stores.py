@@ -1,12 +1,9 @@
 """``tuner.finish_stores``: width, bounds, epilogue, atomics and slices of stores to C."""
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.mlir.ops.conftest import Apply
 from tests.texts import text_beside
-from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
 
@@ -27,24 +24,6 @@ module {{
   }}{epilogue}
 }}
 """
-
-
-@pytest.mark.parametrize(
-    ("name", "mode", "text"),
-    [
-        ("guarded", "store", payload()),
-        ("whole", "store", payload(row=64, bounds="64, 64")),
-        ("narrow", "store", payload(row=61, bounds="64, 61")),
-        ("epilogue", "store", payload(row=64, bounds="50, 64", epilogue=EPILOGUE)),
-        ("atomic", "atomic", payload(row=64, bounds="64, 64")),
-        ("atomic_guarded", "atomic", payload()),
-        ("workspace", "workspace", payload(row=64, bounds="64, 64")),
-    ],
-)
-def test_stores_are_rewritten(
-    name: str, mode: str, text: str, apply: Apply, golden: Callable[[str, str], None]
-) -> None:
-    golden(f"finish_stores_{name}.mlir", apply(LINE.format(mode), text))
 
 
 EXCHANGE = """"tuner.finish_stores"(%func) {exchange = 1 : i64} : (!transform.any_op) -> ()"""
@@ -75,15 +54,6 @@ module {{
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("f32", pieces(3)), ("f16", pieces(4, bounds="64, 64", epilogue=TO_F16))]
-)
-def test_lanes_exchange_pieces_of_tiles_side_by_side(
-    name: str, text: str, apply: Apply, golden: Callable[[str, str], None]
-) -> None:
-    golden(f"finish_stores_exchange_{name}.mlir", apply(EXCHANGE, text))
-
-
-@pytest.mark.parametrize(
     ("text", "why"),
     [
         (pieces(2, bounds="64, 60"), "columns end within a tile"),
@@ -100,21 +70,35 @@ SECOND = """vector.store %sums, %scale[%i] : memref<64xf32>, vector<4xf32>
     vector.store"""
 
 
-@pytest.mark.parametrize(
-    ("mode", "text", "reason"),
-    [
-        ("add", payload(), "mode: found 'add', allowed store, atomic, workspace"),
-        ("store", payload(store="//"), "found 0 stores to arguments, allowed some, all to one"),
-        ("store", payload(store=SECOND), "found 2 stores to arguments, allowed some, all to one"),
-        ("atomic", payload(epilogue=EPILOGUE), "mode: found 'atomic' and an epilogue, allowed store"),
-        (
-            "workspace",
-            payload(),
-            r"workspace: expected whole tiles, got memref<64x64xf32, strided<\[62, 1\]>>",
-        ),
-        ("store", payload(store="vector.transfer_write"), r"found vector\.transfer_write to an argument"),
-    ],
-)
-def test_what_cannot_be_finished_is_refused(mode: str, text: str, reason: str, apply: Apply) -> None:
-    with pytest.raises(CandidateError, match=reason):
-        apply(LINE.format(mode), text)
+SHOWN = LINE.format("store"), payload()
+BECOMES = {
+    "finish_stores_guarded": (LINE.format("store"), payload()),
+    "finish_stores_whole": (LINE.format("store"), payload(row=64, bounds="64, 64")),
+    "finish_stores_narrow": (LINE.format("store"), payload(row=61, bounds="64, 61")),
+    "finish_stores_epilogue": (LINE.format("store"), payload(row=64, bounds="50, 64", epilogue=EPILOGUE)),
+    "finish_stores_atomic": (LINE.format("atomic"), payload(row=64, bounds="64, 64")),
+    "finish_stores_atomic_guarded": (LINE.format("atomic"), payload()),
+    "finish_stores_workspace": (LINE.format("workspace"), payload(row=64, bounds="64, 64")),
+    "finish_stores_exchange_f32": (EXCHANGE, pieces(3)),
+    "finish_stores_exchange_f16": (EXCHANGE, pieces(4, bounds="64, 64", epilogue=TO_F16)),
+}
+REFUSED = [
+    (LINE.format("add"), payload(), "mode: found 'add', allowed store, atomic, workspace"),
+    (LINE.format("store"), payload(store="//"), "found 0 stores to arguments, allowed some, all to one"),
+    (LINE.format("store"), payload(store=SECOND), "found 2 stores to arguments, allowed some, all to one"),
+    (
+        LINE.format("atomic"),
+        payload(epilogue=EPILOGUE),
+        "mode: found 'atomic' and an epilogue, allowed store",
+    ),
+    (
+        LINE.format("workspace"),
+        payload(),
+        r"workspace: expected whole tiles, got memref<64x64xf32, strided<\[62, 1\]>>",
+    ),
+    (
+        LINE.format("store"),
+        payload(store="vector.transfer_write"),
+        r"found vector\.transfer_write to an argument",
+    ),
+]

@@ -1,7 +1,5 @@
 """``tuner.fix_transposed_a``: which loads get other lane addresses."""
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.mlir.ops.conftest import Apply
@@ -25,12 +23,12 @@ module {{
 """
 
 
-def test_lanes_of_the_second_and_third_tile_exchange_addresses(
-    apply: Apply, golden: Callable[[str, str], None]
-) -> None:
-    golden("fix_transposed_a.mlir", apply(LINE, payload(4, "true")))
-
-
 @pytest.mark.parametrize(("tiles", "transpose"), [(4, "false"), (2, "true")])
 def test_other_loads_are_left_alone(tiles: int, transpose: str, apply: Apply) -> None:
     assert "gpu.lane_id" not in apply(LINE, payload(tiles, transpose))
+
+
+SHOWN = LINE, payload(4, "true")
+BECOMES = {
+    "fix_transposed_a": (LINE, payload(4, "true")),
+}

@@ -131,3 +131,6 @@ def test_places_of_constants_are_one_grid(apply: Apply) -> None:
     column = "%c8 = affine.apply affine_map<() -> (8)>()"
     lines = [write("%zero", "%c0", "%c0"), write("%x", "%c0", "%c8"), read("%read", "%c0", "%c0"), ADD]
     assert counts(apply(LINE, payload(column, *lines, write("%sum", "%c0", "%c0")))) == (0, 2)
+
+
+SHOWN = LINE, payload(*USUAL)

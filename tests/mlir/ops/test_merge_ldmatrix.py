@@ -1,7 +1,5 @@
 """``tuner.merge_ldmatrix``: pairs of loads become one, others stay."""
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.mlir.ops.conftest import Apply
@@ -44,18 +42,16 @@ module {{
 
 
 @pytest.mark.parametrize(
-    ("name", "transpose", "dtype"),
-    [("rows_of_k", "true", "f16"), ("rows_of_n", "false", "f16"), ("rows_of_n_tf32", "false", "f32")],
-)
-def test_neighbours_are_loaded_at_once(
-    name: str, transpose: str, dtype: str, apply: Apply, golden: Callable[[str, str], None]
-) -> None:
-    golden(f"merge_ldmatrix_{name}.mlir", apply(LINE, payload((0, 8), transpose, dtype)))
-
-
-@pytest.mark.parametrize(
     ("offsets", "loads"),
     [((0, 8, 16, 24), 2), ((0, 8, 16), 2), ((0, 16), 2), ((0, 4), 2), ((8, 0), 2), ((0,), 1)],
 )
 def test_each_load_is_merged_at_most_once(offsets: tuple[int, ...], loads: int, apply: Apply) -> None:
     assert apply(LINE, payload(offsets, "true")).count("nvgpu.ldmatrix") == loads
+
+
+SHOWN = LINE, payload((0, 8), "true")
+BECOMES = {
+    "merge_ldmatrix_rows_of_k": (LINE, payload((0, 8), "true", "f16")),
+    "merge_ldmatrix_rows_of_n": (LINE, payload((0, 8), "false", "f16")),
+    "merge_ldmatrix_rows_of_n_tf32": (LINE, payload((0, 8), "false", "f32")),
+}

@@ -1,7 +1,6 @@
 """``tuner.prefetch_fragments``: rotated loops, and what is left."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 
@@ -53,27 +52,12 @@ module {{
 """
 
 
-@pytest.mark.parametrize(
-    ("name", "steps", "spread"), [("one_step", 1, 0), ("two_steps", 2, 0), ("spread", 2, 1)]
-)
-def test_a_loop_reads_ahead(
-    name: str, steps: int, spread: int, apply: Apply, golden: Callable[[str, str], None]
-) -> None:
-    golden(f"prefetch_fragments_{name}.mlir", apply(LINE.format(spread), payload(steps)))
-
-
 def of_vectors(text: str) -> str:
     """Returns a payload with vectors in place of fragments."""
     vector = "vector<4xf32>"
     text = re.sub(r"nvgpu.ldmatrix (.*\]) \{.*\} : (.*) -> .*", rf"vector.load \1 : \2, {vector}", text)
     text = re.sub(r"nvgpu.mma.sync\((.*)\) .*\n.*", rf"vector.fma \1 : {vector}", text)
     return text.replace("f16", "f32").replace("], 8 :", "], 4 :").replace("vector<2x2xf32>", vector)
-
-
-def test_loads_are_carried_for_products_of_vectors_too(
-    apply: Apply, golden: Callable[[str, str], None]
-) -> None:
-    golden("prefetch_fragments_vectors.mlir", apply(LINE.format(0), of_vectors(payload(2))))
 
 
 @pytest.mark.parametrize("steps", [1, 2])
@@ -107,3 +91,12 @@ def test_a_loop_with_what_cannot_be_moved_is_left(other: str, apply: Apply) -> N
     assert "iter_args(%arg7 = %arg4, %arg8 = %arg5, %arg9 = %c0)" in apply(
         LINE.format(0), payload(other=constants + other)
     )
+
+
+SHOWN = LINE.format(0), payload()
+BECOMES = {
+    "prefetch_fragments_one_step": (LINE.format(0), payload(1)),
+    "prefetch_fragments_two_steps": (LINE.format(0), payload(2)),
+    "prefetch_fragments_spread": (LINE.format(1), payload(2)),
+    "prefetch_fragments_vectors": (LINE.format(0), of_vectors(payload(2))),
+}

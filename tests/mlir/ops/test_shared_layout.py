@@ -6,7 +6,6 @@ from collections.abc import Callable
 import pytest
 
 from tests.mlir.ops.conftest import Apply
-from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
 
@@ -35,33 +34,6 @@ module {{
   }}
 }}
 """
-
-
-@pytest.mark.parametrize(
-    ("name", "swizzle", "pad", "columns"),
-    [
-        ("swizzled", 1, 16, 32),
-        ("swizzled_long", 1, 0, 128),
-        ("swizzled_odd", 1, 0, 48),
-        ("padded", 0, 32, 32),
-    ],
-)
-def test_tiles_are_rearranged(
-    name: str, swizzle: int, pad: int, columns: int, apply: Apply, golden: Callable[[str, str], None]
-) -> None:
-    golden(f"shared_layout_{name}.mlir", apply(LINE.format(swizzle, pad), payload(columns)))
-
-
-def test_a_use_that_is_not_by_index_is_refused(apply: Apply) -> None:
-    view = "memref.copy %tile, %other : TILE to TILE"
-    with pytest.raises(CandidateError, match=r"found memref\.copy of shared memory, allowed memref\.load"):
-        apply(LINE.format(1, 16), payload(read=view))
-
-
-@pytest.mark.parametrize("pad", [-16, 8])
-def test_a_padding_that_breaks_alignment_is_refused(pad: int, apply: Apply) -> None:
-    with pytest.raises(CandidateError, match=f"pad_bytes: found {pad}, allowed a multiple of 16"):
-        apply(LINE.format(1, pad), payload())
 
 
 def swizzled(vectors: int, row: int, column: int) -> int:
@@ -113,3 +85,21 @@ module {{
     starts = [4 * lane // together * row_bytes + 4 * lane % together * columns for lane in range(4)]
     banks = [start // 4 % 32 + word for start in starts for word in (0, 1)]  # eight bytes of each row
     assert len(set(banks)) == len(banks)
+
+
+SHOWN = LINE.format(1, 16), payload()
+BECOMES = {
+    "shared_layout_swizzled": (LINE.format(1, 16), payload(32)),
+    "shared_layout_swizzled_long": (LINE.format(1, 0), payload(128)),
+    "shared_layout_swizzled_odd": (LINE.format(1, 0), payload(48)),
+    "shared_layout_padded": (LINE.format(0, 32), payload(32)),
+}
+REFUSED = [
+    (
+        LINE.format(1, 16),
+        payload(read="memref.copy %tile, %other : TILE to TILE"),
+        r"found memref\.copy of shared memory, allowed memref\.load",
+    ),
+    (LINE.format(1, -16), payload(), "pad_bytes: found -16, allowed a multiple of 16"),
+    (LINE.format(1, 8), payload(), "pad_bytes: found 8, allowed a multiple of 16"),
+]

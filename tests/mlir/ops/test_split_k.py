@@ -1,11 +1,6 @@
 """``tuner.split_k``: what becomes of launch and loop, and what it refuses."""
 
-from collections.abc import Callable
-
 import pytest
-
-from tests.mlir.ops.conftest import Apply
-from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
 
@@ -35,27 +30,25 @@ module {{
 """
 
 
-def test_each_block_takes_a_part_of_the_loop(apply: Apply, golden: Callable[[str, str], None]) -> None:
-    golden("split_k.mlir", apply(LINE.format(4), payload()))
-
-
-@pytest.mark.parametrize(
-    ("text", "slices", "reason"),
-    [
-        (payload(body=""), 2, "found 0 loops in a launch, allowed 1"),
-        (payload(body=LOOP + LOOP), 2, "found 2 loops in a launch, allowed 1"),
-        (payload(z="%c8"), 2, "found a launch with more than one block along z"),
-        (payload(z="%any"), 2, "found a launch with more than one block along z, or not constant"),
-        (
-            payload(LOOP.replace("%c96", "%any")),
-            2,
-            "found a loop from 0 to None by 8, allowed constants, from 0",
-        ),
-        (payload(LOOP.replace("%c0", "%c8")), 2, "found a loop from 8 to 96 by 8, allowed constants, from 0"),
-        (payload(), 5, "slices: found 5, allowed what divides 12 trips"),
-        (payload(), 0, "slices: found 0, allowed what divides 12 trips"),
-    ],
-)
-def test_what_cannot_be_split_is_refused(text: str, slices: int, reason: str, apply: Apply) -> None:
-    with pytest.raises(CandidateError, match=reason):
-        apply(LINE.format(slices), text)
+SHOWN = LINE.format(4), payload()
+BECOMES = {
+    "split_k": (LINE.format(4), payload()),
+}
+REFUSED = [
+    (LINE.format(2), payload(body=""), "found 0 loops in a launch, allowed 1"),
+    (LINE.format(2), payload(body=LOOP + LOOP), "found 2 loops in a launch, allowed 1"),
+    (LINE.format(2), payload(z="%c8"), "found a launch with more than one block along z"),
+    (LINE.format(2), payload(z="%any"), "found a launch with more than one block along z, or not constant"),
+    (
+        LINE.format(2),
+        payload(LOOP.replace("%c96", "%any")),
+        "found a loop from 0 to None by 8, allowed constants, from 0",
+    ),
+    (
+        LINE.format(2),
+        payload(LOOP.replace("%c0", "%c8")),
+        "found a loop from 8 to 96 by 8, allowed constants, from 0",
+    ),
+    (LINE.format(5), payload(), "slices: found 5, allowed what divides 12 trips"),
+    (LINE.format(0), payload(), "slices: found 0, allowed what divides 12 trips"),
+]
