@@ -8,6 +8,7 @@ import pytest
 from benchmarks.program_compiler import compiler_of
 from tests.programs.gpu_fusions.group_texts import CONVOLUTION
 from tests.programs.gpu_fusions.simulated import SIMULATOR, simulated, without_fusions
+from tests.texts import text_beside
 
 pytestmark = pytest.mark.mlir
 
@@ -26,18 +27,4 @@ def test_counted_is_what_a_call_does() -> None:
 
 
 def test_launches_in_a_loop_are_not_counted() -> None:
-    text = """func.func @main(%x: memref<64xf32>, %n: index) {
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      %c64 = arith.constant 64 : index
-      scf.for %step = %c0 to %n step %c1 {
-        scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
-          %old = memref.load %x[%i] : memref<64xf32>
-          %new = arith.addf %old, %old : f32
-          memref.store %new, %x[%i] : memref<64xf32>
-          scf.reduce
-        }
-      }
-      return
-    }"""
-    assert compiler_of(SIMULATOR).work_without_fusions(text, None) is None
+    assert compiler_of(SIMULATOR).work_without_fusions(text_beside(__file__, "LOOP"), None) is None

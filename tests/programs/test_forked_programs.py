@@ -7,6 +7,7 @@ import pytest
 
 import tuner
 from tests.forked import in_child_amid_calls
+from tests.texts import text_beside
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 
@@ -15,16 +16,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning"),
 ]
 
-SQUARE = """
-func.func @square(%x: tensor<{n}x{n}xf32>{more}) -> tensor<{n}x{n}xf32> {{
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<{n}x{n}xf32>
-  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<{n}x{n}xf32>) -> tensor<{n}x{n}xf32>
-  %y = linalg.matmul ins(%x, %x : tensor<{n}x{n}xf32>, tensor<{n}x{n}xf32>)
-    outs(%zeros : tensor<{n}x{n}xf32>) -> tensor<{n}x{n}xf32>
-  return %y : tensor<{n}x{n}xf32>
-}}
-"""
+
+def square(n: int, more: str = "") -> str:
+    return text_beside(__file__, "SQUARE").replace("SIZE", str(n)).replace("MORE", more)
 
 
 def right_in_child(function: Any, n: int, *more: int) -> bool:
@@ -35,7 +29,7 @@ def right_in_child(function: Any, n: int, *more: int) -> bool:
 
 def test_programs_of_fusions_on_one_thread_and_several() -> None:
     for n, threads in ((16, 1), (256, 2)):
-        function = tuner.compile_program(SQUARE.format(n=n, more=""), target="cpu", threads=threads)
+        function = tuner.compile_program(square(n), target="cpu", threads=threads)
         assert isinstance(function, FusedFunction)
         assert function.code.threads == threads
         assert right_in_child(function, n)
@@ -43,7 +37,7 @@ def test_programs_of_fusions_on_one_thread_and_several() -> None:
 
 
 def test_programs_as_a_whole_on_the_host_and_on_the_simulator() -> None:
-    text = SQUARE.format(n=4, more=", %unused: index")
+    text = square(4, ", %unused: index")
     function: Any = tuner.compile_program(text, target="cpu")
     assert isinstance(function, HostFunction)
     assert right_in_child(function, 4, 1)

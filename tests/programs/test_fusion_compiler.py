@@ -11,6 +11,7 @@ import pytest
 import tuner
 from tests.cli.conftest import Tuner
 from tests.db.test_groups import SUMMARY
+from tests.texts import text_beside
 from tuner.core.fusions import CONTRACTION
 from tuner.core.problem import WARM
 from tuner.core.programs import ExplainedFusion
@@ -204,15 +205,7 @@ func.func @main(%x: tensor<5x4xf32>) -> tensor<5x6xf32> {{
   }}
 #-}}
 """
-LOOP = """func.func @main(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %y = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %x) -> tensor<4xf32> {
-    %more = arith.addf %sum, %x : tensor<4xf32>
-    scf.yield %more : tensor<4xf32>
-  }
-  return %y : tensor<4xf32>
-}"""
+LOOP = text_beside(__file__, "LOOP")
 
 
 @pytest.mark.mlir

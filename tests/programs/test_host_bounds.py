@@ -3,33 +3,16 @@
 import pytest
 
 from tests.programs.test_resource_constants import TARGETS
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.programs.request import ProgramRequest
 from tuner.programs.service import run_program
 
 pytestmark = pytest.mark.mlir
 
-FILL = """func.func @main(%a: memref<8xf32>, %n: index) {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %x = arith.constant 1.0 : f32
-  scf.for %i = %c0 to %n step %c1 {
-    memref.store %x, %a[%i] : memref<8xf32>
-  }
-  return
-}"""
-READ = """func.func @main(%a: memref<?xf32>, %b: memref<?xf32>) {
-  %c7 = arith.constant 7 : index
-  %x = memref.load %b[%c7] : memref<?xf32>
-  memref.store %x, %a[%c7] : memref<?xf32>
-  return
-}"""
-ASSERT = """func.func @main(%a: memref<8xf32>, %n: index) {
-  %c8 = arith.constant 8 : index
-  %fits = arith.cmpi sle, %n, %c8 : index
-  cf.assert %fits, "n is too large"
-  return
-}"""
+FILL = text_beside(__file__, "FILL")
+READ = text_beside(__file__, "READ")
+ASSERT = text_beside(__file__, "ASSERT")
 
 
 def run(target: str, text: str, *arguments: str) -> tuple[str, ...]:

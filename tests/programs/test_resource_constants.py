@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
+from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
 from tuner.programs.run.device_function import DeviceFunction
@@ -113,12 +114,7 @@ def test_a_weight_is_multiplied_with_as_it_is_and_turned(target: str, size: int)
     np.testing.assert_allclose(ran(target, text, argument), expected, atol=1e-4)
 
 
-GLOBAL = """memref.global "private" constant @w : memref<4xf32> = dense_resource<w>
-func.func @main(%a: memref<4xf32>) {
-  %w = memref.get_global @w : memref<4xf32>
-  memref.copy %w, %a : memref<4xf32> to memref<4xf32>
-  return
-}"""
+GLOBAL = text_beside(__file__, "GLOBAL")
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -1,10 +1,12 @@
 """Programs on several threads give what they give on one, bit for bit, whoever calls them and how often."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 import tuner
+from tests.texts import text_beside
 from tuner.core.errors import UsageError
 from tuner.programs import fusion_compiler
 from tuner.programs.fusion_compiler import compile_fusions
@@ -22,187 +25,30 @@ from tuner.runtime.cpu.host import describe_machine
 
 pytestmark = pytest.mark.mlir
 
-MAPS = """#whole = affine_map<(i, j) -> (i, j)>
-#row = affine_map<(i, j) -> (i)>
-#column = affine_map<(i, j) -> (j)>
-#cube = affine_map<(b, i, j) -> (b, i, j)>
-#pair = affine_map<(b, i, j) -> (b, i)>
-#turned = affine_map<(i, j) -> (j, i)>
-#image = affine_map<(n, c, h, w) -> (n, c, h, w)>
-"""
+
+def program(name: str, **sizes: int) -> str:
+    """Returns a program of sizes whose names stand in its text; its weights are many different numbers."""
+    seeds = count()
+
+    def numbers(found: re.Match[str]) -> str:
+        shape = [int(size) for size in found[1].split("x")]
+        weight = np.random.default_rng(next(seeds)).standard_normal(shape).astype(np.float32)
+        return f'dense<"0x{weight.tobytes().hex().upper()}"> : tensor<{found[1]}xf32>'
+
+    text = text_beside(__file__, "MAPS") + text_beside(__file__, name.upper())
+    for size, number in sizes.items():
+        text = text.replace(size.upper(), str(number))
+    return re.sub(r"dense<NUMBERS> : tensor<([\dx]+)xf32>", numbers, text)
 
 
-def weight(name: str, *shape: int) -> str:
-    """Returns a constant of many different numbers."""
-    numbers = np.random.default_rng(len(name)).standard_normal(shape).astype(np.float32)
-    kind = "x".join(map(str, shape))
-    return f'  %{name} = arith.constant dense<"0x{numbers.tobytes().hex().upper()}"> : tensor<{kind}xf32>\n'
-
-
-def zeros(name: str, *shape: int) -> str:
-    kind = f"tensor<{'x'.join(map(str, shape))}xf32>"
-    return (
-        f"  %{name}_e = tensor.empty() : {kind}\n"
-        f"  %{name} = linalg.fill ins(%zero : f32) outs(%{name}_e : {kind}) -> {kind}\n"
-    )
-
-
-def program(arguments: str, result: str, body: str) -> str:
-    return (
-        f"{MAPS}func.func @main({arguments}) -> {result} {{\n  %zero = arith.constant 0.0 : f32\n{body}\n}}\n"
-    )
-
-
-def linear(m: int, k: int, n: int) -> str:
-    """A contraction with bias and relu."""
-    a, c = f"tensor<{m}x{k}xf32>", f"tensor<{m}x{n}xf32>"
-    body = weight("w", k, n) + weight("bias", n) + zeros("z", m, n)
-    body += f"""  %p = linalg.matmul ins(%x, %w : {a}, tensor<{k}x{n}xf32>) outs(%z : {c}) -> {c}
-  %y = linalg.generic {{indexing_maps = [#whole, #column, #whole], iterator_types = ["parallel", "parallel"]}}
-    ins(%p, %bias : {c}, tensor<{n}xf32>) outs(%z_e : {c}) {{
-  ^bb0(%v: f32, %b: f32, %o: f32):
-    %s = arith.addf %v, %b : f32
-    %r = arith.maximumf %s, %zero : f32
-    linalg.yield %r : f32
-  }} -> {c}
-  return %y : {c}"""
-    return program(f"%x: {a}", c, body)
-
-
-PAIR = program(
-    "%x: tensor<13x40xf32>",
-    "tensor<13x50xf32>",
-    weight("w", 40, 50)
-    + weight("up", 40, 50)
-    + zeros("z", 13, 50)
-    + """  %p = linalg.matmul ins(%x, %w : tensor<13x40xf32>, tensor<40x50xf32>) outs(%z : tensor<13x50xf32>)
-    -> tensor<13x50xf32>
-  %q = linalg.matmul ins(%x, %up : tensor<13x40xf32>, tensor<40x50xf32>) outs(%z : tensor<13x50xf32>)
-    -> tensor<13x50xf32>
-  %y = linalg.generic {indexing_maps = [#whole, #whole, #whole], iterator_types = ["parallel", "parallel"]}
-    ins(%p, %q : tensor<13x50xf32>, tensor<13x50xf32>) outs(%z_e : tensor<13x50xf32>) {
-  ^bb0(%v: f32, %b: f32, %o: f32):
-    %r = arith.mulf %v, %b : f32
-    linalg.yield %r : f32
-  } -> tensor<13x50xf32>
-  return %y : tensor<13x50xf32>""",
-)
-BATCH = program(
-    "%x: tensor<3x17x24xf32>, %w: tensor<3x24x19xf32>",
-    "tensor<3x17x19xf32>",
-    zeros("z", 3, 17, 19)
-    + """  %p = linalg.batch_matmul ins(%x, %w : tensor<3x17x24xf32>, tensor<3x24x19xf32>)
-    outs(%z : tensor<3x17x19xf32>) -> tensor<3x17x19xf32>
-  return %p : tensor<3x17x19xf32>""",
-)
-NORMALIZED = program(  # each row by the sum of its exponentials
-    "%x: tensor<21x37xf32>",
-    "tensor<21x37xf32>",
-    zeros("z", 21)
-    + """  %t = tensor.empty() : tensor<21x37xf32>
-  %e = linalg.generic {indexing_maps = [#whole, #whole], iterator_types = ["parallel", "parallel"]}
-    ins(%x : tensor<21x37xf32>) outs(%t : tensor<21x37xf32>) {
-  ^bb0(%v: f32, %o: f32):
-    %r = math.exp %v : f32
-    linalg.yield %r : f32
-  } -> tensor<21x37xf32>
-  %sum = linalg.generic {indexing_maps = [#whole, #row], iterator_types = ["parallel", "reduction"]}
-    ins(%e : tensor<21x37xf32>) outs(%z : tensor<21xf32>) {
-  ^bb0(%v: f32, %o: f32):
-    %r = arith.addf %v, %o : f32
-    linalg.yield %r : f32
-  } -> tensor<21xf32>
-  %y = linalg.generic {indexing_maps = [#whole, #row, #whole], iterator_types = ["parallel", "parallel"]}
-    ins(%e, %sum : tensor<21x37xf32>, tensor<21xf32>) outs(%t : tensor<21x37xf32>) {
-  ^bb0(%v: f32, %s: f32, %o: f32):
-    %r = arith.divf %v, %s : f32
-    linalg.yield %r : f32
-  } -> tensor<21x37xf32>
-  return %y : tensor<21x37xf32>""",
-)
-TURNED = program(  # a transpose, then an elementwise operation on the other order of the same numbers
-    "%x: tensor<35x18xf32>",
-    "tensor<18x35xf32>, tensor<35x18xf32>".join("()"),
-    """  %t = tensor.empty() : tensor<18x35xf32>
-  %y = linalg.transpose ins(%x : tensor<35x18xf32>) outs(%t : tensor<18x35xf32>) permutation = [1, 0]
-  %u = tensor.empty() : tensor<35x18xf32>
-  %z = linalg.generic {indexing_maps = [#whole, #whole], iterator_types = ["parallel", "parallel"]}
-    ins(%x : tensor<35x18xf32>) outs(%u : tensor<35x18xf32>) {
-  ^bb0(%v: f32, %o: f32):
-    %r = math.tanh %v : f32
-    linalg.yield %r : f32
-  } -> tensor<35x18xf32>
-  return %y, %z : tensor<18x35xf32>, tensor<35x18xf32>""",
-)
-CONVOLVED = program(  # padded inside of the program
-    "%x: tensor<1x4x9x9xf32>",
-    "tensor<1x6x9x9xf32>",
-    weight("w", 6, 4, 3, 3)
-    + zeros("z", 1, 6, 9, 9)
-    + """  %p = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {
-  ^bb0(%a: index, %b: index, %c: index, %d: index):
-    tensor.yield %zero : f32
-  } : tensor<1x4x9x9xf32> to tensor<1x4x11x11xf32>
-  %y = linalg.conv_2d_nchw_fchw {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
-    ins(%p, %w : tensor<1x4x11x11xf32>, tensor<6x4x3x3xf32>) outs(%z : tensor<1x6x9x9xf32>)
-    -> tensor<1x6x9x9xf32>
-  return %y : tensor<1x6x9x9xf32>""",
-)
-COLUMN_SUMS = program(  # a reduction of the first dimension: loops
-    "%x: tensor<23x11xf32>",
-    "tensor<11xf32>",
-    zeros("z", 11)
-    + """  %y = linalg.generic {indexing_maps = [#turned, #row], iterator_types = ["parallel", "reduction"]}
-    ins(%x : tensor<23x11xf32>) outs(%z : tensor<11xf32>) {
-  ^bb0(%v: f32, %o: f32):
-    %r = arith.addf %v, %o : f32
-    linalg.yield %r : f32
-  } -> tensor<11xf32>
-  return %y : tensor<11xf32>""",
-)
-ATTENDED = program(  # to positions by the exponentials of their scores
-    "%q: tensor<3x19x8xf32>, %k: tensor<3x8x37xf32>, %v: tensor<3x37x10xf32>",
-    "tensor<3x19x10xf32>",
-    zeros("z", 3, 19, 37)
-    + zeros("s", 3, 19)
-    + zeros("t", 3, 19, 10)
-    + """  %p = linalg.batch_matmul ins(%q, %k : tensor<3x19x8xf32>, tensor<3x8x37xf32>)
-    outs(%z : tensor<3x19x37xf32>) -> tensor<3x19x37xf32>
-  %e = linalg.generic {indexing_maps = [#cube, #cube], iterator_types = ["parallel", "parallel", "parallel"]}
-    ins(%p : tensor<3x19x37xf32>) outs(%z_e : tensor<3x19x37xf32>) {
-  ^bb0(%x: f32, %o: f32):
-    %r = math.exp %x : f32
-    linalg.yield %r : f32
-  } -> tensor<3x19x37xf32>
-  %sum = linalg.generic {indexing_maps = [#cube, #pair],
-    iterator_types = ["parallel", "parallel", "reduction"]}
-    ins(%e : tensor<3x19x37xf32>) outs(%s : tensor<3x19xf32>) {
-  ^bb0(%x: f32, %o: f32):
-    %r = arith.addf %x, %o : f32
-    linalg.yield %r : f32
-  } -> tensor<3x19xf32>
-  %w = linalg.generic {indexing_maps = [#cube, #pair, #cube],
-    iterator_types = ["parallel", "parallel", "parallel"]}
-    ins(%e, %sum : tensor<3x19x37xf32>, tensor<3x19xf32>) outs(%z_e : tensor<3x19x37xf32>) {
-  ^bb0(%x: f32, %y: f32, %o: f32):
-    %r = arith.divf %x, %y : f32
-    linalg.yield %r : f32
-  } -> tensor<3x19x37xf32>
-  %y = linalg.batch_matmul ins(%w, %v : tensor<3x19x37xf32>, tensor<3x37x10xf32>)
-    outs(%t : tensor<3x19x10xf32>) -> tensor<3x19x10xf32>
-  return %y : tensor<3x19x10xf32>""",
-)
 PROGRAMS = {
-    "contraction": linear(29, 40, 70),
-    "contraction of whole tiles": linear(12, 32, 128),
-    "contraction of one row": linear(1, 32, 300),
-    "pair": PAIR,
-    "batch_matmul": BATCH,
-    "attention": ATTENDED,
-    "rows": NORMALIZED,
-    "elementwise": TURNED,
-    "convolution": CONVOLVED,
-    "loops": COLUMN_SUMS,
+    "contraction": program("contraction", rows=29, inner=40, columns=70),
+    "contraction of whole tiles": program("contraction", rows=12, inner=32, columns=128),
+    "contraction of one row": program("contraction", rows=1, inner=32, columns=300),
+    **{
+        name: program(name)
+        for name in ("pair", "batch_matmul", "attention", "rows", "elementwise", "convolution", "loops")
+    },
 }
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.mlir.kernels import parsed
+from tests.texts import text_beside
 
 pytestmark = pytest.mark.mlir
 
@@ -16,27 +17,7 @@ validity = pytest.importorskip("tuner.programs.device_memory.buffers")
 
 HOST, DEVICE = validity.Side.HOST, validity.Side.DEVICE
 M = "memref<4xf32>"
-MODULE = f"""module attributes {{gpu.container_module}} {{
-  func.func @main(%a: {M}, %b: {M}, %c: {M}, %x: f32, %flag: i1, %n: index) {{
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    BODY
-    return
-  }}
-  gpu.module @m {{
-    gpu.func @read(%a: {M}) kernel {{
-      %c0 = arith.constant 0 : index
-      %v = memref.load %a[%c0] : {M}
-      gpu.return
-    }}
-    gpu.func @write(%a: {M}) kernel {{
-      %c0 = arith.constant 0 : index
-      %v = arith.constant 0.0 : f32
-      memref.store %v, %a[%c0] : {M}
-      gpu.return
-    }}
-  }}
-}}"""
+MODULE = text_beside(__file__, "MODULE")
 
 
 def launch(kernel: str, buffer: str) -> str:

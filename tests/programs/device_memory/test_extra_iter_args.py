@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from tests.mlir.kernels import parsed
+from tests.texts import text_beside
 
 pytestmark = pytest.mark.mlir
 
@@ -11,23 +12,10 @@ alias_sets = pytest.importorskip("tuner.mlir.effects.aliases")
 address_flow = pytest.importorskip("tuner.mlir.effects.aliases")
 
 M = "memref<4xf32>"
-FOR = f"""%r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %k = %c0) -> ({M}, index) {{
-      scf.yield %b, %i : {M}, index
-    }}"""
+FOR = text_beside(__file__, "FOR")
 IF = f"%r = scf.if %c -> {M} {{ scf.yield %a : {M} }} else {{ scf.yield %b : {M} }}"
-WHILE = f"""%r:2 = scf.while (%x = %a, %k = %c0) : ({M}, index) -> (index, {M}) {{
-      %go = arith.cmpi slt, %k, %n : index
-      scf.condition(%go) %k, %x : index, {M}
-    }} do {{
-    ^bb0(%k: index, %x: {M}):
-      scf.yield %b, %k : {M}, index
-    }}"""
-MODULE = f"""func.func @main(%a: {M}, %b: {M}, %c: i1, %n: index) {{
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    BODY
-    return
-  }}"""
+WHILE = text_beside(__file__, "WHILE")
+MODULE = text_beside(__file__, "MODULE")
 
 
 def added(body: str) -> tuple[str, Any, list[str]]:

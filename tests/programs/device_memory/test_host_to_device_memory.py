@@ -13,6 +13,7 @@ from benchmarks.fuzzing.program_check import SIMULATOR, check_calls
 from benchmarks.program_compiler import compiler_of
 from tests.examples import costly
 from tests.mlir.kernels import parsed
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.programs.request import DeviceOptions
 from tuner.programs.run.device_function import DeviceFunction
@@ -277,13 +278,7 @@ def test_a_fill_on_the_host_needs_nothing_from_the_device() -> None:
     check(text, A, B)
 
 
-CALLEE = f"""func.func private @add(%x: {M}) {{
-    %c1 = arith.constant 1 : index
-    %g = memref.get_global @state : {M}
-    %v = memref.load %x[%c1, %c1] : {M}
-    memref.store %v, %g[%c1, %c1] : {M}
-    return
-  }}"""
+CALLEE = text_beside(__file__, "CALLEE")
 
 
 def test_functions_that_are_called_see_host_memory_and_globals() -> None:

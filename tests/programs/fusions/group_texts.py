@@ -1,5 +1,6 @@
 """Fusions that tests write by hand, and their code: functions of pointers in LLVM dialect."""
 
+from tests.texts import text_beside
 from tuner.core.fusions import (
     ARGUMENT,
     ELEMENTWISE,
@@ -15,25 +16,7 @@ from tuner.core.fusions import (
     WeightPacking,
 )
 
-LOOP = """module {{
-  llvm.mlir.global private constant @factors(dense<[2.0, 3.0]> : tensor<2xf32>) : !llvm.array<2 x f32>
-  llvm.func @expf(f32) -> f32
-  llvm.func @group({arguments}) attributes {{llvm.emit_c_interface}} {{
-    %zero = llvm.mlir.constant(0 : i64) : i64
-    %one = llvm.mlir.constant(1 : i64) : i64
-    %size = llvm.mlir.constant({size} : i64) : i64
-    llvm.br ^head(%zero : i64)
-  ^head(%i: i64):
-    %more = llvm.icmp "slt" %i, %size : i64
-    llvm.cond_br %more, ^body, ^done
-  ^body:
-{body}
-    %next = llvm.add %i, %one : i64
-    llvm.br ^head(%next : i64)
-  ^done:
-    llvm.return
-  }}
-}}"""
+LOOP = text_beside(__file__, "LOOP")
 
 
 def element(pointer: str, name: str) -> str:
@@ -55,7 +38,7 @@ def loop_code(
         "    llvm.store %value, %to : f32, !llvm.ptr",
     ]
     body = "\n".join([*loads, f"    {value}", *store])
-    text = LOOP.format(arguments=arguments, size=size, body=body)
+    text = LOOP.replace("ARGUMENTS", arguments).replace("SIZE", str(size)).replace("BODY", body)
     return FusionCode(text, packings or (None,) * count)
 
 

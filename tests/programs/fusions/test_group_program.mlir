@@ -32,3 +32,12 @@ func.func @main(%x: tensor<3x5xf32>) -> tensor<3xf32> {
   } -> (tensor<3xf32>, tensor<3xi64>)
   return %r#0 : tensor<3xf32>
 }
+// ----- INIT
+func.func @init(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>, %c: tensor<2xf32>)
+    -> (tensor<3x2xf32>, tensor<2xf32>, tensor<3x2xf32>, tensor<3x2xf32>) {
+  %e = tensor.empty() : tensor<3x2xf32>
+  %0 = linalg.transpose ins(%a : tensor<2x3xf32>) outs(%e : tensor<3x2xf32>) permutation = [1, 0]
+  %1 = linalg.transpose ins(%b : tensor<2x3xf32>) outs(%e : tensor<3x2xf32>) permutation = [1, 0]
+  %2 = math.absf %1 : tensor<3x2xf32>
+  return %0, %c, %1, %2 : tensor<3x2xf32>, tensor<2xf32>, tensor<3x2xf32>, tensor<3x2xf32>
+}

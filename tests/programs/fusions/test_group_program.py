@@ -221,14 +221,7 @@ def test_the_text_has_no_weights_and_init_transposes_them() -> None:
 
 
 SHAPES = ((6, (2, 3)), (6, (2, 3)), (2, (2,)))
-INIT = """func.func @init(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>, %c: tensor<2xf32>)
-    -> (tensor<3x2xf32>, tensor<2xf32>, tensor<3x2xf32>, tensor<3x2xf32>) {
-  %e = tensor.empty() : tensor<3x2xf32>
-  %0 = linalg.transpose ins(%a : tensor<2x3xf32>) outs(%e : tensor<3x2xf32>) permutation = [1, 0]
-  %1 = linalg.transpose ins(%b : tensor<2x3xf32>) outs(%e : tensor<3x2xf32>) permutation = [1, 0]
-  %2 = math.absf %1 : tensor<3x2xf32>
-  return %0, %c, %1, %2 : tensor<3x2xf32>, tensor<2xf32>, tensor<3x2xf32>, tensor<3x2xf32>
-}"""
+INIT = text_beside(__file__, "INIT")
 
 
 def test_what_weights_decide_is_computed_in_parts_that_share_nothing_but_free_operations() -> None:

@@ -4,18 +4,14 @@ import numpy as np
 import pytest
 
 from benchmarks.program_compiler import compiler_of
+from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 
 pytestmark = pytest.mark.mlir
 
 pytest.importorskip("tuner.mlir.fusions")
 
-CONVOLUTION = """func.func @main(%x: tensor<2x3x10xf32>, %w: tensor<4x3x3xf32>, %bias: tensor<2x4x8xf32>)
-    -> tensor<2x4x8xf32> {
-  %r = linalg.conv_1d_ncw_fcw {dilations = dense<1> : vector<1xi64>, strides = dense<1> : vector<1xi64>}
-    ins(%x, %w : tensor<2x3x10xf32>, tensor<4x3x3xf32>) outs(%bias : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
-  return %r : tensor<2x4x8xf32>
-}"""
+CONVOLUTION = text_beside(__file__, "CONVOLUTION")
 
 
 def test_a_convolution_is_added_to_the_argument_that_it_starts_from() -> None:

@@ -5,19 +5,18 @@ import numpy as np
 import pytest
 
 from tests.programs.fusions.grouped_execution import FusedFunction, formed
+from tests.texts import text_beside
 from tuner.core.fusions import CONTRACTION, Fusion
 
 pytestmark = pytest.mark.mlir
 
-EXTENDED = """%{name}_empty = tensor.empty() : tensor<{shape}xf32>
-  %{name}_wide = linalg.generic {{
-    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
-    iterator_types = ["parallel", "parallel"]
-  }} ins(%{name} : tensor<{shape}xbf16>) outs(%{name}_empty : tensor<{shape}xf32>) {{
-    ^bb0(%one: bf16, %before: f32):
-      %more = arith.extf %one : bf16 to f32
-      {extra}linalg.yield {result} : f32
-  }} -> tensor<{shape}xf32>"""
+
+def filled(name: str, /, **parts: str) -> str:
+    """Returns a text with its parts, whose names stand there in capitals."""
+    text = text_beside(__file__, name)
+    for part, value in parts.items():
+        text = text.replace(part.upper(), value)
+    return text
 
 
 def payload(*, b: str = "bf16", scaled: bool = False, sliced: bool = False) -> str:
@@ -26,22 +25,22 @@ def payload(*, b: str = "bf16", scaled: bool = False, sliced: bool = False) -> s
     ``scaled``: A is doubled after it was extended. ``sliced``: rows of A are read from a larger matrix.
     """
     rows = 8 if sliced else 4
-    extra = "%twice = arith.addf %more, %more : f32\n      " if scaled else ""
-    left = EXTENDED.format(name="a", shape=f"{rows}x6", extra=extra, result="%twice" if scaled else "%more")
-    right = EXTENDED.format(name="b", shape="6x5", extra="", result="%more") if b == "bf16" else ""
+    extra = "%twice = arith.addf %more, %more : f32" if scaled else ""
+    result = "%twice" if scaled else "%more"
+    left = filled("EXTENDED", name="a", shape=f"{rows}x6", extra=extra, result=result)
+    right = filled("EXTENDED", name="b", shape="6x5", extra="", result="%more") if b == "bf16" else ""
     cut = "%part = tensor.extract_slice %a_wide[2, 0] [4, 6] [1, 1] : tensor<8x6xf32> to tensor<4x6xf32>"
     of_a, of_b = "%part" if sliced else "%a_wide", "%b_wide" if b == "bf16" else "%b"
-    return f"""func.func @main(%a: tensor<{rows}x6xbf16>, %b: tensor<6x5x{b}>) -> tensor<4x5xf32> {{
-  %zero = arith.constant 0.0 : f32
-  {left}
-  {right}
-  {cut if sliced else ""}
-  %e = tensor.empty() : tensor<4x5xf32>
-  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<4x5xf32>) -> tensor<4x5xf32>
-  %r = linalg.matmul ins({of_a}, {of_b} : tensor<4x6xf32>, tensor<6x5xf32>) outs(%zeros : tensor<4x5xf32>)
-    -> tensor<4x5xf32>
-  return %r : tensor<4x5xf32>
-}}"""
+    return filled(
+        "PRODUCT",
+        rows=str(rows),
+        type=b,
+        left=left,
+        right=right,
+        cut=cut if sliced else "",
+        of_a=of_a,
+        of_b=of_b,
+    )
 
 
 def contraction(text: str) -> Fusion:
@@ -68,43 +67,15 @@ def test_other_matmuls_stay_f32(text: str) -> None:
     assert {view.type.element for view in contraction(text).inputs} == {"f32"}
 
 
-BYTES = """func.func @main(%a: tensor<4x6xi8>, %b: tensor<{b}xi8>) -> tensor<4x5x{wide}> {{
-  %zero = arith.constant 0 : {wide}
-  %a_e = tensor.empty() : tensor<4x6x{wide}>
-  %a_w = linalg.generic {{
-    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
-    iterator_types = ["parallel", "parallel"]
-  }} ins(%a : tensor<4x6xi8>) outs(%a_e : tensor<4x6x{wide}>) {{
-    ^bb0(%x: i8, %o: {wide}):
-      %y = arith.extsi %x : i8 to {wide}
-      linalg.yield %y : {wide}
-  }} -> tensor<4x6x{wide}>
-  %b_e = tensor.empty() : tensor<{b}x{wide}>
-  %b_w = linalg.generic {{
-    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
-    iterator_types = ["parallel", "parallel"]
-  }} ins(%b : tensor<{b}xi8>) outs(%b_e : tensor<{b}x{wide}>) {{
-    ^bb0(%x: i8, %o: {wide}):
-      %y = {extend} %x : i8 to {wide}
-      linalg.yield %y : {wide}
-  }} -> tensor<{b}x{wide}>
-  {turn}
-  %e = tensor.empty() : tensor<4x5x{wide}>
-  %zeros = linalg.fill ins(%zero : {wide}) outs(%e : tensor<4x5x{wide}>) -> tensor<4x5x{wide}>
-  %r = linalg.matmul {cast} ins(%a_w, {right} : tensor<4x6x{wide}>, tensor<6x5x{wide}>)
-    outs(%zeros : tensor<4x5x{wide}>) -> tensor<4x5x{wide}>
-  return %r : tensor<4x5x{wide}>
-}}"""
-TURN = """%t_e = tensor.empty() : tensor<6x5xi32>
-  %t = linalg.transpose ins(%b_w : tensor<5x6xi32>) outs(%t_e : tensor<6x5xi32>) permutation = [1, 0]"""
-PLAIN = {"b": "6x5", "wide": "i32", "extend": "arith.extsi", "turn": "", "right": "%b_w", "cast": ""}
+TURN = text_beside(__file__, "TURN")
+PLAIN = {"shape": "6x5", "wide": "i32", "extend": "arith.extsi", "turn": "", "right": "%b_w", "cast": ""}
 
 
 @pytest.mark.parametrize(
-    "change", [{}, {"b": "5x6", "turn": TURN, "right": "%t"}], ids=["plain", "transposed"]
+    "change", [{}, {"shape": "5x6", "turn": TURN, "right": "%t"}], ids=["plain", "transposed"]
 )
 def test_a_matmul_of_extended_bytes_reads_bytes(change: dict[str, str]) -> None:
-    program = formed(BYTES.format(**PLAIN | change))
+    program = formed(filled("BYTES", **PLAIN | change))
     (fusion,) = [each for each in program.program.fusions if each.kind == CONTRACTION]
     assert {view.type.element for view in fusion.inputs} == {"i8"}
     rng = np.random.default_rng(0)
@@ -126,6 +97,6 @@ def test_a_matmul_of_extended_bytes_reads_bytes(change: dict[str, str]) -> None:
 )
 def test_other_products_of_integers_stay_wide(change: dict[str, str]) -> None:
     options = PLAIN | change
-    fusions = formed(BYTES.format(**options)).program.fusions
+    fusions = formed(filled("BYTES", **options)).program.fusions
     (fusion,) = [each for each in fusions if "linalg.matmul" in each.ops]
     assert {view.type.element for view in fusion.inputs} == {options["wide"]}

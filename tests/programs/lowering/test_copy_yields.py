@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.programs.lowering.compiled import host_function, module_text
+from tests.texts import text_beside
 
 pytestmark = pytest.mark.mlir
 
@@ -102,20 +103,7 @@ def test_a_branch_that_yields_a_view_of_its_own_memory_yields_its_own_memory() -
 
 @pytest.mark.parametrize("is_true", [True, False])
 def test_a_branch_that_chooses_one_of_two_tensors_does_not_ask_for_addresses(is_true: bool) -> None:
-    text = f"""func.func @f(%a: {T}, %b: {T}, %p: i1) -> {T} {{
-      %x = arith.addf %a, %b : {T}
-      %y = arith.mulf %a, %b : {T}
-      %c1 = arith.constant 1 : index
-      %one = arith.constant 1.0 : f32
-      %r = scf.if %p -> {T} {{
-        scf.yield %x : {T}
-      }} else {{
-        %z = tensor.insert %one into %y[%c1, %c1] : {T}
-        scf.yield %z : {T}
-      }}
-      %s = arith.addf %r, %a : {T}
-      return %s : {T}
-    }}"""
+    text = text_beside(__file__, "CHOICE")
     payloads = []
     module_text(text, lambda payload: payloads.append(str(payload.module)))
     assert "extract_aligned_pointer" not in payloads[0]

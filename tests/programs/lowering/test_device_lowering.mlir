@@ -66,3 +66,104 @@ func.func @main(%a: memref<?xf32>, %x: f32) {
   }
   return
 }
+// ----- TWO_PRODUCTS
+module {
+  memref.global "private" constant @bias : memref<16x16xf32> = dense<0.5>
+  func.func @main(%a: memref<16x16xf32>, %b: memref<16x16xf32>) -> memref<16x16xf32> {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %c8 = arith.constant 8 : index
+    %c16 = arith.constant 16 : index
+    %c = memref.alloc() : memref<16x16xf32>
+    %d = memref.alloc() : memref<16x16xf32>
+    %e = memref.alloc() : memref<16x16xf32>
+    %g = memref.get_global @bias : memref<16x16xf32>
+    memref.copy %g, %d : memref<16x16xf32> to memref<16x16xf32>
+    gpu.launch blocks(%bx, %by, %bz) in (%gx = %c2, %gy = %c2, %gz = %c1)
+               threads(%tx, %ty, %tz) in (%sx = %c8, %sy = %c8, %sz = %c1) {
+      %sa = memref.alloc() : memref<8x8xf32, #gpu.address_space<workgroup>>
+      %sb = memref.alloc() : memref<8x8xf32, #gpu.address_space<workgroup>>
+      %i0 = arith.muli %by, %c8 : index
+      %i = arith.addi %i0, %ty : index
+      %j0 = arith.muli %bx, %c8 : index
+      %j = arith.addi %j0, %tx : index
+      %first = arith.constant 0.0 : f32
+      %sum = scf.for %k = %c0 to %c16 step %c8 iter_args(%part = %first) -> f32 {
+        %ka = arith.addi %k, %tx : index
+        %kb = arith.addi %k, %ty : index
+        %x = memref.load %a[%i, %ka] : memref<16x16xf32>
+        memref.store %x, %sa[%ty, %tx] : memref<8x8xf32, #gpu.address_space<workgroup>>
+        %y = memref.load %b[%kb, %j] : memref<16x16xf32>
+        memref.store %y, %sb[%ty, %tx] : memref<8x8xf32, #gpu.address_space<workgroup>>
+        gpu.barrier
+        %row = scf.for %l = %c0 to %c8 step %c1 iter_args(%old = %part) -> f32 {
+          %u = memref.load %sa[%ty, %l] : memref<8x8xf32, #gpu.address_space<workgroup>>
+          %v = memref.load %sb[%l, %tx] : memref<8x8xf32, #gpu.address_space<workgroup>>
+          %product = arith.mulf %u, %v : f32
+          %new = arith.addf %old, %product : f32
+          scf.yield %new : f32
+        }
+        gpu.barrier
+        scf.yield %row : f32
+      }
+      memref.store %sum, %c[%i, %j] : memref<16x16xf32>
+      gpu.terminator
+    }
+    gpu.launch blocks(%bx, %by, %bz) in (%gx = %c2, %gy = %c2, %gz = %c1)
+               threads(%tx, %ty, %tz) in (%sx = %c8, %sy = %c8, %sz = %c1) {
+      %sa = memref.alloc() : memref<8x8xf32, #gpu.address_space<workgroup>>
+      %sb = memref.alloc() : memref<8x8xf32, #gpu.address_space<workgroup>>
+      %i0 = arith.muli %by, %c8 : index
+      %i = arith.addi %i0, %ty : index
+      %j0 = arith.muli %bx, %c8 : index
+      %j = arith.addi %j0, %tx : index
+      %first = memref.load %d[%i, %j] : memref<16x16xf32>
+      %sum = scf.for %k = %c0 to %c16 step %c8 iter_args(%part = %first) -> f32 {
+        %ka = arith.addi %k, %tx : index
+        %kb = arith.addi %k, %ty : index
+        %x = memref.load %a[%i, %ka] : memref<16x16xf32>
+        memref.store %x, %sa[%ty, %tx] : memref<8x8xf32, #gpu.address_space<workgroup>>
+        %y = memref.load %b[%kb, %j] : memref<16x16xf32>
+        memref.store %y, %sb[%ty, %tx] : memref<8x8xf32, #gpu.address_space<workgroup>>
+        gpu.barrier
+        %row = scf.for %l = %c0 to %c8 step %c1 iter_args(%old = %part) -> f32 {
+          %u = memref.load %sa[%ty, %l] : memref<8x8xf32, #gpu.address_space<workgroup>>
+          %v = memref.load %sb[%l, %tx] : memref<8x8xf32, #gpu.address_space<workgroup>>
+          %product = arith.mulf %u, %v : f32
+          %new = arith.addf %old, %product : f32
+          scf.yield %new : f32
+        }
+        gpu.barrier
+        scf.yield %row : f32
+      }
+      memref.store %sum, %d[%i, %j] : memref<16x16xf32>
+      gpu.terminator
+    }
+    gpu.launch blocks(%bx, %by, %bz) in (%gx = %c16, %gy = %c1, %gz = %c1)
+               threads(%tx, %ty, %tz) in (%sx = %c16, %sy = %c1, %sz = %c1) {
+      %x = memref.load %c[%bx, %tx] : memref<16x16xf32>
+      %y = memref.load %d[%bx, %tx] : memref<16x16xf32>
+      %q = arith.addf %x, %y : f32
+      memref.store %q, %e[%bx, %tx] : memref<16x16xf32>
+      gpu.terminator
+    }
+    memref.dealloc %c : memref<16x16xf32>
+    memref.dealloc %d : memref<16x16xf32>
+    return %e : memref<16x16xf32>
+  }
+}
+// ----- VIEWS
+func.func @main(%a: memref<2x4xf32>, %b: memref<2x4xf32>) {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c2, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
+    %j = arith.muli %bx, %c2 : index
+    %x = memref.subview %a[0, %j] [2, 2] [1, 1] : memref<2x4xf32> to memref<2x2xf32, strided<[4, 1], offset: ?>>
+    %y = memref.subview %b[0, %j] [2, 2] [1, 1] : memref<2x4xf32> to memref<2x2xf32, strided<[4, 1], offset: ?>>
+    memref.copy %x, %y : memref<2x2xf32, strided<[4, 1], offset: ?>> to memref<2x2xf32, strided<[4, 1], offset: ?>>
+    gpu.terminator
+  }
+  return
+}

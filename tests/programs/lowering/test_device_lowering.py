@@ -24,74 +24,8 @@ gpux_ops = pytest.importorskip("tuner.programs.streams.gpux_ops")
 interpreter = pytest.importorskip("tuner.mlir.transform")
 device_function = pytest.importorskip("tuner.programs.run.device_function")
 
-MATRIX, SIZE, TILE = "memref<16x16xf32>", 16, 8
-
-
-def matmul(target: str, start: str) -> str:
-    """Returns a launch that adds %a times %b to ``start``, with tiles in shared memory."""
-    shared = f"memref<{TILE}x{TILE}xf32, #gpu.address_space<workgroup>>"
-    return f"""gpu.launch blocks(%bx, %by, %bz) in (%gx = %c2, %gy = %c2, %gz = %c1)
-               threads(%tx, %ty, %tz) in (%sx = %c8, %sy = %c8, %sz = %c1) {{
-      %sa = memref.alloc() : {shared}
-      %sb = memref.alloc() : {shared}
-      %i0 = arith.muli %by, %c8 : index
-      %i = arith.addi %i0, %ty : index
-      %j0 = arith.muli %bx, %c8 : index
-      %j = arith.addi %j0, %tx : index
-      %first = {start}
-      %sum = scf.for %k = %c0 to %c16 step %c8 iter_args(%part = %first) -> f32 {{
-        %ka = arith.addi %k, %tx : index
-        %kb = arith.addi %k, %ty : index
-        %x = memref.load %a[%i, %ka] : {MATRIX}
-        memref.store %x, %sa[%ty, %tx] : {shared}
-        %y = memref.load %b[%kb, %j] : {MATRIX}
-        memref.store %y, %sb[%ty, %tx] : {shared}
-        gpu.barrier
-        %row = scf.for %l = %c0 to %c8 step %c1 iter_args(%old = %part) -> f32 {{
-          %u = memref.load %sa[%ty, %l] : {shared}
-          %v = memref.load %sb[%l, %tx] : {shared}
-          %product = arith.mulf %u, %v : f32
-          %new = arith.addf %old, %product : f32
-          scf.yield %new : f32
-        }}
-        gpu.barrier
-        scf.yield %row : f32
-      }}
-      memref.store %sum, {target}[%i, %j] : {MATRIX}
-      gpu.terminator
-    }}"""
-
-
 # Two products on buffers of their own, and their sum: a constant is uploaded, a result handed out.
-TWO_PRODUCTS = f"""module {{
-  memref.global "private" constant @bias : {MATRIX} = dense<0.5>
-  func.func @main(%a: {MATRIX}, %b: {MATRIX}) -> {MATRIX} {{
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %c2 = arith.constant 2 : index
-    %c8 = arith.constant 8 : index
-    %c16 = arith.constant 16 : index
-    %c = memref.alloc() : {MATRIX}
-    %d = memref.alloc() : {MATRIX}
-    %e = memref.alloc() : {MATRIX}
-    %g = memref.get_global @bias : {MATRIX}
-    memref.copy %g, %d : {MATRIX} to {MATRIX}
-    {matmul("%c", "arith.constant 0.0 : f32")}
-    {matmul("%d", f"memref.load %d[%i, %j] : {MATRIX}")}
-    gpu.launch blocks(%bx, %by, %bz) in (%gx = %c16, %gy = %c1, %gz = %c1)
-               threads(%tx, %ty, %tz) in (%sx = %c16, %sy = %c1, %sz = %c1) {{
-      %x = memref.load %c[%bx, %tx] : {MATRIX}
-      %y = memref.load %d[%bx, %tx] : {MATRIX}
-      %q = arith.addf %x, %y : f32
-      memref.store %q, %e[%bx, %tx] : {MATRIX}
-      gpu.terminator
-    }}
-    memref.dealloc %c : {MATRIX}
-    memref.dealloc %d : {MATRIX}
-    return %e : {MATRIX}
-  }}
-}}
-"""
+TWO_PRODUCTS = text_beside(__file__, "TWO_PRODUCTS")
 # Asynchronous already, by tokens; and the caller's memory is page-locked.
 BY_TOKENS = text_beside(__file__, "BY_TOKENS")
 REGISTERED = text_beside(__file__, "REGISTERED")
@@ -131,7 +65,7 @@ def called(program: DeviceProgram, *arguments: Any) -> tuple[Any, SimulatedDevic
 @pytest.mark.parametrize("form", FORMS)
 def test_two_products_and_their_sum(form: str) -> None:
     random = np.random.default_rng(1)
-    a, b = (random.integers(-4, 5, (SIZE, SIZE)).astype(np.float32) for _ in range(2))
+    a, b = (random.integers(-4, 5, (16, 16)).astype(np.float32) for _ in range(2))
     result, _ = called(lowered(TWO_PRODUCTS, form=form), a, b)
     np.testing.assert_array_equal(result, 2 * (a @ b) + 0.5)
 
@@ -178,22 +112,8 @@ def test_memory_that_a_program_manages_itself_is_left_to_it(form: str) -> None:
 
 
 def test_a_thread_may_copy_views() -> None:
-    view = "memref<2x2xf32, strided<[4, 1], offset: ?>>"
-    text = f"""func.func @main(%a: memref<2x4xf32>, %b: memref<2x4xf32>) {{
-      %c1 = arith.constant 1 : index
-      %c2 = arith.constant 2 : index
-      gpu.launch blocks(%bx, %by, %bz) in (%gx = %c2, %gy = %c1, %gz = %c1)
-                 threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {{
-        %j = arith.muli %bx, %c2 : index
-        %x = memref.subview %a[0, %j] [2, 2] [1, 1] : memref<2x4xf32> to {view}
-        %y = memref.subview %b[0, %j] [2, 2] [1, 1] : memref<2x4xf32> to {view}
-        memref.copy %x, %y : {view} to {view}
-        gpu.terminator
-      }}
-      return
-    }}"""
     a, b = np.arange(8, dtype=np.float32).reshape(2, 4), np.zeros((2, 4), np.float32)
-    program = lowered(text)
+    program = lowered(text_beside(__file__, "VIEWS"))
     assert program.written == (False, True)
     called(program, a, b)
     np.testing.assert_array_equal(b, a)

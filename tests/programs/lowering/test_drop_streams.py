@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.programs.lowering.compiled import host_function
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
@@ -47,13 +48,6 @@ def test_an_op_that_gpux_does_not_have_is_refused() -> None:
 
 
 def test_a_stream_that_control_flow_chooses_is_forgotten() -> None:
-    text = """func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %c: i1) {
-      %s = "gpux.create_stream"() : () -> !gpux.StreamType
-      %t = "gpux.create_stream"() : () -> !gpux.StreamType
-      %u = arith.select %c, %s, %t : !gpux.StreamType
-      "gpux.memcpy"(%u, %b, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()
-      return
-    }"""
     source, target = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
-    host_function(text)(source, target, True)
+    host_function(text_beside(__file__, "CHOSEN"))(source, target, True)
     assert np.array_equal(target, source)

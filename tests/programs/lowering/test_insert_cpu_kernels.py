@@ -56,14 +56,7 @@ def test_kernels_of_two_problems_are_linked_into_one_program() -> None:
 
 
 def test_only_the_product_of_a_kernel_is_written() -> None:
-    kinds = "memref<40x8xf32>", "memref<8x24xf32>", "memref<40x24xf32>"
-    text = f"""func.func @f(%u: {kinds[0]}, %v: {kinds[1]}, %c: {kinds[2]}) {{
-      %zero = arith.constant 0.0 : f32
-      linalg.fill ins(%zero : f32) outs(%c : {kinds[2]})
-      linalg.matmul ins(%u, %v : {kinds[0]}, {kinds[1]}) outs(%c : {kinds[2]})
-      return
-    }}"""
-    program = host_function(text, scripts={OTHER: script(OTHER)}).program
+    program = host_function(text_beside(__file__, "ON_BUFFERS"), scripts={OTHER: script(OTHER)}).program
     assert program.llvm.count("call @matmul_0(") == 1
     assert program.written == (False, False, True)
 

@@ -7,6 +7,7 @@ import pytest
 from tests.mlir.documented_ir import missing
 from tests.mlir.kernels import parsed
 from tests.programs.lowering.compiled import first_script, host_function, module_text
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.core.gpu import chip_of
 from tuner.core.problem import Matmul, Problem
@@ -15,26 +16,7 @@ pytestmark = pytest.mark.mlir
 host_parallel_loops = pytest.importorskip("tuner.programs.lowering.kernels")
 GRID = "blocks(%a, %b, %c) in (%u = %c1, %v = %c1, %w = %c1)"
 BLOCK = "threads(%d, %e, %f) in (%x = %c1, %y = %c1, %z = %c1)"
-LOOP = f"""func.func @main(%m: memref<8x8xf32>, %one: f32) {{
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %c8 = arith.constant 8 : index
-  scf.parallel (%i) = (%c0) to (%c8) step (%c1) {{
-    scf.parallel (%j, %k) = (%c0, %c1) to (%c8, %c8) step (%c1, %c1) {{
-      gpu.launch {GRID} {BLOCK} {{
-        memref.store %one, %m[%i, %j] : memref<8x8xf32>
-        gpu.terminator
-      }}
-      scf.reduce
-    }}
-    scf.reduce
-  }}
-  scf.parallel (%i) = (%c0) to (%c8) step (%c1) {{
-    memref.store %one, %m[%i, %i] : memref<8x8xf32>
-    scf.reduce
-  }}
-  return
-}}"""
+LOOP = text_beside(__file__, "LOOP")
 
 
 def test_loops_around_launches_are_the_hosts_and_others_stay() -> None:
@@ -121,18 +103,7 @@ def test_an_inner_loop_stays_within_its_thread() -> None:
 
 
 def test_a_loop_that_reduces_to_a_value_stays_with_the_host() -> None:
-    text = f"""func.func @f(%a: memref<8xf32>) -> f32 {{
-      {CONSTANTS} {ONE}
-      %sum = scf.parallel (%i) = (%c0) to (%c3) step (%c1) init (%one) -> f32 {{
-        %x = memref.load %a[%i] : memref<8xf32>
-        scf.reduce(%x : f32) {{
-        ^bb0(%left: f32, %right: f32):
-          %both = arith.addf %left, %right : f32
-          scf.reduce.return %both : f32
-        }}
-      }}
-      return %sum : f32
-    }}"""
+    text = text_beside(__file__, "SUM")
     assert "gpu.launch" not in module_text(text, rewrite)
     assert host_function(text, rewrite)(np.arange(8, dtype=np.float32)) == 4.0
 
@@ -235,20 +206,7 @@ def test_the_fill_of_a_matmul_that_overwrites_is_gone() -> None:
 
 
 def test_elementwise_ops_and_reductions_become_kernels() -> None:
-    text = """func.func @f(%x: tensor<9x33xf32>) -> (tensor<33x9xf32>, tensor<9xf32>) {
-      %zero = arith.constant 0.0 : f32
-      %e = tensor.empty() : tensor<9x33xf32>
-      %t = tensor.empty() : tensor<33x9xf32>
-      %s = tensor.empty() : tensor<9xf32>
-      %squares = linalg.mul ins(%x, %x : tensor<9x33xf32>, tensor<9x33xf32>) outs(%e : tensor<9x33xf32>)
-        -> tensor<9x33xf32>
-      %turned = linalg.transpose ins(%squares : tensor<9x33xf32>) outs(%t : tensor<33x9xf32>)
-        permutation = [1, 0]
-      %start = linalg.fill ins(%zero : f32) outs(%s : tensor<9xf32>) -> tensor<9xf32>
-      %sums = linalg.reduce ins(%squares : tensor<9x33xf32>) outs(%start : tensor<9xf32>) dimensions = [1]
-        (%in: f32, %sum: f32) { %n = arith.addf %in, %sum : f32 linalg.yield %n : f32 }
-      return %turned, %sums : tensor<33x9xf32>, tensor<9xf32>
-    }"""
+    text = text_beside(__file__, "SQUARES")
     text_of_module = module_text(text, launched({}))
     assert "linalg." not in text_of_module
     assert text_of_module.count("gpu.launch blocks") == 4
@@ -259,14 +217,10 @@ def test_elementwise_ops_and_reductions_become_kernels() -> None:
 
 
 def test_an_op_that_is_no_loop_is_refused() -> None:
-    text = """func.func @f(%x: memref<4x8xf32>, %y: memref<4x8xf32>) {
-      linalg.softmax dimension(1) ins(%x : memref<4x8xf32>) outs(%y : memref<4x8xf32>)
-      return
-    }"""
     with pytest.raises(
         CandidateError, match=r"linalg\.softmax at line .*: found no loops for it, allowed linalg ops"
     ):
-        module_text(text, launched({}))
+        module_text(text_beside(__file__, "SOFTMAX"), launched({}))
 
 
 def test_a_loop_gets_the_blocks_and_threads_that_it_is_mapped_to() -> None:

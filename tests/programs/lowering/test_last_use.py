@@ -1,6 +1,7 @@
 import pytest
 
 from tests.programs.lowering.reading import read, refusal
+from tests.texts import text_beside
 from tuner.core.errors import Stage
 
 pytestmark = pytest.mark.mlir
@@ -32,14 +33,7 @@ def test_memory_of_a_stream_is_freed_in_front_of_its_end() -> None:
 
 
 def test_memory_on_two_streams_that_nobody_frees_is_refused() -> None:
-    text = f"""func.func @f(%a: {M}) {{
-      %s = "gpux.create_stream"() : () -> {S}
-      %t = "gpux.create_stream"() : () -> {S}
-      %d = "gpux.alloc"(%s) : ({S}) -> {M}
-      "gpux.memcpy"(%t, %d, %a) : ({S}, {M}, {M}) -> ()
-      return
-    }}"""
-    stage, reason = refusal(text)
+    stage, reason = refusal(text_beside(__file__, "TWO_STREAMS"))
     assert stage is Stage.COMPILE
     assert "found memory on several streams that nobody frees, allowed gpux.dealloc of it" in reason
 
@@ -133,16 +127,7 @@ def test_memory_whose_address_leaves_an_iteration_is_refused(end: str) -> None:
 
 
 def test_a_size_that_is_computed_in_the_branch_is_refused() -> None:
-    text = """func.func @f(%a: memref<?xf32>, %flag: i1, %n: index) {
-      %c1 = arith.constant 1 : index
-      %r = scf.if %flag -> (memref<?xf32>) {
-        %m = arith.addi %n, %c1 : index
-        %x = gpu.alloc (%m) : memref<?xf32>
-        scf.yield %x : memref<?xf32>
-      } else {
-        scf.yield %a : memref<?xf32>
-      }
-      gpu.memcpy %a, %r : memref<?xf32>, memref<?xf32>
-      return
-    }"""
-    assert "found memory that leaves its branch, of a size that is computed there" in refusal(text)[1]
+    assert (
+        "found memory that leaves its branch, of a size that is computed there"
+        in refusal(text_beside(__file__, "SIZE_OF_THE_BRANCH"))[1]
+    )

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.programs.lowering.reading import EXP, T, entry_read, read, refusal
+from tests.texts import text_beside
 from tuner.core.errors import Stage
 
 pytestmark = pytest.mark.mlir
@@ -146,27 +147,17 @@ def test_what_the_entry_does_not_call_may_call_anything() -> None:
     assert "@g" not in text
 
 
-RUNTIME_CALLS = """
-func.func private @mgpuSetDefaultDevice(i32)
-func.func private @mgpuMemHostRegisterFloat(memref<*xf32>)
-func.func @main(%a: memref<4xf32>) {{
-  %device = arith.constant {device} : i32
-  call @mgpuSetDefaultDevice(%device) : (i32) -> ()
-  %any = memref.cast %a : memref<4xf32> to memref<*xf32>
-  call @mgpuMemHostRegisterFloat(%any) : (memref<*xf32>) -> ()
-  return
-}}
-"""
+RUNTIME_CALLS = text_beside(__file__, "RUNTIME_CALLS")
 
 
 def test_the_device_is_that_of_the_run_and_registration_is_an_op() -> None:
-    found = read(RUNTIME_CALLS.format(device=0))
+    found = read(RUNTIME_CALLS.replace("DEVICE", "0"))
     assert "mgpu" not in found
     assert "gpu.host_register" in found
 
 
 def test_another_device_is_refused() -> None:
-    stage, reason = refusal(RUNTIME_CALLS.format(device=1))
+    stage, reason = refusal(RUNTIME_CALLS.replace("DEVICE", "1"))
     assert stage is Stage.BIND
     assert reason.startswith("payload: @mgpuSetDefaultDevice (at line ")
     assert reason.endswith("): a program runs on one device, number 0")

@@ -3,21 +3,11 @@
 import numpy as np
 import pytest
 
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.programs.lowering.resources import array_of, split_payload
 
-TEXT = """module {
-}
-
-{-#
-  dialect_resources: {
-    builtin: {
-      plain_torch.float32: "0x040000000000803F00000040",
-      "odd, with } and : and #-}": "0x0400000001FF"
-    }
-  }
-#-}
-"""
+TEXT = text_beside(__file__, "TEXT")
 
 
 def test_a_text_is_split_into_module_and_data() -> None:

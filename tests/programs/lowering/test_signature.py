@@ -1,6 +1,7 @@
 import pytest
 
 from tests.programs.lowering.compiled import host_function, module_text
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.core.gpu_code import BufferType, ScalarType
 
@@ -10,25 +11,13 @@ signature = pytest.importorskip("tuner.programs.lowering.entry")
 
 
 def test_buffers_and_numbers_are_distinguished() -> None:
-    text = """func.func @f(%a: memref<2x?xbf16>, %n: index, %x: f64) -> (memref<?x4xi8>, i1) {
-      %c = memref.alloc(%n) : memref<?x4xi8>
-      %yes = arith.constant true
-      return %c, %yes : memref<?x4xi8>, i1
-    }"""
-    program = host_function(text).program
+    program = host_function(text_beside(__file__, "KINDS")).program
     assert program.arguments == (BufferType("bf16", (2, None)), ScalarType("index"), ScalarType("f64"))
     assert program.results == (BufferType("i8", (None, 4)), ScalarType("i1"))
 
 
 def test_arguments_that_are_only_read_are_not_written() -> None:
-    text = """func.func @f(%a: memref<4xf32>, %b: memref<4xf32>, %c: memref<4xf32>, %i: index) {
-      memref.copy %a, %b : memref<4xf32> to memref<4xf32>
-      %view = memref.subview %c[%i] [1] [1] : memref<4xf32> to memref<1xf32, strided<[1], offset: ?>>
-      %x = memref.load %a[%i] : memref<4xf32>
-      linalg.fill ins(%x : f32) outs(%view : memref<1xf32, strided<[1], offset: ?>>)
-      return
-    }"""
-    assert host_function(text).program.written == (False, True, True, False)
+    assert host_function(text_beside(__file__, "WRITTEN")).program.written == (False, True, True, False)
 
 
 def test_a_type_without_a_meaning_in_python_is_refused() -> None:

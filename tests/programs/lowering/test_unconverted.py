@@ -2,6 +2,7 @@ import pytest
 
 from tests.mlir.kernels import parsed
 from tests.programs.lowering.device_programs import alloc, copy, free, host_function, main_function
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
@@ -71,12 +72,8 @@ def test_an_unknown_operation_is_named_before_the_casts_that_it_leaves() -> None
 
 
 def test_a_cast_alone_is_named() -> None:
-    text = """llvm.func @f(%a: i64) -> !llvm.ptr {
-      %p = builtin.unrealized_conversion_cast %a : i64 to !llvm.ptr
-      llvm.return %p : !llvm.ptr
-    }"""
     with (
-        parsed(text) as module,
+        parsed(text_beside(__file__, "CAST")) as module,
         pytest.raises(CandidateError, match=r"found builtin\.unrealized_conversion_"),
     ):
         unconverted.reject_what_was_not_converted(module)

@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any
 
+from tests.texts import text_beside
 from tuner.core.gpu_code import BufferType, DeviceProgram, ValueType
 
 N = 64
@@ -18,85 +19,14 @@ TO_LLVM = (
     "convert-arith-to-llvm,gpu-to-llvm,convert-func-to-llvm,finalize-memref-to-llvm,"
     "gpu-module-to-binary{format=isa},reconcile-unrealized-casts,canonicalize,cse)"
 )
-DECLARATIONS = """
-  func.func private @mgpuEventCreate() -> !llvm.ptr
-  func.func private @mgpuEventDestroy(!llvm.ptr)
-  func.func private @mgpuEventRecord(!llvm.ptr, !llvm.ptr)
-  func.func private @mgpuStreamWaitEvent(!llvm.ptr, !llvm.ptr)
-  func.func private @mgpuStreamSynchronize(!llvm.ptr)
-"""
-KERNELS = f"""
-  gpu.module @kernels {{
-    gpu.func @twice(%x: {M}, %y: {M}) kernel {{
-      %i = gpu.thread_id x
-      %v = memref.load %x[%i] : {M}
-      %w = arith.addf %v, %v : f32
-      memref.store %w, %y[%i] : {M}
-      gpu.return
-    }}
-    gpu.func @add(%x: {M}, %y: {M}, %z: {M}) kernel {{
-      %i = gpu.thread_id x
-      %v = memref.load %x[%i] : {M}
-      %w = memref.load %y[%i] : {M}
-      %s = arith.addf %v, %w : f32
-      memref.store %s, %z[%i] : {M}
-      gpu.return
-    }}
-  }}
-"""
+DECLARATIONS = text_beside(__file__, "DECLARATIONS")
+KERNELS = text_beside(__file__, "KERNELS")
 # 2 a + 2 b: each product on a stream of its own, the sum behind both.
-TWO_CHAINS = f"""
-    %fork = func.call @mgpuEventCreate() : () -> !llvm.ptr
-    func.call @mgpuEventRecord(%fork, %s0) : (!llvm.ptr, !llvm.ptr) -> ()
-    func.call @mgpuStreamWaitEvent(%s1, %fork) : (!llvm.ptr, !llvm.ptr) -> () // fork
-    func.call @mgpuEventDestroy(%fork) : (!llvm.ptr) -> ()
-    %c = memref.alloc() : {M}
-    %da, %t0 = gpu.alloc async [%t_s0] () : {M}
-    %t1 = gpu.memcpy async [%t_s0] %da, %a : {M}, {M} // copy in
-    %dx, %t2 = gpu.alloc async [%t_s0] () : {M}
-    %t3 = gpu.launch_func async [%t_s0] @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1)
-      args(%da : {M}, %dx : {M})
-    %t4 = gpu.dealloc async [%t_s0] %da : {M}
-    %db, %t5 = gpu.alloc async [%t_s1] () : {M}
-    %t6 = gpu.memcpy async [%t_s1] %db, %b : {M}, {M} // copy in
-    %dy, %t7 = gpu.alloc async [%t_s1] () : {M}
-    %t8 = gpu.launch_func async [%t_s1] @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1)
-      args(%db : {M}, %dy : {M})
-    %t9 = gpu.dealloc async [%t_s1] %db : {M}
-    %join = func.call @mgpuEventCreate() : () -> !llvm.ptr
-    func.call @mgpuEventRecord(%join, %s1) : (!llvm.ptr, !llvm.ptr) -> ()
-    func.call @mgpuStreamWaitEvent(%s0, %join) : (!llvm.ptr, !llvm.ptr) -> () // join
-    func.call @mgpuEventDestroy(%join) : (!llvm.ptr) -> ()
-    %dz, %t10 = gpu.alloc async [%t_s0] () : {M}
-    %t11 = gpu.launch_func async [%t_s0] @kernels::@add blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1)
-      args(%dx : {M}, %dy : {M}, %dz : {M})
-    %t12 = gpu.memcpy async [%t_s0] %c, %dz : {M}, {M} // copy out
-    %t13 = gpu.dealloc async [%t_s0] %dx : {M}
-    %t14 = gpu.dealloc async [%t_s0] %dy : {M}
-    %t15 = gpu.dealloc async [%t_s0] %dz : {M}
-    return %c : {M}
-"""
+TWO_CHAINS = text_beside(__file__, "TWO_CHAINS")
 # The same by upstream's tokens: gpu-to-llvm makes the streams.
-TOKENS = f"""
-    %c = memref.alloc() : {M}
-    %t0 = gpu.wait async
-    %da, %t1 = gpu.alloc async [%t0] () : {M}
-    %t2 = gpu.memcpy async [%t1] %da, %a : {M}, {M}
-    %dx, %t3 = gpu.alloc async [%t2] () : {M}
-    %t4 = gpu.launch_func async [%t3] @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1)
-      args(%da : {M}, %dx : {M})
-    %t5 = gpu.memcpy async [%t4] %c, %dx : {M}, {M}
-    %t6 = gpu.dealloc async [%t5] %da : {M}
-    %t7 = gpu.dealloc async [%t6] %dx : {M}
-    gpu.wait [%t7] // finish
-    return %c : {M}
-"""
+TOKENS = text_beside(__file__, "TOKENS")
 # b = 2 a in device memory
-IN_PLACE = f"""
-    %t0 = gpu.launch_func async [%t_s0] @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1)
-      args(%a : {M}, %b : {M})
-    return
-"""
+IN_PLACE = text_beside(__file__, "IN_PLACE")
 
 
 def two_chains(body: str = TWO_CHAINS) -> DeviceProgram:

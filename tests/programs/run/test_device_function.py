@@ -18,6 +18,7 @@ from tests.programs.run.host_modules import (
     host_only,
     two_chains,
 )
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.gpu import DeviceError
 from tuner.core.gpu_code import BufferType, DeviceProgram, ScalarType
@@ -98,15 +99,7 @@ def test_memory_freed_too_early_and_twice_is_reported() -> None:
     assert HostDefect.DOUBLE_FREE in found_in(two_chains(twice), A, B)[1]
 
 
-SHARED = f"""
-    %half = arith.constant 0.5 : f32
-    %c = memref.alloc() : {M}
-    %h = gpu.alloc host_shared () : {M}
-    memref.store %half, %h[%c1] : {M}
-    memref.store %half, %c[%c1] : {M}
-    %t0 = gpu.dealloc async [%t_s0] %h : {M}
-    return %c : {M}
-"""
+SHARED = text_beside(__file__, "SHARED")
 FREED = f"%t0 = gpu.dealloc async [%t_s0] %h : {M}"
 RETURNED_INSTEAD = {FREED: f"memref.dealloc %c : {M}", "return %c": "return %h"}
 LEAKS = tuple(f"leak: p{number} ({4 * N} bytes) is never freed" for number in range(2))
@@ -217,17 +210,9 @@ def test_a_result_in_pinned_memory_is_copied_and_given_back() -> None:
 
 
 def test_written_arguments_are_as_the_program_leaves_them() -> None:
-    body = f"""
-    %da, %t0 = gpu.alloc async [%t_s0] () : {M}
-    %t1 = gpu.memcpy async [%t_s0] %da, %a : {M}, {M}
-    %t2 = gpu.launch_func async [%t_s0] @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1)
-      args(%da : {M}, %da : {M})
-    %t3 = gpu.memcpy async [%t_s0] %a, %da : {M}, {M}
-    %t4 = gpu.dealloc async [%t_s0] %da : {M}
-    return
-"""
     loaded = DeviceFunction(
-        compiled(body, (BUFFER,), (), 1, written=(True,)), SimulatedDevice(order="random")
+        compiled(text_beside(__file__, "WRITTEN"), (BUFFER,), (), 1, written=(True,)),
+        SimulatedDevice(order="random"),
     )
     array = A.copy()
     loaded(array)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.programs.lowering.compiled import host_function
 from tests.programs.run.test_marshalling import Tensor
+from tests.texts import text_beside
 from tuner.core.errors import UsageError
 
 pytestmark = pytest.mark.mlir
@@ -13,15 +14,7 @@ pytestmark = pytest.mark.mlir
 pytest.importorskip("tuner.programs.run.host_function")
 
 ROW = "memref<3xf32>"
-SWAP = """func.func @swap(%a: memref<?xf32>, %x: f32, %n: index) -> (memref<?xf32>, f32, index) {
-  %c0 = arith.constant 0 : index
-  %size = memref.dim %a, %c0 : memref<?xf32>
-  %new = memref.alloc(%size) : memref<?xf32>
-  memref.copy %a, %new : memref<?xf32> to memref<?xf32>
-  %old = memref.load %new[%n] : memref<?xf32>
-  memref.store %x, %new[%n] : memref<?xf32>
-  return %new, %old, %size : memref<?xf32>, f32, index
-}"""
+SWAP = text_beside(__file__, "SWAP")
 
 
 def test_buffers_and_numbers_go_in_and_come_out() -> None:
@@ -50,15 +43,7 @@ def test_a_program_is_not_pickled() -> None:
 
 
 def test_a_returned_buffer_twice_is_freed_once() -> None:
-    text = f"""func.func @f(%x: f32) -> ({ROW}, {ROW}) {{
-      %a = memref.alloc() : {ROW}
-      %b = memref.alloc() : {ROW}
-      linalg.fill ins(%x : f32) outs(%a : {ROW})
-      linalg.fill ins(%x : f32) outs(%b : {ROW})
-      memref.dealloc %b : {ROW}
-      return %a, %a : {ROW}, {ROW}
-    }}"""
-    function = host_function(text)
+    function = host_function(text_beside(__file__, "TWICE"))
     one, other = function(1.0)
     assert one.all()
     assert other.all()
@@ -109,11 +94,7 @@ def test_streams_and_graphs_are_of_gpus() -> None:
     assert function() is None
 
 
-STORE = f"""func.func @f(%a: {ROW}, %b: {ROW}, %x: f32) {{
-  %c0 = arith.constant 0 : index
-  memref.store %x, %a[%c0] : {ROW}
-  return
-}}"""
+STORE = text_beside(__file__, "STORE")
 
 
 def test_a_tensor_of_another_package_is_written_in_place() -> None:

@@ -9,10 +9,20 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from benchmarks.fuzzing.program_check import SIMULATOR
+from benchmarks.program_compiler import compiler_of
 from tests.programs.lowering.compiled import host_function
+from tests.texts import text_beside
 from tuner.mlir.effects.op_effects import C_INTERFACE, MEMREFS, RUNNER_FUNCTIONS
+from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.marshalling import dtype_of
-from tuner.programs.run.runner_functions import HostHeap, RunnerFunctions, memref_text, number_text
+from tuner.programs.run.runner_functions import (
+    HostHeap,
+    RunnerFunctions,
+    math_symbols,
+    memref_text,
+    number_text,
+)
 from tuner.runtime.arrays import MemRef
 from tuner.simulator.device.happens_before import HostDefect
 from tuner.simulator.device.simulated_device import SimulatedDevice
@@ -179,31 +189,14 @@ def test_on_a_checking_device_new_memory_is_nan_and_an_early_free_is_a_race() ->
     assert "a write by the host" in device.reports[0].text
 
 
-libm_symbols = pytest.importorskip("tuner.programs.run.runner_functions")
-TEXT = """func.func @f(%a: tensor<16xf32>) -> tensor<16xf32> {{
-  %e = tensor.empty() : tensor<16xf32>
-  %s = linalg.{0} ins(%a : tensor<16xf32>) outs(%e : tensor<16xf32>) -> tensor<16xf32>
-  return %s : tensor<16xf32>
-}}"""
-
-
 @pytest.mark.mlir
 @pytest.mark.parametrize("name", ["exp", "tanh", "log", "sqrt", "abs", "floor"])
 def test_functions_of_numbers_give_what_numpy_gives(name: str) -> None:
     a = np.linspace(0.1, 4, 16, dtype=np.float32)
-    np.testing.assert_allclose(host_function(TEXT.format(name))(a), getattr(np, name)(a), rtol=1e-6)
+    text = text_beside(__file__, "OF_TENSORS").replace("NAME", name)
+    np.testing.assert_allclose(host_function(text)(a), getattr(np, name)(a), rtol=1e-6)
 
 
-OP = """func.func @f(%a: memref<16xf32>, %b: memref<16xf32>, %n: memref<16xi32>, %y: memref<16xf32>) {{
-  affine.for %i = 0 to 16 {{
-    %x = affine.load %a[%i] : memref<16xf32>
-    %z = affine.load %b[%i] : memref<16xf32>
-    %k = affine.load %n[%i] : memref<16xi32>
-    {0}
-    affine.store %r, %y[%i] : memref<16xf32>
-  }}
-  return
-}}"""
 FORMULAS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "%r = math.rsqrt %x : f32": lambda x, _z, _k: 1 / np.sqrt(x),
     "%r = math.copysign %x, %z : f32": lambda x, z, _k: np.copysign(x, z),
@@ -221,24 +214,14 @@ def test_what_the_library_lacks_gives_what_numpy_gives(op: str) -> None:
     b = np.linspace(-2, 2, 16, dtype=np.float32)
     b[3] = np.nan
     n, y = np.arange(-8, 8, dtype=np.int32), np.zeros(16, np.float32)
-    host_function(OP.format(op))(a, b, n, y)
+    host_function(text_beside(__file__, "OP").replace("COMPUTE", op))(a, b, n, y)
     np.testing.assert_allclose(y, FORMULAS[op](a, b, n), rtol=1e-6)
 
 
 @pytest.mark.mlir
 def test_math_next_to_kernels_gives_what_numpy_gives() -> None:
-    text = """func.func @f(%x: f32, %y: memref<64xf32>) {
-      %e = math.exp %x : f32
-      %r = math.rsqrt %e : f32
-      linalg.fill ins(%r : f32) outs(%y : memref<64xf32>)
-      return
-    }"""
-    from benchmarks.fuzzing.program_check import SIMULATOR
-    from benchmarks.program_compiler import compiler_of
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.simulator.device.simulated_device import SimulatedDevice
-
-    program = DeviceFunction(compiler_of(SIMULATOR).compile(text, None, None).code, SimulatedDevice("sm_90"))
+    code = compiler_of(SIMULATOR).compile(text_beside(__file__, "NEXT_TO_KERNELS"), None, None).code
+    program = DeviceFunction(code, SimulatedDevice("sm_90"))
     y = np.zeros(64, np.float32)
     program(np.float32(0.5), y)
     program.close()
@@ -248,4 +231,4 @@ def test_math_next_to_kernels_gives_what_numpy_gives() -> None:
 @pytest.mark.mlir
 def test_only_what_the_library_has_is_found() -> None:
     text = "llvm.func @math_expf(f32) -> f32\nllvm.func @math_none(f32) -> f32\nllvm.func @malloc(i64)"
-    assert set(libm_symbols.math_symbols(text)) == {"math_expf"}
+    assert set(math_symbols(text)) == {"math_expf"}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage
 
@@ -16,18 +17,7 @@ pytest.importorskip("tuner.programs.lowering.kernels")
 
 SIMULATOR = TargetName.parse("simulator:sm_90")
 SIZE = 256
-CHAIN = f"""func.func @main(%a: memref<{SIZE}x48xf32>, %b: memref<48x{SIZE}xf32>,
-                              %d: memref<{SIZE}x{SIZE}xf32>) {{
-  %zero = arith.constant 0.0 : f32
-  %c = memref.alloc() : memref<{SIZE}x{SIZE}xf32>
-  linalg.fill ins(%zero : f32) outs(%c : memref<{SIZE}x{SIZE}xf32>)
-  linalg.matmul ins(%a, %b : memref<{SIZE}x48xf32>, memref<48x{SIZE}xf32>)
-    outs(%c : memref<{SIZE}x{SIZE}xf32>)
-  linalg.add ins(%c, %c : memref<{SIZE}x{SIZE}xf32>, memref<{SIZE}x{SIZE}xf32>)
-    outs(%d : memref<{SIZE}x{SIZE}xf32>)
-  memref.dealloc %c : memref<{SIZE}x{SIZE}xf32>
-  return
-}}"""
+CHAIN = text_beside(__file__, "CHAIN")
 
 
 def compiled(text: str, **options: Any) -> Any:
@@ -133,24 +123,7 @@ def test_an_element_that_only_the_reference_stores_is_compared(chain: Any) -> No
 
 
 SPACE = "#gpu.address_space<workgroup>"
-OWN_KERNEL = f"""func.func @main(%a: memref<64x32xf32>, %n: index, %scale: f32) {{
-  %c0 = arith.constant 0 : index %c1 = arith.constant 1 : index %c32 = arith.constant 32 : index
-  %c64 = arith.constant 64 : index %c31 = arith.constant 31 : index
-  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c64, %gy = %c1, %gz = %c1)
-             threads(%tx, %ty, %tz) in (%sx = %c32, %sy = %c1, %sz = %c1)
-             workgroup(%s : memref<32xf32, {SPACE}>) {{
-    %x = memref.load %a[%bx, %tx] : memref<64x32xf32>
-    memref.store %x, %s[%tx] : memref<32xf32, {SPACE}>
-    gpu.barrier
-    %q = arith.addi %tx, %n : index
-    %p = arith.remui %q, %c32 : index
-    %y = memref.load %s[%p] : memref<32xf32, {SPACE}>
-    %z = arith.mulf %y, %scale : f32
-    memref.store %z, %a[%bx, %tx] : memref<64x32xf32>
-    gpu.terminator
-  }}
-  return
-}}"""
+OWN_KERNEL = text_beside(__file__, "OWN_KERNEL")
 
 
 @pytest.mark.parametrize("shape", ["64x32", "?x32"])

@@ -14,6 +14,7 @@ from tests.programs.lowering.device_programs import (
     launch,
     main_function,
 )
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
@@ -79,16 +80,13 @@ def test_what_was_made_asynchronous_is_as_it_was() -> None:
 
 
 def test_a_token_that_control_flow_hands_on_is_refused() -> None:
-    text = """func.func @main(%flag: i1) {
-      %t = gpu.wait async
-      %u = arith.select %flag, %t, %t : !gpu.async.token
-      gpu.wait [%u]
-      return
-    }"""
     message = (
         r"^arith\.select at .*: found a token of gpu\.wait, allowed for gpu operations in the same block$"
     )
-    with parsed(text) as module, pytest.raises(CandidateError, match=message) as failure:
+    with (
+        parsed(text_beside(__file__, "CHOSEN")) as module,
+        pytest.raises(CandidateError, match=message) as failure,
+    ):
         drop_tokens.drop_tokens(module.body.operations[0].operation)
     assert failure.value.stage is Stage.COMPILE
 

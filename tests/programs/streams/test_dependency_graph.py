@@ -19,8 +19,9 @@ from tests.programs.lowering.device_programs import (
     main_function,
     store,
 )
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError
-from tuner.programs.streams.stream_plan import BEGIN, NodeKind
+from tuner.programs.streams.stream_plan import BEGIN, Node, NodeKind, plan_streams
 
 pytestmark = pytest.mark.mlir
 dependency_graph = pytest.importorskip("tuner.programs.streams.dependency_graph")
@@ -230,23 +231,19 @@ def test_work_that_has_tokens_is_refused() -> None:
 
 # Loops of random work: streams that go on from iteration to iteration keep every dependence.
 
-carried_dependences = pytest.importorskip("tuner.programs.streams.dependency_graph")
 buffer_accesses = pytest.importorskip("tuner.mlir.effects.accesses")
-buffer_regions = pytest.importorskip("tuner.mlir.effects.accesses")
-stream_plan = pytest.importorskip("tuner.programs.streams.stream_plan")
-CarriedDependencesNodeKind, CARRIED_DEPENDENCES_BEGIN = stream_plan.NodeKind, stream_plan.BEGIN
 ITERATIONS = 3
 Place = tuple[int, int]  # iteration, node
 
 
 def touching(reads: Any, writes: Any) -> Any:
-    parts = [frozenset(buffer_regions.BufferPart(name) for name in names) for names in (reads, writes)]
+    parts = [frozenset(buffer_accesses.BufferPart(name) for name in names) for names in (reads, writes)]
     return buffer_accesses.Accesses(*parts)
 
 
 def node(kind: Any, reads: str = "", writes: str = "", inside: str = "") -> Any:
     """Returns a node that touches buffers named by letters; the host writes those inside."""
-    return carried_dependences.NodeAccesses(kind, touching(reads, writes), touching("", inside))
+    return dependency_graph.NodeAccesses(kind, touching(reads, writes), touching("", inside))
 
 
 @st.composite
@@ -255,10 +252,10 @@ def bodies(draw: st.DrawFn, hosts: int = 1) -> tuple[Any, ...]:
     names = st.text("abc", max_size=2)
     kinds = st.sampled_from(
         [
-            CarriedDependencesNodeKind.WORK,
-            CarriedDependencesNodeKind.WORK,
-            CarriedDependencesNodeKind.WORK,
-            *[CarriedDependencesNodeKind.HOST] * hosts,
+            NodeKind.WORK,
+            NodeKind.WORK,
+            NodeKind.WORK,
+            *[NodeKind.HOST] * hosts,
         ]
     )
     drawn = draw(st.lists(st.tuples(kinds, names, names), min_size=1, max_size=6))
@@ -267,15 +264,13 @@ def bodies(draw: st.DrawFn, hosts: int = 1) -> tuple[Any, ...]:
 
 def nodes_of(body: tuple[Any, ...]) -> tuple[Any, ...]:
     """Returns the nodes of a dependency graph, as ``dependency_graph.py`` makes them."""
-    on_device = [each.own for each in body if each.kind is CarriedDependencesNodeKind.WORK]
+    on_device = [each.own for each in body if each.kind is NodeKind.WORK]
     made = []
     for number, each in enumerate(body):
         before = {u for u in range(number) if body[u].own.conflicts_with(each.own)}
-        if each.kind is CarriedDependencesNodeKind.HOST and any(
-            each.own.conflicts_with(other) for other in on_device
-        ):
-            before.add(CARRIED_DEPENDENCES_BEGIN)
-        made.append(stream_plan.Node(each.kind, frozenset(before)))
+        if each.kind is NodeKind.HOST and any(each.own.conflicts_with(other) for other in on_device):
+            before.add(BEGIN)
+        made.append(Node(each.kind, frozenset(before)))
     return tuple(made)
 
 
@@ -285,7 +280,7 @@ def before_each(plan: Any, skipped: int | None = None) -> dict[Place, set[Place]
     streams: list[set[Place]] = [set() for _ in range(plan.slots)]
     host: set[Place] = set()
     for iteration in range(ITERATIONS):
-        events = {CARRIED_DEPENDENCES_BEGIN: set(streams[0])}
+        events = {BEGIN: set(streams[0])}
         waits = iter(range(1000))
 
         def reached(events: dict[int, set[Place]], waits: Iterator[int], *nodes: int) -> set[Place]:
@@ -324,8 +319,8 @@ def ordered(done: dict[Place, set[Place]]) -> set[tuple[Place, Place]]:
 @settings(max_examples=60)
 @given(bodies(), st.sampled_from([1, 2, 99]))
 def test_streams_that_go_on_keep_every_dependence(body: tuple[Any, ...], limit: int) -> None:
-    carried = carried_dependences.carried_dependences(body)
-    plan = stream_plan.plan_streams(nodes_of(body), has_caller=True, limit=limit, carried=carried)
+    carried = dependency_graph.carried_dependences(body)
+    plan = plan_streams(nodes_of(body), has_caller=True, limit=limit, carried=carried)
     assert plan.slots <= limit
     assert required(body) <= ordered(before_each(plan))
 
@@ -333,84 +328,55 @@ def test_streams_that_go_on_keep_every_dependence(body: tuple[Any, ...], limit: 
 @settings(max_examples=60, derandomize=True)
 @given(bodies(hosts=0))
 def test_no_wait_of_a_loop_can_be_left_out(body: tuple[Any, ...]) -> None:
-    carried = carried_dependences.carried_dependences(body)
-    plan = stream_plan.plan_streams(nodes_of(body), has_caller=True, limit=99, carried=carried)
+    carried = dependency_graph.carried_dependences(body)
+    plan = plan_streams(nodes_of(body), has_caller=True, limit=99, carried=carried)
     waits = sum(len(step.waits) for step in plan.steps) + len(plan.last_waits) + len(plan.carried_waits)
     assert all(not required(body) <= ordered(before_each(plan, skipped=wait)) for wait in range(waits))
 
 
 def test_the_host_waits_for_what_it_reads_and_not_for_other_chains() -> None:
     body = (
-        *(node(CarriedDependencesNodeKind.WORK, writes=each) for each in "ab"),
-        node(CarriedDependencesNodeKind.HOST, reads="a"),
+        *(node(NodeKind.WORK, writes=each) for each in "ab"),
+        node(NodeKind.HOST, reads="a"),
     )
-    carried = carried_dependences.carried_dependences(body)
-    plan = stream_plan.plan_streams(nodes_of(body), has_caller=True, limit=99, carried=carried)
+    carried = dependency_graph.carried_dependences(body)
+    plan = plan_streams(nodes_of(body), has_caller=True, limit=99, carried=carried)
     assert [step.waits for step in plan.steps] == [(), (), (0,)]
     assert (plan.slots, plan.last_waits, plan.carried_waits) == (2, (), ())
 
 
 def test_independent_chains_are_carried_by_no_pair() -> None:
-    assert (
-        carried_dependences.carried_dependences(
-            [node(CarriedDependencesNodeKind.WORK, writes=each) for each in "ab"]
-        )
-        == set()
-    )
+    assert dependency_graph.carried_dependences([node(NodeKind.WORK, writes=each) for each in "ab"]) == set()
 
 
 def test_conflicts_are_carried_in_both_directions() -> None:
     pair = [
-        node(CarriedDependencesNodeKind.WORK, writes="a"),
-        node(CarriedDependencesNodeKind.WORK, reads="a", writes="b"),
+        node(NodeKind.WORK, writes="a"),
+        node(NodeKind.WORK, reads="a", writes="b"),
     ]
-    assert carried_dependences.carried_dependences(pair) == {(0, 1), (1, 0)}
+    assert dependency_graph.carried_dependences(pair) == {(0, 1), (1, 0)}
 
 
 def test_what_the_host_touches_is_joined_to_the_first_stream() -> None:
-    work = node(CarriedDependencesNodeKind.WORK, writes="a")
-    assert carried_dependences.carried_dependences(
-        [work, node(CarriedDependencesNodeKind.HOST, reads="a")]
-    ) == {(0, CARRIED_DEPENDENCES_BEGIN)}
-    around = node(CarriedDependencesNodeKind.WORK, writes="b", inside="a")
-    assert carried_dependences.carried_dependences([work, around]) == {(0, 1), (0, CARRIED_DEPENDENCES_BEGIN)}
+    work = node(NodeKind.WORK, writes="a")
+    assert dependency_graph.carried_dependences([work, node(NodeKind.HOST, reads="a")]) == {(0, BEGIN)}
+    around = node(NodeKind.WORK, writes="b", inside="a")
+    assert dependency_graph.carried_dependences([work, around]) == {(0, 1), (0, BEGIN)}
 
 
-@pytest.mark.parametrize("kind", [CarriedDependencesNodeKind.ALLOCATION, CarriedDependencesNodeKind.FREE])
+@pytest.mark.parametrize("kind", [NodeKind.ALLOCATION, NodeKind.FREE])
 def test_memory_that_other_iterations_use_keeps_the_joins(kind: Any) -> None:
-    work = node(CarriedDependencesNodeKind.WORK, writes="a")
-    assert carried_dependences.carried_dependences([work, node(kind, writes="a")]) is None
-    assert carried_dependences.carried_dependences([work, node(kind, writes="a").without({"a"})]) == set()
+    work = node(NodeKind.WORK, writes="a")
+    assert dependency_graph.carried_dependences([work, node(kind, writes="a")]) is None
+    assert dependency_graph.carried_dependences([work, node(kind, writes="a").without({"a"})]) == set()
 
 
 # Launches that tokens leave unordered stay so where kernels meet in memory that they use atomically.
 
-concurrent_launches = pytest.importorskip("tuner.programs.streams.dependency_graph")
 drop_tokens = pytest.importorskip("tuner.programs.streams.async_ops")
 walking = pytest.importorskip("tuner.mlir.ir.reading")
 M = "memref<i32>"
-MODULE = """module attributes {{gpu.container_module}} {{
-  gpu.module @m {{
-    gpu.func @count(%p: memref<i32>) kernel {{
-      %one = arith.constant 1 : i32
-      %s = memref.cast %p : memref<i32> to memref<i32>
-      %r = memref.atomic_rmw addi %one, %s[] : (i32, memref<i32>) -> i32
-      gpu.return
-    }}
-    gpu.func @store(%p: memref<i32>) kernel {{
-      %one = arith.constant 1 : i32
-      memref.store %one, %p[] : memref<i32>
-      gpu.return
-    }}
-  }}
-  func.func @main(%a: memref<i32>) {{
-    %c1 = arith.constant 1 : index
-    %s = gpu.wait async
-    %t = gpu.wait async
-    {body}
-    return
-  }}
-}}"""
+MODULE = text_beside(__file__, "MODULE")
 
 
 def launched(result: str, after: str, kernel: str = "count") -> str:
@@ -425,13 +391,13 @@ PLAIN = (
 
 def dependences(body: str) -> list[list[int]]:
     """Returns, for each launch of the body, which earlier nodes it is ordered after."""
-    with parsed(MODULE.format(body=body)) as module:
+    with parsed(MODULE.replace("BODY", body)) as module:
         function = next(op for op in walking.walk(module, "func.func"))
-        concurrent_launches.note_concurrency(module, function)
+        dependency_graph.note_concurrency(module, function)
         drop_tokens.drop_tokens(function)
         effects = kernel_effects.KernelEffects(module)
         graph = dependency_graph.dependency_graph(function, effects, bodies_run_on_streams=True)
-        concurrent_launches.forget_concurrency(function)
+        dependency_graph.forget_concurrency(function)
         assert "tuner.launch" not in str(module)
         return [sorted(item.node.before) for item in graph.items]
 

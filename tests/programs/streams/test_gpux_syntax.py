@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
@@ -109,22 +110,9 @@ def test_an_operand_is_not_the_result_of_the_next_line() -> None:
 
 
 def test_a_whole_function_parses() -> None:
-    text = f"""
-    func.func @main(%x: {M}, %z: i32) {{
-      %c1 = arith.constant 1 : index
-      %s = gpux.create_stream
-      %0 = gpux.alloc (%s) : {M}
-      gpux.memcpy %s, %0, %x : {M}, {M}
-      gpux.launch_func @m::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
-        dynamic_shared_memory_size %z args(%s : {S}, %0 : {M})
-      gpux.wait %s
-      gpux.dealloc(%s, %0) : ({S}, {M}) -> ()
-      gpux.destroy_stream %s
-      return
-    }}"""
     with new_context() as context:
         context.allow_unregistered_dialects = True
-        module = ir.Module.parse(to_generic(text))
+        module = ir.Module.parse(to_generic(text_beside(__file__, "WHOLE")))
         names = [op.operation.name for op in module.body.operations[0].regions[0].blocks[0].operations]
     found = [name.removeprefix("gpux.") for name in names if name.startswith("gpux.")]
     assert found == ["create_stream", "alloc", "memcpy", "launch_func", "wait", "dealloc", "destroy_stream"]

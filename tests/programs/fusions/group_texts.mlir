@@ -1,0 +1,20 @@
+// ----- LOOP
+module {
+  llvm.mlir.global private constant @factors(dense<[2.0, 3.0]> : tensor<2xf32>) : !llvm.array<2 x f32>
+  llvm.func @expf(f32) -> f32
+  llvm.func @group(ARGUMENTS) attributes {llvm.emit_c_interface} {
+    %zero = llvm.mlir.constant(0 : i64) : i64
+    %one = llvm.mlir.constant(1 : i64) : i64
+    %size = llvm.mlir.constant(SIZE : i64) : i64
+    llvm.br ^head(%zero : i64)
+  ^head(%i: i64):
+    %more = llvm.icmp "slt" %i, %size : i64
+    llvm.cond_br %more, ^body, ^done
+  ^body:
+BODY
+    %next = llvm.add %i, %one : i64
+    llvm.br ^head(%next : i64)
+  ^done:
+    llvm.return
+  }
+}
