@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from tuner.targets.interface import RunnerSettings
 
 
-# ------------------------------------------------------------------------------
-# Replays the outcomes of a recorded search space: nothing is compiled, run or timed.
-
-
 ROW = "// row "  # begins the script of a configuration, followed by its number in the recording
 MARK = "replay of "  # begins the name of a machine whose times are recorded
 BEFORE_LOADING = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES)
@@ -76,11 +72,7 @@ class ReplayCompiler(AbstractCompiler):
         self._space = space
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns an artifact with the number of the script's candidate in the recording.
-
-        ``script`` is one of ``bind_recorded``. Artifacts have equal hashes where the recorded code was equal.
-        Raises a CandidateError that was recorded at stage BIND, COMPILE or RESOURCES.
-        """
+        """Returns an artifact with the number of a script of ``bind_recorded`` in the recording."""
         row = int(script.text.removeprefix(ROW).split()[0])
         _raise_recorded(self._space, BEFORE_LOADING, row)
         code = f"{self._space.sha256} {self._space.codes[row]}"  # equal where the recorded code was equal
@@ -95,19 +87,11 @@ class ReplayEvaluator(AbstractEvaluator):
         self._space = space
 
     def load(self, problem: Problem, artifact: Artifact) -> object:
-        """Returns the number of the artifact's candidate in the recording, an int.
-
-        Raises a CandidateError that was recorded at stage LOAD.
-        """
         row = int(artifact.host_code)
         _raise_recorded(self._space, (Stage.LOAD,), row)
         return row
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Returns the recorded verdict of a candidate; without one, a verdict of 0 elements with a note.
-
-        ``loaded`` is a result of ``load``. Raises a CandidateError that was recorded at stage RUN or VERIFY.
-        """
         row = _row(loaded)
         _raise_recorded(self._space, (Stage.RUN, Stage.VERIFY), row)
         outcome = self._space.outcomes[row]
@@ -116,24 +100,17 @@ class ReplayEvaluator(AbstractEvaluator):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Returns the recorded measurement of a candidate; ``effort`` and ``rng`` have no influence.
-
-        ``loaded`` is a result of ``load``. Where only a time or samples were recorded, makes a measurement of
-        them. Raises a CandidateError that was recorded at stage MEASURE.
-        """
+        """``effort`` and ``rng`` have no influence; a missing interval is bootstrapped."""
         row = _row(loaded)
         _raise_recorded(self._space, (Stage.MEASURE,), row)
         outcome = self._space.outcomes[row]
         assert isinstance(outcome, RecordedTime)  # every failure has been raised before
-        return _measurement(outcome, row)
+        samples = list(outcome.samples_s or (outcome.time_s,))
+        return outcome.measurement or summarize(samples, 1, np.random.default_rng(row))
 
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Returns the recorded measurement of each candidate in ``loaded``, in the same order.
-
-        Raises a CandidateError that was recorded at stage MEASURE.
-        """
         return tuple(self.measure(problem, row, effort, rng) for row in loaded)
 
 
@@ -148,14 +125,6 @@ def _row(loaded: object) -> int:
     return loaded
 
 
-def _measurement(recorded: RecordedTime, row: int) -> Measurement:
-    """Returns a recorded measurement; a missing interval is bootstrapped, with ``row`` as random seed."""
-    if recorded.measurement is not None:
-        return recorded.measurement
-    samples = list(recorded.samples_s or (recorded.time_s,))
-    return summarize(samples, 1, np.random.default_rng(row))
-
-
 # ------------------------------------------------------------------------------
 # Recorded search spaces as sources of outcomes: same search loop and database as on a machine.
 
@@ -165,12 +134,23 @@ def replay_settings(request: RunRequest, workers: int) -> RunSettings:
 
     ``workers`` + 1 candidates are in flight. Replays evaluate search methods, so a replay must not know what
     an earlier replay found: the run is fresh, and uses other recordings for its warm start only if these are
-    named. Raises UsageError for a file that is no recording, and for a request with another problem, another
-    number of threads than 1 or the recorded one, or a strategy, space, chip or baseline, which the recording
-    decides. A
-    recording of another tuner may name no problem: any is allowed.
+    named. Raises UsageError for a file that is missing or no recording, and for a request with another
+    problem, another number of threads than 1 or the recorded one, or a strategy, space, chip or baseline,
+    which the recording decides. A recording of another tuner may name no problem: any is allowed.
     """
-    file = _asked_file(request)
+    decided = {
+        "strategy": " ".join(request.strategy_text),
+        "space": request.space,
+        "chip": request.chip,
+        "baseline": request.baseline,
+    }
+    for name, text in decided.items():
+        if text:
+            raise UsageError(f"{name} {str(text)!r} cannot be combined with {REPLAY}:FILE, which decides it")
+    recording = TargetName.parse(request.target).detail
+    if not recording:
+        raise UsageError(f"target {REPLAY}: the recording is missing", f"--target {REPLAY}:FILE")
+    file = Path(recording)
     space = _recorded(file.absolute())
     if space.problem not in (None, request.problem):
         raise UsageError(f"{file}: found problem {request.problem.key}, recorded {space.problem.key}")
@@ -193,60 +173,35 @@ def replay_settings(request: RunRequest, workers: int) -> RunSettings:
     )
 
 
-def _asked_file(request: RunRequest) -> Path:
-    """Returns the recording's file.
-
-    Raises UsageError for a missing file name, and for options that the recording decides.
-    """
-    decided = {
-        "strategy": " ".join(request.strategy_text),
-        "space": request.space,
-        "chip": request.chip,
-        "baseline": request.baseline,
-    }
-    for name, text in decided.items():
-        if text:
-            raise UsageError(f"{name} {str(text)!r} cannot be combined with {REPLAY}:FILE, which decides it")
-    recording = TargetName.parse(request.target).detail
-    if not recording:
-        raise UsageError(f"target {REPLAY}: the recording is missing", f"--target {REPLAY}:FILE")
-    return Path(recording)
-
-
-def replaying_source(space: "RecordedSpace") -> MeasurementBackend:
+def replaying_source(space: RecordedSpace) -> MeasurementBackend:
     """Returns the functions that look up candidates' outcomes in a recording instead of running them."""
-    return MeasurementBackend(
-        machine=lambda _target: recorded_machine(space),
-        compiler=lambda _target: recorded_compiler(space),
-        plan=lambda _settings, _machine: Plan(space.feasible),
-        bind=lambda *_: partial(bind_recorded, space),
-        runner=lambda order, how: _runner(space, order, how),
-        baseline=lambda _problem, _threads, _seed: _baseline(space),
-        roofline=_no_roofline,
-        children=lambda _target, _problem, _threads: _children(space),
-        needs_local_resources=False,
-    )
 
+    def runner(order: "RunnerOrder", how: "RunnerSettings") -> "AbstractRunner":
+        # without child processes: a lookup neither crashes nor hangs
+        return LocalRunner(order, ReplayCompiler(space), ReplayEvaluator(space), how.seed)
 
-def _runner(space: "RecordedSpace", order: "RunnerOrder", how: "RunnerSettings") -> "AbstractRunner":
-    """Returns a runner without child processes: a lookup neither crashes nor hangs."""
-    return LocalRunner(order, ReplayCompiler(space), ReplayEvaluator(space), how.seed)
+    def baseline(_problem: Problem, _threads: int, _seed: int) -> Baseline:
+        if space.baseline is None:
+            raise TunerError(f"recording {space.name} has no time of a baseline")
+        return replace(space.baseline, is_interleaved=False)  # nothing runs here: no ratio to it is printed
 
-
-def _children(space: "RecordedSpace") -> RunnerChildren:
-    """Returns the child processes with which a node of a fleet replays a recording."""
-    return RunnerChildren(
+    children = RunnerChildren(  # of a node of a fleet
         compiler=Factory("tuner.targets.replay:ReplayCompiler", (space,)),
         evaluator=Factory("tuner.targets.replay:ReplayEvaluator", (space,)),
         limits=Limits(),
         device=REPLAY,
     )
-
-
-def _baseline(space: "RecordedSpace") -> Baseline:
-    if space.baseline is None:
-        raise TunerError(f"recording {space.name} has no time of a baseline")
-    return replace(space.baseline, is_interleaved=False)  # nothing runs here: no ratio to it is printed
+    return MeasurementBackend(
+        machine=lambda _target: recorded_machine(space),
+        compiler=lambda _target: recorded_compiler(space),
+        plan=lambda _settings, _machine: Plan(space.feasible),
+        bind=lambda *_: partial(bind_recorded, space),
+        runner=runner,
+        baseline=baseline,
+        roofline=_no_roofline,
+        children=lambda _target, _problem, _threads: children,
+        needs_local_resources=False,
+    )
 
 
 def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
@@ -262,20 +217,14 @@ def outcomes_of_file(file: Path) -> tuple[MeasurementBackend, TargetName]:
     return replaying_source(space), TargetName(REPLAY, space.name)
 
 
-def _of_run(settings: RunSettings) -> MeasurementBackend:
-    outcomes, _ = outcomes_of_file(Path(settings.recording))
-    return outcomes
-
-
-def _recorded(file: Path) -> "RecordedSpace":
-    """Returns a recording; the file is read once until it changes."""
-    found = file.stat() if file.exists() else None
-    stamp = () if found is None else (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+def _recorded(file: Path) -> RecordedSpace:
+    status = file.stat() if file.exists() else None
+    stamp = () if status is None else (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
     return _read(file, stamp)
 
 
-@lru_cache(maxsize=4)
-def _read(file: Path, _stamp: tuple[int, ...]) -> "RecordedSpace":
+@lru_cache(maxsize=4)  # the file is read once until it changes
+def _read(file: Path, _stamp: tuple[int, ...]) -> RecordedSpace:
     return read_recorded(file)
 
 
@@ -283,5 +232,5 @@ RECORDINGS = Recordings(
     status=TargetStatus(REPLAY, False, f"with a file only, a recorded space: --target {REPLAY}:FILE"),
     settings=replay_settings,
     of_file=outcomes_of_file,
-    of_run=_of_run,
+    of_run=lambda settings: outcomes_of_file(Path(settings.recording))[0],
 )

@@ -75,7 +75,7 @@ class _Arguments:
     def __init__(self) -> None:
         self.values = (ctypes.c_uint64 * 4)()  # the fourth is for the result
         first = ctypes.addressof(self.values)
-        self._pointers = (ctypes.c_void_p * 4)(*[first + 8 * place for place in range(4)])
+        self._pointers = (ctypes.c_void_p * 4)(*range(first, first + 32, 8))
         self.address = ctypes.addressof(self._pointers)
 
 
@@ -123,7 +123,12 @@ class CpuCallable(LoadedCode):
             _check(each, array)
         result = placed_empty(output[1], output[2]) if out is None else out
         _check(output, result)
-        _check_writable(result, {name: array for array, (name, _, _) in zip(inputs, expected, strict=True)})
+        # kernels do not check
+        if not result.flags.writeable:
+            raise UsageError("out: is read-only, but is written to")
+        for array, (name, _, _) in zip(inputs, expected, strict=True):
+            if np.may_share_memory(result, array):
+                raise UsageError(f"out: shares memory with {name}")
         prepared = self._kernel.calls(self.problem, (*inputs, result))
         if any(address % self._align_bytes for address in prepared.operands):
             self._report_alignment(prepared.operands)
@@ -159,12 +164,3 @@ def _check(expected: Expected, array: Array) -> None:
     require_numpy(expected, array)
     require_type(expected, array.shape, array.dtype)
     require_row_major(expected, array.strides, is_row_major=array.flags.c_contiguous)
-
-
-def _check_writable(out: Array, inputs: dict[str, Array]) -> None:
-    """Raises UsageError for an output that is read-only or overlaps an input: kernels do not check."""
-    if not out.flags.writeable:
-        raise UsageError("out: is read-only, but is written to")
-    for name, array in inputs.items():
-        if np.may_share_memory(out, array):
-            raise UsageError(f"out: shares memory with {name}")

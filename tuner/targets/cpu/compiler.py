@@ -37,16 +37,19 @@ class CpuCompiler(AbstractCompiler):
     def compile(self, problem: Problem, script: Script) -> Artifact:
         """Returns an artifact: LLVM-dialect text of the transformed payload, and thread partitions.
 
-        Raises CandidateError where binding, the script or the lowering fails, and for code that would crash
-        the JIT.
+        Code of a fusion begins with how weights are packed. Also raises for code that would crash the JIT.
         """
-        if problem.fusion:
-            return self._compile_fusion(problem, script)
         with failing_at(Stage.BIND):
-            partitions = partitions_in(script.text, problem)
+            partitions = () if problem.fusion else partitions_in(script.text, problem)
         start = time.perf_counter()
         self._context = self._context or transform.new_context()
         with self._context, bindings.ir.Location.unknown():
+            if problem.fusion:
+                compiled = compile_fusion(problem.fusion, script.text, emulates=self._emulates)
+                code = packings_comment(compiled.packings) + compiled.llvm_text
+                lowering.reject_what_the_jit_cannot_take(code)
+                digest = hashlib.sha256(code.encode()).hexdigest()
+                return Artifact(code, digest, (), (("lower", time.perf_counter() - start),))
             module = transform.parse(payload_mlir(problem, partitions), "payload")
             transform.apply_script(module, transform.parse(script.text, "script"))
             transformed = time.perf_counter()
@@ -57,17 +60,6 @@ class CpuCompiler(AbstractCompiler):
         placed = repr(partitions).replace("Partition(", "Panel(")  # as in the hashes that are stored
         digest = hashlib.sha256((code + placed).encode()).hexdigest()
         return Artifact(code, digest, partitions, stages)
-
-    def _compile_fusion(self, problem: Problem, script: Script) -> Artifact:
-        """Returns the artifact of a fusion; its code begins with how weights are packed."""
-        start = time.perf_counter()
-        self._context = self._context or transform.new_context()
-        with self._context, bindings.ir.Location.unknown():
-            compiled = compile_fusion(problem.fusion, script.text, emulates=self._emulates)
-        code = packings_comment(compiled.packings) + compiled.llvm_text
-        lowering.reject_what_the_jit_cannot_take(code)
-        digest = hashlib.sha256(code.encode()).hexdigest()
-        return Artifact(code, digest, (), (("lower", time.perf_counter() - start),))
 
 
 # ------------------------------------------------------------------------------
@@ -99,7 +91,8 @@ def write_object(
             engine = execution_engine.ExecutionEngine(
                 module, opt_level=3, enable_object_dump=True, enable_pic=is_position_independent
             )
-            for name in _math_functions(llvm_text) if entry else ():  # the JIT looks them up by a wrong name
+            # functions of the C library that the JIT would look up by a wrong name
+            for name in sorted(set(DECLARATION.findall(llvm_text)) - RESOLVABLE) if entry else ():
                 engine.raw_register_runtime(name, ctypes.c_void_p(_ADDRESS_OF_NOTHING))
             engine.initialize()
             if entry and not engine.raw_lookup(entry):  # compiles the module, else each function is looked up
@@ -107,11 +100,6 @@ def write_object(
             engine.dump_to_object_file(str(file))
     except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
         raise CandidateError(stage, " ".join(str(error).split())[:300]) from error
-
-
-def _math_functions(llvm_text: str) -> list[str]:
-    """Returns the functions of the C library that code declares and that the JIT does not resolve."""
-    return sorted(set(DECLARATION.findall(llvm_text)) - RESOLVABLE)
 
 
 # ------------------------------------------------------------------------------
@@ -142,14 +130,11 @@ def assembly(llvm_text: str) -> str:
 
 
 def instructions(listing: str) -> str:
-    """Returns objdump's listing reduced to function names and instructions, without addresses, one per line.
-
-    Instructions are indented by two spaces.
-    """
+    """Returns objdump's listing reduced to function names and, indented, instructions without addresses."""
     lines = (
-        (found.start(), found[1] if found.re is FUNCTION else f"  {found[1]}")
+        (match.start(), match[1] if match.re is FUNCTION else f"  {match[1]}")
         for pattern in (FUNCTION, INSTRUCTION)
-        for found in pattern.finditer(listing)
+        for match in pattern.finditer(listing)
     )
     return "".join(f"{line}\n" for _, line in sorted(lines))
 
@@ -173,8 +158,7 @@ class CrossCompiler(AbstractCompiler):
     def compile(self, problem: Problem, script: Script) -> Artifact:
         """Returns an artifact whose hash is that of the code for the other processor.
 
-        Raises CandidateError where binding, the script or the lowering fails, for instructions that the other
-        processor does not have, and for code of which LLVM makes no object code.
+        Also raises for instructions that it does not have, and for code of which LLVM makes no object code.
         """
         theirs = self._compiler.compile(problem, script)
         refused = refusal(self._processor.machine, instructions_needed(theirs.host_code))
@@ -194,15 +178,12 @@ class CrossCompiler(AbstractCompiler):
         return compiled_for(artifact.host_code, self._processor.name, self._processor.features)
 
     def _runnable(self, problem: Problem, script: Script, theirs: Artifact) -> str:
-        """Returns code of a script that this processor can run; "" where there is none.
-
-        A failure to make such code is none of the candidate, whose code is for the other processor.
-        """
+        """Returns code of a script that this processor can run; "" where there is none."""
         if self._runs_here(theirs.host_code):
             return theirs.host_code
         try:
             emulated = self._emulating.compile(problem, script).host_code
-        except CandidateError:
+        except CandidateError:  # no failure of the candidate, whose code is for the other processor
             return ""
         return emulated if self._runs_here(emulated) else ""
 

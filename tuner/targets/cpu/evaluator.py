@@ -74,20 +74,16 @@ class LoadedKernel:
 
     def calls(self, problem: Problem, arrays: tuple[Array, ...]) -> PartitionCalls:
         """Returns the calls, one per thread partition, that run the kernel on the arrays A, B[, bias], C."""
-        operands = tuple(array.ctypes.data for array in arrays)
-        items = [array.itemsize for array in arrays]
-        packed = tuple(_arguments(problem, partition, operands, items) for partition in self.partitions)
-        addresses = tuple(self.code.addresses[partition.called] for partition in self.partitions)
-        calls = tuple(zip(addresses, (arguments.address for arguments in packed), strict=True))
-        return PartitionCalls(calls, operands, (arrays, packed, self.code))
-
-
-def _arguments(
-    problem: Problem, partition: Partition, operands: tuple[int, ...], items: list[int]
-) -> PackedArguments:
-    """Returns where a partition's parts of the operands begin; ``items`` are the bytes of their elements."""
-    parts = zip(operands, element_offsets(problem, partition), items, strict=True)
-    return PackedArguments(*(address + offset * item_bytes for address, offset, item_bytes in parts))
+        operands, items = zip(*((array.ctypes.data, array.itemsize) for array in arrays), strict=True)
+        packed, calls = [], []
+        for partition in self.partitions:
+            offsets = element_offsets(problem, partition)
+            starts = (
+                at + offset * bytes_ for at, offset, bytes_ in zip(operands, offsets, items, strict=True)
+            )
+            packed.append(PackedArguments(*starts))
+            calls.append((self.code.addresses[partition.called], packed[-1].address))
+        return PartitionCalls(tuple(calls), operands, (arrays, packed, self.code))
 
 
 @final
@@ -112,33 +108,27 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self._machine: Machine | None = None  # described once code asks for instructions
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
-        """Returns the kernel of an artifact, JIT-compiled for this processor.
-
-        Raises CandidateError(LOAD) where that fails, for more thread partitions than threads, and for code
-        with instructions that this processor does not have: to compile them would end the process.
-        """
-        partitions = artifact.partitions
+        """Also raises for more thread partitions than threads, and for instructions of other processors."""
+        code, partitions = artifact.host_code, artifact.partitions
         if len(partitions) > self._threads:
-            raise CandidateError(
-                Stage.LOAD, f"script wants {len(partitions)} threads, allowed {self._threads}"
-            )
-        self._require_instructions(artifact.host_code)
+            line = f"script wants {len(partitions)} threads, allowed {self._threads}"
+            raise CandidateError(Stage.LOAD, line)
+        needs = instructions_needed(code)  # to compile those that are missing would end the process
+        reason = refusal(self._described_machine(), needs) if needs else ""
+        if reason:
+            raise CandidateError(Stage.LOAD, reason)
         if problem.fusion:
-            code = JittedModule(artifact.host_code, (FUSION_ENTRY,))
-            return LoadedKernel(code, partitions, packings_in(artifact.host_code))
-        return LoadedKernel(
-            JittedModule(artifact.host_code, tuple({partition.called for partition in partitions})),
-            partitions,
-        )
+            return LoadedKernel(JittedModule(code, (FUSION_ENTRY,)), partitions, packings_in(code))
+        functions = tuple({partition.called for partition in partitions})
+        return LoadedKernel(JittedModule(code, functions), partitions)
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Runs a kernel on several draws of inputs, compares every element of C; returns the worst verdict.
+        """Runs a kernel on several draws of inputs; returns the worst verdict.
 
-        ``loaded`` is a result of ``load``. Before each run C is filled with NaN (integers: the smallest
-        number) or ones. Operands of a matmul lie next to pages without memory, and A, B and bias are
-        read-only: an access outside of them, or a write to an input, ends the process by SIGSEGV. Raises
-        CandidateError: VERIFY for a wrong or unwritten element, a write next to C or a changed input, RUN for
-        threads that the kernel started and that are still alive, or another mode of rounding.
+        Operands of a matmul lie next to pages without memory, and A, B and bias are read-only: an access
+        outside of them, or a write to an input, ends the process by SIGSEGV. Also raises VERIFY for a write
+        next to C or a changed input, RUN for threads that the kernel started and that are still alive, or
+        another mode of rounding.
         """
         assert isinstance(loaded, LoadedKernel)
         arrays, team = self._arrays_of(problem, rng), self._thread_team()
@@ -169,12 +159,6 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Times calls of a kernel at fixed addresses on inputs that change; compares C after each sample.
-
-        ``loaded`` is a result of ``load``. In later samples, only some rows of C may be compared. Raises
-        CandidateError: VERIFY for a wrong result or more flop/s than the processor can reach, RUN for threads
-        that the kernel started and that are still alive.
-        """
         assert isinstance(loaded, LoadedKernel)
         watch = self._host_watch()
         before, reference_kernel = watch.read(), watch.sample_reference()
@@ -186,13 +170,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Times kernels and the baseline on the same arrays, sample by sample, interleaved in a random order.
-
-        ``loaded``: results of ``load``, works of ``load_baselines``. First verifies the kernels on extreme
-        inputs. Reference kernels of the host are timed in between, to show a slow or busy machine. Returns
-        one measurement for each of ``loaded``, in the same order. Raises CandidateError like ``measure``, and
-        RUN for the baseline.
-        """
+        """First verifies on extreme inputs; reference kernels in between show a slow or busy machine."""
         self._verify_on_extremes(problem, loaded, rng)
         watch = self._host_watch()
         baselines = [one for one in loaded if isinstance(one, InterleavedBaseline)]
@@ -246,7 +224,6 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def _verify_on_extremes(
         self, problem: Problem, loaded: tuple[object, ...], rng: np.random.Generator
     ) -> None:
-        """Verifies the kernels that are timed interleaved, on inputs that usual draws never contain."""
         arrays, team = self._arrays_of(problem, rng), self._thread_team()
         for _ in range(EXTREME_DRAWS):
             arrays.fill_with_extremes(rng)
@@ -258,11 +235,6 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
                     arrays.check_rows(rng)
 
     def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
-        """Returns the chosen libraries, each a process, started unless it runs already.
-
-        A library that is missing, wrong or whose process fails has the reason in its ``failure``. Raises
-        UsageError for a choice that this machine or the problem's type does not allow.
-        """
         if problem.fusion:
             return ()  # no library computes a fusion
         seed = int(rng.integers(2**63))
@@ -298,8 +270,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     ) -> None:
         """Refuses a time that no processor like this reaches; looks twice at one that none reached here.
 
-        Looking twice: the kernel is verified on more draws of inputs and timed again, watched. What it then
-        reaches is the known peak. Raises CandidateError(VERIFY).
+        Looking twice: the kernel is verified on more draws of inputs and timed again. What it then reaches is
+        the known peak.
         """
         if self._peak is None:
             team, machine = self._thread_team(), self._described_machine()
@@ -314,29 +286,20 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             self._peak.rise(problem, measurement)
 
     def _arrays_of(self, problem: Problem, rng: np.random.Generator) -> KernelArrays:
-        """Returns the arrays of a problem; those of some fusions are kept."""
         if problem not in self._arrays:
             kept = sum(each.bytes for each in self._arrays)
             if not problem.fusion or len(self._arrays) >= KEPT_ARRAYS or kept > KEPT_BYTES:
                 self._arrays.clear()  # before the next are allocated
-            self._arrays[problem] = self._new_arrays(problem, rng)
+            if problem.fusion:
+                evicting_bytes = EVICTING_L2S * self._described_machine().l2_bytes
+                self._arrays[problem] = FusionArrays(problem, rng, evicting_bytes)
+            else:
+                self._arrays[problem] = ProblemArrays(problem, rng)
         return self._arrays[problem]
-
-    def _new_arrays(self, problem: Problem, rng: np.random.Generator) -> KernelArrays:
-        if not problem.fusion:
-            return ProblemArrays(problem, rng)
-        return FusionArrays(problem, rng, EVICTING_L2S * self._described_machine().l2_bytes)
 
     def _described_machine(self) -> Machine:
         self._machine = self._machine or describe_machine()
         return self._machine
-
-    def _require_instructions(self, llvm_text: str) -> None:
-        """Raises CandidateError(LOAD) for code with instructions that this processor does not have."""
-        needs = instructions_needed(llvm_text)
-        reason = refusal(self._described_machine(), needs) if needs else ""
-        if reason:
-            raise CandidateError(Stage.LOAD, reason)
 
     def _thread_team(self) -> ThreadTeam:
         if self._team is None:
@@ -378,14 +341,9 @@ class CrossCompiledEvaluator(AbstractEvaluator):
     is_timed = False
 
     def __init__(self, threads: int, pin_to: tuple[int, ...] = ()) -> None:
-        """Takes the threads that a kernel may use, and the processors to pin the threads to, if any."""
         self._inner = CpuEvaluator(threads, pin_to)
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel | CompiledOnly:
-        """Returns the loaded code of an artifact; ``CompiledOnly`` where this processor cannot run it.
-
-        Raises CandidateError(LOAD) where loading fails, and for more thread partitions than threads.
-        """
         here = describe_machine()
         missing = missing_on(here, instructions_needed(artifact.host_code))
         if missing:
@@ -393,10 +351,6 @@ class CrossCompiledEvaluator(AbstractEvaluator):
         return self._inner.load(problem, artifact)
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Returns the verdict of ``CpuEvaluator``, or one of 0 elements for code that was compiled only.
-
-        ``loaded`` is a result of ``load``. Raises CandidateError as ``CpuEvaluator.verify`` does.
-        """
         if isinstance(loaded, CompiledOnly):
             return Verdict(0.0, 0, (f"compiled only, nothing was verified: {loaded.reason}",))
         verdict = self._inner.verify(problem, loaded, rng)
@@ -405,11 +359,9 @@ class CrossCompiledEvaluator(AbstractEvaluator):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Always raises CandidateError(MEASURE): code for another processor is not timed."""
         raise CandidateError(Stage.MEASURE, NO_CLOCK)
 
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Always raises CandidateError(MEASURE): code for another processor is not timed."""
         raise CandidateError(Stage.MEASURE, NO_CLOCK)

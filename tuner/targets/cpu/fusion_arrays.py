@@ -46,7 +46,7 @@ class StridedArray:
         self._keep()
 
     def fill_with(self, number: int) -> None:
-        """Fills the memory with a number, and draws the guard bands anew."""
+        """Does so with a number."""
         self._guarded.fill_with(number)
         self._keep()
 
@@ -147,7 +147,6 @@ class FusionArrays:
 
     @property
     def operands(self) -> tuple[Array, ...]:
-        """Returns the memory of each argument, one-dimensional: inputs, then outputs."""
         return tuple(each.memory for each in self._arrays)
 
     def calls(self, function: int, packings: Packings) -> PartitionCalls:
@@ -166,14 +165,11 @@ class FusionArrays:
         return PartitionCalls((call,), (), (self._arrays, arguments, blocks, keeps), weights)
 
     def fill(self, rng: np.random.Generator) -> None:
-        """Fills the inputs with one of the draws, the outputs with NaN (integers: the smallest number)."""
         self._use(self._draws[int(rng.integers(DRAWS))])
         self.poison()
 
     def flip_signs(self) -> None:
-        """Fills the inputs with the next draw, and the outputs with ones."""
-        others = [each for each in self._draws if each is not self._draw_now]
-        self._use(others[0])
+        self._use(next(each for each in self._draws if each is not self._draw_now))
         for output in self._outputs:
             output.fill_with(1)
 
@@ -194,17 +190,15 @@ class FusionArrays:
             weight if argument.is_weight else _extreme(base, rng)
             for argument, weight, base in zip(self._inputs, self._weights, self._draws[0].inputs, strict=True)
         )
-        found = self._expected(inputs)
-        is_finite = all(np.isfinite(each.value).all() for each in found)
-        self._use(Draw(inputs, found) if is_finite else self._draws[0])
+        expected = self._expected(inputs)
+        is_finite = all(np.isfinite(each.value).all() for each in expected)
+        self._use(Draw(inputs, expected) if is_finite else self._draws[0])
         self.overwrite_output(rng)
 
     def check_rows(self, rng: np.random.Generator) -> None:
-        """Compares every element of the outputs, as ``evaluate`` does."""
         self.evaluate()
 
     def overwrite_output(self, rng: np.random.Generator) -> None:
-        """Overwrites the outputs, at random with NaN (integers: the smallest number) or a number."""
         if rng.random() < NAN_SHARE:
             self.poison()
         else:
@@ -223,18 +217,17 @@ class FusionArrays:
         that no kernel reads. Elements whose result is NaN, or may be the mark, are not chosen. Of bytes a
         mark takes two.
         """
-        found = np.empty((MARKS, 2), np.uint64)
-        found[:, 0] = self._other.ctypes.data
+        addresses = np.empty((MARKS, 2), np.uint64)
+        addresses[:, 0] = self._other.ctypes.data
         places = self._number_places
         for mark in range(MARKS):
             output, index = places[int(rng.integers(len(places)))]
             array = self._outputs[output]
-            place = tuple(int(each) for each in np.unravel_index(int(rng.choice(index)), array.view.shape))
-            found[mark, 1] = array.element_address(place) + max(array.view.itemsize - MARK_BYTES, 0)
-        return found
+            element = tuple(int(each) for each in np.unravel_index(int(rng.choice(index)), array.view.shape))
+            addresses[mark, 1] = array.element_address(element) + max(array.view.itemsize - MARK_BYTES, 0)
+        return addresses
 
     def compare_some_rows(self, rng: np.random.Generator) -> None:
-        """Compares consecutive rows of each output, at a random place. Raises CandidateError(VERIFY)."""
         for output, (array, expected) in enumerate(zip(self._outputs, self._draw_now.expected, strict=True)):
             rows = array.view.shape[0] if array.view.ndim else 1
             some = min(rows, max(1, SOME_ELEMENTS * rows // max(1, array.view.size)))
@@ -244,10 +237,6 @@ class FusionArrays:
             _require_equal(f"output {output}", wanted, array.view[part])
 
     def evaluate(self) -> Verdict:
-        """Compares every element of the outputs; checks that guard bands and inputs are unchanged.
-
-        Returns the verdict. Raises CandidateError(VERIFY) for the first check that fails.
-        """
         stray = sum(each.stray_bytes() for each in self._outputs)
         if stray:
             raise CandidateError(Stage.VERIFY, f"wrote {stray} bytes outside of its outputs")
@@ -275,19 +264,18 @@ class FusionArrays:
     @cached_property
     def _number_places(self) -> list[tuple[int, npt.NDArray[np.int64]]]:
         """Returns (output, flat indices of its elements that can be marked in all draws) for each output."""
-        found = []
-        for output in range(len(self._outputs)):
-            expected = [draw.expected[output].value for draw in self._draws]
-            can = [_can_be_marked(each, self._outputs[output].view) for each in expected]
+        places = []
+        for output, array in enumerate(self._outputs):
+            can = [_can_be_marked(draw.expected[output].value, array.view) for draw in self._draws]
             index = np.flatnonzero(np.all(can, axis=0))
-            found += [(output, index)] * bool(len(index))
-        if not found:
+            if len(index):
+                places.append((output, index))
+        if not places:
             why = "fusion: no element of the result is finite for random inputs, or has a byte next to it"
             raise CandidateError(Stage.VERIFY, why)
-        return found
+        return places
 
     def _draw(self, rng: np.random.Generator) -> Draw:
-        """Returns random inputs with the fusion's weights, and what is expected of them."""
         inputs = tuple(
             weight if argument.is_weight else self._drawn(argument, rng)
             for argument, weight in zip(self._inputs, self._weights, strict=True)
@@ -313,10 +301,12 @@ class FusionArrays:
             array.memory[...] = memory
 
     def _packed(self, packings: Packings) -> list[tuple[Array, ...]]:
-        """Returns the copies of the weights as a kernel reads them, each an array for each weight."""
         if packings not in self._blocks:
             first = self._laid_out(packings)
-            copies = _copies(sum(each.nbytes for each in first), self._evicting_bytes)
+            weight_bytes, copies = sum(each.nbytes for each in first), 1
+            if 0 < weight_bytes < self._evicting_bytes:  # else a single copy is evicted, or caches are warm
+                others = -(-self._evicting_bytes // weight_bytes)
+                copies = min(COPIES_LIMIT, 1 << others.bit_length())  # a power of two
             self._blocks[packings] = [first, *(tuple(map(_copied, first)) for _ in range(copies - 1))]
         return self._blocks[packings]
 
@@ -334,19 +324,7 @@ class FusionArrays:
         return addresses
 
 
-def _copies(weight_bytes: int, evicting_bytes: int) -> int:
-    """Returns how many copies of weights to use one after the other, a power of two.
-
-    One where caches are warm, and where a single copy is too large for the second level.
-    """
-    if not weight_bytes or weight_bytes >= evicting_bytes:
-        return 1
-    others = -(-evicting_bytes // weight_bytes)
-    return min(COPIES_LIMIT, 1 << others.bit_length())
-
-
 def _laid_out(argument: FusionArgument, memory: Array, packing: WeightPacking | None) -> Array:
-    """Returns a weight as a kernel reads it, at a cache line."""
     if packing is None:
         return _copied(memory)
     shape = packed_shape(argument.shape, packing)
@@ -408,8 +386,8 @@ def _require_equal(name: str, expected: Expected, found: Array) -> float:
         error = np.abs(wide - expected.value) / np.maximum(expected.tolerance, np.finfo(np.float64).tiny)
     is_nan = np.isnan(error) & ~(np.isnan(wide) & np.isnan(expected.value))
     error = np.where(is_nan, np.inf, np.where(wide == expected.value, 0.0, error))
-    place = np.unravel_index(int(np.nanargmax(error)), error.shape)
+    index = np.unravel_index(int(np.nanargmax(error)), error.shape)
     wrong = int(np.count_nonzero(error > 1.0))
-    at = ", ".join(str(int(each)) for each in place)
-    line = f"worst at [{at}]: found {wide[place]:.9g}, expected {expected.value[place]:.9g}"
+    at = ", ".join(str(int(each)) for each in index)
+    line = f"worst at [{at}]: found {wide[index]:.9g}, expected {expected.value[index]:.9g}"
     raise CandidateError(Stage.VERIFY, f"{name}: {wrong} of {wide.size} elements are wrong; {line}")

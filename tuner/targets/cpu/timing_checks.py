@@ -1,9 +1,4 @@
-"""Checks of a timed CPU kernel: changing inputs, other alignments, impossible times, side effects.
-
-``WatchedSamples`` takes the samples, by the ``PartitionCalls`` of the kernel; ``PlacedOperands`` serves
-timings at other alignments; ``ProcessorPeak`` refuses times that the processor cannot reach; a kernel
-may leave no threads running.
-"""
+"""Checks of a timed CPU kernel: changing inputs, other alignments, impossible times, side effects."""
 
 import contextlib
 import ctypes
@@ -105,13 +100,13 @@ class PlacedOperands:
             return timing.with_untimed_calls(timing.stopwatch_of(lambda times: team.repeat(one.calls, times)))
 
         each = Effort(SHARE * effort.budget_s, MIN_SAMPLES, MAX_SAMPLES)
-        found = timing.measure_together_by(tuple(map(stopwatch, calls, self.operands)), each, rng)
+        measured = timing.measure_together_by(tuple(map(stopwatch, calls, self.operands)), each, rng)
         first, *others = (arrays[-1].view(np.uint8) for arrays in self.operands)
         for offset, other in zip(self.offsets[1:], others, strict=True):
             if not np.array_equal(first, other):
                 line = f"computes another C where the operands lie {offset} bytes past a cache line"
                 raise CandidateError(Stage.VERIFY, line)
-        pairs = zip(self.offsets, found, strict=True)
+        pairs = zip(self.offsets, measured, strict=True)
         return tuple(OffsetTime(offset, time.median_s, time.interval_s) for offset, time in pairs)
 
 
@@ -134,14 +129,9 @@ class ProcessorPeak:
         self._flop_per_s: dict[str, float] = {}  # by dtype
 
     def require_possible(self, problem: Problem, measurement: Measurement) -> None:
-        """Raises CandidateError(VERIFY) for a time that is too short for what the processor can do.
-
-        Too short means more flop/s than documents of its instructions allow, see ``most_flop_per_s``.
-        """
-        reached, limit = (
-            _reached(problem, measurement),
-            most_flop_per_s(problem, self._machine, self._threads),
-        )
+        """Raises CandidateError(VERIFY) for more flop/s than documents of its instructions allow."""
+        reached = _reached(problem, measurement)
+        limit = most_flop_per_s(problem, self._machine, self._threads)
         if reached > limit:
             raise CandidateError(
                 Stage.VERIFY,
@@ -169,8 +159,7 @@ class ProcessorPeak:
 
 
 def _reached(problem: Problem, measurement: Measurement) -> float:
-    """Returns the flop/s of a measurement, by the slow end of its interval."""
-    return problem.flop / measurement.interval_s[1]
+    return problem.flop / measurement.interval_s[1]  # by the slow end
 
 
 # ------------------------------------------------------------------------------
@@ -185,10 +174,7 @@ A_QUARTER, THREE_QUARTERS = 2.0**-54, 3 * 2.0**-54  # of the step from 1.0 to th
 
 @contextlib.contextmanager
 def no_thread_started() -> Iterator[None]:
-    """Raises CandidateError(RUN) at the end of a ``with`` block if threads started in it still run.
-
-    A kernel with threads of its own would use more processors than allowed, or run on.
-    """
+    """Raises CandidateError(RUN) at the end of a ``with`` block if threads started in it still run."""
     before = _threads()
     yield
     started = _threads() - before
@@ -237,10 +223,7 @@ MORE_CALLS = 0.25  # of a sample: at most so much longer than asked, at random: 
 
 @final
 class TimingChecks:
-    """A stopwatch of one kernel: runs the kernel a number of times, returns the seconds per call.
-
-    Changes inputs and C between calls, and verifies C after each sample (see ``tuner.runtime.timing``).
-    """
+    """A stopwatch of one kernel (see ``tuner.runtime.timing``) that changes inputs and C, and verifies C."""
 
     def __init__(
         self,
@@ -283,7 +266,13 @@ class TimingChecks:
             raise CandidateError(
                 Stage.VERIFY, f"left an element of C unwritten in {skipped} of {times} calls"
             )
-        self._check()
+        self._samples += 1
+        if self._samples > WHOLE_SAMPLES and self._compared_s > COMPARED_SHARE * self._timed_s:
+            self._arrays.compare_some_rows(self._rng)
+        else:
+            start = self._clock()
+            self._arrays.evaluate()
+            self._compared_s += self._clock() - start
         return self._last_s / times
 
     def _timed(self, times: int, marks: npt.NDArray[np.uint64]) -> int:
@@ -302,13 +291,3 @@ class TimingChecks:
             self._last_s += self._clock() - start
             skipped += unwritten
         return skipped
-
-    def _check(self) -> None:
-        """Compares all of C; after WHOLE_SAMPLES only some rows, unless comparing took little of the time."""
-        self._samples += 1
-        if self._samples > WHOLE_SAMPLES and self._compared_s > COMPARED_SHARE * self._timed_s:
-            self._arrays.compare_some_rows(self._rng)
-            return
-        start = self._clock()
-        self._arrays.evaluate()
-        self._compared_s += self._clock() - start

@@ -10,7 +10,7 @@ import numpy as np
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import AbstractDevice, DeviceError, Extent, KernelLaunch
-from tuner.core.gpu_code import BufferMap, KernelBuffer, KernelProgram, Launch
+from tuner.core.gpu_code import KernelBuffer, KernelProgram, Launch
 from tuner.core.problem import Problem
 from tuner.core.records import Verdict
 from tuner.payload.reference import Array, compare
@@ -110,8 +110,7 @@ class LoadedKernels:
         return enqueue
 
     def _prepared(self, launch: Launch, addresses: Mapping[str, int]) -> tuple[KernelLaunch, "Arguments"]:
-        """Returns a launch for the device, and its arguments, which must stay alive as long as the launch."""
-        arguments = Arguments(launch, addresses, self._device)
+        arguments = Arguments(launch, addresses, self._device)  # must stay alive as long as the launch
         ready = KernelLaunch(
             self._functions[launch.kernel],
             Extent(*launch.grid),
@@ -134,24 +133,24 @@ class Arguments:
 
     def __init__(self, launch: Launch, addresses: Mapping[str, int], device: AbstractDevice) -> None:
         """Encodes the launch's tensor maps. Raises DeviceError for a tensor map that the driver rejects."""
-        values = [_value(launch.tensor_map(name) or name, addresses, device) for name in launch.arguments]
+        values = []
+        for name in launch.arguments:
+            map_ = launch.tensor_map(name)
+            if map_ is None:
+                values.append(addresses[name].to_bytes(8, "little"))
+            else:
+                values.append(device.tensor_map(addresses[map_.buffer], map_.layout))
         self._values = (ctypes.c_uint8 * (SLOT_BYTES * (len(values) + 1)))()  # one more: the start moves
         start = -(-ctypes.addressof(self._values) // SLOT_BYTES) * SLOT_BYTES
-        places = [start + SLOT_BYTES * number for number in range(len(values))]
-        for place, each in zip(places, values, strict=True):
-            ctypes.memmove(place, each, len(each))
-        self._pointers = (ctypes.c_uint64 * len(places))(*places)
+        slots = [start + SLOT_BYTES * number for number in range(len(values))]
+        for slot, each in zip(slots, values, strict=True):
+            ctypes.memmove(slot, each, len(each))
+        self._pointers = (ctypes.c_uint64 * len(slots))(*slots)
 
     @property
     def address(self) -> int:
         """Returns the address of the ``void*[]`` for the launch, whose entries point to the arguments."""
         return ctypes.addressof(self._pointers)
-
-
-def _value(argument: str | BufferMap, addresses: Mapping[str, int], device: AbstractDevice) -> bytes:
-    if isinstance(argument, BufferMap):
-        return device.tensor_map(addresses[argument.buffer], argument.layout)
-    return addresses[argument].to_bytes(8, "little")
 
 
 def _give_back(device: AbstractDevice, module: int, scratch: dict[str, int]) -> None:
@@ -168,10 +167,7 @@ LEAST = 0x80000000  # of i32, which has no NaN
 
 @final
 class GpuProblemArrays:
-    """A problem's arrays in device memory: A, B[, bias], and C between guard bands; with host copies.
-
-    A C of integers gets their smallest number instead of NaN.
-    """
+    """A problem's arrays in device memory: A, B[, bias], and C between guard bands; with host copies."""
 
     def __init__(
         self,
@@ -204,19 +200,19 @@ class GpuProblemArrays:
         return dict(zip(names, self._addresses, strict=False)) | {"c": self._addresses[-1] + GUARD_BYTES}
 
     def fill(self, rng: np.random.Generator) -> None:
-        """Draws new inputs, fills C with NaN (integers: the smallest number), and uploads all arrays."""
+        """Fills as ``ProblemArrays.fill`` does, and uploads all arrays."""
         self._right = None
         self._host.fill(rng)
         self._upload(0)
 
     def flip_signs(self) -> None:
-        """Negates A and B, fills C with ones, and uploads all arrays to the device."""
+        """Flips as ``ProblemArrays.flip_signs`` does, and uploads all arrays."""
         self._right = None
         self._host.flip_signs()
         self._upload(0)
 
     def poison(self) -> None:
-        """Resets C to NaN (integers: the smallest number) and its guard bands, on the host and the device."""
+        """Fills C and its guard bands as ``ProblemArrays.poison`` does, on the host and the device."""
         self._host.poison()
         self._upload(len(self._addresses) - 1)
 
@@ -240,10 +236,9 @@ class GpuProblemArrays:
         )
 
     def end_sample(self, rng: np.random.Generator, stream: int, *, is_evaluated: bool) -> None:
-        """Undoes the sign flip of ``prepare_sample``; if ``is_evaluated``, also verifies C.
+        """Undoes the sign flip of ``prepare_sample`` and waits for ``stream``.
 
-        Waits for ``stream``. Compares random rows of C, which must be finite everywhere. Raises
-        CandidateError(VERIFY) for a wrong element.
+        If ``is_evaluated``, also verifies C as ``ProblemArrays.check_rows`` does.
         """
         self._write_flipped(0, stream)
         self._device.synchronize_stream(stream)
@@ -254,11 +249,7 @@ class GpuProblemArrays:
         self._host.expect_no_flip()
 
     def evaluate(self) -> Verdict:
-        """Downloads all arrays, compares every element of C, checks guard bands and inputs.
-
-        Returns the verdict. Raises CandidateError(VERIFY) for the first check that fails, see
-        ``ProblemArrays.evaluate``.
-        """
+        """Downloads all arrays and compares them as ``ProblemArrays.evaluate`` does."""
         self._right = None
         self._download(0)
         verdict = self._host.evaluate()
@@ -276,9 +267,9 @@ class GpuProblemArrays:
         self._cover(rng, 0)
         run(0)
         *inputs, c = self._host.allocations
-        found = [np.empty_like(array) for array in inputs]
-        self._copy_back((*found, c), 0)
-        pairs = [*zip(inputs, found, strict=True), (self._right, c)]
+        actual = [np.empty_like(array) for array in inputs]
+        self._copy_back((*actual, c), 0)
+        pairs = [*zip(inputs, actual, strict=True), (self._right, c)]
         if any(was is None or not np.array_equal(was, now) for was, now in pairs):
             self.evaluate()
 
@@ -297,7 +288,6 @@ class GpuProblemArrays:
         self._device.synchronize_stream(0)
 
     def _write_flipped(self, bit: int, stream: int) -> None:
-        """Writes the chosen number to the device: as drawn (``bit`` 0), or with flipped sign (TOP_BIT)."""
         assert self._flipped is not None
         which, index = self._flipped
         numbers = self._host.operands[which].reshape(-1)

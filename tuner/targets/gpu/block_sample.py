@@ -25,7 +25,19 @@ def sample(grid: Block, limit: int, least: int = LEAST) -> tuple[Block, ...]:
     if x_count * y_count <= limit:
         columns = list(itertools.product(range(x_count), range(y_count)))
     else:
-        columns = list(dict.fromkeys(_columns(x_count, y_count)))[: max(limit, least)]
+        x_ends, y_ends = (0, x_count - 1), (0, y_count - 1)
+        x_middle, y_middle = x_count // 2, y_count // 2
+        x_next, y_next = min(x_middle + 1, x_count - 1), min(y_middle + 1, y_count - 1)
+        by_priority = [
+            *itertools.product(x_ends, y_ends),  # corners
+            (x_middle, y_middle),
+            *(column for rows in BANDS for column in _band_corners(x_count, y_count, rows)),
+            *((x, y_middle) for x in x_ends),  # edges
+            *((x_middle, y) for y in y_ends),
+            *itertools.product((x_middle, x_next), (y_middle, y_next)),  # neighbours in the interior
+            *itertools.product(_second(x_count), _second(y_count)),  # diagonal neighbours of the corners
+        ]
+        columns = list(dict.fromkeys(by_priority))[: max(limit, least)]
     return tuple((x, y, z) for x, y in columns for z in range(z_count))
 
 
@@ -42,24 +54,7 @@ def _band_corners(x_count: int, y_count: int, rows: int) -> list[tuple[int, int]
 
 
 def _second(count: int) -> tuple[int, int]:
-    """Returns the second index from each end of ``count`` indices, clamped to the valid range."""
     return min(1, count - 1), max(count - 2, 0)
-
-
-def _columns(x_count: int, y_count: int) -> list[tuple[int, int]]:
-    """Returns the columns (x, y) to sample in descending order of priority; may contain duplicates."""
-    x_ends, y_ends = (0, x_count - 1), (0, y_count - 1)
-    x_middle, y_middle = x_count // 2, y_count // 2
-    x_next, y_next = min(x_middle + 1, x_count - 1), min(y_middle + 1, y_count - 1)
-    return [
-        *itertools.product(x_ends, y_ends),  # corners
-        (x_middle, y_middle),
-        *(column for rows in BANDS for column in _band_corners(x_count, y_count, rows)),
-        *((x, y_middle) for x in x_ends),  # edges
-        *((x_middle, y) for y in y_ends),
-        *itertools.product((x_middle, x_next), (y_middle, y_next)),  # neighbours in the interior
-        *itertools.product(_second(x_count), _second(y_count)),  # diagonal neighbours of the corners
-    ]
 
 
 # ------------------------------------------------------------------------------
@@ -96,8 +91,8 @@ def written_tiles(
     lie beyond C): a tile is incomplete, or elements of a block outside of the sample were written.
     """
     complaint = None
-    turns = ((grid, cluster), (grid[::-1], cluster[::-1]))  # columns usually run along x
-    for (x_count, y_count), (x_blocks, y_blocks) in turns:
+    orders = ((grid, cluster), (grid[::-1], cluster[::-1]))  # columns usually run along x
+    for (x_count, y_count), (x_blocks, y_blocks) in orders:
         height = _extent(written, y_count, y_blocks)
         width = _extent(written.T, x_count, x_blocks)
         rows, columns = (-(-size // each) for size, each in zip(written.shape, (height, width), strict=True))
@@ -113,14 +108,14 @@ def written_tiles(
 
 def corners(tiles: tuple[Tile, ...], shape: tuple[int, ...]) -> int:
     """Returns how many corner elements of an output matrix of ``shape`` (rows, columns) lie in the tiles."""
-    ends = [(row, column) for row in {0, shape[0] - 1} for column in {0, shape[1] - 1}]
-    held = {
-        end
-        for end in ends
-        for tile in tiles
-        if tile.rows.start <= end[0] < tile.rows.stop and tile.columns.start <= end[1] < tile.columns.stop
-    }
-    return len(held)
+    return sum(
+        any(
+            tile.rows.start <= row < tile.rows.stop and tile.columns.start <= column < tile.columns.stop
+            for tile in tiles
+        )
+        for row in {0, shape[0] - 1}
+        for column in {0, shape[1] - 1}
+    )
 
 
 def _extent(written: Mask, count: int, cluster: int) -> int:
@@ -161,11 +156,7 @@ def _require_whole(part: Mask, top: int, left: int) -> None:
         return
     is_stray = 2 * missing > part.size  # another block's tile, in which a few elements were written
     row, column = np.argwhere(part if is_stray else ~part)[0]
-    place = f"[{top + row}, {left + column}]"
+    line = f"{missing} of {part.size} elements of a tile were not written"
     if is_stray:
-        found = (
-            f"{part.size - missing} elements outside of the tiles of these blocks were written, first {place}"
-        )
-    else:
-        found = f"{missing} of {part.size} elements of a tile were not written, first {place}"
-    raise CandidateError(Stage.VERIFY, found)
+        line = f"{part.size - missing} elements outside of the tiles of these blocks were written"
+    raise CandidateError(Stage.VERIFY, f"{line}, first [{top + row}, {left + column}]")

@@ -9,7 +9,7 @@ from tuner.core.errors import UsageError
 from tuner.core.gpu import AbstractDevice
 from tuner.core.gpu_code import KernelProgram, buffers_of
 from tuner.core.problem import Problem
-from tuner.runtime.arrays import DeviceArray, device_array, overlap, stream_handle, wait_for_producers
+from tuner.runtime.arrays import device_array, overlap, stream_handle, wait_for_producers
 from tuner.runtime.cuda.probe import open_device
 from tuner.runtime.loaded_code import LoadedCode
 from tuner.runtime.process_locks import thread_lock
@@ -70,7 +70,12 @@ class GpuCallable(LoadedCode):
             require_type(each, view.shape, view.dtype)
             if not view.is_row_major:
                 raise UsageError(f"{each[0]}: is not in row-major order")
-        _check_written(views, expected)
+        *read, written = views
+        if written.is_read_only:
+            raise UsageError("out: is read-only, but is written to")
+        for view, (name, _, _) in zip(read, expected, strict=False):
+            if overlap(view.memory, written.memory):
+                raise UsageError(f"out: shares memory with {name}")
         with self._lock:
             wait_for_producers(self._device, views, handle)
             self._enqueue([view.address for view in views], handle)
@@ -86,23 +91,20 @@ class GpuCallable(LoadedCode):
             require_row_major(each, array.strides, is_row_major=array.flags.c_contiguous)
         if not result.flags.writeable:
             raise UsageError("out: is read-only, but is written to")
-        with self._lock:
-            self._copy_and_run(inputs, result, stream)
-        return result
-
-    def _copy_and_run(self, inputs: tuple[Any, ...], result: Any, stream: int) -> None:
         device = self._device
         addresses: list[int] = []
-        try:
-            addresses.extend(device.allocate(buffer.bytes, stream) for buffer in self._buffers)
-            for array, address in zip(inputs, addresses, strict=False):
-                device.copy(address, array.ctypes.data, array.nbytes, stream)
-            self._enqueue(addresses, stream)
-            device.copy(result.ctypes.data, addresses[-1], result.nbytes, stream)
-        finally:
-            for address in addresses:
-                device.free(address, stream)
-        device.synchronize_stream(stream)
+        with self._lock:
+            try:
+                addresses.extend(device.allocate(buffer.bytes, stream) for buffer in self._buffers)
+                for array, address in zip(inputs, addresses, strict=False):
+                    device.copy(address, array.ctypes.data, array.nbytes, stream)
+                self._enqueue(addresses, stream)
+                device.copy(result.ctypes.data, addresses[-1], result.nbytes, stream)
+            finally:
+                for address in addresses:
+                    device.free(address, stream)
+            device.synchronize_stream(stream)
+        return result
 
     def _expected(self) -> tuple[Expected, ...]:
         return (*expected_inputs(self.problem), expected_output(self.problem))
@@ -119,13 +121,3 @@ def load_program(problem: Problem, program: KernelProgram) -> Callable[..., Any]
     Raises DeviceError without a GPU, CandidateError(LOAD) where the GPU lacks memory.
     """
     return GpuCallable(problem, program, open_device())
-
-
-def _check_written(views: tuple[DeviceArray, ...], expected: tuple[Expected, ...]) -> None:
-    """Raises UsageError for an output that is read-only or overlaps an input that kernels still read."""
-    *inputs, out = views
-    if out.is_read_only:
-        raise UsageError("out: is read-only, but is written to")
-    for view, (name, _, _) in zip(inputs, expected, strict=False):
-        if overlap(view.memory, out.memory):
-            raise UsageError(f"out: shares memory with {name}")

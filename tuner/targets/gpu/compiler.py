@@ -1,8 +1,4 @@
-"""The compiler of scripts to GPU programs, and ptxas: found, run, its report read, its known defects.
-
-``GpuCompiler`` lowers a script to PTX and calls ``Ptxas``, which ``find_ptxas`` locates; ``read_report``
-reads the resources of kernels from the output. Without ptxas a program stays PTX.
-"""
+"""The compiler of scripts to GPU programs, and ptxas: found, run, its report read, its known defects."""
 
 import functools
 import importlib.metadata
@@ -64,24 +60,17 @@ def locate(name: str) -> Tool | None:
     ``name``: "ptxas", "nvdisasm" or "compute-sanitizer".
     """
     for distribution in DISTRIBUTIONS[name]:
-        found = _in_wheel(name, distribution)
-        if found is not None:
-            return found
-    path = shutil.which(name)
-    return Tool(Path(path), "PATH") if path else None
-
-
-def _in_wheel(name: str, distribution: str) -> Tool | None:
-    try:
-        wheel = importlib.metadata.distribution(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    # nvidia/cu13/bin since CUDA 13, nvidia/cuda_nvcc/bin before
-    for file in wheel.files or ():
-        path = Path(str(wheel.locate_file(file)))
-        if file.name == name and file.parent.name == "bin" and os.access(path, os.X_OK):
-            return Tool(path, f"{distribution} {wheel.version}")
-    return None
+        try:
+            wheel = importlib.metadata.distribution(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        # nvidia/cu13/bin since CUDA 13, nvidia/cuda_nvcc/bin before
+        for file in wheel.files or ():
+            path = Path(str(wheel.locate_file(file)))
+            if file.name == name and file.parent.name == "bin" and os.access(path, os.X_OK):
+                return Tool(path, f"{distribution} {wheel.version}")
+    on_path = shutil.which(name)
+    return Tool(Path(on_path), "PATH") if on_path else None
 
 
 # ------------------------------------------------------------------------------
@@ -145,19 +134,15 @@ DEFECTS = (
 def defects_of(version: str, chip: Chip | None = None) -> tuple[PtxasDefect, ...]:
     """Returns the known defects of a ptxas version ("12.6.85") for one chip; None: for any chip."""
     number = tuple(int(part) for part in version.split(".") if part)
+    known = (defect for defect in DEFECTS if defect.since <= number < defect.before)
     return tuple(
-        defect for defect in DEFECTS if defect.since <= number < defect.before and _is_of(defect, chip)
+        each for each in known if not chip or each.capabilities[0] <= chip.capability <= each.capabilities[1]
     )
 
 
 def defect_line(defect: PtxasDefect) -> str:
     """Returns one line of text that says what a version of ptxas miscompiles, with the URL of the source."""
     return f"this version is known to miscompile: {defect.what} ({defect.source})"
-
-
-def _is_of(defect: PtxasDefect, chip: Chip | None) -> bool:
-    lowest, highest = defect.capabilities
-    return chip is None or lowest <= chip.capability <= highest
 
 
 ENTRY = re.compile(r"Compiling entry function '(\S+)' for ")
@@ -186,8 +171,6 @@ class KernelReport:
 
 @dataclass
 class _Section:
-    """The part of a kernel's report that has been parsed so far."""
-
     kernel: str
     stack: tuple[int, int, int] = (0, 0, 0)
     used: tuple[int, int, int] | None = None  # registers, barriers, static shared bytes
@@ -207,8 +190,11 @@ def read_report(text: str) -> tuple[KernelReport, ...]:
             sections.append(_Section(entry[1]))
         elif note := NOTE.match(line):
             (sections[-1].notes if sections else general).append(note[1].strip())
-        elif sections:
-            _read_figures(sections[-1], line)
+        elif sections and (stack := STACK.search(line)):
+            sections[-1].stack = (int(stack[1]), int(stack[2]), int(stack[3]))
+        elif sections and (used := USED.search(line)):
+            shared = STATIC_SHARED.search(used[3])
+            sections[-1].used = (int(used[1]), int(used[2] or 0), int(shared[1]) if shared else 0)
     return tuple(_finish(section, general) for section in sections)
 
 
@@ -221,14 +207,6 @@ def first_fault(text: str) -> str:
         if fault := FAULT.match(line):
             return f"{fault[1]}: {fault[2]}" if fault[1] else str(fault[2])
     return text.strip().partition("\n")[0] or "no message"
-
-
-def _read_figures(section: _Section, line: str) -> None:
-    if stack := STACK.search(line):
-        section.stack = (int(stack[1]), int(stack[2]), int(stack[3]))
-    elif used := USED.search(line):
-        shared = STATIC_SHARED.search(used[3])
-        section.used = (int(used[1]), int(used[2] or 0), int(shared[1]) if shared else 0)
 
 
 def _finish(section: _Section, general: list[str]) -> KernelReport:
@@ -274,14 +252,10 @@ class Ptxas:
         chip = chip_of(program.chip)
         self.require(chip)
         cubin, reports = self._run(program.ptx, chip, timeout_s)
-        given = self._notes(chip)
-        resources = tuple(_resources(program, chip, report, given) for report in reports)
-        return replace(program, cubin=cubin, resources=resources)
-
-    def _notes(self, chip: Chip) -> tuple[str, ...]:
-        """Returns notes that are stored with the code: the version of ptxas, and its known defects."""
         known = map(defect_line, defects_of(self.version, chip))
-        return (f"version {self.version} made this machine code", *known)
+        notes = (f"version {self.version} made this machine code", *known)
+        resources = tuple(_resources(program, chip, report, notes) for report in reports)
+        return replace(program, cubin=cubin, resources=resources)
 
     def _run(self, ptx: str, chip: Chip, timeout_s: float) -> tuple[bytes, tuple[KernelReport, ...]]:
         with tempfile.TemporaryDirectory() as folder:
@@ -342,27 +316,25 @@ def ask_ptxas(tool: Tool) -> Ptxas:
 def _whole(file: Path) -> bytes:
     """Returns a cubin. Raises MachineError for a truncated file: on a full disk ptxas exits with 0."""
     cubin = file.read_bytes()
-    if len(cubin) < ELF_HEADER.size or len(cubin) < _end_of_headers(cubin):
+    size_bytes = ELF_HEADER.size
+    if len(cubin) >= size_bytes:  # the last header table ends where the file ends
+        segments, sections, _, _, segment_bytes, segment_count, section_bytes, section_count, _ = (
+            ELF_HEADER.unpack_from(cubin)
+        )
+        size_bytes = max(segments + segment_bytes * segment_count, sections + section_bytes * section_count)
+    if len(cubin) < size_bytes:
         raise MachineError(
             f"{file.parent}: found {len(cubin)} bytes of a cubin, allowed all: no room is left"
         )
     return cubin
 
 
-def _end_of_headers(cubin: bytes) -> int:
-    """Returns the offset at which the last header table of an ELF file ends, which is the file's size."""
-    segments, sections, _, _, segment_bytes, segment_count, section_bytes, section_count, _ = (
-        ELF_HEADER.unpack_from(cubin)
-    )
-    return int(max(segments + segment_bytes * segment_count, sections + section_bytes * section_count))
-
-
 def _call(path: Path, arguments: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
     return run_command([str(path), *arguments], timeout_s)
 
 
-def _resources(program: KernelProgram, chip: Chip, report: KernelReport, given: tuple[str, ...]) -> Resources:
-    """Returns the resources of a kernel, with those of its largest launch, if the kernel is launched."""
+def _resources(program: KernelProgram, chip: Chip, report: KernelReport, notes: tuple[str, ...]) -> Resources:
+    # of its largest launch, if the kernel is launched
     launches = [launch for launch in program.launches if launch.kernel == report.kernel]
     dynamic = max((launch.dynamic_shared_bytes for launch in launches), default=0)
     threads = max((math.prod(launch.block) for launch in launches), default=1)
@@ -378,7 +350,7 @@ def _resources(program: KernelProgram, chip: Chip, report: KernelReport, given: 
         stack_bytes=report.stack_bytes,
         occupancy=occupancy(chip, needs),
         blocks_per_multiprocessor=blocks_per_multiprocessor(chip, needs),
-        notes=(*given, *report.notes),
+        notes=(*notes, *report.notes),
     )
 
 
@@ -390,10 +362,9 @@ BINDINGS: Final = "numba-cuda-mlir"  # the wheel that makes PTX
 
 
 def gpu_compiler_build(chip: Chip, ptxas: Ptxas | None, sources: Sources) -> Compiler:
-    """Returns the identity of the build that compiles for a chip: versions of tools, hash of sources.
+    """Returns the identity of the build that compiles for a chip: versions of tools, hash of ``sources``.
 
-    Versions of LLVM, of the wheel with MLIR and of ptxas. ``ptxas`` None: not installed. ``sources``: the
-    files to hash, relative to the package. Raises UsageError for a chip that ``ptxas`` does not know.
+    ``ptxas`` None: not installed. Raises UsageError for a chip that ``ptxas`` does not know.
     """
     if ptxas is not None:
         ptxas.require(chip)
@@ -415,8 +386,7 @@ class GpuCompiler(AbstractCompiler):
     def compile(self, problem: Problem, script: Script) -> Artifact:
         """Returns an artifact with the GPU program, and why that cannot be launched, if so.
 
-        Raises CandidateError where binding, the script, the lowering or ptxas fails, UsageError for a ptxas
-        that cannot run or does not know the chip, MachineError where the disk has no space for the cubin.
+        Also raises UsageError for a ptxas that cannot run, and as ``Ptxas.assemble`` does.
         """
         with failing_at(Stage.BIND):
             scratch = scratch_in(script.text, problem)

@@ -11,7 +11,7 @@ from tuner.core.fusions import FLOAT8S
 from tuner.core.gpu import CHIPS, DeviceError, chip_of
 from tuner.core.gpu_code import KernelProgram
 from tuner.core.interfaces import FINAL_EFFORT, Script
-from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.machine import Compiler, Roofline
 from tuner.core.problem import INPUT_DTYPES, NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.runs import Baseline, StoredTrial
 from tuner.mlir.fingerprint import GPU_SOURCES
@@ -73,18 +73,14 @@ def require_chip_types(problem: Problem, target: TargetName) -> None:
 
 
 def compiler_factory(target: TargetName) -> "Factory":
-    """Returns a recipe to build the compiler for the target's chip in another process.
-
-    The compiler looks for ptxas in the process that builds it.
-    """
+    """Returns a recipe to build the compiler for the target's chip in another process, which finds ptxas."""
     return Factory("tuner.targets.gpu.compiler:GpuCompiler", (chip_of(target.detail),))
 
 
 def gpu_source(problem: Problem, script: str) -> str:
-    """Returns the payload of a problem for a GPU, as MLIR text, before ``script`` transforms it.
+    """Returns the payload of a problem for a GPU, as MLIR text; comments of ``script`` decide its buffers.
 
-    The script's comments decide the workspace of split-K and packed operands. Raises UsageError where these
-    are not possible.
+    Raises UsageError for a workspace of split-K or packed operands that are not possible.
     """
     return gpu_payload_mlir(problem, scratch_in(script, problem))
 
@@ -100,10 +96,7 @@ def gpu_code(target: TargetName, problem: Problem, script: Script) -> str:
 
 
 def gpu_assembly(_code: str, program: KernelProgram | None) -> str:
-    """Returns the machine code (SASS) of a compiled program as text; "" without nvdisasm or without a cubin.
-
-    The first parameter is not used.
-    """
+    """Returns the machine code (SASS) of a compiled program as text; "" without nvdisasm or a cubin."""
     from tuner.targets.gpu.sass import sass  # loads MLIR
 
     return sass(program)
@@ -124,10 +117,7 @@ def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | N
 
 
 def assembler_text() -> str:
-    """Returns text that says which ptxas is used on this machine and which known defects it has.
-
-    Without ptxas, or where it does not work, the text says so.
-    """
+    """Returns text that says which ptxas is used on this machine, if any, and which known defects it has."""
     from tuner.targets.gpu.compiler import defect_line, defects_of, find_ptxas  # loads MLIR
 
     try:
@@ -150,16 +140,8 @@ GIB = 2**30
 
 
 def cuda_limits(memory_bytes: int) -> "Limits":
-    """Returns the time and memory limits of the child processes that compile and time GPU kernels.
-
-    ``memory_bytes`` is the limit of each child's resident memory.
-    """
+    """Returns the limits of the processes that compile and time GPU kernels, each within ``memory_bytes``."""
     return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes, SLOWEST_FLOP_PER_S, GPU_CALLS)
-
-
-def _machine(target: TargetName) -> Machine:
-    """Returns this machine's GPU if it is of the target's chip, else a machine with only the chip known."""
-    return machine_for(chip_of(target.detail))
 
 
 def _compiler(target: TargetName) -> Compiler:
@@ -180,11 +162,10 @@ def _children(target: TargetName, problem: Problem, _threads: int) -> RunnerChil
 
 
 def _bus() -> str:
-    """Returns the PCI address of this machine's GPU; "cuda" without a GPU, where nothing is timed."""
     try:
         return describe_gpu().bus
     except DeviceError:
-        return CUDA
+        return CUDA  # without a GPU, where nothing is timed
 
 
 def _baseline(problem: Problem, _threads: int, seed: int) -> Baseline:
@@ -193,10 +174,6 @@ def _baseline(problem: Problem, _threads: int, seed: int) -> Baseline:
 
 
 def _roofline(problem: Problem, _threads: int) -> Roofline:
-    """Returns the roofline of this machine's GPU, measured in a separate process.
-
-    Raises TunerError where the GPU is missing or has no documented peak.
-    """
     with TimingLock(_bus(), holder_text(problem)).held():
         return call_in_child("roofline", partial(measure_gpu_roofline, problem.dtype), BASELINE_TIMEOUT_S)
 
@@ -212,7 +189,12 @@ def _status() -> TargetStatus:
         return _compiles_only(f"{facts.name} is {facts.chip}, allowed {', '.join(CHIPS)}", assembler)
     text = f"{facts.name}, {facts.chip}, {facts.multiprocessors} multiprocessors, "
     text += f"{facts.memory_bytes / GIB:.0f} GiB, CUDA driver {facts.driver_version}"
-    reason = "; ".join((text, assembler, _sensor_text(here.bus)))
+    sensors = "clocks and temperatures by NVML"
+    try:
+        GpuSensors(here.bus)
+    except SensorsError as error:
+        sensors = str(error)
+    reason = "; ".join((text, assembler, sensors))
     return TargetStatus(CUDA, True, reason, can_compile=True, chip=facts.chip)
 
 
@@ -221,26 +203,16 @@ def _compiles_only(why: str, assembler: str) -> TargetStatus:
     return TargetStatus(CUDA, False, reason, is_timed=False, can_compile=True, missing=why)
 
 
-def _sensor_text(bus: str) -> str:
-    try:
-        GpuSensors(bus)
-    except SensorsError as error:
-        return str(error)
-    return "clocks and temperatures by NVML"
-
-
 def _open_device(_chip: str, _order: str, _seed: int, **_simulated: object) -> "AbstractDevice":
-    """Opens this machine's GPU; arguments for simulated devices are ignored."""
     return open_device()
 
 
 def _assembler(chip: str) -> "Assemble | None":
-    """Returns a function that assembles PTX for ``chip``; None without ptxas: the driver compiles PTX."""
     from tuner.targets.gpu.compiler import find_ptxas  # loads MLIR
 
     ptxas = find_ptxas()
     if ptxas is None:
-        return None
+        return None  # the driver compiles PTX
     empty = KernelProgram(chip, "", b"", (), ())
     return lambda ptx, _names: ptxas.assemble(replace(empty, ptx=ptx)).cubin
 
@@ -249,7 +221,7 @@ KIND = TargetBackend(
     name=CUDA,
     status=_status,
     outcomes=MeasurementBackend(
-        machine=_machine,
+        machine=lambda target: machine_for(chip_of(target.detail)),
         compiler=_compiler,
         plan=plan,
         bind=bind,

@@ -1,14 +1,10 @@
-"""Models the cycles of a GPU program from its machine code: to order candidates, never as a time.
-
-``executions`` infers how often a warp executes each instruction; ``KernelCounts`` sums what each part of
-a multiprocessor does; ``predict_cycles`` takes the busiest part of each launch.
-"""
+"""Models the cycles of a GPU program from its machine code: to order candidates, never as a time."""
 
 import math
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +26,6 @@ from tuner.search.cost_model.gpu import (
 from tuner.search.cost_model.occupancy import PARTITIONS
 from tuner.simulator.launch import program_accesses
 from tuner.simulator.memory.access_log import Access
-from tuner.targets.gpu.compiler import Tool
 from tuner.targets.gpu.sass import Kernel, MachineInstruction, listing_of, nvdisasm, read_kernels
 
 # ------------------------------------------------------------------------------
@@ -81,8 +76,8 @@ def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tu
     entered = counts[inner[0]]
     counts[slice(*inner)] = [0.0] * (inner[1] - inner[0])
     missing = owed - sum(count * each for count, each in zip(counts, products, strict=True))
-    turns = max(missing / sum(products[slice(*inner)]), entered)
-    counts[slice(*inner)] = [turns] * (inner[1] - inner[0])
+    iterations = max(missing / sum(products[slice(*inner)]), entered)
+    counts[slice(*inner)] = [iterations] * (inner[1] - inner[0])
     return tuple(counts)
 
 
@@ -140,35 +135,26 @@ class BlockWork:
     stored_bytes: float  # of a block
 
     def together(self, multiprocessors: int) -> int:
-        """Returns how many blocks run at once on the multiprocessor that has most; at least 1.
-
-        ``multiprocessors``: the number of multiprocessors of the GPU.
-        """
+        """Returns how many blocks run at once on the multiprocessor that has most; at least 1."""
         return max(min(self.resident, -(-self.blocks // multiprocessors)), 1)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The predicted cycles for which each part of a multiprocessor, such as its memory, is busy.
+    """The predicted cycles for which each part of a multiprocessor, such as its memory, is busy."""
 
-    ``issue``: issuing instructions; ``products``, ``integers``: arithmetic pipes; ``memory``: shared memory
-    and L1; ``second_level``: bytes from the L2; ``critical_path``: not a part, but one warp's instructions in
-    sequence.
-    """
-
-    issue: float
-    products: float
-    integers: float
-    memory: float
-    second_level: float
-    critical_path: float  # of one warp, whatever other warps do
+    issue: float  # of instructions
+    products: float  # arithmetic pipes
+    integers: float  # arithmetic pipes
+    memory: float  # shared memory and L1
+    second_level: float  # bytes from the L2
+    critical_path: float  # not a part: of one warp in sequence, whatever other warps do
 
     @property
     def bottleneck(self) -> float:
         """Returns the cycles of the bottleneck, or of a warp's critical path if that is longer."""
-        return max(
-            self.issue, self.products, self.integers, self.memory, self.second_level, self.critical_path
-        )
+        longest: float = max(astuple(self))
+        return longest
 
 
 @dataclass(frozen=True)
@@ -188,14 +174,11 @@ class KernelCounts:
         return sum(count * multiply_adds(one) for one, count in pairs)
 
     def parts(self, work: BlockWork, blocks: int) -> Parts:
-        """Returns the predicted busy cycles of each part of a multiprocessor with ``blocks`` blocks.
-
-        ``work`` describes the blocks of the launch.
-        """
+        """Returns the predicted busy cycles of each part of a multiprocessor with ``blocks`` blocks."""
         warps = work.warps * blocks
         bottleneck = math.ceil(warps / PARTITIONS)  # warps of a partition
         each = list(zip(self.kernel.code, self.executed, strict=True))
-        memory = sum(cycles * self.executed[place] for place, cycles in self.memory_cycles.items())
+        memory = sum(cycles * self.executed[index] for index, cycles in self.memory_cycles.items())
         return Parts(
             issue=bottleneck * sum(self.executed),
             products=bottleneck * sum(count * self._product_cycles(one) for one, count in each),
@@ -206,11 +189,7 @@ class KernelCounts:
         )
 
     def cycles(self, work: BlockWork, multiprocessors: int) -> float:
-        """Returns the predicted cycles of a launch: full waves of blocks, and the last wave.
-
-        ``work`` describes the blocks of the launch; ``multiprocessors`` is the GPU's number of
-        multiprocessors.
-        """
+        """Returns the predicted cycles of a launch: full waves of blocks, and the last wave."""
         together = work.together(multiprocessors)
         waves, rest = divmod(work.blocks, together * multiprocessors)
         ending = LAUNCH_CYCLES + together * work.stored_bytes / WRITE_BYTES_PER_CYCLE
@@ -254,22 +233,19 @@ def critical_path(kernel: Kernel, executed: Sequence[float]) -> float:
     Each barrier of a block (BAR) adds BARRIER_CYCLES (40). ``executed``: how often the warp executes each
     instruction of the kernel.
     """
-    spent = dict(_spent(kernel))  # the second iteration of the main loop counts: prefetched loads are done
-    return sum(executed[place] * cycles for place, cycles in spent.items())
-
-
-def _spent(kernel: Kernel) -> Iterator[tuple[int, float]]:
-    """Yields (index, cycles) of each instruction; instructions of the main loop twice."""
     now, ready = 0.0, dict.fromkeys(range(6), 0.0)
     start, end = main_loop(kernel) or (0, 0)
-    for place in (*range(end), *range(start, len(kernel.code))):
-        one = kernel.code[place]
+    spent: dict[int, float] = {}  # by index of the instruction
+    # the second iteration of the main loop counts: prefetched loads are done
+    for index in (*range(end), *range(start, len(kernel.code))):
+        one = kernel.code[index]
         begins = max([now, *(ready[number] for number in one.waits)])
         ends = begins + max(one.stall_cycles, 1) + (BARRIER_CYCLES if one.mnemonic == "BAR" else 0.0)
         if one.sets is not None:
             ready[one.sets] = max(ready[one.sets], begins + LATENCIES.get(one.mnemonic, 0.0))
-        yield place, ends - now
+        spent[index] = ends - now
         now = ends
+    return sum(executed[index] * cycles for index, cycles in spent.items())
 
 
 # Mnemonic of machine code -> (PTX opcode that it is compiled from, kind of access)
@@ -293,21 +269,16 @@ def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -
     stores and atomics cost one cycle per word, spills the cycles of their bytes on the path to the L2.
     ``capability``: that of the chip, such as 90.
     """
-    costs = _mean_costs(accesses, capability)
-    found = {place: _cycles(each, costs, capability) for place, each in enumerate(kernel.code)}
-    return {place: cycles for place, cycles in found.items() if cycles}
-
-
-def _mean_costs(accesses: Iterable[Access], capability: int) -> dict[tuple[str, int], float]:
-    """Returns the mean cycles by (mnemonic, width in words); width 0 stands for any."""
-    seen: dict[tuple[str, int], list[float]] = {}
+    seen: dict[tuple[str, int], list[float]] = {}  # by mnemonic and width in words; width 0 stands for any
     for access in accesses:
-        for mnemonic, (opcode, kind) in ORIGINS.items():
+        for mnemonic, (opcode, category) in ORIGINS.items():
             if access.opcode.startswith(opcode):
-                cycles = access_cycles(kind, np.array(access.words), access.width, capability)
+                cost = access_cycles(category, np.array(access.words), access.width, capability)
                 for width in (access.width, 0):
-                    seen.setdefault((mnemonic, width), []).append(cycles)
-    return {key: float(np.mean(each)) for key, each in seen.items()}
+                    seen.setdefault((mnemonic, width), []).append(cost)
+    means = {key: float(np.mean(costs)) for key, costs in seen.items()}
+    every = enumerate(_cycles(each, means, capability) for each in kernel.code)
+    return {index: cycles for index, cycles in every if cycles}
 
 
 def _cycles(instruction: MachineInstruction, costs: dict[tuple[str, int], float], capability: int) -> float:
@@ -348,14 +319,21 @@ def predict_cycles(
     where it takes longer than 60 s, SimulationError and UnsupportedInstruction where the simulator cannot run
     the kernels.
     """
-    count = multiprocessors or USUAL_MULTIPROCESSORS.get(program.chip, 1)
+    chip, count = chip_of(program.chip), multiprocessors or USUAL_MULTIPROCESSORS.get(program.chip, 1)
     kernels = {each.name: each for each in read_kernels(listing_of(program.cubin, nvdisasm))}
     cycles, most, parts = LAUNCH * (len(program.launches) - 1), 0.0, None
     for launch, accesses in zip(program.launches, program_accesses(program), strict=True):
         kernel = kernels[launch.kernel]
         work = _work(problem, program, launch, kernel)
-        turns = float(launch.tiles_of((0, 0, 0)))
-        counts = _counts(problem, program, work, kernel, accesses, turns)
+        owed = problem.flop / 2 / (work.blocks * work.warps * WARP_THREADS)
+        mnemonics = {each.mnemonic for each in kernel.code}
+        counts = KernelCounts(
+            kernel,
+            executions(kernel, owed, float(launch.tiles_of((0, 0, 0)))),
+            memory_cycles(kernel, accesses, chip.capability),
+            fma_per_cycle(problem, chip) * (WGMMA_RATE if mnemonics & set(GROUP_PRODUCTS) else 1.0),
+            chip.capability,
+        )
         cycles += counts.cycles(work, count)
         if counts.multiply_adds > most:
             most, parts = counts.multiply_adds, counts.parts(work, work.together(count))
@@ -363,7 +341,7 @@ def predict_cycles(
 
 
 def _work(problem: Problem, program: KernelProgram, launch: Launch, kernel: Kernel) -> BlockWork:
-    """Returns a launch's blocks; bytes of a block as if its tiles of C were square, which reads least."""
+    # bytes of a block as if its tiles of C were square, which reads least
     _, n, k = problem.sizes
     elements = problem.rows * n
     blocks, tiles = math.prod(launch.grid), launch.tiles_of((0, 0, 0))
@@ -378,28 +356,12 @@ def _work(problem: Problem, program: KernelProgram, launch: Launch, kernel: Kern
     )
 
 
-def _counts(
-    problem: Problem,
-    program: KernelProgram,
-    work: BlockWork,
-    kernel: Kernel,
-    accesses: Iterable[Access],
-    turns: float,
-) -> KernelCounts:
-    """Returns the instruction counts of a kernel; ``turns``: iterations of the loop around its main loop."""
-    chip, mnemonics = chip_of(program.chip), {each.mnemonic for each in kernel.code}
-    owed = problem.flop / 2 / (work.blocks * work.warps * WARP_THREADS)
-    rate = fma_per_cycle(problem, chip) * (WGMMA_RATE if mnemonics & set(GROUP_PRODUCTS) else 1.0)
-    costs = memory_cycles(kernel, accesses, chip.capability)
-    return KernelCounts(kernel, executions(kernel, owed, turns), costs, rate, chip.capability)
-
-
 def predicted(problem: Problem, program: KernelProgram) -> PredictedCycles | None:
     """Returns the cycles that a model predicts for a compiled program, from its machine code.
 
     None without nvdisasm or cubin, and for code that cannot be analysed.
     """
-    tool: Tool | None = nvdisasm()
+    tool = nvdisasm()
     if tool is None or not program.cubin:
         return None
     try:

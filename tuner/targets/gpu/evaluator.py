@@ -50,10 +50,9 @@ class LocalGpu:
     def conditions_since(
         self, before: GpuState | None, between: Sequence[GpuState] = ()
     ) -> Conditions | None:
-        """Reads the sensors after a measurement; returns the readings before, between and after.
+        """Reads the sensors after a measurement; returns the readings before, between (summarized) and after.
 
-        Those in between are summarized. ``before`` is a reading taken before the measurement, ``between`` are
-        readings taken during it. Returns None if ``before`` is None or the GPU has no sensors.
+        Returns None if ``before`` is None or the GPU has no sensors.
         """
         after = self.read_sensors()
         if before is None or after is None:
@@ -66,13 +65,11 @@ def open_gpu(here: GpuHere) -> LocalGpu:
 
     Raises DeviceError where the GPU cannot be opened.
     """
-    return LocalGpu(open_device(), here.facts.l2_bytes, _sensors(here.bus))
-
-
-def _sensors(bus: str) -> Callable[[], GpuState | None]:
+    read_sensors: Callable[[], GpuState | None] = no_sensors
+    device = open_device()
     with contextlib.suppress(SensorsError):
-        return GpuSensors(bus).read
-    return no_sensors
+        read_sensors = GpuSensors(here.bus).read
+    return LocalGpu(device, here.facts.l2_bytes, read_sensors)
 
 
 # ------------------------------------------------------------------------------
@@ -84,34 +81,24 @@ PEAK_ERROR = 0.1  # relative, of the peak at the highest clock: error of events 
 
 @final
 class WatchedRuns(AbstractSampleWatch):
-    """Callbacks that change arrays before each timed sample of a program, and verify some samples.
+    """Callbacks that overwrite C and flip a sign before each timed sample of a program, and verify some.
 
-    Before a sample, C is overwritten and the sign of one input is flipped. Samples time the program's work
-    only. Which samples are verified is random: at least one of any MIN_SAMPLES (20) in a row.
+    Which samples are verified is random: at least one of any MIN_SAMPLES (20) in a row.
     """
 
     def __init__(self, arrays: GpuProblemArrays, rng: np.random.Generator) -> None:
         """Takes the arrays that the program works on, already on the device."""
         self._arrays = arrays
         self._rng = rng
-        self._unverified = self._draw_unverified()
+        self._unverified = int(rng.integers(MIN_SAMPLES))  # samples to skip before the next verified one
 
     def before(self, stream: int) -> None:
-        """Enqueues on ``stream``: overwrite C and flip the sign of one number of A or B, on the device."""
         self._arrays.prepare_sample(self._rng, stream)
 
     def after(self, stream: int) -> None:
-        """Flips the changed sign back and waits for ``stream``; verifies C after samples chosen at random.
-
-        Raises CandidateError(VERIFY) for a wrong C.
-        """
         is_evaluated = not self._unverified
         self._arrays.end_sample(self._rng, stream, is_evaluated=is_evaluated)
-        self._unverified = self._draw_unverified() if is_evaluated else self._unverified - 1
-
-    def _draw_unverified(self) -> int:
-        """Returns a random number of samples to skip before the next verified sample."""
-        return int(self._rng.integers(MIN_SAMPLES))
+        self._unverified = int(self._rng.integers(MIN_SAMPLES)) if is_evaluated else self._unverified - 1
 
 
 @final
@@ -168,24 +155,18 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         return here
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernels:
-        """Returns an artifact's program, loaded into the GPU, with its scratch memory allocated.
-
-        Raises CandidateError(LOAD) where there is no GPU of the chip, too little memory or another device
-        error, CandidateError(RUN) for an error after which the GPU cannot be used.
-        """
         assert artifact.program is not None
         with failing_as(Stage.LOAD):
             return LoadedKernels(self._opened().device, artifact.program)
 
     def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
-        """Returns cuBLAS alone, with its matmul of the problem without an epilogue.
-
-        Verifies the matmul on one draw of inputs. Raises TunerError where cuBLAS is missing, CandidateError
-        where its result is wrong or the GPU fails.
-        """
+        """Returns cuBLAS alone, verified on one draw; raises TunerError where it is missing."""
         bare = replace(problem, epilogue="none")
         with failing_as(Stage.VERIFY):
-            library = LoadedCublas(self._cublas(), bare)
+            if self._library is None:
+                path = self._find_library()  # first: without the library no context is created
+                self._library = Cublas(self._opened().device, path)
+            library = LoadedCublas(self._library, bare)
             arrays = self._arrays_of(bare, rng)
             arrays.fill(rng)
             library.work(arrays.addresses)(0)
@@ -196,12 +177,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         return (LoadedLibrary("cublas", library.name, library),)
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Runs a program twice, compares every element of C; returns the worse of the two verdicts.
-
-        ``loaded`` is a result of ``load``. C lies between guard bands; it is filled with NaN (integers: the
-        smallest number) before the first run and with ones before the second, whose inputs have the opposite
-        sign. Raises CandidateError(VERIFY) for a wrong result and CandidateError(RUN) for a device error.
-        """
+        """Runs a program twice, on inputs of opposite signs; returns the worse of the two verdicts."""
         assert isinstance(loaded, LoadedKernels)
         with failing_as(Stage.RUN):
             arrays = self._arrays_of(problem, rng)
@@ -213,14 +189,11 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Times runs of a program between two readings of the sensors; verifies C of some samples.
+        """Times runs of a program, or of a work of ``load_baselines``, between two readings of the sensors.
 
-        ``loaded`` is a result of ``load`` or a work of ``load_baselines``. Which samples are verified is
-        random. After timing, complete or early-stopped, two more runs are verified: one on the timed inputs,
-        and one on inputs that were never timed, so that a kernel that remembers results of earlier inputs
-        fails; of cuBLAS only the first. Raises CandidateError(VERIFY) for a wrong result or more flop/s than
-        the GPU can reach, CandidateError(MEASURE) for a device error, CandidateError(RUN) for a device error
-        after which the GPU cannot be used.
+        After timing, complete or early-stopped, two more runs are verified: one on the timed inputs, and one
+        on inputs that were never timed, so that a kernel that remembers results of earlier inputs fails; of
+        cuBLAS only the first.
         """
         assert isinstance(loaded, LoadedKernels | LoadedCublas)
         with failing_as(Stage.MEASURE):
@@ -240,12 +213,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Times programs and cuBLAS on the same arrays, sample by sample, interleaved in a random order.
-
-        ``loaded``: results of ``load``, and the work of ``load_baselines``. Reads the sensors between rounds
-        of samples; verifies C after some samples of each program. Returns one measurement for each of
-        ``loaded``, in the same order. Raises CandidateError like ``measure``.
-        """
+        """Reads the sensors between rounds of samples."""
         programs = [one for one in loaded if isinstance(one, LoadedKernels | LoadedCublas)]
         with failing_as(Stage.MEASURE):
             arrays, gpu = self._arrays_of(problem, rng), self._opened()
@@ -268,12 +236,6 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         loaded.poison()
         loaded.work(arrays.addresses)(0)
         return arrays.evaluate()
-
-    def _cublas(self) -> Cublas:
-        if self._library is None:
-            path = self._find_library()  # first: without the library no context is created
-            self._library = Cublas(self._opened().device, path)
-        return self._library
 
     def _opened(self) -> LocalGpu:
         if self._gpu is None:
@@ -298,27 +260,26 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
 
 
 def _watch(program: object, arrays: GpuProblemArrays, rng: np.random.Generator) -> WatchedRuns | None:
-    """Returns the sample watch of a program; None for cuBLAS, which is trusted and lacks the epilogue."""
+    # cuBLAS is trusted, and lacks the epilogue
     return WatchedRuns(arrays, rng) if isinstance(program, LoadedKernels) else None
 
 
 def require_possible(problem: Problem, measurement: Measurement, facts: CudaFacts) -> None:
     """Raises CandidateError(VERIFY) for a time that is too short for the GPU's documented peak flop/s.
 
-    Too short means more flop/s than the peak and PEAK_ERROR (10 %). ``facts`` describe the GPU. Does nothing
-    for a GPU or dtype without a documented peak. No kernel is faster than the GPU: such a time is not the
-    time of the whole product.
+    Too short means more flop/s than the peak and PEAK_ERROR (10 %). Does nothing for a GPU or dtype without a
+    documented peak.
     """
     try:
         peak = documented_flop_per_s(facts, problem.dtype)
     except TunerError:
         return
-    found = problem.flop / measurement.interval_s[1]
+    reached = problem.flop / measurement.interval_s[1]
     limit = (1 + PEAK_ERROR) * peak
-    if found > limit:
+    if reached > limit:
         raise CandidateError(
             Stage.VERIFY,
-            f"faster than {facts.name}: found {found / 1e12:.4g} TFLOP/s, allowed {limit / 1e12:.4g}, "
+            f"faster than {facts.name}: found {reached / 1e12:.4g} TFLOP/s, allowed {limit / 1e12:.4g}, "
             f"its documented peak and {PEAK_ERROR:.0%}",
         )
 
@@ -336,11 +297,7 @@ def evaluator_here() -> GpuEvaluator:
 
 
 def time_cublas(evaluator: GpuEvaluator, problem: Problem, effort: Effort, seed: int) -> Baseline:
-    """Times cuBLAS's matmul of a problem, without an epilogue, alone on this machine's GPU.
-
-    ``seed`` seeds the random inputs. Raises TunerError where cuBLAS is missing, its result is wrong or the
-    GPU fails.
-    """
+    """Times cuBLAS as ``measure_gpu_baseline`` does, by ``evaluator``."""
     rng = np.random.default_rng(seed)
     try:
         (library,) = evaluator.load_baselines(problem, rng)

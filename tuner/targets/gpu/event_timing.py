@@ -72,8 +72,7 @@ class GpuTimer:
     ) -> Measurement:
         """Times one piece of work: warm, as runs in a row, and cold, each run after a flush of the L2.
 
-        ``work(stream)`` enqueues one run. Work that is too slow is early-stopped as ``effort`` says, and then
-        not timed cold. ``watch`` is called around each sample.
+        Work that is too slow is early-stopped as ``effort`` says, and then not timed cold.
         """
         with contextlib.closing(GraphStopwatch(self, work, watch)) as take:
             warm_up(take)
@@ -93,9 +92,8 @@ class GpuTimer:
     ) -> tuple[Measurement, ...]:
         """Times several pieces of work interleaved, warm and then cold; one sample each per round, shuffled.
 
-        Each of ``works`` enqueues one run on the stream that it is given. ``after_round`` is called after
-        each round, when the GPU has finished the round. ``watches``: callbacks around the samples of each
-        work; (): none. Returns one measurement per work, in the order of ``works``.
+        ``after_round`` is called when the GPU has finished a round. Returns one measurement per work, in the
+        order of ``works``.
         """
         watched = tuple(zip(works, watches or (None,) * len(works), strict=True))
         with contextlib.ExitStack() as stack:
@@ -115,10 +113,7 @@ class GpuTimer:
         return tuple(replace(each, cold_median_s=statistics.median(taken)) for each, taken in pairs)
 
     def cold_s(self, work: Enqueue, watch: AbstractSampleWatch | None = None) -> float:
-        """Returns the seconds of one run of ``work`` right after a flush of the L2 cache.
-
-        ``work(stream)`` enqueues the run; ``watch`` is called around it.
-        """
+        """Returns the seconds of one run of ``work`` right after a flush of the L2 cache."""
         device = self.device
         if watch is not None:
             watch.before(self.stream)
@@ -162,7 +157,6 @@ class GraphStopwatch:
         self._sample_s: float | None = None  # of the graph's last launch
 
     def __call__(self, inner: int) -> float:
-        """Returns the seconds per run of ``inner`` runs in a row."""
         if inner != self._runs:
             self._build(inner)
         timer = self._timer

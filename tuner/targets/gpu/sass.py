@@ -1,7 +1,4 @@
-"""The machine code (SASS) of GPU kernels, as text and as instructions, and counts of instructions.
-
-``listing_of`` runs nvdisasm; ``read_kernels`` parses its listing.
-"""
+"""The machine code (SASS) of GPU kernels, as text and as instructions, and counts of instructions."""
 
 import re
 import subprocess
@@ -123,17 +120,17 @@ class Kernel:
         Loops with the same first instruction count as one, the longest. A backward jump over an EXIT is no
         loop: such a jump returns from code that retries a wait. Nor is a jump to itself, after each kernel.
         """
-        place = {each.address: index for index, each in enumerate(self.code)}
+        index_of = {each.address: index for index, each in enumerate(self.code)}
         addresses = dict(self.labels)
-        found: dict[int, int] = {}
+        ends: dict[int, int] = {}  # by the first instruction
         for index, each in enumerate(self.code):
             target = TARGET.search(each.text)
             if each.name.startswith("BRA") and target and addresses[target[1]] <= each.address:
-                start = place[addresses[target[1]]]
+                start = index_of[addresses[target[1]]]
                 is_inside = all(one.name != "EXIT" for one in self.code[start:index])
-                if start < index and is_inside:  # not the endless branch to itself after each kernel
-                    found[start] = index + 1
-        return tuple(found.items())
+                if start < index and is_inside:
+                    ends[start] = index + 1
+        return tuple(ends.items())
 
 
 def read_kernels(listing: str) -> tuple[Kernel, ...]:
@@ -153,8 +150,7 @@ def read_kernels(listing: str) -> tuple[Kernel, ...]:
     return tuple(Kernel(name, tuple(code), tuple(labels.items())) for name, code, labels in found)
 
 
-def _instruction(address: int, text: str, below: str) -> MachineInstruction:
-    """Returns an instruction with its control code, from ``below``: the line with its high 64 bits."""
+def _instruction(address: int, text: str, below: str) -> MachineInstruction:  # below: its high 64 bits
     word = HIGH_WORD.match(below)
     assert word is not None, f"found {below!r}, allowed the high word of an instruction"
     bits = int(word[1], 16)
@@ -171,8 +167,7 @@ TIMEOUT_S = 60.0
 def listing_of(cubin: bytes, nvdisasm: Path) -> str:
     """Returns nvdisasm's listing of a cubin: its instructions as text, with their encodings.
 
-    ``nvdisasm``: path of the executable. Raises CalledProcessError where nvdisasm cannot read the cubin,
-    TimeoutExpired where it takes longer than 60 s (TIMEOUT_S).
+    Raises CalledProcessError where nvdisasm cannot read it, TimeoutExpired after 60 s (TIMEOUT_S).
     """
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)

@@ -1,7 +1,6 @@
 """The simulated GPU as a target's evaluator: runs kernels by the PTX simulator, compares their results."""
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import final
 
@@ -60,14 +59,20 @@ def simulate_program(
 
     for buffer in program.buffers:
         _require_fitting(buffer, arrays)
+    # scratch buffers that ``arrays`` contains become inputs
+    given = (replace(each, role="input") if each.name in arrays else each for each in program.buffers)
     order: Order = "fifo" if schedule_seed is None else "random"
-    with _errors_of_the_simulator():
-        device = SimulatedDevice(program.chip, order, schedule_seed or 0, _ignore, run)
+    try:
+        device = SimulatedDevice(program.chip, order, schedule_seed or 0, lambda _printed: None, run)
         for array in arrays.values():
             device.register_host(array.ctypes.data, array.nbytes)
-        loaded = LoadedKernels(device, _without_scratch_of(program, arrays))
+        loaded = LoadedKernels(device, replace(program, cubin=b"", buffers=tuple(given)))
         loaded.work({name: array.ctypes.data for name, array in arrays.items()})(0)
         device.synchronize_stream(0)
+    except DeviceError as error:  # which wraps the simulator's
+        if isinstance(error.__cause__, TunerError):
+            raise error.__cause__ from None
+        raise
     return tuple(simulations)
 
 
@@ -81,12 +86,6 @@ def _require_fitting(buffer: KernelBuffer, arrays: Arrays) -> None:
         raise UsageError(f"buffer {buffer.name}: the array is not C-contiguous")
 
 
-def _without_scratch_of(program: KernelProgram, arrays: Arrays) -> KernelProgram:
-    """Returns the program without cubin; scratch buffers that ``arrays`` contains become inputs."""
-    given = (replace(each, role="input") if each.name in arrays else each for each in program.buffers)
-    return replace(program, cubin=b"", buffers=tuple(given))
-
-
 def _by_parameters(launch: PreparedLaunch, near: Near) -> Near:
     """Returns ``near`` whose regions are named after the first kernel parameter that points to them."""
     names: dict[int, str] = {}
@@ -98,21 +97,6 @@ def _by_parameters(launch: PreparedLaunch, near: Near) -> Near:
         return region and replace(region, name=names.get(address, region.name))
 
     return named
-
-
-@contextlib.contextmanager
-def _errors_of_the_simulator() -> Iterator[None]:
-    """Raises the simulator's error in place of the DeviceError that wraps it."""
-    try:
-        yield
-    except DeviceError as error:
-        if isinstance(error.__cause__, TunerError):
-            raise error.__cause__ from None
-        raise
-
-
-def _ignore(printed: str) -> None:
-    """Drops text that kernels print."""
 
 
 # ------------------------------------------------------------------------------
@@ -139,17 +123,14 @@ class SimulatorEvaluator(AbstractEvaluator):
     is_timed = False
 
     def load(self, problem: Problem, artifact: Artifact) -> KernelProgram:
-        """Returns the artifact's GPU program, as it is: the simulator needs no loading."""
         assert artifact.program is not None
         return artifact.program
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Simulates a program's thread blocks and compares the tiles of C that they compute.
+        """Runs all blocks of a small problem, a sample of a large one; compares the tiles that they compute.
 
-        Returns the verdict. ``loaded`` is a result of ``load``. Runs all blocks of a small problem, a sample
-        of the blocks of a large one. Raises CandidateError(VERIFY) for a race, a fault, or an element that is
-        wrong, unwritten or outside of the blocks' tiles; CandidateError(RUN) for an instruction that is not
-        simulated or a launch that does not fit.
+        Raises CandidateError(VERIFY) for an element that is wrong, unwritten or outside of these tiles, and
+        as ``simulated_launches`` does.
         """
         assert isinstance(loaded, KernelProgram)
         inputs = draw(problem, draw_base(problem, rng), rng)
@@ -158,7 +139,9 @@ class SimulatorEvaluator(AbstractEvaluator):
         blocks = _chosen_blocks(problem, loaded)
         simulations = simulated_launches(loaded, arrays | _unwritten_parts(problem, loaded), blocks)
         if not blocks:
-            verdict = _compare_all(inputs, c)
+            verdict, worst = compare(inputs, c)
+            if not verdict.max_error <= 1.0:
+                raise CandidateError(Stage.VERIFY, worst)
         else:
             ((number, chosen),) = blocks.items()
             main = simulations[number]
@@ -173,13 +156,11 @@ class SimulatorEvaluator(AbstractEvaluator):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Always raises CandidateError(MEASURE): the simulator has no clock."""
         raise CandidateError(Stage.MEASURE, "the simulator has no clock")
 
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Always raises CandidateError(MEASURE): the simulator has no clock."""
         raise CandidateError(Stage.MEASURE, "the simulator has no clock")
 
 
@@ -189,9 +170,6 @@ def simulated_launches(
     blocks: Mapping[int, tuple[Block, ...]],  # by index of the launch; without an entry: all blocks
 ) -> tuple[Simulation, ...]:
     """Simulates a program's launches in order; returns one simulation per launch, none of which has a race.
-
-    ``arrays``: by name of the buffer, changed in place. ``blocks``: the thread blocks to run, by number of
-    the launch; a launch without an entry runs all blocks.
 
     Raises CandidateError(VERIFY) for a fault or a race, and CandidateError(RUN) for an instruction that is
     not simulated or a launch that does not fit, which are no fault of the kernel.
@@ -205,15 +183,11 @@ def simulated_launches(
     except (UsageError, DeviceError) as error:
         raise CandidateError(Stage.RUN, str(error)) from error
     for simulation in simulations:
-        _require_no_race(simulation)
+        races = simulation.races
+        if races:
+            more = f" and {len(races) - 1} more" if len(races) > 1 else ""
+            raise CandidateError(Stage.VERIFY, f"{simulation.kernel}: {races[0]}{more}")
     return simulations
-
-
-def _require_no_race(simulation: Simulation) -> None:
-    races = simulation.races
-    if races:
-        more = f" and {len(races) - 1} more" if len(races) > 1 else ""
-        raise CandidateError(Stage.VERIFY, f"{simulation.kernel}: {races[0]}{more}")
 
 
 def notes_of(program: KernelProgram, simulations: tuple[Simulation, ...]) -> tuple[str, ...]:
@@ -257,13 +231,6 @@ def _chosen_blocks(problem: Problem, program: KernelProgram) -> dict[int, tuple[
     return {main[0]: blocks} if len(blocks) < x * y * z else {}
 
 
-def _compare_all(inputs: Inputs, c: Array) -> Verdict:
-    verdict, worst = compare(inputs, c)
-    if not verdict.max_error <= 1.0:
-        raise CandidateError(Stage.VERIFY, worst)
-    return verdict
-
-
 def _unwritten_parts(problem: Problem, program: KernelProgram) -> dict[str, Array]:
     """Returns the initial integer workspace: its sums exceed any sum of drawn inputs (integers lack NaN)."""
     if problem.accumulator != "i32":
@@ -291,7 +258,6 @@ def _written(program: KernelProgram, c: Array, stored: Mask) -> Mask:
 
 
 def _compare_tiles(inputs: Inputs, c: Array, tiles: tuple[Tile, ...]) -> Verdict:
-    """Returns the verdict on the tiles of the sampled blocks. Raises CandidateError(VERIFY)."""
     verdicts = []
     for tile in tiles:
         verdict, worst = compare_tile(inputs, c, tile.rows, tile.columns)
@@ -317,9 +283,9 @@ def _tiles_of_batch(
         first_parts = [block for block in ran if block[2] == matrix * slices]
         if first_parts:
             count = sum(map(launch.tiles_of, first_parts))
-            found = written_tiles(part, count, launch.tile_grid or (x, y), cluster[:2])
+            own = written_tiles(part, count, launch.tile_grid or (x, y), cluster[:2])
             first = matrix * m
-            tiles += [Tile(slice(first + t.rows.start, first + t.rows.stop), t.columns) for t in found]
+            tiles += [Tile(slice(first + t.rows.start, first + t.rows.stop), t.columns) for t in own]
         elif part.any():
             raise CandidateError(Stage.VERIFY, f"matrix {matrix} was written, none of whose blocks ran")
     return tuple(tiles)

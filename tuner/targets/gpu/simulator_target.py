@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 
 from tuner.core.candidate import SIMULATOR, TargetName
 from tuner.core.gpu import chip_of
-from tuner.core.machine import Compiler, Machine, gpu_machine
+from tuner.core.machine import Compiler, gpu_machine
 from tuner.core.problem import Problem
 from tuner.mlir.fingerprint import SIMULATOR_SOURCES
 from tuner.runtime.workers.protocol import Factory, Limits
@@ -35,20 +35,13 @@ NO_CLOCK = "the simulator has no clock"
 
 
 def simulator_limits(memory_bytes: int) -> "Limits":
-    """Returns the time and memory limits of child processes that compile for, or simulate, a GPU.
-
-    ``memory_bytes`` is the limit of each child's resident memory.
-    """
+    """Returns the limits of processes that compile for, or simulate, a GPU, each within ``memory_bytes``."""
     return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes)
 
 
 def _status() -> TargetStatus:
     reason = f"verifies on the PTX simulator, no times; {assembler_text()}"
     return TargetStatus(SIMULATOR, True, reason, is_timed=False)
-
-
-def _machine(target: TargetName) -> Machine:
-    return gpu_machine(SIMULATOR, chip_of(target.detail), "PTX simulator")
 
 
 def _compiler(target: TargetName) -> Compiler:
@@ -82,7 +75,12 @@ def _open_device(
 KIND = TargetBackend(
     name=SIMULATOR,
     status=_status,
-    outcomes=untimed_outcomes(_machine, _compiler, _children, NO_CLOCK),
+    outcomes=untimed_outcomes(
+        lambda target: gpu_machine(SIMULATOR, chip_of(target.detail), "PTX simulator"),
+        _compiler,
+        _children,
+        NO_CLOCK,
+    ),
     source=gpu_source,
     load=load_on_gpu,
     code=gpu_code,
