@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.gpu import Chip, chip_of
-from tuner.core.gpu_code import BufferType, DeviceProgram, MatmulKernel
+from tuner.core.gpu_code import DeviceProgram, MatmulKernel
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
@@ -219,21 +219,16 @@ class ProgramCompiler:
         from tuner.programs.fusion_compiler import compile_fusions  # loads pydantic
 
         try:
-            found = compile_fusions(text, entry, self.machine, self.schedules, threads)
+            image = compile_fusions(text, entry, self.machine, self.schedules, threads)
         except CandidateError as error:
             if error.stage is Stage.BIND:
                 return error.reason  # compiled as a whole, it is refused with the same or a better message
             raise
         except RecursionError:
             return TOO_DEEP
-        if isinstance(found, NotFused):
-            return found.reason
-        arguments, results = (
-            tuple(BufferType(each.element, each.shape) for each in types)
-            for types in (found.code.arguments, found.code.results)
-        )
-        types = DeviceProgram("", found.code.entry, arguments, results, (False,) * len(arguments))
-        return CompiledProgram(types, (), text, found)
+        if isinstance(image, NotFused):
+            return image.reason
+        return CompiledProgram(image.code.program, (), text, image)
 
     def _scripts(
         self, problems: tuple[Problem, ...], given: Mapping[Problem, Script] | None

@@ -84,7 +84,11 @@ class ProgramGraph:
         self._device.launch_graph(self._graph, handle)
         if self.results or not self._program.device_arguments:
             self._device.synchronize_stream(handle)
-            self._note_reads()
+            watch = self._device.watch
+            notify_after_call(self._passed, self._program, watch)
+            for array in self.results:
+                if watch is not None and isinstance(array, np.ndarray) and array.nbytes:
+                    watch.host_reads(array.ctypes.data, array.nbytes)
         return self.results
 
     def close(self) -> None:
@@ -121,10 +125,3 @@ class ProgramGraph:
         self._graph = None
         self.results = tuple(each.copy() if isinstance(each, np.ndarray) else each for each in self.results)
         self._free()
-
-    def _note_reads(self) -> None:
-        watch = self._device.watch
-        notify_after_call(self._passed, self._program, watch)
-        for array in self.results:
-            if watch is not None and isinstance(array, np.ndarray) and array.nbytes:
-                watch.host_reads(array.ctypes.data, array.nbytes)

@@ -334,7 +334,6 @@ class DeviceFunction(LoadedCode):
         return results
 
     def _invoke(self, frame: CallFrame, first: int | None, passed: tuple[PassedArgument, ...]) -> None:
-        """Runs the code; notifies a device that checks host accesses of the beginning and end of the call."""
         assert self._code is not None
         watch = self.device.watch
         if watch is not None:
@@ -352,7 +351,6 @@ class DeviceFunction(LoadedCode):
             watch.end_call(first)
 
     def _capture(self, frame: CallFrame, stream: int) -> int:
-        """Runs the code while its stream is captured; returns the graph."""
         assert self._code is not None
         self.device.begin_capture(stream)
         try:

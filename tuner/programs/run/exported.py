@@ -141,7 +141,6 @@ def _type_of(document: Mapping[str, Any]) -> TensorType:
 
 
 def _document(folder: Path) -> Mapping[str, Any]:
-    """Returns program.json, whose own hash and format are checked."""
     path = folder / DOCUMENT
     if not path.exists():
         raise UsageError(f"{folder}: {DOCUMENT} is missing: it is no program that tuner has exported")
@@ -188,7 +187,6 @@ def _write_array(path: Path, weights: Array) -> None:
 
 
 def _read_array(path: Path, size: int, recorded: str) -> Array:
-    """Returns the packed weights, at a multiple of 64 bytes, from a .npy file whose hash is checked."""
     content = _read(path)
     _require_hash(path, hashlib.sha256(content).hexdigest(), recorded)
     weights = aligned_bytes(size)

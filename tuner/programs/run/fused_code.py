@@ -1,7 +1,7 @@
 """A compiled program of fusions as values: machine code, packed weights, results, threads of a call.
 
-A ``GroupedImage`` is code and packed weights (``WeightPlan``); a call takes arrays from a ``ResultPool``
-and runs on threads by ``TeamCall``. Code that this processor cannot run is refused before.
+A ``FusedImage`` is code and packed weights (``WeightPlan``); a call takes arrays from a ``ResultPool``
+and runs on threads by ``TeamCall``.
 """
 
 import ctypes
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import WEIGHT, FusedProgram, FusionCode, TensorType, View, WeightPacking, number_type
+from tuner.core.gpu_code import BufferType, DeviceProgram
 from tuner.core.programs import CompiledFusion
 from tuner.payload.packed_weights import pack, packed_shape
 from tuner.runtime.cpu.host import REFUSED, may_use_tiles, missing_sets, own_flags
@@ -68,6 +69,15 @@ class FusedCode:
     object_code: bytes  # an object file of x86-64
     threads: int = 1  # that the program was compiled for
     asserts: bool = False
+
+    @property
+    def program(self) -> DeviceProgram:
+        """Returns the entry and the types, as the programs of other compiled functions have; without code."""
+        arguments, results = (
+            tuple(BufferType(each.element, each.shape) for each in types)
+            for types in (self.arguments, self.results)
+        )
+        return DeviceProgram("", self.entry, arguments, results, (False,) * len(arguments))
 
 
 Array = npt.NDArray[Any]
@@ -159,7 +169,6 @@ class ResultPool:
     """Gives arrays for the results of a call. Calls of one pool must not overlap."""
 
     def __init__(self, types: Sequence[ArrayType], arguments: int, last: tuple[int, ...]) -> None:
-        """Takes what each ``ResultSet`` takes. Arrays are made when they are needed."""
         self._of = (tuple(types), arguments, last)
         self._sets: list[ResultSet] = []
 
@@ -228,19 +237,19 @@ def weight_plan(program: FusedProgram, codes: Sequence[FusionCode]) -> WeightPla
 
     Raises ValueError for a packed view that is no matrix.
     """
-    found: dict[Key, int] = {}
-    places: list[WeightPlace] = []
-    at = 0
+    places: dict[Key, WeightPlace] = {}
+    offset_bytes = 0
     for fusion, code in zip(program.fusions, codes, strict=True):
         for view, packing in zip(fusion.inputs, code.packings, strict=True):
-            buffer = program.buffers[view.buffer]
-            if buffer.owner != WEIGHT or _key(view, packing) in found:
+            buffer, key = program.buffers[view.buffer], _key(view, packing)
+            if buffer.owner != WEIGHT or key in places:
                 continue
             size = packed_bytes(view, packing) if packing else buffer.type.bytes
-            found[_key(view, packing)] = len(places)
-            places.append(WeightPlace(buffer.number, at, size, view if packing else None, packing))
-            at += -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-    return WeightPlan(tuple(places), at, tuple(found.items()))
+            _, packed_view, _ = key
+            places[key] = WeightPlace(buffer.number, offset_bytes, size, packed_view, packing)
+            offset_bytes += -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    by_key = tuple((key, number) for number, key in enumerate(places))
+    return WeightPlan(tuple(places.values()), offset_bytes, by_key)
 
 
 def packed_bytes(view: View, packing: WeightPacking) -> int:
@@ -255,11 +264,15 @@ def fill_weights(plan: WeightPlan, weights: Sequence[Array], block: Array) -> No
     """
     for place in plan.places:
         weight = np.ascontiguousarray(weights[place.weight])
-        target = block[place.offset_bytes : place.offset_bytes + place.bytes].view(weight.dtype)
+        flat, target = weight.reshape(-1), block[place.offset_bytes :][: place.bytes].view(weight.dtype)
         if place.packing is None or place.view is None:
-            target[...] = weight.reshape(-1)
+            target[...] = flat
         else:
-            pack(_viewed(weight, place.view), place.packing, target)
+            strides = [stride * weight.itemsize for stride in place.view.strides]
+            matrix = np.lib.stride_tricks.as_strided(
+                flat[place.view.offset :], place.view.type.shape, strides, writeable=False
+            )
+            pack(matrix, place.packing, target)
 
 
 def packed_block(plan: WeightPlan, weights: Sequence[Array]) -> Array:
@@ -272,12 +285,6 @@ def packed_block(plan: WeightPlan, weights: Sequence[Array]) -> Array:
 
 def _key(view: View, packing: WeightPacking | None) -> Key:
     return (view.buffer, view if packing else None, packing)
-
-
-def _viewed(weight: Array, view: View) -> Array:
-    flat = weight.reshape(-1)[view.offset :]
-    strides = [stride * weight.itemsize for stride in view.strides]
-    return np.lib.stride_tricks.as_strided(flat, view.type.shape, strides, writeable=False)
 
 
 class TeamCall:
@@ -308,7 +315,6 @@ class TeamCall:
             self._team.require(threads)
 
     def __call__(self, frame: int) -> None:
-        """Runs the program on the frame at an address, and waits for all threads."""
         with self._team.lock:
             self._frame.value = frame
             self._arrivals.value = 0

@@ -157,7 +157,6 @@ class FusedFunction(LoadedCode):
             return [*results.arrays]  # references, before another thread looks for free results
 
     def _fill(self, frame: "ctypes.Array[ctypes.c_uint64]", arguments: tuple[Any, ...]) -> bool:
-        """Writes the addresses of the arguments into a frame; returns whether all are arrays that fit."""
         if len(arguments) != len(self._expected):
             return False
         for number, (each, expected) in enumerate(zip(arguments, self._expected, strict=True)):
@@ -343,11 +342,7 @@ class FusedFunction(LoadedCode):
     @property
     def program(self) -> "DeviceProgram":
         """Returns the entry and the types of the program, as other compiled functions have; without code."""
-        arguments, results = (
-            tuple(BufferType(each.element, each.shape) for each in types)
-            for types in (self.code.arguments, self.code.results)
-        )
-        return DeviceProgram("", self.code.entry, arguments, results, (False,) * len(arguments))
+        return self.code.program
 
     @property
     def allocations(self) -> int:
@@ -362,10 +357,6 @@ class FusedFunction(LoadedCode):
                 function(results.address)
 
     def _checked(self, arguments: tuple[Any, ...]) -> tuple[Array, ...]:
-        """Returns the arguments as numpy arrays that the code takes.
-
-        Raises UsageError where one does not fit.
-        """
         from tuner.programs.run.marshalling import checked_host_array  # not at start-up
 
         entry, expected = self.code.entry, self.code.arguments
@@ -381,12 +372,10 @@ class AssertingCode:
     """A function of a frame that raises where an assertion of its code fails, whose text is in the frame."""
 
     def __init__(self, function: Any, offset_bytes: int) -> None:
-        """Takes the function, and where in its frame it writes the address of the text."""
         self._function = function
         self._offset_bytes = offset_bytes
 
     def __call__(self, frame: int, *more: int) -> None:
-        """Calls the function with the frame at an address. Raises CandidateError(RUN)."""
         failed = _WORD_AT(frame + self._offset_bytes)
         failed.value = 0
         self._function(frame, *more)
@@ -403,7 +392,6 @@ class PreparedFusedCall:
 
 
 def _entry(loaded: LoadedObject, threads: int) -> Callable[[int], None]:
-    """Returns the function that runs a program on a frame, on a number of threads."""
     if threads > 1:
         return TeamCall(loaded, threads)
     function: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(loaded.addresses[PROGRAM_ENTRY])
@@ -421,17 +409,12 @@ def _arena(code: FusedCode) -> Array:
 
 
 def _array_type(kind: TensorType) -> ArrayType:
-    name = number_type(kind.element).numpy_name
     try:
-        return ArrayType(kind.shape, np.dtype(name))
+        return ArrayType(kind.shape, np.dtype(number_type(kind.element).numpy_name))
     except TypeError:  # of ml_dtypes, which programs without such types do without
         from tuner.programs.run.marshalling import dtype_of  # may be missing
 
         return ArrayType(kind.shape, dtype_of(kind.element))
-
-
-def _slow_address(array: Array) -> int:
-    return array.ctypes.data
 
 
 def _fast_address(array: Array) -> int:
@@ -441,7 +424,8 @@ def _fast_address(array: Array) -> int:
 _WORD_AT = ctypes.c_uint64.from_address
 _PROBE = np.empty(1)
 # ``ctypes.data`` takes 2 us; a Python whose objects have another header does it the slow way
-address_of = _fast_address if _fast_address(_PROBE) == _slow_address(_PROBE) else _slow_address
+IS_FAST = _fast_address(_PROBE) == _PROBE.ctypes.data
+address_of: Callable[[Array], int] = _fast_address if IS_FAST else lambda array: array.ctypes.data
 
 
 @typed_arguments

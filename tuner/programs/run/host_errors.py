@@ -8,7 +8,7 @@ import ctypes
 import itertools
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tuner.core.errors import CandidateError, Stage
@@ -35,6 +35,11 @@ ABORT, PUTS = f"{MATH_PREFIX}abort", f"{MATH_PREFIX}puts"  # names in the compil
 THREADS_LIMIT = 100
 
 
+def addresses_of(functions: Mapping[str, Any]) -> dict[str, int]:
+    """Returns the address of each C function of ``ctypes``, by its name."""
+    return {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in functions.items()}
+
+
 def has_assertions(llvm_text: str) -> bool:
     """Returns whether host code, text in LLVM dialect, contains lowered assertions (``cf.assert``)."""
     return f"@{PUTS}(" in llvm_text
@@ -57,8 +62,7 @@ class HostAssertions:
 
     def addresses(self) -> dict[str, int]:
         """Returns the address of each C function, by the name that compiled code calls."""
-        functions: dict[str, Any] = {PUTS: self._puts, ABORT: self._abort}
-        return {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in functions.items()}
+        return addresses_of({PUTS: self._puts, ABORT: self._abort})
 
     def call(self, code: Callable[[], None]) -> None:
         """Runs ``code``; raises CandidateError(RUN) for an assertion that fails.
@@ -126,9 +130,8 @@ CHECK = f"""
     llvm.return %pointer : !llvm.ptr
   }}
 """
-MODULE = re.compile(
-    r"module\b.*\{$"
-)  # the end is harder to find: data of constants follow the module, in braces
+# The end is harder to find: data of constants follow the module, in braces
+MODULE = re.compile(r"module\b.*\{$")
 VALUE = r"(%[\w#]+)"
 PLAIN = re.compile(rf"llvm\.(?:load (?:volatile )?|store (?:volatile )?%[\w#]+, ){VALUE}")
 COPY = re.compile(rf'"llvm\.intr\.mem(?:cpy|move)"\({VALUE}, {VALUE}, {VALUE}\)')
@@ -142,38 +145,33 @@ class HostFaults:
     """
 
     def __init__(self, watch: AbstractHostWatch, note: Callable[[DeviceError], None]) -> None:
-        """Takes the watch that finds device memory at an address, and a function that stores each error."""
         self._watch, self._note = watch, note
         self._scratch: Any = ctypes.create_string_buffer(LOAD_BYTES)
-        kind = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-        self._function = kind(self._fault)
+        type_ = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+        self._function = type_(self._fault)
 
     def addresses(self) -> dict[str, int]:
         """Returns the address of the C function, by the name that checked code calls."""
-        return {FAULT: ctypes.cast(self._function, ctypes.c_void_p).value or 0}
+        return addresses_of({FAULT: self._function})
 
     def is_fault(self, address: int, what: str) -> bool:
         """Returns whether an address is in device memory, and if so stores an error.
 
         ``what`` describes the access in the error: "a print".
         """
-        found = self._watch.device_memory_at(address)
-        if found is not None:
-            where = f"{found}, which is device memory"
+        memory = self._watch.device_memory_at(address)
+        if memory is not None:
+            where = f"{memory}, which is device memory"
             allowed = "host memory, gpu.alloc host_shared, or a copy"
             self._note(DeviceError(f"host: found {what} of {where}, allowed {allowed}"))
-        return found is not None
+        return memory is not None
 
     def _fault(self, address: int, size_bytes: int) -> int:
-        """Returns the scratch memory on which the code continues.
-
-        Stores an error also for a tagged address that is not in any device allocation.
-        """
-        if not self.is_fault(address, "a load or store"):
+        if not self.is_fault(address, "a load or store"):  # tagged, but in no allocation
             self._note(DeviceError(f"host: found an access of {address:#x}, allowed host memory"))
         if size_bytes > len(self._scratch):
             self._scratch = ctypes.create_string_buffer(size_bytes)
-        return ctypes.addressof(self._scratch)
+        return ctypes.addressof(self._scratch)  # with which the code continues
 
 
 def with_checks(llvm: str) -> str:
@@ -198,18 +196,18 @@ def with_checks(llvm: str) -> str:
 
 
 def _checked(line: str, numbers: "itertools.count[int]") -> list[str]:
-    found = PLAIN.search(line) or FILL.search(line) or COPY.search(line)
-    if found is None:
+    match = PLAIN.search(line) or FILL.search(line) or COPY.search(line)
+    if match is None:
         return [line]
-    count = 2 if found.re is COPY else 1
+    count = 2 if match.re is COPY else 1
     names = [f"%checked{next(numbers)}" for _ in range(count)]
-    size = f"%bytes{names[0].removeprefix('%checked')}" if found.re is PLAIN else found.groups()[-1]
-    before = [f"{size} = llvm.mlir.constant({LOAD_BYTES} : i64) : i64"] if found.re is PLAIN else []
+    size = f"%bytes{names[0].removeprefix('%checked')}" if match.re is PLAIN else match.groups()[-1]
+    before = [f"{size} = llvm.mlir.constant({LOAD_BYTES} : i64) : i64"] if match.re is PLAIN else []
     for number, name in enumerate(names, start=1):
-        call = f"llvm.call @tuner_on_host({found[number]}, {size}) : (!llvm.ptr, i64) -> !llvm.ptr"
+        call = f"llvm.call @tuner_on_host({match[number]}, {size}) : (!llvm.ptr, i64) -> !llvm.ptr"
         before.append(f"{name} = {call}")
     for number, name in reversed(list(enumerate(names, start=1))):
-        line = line[: found.start(number)] + name + line[found.end(number) :]
+        line = line[: match.start(number)] + name + line[match.end(number) :]
     return [*before, line]
 
 

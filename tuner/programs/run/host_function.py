@@ -9,7 +9,7 @@ from typing import Any, Never
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.gpu_code import DeviceProgram
 from tuner.mlir.bindings import jit_bindings
-from tuner.programs.run.host_errors import ABORT, HostAssertions, has_assertions, with_checks
+from tuner.programs.run.host_errors import ABORT, HostAssertions, addresses_of, has_assertions, with_checks
 from tuner.programs.run.marshalling import (
     CallFrame,
     PassedArgument,
@@ -104,9 +104,9 @@ def check_host_code(program: DeviceProgram, *, is_checked: bool) -> None:
         is_checked: whether checks of host accesses are added first, as for a simulated device.
     """
     llvm = with_checks(program.llvm) if is_checked else program.llvm
-    address = ctypes.cast(_nothing, ctypes.c_void_p).value or 0
     names = {*DECLARED.findall(llvm), *SIGNATURES}  # launches become calls of these names after this text
-    HostCode(llvm, program.entry, dict.fromkeys(names, address), is_run=False)
+    symbols = addresses_of(dict.fromkeys(names, _nothing))
+    HostCode(llvm, program.entry, symbols, is_run=False)
 
 
 # ------------------------------------------------------------------------------

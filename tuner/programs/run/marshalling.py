@@ -93,7 +93,8 @@ def pass_value(
     if program.device_arguments:
         found = device_array(name, value, stream)
         _check_type(name, found.dtype, found.shape, expected)
-        _check_device_strides(name, found)
+        if not found.is_row_major:
+            raise UsageError(f"{name}: found strides {found.strides}, allowed row-major {found.row_major}")
         return PassedArgument(_text(MemRef.of(found.address, found.shape)), True, None, found)
     array = checked_host_array(name, value, expected)
     return PassedArgument(_text(MemRef.of(array.ctypes.data, array.shape)), True, array, (value, array))
@@ -169,7 +170,6 @@ class CallFrame:
     def __init__(
         self, arguments: tuple[PassedArgument, ...], streams: tuple[int, ...], results: tuple[ValueType, ...]
     ) -> None:
-        """Lays out the array of pointers that the packed wrapper takes."""
         self._layout = ResultLayout(results)
         self._room = ctypes.create_string_buffer(max(self._layout.size_bytes, WORD_BYTES))
         self._kept: list[Any] = []
@@ -280,11 +280,6 @@ def _check_type(
             f"{name}: found {dtype} of shape {'x'.join(map(str, shape))}, "
             f"allowed {wanted} of shape {allowed}{remedy}"
         )
-
-
-def _check_device_strides(name: str, found: DeviceArray) -> None:
-    if not found.is_row_major:
-        raise UsageError(f"{name}: found strides {found.strides}, allowed row-major {found.row_major}")
 
 
 def _text(view: MemRef) -> bytes:

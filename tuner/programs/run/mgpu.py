@@ -10,7 +10,7 @@ from ctypes import c_int8, c_int16, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any
 
 from tuner.core.gpu import AbstractDevice, DeviceError, Extent, KernelLaunch, TensorMapLayout
-from tuner.programs.run.host_errors import KeptError
+from tuner.programs.run.host_errors import KeptError, addresses_of
 from tuner.runtime.arrays import MemRef, element_bytes_of_tensor_map
 
 SIZES_3 = (c_int64, c_int64, c_int64)
@@ -69,7 +69,6 @@ class MgpuTable:
     """
 
     def __init__(self, device: AbstractDevice) -> None:
-        """Creates one C function per name of ``SIGNATURES``."""
         self.device = device
         self.error = KeptError()
         self._shared: set[int] = set()  # host_shared memory, which the program frees like other memory
@@ -79,7 +78,7 @@ class MgpuTable:
 
     def addresses(self) -> dict[str, int]:
         """Returns the address of each C function, by its name."""
-        return {name: _address(function) for name, function in self._functions.items()}
+        return addresses_of(self._functions)
 
     def free_shared(self, address: int) -> bool:
         """Frees memory that the program allocated as ``gpu.alloc host_shared``; ignores other addresses.
@@ -99,41 +98,25 @@ class MgpuTable:
         self._after_error.clear()
 
     def _function(self, name: str) -> Any:
-        """Returns the C function for a name, which calls the method of this object or of the device.
-
-        The function never raises: it stores the error.
-        """
-        own = "_" + name.removeprefix("mgpu")
-
-        def call(*values: int) -> int | None:
-            holder, method = (self.device, PASSED_ON[name]) if name in PASSED_ON else (self, own)
-            found: int | None = getattr(holder, method)(*values)
-            return found
-
-        result = SIGNATURES[name][0]
-
         def guarded(*arguments: int | None) -> int | None:
             values = [argument or 0 for argument in arguments]
-            if self.error.is_there:
-                return self._instead(name, values) if result else None
-            try:
-                found = call(*values)
-            except DeviceError as error:
-                self.error.keep(DeviceError(f"{name}: {error}", error.error_name))
-            except BaseException as error:  # noqa: BLE001 - kept, and raised again
-                self.error.keep(error)
-            else:
-                return found
-            return self._instead(name, values) if result else None
+            if not self.error.is_there:
+                own = "_" + name.removeprefix("mgpu")
+                holder, method = (self.device, PASSED_ON[name]) if name in PASSED_ON else (self, own)
+                try:
+                    result: int | None = getattr(holder, method)(*values)
+                except DeviceError as error:
+                    self.error.keep(DeviceError(f"{name}: {error}", error.error_name))
+                except BaseException as error:  # noqa: BLE001 - kept, and raised again
+                    self.error.keep(error)
+                else:
+                    return result
+            if name == "mgpuMemAlloc" and values[2]:  # host_shared: the code may write there after the error
+                self._after_error.append(ctypes.create_string_buffer(max(values[0], 1)))
+                return ctypes.addressof(self._after_error[-1])
+            return 0 if SIGNATURES[name][0] else None
 
         return ctypes.CFUNCTYPE(*SIGNATURES[name])(guarded)
-
-    def _instead(self, name: str, values: list[int]) -> int:
-        """Returns the result of a call after an error: host memory for host_shared allocations, else NULL."""
-        if name != "mgpuMemAlloc" or not values[2]:
-            return 0
-        self._after_error.append(ctypes.create_string_buffer(max(values[0], 1)))
-        return ctypes.addressof(self._after_error[-1])
 
     # One method per remaining function, with its name; arguments as in SIGNATURES.
 
@@ -218,23 +201,14 @@ class MgpuTable:
         return self._maps[content]
 
     def _copy_to_device(self, content: bytes) -> int:
-        """Copies bytes to device memory, which ``close`` frees; returns the address."""
         watch = self.device.watch
         with watch.outside_of_calls() if watch is not None else contextlib.nullcontext():
-            address = self._filled(content)
+            source = ctypes.create_string_buffer(content, len(content))
+            stream = self.device.create_stream()
+            address = self.device.allocate(len(content), stream)
+            self.device.copy(address, ctypes.addressof(source), len(content), stream)
+            self.device.synchronize_stream(stream)
+            self.device.destroy_stream(stream)
         if watch is not None:
             watch.keep(address)
         return address
-
-    def _filled(self, content: bytes) -> int:
-        source = ctypes.create_string_buffer(content, len(content))
-        stream = self.device.create_stream()
-        address = self.device.allocate(len(content), stream)
-        self.device.copy(address, ctypes.addressof(source), len(content), stream)
-        self.device.synchronize_stream(stream)
-        self.device.destroy_stream(stream)
-        return address
-
-
-def _address(function: Any) -> int:
-    return ctypes.cast(function, c_void_p).value or 0

@@ -21,7 +21,6 @@ class RecordingDevice(AbstractDevice):
     """
 
     def __init__(self, inner: AbstractDevice) -> None:
-        """Takes the device that executes the calls."""
         self._inner = inner
         self.name, self.chip, self.watch = inner.name, inner.chip, inner.watch
         self.trace: list[str] = []

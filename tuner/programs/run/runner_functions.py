@@ -5,7 +5,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from ctypes import c_char_p, c_double, c_float, c_int64, c_uint16, c_uint64, c_void_p
+from ctypes import c_char_p, c_double, c_float, c_int64, c_size_t, c_uint16, c_uint64, c_void_p
 from ctypes.util import find_library
 from typing import Any
 
@@ -16,7 +16,7 @@ from tuner.core.gpu import AbstractHostWatch
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.effects.op_effects import C_INTERFACE, CLOCKS, MEMREFS, PRINTED_SCALARS, SHAPES
 from tuner.programs.lowering.host_code import MATH_PREFIX
-from tuner.programs.run.host_errors import HostFaults
+from tuner.programs.run.host_errors import HostFaults, addresses_of
 from tuner.programs.run.marshalling import dtype_of
 from tuner.runtime.arrays import MemRef, array_of
 
@@ -41,16 +41,14 @@ class HostHeap:
         self._sizes: dict[int, int] = {}  # address of each allocation in use -> its size in bytes
         self._freed: list[int] = []
         self._functions = {
-            "malloc": ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(self._allocate),
-            "aligned_alloc": ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)(
-                self._allocate_aligned
-            ),
-            "free": ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.free),
+            "malloc": ctypes.CFUNCTYPE(c_void_p, c_size_t)(self._allocate),
+            "aligned_alloc": ctypes.CFUNCTYPE(c_void_p, c_size_t, c_size_t)(self._allocate_aligned),
+            "free": ctypes.CFUNCTYPE(None, c_void_p)(self.free),
         }
 
     def addresses(self) -> dict[str, int]:
         """Returns the address of each C function, by its name."""
-        return {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in self._functions.items()}
+        return addresses_of(self._functions)
 
     @property
     def in_use(self) -> int:
@@ -126,12 +124,8 @@ def math_symbols(llvm_text: str) -> dict[str, int]:
     if path is None:
         return {}
     library = ctypes.CDLL(path)
-    found = {name: getattr(library, name, None) for name in names}
-    return {
-        MATH_PREFIX + name: ctypes.cast(function, ctypes.c_void_p).value or 0
-        for name, function in found.items()
-        if function is not None
-    }
+    found = {MATH_PREFIX + name: getattr(library, name, None) for name in names}
+    return addresses_of({name: function for name, function in found.items() if function is not None})
 
 
 # ------------------------------------------------------------------------------
@@ -178,24 +172,23 @@ class RunnerFunctions:
         self._watch = watch
         self._faults = faults
         self._functions: dict[str, Any] = {name: self._scalar(name) for name in PRINTED_SCALARS}
-        for name, kind in CLOCKS.items():
-            self._functions[name] = ctypes.CFUNCTYPE(ARGUMENTS[kind])(READINGS[name])
+        for name, type_ in CLOCKS.items():
+            self._functions[name] = ctypes.CFUNCTYPE(ARGUMENTS[type_])(READINGS[name])
         self._functions |= {C_INTERFACE + name: self._functions[name] for name in (*PRINTED_SCALARS, *CLOCKS)}
         for names, text_of in ((MEMREFS, memref_text), (SHAPES, shape_text)):
             for name, element in names.items():
-                self._functions[name] = self._memref(element, text_of)
-                self._functions[C_INTERFACE + name] = self._memref_at(element, text_of)
+                self._add_memref(name, element, text_of)
 
     def addresses(self) -> dict[str, int]:
         """Returns the address of each C function, by its name."""
-        return {name: ctypes.cast(each, c_void_p).value or 0 for name, each in self._functions.items()}
+        return addresses_of(self._functions)
 
     def _scalar(self, name: str) -> Any:
-        kinds = [ARGUMENTS[kind] for kind in PRINTED_SCALARS[name]]
+        types = [ARGUMENTS[type_] for type_ in PRINTED_SCALARS[name]]
         text_of = SCALAR_TEXTS[name]
-        return ctypes.CFUNCTYPE(None, *kinds)(lambda *values: self._write(text_of(*values)))
+        return ctypes.CFUNCTYPE(None, *types)(lambda *values: self._write(text_of(*values)))
 
-    def _memref(self, element: str, text_of: Callable[[MemRef, str], str]) -> Any:
+    def _add_memref(self, name: str, element: str, text_of: Callable[[MemRef, str], str]) -> None:
         def show(rank: int, descriptor: int) -> None:
             view = MemRef.at(descriptor, rank)
             item_bytes = dtype_of(element).itemsize
@@ -206,17 +199,11 @@ class RunnerFunctions:
                 self._watch.host_reads(address, view.extent_bytes(item_bytes))
             self._write(text_of(view, element))
 
-        return ctypes.CFUNCTYPE(None, c_int64, c_void_p)(show)
+        def show_at(address: int) -> None:  # of an unranked descriptor: rank, then a pointer
+            show(*(c_int64 * 2).from_address(address))
 
-    def _memref_at(self, element: str, text_of: Callable[[MemRef, str], str]) -> Any:
-        """Returns the variant that takes the address of an unranked descriptor: rank, then a pointer."""
-        show = self._memref(element, text_of)
-
-        def show_at(address: int) -> None:
-            rank, descriptor = (c_int64 * 2).from_address(address)
-            show(rank, descriptor)
-
-        return ctypes.CFUNCTYPE(None, c_void_p)(show_at)
+        self._functions[name] = ctypes.CFUNCTYPE(None, c_int64, c_void_p)(show)
+        self._functions[C_INTERFACE + name] = ctypes.CFUNCTYPE(None, c_void_p)(show_at)
 
 
 def memref_text(view: MemRef, element: str) -> str:
@@ -243,35 +230,30 @@ def number_text(number: Any) -> str:
 
 
 def _head(view: MemRef) -> str:
-    sizes, strides = (", ".join(map(str, part)) for part in (view.sizes, view.strides))
+    sizes, strides = (", ".join(map(str, numbers)) for numbers in (view.sizes, view.strides))
     at = f"base@ = {view.aligned:#x} rank = {len(view.sizes)} offset = {view.offset}"
     return f"{at} sizes = [{sizes}] strides = [{strides}]"
 
 
 def _nested(array: NDArray[Any], rank: int) -> Iterator[str]:
-    """Yields the text of rows in brackets, indented by the number of open brackets, except the first row."""
     if array.ndim == 0:
         yield number_text(array[()])
         return
     between = ", \n" if array.ndim > 1 else ", "
-    indent = " " * (rank - array.ndim + 1)
+    indent = " " * (rank - array.ndim + 1)  # as many as there are open brackets
     yield "["
-    for row, part in enumerate(array):
-        if row > 0:
+    for number, inner in enumerate(array):
+        if number > 0:
             yield between + indent
-        yield from _nested(np.asarray(part), rank)
+        yield from _nested(np.asarray(inner), rank)
     yield "]"
-
-
-def _half_text(name: str) -> Callable[[int], str]:
-    return lambda bits: number_text(np.uint16(bits).view(DTYPES[name]))
 
 
 SCALAR_TEXTS: dict[str, Callable[..., str]] = {
     "printI64": str,
     "printU64": lambda value: str(c_uint64(value).value),
-    "printF16": _half_text("f16"),
-    "printBF16": _half_text("bf16"),
+    "printF16": lambda bits: number_text(np.uint16(bits).view(DTYPES["f16"])),
+    "printBF16": lambda bits: number_text(np.uint16(bits).view(DTYPES["bf16"])),
     "printF32": number_text,
     "printF64": number_text,
     "printString": lambda text: text.decode(errors="replace"),

@@ -20,7 +20,7 @@ from tuner.core.problem import Problem
 from tuner.programs.interpreter.kernels import LaneKernel, LaneLaunch, read_kernels
 from tuner.programs.lowering.host import PREFIX, SIZES, UNKNOWN_SIZE
 from tuner.programs.lowering.host_code import CALLBACK
-from tuner.programs.run.host_errors import KeptError
+from tuner.programs.run.host_errors import KeptError, addresses_of
 from tuner.programs.run.marshalling import dtype_of
 from tuner.programs.run.runner_functions import Write
 from tuner.runtime.arrays import MemRef
@@ -53,16 +53,9 @@ class InterpretedKernels:
 
     def addresses(self) -> dict[str, int]:
         """Returns the address of each kernel's C function, by the name that the host code calls."""
-        return {
-            CALLBACK + PREFIX + name: ctypes.cast(function, c_void_p).value or 0
-            for name, function in self._functions.items()
-        }
+        return addresses_of({CALLBACK + PREFIX + name: each for name, each in self._functions.items()})
 
     def _function(self, kernel: LaneKernel) -> Any:
-        kinds = [c_void_p] * (1 + len(kernel.parameters))
-        return ctypes.CFUNCTYPE(None, *kinds)(self._guarded(kernel))
-
-    def _guarded(self, kernel: LaneKernel) -> Callable[..., None]:
         def launch(sizes: int, *parameters: int) -> None:
             if self.error.is_there:
                 return
@@ -74,7 +67,7 @@ class InterpretedKernels:
             except BaseException as error:  # noqa: BLE001 - kept, and raised again
                 self.error.keep(error)
 
-        return launch
+        return ctypes.CFUNCTYPE(None, *[c_void_p] * (1 + len(kernel.parameters)))(launch)
 
 
 # ------------------------------------------------------------------------------
@@ -114,7 +107,6 @@ class LaunchCopies:
         return tuple(replace(one, address=origins.get(one.address, one.address)) for one in touched)
 
     def _moved(self, content: bytes) -> bytes:
-        """Returns a parameter, with a pointer into a region replaced by a pointer into its copy."""
         address = int.from_bytes(content, "little")
         for region in self._regions.values() if len(content) == POINTER_BYTES else ():
             if region.holds(address, 1):
@@ -138,8 +130,6 @@ def regions_of(launch: PreparedLaunch, near: Near) -> tuple[MemoryRegion, ...]:
 
 
 Array = npt.NDArray[Any]
-
-
 IsTimeUp = Callable[[], bool]  # returns whether the time limit of the references is exceeded
 
 
@@ -219,7 +209,6 @@ class InterpretedReference:
     name: str = "the interpreter"
 
     def fits(self, launch: PreparedLaunch) -> bool:
-        """Returns whether the launch has parameters that the interpreter can read for this kernel."""
         try:
             self.kernel.pointers(launch.parameters)
         except ValueError:
@@ -227,55 +216,39 @@ class InterpretedReference:
         return True
 
     def finish(self, sampled: PartialLaunch, is_late: IsTimeUp) -> ReferenceOutcome:
-        """Interprets the launch on its original memory: sampled blocks, then others until ``is_late()``.
-
-        Returns the number of interpreted blocks, and the elements that the sampled blocks wrote or changed,
-        as found by the simulator and by the interpreter.
-        """
         launch = sampled.launch
         again = LaunchCopies(launch, sampled.near)
         chosen = tuple(linear(block, launch.grid) for block in sampled.blocks)
         self._run(again.launch, chosen)
+        elements: dict[int, tuple[MemoryRegion, str]] = {}  # a region has those of its first memref
+        for address, element in self.kernel.pointers(launch.parameters):
+            region = sampled.near(address)
+            if region is not None:
+                elements.setdefault(region.address, (region, element))
         compared = tuple(
-            self._next_to(element, region, again.of(region), sampled)
-            for region, element in self._elements(launch, sampled.near)
+            self._next_to(element, region, again.of(region), sampled) for region, element in elements.values()
         )
-        done = self._run_until(launch, chosen, is_late)
-        return ReferenceOutcome(done, tuple(each for each in compared if each.found.size))
-
-    def _run_until(self, launch: PreparedLaunch, first: tuple[int, ...], is_late: IsTimeUp) -> int:
-        """Runs the blocks ``first``, then other blocks up to a time limit; returns the number of blocks."""
-        piece = self._run(launch, first).blocks_at_once
-        others = np.setdiff1d(np.arange(math.prod(launch.grid)), first)
+        piece = self._run(launch, chosen).blocks_at_once
+        others = np.setdiff1d(np.arange(math.prod(launch.grid)), chosen)
         done = 0
         while done < len(others) and not is_late():
             self._run(launch, others[done : done + piece].tolist())
             done = min(done + piece, len(others))
-        return len(first) + done
+        return ReferenceOutcome(len(chosen) + done, tuple(each for each in compared if each.found.size))
 
     def _run(self, launch: PreparedLaunch, blocks: Sequence[int]) -> LaneLaunch:
         sizes = LaneLaunch(launch.grid, launch.block, launch.shared_bytes, blocks)
         self.kernel.launch_bytes(sizes, launch.parameters)
         return sizes
 
-    def _elements(self, launch: PreparedLaunch, near: Near) -> list[tuple[MemoryRegion, str]]:
-        """Returns the regions of a launch, each with the element type of the first memref in the region."""
-        found: dict[int, tuple[MemoryRegion, str]] = {}
-        for address, element in self.kernel.pointers(launch.parameters):
-            region = near(address)
-            if region is not None:
-                found.setdefault(region.address, (region, element))
-        return list(found.values())
-
     def _next_to(
         self, element: str, before: MemoryRegion, again: MemoryRegion, sampled: PartialLaunch
     ) -> ComparedElements:
-        """Returns the elements that the sampled blocks or the interpreter wrote or changed."""
-        copy = sampled.copies.of(before)
-        numbers = [_numbers(each.bytes, element) for each in (before, copy, again)]
-        was, found, expected = (_bits(each) for each in numbers)
-        written = sampled.written(copy, numbers[1].itemsize)
-        chosen = written | (found != was) | (expected != was)
+        copy, dtype = sampled.copies.of(before), dtype_of(element)
+        size = before.bytes.size // dtype.itemsize * dtype.itemsize  # without an incomplete number at the end
+        numbers = [each.bytes[:size].view(dtype) for each in (before, copy, again)]
+        was, found, expected = (each.view(f"u{dtype.itemsize}") for each in numbers)  # bits
+        chosen = sampled.written(copy, dtype.itemsize) | (found != was) | (expected != was)
         return ComparedElements(element, self.kernel.terms, numbers[1][chosen], numbers[2][chosen])
 
 
@@ -287,15 +260,9 @@ class MatmulReference:
     name: str = "float64 products"
 
     def fits(self, launch: PreparedLaunch) -> bool:
-        """Returns whether the launch has one parameter per buffer of the matmul."""
         return len(launch.parameters) == len(self.kernel.buffers)
 
     def finish(self, sampled: PartialLaunch, is_late: IsTimeUp) -> ReferenceOutcome:
-        """Computes all of C with numpy and writes it to the original memory; ``is_late`` is not used.
-
-        Returns the number of all blocks, and the elements of C that the sampled blocks wrote, to compare.
-        Raises CandidateError(VERIFY) where the sampled blocks did not write whole tiles of C.
-        """
         problem, launch, copies = self.kernel.problem, sampled.launch, sampled.copies
         a, b, c = (self._matrix(launch, sampled.near, name) for name in "abc")
         found = self._matrix(copies.launch, copies.near, "c")
@@ -304,8 +271,8 @@ class MatmulReference:
         first = (found.ctypes.data - region.address) // found.itemsize
         written = sampled.written(region, found.itemsize)[first : first + found.size]
         mask = written.reshape(found.shape)
-        places = {block[:2] for block in sampled.blocks}
-        written_tiles(mask, len(places), (launch.grid[0], launch.grid[1]))
+        tiles = {block[:2] for block in sampled.blocks}
+        written_tiles(mask, len(tiles), launch.grid[:2])
         c[...] = product(problem, a, b).astype(c.dtype)
         element = "tf32" if problem.dtype == "tf32" else problem.result_dtype
         compared = ComparedElements(element, problem.sizes[2], found[mask], c[mask])
@@ -339,16 +306,6 @@ def product(problem: Problem, a: Array, b: Array) -> Array:
     )
     found: Array = one @ other
     return found
-
-
-def _numbers(content: npt.NDArray[np.uint8], element: str) -> Array:
-    """Returns bytes as numbers; an incomplete number at the end is dropped."""
-    dtype = dtype_of(element)
-    return content[: content.size // dtype.itemsize * dtype.itemsize].view(dtype)
-
-
-def _bits(numbers: Array) -> Array:
-    return numbers.view(f"u{numbers.itemsize}")
 
 
 # ------------------------------------------------------------------------------
@@ -422,16 +379,14 @@ class SampledLaunches:
         return replace(simulation, touched=copies.in_place(simulation.touched))
 
     def _blocks(self, launch: PreparedLaunch) -> tuple[Index3, ...]:
-        """Returns about as many blocks as the limit, sampled along z as well where the grid has many."""
-        x, y, z = launch.grid
-        blocks = sample((x, y, z), self._limit)
-        return blocks[:: max(1, len(blocks) // max(self._limit, 1) // 2)] if z > 1 else blocks
+        blocks = sample(launch.grid, self._limit)
+        if launch.grid[2] == 1:
+            return blocks
+        return blocks[:: max(1, len(blocks) // max(self._limit, 1) // 2)]  # sampled along z as well
 
 
 def references_of(program: DeviceProgram) -> Mapping[str, AbstractReference]:
     """Returns the reference implementation of each kernel of a program that has one, by kernel name."""
     interpreted = read_kernels(program.reference) if program.reference else {}
-    found: dict[str, AbstractReference] = {}
-    found.update({name: InterpretedReference(kernel) for name, kernel in interpreted.items()})
-    found.update({matmul.name: MatmulReference(matmul) for matmul in program.matmuls})
-    return found
+    matmuls = {matmul.name: MatmulReference(matmul) for matmul in program.matmuls}
+    return {name: InterpretedReference(kernel) for name, kernel in interpreted.items()} | matmuls
