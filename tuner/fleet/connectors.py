@@ -28,7 +28,6 @@ class QueueConnector(PsycopgConnector):
     """
 
     def __init__(self, url: str, connections: int, ending: asyncio.Event) -> None:
-        """Takes the largest number of connections, and the event that the node is to end."""
         super().__init__(
             conninfo=server_of(url),
             kwargs=dict(KEEP_ALIVE),
@@ -63,10 +62,7 @@ async def _commit_each(connection: "psycopg.AsyncConnection[Any]") -> None:
 
 
 async def require_server(url: str) -> None:
-    """Raises psycopg's error where no server answers at ``url``; a connection that works is closed again.
-
-    Procrastinate's pool would wait for a server.
-    """
+    """Raises psycopg's error where no server answers at ``url``; Procrastinate's pool would wait for one."""
     connection = await psycopg.AsyncConnection.connect(server_of(url), connect_timeout=round(OPEN_S))
     await connection.close()
 
@@ -85,29 +81,23 @@ class SessionConnector(BaseConnector):
         self._connection = connection
 
     def get_sync_connector(self) -> BaseConnector:
-        """Returns this connector, which is synchronous."""
         return self
 
     def execute_query(self, query: "LiteralString", **arguments: Any) -> None:
-        """Executes an SQL statement with named arguments, without a result."""
         self._executed(query, arguments)
 
     def execute_query_one(self, query: "LiteralString", **arguments: Any) -> Row:
-        """Executes an SQL query with named arguments; returns its only row as {column: value}."""
         row = self._executed(query, arguments).fetchone()
         assert row is not None
         return row
 
     def execute_query_all(self, query: "LiteralString", **arguments: Any) -> list[Row]:
-        """Executes an SQL query with named arguments; returns its rows, each as {column: value}."""
         return self._executed(query, arguments).fetchall()
 
     async def execute_query_async(self, query: "LiteralString", **arguments: Any) -> None:
-        """Executes an SQL statement without a result, as ``execute_query`` does; never suspends."""
         self.execute_query(query, **arguments)
 
     async def execute_query_all_async(self, query: "LiteralString", **arguments: Any) -> list[Row]:
-        """Returns the rows of an SQL query, as ``execute_query_all`` does; never suspends."""
         return self.execute_query_all(query, **arguments)
 
     def _executed(self, query: "LiteralString", arguments: dict[str, Any]) -> "psycopg.Cursor[Row]":

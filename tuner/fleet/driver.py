@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, final
+from typing import Final, final
 
 from tuner.core.errors import Failure, Stage, TunerError, UsageError
 from tuner.core.interfaces import Artifact
@@ -25,35 +25,6 @@ LISTEN_S: Final = 0.5  # until the tables are read, where no notification comes
 TAKEN_LIMIT_S: Final = 5.0  # that the server may need to see a killed driver's connection closed
 
 
-class DrivenRun(Protocol):
-    """A run whose outcomes a connection reads while any of its runs waits."""
-
-    @property
-    def run(self) -> str:
-        """Returns the uuid of the run."""
-        ...
-
-    @property
-    def has_jobs(self) -> bool:
-        """Returns whether jobs of the run are queued or being done."""
-        ...
-
-    def read(self, *, is_thorough: bool) -> bool:
-        """Reads new reports; returns whether there are any.
-
-        ``is_thorough``: also looks for jobs that were cancelled. Raises TunerError if the run was cancelled.
-        """
-        ...
-
-    def take(self) -> None:
-        """Adds what was read to the known outcomes, and queues the work that follows from them."""
-        ...
-
-    def report(self, why: str) -> None:
-        """Reports the reason why the run waits."""
-        ...
-
-
 @final
 class DriverConnection:
     """A connection to a fleet's database, shared by the drivers of all runs that one process drives.
@@ -65,7 +36,7 @@ class DriverConnection:
     def __init__(self, url: str) -> None:
         """Connects. Raises UsageError where the database has no fleet, TunerError where the server fails."""
         self.connection = connected(url)
-        self._runs: list[DrivenRun] = []
+        self._runs: list[Driver] = []
         try:
             self._lease_s = read_settings(self.connection).lease_s
             with plain_errors():
@@ -76,10 +47,7 @@ class DriverConnection:
         self._swept_s = self._heard_s = time.monotonic()
 
     def lock(self, run: str) -> None:
-        """Takes the lock of a run, by its uuid, and listens to the run's notifications.
-
-        The lock ends with the connection. Raises UsageError while another process holds it.
-        """
+        """Locks a run, by its uuid, and listens to its notifications. Raises UsageError if it is driven."""
         give_up_s = time.monotonic() + TAKEN_LIMIT_S
         while time.monotonic() < give_up_s:
             row = self.connection.execute(
@@ -92,11 +60,11 @@ class DriverConnection:
             time.sleep(LISTEN_S)
         raise UsageError("fleet: another process drives this run")
 
-    def add(self, driven: DrivenRun) -> None:
+    def add(self, driven: "Driver") -> None:
         """Adds a run, which was locked, to those whose outcomes are read."""
         self._runs.append(driven)
 
-    def remove(self, driven: DrivenRun) -> None:
+    def remove(self, driven: "Driver") -> None:
         """Removes a run; closes the connection after the last one. Queued work continues."""
         if driven in self._runs:
             self._runs.remove(driven)
@@ -122,7 +90,7 @@ class DriverConnection:
         for each in self._runs:
             each.take()
 
-    def _report_why_waiting(self, busy: list[DrivenRun], *, has_news: bool) -> None:
+    def _report_why_waiting(self, busy: "list[Driver]", *, has_news: bool) -> None:
         """Reports each reason once per lease, as long as no outcome comes."""
         if not has_news and time.monotonic() - self._heard_s <= self._lease_s:
             return
@@ -146,8 +114,6 @@ URGENT: Final = 1000  # added to the priority of work that a whole run waits for
 
 @dataclass
 class _Begun:
-    """A piece of work whose outcome this process waits for."""
-
     work: FleetWork
     blobs: tuple[bytes, ...]
     refusals: int = 0  # outcomes that were refused
@@ -181,7 +147,7 @@ class Driver:
         # by trial: of compilations in `known`; removed by the caller that used it
         self.artifacts: dict[int, Artifact] = {}
         self.known: dict[tuple[int, str], Outcome] = {}  # of work that this process has begun
-        self.on_outcomes: Callable[[], None] = _do_nothing  # called after each wait, of any run
+        self.on_outcomes: Callable[[], None] = lambda: None  # called after each wait, of any run
         self._devices = devices
         self._priority = request.priority
         self._shared = DriverConnection(request.url) if shared is None else shared
@@ -189,7 +155,11 @@ class Driver:
         try:
             self._shared.lock(run)
             with plain_errors():
-                self._forget_questions()
+                # of work outside of trials of an earlier process: no process waits for its outcome
+                for (number, _), job in queues.under_way(self._connection, run).items():
+                    if number < 0:
+                        queues.drop_waiting(self._connection, job)
+                tables.delete_outcomes_outside_of_trials(self._connection, run)
                 self._under_way = queues.under_way(self._connection, run)
                 self._reports = tables.reports_of(self._connection, run)  # not admitted yet
         except BaseException:
@@ -202,7 +172,6 @@ class Driver:
 
     @property
     def run(self) -> str:
-        """Returns the uuid of the run."""
         return self._run
 
     @property
@@ -227,43 +196,12 @@ class Driver:
             self._defer(key, begun)
 
     def wait(self) -> None:
-        """Waits for a notification, 0.5 s at most, then adds new outcomes to ``known``.
-
-        Other runs of the same connection take their outcomes, too. At intervals the work of lost nodes is
-        requeued. Raises TunerError if a run was cancelled.
-        """
         self._shared.wait()
 
     def read(self, *, is_thorough: bool) -> bool:
-        """Reads new reports; returns whether there are any.
-
-        ``is_thorough``: also looks for jobs that were cancelled. Raises TunerError if the run was cancelled.
-        """
-        return self._read_what_is_left() if is_thorough else self._read_reports()
-
-    def take(self) -> None:
-        """Adds what was read to ``known``, and lets ``on_outcomes`` queue what follows from it."""
-        for key in self._begun.keys() & self._reports.keys():
-            self._take(key, self._begun[key])
-        self.on_outcomes()
-
-    def report(self, why: str) -> None:
-        """Reports the reason why the run waits."""
-        self._tell(why)
-
-    def _read_reports(self) -> bool:
-        """Reads the reports of the jobs under way; returns whether any of them is new."""
-        numbers = [number for number, _ in self._under_way]
-        found = tables.reports_of(self._connection, self._run, numbers)
-        new = found.keys() - self.known.keys() - self._reports.keys()
-        self._reports |= {key: found[key] for key in new}
-        return bool(new)
-
-    def _read_what_is_left(self) -> bool:
-        """Reads reports, and raises TunerError if the run was cancelled: a job is gone, and no outcome came.
-
-        Returns whether any report is new.
-        """
+        """Reads new reports; returns whether there are any. Raises TunerError if the run was cancelled."""
+        if not is_thorough:
+            return self._read_reports()
         # before outcomes: a job that ends in between shows its outcome
         still = queues.under_way(self._connection, self._run)
         has_news = self._read_reports()
@@ -271,13 +209,33 @@ class Driver:
             raise TunerError("fleet: the jobs of the run were cancelled; go on with it by --resume")
         return has_news
 
+    def take(self) -> None:
+        for key in self._begun.keys() & self._reports.keys():
+            self._take(key, self._begun[key])
+        self.on_outcomes()
+
+    def report(self, why: str) -> None:
+        self._tell(why)
+
+    def _read_reports(self) -> bool:
+        numbers = [number for number, _ in self._under_way]
+        reports = tables.reports_of(self._connection, self._run, numbers)
+        new = reports.keys() - self.known.keys() - self._reports.keys()
+        self._reports |= {key: reports[key] for key in new}
+        return bool(new)
+
     def _take(self, key: tuple[int, str], begun: _Begun) -> None:
-        """Admits the report of a piece of work, or refuses it and queues the work again."""
         report = self._reports.pop(key)
         try:
             outcome = admitted(begun.work, report.text, self._limit_flop_per_s)
             if isinstance(outcome.value, Compiled):
-                self.artifacts[begun.work.number] = self._admitted_artifact(outcome.value)
+                with plain_errors():
+                    try:
+                        blob = tables.blob_of(self._connection, outcome.value.blob)
+                        self.artifacts[begun.work.number] = admitted_artifact(outcome.value, blob)
+                    except UsageError:
+                        tables.forget_blob(self._connection, outcome.value.blob)
+                        raise
         except UsageError as error:
             self._refuse(key, begun, f"{report.node}: {begun.work.words}: {error}")
         else:
@@ -287,15 +245,6 @@ class Driver:
         self.known[key] = outcome
         del self._begun[key]
         self._under_way.pop(key, None)
-
-    def _admitted_artifact(self, compiled: Compiled) -> Artifact:
-        """Returns the artifact of a compilation. Raises UsageError for a false one, and deletes its blob."""
-        with plain_errors():
-            try:
-                return admitted_artifact(compiled, tables.blob_of(self._connection, compiled.blob))
-            except UsageError:
-                tables.forget_blob(self._connection, compiled.blob)
-                raise
 
     def _refuse(self, key: tuple[int, str], begun: _Begun, why: str) -> None:
         """Queues work again whose outcome was refused; after ATTEMPTS refusals its outcome is a failure."""
@@ -312,9 +261,12 @@ class Driver:
     def _defer(self, key: tuple[int, str], begun: _Begun) -> None:
         work = begun.work
         is_compile = work.stage == COMPILE
-        queue = (
-            compile_queue(work.compiler_build) if is_compile else self._measure_queue(work, begun.refusals)
-        )
+        if is_compile:
+            queue = compile_queue(work.compiler_build)
+        else:
+            # round-robin by trial number; the first device for other work; after each refusal the next one
+            index = begun.refusals + max(work.number, 0)
+            queue = measure_queue(work.machine, self._devices[index % len(self._devices)])
         priority = self._priority + (0 if work.number >= 0 else URGENT)
         with plain_errors(), self._connection.transaction():
             for blob in begun.blobs:
@@ -323,41 +275,27 @@ class Driver:
         self._under_way[key] = job
 
     def ask(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> FleetWork:
-        """Queues work that belongs to no trial, such as a baseline, with the ``blobs`` that it needs.
-
-        Returns the work with a unique negative number, by which ``selected`` waits for its outcome.
-        """
+        """Queues work of no trial, such as a baseline; returns it with the number that ``selected`` needs."""
         self._asked += 1
         numbered = replace(work, number=-self._asked)
         self.begin(numbered, blobs)
         return numbered
 
     def selected(self, work: FleetWork) -> Outcome:
-        """Waits for work that ``ask`` has begun; returns its outcome and deletes it from the database.
-
-        Raises TunerError if the run was cancelled.
-        """
+        """Waits for work that ``ask`` has begun; returns and deletes its outcome, or raises TunerError."""
         key = (work.number, work.stage)
         while key not in self.known:
             self.wait()
-        found = self.known[key]
+        outcome = self.known[key]
         self.forget(*key)
-        return found
+        return outcome
 
     def outcome(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> Outcome:
-        """Queues work that belongs to no trial, waits for its outcome, and returns the outcome.
-
-        ``blobs`` are the scripts or artifacts that the work needs. Raises TunerError if the run was
-        cancelled.
-        """
+        """Returns the outcome of work that belongs to no trial: ``ask``, then ``selected``."""
         return self.selected(self.ask(work, blobs))
 
     def drop(self, number: int, stage: str) -> None:
-        """Withdraws a piece of work of trial ``number`` whose outcome is not needed any more.
-
-        ``stage`` is such as "evaluate". Work that a node has begun continues, but its outcome is not waited
-        for.
-        """
+        """Withdraws a piece of work of a trial: one that a node has begun is not waited for."""
         self._begun.pop((number, stage), None)
         job = self._under_way.pop((number, stage), None)
         if job is not None:
@@ -365,10 +303,7 @@ class Driver:
                 queues.drop_waiting(self._connection, job)
 
     def forget(self, number: int, stage: str) -> None:
-        """Deletes the outcome of a piece of work, in this object and in the database.
-
-        After that the work can be begun again. ``number`` is the trial's, ``stage`` such as "compile".
-        """
+        """Deletes the outcome of a piece of work, here and in the database: it can be begun again."""
         with plain_errors():
             tables.forget(self._connection, (self._run, number, stage))
         self.known.pop((number, stage), None)
@@ -378,25 +313,6 @@ class Driver:
     def close(self) -> None:
         """Ends the connection, or the run's part in a shared one; queued work continues."""
         self._shared.remove(self)
-
-    def _measure_queue(self, work: FleetWork, refusals: int) -> str:
-        """Returns the queue of a device, round-robin by trial number; the first device for other work.
-
-        Each refused outcome moves the work to the next device.
-        """
-        place = refusals + max(work.number, 0)
-        return measure_queue(work.machine, self._devices[place % len(self._devices)])
-
-    def _forget_questions(self) -> None:
-        """Withdraws work outside of trials of an earlier process: no process waits for its outcome."""
-        for (number, _), job in queues.under_way(self._connection, self._run).items():
-            if number < 0:
-                queues.drop_waiting(self._connection, job)
-        tables.delete_outcomes_outside_of_trials(self._connection, self._run)
-
-
-def _do_nothing() -> None:
-    """Does nothing: the default of ``Driver.on_outcomes``."""
 
 
 def alive_nodes(request: FleetRequest) -> tuple[tables.FleetNode, ...]:
@@ -418,10 +334,7 @@ def alive_nodes(request: FleetRequest) -> tuple[tables.FleetNode, ...]:
 
 
 def busy_devices(request: FleetRequest, machine: str, devices: tuple[str, ...]) -> dict[str, int]:
-    """Returns, for each of some devices, how many jobs wait for it or run on it.
-
-    ``machine`` is the name of the class of machines that the devices belong to.
-    """
+    """Returns, per device of the class ``machine``, how many jobs wait for it or run on it."""
     with session(request.url) as connection:
         jobs = {each.queue: each.todo + each.doing_count for each in queues.waiting(connection)}
     return {device: jobs.get(measure_queue(machine, device), 0) for device in devices}

@@ -47,7 +47,6 @@ def install(url: str, settings: FleetSettings, role: str | None = None) -> None:
 
 
 def _create(connection: "Connection", role: str) -> None:
-    """Creates a role that may connect. Raises UsageError where only the server's administrator may do so."""
     from psycopg import errors, sql
 
     try:

@@ -32,15 +32,11 @@ def cleaned_up_unless_ended(mark: str, folder: Path | None = None) -> Iterator[N
     A second process then kills all processes whose environment variable TUNER_LOCAL_FLEET is ``mark`` and
     deletes ``folder``, with the PostgreSQL server in it. After a normal end of the block nothing is done.
     """
-    options = (
-        sys.executable,
-        "-m",
-        "tuner.fleet.leftovers",
-        mark,
-        *([] if folder is None else [str(folder)]),
-    )
+    command = [sys.executable, "-m", "tuner.fleet.leftovers", mark]
+    if folder is not None:
+        command.append(str(folder))
     # a process session of its own: a signal to this process group does not reach it
-    with subprocess.Popen(options, stdin=subprocess.PIPE, start_new_session=True) as watching:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as watching:
         yield
         assert watching.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # the watching process was killed
@@ -65,21 +61,19 @@ def clear(mark: str, folder: Path | None) -> None:
 
 
 def _is_something_left(mark: str, folder: Path | None) -> bool:
-    """Ends processes and deletes files that are left; returns whether any were."""
     server = _server_of(folder)
     if server is not None:  # at SIGQUIT it frees its shared memory and ends its own processes
         _send(server, signal.SIGQUIT)
         return True
-    found = marked(mark)
-    for process in found:
+    left = marked(mark)
+    for process in left:
         _send(process, signal.SIGKILL)
     if folder is not None:
         shutil.rmtree(folder, ignore_errors=True)
-    return bool(found) or (folder is not None and folder.exists())
+    return bool(left) or (folder is not None and folder.exists())
 
 
 def _server_of(folder: Path | None) -> int | None:
-    """Returns the process id of the PostgreSQL server that runs in a folder; None for no server."""
     if folder is None:
         return None
     with contextlib.suppress(OSError, ValueError):  # there is no server, or it is writing this file
@@ -94,10 +88,7 @@ def _send(process: int, number: signal.Signals) -> None:
 
 
 def main(mark: str, folder: str = "") -> None:
-    """Waits until standard input ends; if no byte was read, cleans up as ``clear`` does.
-
-    Run as a second process, which notices the end of the first one. ``folder``: "" for none.
-    """
+    """Waits until standard input ends, then cleans up as ``clear`` does, unless a byte was read."""
     if not sys.stdin.buffer.read():
         clear(mark, Path(folder) if folder else None)
 

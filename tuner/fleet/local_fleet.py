@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self, final
+from typing import Final, Self, final
 
 from tuner.core.errors import TunerError, last_line
 from tuner.fleet import tables
@@ -19,10 +19,6 @@ from tuner.fleet.local_postgres import folder_of, server
 from tuner.fleet.server import require_packages, session
 from tuner.fleet.tables import FleetSettings, read_settings
 
-if TYPE_CHECKING:
-    from tuner.fleet.server import Connection
-
-
 READY_LIMIT_S: Final = 120.0  # until a node is at work, on a busy machine
 ORPHAN_LIMIT_S: Final = 60.0  # that the end of a killed process's children may take, on a busy machine
 LOOK_S: Final = 0.05
@@ -30,10 +26,7 @@ LOOK_S: Final = 0.05
 
 @final
 class LocalNodes:
-    """Nodes and drivers of a fleet as child processes of this process, each with a name and a log file.
-
-    Used in a ``with`` block, at whose end all of them are killed.
-    """
+    """Nodes and drivers of a fleet as child processes with logs, for a ``with`` block, which kills them."""
 
     def __init__(self, url: str, target: str, folder: Path) -> None:
         self.url = url
@@ -44,62 +37,48 @@ class LocalNodes:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> Self:
-        """Returns itself; the processes end with this process, also if it is killed."""
         self._leftovers.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Kills all processes."""
         for name in self._processes:
             self.kill(name)
         self._leftovers.__exit__(kind, error, trace)
 
     def start(self, name: str, *options: str, target: str = "", before: tuple[str, ...] = ()) -> None:
-        """Starts a node process with options such as ``"--compile", "2"``; it takes work some seconds later.
-
-        ``target`` "" is the target of the constructor. ``before`` is a command that executes the node's
-        command, such as env or unshare with their arguments.
-        """
+        """Starts a node with options such as ``"--compile", "2"``; ``before``: as of ``command``."""
         of_all = ("--target", target or self._target, "--name", name, "--db", self.url)
         self.start_command(name, ("fleet", "worker", *of_all, *options), before)
 
     def start_command(self, name: str, options: tuple[str, ...], before: tuple[str, ...] = ()) -> None:
-        """Starts ``tuner`` with command-line options as a child process called ``name``, with a log file.
-
-        ``options`` are all words after ``tuner``, the command first: ``("fleet", "status")``. ``before`` is a
-        command that executes it, such as env with its arguments.
-        """
+        """Starts ``tuner`` with command-line options as a child process called ``name``, with a log file."""
         with self._log(name).open("ab") as log:
             self._processes[name] = subprocess.Popen(
                 self.command(*options, before=before), stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
 
     def command(self, *options: str, before: tuple[str, ...] = ()) -> list[str]:
-        """Returns the command line that runs ``tuner`` with options, marked as a child of this object.
-
-        The mark is an environment variable, by which processes that are left over are found. ``before`` is a
-        command that executes tuner, such as unshare with its arguments.
-        """
+        """Returns the marked command line of ``tuner`` with options; ``before`` executes it, such as env."""
         # killed processes leave temporary files
         variables = (f"{MARK}={self._mark}", f"TMPDIR={self.folder}")
         return ["env", *variables, *before, sys.executable, "-m", "tuner", *options]
 
     def wait_until_ready(self, *names: str) -> None:
-        """Waits until all named nodes take work.
-
-        Raises TunerError for a node whose process ends, and after 120 s (READY_LIMIT_S).
-        """
+        """Waits until named nodes take work; TunerError for one that ends, and after 120 s."""
         give_up_s = time.monotonic() + READY_LIMIT_S
         with session(self.url) as connection:
             lease_s = read_settings(connection).lease_s
-            while missing := set(names) - _at_work(connection, lease_s):
+            while True:
+                seen = [each for each in tables.nodes(connection) if not each.is_lost(lease_s)]
+                missing = set(names) - {each.node.name for each in seen}
+                if not missing:
+                    return
                 ended = [name for name in missing if self.has_ended(name)]
                 if ended or time.monotonic() > give_up_s:
-                    raise TunerError(
-                        f"fleet: node {min(ended or missing)}: {self.last_line(min(ended or missing))}"
-                    )
+                    name = min(ended or missing)
+                    raise TunerError(f"fleet: node {name}: {self.last_line(name)}")
                 time.sleep(LOOK_S)
 
     def has_ended(self, name: str) -> bool:
@@ -107,17 +86,13 @@ class LocalNodes:
         return self._processes[name].poll() is not None
 
     def wait(self, name: str, limit_s: float) -> int:
-        """Waits for the end of the process called ``name``; returns its exit status.
-
-        Raises TunerError if it does not end within ``limit_s`` seconds.
-        """
+        """Returns a process's exit status; raises TunerError where it does not end within ``limit_s``."""
         try:
             return self._processes[name].wait(limit_s)
         except subprocess.TimeoutExpired as error:
             raise TunerError(f"{name}: did not end within {limit_s:g} s") from error
 
     def process(self, name: str) -> int:
-        """Returns the process id of the process called ``name``."""
         return self._processes[name].pid
 
     def ask_to_end(self, name: str) -> None:
@@ -125,7 +100,6 @@ class LocalNodes:
         self._processes[name].send_signal(signal.SIGTERM)
 
     def kill(self, name: str) -> None:
-        """Kills the process called ``name`` by SIGKILL and waits for its end."""
         self._processes[name].kill()
         self._processes[name].wait()
 
@@ -134,28 +108,18 @@ class LocalNodes:
         return self._log(name).read_text(errors="replace")
 
     def last_line(self, name: str) -> str:
-        """Returns the last line that the process called ``name`` has printed, hints left out.
-
-        "it said nothing" where there is none.
-        """
+        """Returns the last line that a process has printed, hints left out; "it said nothing" for none."""
         return last_line(self.said(name))
 
     def orphans(self, within_s: float = ORPHAN_LIMIT_S) -> tuple[int, ...]:
-        """Waits until these nodes and drivers, and all that they started, have ended; ``within_s`` at most.
-
-        Returns the ids of the processes that are left, nodes that still run among them; () for none.
-        """
+        """Waits until all that was started has ended, ``within_s`` at most; returns the ids that are left."""
         give_up_s = time.monotonic() + within_s
-        while (found := marked(self._mark)) and time.monotonic() < give_up_s:
+        while (left := marked(self._mark)) and time.monotonic() < give_up_s:
             time.sleep(LOOK_S)
-        return found
+        return left
 
     def _log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
-
-
-def _at_work(connection: "Connection", lease_s: float) -> set[str]:
-    return {seen.node.name for seen in tables.nodes(connection) if not seen.is_lost(lease_s)}
 
 
 LEASE_S: Final = 10.0
@@ -186,15 +150,11 @@ def local_fleet(target: str, say: Callable[[str], None]) -> Iterator[LocalNodes]
             nodes.wait_until_ready(*names)
             say(f"nodes are at work: {', '.join(names)}")
             yield nodes
-            _end(nodes, names)
+            for name in names:
+                nodes.ask_to_end(name)
+            for name in names:
+                nodes.wait(name, END_LIMIT_S)
     left = nodes.orphans()
     if left:
         raise TunerError(f"fleet: its processes {', '.join(map(str, left))} are left after its end")
     say("nodes and server have ended; their folders are gone")
-
-
-def _end(nodes: LocalNodes, names: list[str]) -> None:
-    for name in names:
-        nodes.ask_to_end(name)
-    for name in names:
-        nodes.wait(name, END_LIMIT_S)

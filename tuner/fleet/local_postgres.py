@@ -38,7 +38,11 @@ def server() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
     with cleaned_up_unless_ended(folder.name, folder):
         try:
-            _make(programs / "initdb", folder)
+            if os.geteuid() == 0:
+                shutil.chown(folder, "postgres", "postgres")
+            _run(folder, programs / "initdb", "-A", "trust", "-U", "tuner", "-E", "UTF8", "--no-sync")
+            with (folder / "d" / "postgresql.conf").open("a") as settings:
+                settings.write(f"listen_addresses = ''\nunix_socket_directories = '{folder}'\n")
             start(folder)
             try:
                 yield f"postgresql://tuner@/postgres?host={folder}"
@@ -54,19 +58,8 @@ def folder_of(url: str) -> Path:
 
 
 def start(folder: Path) -> None:
-    """Starts the PostgreSQL server whose data lie in ``folder``, where ``server`` has created them.
-
-    Raises NoServerError where it does not start.
-    """
+    """Starts the server whose data lie in ``folder``. Raises NoServerError where it does not start."""
     _run(folder, _programs() / "pg_ctl", "start", "-w", "-l", f"{folder}/log", "-o", "-F")
-
-
-def _make(initdb: Path, folder: Path) -> None:
-    if os.geteuid() == 0:
-        shutil.chown(folder, "postgres", "postgres")
-    _run(folder, initdb, "-A", "trust", "-U", "tuner", "-E", "UTF8", "--no-sync")
-    with (folder / "d" / "postgresql.conf").open("a") as settings:
-        settings.write(f"listen_addresses = ''\nunix_socket_directories = '{folder}'\n")
 
 
 def _programs() -> Path:
@@ -75,13 +68,9 @@ def _programs() -> Path:
         raise NoServerError(
             f"no PostgreSQL server: found no initdb under {PACKAGED}; install the package postgresql"
         )
-    if os.geteuid() == 0 and not _has_user():
+    if os.geteuid() == 0 and all(user.pw_name != "postgres" for user in pwd.getpwall()):
         raise NoServerError("no PostgreSQL server: it refuses to run as root; needs the user postgres")
     return found[-1].parent
-
-
-def _has_user() -> bool:
-    return any(user.pw_name == "postgres" for user in pwd.getpwall())
 
 
 def _run(folder: Path, *options: str | Path) -> None:

@@ -36,10 +36,7 @@ KEEP_FREE_BYTES: Final = 64 * MIB  # in the folder for temporary files, where ch
 
 @dataclass(frozen=True)
 class NodeRequest:
-    """The options with which a node is started: target, name, what it does, and the least free disk space.
-
-    A node compiles ``slots`` candidates at once, or measures on a device, or both.
-    """
+    """The options of a node, which compiles ``slots`` candidates at once, measures on a device, or both."""
 
     target: TargetName
     name: str = ""  # "": host and process
@@ -49,7 +46,6 @@ class NodeRequest:
     keep_free_bytes: int = KEEP_FREE_BYTES
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a negative concurrency, and for a node that neither compiles nor measures."""
         if self.slots < 0:
             raise UsageError(f"compile: found {self.slots}, allowed 1 or more candidates at once")
         if not self.slots and not self.has_device:
@@ -57,10 +53,7 @@ class NodeRequest:
 
 
 def node_of(request: NodeRequest, source: MeasurementBackend) -> tables.FleetNode:
-    """Returns the description of this process as a node, which the fleet's database stores.
-
-    Raises UsageError for a target whose candidates are not evaluated in child processes, such as a replay.
-    """
+    """Describes this process as a node. Raises UsageError for a target without child processes."""
     if source.children is None:
         raise UsageError(
             f"target {request.target.text}: cannot be used in a fleet: it has no child processes"
@@ -123,9 +116,8 @@ class NodeProcess:
         self._database = ReconnectingSession(url, self._ending)
         self._trouble = ""  # why the node ends early
         self._reported_s = -REPORT_EVERY_S  # when it last printed that it waits
-        self._reported = {
-            node.compiler_build
-        }  # compiler builds for which it was printed that this node has another
+        # compiler builds for which it was printed that this node has another
+        self._reported = {node.compiler_build}
 
     async def run(self) -> bool:
         """Does jobs of the node's queues until SIGTERM, Ctrl-C or a request to end; finishes begun jobs.
@@ -182,19 +174,15 @@ class NodeProcess:
         try:
             if not await self._database.ask(tables.is_reported, work.key):
                 blobs = tuple([await self._database.ask(_required_blob, each) for each in work.blobs])
-                await self._done_here(work, blobs)
+                try:
+                    self._require_fit(work)
+                    await self._work(work, blobs)
+                except (TunerError, OSError) as error:  # this node cannot do it
+                    self._trouble = str(error)
+                    self._ending.set()
+                    raise
         except Exception as error:  # the job queue does not print it
             self._say(f"{self._node.name}: gives {work.words} back: {error}")
-            raise
-
-    async def _done_here(self, work: FleetWork, blobs: tuple[bytes, ...]) -> None:
-        """Does a piece of work; ends the node where the node cannot do it."""
-        try:
-            self._require_fit(work)
-            await self._work(work, blobs)
-        except (TunerError, OSError) as error:
-            self._trouble = str(error)
-            self._ending.set()
             raise
 
     async def _work(self, work: FleetWork, blobs: tuple[bytes, ...]) -> None:
@@ -213,7 +201,6 @@ class NodeProcess:
         await self._database.ask(_settled, work, done, execution)
 
     def _require_fit(self, work: FleetWork) -> None:
-        """Raises TunerError for work of another compiler, machine or target, and for too little free disk."""
         node = self._node
         fits = work.compiler_build == node.compiler_build and (
             work.stage == COMPILE or work.machine == node.machine.name
@@ -238,7 +225,6 @@ class NodeProcess:
 
     @contextlib.contextmanager
     def _telling_of_trouble(self) -> Iterator[None]:
-        """Prints why a heartbeat failed; the loop goes on with the next heartbeat."""
         try:
             with plain_errors():
                 yield
@@ -268,13 +254,10 @@ def require_disk_space(least_bytes: int) -> None:
 
 
 def _differing(compiler_build: str, other: str) -> tuple[str, str]:
-    """Returns for each of two compiler builds the parts that the other lacks.
-
-    All parts where none is left.
-    """
-    options, others = compiler_build.split(), other.split()
-    left = " ".join(given for given in options if given not in others)
-    right = " ".join(given for given in others if given not in options)
+    """Returns for each of two compiler builds the parts that the other lacks; all where none is left."""
+    ours, theirs = compiler_build.split(), other.split()
+    left = " ".join(part for part in ours if part not in theirs)
+    right = " ".join(part for part in theirs if part not in ours)
     return left or compiler_build, right or other
 
 
@@ -286,7 +269,6 @@ def _required_blob(connection: "Connection", sha256: str) -> bytes:
 
 
 def _settled(connection: "Connection", work: FleetWork, done: Done, execution: tables.Execution) -> None:
-    """Stores artifact, outcome and times of a piece of work in one transaction, and wakes the driver."""
     with connection.pipeline(), connection.transaction():  # one round trip to the server
         value = done.value
         given = _stored(connection, value) if isinstance(value, Artifact) else value
@@ -295,7 +277,6 @@ def _settled(connection: "Connection", work: FleetWork, done: Done, execution: t
 
 
 def _stored(connection: "Connection", artifact: Artifact) -> Compiled | Failure:
-    """Stores an artifact; returns its description, or a Failure for an artifact above the limit of bytes."""
     blob = packed(artifact)
     if len(blob) > tables.BLOB_LIMIT_BYTES:
         return Failure(
@@ -306,6 +287,5 @@ def _stored(connection: "Connection", artifact: Artifact) -> Compiled | Failure:
 
 
 def _beaten(connection: "Connection", name: str, lease_s: float, load: tables.QueueLoad) -> bool:
-    """Sends a heartbeat; returns whether the node is to end."""
     sweep(connection, lease_s)
     return tables.beat(connection, name, load)

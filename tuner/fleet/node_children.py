@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, final
 
 from tuner.core.errors import Failure, Stage, TunerError
@@ -47,13 +47,7 @@ class _Kept:
     memory_bytes: int
 
     def serves(self, children: RunnerChildren) -> bool:
-        """Returns whether the process can work on a problem with these child processes as well."""
-        one, other = self.children, children
-        is_equal = (one.evaluator, one.environment, one.device) == (
-            other.evaluator,
-            other.environment,
-            other.device,
-        )
+        is_equal = replace(self.children, compiler=children.compiler, limits=children.limits) == children
         return is_equal and children.limits.memory_bytes <= self.memory_bytes
 
 
@@ -68,21 +62,23 @@ class MeasurementWorkers:
     def __init__(
         self, meanwhile: Callable[[], None], quiet: LockContext, exclusive: Callable[[str], LockContext]
     ) -> None:
-        """Takes what ``MeasurementWorker`` does; ``exclusive`` returns the lock of a device, by its name."""
         self._meanwhile = meanwhile
         self._quiet = quiet
         self._exclusive = exclusive
         self._kept: collections.OrderedDict[tuple[Problem, int], _Kept] = collections.OrderedDict()
 
     def of(self, work: FleetWork, children: Callable[[], RunnerChildren]) -> MeasurementWorker:
-        """Returns the worker of the problem of ``work``.
-
-        ``children`` is called where the problem has no worker yet, and returns its child processes.
-        """
+        """Returns the worker of the work's problem, started with ``children()`` where there is none yet."""
         key = (work.problem, work.threads)
         if key not in self._kept:
             described = children()
-            self._kept[key] = self._freed(described) or self._started(described)
+            kept = None
+            if len(self._kept) == KEPT:  # the one that was idle for longest
+                _, kept = self._kept.popitem(last=False)
+                if not kept.serves(described):
+                    kept.worker.kill()
+                    kept = None
+            self._kept[key] = kept or self._started(described)
         self._kept.move_to_end(key)
         return self._kept[key].worker
 
@@ -92,19 +88,8 @@ class MeasurementWorkers:
             self._kept.pop((work.problem, work.threads)).worker.kill()
 
     def kill_all(self) -> None:
-        """Kills all workers."""
         while self._kept:
             self._kept.popitem()[1].worker.kill()
-
-    def _freed(self, children: RunnerChildren) -> _Kept | None:
-        """Returns the worker that was idle for longest if no more may be kept; None where it is no use."""
-        if len(self._kept) < KEPT:
-            return None
-        _, idle = self._kept.popitem(last=False)
-        if idle.serves(children):
-            return idle
-        idle.worker.kill()
-        return None
 
     def _started(self, children: RunnerChildren) -> _Kept:
         memory_bytes = -(-children.limits.memory_bytes // GIB) * GIB  # so that similar problems fit as well
@@ -134,19 +119,14 @@ class WakePipe:
             os.write(self._writing, b"!")
 
     def clear(self) -> None:
-        """Discards earlier wake-ups.
-
-        To be called before the thread looks for what is new, so that no wake-up is lost.
-        """
+        """Discards earlier wake-ups: before the thread looks for what is new, so that none is lost."""
         with contextlib.suppress(BlockingIOError):
             os.read(self._reading, LARGEST_BYTES)
 
     def register(self, poll: select.poll) -> None:
-        """Adds the reading end of the pipe to a poll object."""
         poll.register(self._reading, select.POLLIN)
 
     def close(self) -> None:
-        """Closes both ends of the pipe."""
         os.close(self._reading)
         os.close(self._writing)
 
@@ -176,10 +156,7 @@ class Done:
 
 @dataclass(eq=False)
 class Order:
-    """A piece of work that was given to the thread of the child processes, with the bytes that it needs.
-
-    The future ``done`` gets the result.
-    """
+    """A piece of work for the thread of the child processes; the future ``done`` gets the result."""
 
     work: FleetWork
     blobs: tuple[bytes, ...]  # of the work's hashes
@@ -217,11 +194,7 @@ class NodeChildren:
         self._thread.start()
 
     def submit(self, work: FleetWork, blobs: tuple[bytes, ...]) -> Order:
-        """Hands a piece of work to the child processes and returns its order, without waiting.
-
-        ``blobs`` are the script or artifacts that the work needs. The order's future ``done`` gets the
-        result, or the error that prevented it.
-        """
+        """Hands over work with the script or artifacts that it needs; returns its order, without waiting."""
         order = Order(work, blobs)
         self._orders.put(order)
         self._wake.ring()
@@ -239,7 +212,6 @@ class NodeChildren:
         self._wake.ring()
 
     def close(self) -> None:
-        """Ends the child processes and their thread."""
         self._is_closing = True
         self._wake.ring()
         self._thread.join()
@@ -256,10 +228,11 @@ class NodeChildren:
             self._to_measure.extend(self._compiling.values())
             self._refuse_orders()
         finally:
-            self._end_children()
+            if self._pool is not None:
+                self._pool.close()
+            self._workers.kill_all()
 
     def _refuse_orders(self) -> None:
-        """Fails all orders that wait: the thread has ended."""
         with contextlib.suppress(queue.Empty):
             while True:
                 self._to_measure.append(self._orders.get_nowait())
@@ -267,16 +240,8 @@ class NodeChildren:
             order = self._to_measure.popleft()
             order.done.set_exception(TunerError(self._broken))
 
-    def _end_children(self) -> None:
-        if self._pool is not None:
-            self._pool.close()
-        self._workers.kill_all()
-
     def _meanwhile(self) -> None:
-        """Does the work that need not wait for a measurement.
-
-        Raises DroppedError if the order that is measured was withdrawn, or the node is closing.
-        """
+        """Does what need not wait. Raises DroppedError for a withdrawn measurement or a closing node."""
         self._wake.clear()
         measuring = self._measuring
         if measuring is not None and (measuring.is_dropped or self._is_closing):
@@ -287,7 +252,12 @@ class NodeChildren:
         try:
             self._advance()
         except TunerError as error:  # no child process can start: not caused by a candidate
-            self._fail_compiles(error)
+            for order in self._compiling.values():
+                order.done.set_exception(error)
+            self._compiling.clear()
+            if self._pool is not None:
+                self._pool.close()
+            self._pool = None
         waiting = [] if self._pool is None else self._pool.children
         if not self._to_measure or measuring is not None:
             evaluate = [] if measuring is None else self._worker_of(measuring.work).children
@@ -302,38 +272,28 @@ class NodeChildren:
                     self._to_measure.append(order)
                     continue
                 try:
-                    self._compile(order)
+                    (text,) = order.blobs
+                    if self._pool is None:
+                        children = self._children_of(order.work)
+                        spec = compile_spec(children.compiler)
+                        self._pool = CompilePool(spec, max(1, self._slots), children.limits)
+                    script = Script(text.decode(), order.work.blobs[0])
+                    self._compiling[self._pool.add(order.work.problem, script)] = order
                 except Exception as error:  # noqa: BLE001 - whatever it is, the waiting order must fail
                     order.done.set_exception(error)
-
-    def _compile(self, order: Order) -> None:
-        (text,) = order.blobs
-        if self._pool is None:
-            children = self._children_of(order.work)
-            self._pool = CompilePool(compile_spec(children.compiler), max(1, self._slots), children.limits)
-        script = Script(text.decode(), order.work.blobs[0])
-        self._compiling[self._pool.add(order.work.problem, script)] = order
 
     def _advance(self) -> None:
         if self._pool is None:
             return
         self._pool.advance()
-        for place, order in tuple(self._compiling.items()):
-            reply = self._pool.take(place)
+        for number, order in tuple(self._compiling.items()):
+            reply = self._pool.take(number)
             if order.is_dropped and reply is None:
-                self._pool.drop(place)
+                self._pool.drop(number)
             if reply is not None:
                 order.done.set_result(Done(reply.value, reply.seconds))
             if order.is_dropped or reply is not None:
-                del self._compiling[place]
-
-    def _fail_compiles(self, error: TunerError) -> None:
-        for order in self._compiling.values():
-            order.done.set_exception(error)
-        self._compiling.clear()
-        if self._pool is not None:
-            self._pool.close()
-        self._pool = None
+                del self._compiling[number]
 
     def _measure(self, order: Order) -> None:
         if order.is_dropped:
@@ -356,35 +316,31 @@ class NodeChildren:
             return self._alone(order)
         children = self._children_of(work)
         artifacts = tuple(unpacked(blob) for blob in order.blobs)
-        is_measurement_worker = work.stage == EVALUATE
-        question = artifacts[0] if is_measurement_worker else Group(artifacts, work.has_baseline)
-        limits, asked = children.limits, (work.problem, work.effort, work.slowest_s)
-        size = len(artifacts) + work.has_baseline
-        within_s = (
-            limits.evaluation_limit_s(*asked)
-            if is_measurement_worker
-            else limits.remeasurement_limit_s(*asked, size)
-        )
+        limits, expected = children.limits, (work.problem, work.effort, work.slowest_s)
+        question: Artifact | Group
+        if work.stage == EVALUATE:
+            question, within_s = artifacts[0], limits.evaluation_limit_s(*expected)
+        else:
+            question = Group(artifacts, work.has_baseline)
+            within_s = limits.remeasurement_limit_s(*expected, question.size)
         reply = self._worker_of(work).ask(
             work.stage, work.problem, question, work.effort, work.seed, within_s
         )
         return Done(reply.value, reply.seconds, order.timed)
 
     def _alone(self, order: Order) -> Done:
-        """Measures a baseline or a roofline in a child process of its own, while no other child runs."""
         work = order.work
+        value: Baseline | Roofline | Failure
         with self._quiet(), self._interval(order):
-            value = self._value_of(work)
+            try:
+                if work.stage == BASELINE:
+                    value = self._source.baseline(work.problem, work.threads, work.seed)
+                else:
+                    value = self._source.roofline(work.problem, work.threads)
+            except TunerError as error:  # a run continues without this number
+                value = Failure(Stage.RUN, str(error))
         assert order.timed is not None
         return Done(value, (order.timed.ended - order.timed.began).total_seconds(), order.timed)
-
-    def _value_of(self, work: FleetWork) -> Baseline | Roofline | Failure:
-        try:
-            if work.stage == BASELINE:
-                return self._source.baseline(work.problem, work.threads, work.seed)
-            return self._source.roofline(work.problem, work.threads)
-        except TunerError as error:  # a run continues without this number
-            return Failure(Stage.RUN, str(error))
 
     def _worker_of(self, work: FleetWork) -> MeasurementWorker:
         return self._workers.of(work, lambda: self._children_of(work))

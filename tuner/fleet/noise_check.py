@@ -45,19 +45,12 @@ class NoiseCheck:
 
     @property
     def is_quiet(self) -> bool:
-        """True if the 99 % interval of the slowdown by the node ends at ALLOWED (0.003, or 0.3 %) or below.
-
-        False does not show that the node is noisy: the check may be inconclusive, see ``exceeds_limit``.
-        """
+        """True if the 99 % interval ends at ALLOWED (0.3 %) or below; False may be inconclusive."""
         return self.longer.interval[1] <= ALLOWED
 
     @property
     def exceeds_limit(self) -> bool:
-        """True if the 99 % interval of the slowdown by the node is wholly above ALLOWED and above the noise.
-
-        ALLOWED is 0.003, a slowdown of 0.3 %. False: the node was shown to be quiet (see ``is_quiet``), or
-        the check is inconclusive.
-        """
+        """True if the 99 % interval is wholly above ALLOWED (0.3 %) and above the noise."""
         return self.longer.interval[0] > max(ALLOWED, self.longer.noise)
 
 
@@ -91,29 +84,24 @@ def check_noise(
     ``slice_s`` seconds, at most a quarter of the lease ``lease_s``. Raises TunerError for a node that ends
     meanwhile.
     """
+    import numpy as np
+
     slice_s = min(slice_s, lease_s / SLICES_OF_LEASE)
-    work = _work(rng)
-    found: dict[str, list[float]] = {exclusive: [] for exclusive in TURNS}
+    left, right = (rng.random(ELEMENTS, dtype=np.float32) for _ in range(2))
+    product = np.empty_like(left)
+    times_s: dict[str, list[float]] = {condition: [] for condition in TURNS}
     with TimingLock("cpu", f"process {os.getpid()}, check of {node.name}").held(), _alone_on_processor():
         for _ in range(rounds):
-            for place in rng.permutation(len(TURNS)):
-                exclusive = TURNS[place]
-                with _stopped(node.process) if exclusive != "alongside" else contextlib.nullcontext():
-                    found[exclusive].append(_call_s(work, slice_s))
-    then, again, now = (tuple(found[exclusive]) for exclusive in TURNS)
+            for index in rng.permutation(len(TURNS)):
+                condition = TURNS[index]
+                with _stopped(node.process) if condition != "alongside" else contextlib.nullcontext():
+                    call_s = _call_s(lambda: np.multiply(left, right, out=product), slice_s)
+                    times_s[condition].append(call_s)
+    then, again, now = (tuple(times_s[condition]) for condition in TURNS)
     return NoiseCheck(node.name, rounds, paired_slowdown((InterleavedSession(then, again, now),)))
 
 
-def _work(rng: "np.random.Generator") -> Callable[[], object]:
-    import numpy as np
-
-    left, right = (rng.random(ELEMENTS, dtype=np.float32) for _ in range(2))
-    product = np.empty_like(left)
-    return lambda: np.multiply(left, right, out=product)
-
-
 def _call_s(work: Callable[[], object], slice_s: float) -> float:
-    """Returns the mean time of a call over a slice of work, interruptions included."""
     times_s = []
     until_s = time.perf_counter() + slice_s
     before_s = time.perf_counter()
@@ -127,7 +115,6 @@ def _call_s(work: Callable[[], object], slice_s: float) -> float:
 
 @contextlib.contextmanager
 def _alone_on_processor() -> Iterator[None]:
-    """Runs the block on the processor on which single-threaded kernels are timed."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, processors(1))
     try:
@@ -153,11 +140,10 @@ def _send(process: int, number: signal.Signals) -> None:
 
 
 def _is_node(process: int) -> bool:
-    """Returns whether a process of this machine is a node that this process may stop."""
     with contextlib.suppress(OSError):
-        options = (PROCESSES / str(process) / "cmdline").read_bytes().split(b"\0")
+        arguments = (PROCESSES / str(process) / "cmdline").read_bytes().split(b"\0")
         os.kill(process, 0)
-        return b"fleet" in options and b"worker" in options
+        return b"fleet" in arguments and b"worker" in arguments
     return False
 
 

@@ -36,10 +36,7 @@ GRANTS: Final = (
 
 
 def seconds_since_start(connection: "Connection", jobs: list[int]) -> dict[int, float]:
-    """Returns, by job id, how many seconds ago the latest attempt at the job began.
-
-    Jobs that no node has begun are left out.
-    """
+    """Returns, by job id, the seconds since the latest attempt at the job began; none for waiting jobs."""
     rows = connection.execute(
         "SELECT job_id, extract(epoch FROM now() - max(at))::float8 FROM procrastinate_events "
         "WHERE type = 'started' AND job_id = ANY(%s) GROUP BY job_id",
@@ -101,11 +98,7 @@ def install_queue(connection: "Connection") -> None:
 
 
 def defer(connection: "Connection", queue: str, work: FleetWork, priority: int, *, alone: bool) -> int:
-    """Puts a piece of work into a queue; returns the id of its job.
-
-    Larger priorities go first. Of the jobs of a queue that have ``alone``, the whole fleet does one at a
-    time.
-    """
+    """Queues work, larger priorities first; returns the job's id. ``alone``: one at a time of the queue."""
     from procrastinate.jobs import Job as QueueJob
 
     job = QueueJob(
@@ -121,15 +114,12 @@ def defer(connection: "Connection", queue: str, work: FleetWork, priority: int, 
 
 def under_way(connection: "Connection", run: str) -> dict[tuple[int, str], int]:
     """Returns {(trial number, stage): job id} of the jobs of a run that wait or are being done."""
-    found: Any = ((_id(job), job.task_kwargs) for job in _under_way(connection) if _run(job) == run)
-    return {(args["number"], args["stage"]): number for number, args in found}
+    jobs: Any = ((_id(job), job.task_kwargs) for job in _under_way(connection) if _run(job) == run)
+    return {(args["number"], args["stage"]): number for number, args in jobs}
 
 
 def cancel_run(connection: "Connection", run: str) -> int:
-    """Cancels all jobs of a run; returns how many. ``run`` is the run's uuid.
-
-    Waiting jobs are deleted; nodes stop jobs that they have begun.
-    """
+    """Deletes the waiting jobs of a run (uuid) and stops those begun; returns how many there were."""
     manager = _manager(connection)
     with connection.transaction():
         jobs = under_way(connection, run).values()
@@ -142,10 +132,7 @@ def drop_waiting(connection: "Connection", job: int) -> None:
 
 
 def lost_jobs(connection: "Connection", lease_s: float) -> tuple[Job, ...]:
-    """Returns the jobs that nodes have begun and will not end: the node is gone, or sends no heartbeats.
-
-    A node counts as lost after more than ``lease_s`` seconds without a heartbeat.
-    """
+    """Returns begun jobs whose node is gone, or has sent no heartbeat for ``lease_s`` seconds."""
     return _jobs(completed(_manager(connection).get_stalled_jobs(seconds_since_heartbeat=lease_s)))
 
 
@@ -177,10 +164,7 @@ def delete_ended(connection: "Connection") -> None:
 
 
 def waiting(connection: "Connection") -> tuple[Waiting, ...]:
-    """Returns the jobs of each queue, by the queue's name: those that wait and those being done.
-
-    Queues of other versions of the tuner, whose jobs cannot be read, are left out.
-    """
+    """Returns the waiting and begun jobs of each queue, by name; queues of other versions are left out."""
     queues = collections.defaultdict(list)
     for job in _under_way(connection):
         queues[job.queue].append(job)
@@ -213,10 +197,7 @@ def runs(connection: "Connection") -> list[str]:
 
 
 def compiler_builds(connection: "Connection", target: TargetName) -> tuple[tuple[str, int], ...]:
-    """Returns (compiler build, number of jobs) for the waiting or begun jobs of a target, sorted by build.
-
-    A node does only jobs of its compiler build: version of tuner and fingerprint of the compiler.
-    """
+    """Returns (compiler build, jobs under way) of a target, by build: a node does only those of its own."""
     found = (job.task_kwargs for job in _under_way(connection))
     wanted = [str(args.get("compiler_build")) for args in found if args.get("target") == encode(target)]
     return tuple(sorted(collections.Counter(wanted).items()))
@@ -275,16 +256,15 @@ async def _until(ending: asyncio.Event, works: list[Any]) -> None:
     await asyncio.wait([*tasks, end], return_when=asyncio.FIRST_COMPLETED)
     for task in (*tasks, end):
         task.cancel()
-    found = await asyncio.gather(*tasks, return_exceptions=True)
+    results = await asyncio.gather(*tasks, return_exceptions=True)
     with contextlib.suppress(asyncio.CancelledError):
         await end
-    for problem in found:
+    for problem in results:
         if isinstance(problem, Exception):
             raise problem
 
 
 def _manager(connection: "Connection") -> "JobManager":
-    """Returns Procrastinate's calls within the transactions of a connection."""
     from procrastinate.manager import JobManager
 
     from tuner.fleet.connectors import SessionConnector  # loads psycopg

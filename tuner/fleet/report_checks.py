@@ -52,11 +52,7 @@ def admitted(work: FleetWork, report: str | None, limit_flop_per_s: float = math
 
 
 def admitted_artifact(compiled: Compiled, blob: bytes | None) -> Artifact:
-    """Returns the compiled artifact that a node stored as ``blob``, once it is found to be the reported one.
-
-    Raises UsageError for bytes that are another artifact or none, and for None: the database has no such
-    blob.
-    """
+    """Returns the artifact stored as ``blob``; raises UsageError unless it is the reported one."""
     if blob is None:
         raise UsageError(f"blob {compiled.blob[:12]} of the reported artifact is missing")
     try:

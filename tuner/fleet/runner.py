@@ -1,6 +1,6 @@
 """A fleet as the source of a run's outcomes: targets, candidate runner, baseline and status.
 
-``fleet_backends`` replaces the targets of a run; their candidates go through ``FleetBench`` to nodes,
+``fleet_backends`` replaces the targets of a run; their candidates go through ``FleetRunner`` to nodes,
 and records come back in the order of trials.
 """
 
@@ -57,7 +57,6 @@ class FleetRunner(AbstractRunner):
     """
 
     def __init__(self, order: RunnerOrder, driver: Driver, plain: FleetWork) -> None:
-        """Takes in ``plain`` the work of the run, without the number, stage, blobs and effort of a trial."""
         self._order = order
         self._driver = driver
         self._plain = plain
@@ -66,11 +65,7 @@ class FleetRunner(AbstractRunner):
         driver.on_outcomes = self._begin_evaluations
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        """Binds a candidate to its script and queues the script for compilation; does not wait.
-
-        ``number`` is that of the trial. Nothing is queued where the outcome is known already, or an equal
-        script of an unfinished trial is queued.
-        """
+        # nothing is queued where the outcome is known, or an equal script of an unfinished trial is queued
         flight = _Flight(number, Ticket(self._order, candidate), effort)
         is_repeated = any(other.ticket.script == flight.ticket.script for other in self._flights)
         if flight.ticket.record is None and not is_repeated:
@@ -78,19 +73,22 @@ class FleetRunner(AbstractRunner):
         self._flights.append(flight)
 
     def finish(self) -> BoundRecord:
-        """Waits for the earliest started candidate that is not finished; returns its record and script.
-
-        Nodes continue with later candidates meanwhile.
-        """
         flight = self._flights[0]
         ticket = flight.ticket
         if (flight.number, COMPILE) not in self._driver.known:
             ticket.recall_script()  # the one of equal script may be finished and stored by now
         if ticket.record is None:
-            compiled, seconds = self._compiled(flight.number, ticket.script)
-            ticket.take_compiled(compiled, seconds)
+            self._begin_compile(flight.number, ticket.script)
+            compiled = self._outcome(flight.number, COMPILE)
+            is_failure = isinstance(compiled.value, Failure)
+            outcome = compiled.value if is_failure else self._driver.artifacts[flight.number]
+            assert isinstance(outcome, Failure | Artifact)
+            ticket.take_compiled(outcome, compiled.seconds)
         if ticket.record is None:
-            evaluated = self._evaluated(flight)
+            code = self._driver.known[(flight.number, COMPILE)].value
+            assert isinstance(code, Compiled)
+            self._begin_evaluation(flight, code)
+            evaluated = self._outcome(flight.number, EVALUATE)
             assert isinstance(evaluated.value, Evaluation | Failure)
             ticket.take_evaluation(evaluated.value, evaluated.seconds)
         elif flight.is_evaluated_early:  # its code became known since
@@ -123,23 +121,10 @@ class FleetRunner(AbstractRunner):
         )
         self._driver.begin(work)
 
-    def _compiled(self, number: int, script: Script) -> tuple[Artifact | Failure, float]:
-        self._begin_compile(number, script)
-        found = self._outcome(number, COMPILE)
-        if isinstance(found.value, Failure):
-            return found.value, found.seconds
-        return self._driver.artifacts[number], found.seconds
-
-    def _evaluated(self, flight: _Flight) -> Outcome:
-        compiled = self._driver.known[(flight.number, COMPILE)].value
-        assert isinstance(compiled, Compiled)
-        self._begin_evaluation(flight, compiled)
-        return self._outcome(flight.number, EVALUATE)
-
     def _outcome(self, number: int, stage: str) -> Outcome:
-        while (found := self._driver.known.get((number, stage))) is None:
+        while (outcome := self._driver.known.get((number, stage))) is None:
             self._driver.wait()
-        return found
+        return outcome
 
     def _recompiled(self, scripts: tuple[Script, ...]) -> list[Artifact | None]:
         """Compiles scripts outside of trials; None for a script that no longer compiles."""
@@ -163,22 +148,22 @@ class FleetRunner(AbstractRunner):
             slowest_s=slowest_s,
             has_baseline=group.has_baseline,
         )
-        found = self._driver.outcome(work, blobs).value
-        assert isinstance(found, FinalTimes | Failure)
-        return found
+        value = self._driver.outcome(work, blobs).value
+        assert isinstance(value, FinalTimes | Failure)
+        return value
 
     def _begin_evaluations(self) -> None:
         """Queues the evaluation of artifacts that were compiled meanwhile."""
         for flight in self._flights:
-            found = self._driver.known.get((flight.number, COMPILE))
-            if flight.code or found is None or not isinstance(found.value, Compiled):
+            known = self._driver.known.get((flight.number, COMPILE))
+            if flight.code or known is None or not isinstance(known.value, Compiled):
                 continue
-            code = found.value.artifact_sha256
+            code = known.value.artifact_sha256
             is_repeated = any(other.code == code for other in self._flights)
             flight.code = code
-            if not is_repeated and not found.value.is_refused and self._order.recall("", code) is None:
+            if not is_repeated and not known.value.is_refused and self._order.recall("", code) is None:
                 flight.is_evaluated_early = True
-                self._begin_evaluation(flight, found.value)
+                self._begin_evaluation(flight, known.value)
 
 
 # ------------------------------------------------------------------------------
@@ -189,20 +174,14 @@ Named = TypeVar("Named")
 
 
 def named(machines: Mapping[str, Named], phrase: str) -> dict[str, Named]:
-    """Returns the entry whose name is ``phrase``, else all entries whose name contains ``phrase``.
-
-    The second search ignores upper and lower case; every name contains an empty phrase.
-    """
+    """Returns the entry called ``phrase``, else all whose names contain it, in upper or lower case."""
     if phrase in machines:
         return {phrase: machines[phrase]}
     return {name: each for name, each in machines.items() if phrase.lower() in name.lower()}
 
 
 class FleetRun:
-    """The parts of a run, or of a campaign, that a fleet provides: machine, compiler, runners, baseline.
-
-    One process drives the runs, from one thread.
-    """
+    """What a fleet provides of a run or a campaign, driven by one thread of one process."""
 
     def __init__(self, own: MeasurementBackend, fleet: FleetRequest) -> None:
         self._own = own
@@ -210,34 +189,29 @@ class FleetRun:
         self._driven: dict[Problem, tuple[Driver, FleetWork]] = {}  # by the problem of the run
 
     def machine(self, target: TargetName) -> Machine:
-        """Returns the class of machine on which the run measures, from the nodes that measure ``target``.
-
-        Raises UsageError where no node measures the target, where several classes match, and for too few
-        devices.
-        """
+        """Returns the one class of machine that measures ``target`` for the run; else raises UsageError."""
         wanted = self._fleet.machine
-        found = named({node.machine.name: node.machine for node in self._measuring(target)}, wanted)
-        if not found:
+        classes = named({node.machine.name: node.machine for node in self._measuring(target)}, wanted)
+        if not classes:
             phrase = f" on {wanted!r}" if wanted else ""
             raise UsageError(
                 f"fleet: no node measures {target.text}{phrase}",
                 f"tuner fleet worker --target {shlex.quote(target.text)} --measure",
             )
-        if len(found) > 1:
-            raise UsageError(f"fleet: nodes measure on {', '.join(sorted(found))}", "choose with --machine")
-        (machine,) = found.values()
+        if len(classes) > 1:
+            raise UsageError(f"fleet: nodes measure on {', '.join(sorted(classes))}", "choose with --machine")
+        (machine,) = classes.values()
         self._require_devices(target, machine)
         return machine
 
     def compiler(self, target: TargetName) -> Compiler:
-        """Returns the compiler of this installation, if a node compiles for ``target`` with an equal one.
-
-        Raises UsageError unless such a node has the same compiler build, which generates the same code.
-        """
+        """Returns this installation's compiler; UsageError unless a node compiles with an equal build."""
         compiler = self._own.compiler(target)
         compiler_build = compiler_build_of(compiler)
         compiler_builds = [
-            node.compiler_build for node in self._alive() if node.slots and node.target == target.text
+            node.compiler_build
+            for node in alive_nodes(self._fleet)
+            if node.slots and node.target == target.text
         ]
         if compiler_build not in compiler_builds:
             found = "; ".join(sorted(set(compiler_builds))) or "none"
@@ -249,10 +223,7 @@ class FleetRun:
         return compiler
 
     def runner(self, order: "RunnerOrder", how: RunnerSettings) -> "AbstractRunner":
-        """Returns a runner whose candidates are compiled and timed by nodes, for one run.
-
-        Raises UsageError while another process drives the run, and where ``machine`` does.
-        """
+        """Returns the runner of one run; see ``runners``."""
         (runner,) = self.runners((order,), (how,))
         return runner
 
@@ -267,13 +238,14 @@ class FleetRun:
         target = orders[0].target
         machine = self.machine(target)
         compiler_build = compiler_build_of(self._own.compiler(target))
-        devices = self._devices(target, machine)
+        busy = busy_devices(self._fleet, machine.name, self._require_devices(target, machine))
+        devices = tuple(sorted(busy, key=lambda device: (busy[device], device))[: self._fleet.devices])
         shared = DriverConnection(self._fleet.url)
         runners: list[AbstractRunner] = []
-        for place, (order, of_run) in enumerate(zip(orders, how, strict=True)):
+        for index, (order, of_run) in enumerate(zip(orders, how, strict=True)):
             limit = most_flop_per_s(order.problem, machine, of_run.threads)
             # consecutive trials are of different runs, and go to different devices
-            first = place % len(devices)
+            first = index % len(devices)
             rotated = devices[first:] + devices[:first]
             driver = Driver(self._fleet, of_run.run, rotated, of_run.report_fleet, limit, shared)
             plain = FleetWork(
@@ -292,35 +264,24 @@ class FleetRun:
         return tuple(runners)
 
     def baseline(self, problem: Problem, _threads: int, _seed: int) -> Baseline:
-        """Times the baseline library on a device of a run, with the threads and the seed of its runner.
-
-        The runner of ``problem`` has to exist. Raises TunerError where timing fails.
-        """
-        found = self._asked(problem, BASELINE)
-        assert isinstance(found, Baseline)
-        return found
+        baseline = self._asked(problem, BASELINE)
+        assert isinstance(baseline, Baseline)
+        return baseline
 
     def roofline(self, problem: Problem, _threads: int) -> Roofline:
-        """Measures the roofline (peak arithmetic rate and bandwidth) of a run's machine.
-
-        The runner of ``problem`` has to exist. Raises TunerError where measuring fails.
-        """
-        found = self._asked(problem, ROOFLINE)
-        assert isinstance(found, Roofline)
-        return found
+        roofline = self._asked(problem, ROOFLINE)
+        assert isinstance(roofline, Roofline)
+        return roofline
 
     def _asked(self, problem: Problem, stage: str) -> object:
         driver, plain = self._driven[problem]
-        found = driver.outcome(replace(plain, stage=stage)).value
-        if isinstance(found, Failure):
-            raise TunerError(found.reason)
-        return found
-
-    def _alive(self) -> tuple[FleetNode, ...]:
-        return alive_nodes(self._fleet)
+        value = driver.outcome(replace(plain, stage=stage)).value
+        if isinstance(value, Failure):
+            raise TunerError(value.reason)
+        return value
 
     def _measuring(self, target: TargetName) -> tuple[FleetNode, ...]:
-        return tuple(node for node in self._alive() if node.device and node.target == target.text)
+        return tuple(node for node in alive_nodes(self._fleet) if node.device and node.target == target.text)
 
     def _require_devices(self, target: TargetName, machine: Machine) -> tuple[str, ...]:
         """Returns all devices of a class of machines. Raises UsageError where the run asks for more."""
@@ -334,10 +295,6 @@ class FleetRun:
             )
         return devices
 
-    def _devices(self, target: TargetName, machine: Machine) -> tuple[str, ...]:
-        busy = busy_devices(self._fleet, machine.name, self._require_devices(target, machine))
-        return tuple(sorted(busy, key=lambda device: (busy[device], device))[: self._fleet.devices])
-
 
 # ------------------------------------------------------------------------------
 # Outcomes from a fleet: nodes compile and measure; everything else of a run stays as without a fleet.
@@ -349,10 +306,7 @@ PENDING_PER_DEVICE: Final = 2  # and as many more for every device where there a
 
 
 def pending_limit(devices: int) -> int:
-    """Returns how many candidates of a run may be proposed without an outcome yet, for a number of devices.
-
-    With more of them, each proposal is based on fewer outcomes; with fewer, devices are idle.
-    """
+    """Returns how many proposals may be without an outcome: more idle no device, fewer know more outcomes."""
     return PENDING_OF_ONE if devices == 1 else PENDING_PER_DEVICE * (devices + 1)
 
 
@@ -405,10 +359,7 @@ def fleet_outcomes(own: MeasurementBackend, fleet: FleetRequest) -> MeasurementB
 
 
 def fleet_status(kind: TargetBackend, fleet: FleetRequest) -> TargetStatus:
-    """Returns whether nodes of a fleet measure for a target kind, and on which chip ("": none or several).
-
-    Whether this machine can compile for the kind stays as it is.
-    """
+    """Returns whether nodes of a fleet measure for a target kind, and on which chip ("": none or several)."""
     own = kind.status()
     nodes = [node for node in alive_nodes(fleet) if TargetName.parse(node.target).is_of(kind.name)]
     chips = {node.machine.chip for node in nodes if node.device}

@@ -53,10 +53,7 @@ def require_packages() -> None:
 
 
 def server_of(url: str) -> str:
-    """Returns a PostgreSQL URL with the scheme that PostgreSQL's library reads: ``postgresql://...``.
-
-    Raises UsageError for an address of another kind.
-    """
+    """Returns a PostgreSQL URL with libpq's scheme, ``postgresql://``; UsageError for another kind."""
     scheme, is_url, rest = url.partition("://")
     if is_url and scheme in SCHEMES:
         return f"postgresql://{rest}"
@@ -69,13 +66,10 @@ def server_of(url: str) -> str:
 
 
 def as_role(url: str, role: str | None) -> str:
-    """Returns a PostgreSQL URL with ``role`` in place of the user and password before the host.
-
-    Returns ``url`` unchanged where ``role`` is None or empty.
-    """
+    """Returns a URL with ``role`` in place of user and password; unchanged where ``role`` is None or ""."""
     scheme, _, rest = url.partition("://")
-    place, slash, database = rest.partition("/")
-    return f"{scheme}://{role}@{place.rpartition('@')[2]}{slash}{database}" if role else url
+    server, slash, database = rest.partition("/")
+    return f"{scheme}://{role}@{server.rpartition('@')[2]}{slash}{database}" if role else url
 
 
 def connected(url: str) -> "Connection":
@@ -105,11 +99,7 @@ def connected(url: str) -> "Connection":
 
 @contextlib.contextmanager
 def session(url: str) -> "Iterator[Connection]":
-    """Opens a connection to a PostgreSQL server for a ``with`` block; each statement is committed.
-
-    An error of the server in the block becomes a TunerError of one line. Raises NoReplyError where no server
-    answers.
-    """
+    """Opens a connection for a ``with`` block, as ``connected``; the server's errors become TunerError."""
     with contextlib.closing(connected(url)) as connection, plain_errors():
         yield connection
 
@@ -141,16 +131,12 @@ class RetryLimit:
     """A timeout for repeating one query while the database server is away, from its construction on."""
 
     def __init__(self, ending: asyncio.Event) -> None:
-        """Takes the event that the node is to end, which shortens the timeout."""
         self._ending = ending
         self._since_s = time.monotonic()
 
     @property
     def is_over(self) -> bool:
-        """True if more time has passed since the construction than a query may be repeated.
-
-        That is 300 s (RETRY_LIMIT_S), or 5 s for a node that is to end (ENDING_RETRY_LIMIT_S).
-        """
+        """True after 300 s (RETRY_LIMIT_S), or 5 s (ENDING_RETRY_LIMIT_S) of a node that is to end."""
         retry_limit_s = ENDING_RETRY_LIMIT_S if self._ending.is_set() else RETRY_LIMIT_S
         return time.monotonic() - self._since_s > retry_limit_s
 
@@ -174,16 +160,12 @@ class ReconnectingSession:
         *args: P.args,
         **named: P.kwargs,
     ) -> Reply:
-        """Returns ``question(connection, *args, **named)``, called in the thread of the session.
-
-        While the server is away, the call is repeated; raises TunerError where it stays away too long.
-        """
+        """Returns ``question(connection, ...)``, repeated while the server is away, else TunerError."""
         work: Any = lambda: self._asked(lambda: question(self._connected(), *args, **named))  # noqa: E731
         selected: Reply = await asyncio.get_running_loop().run_in_executor(self._thread, work)
         return selected
 
     def close(self) -> None:
-        """Ends the session's thread and closes its connection."""
         self._thread.shutdown()
         self._disconnect()
 

@@ -34,10 +34,7 @@ class DeviceStatus:
 
 @dataclass(frozen=True)
 class QueueStatus:
-    """The jobs of one queue of a fleet: how many wait and are being done, of which runs, and why they wait.
-
-    The same nodes can do all of them.
-    """
+    """The jobs of one queue, which the same nodes can do: how many, of which runs, and why they wait."""
 
     stage: str  # "compile" or "measure"
     compiler_build: str  # of the code
@@ -59,28 +56,18 @@ class FleetStatus:
     run_ids: tuple[tuple[str, int], ...]  # of the runs that have jobs: uuid, number in the history
 
     def run_text(self, uuid: str) -> str:
-        """Returns "run N" for the uuid of a run that has jobs, where N is its id in the results database.
-
-        For any other run, also one that the database stores: "run" and the first 8 characters of the uuid.
-        """
+        """Returns "run N" for a run that has jobs; of another run the first 8 characters of its uuid."""
         return f"run {dict(self.run_ids).get(uuid, uuid[:8])}"
 
     def state_of(self, seen: SeenNode) -> str:
-        """Returns the state of a node in a word: "works", "drains" or "lost".
-
-        It drains when it was asked to end after its current work, and is lost without a heartbeat for a
-        lease.
-        """
+        """Returns "works", "drains" (it was asked to end) or "lost" (no heartbeat for a lease)."""
         if seen.is_lost(self.lease_s):
             return "lost"
         return "drains" if seen.drains else "works"
 
 
 def fleet_status(connection: "Connection", lease_s: float) -> FleetStatus:
-    """Returns the state of a fleet (nodes, devices, queues, runs), read from its database.
-
-    ``lease_s`` are the seconds without a heartbeat after which a node counts as lost.
-    """
+    """Returns a fleet's state from its database; a node is lost ``lease_s`` after its last heartbeat."""
     nodes = tables.nodes(connection)
     waiting = {each.queue: each for each in queues.waiting(connection)}
     busy_s = tables.busy_seconds(connection, IDLE_WINDOW_S)
@@ -91,13 +78,9 @@ def fleet_status(connection: "Connection", lease_s: float) -> FleetStatus:
 
 
 def why_waiting(connection: "Connection", run: str, lease_s: float) -> str:
-    """Returns as text why jobs of a run wait, one reason for each queue; "" where none waits.
-
-    ``run`` is the run's uuid; a node counts as lost after ``lease_s`` seconds without a heartbeat.
-    """
+    """Returns why jobs of a run (uuid) wait, a reason for each queue; "" where none waits."""
     nodes = tables.nodes(connection)
-    found = (_why(each, nodes, lease_s) for each in queues.waiting(connection) if run in each.runs)
-    return "; ".join(found)
+    return "; ".join(_why(each, nodes, lease_s) for each in queues.waiting(connection) if run in each.runs)
 
 
 def _device(seen: SeenNode, waiting: "dict[str, Waiting]", busy_s: dict[str, float]) -> DeviceStatus:
@@ -114,10 +97,11 @@ def _device(seen: SeenNode, waiting: "dict[str, Waiting]", busy_s: dict[str, flo
 def _queue(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> QueueStatus:
     work = waiting.example
     is_compile = work.stage == COMPILE
+    serving = _serving(waiting.queue, nodes)
     return QueueStatus(
         stage=COMPILE if is_compile else "measure",
         compiler_build=work.compiler_build,
-        device="" if is_compile else _device_of(waiting, nodes),
+        device="" if is_compile else serving[0].node.device if serving else work.machine,
         waits=waiting.todo,
         done_now=waiting.doing_count,
         runs=waiting.runs,
@@ -125,17 +109,11 @@ def _queue(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> Q
     )
 
 
-def _device_of(waiting: "Waiting", nodes: tuple[SeenNode, ...]) -> str:
-    serving = _serving(waiting.queue, nodes)
-    return serving[0].node.device if serving else waiting.example.machine
-
-
 def _serving(queue: str, nodes: tuple[SeenNode, ...]) -> list[SeenNode]:
     return [seen for seen in nodes if queue in (each.queue for each in seen.node.services)]
 
 
 def _why(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> str:
-    """Returns why no node is doing a job of a queue."""
     alive = [seen for seen in _serving(waiting.queue, nodes) if not seen.is_lost(lease_s)]
     silent = [seen for seen in alive if seen.silent_s > BEATS_MISSED * FleetSettings(lease_s).beat_s]
     if not alive:
@@ -158,8 +136,8 @@ def _nobody(work: FleetWork, nodes: tuple[SeenNode, ...], lease_s: float) -> str
     if work.stage == COMPILE:
         builds = "; ".join(sorted({node.compiler_build for node in alive if node.slots})) or "none"
         return f"no node compiles {work.target.text} as {work.compiler_build}; found {builds}"
-    found = sorted({f"{node.device} of {node.machine.name}" for node in alive if node.device})
-    return f"no node measures on its device of {work.machine}; found {'; '.join(found) or 'none'}"
+    devices = sorted({f"{node.device} of {node.machine.name}" for node in alive if node.device})
+    return f"no node measures on its device of {work.machine}; found {'; '.join(devices) or 'none'}"
 
 
 def _names(nodes: list[SeenNode]) -> str:
@@ -198,7 +176,6 @@ def sweep(connection: "Connection", lease_s: float) -> int:
 
 
 def _give_up(connection: "Connection", job: queues.Job, why: str) -> None:
-    """Stores a failure as a job's outcome, of a stage that does not count as the candidate's failure."""
     reason = f"{job.work.stage}: {why}"
     tables.tell(connection, job.work.key, Outcome(Failure(Stage.RUN, reason), 0.0), SWEEPER)
     queues.delete(connection, job)

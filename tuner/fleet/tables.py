@@ -33,29 +33,21 @@ NAME: Final = "lease_s"
 
 @dataclass(frozen=True)
 class FleetSettings:
-    """The settings that all drivers and nodes of a fleet share: ``lease_s``.
-
-    A node without a heartbeat for that many seconds counts as lost, and its work is given to other nodes.
-    """
+    """What all drivers and nodes share: after ``lease_s`` without a heartbeat a node is lost."""
 
     lease_s: float = LEASE_S
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a lease that is too short for heartbeats."""
         if not self.lease_s >= LEAST_LEASE_S:
             raise UsageError(f"lease: found {self.lease_s:g} s, allowed {LEAST_LEASE_S:g} s or more")
 
     @property
     def beat_s(self) -> float:
-        """Returns the seconds between two heartbeats of a node: a third of the lease."""
         return self.lease_s / BEATS
 
 
 def write_settings(connection: "Connection", settings: FleetSettings) -> None:
-    """Stores the settings of a fleet in its database, in place of earlier settings.
-
-    Running nodes and drivers keep the settings that they have read.
-    """
+    """Stores the settings of a fleet; running nodes and drivers keep those that they have read."""
     connection.execute(
         "INSERT INTO fleet_setting (name, value) VALUES (%s, %s) "
         "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -68,12 +60,12 @@ def read_settings(connection: "Connection") -> FleetSettings:
     import psycopg
 
     try:
-        found = connection.execute("SELECT value FROM fleet_setting WHERE name = %s", (NAME,)).fetchone()
+        row = connection.execute("SELECT value FROM fleet_setting WHERE name = %s", (NAME,)).fetchone()
     except psycopg.errors.UndefinedTable:
-        found = None
-    if found is None:
+        row = None
+    if row is None:
         raise UsageError("this database has no fleet", "tuner fleet up")
-    return FleetSettings(float(str(found[0])))
+    return FleetSettings(float(str(row[0])))
 
 
 # ------------------------------------------------------------------------------
@@ -117,10 +109,7 @@ class FleetNode:
 
 @dataclass(frozen=True)
 class QueueLoad:
-    """The load of a machine by the process of a node: processor time and wake-ups per second.
-
-    Child processes are not included.
-    """
+    """The load of a machine by a node's process, without its child processes."""
 
     cpu_share: float  # of one processor
     wakeups_per_s: float
@@ -137,10 +126,7 @@ class SeenNode:
     load: QueueLoad | None = None  # None: its second heartbeat has not come
 
     def is_lost(self, lease_s: float) -> bool:
-        """Returns whether the node has sent no heartbeat for ``lease_s`` seconds.
-
-        The jobs of a lost node are given to other nodes.
-        """
+        """Returns whether it sent no heartbeat for ``lease_s``: other nodes get its jobs."""
         return self.silent_s >= lease_s
 
 
@@ -163,10 +149,7 @@ class Execution:
 
 
 def put_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
-    """Stores bytes under their hash, unless there are bytes under that hash.
-
-    Nodes use it: their database role may not change what is stored.
-    """
+    """Stores bytes under their hash unless there are some: a node's role may not change what is stored."""
     connection.execute(
         "INSERT INTO fleet_blob (sha256, body, stored) VALUES (%s, %s, now()) ON CONFLICT DO NOTHING",
         (sha256, zlib.compress(blob)),
@@ -174,10 +157,7 @@ def put_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
 
 
 def replace_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
-    """Stores bytes under their hash, in place of any bytes that are stored under it.
-
-    Drivers use it: a driver does not trust bytes that a node stored.
-    """
+    """Stores bytes under their hash, in place of any: a driver does not trust what a node stored."""
     connection.execute(
         "INSERT INTO fleet_blob (sha256, body, stored) VALUES (%s, %s, now()) "
         "ON CONFLICT (sha256) DO UPDATE SET body = excluded.body, stored = excluded.stored",
@@ -191,10 +171,7 @@ def forget_blob(connection: "Connection", sha256: str) -> None:
 
 
 def blob_of(connection: "Connection", sha256: str) -> bytes | None:
-    """Returns the bytes that are stored under a hash; None where there are none.
-
-    Raises UsageError for bytes that do not have the hash, and for more than 64 MiB (BLOB_LIMIT_BYTES).
-    """
+    """Returns the bytes stored under a hash, or None; UsageError for other bytes and more than 64 MiB."""
     row = connection.execute(
         "SELECT CASE WHEN octet_length(body) <= %s THEN body END FROM fleet_blob WHERE sha256 = %s",
         (BLOB_LIMIT_BYTES, sha256),
@@ -209,10 +186,7 @@ def blob_of(connection: "Connection", sha256: str) -> bytes | None:
 
 
 def tell(connection: "Connection", key: Key, outcome: Outcome, node: str) -> None:
-    """Stores the outcome of a piece of work unless there is one; notifies the process that drives the run.
-
-    ``key`` is (run uuid, trial number, stage), ``node`` the name of the node that reports.
-    """
+    """Stores the outcome of a piece of work unless there is one; notifies the process that drives the run."""
     connection.execute(
         "INSERT INTO fleet_outcome (run, number, stage, body, node, told) VALUES (%s, %s, %s, %s, %s, now()) "
         "ON CONFLICT DO NOTHING",
@@ -222,10 +196,7 @@ def tell(connection: "Connection", key: Key, outcome: Outcome, node: str) -> Non
 
 
 def wake(connection: "Connection", run: str) -> None:
-    """Wakes the process that drives a run, to look for new outcomes or a cancellation; ``run`` is its uuid.
-
-    Sends an empty PostgreSQL notification on the run's channel.
-    """
+    """Notifies the process that drives a run (uuid), to look for new outcomes or a cancellation."""
     connection.execute("SELECT pg_notify(%s, '')", (channel_of(run),))
 
 
@@ -235,23 +206,17 @@ def channel_of(run: str) -> str:
 
 
 def is_reported(connection: "Connection", key: Key) -> bool:
-    """Returns whether the outcome of a piece of work is stored.
-
-    ``key`` is (run uuid, trial number, stage).
-    """
-    found = connection.execute(
+    """Returns whether the outcome of a piece of work is stored."""
+    row = connection.execute(
         "SELECT 1 FROM fleet_outcome WHERE run = %s AND number = %s AND stage = %s", key
     ).fetchone()
-    return found is not None
+    return row is not None
 
 
 def reports_of(
     connection: "Connection", run: str, numbers: list[int] | None = None
 ) -> dict[tuple[int, str], NodeReport]:
-    """Returns {(trial number, stage): report} of what nodes reported for a run.
-
-    ``numbers`` restricts it to some trial numbers; None: all of the run.
-    """
+    """Returns {(trial number, stage): report} of a run; of some trial numbers, or (None) all."""
     rows = connection.execute(
         "SELECT number, stage, CASE WHEN octet_length(body::text) <= %s THEN body::text END, node "
         "FROM fleet_outcome WHERE run = %s AND (%s::bigint[] IS NULL OR number = ANY(%s))",
@@ -271,10 +236,7 @@ def delete_outcomes_outside_of_trials(connection: "Connection", run: str) -> Non
 
 
 def note_work(connection: "Connection", work: FleetWork, done: Execution) -> None:
-    """Stores when, by which node and on which device a piece of work was done.
-
-    A repeated call with the same values stores nothing more.
-    """
+    """Stores, once, when, by which node and on which device a piece of work was done."""
     timed = done.timed
     connection.execute(
         "INSERT INTO fleet_work (run, number, stage, node, device, began, ended, timed_from, timed_until) "
@@ -303,10 +265,7 @@ def run_ids(connection: "Connection", uuids: list[str]) -> tuple[tuple[str, int]
 
 
 def busy_seconds(connection: "Connection", window_s: float) -> dict[str, float]:
-    """Returns, by node, for how many of the last ``window_s`` seconds its device was in use.
-
-    Only work that has ended counts; nodes without such work are left out.
-    """
+    """Returns, by node, for how many of the last ``window_s`` seconds ended work used its device."""
     rows = connection.execute(
         "SELECT node, sum(extract(epoch FROM ended - greatest(began, since)))::float8 FROM fleet_work, "
         "LATERAL (SELECT now() - make_interval(secs => %s) AS since) AS recent "
@@ -332,10 +291,7 @@ def join(connection: "Connection", node: FleetNode) -> None:
 
 
 def beat(connection: "Connection", name: str, load: QueueLoad) -> bool:
-    """Stores a heartbeat of the node called ``name``, with its load.
-
-    Returns True if the node is to end after its current work: it was asked to, or is not stored any more.
-    """
+    """Stores a heartbeat; returns True if the node is to end: asked to, or not stored any more."""
     row = connection.execute(
         "UPDATE fleet_node SET seen = now(), cpu_share = %s, wakeups_per_s = %s WHERE name = %s "
         "RETURNING drains",
@@ -345,10 +301,7 @@ def beat(connection: "Connection", name: str, load: QueueLoad) -> bool:
 
 
 def leave(connection: "Connection", name: str, process: int) -> None:
-    """Deletes the stored node called ``name``, which has ended.
-
-    Leaves it if another process has taken the name: ``process`` is the process id.
-    """
+    """Deletes a node that has ended, unless another process than ``process`` has taken its name."""
     connection.execute("DELETE FROM fleet_node WHERE name = %s AND process = %s", (name, process))
 
 

@@ -19,10 +19,7 @@ from tuner.version import __version__
 
 
 def inflate(packed: bytes, limit_bytes: int) -> bytes:
-    """Returns zlib data decompressed.
-
-    Raises ValueError for more than ``limit_bytes`` of content, and for truncated or altered data.
-    """
+    """Returns zlib data decompressed; ValueError for more than ``limit_bytes``, and for damaged data."""
     stream = zlib.decompressobj()
     try:
         content = stream.decompress(packed, limit_bytes + 1)
@@ -49,10 +46,7 @@ def packed(artifact: Artifact) -> bytes:
 
 
 def unpacked(blob: bytes) -> Artifact:
-    """Returns the artifact that ``packed`` wrote as ``blob``.
-
-    Raises UsageError where the JSON is no artifact, ValueError where the bytes are no JSON or base64.
-    """
+    """Returns the artifact that ``packed`` wrote; UsageError for other JSON, ValueError for none."""
     artifact = decode(Artifact, json.loads(blob), "artifact")
     program = artifact.program
     if program is None:
@@ -83,10 +77,7 @@ Key = tuple[str, int, str]  # run, number, stage
 
 @dataclass(frozen=True)
 class FleetWork:
-    """A piece of work for a node: one stage (compile, evaluate, remeasure, ...) of a trial or of a run.
-
-    Its key identifies the outcome, whichever node reports it.
-    """
+    """A piece of work for a node: one stage (compile, evaluate, remeasure, ...) of a trial or of a run."""
 
     run: str  # uuid
     number: int  # of the trial; negative: work outside of trials
@@ -104,12 +95,10 @@ class FleetWork:
 
     @property
     def key(self) -> Key:
-        """Returns (run uuid, trial number, stage), under which the outcome is stored."""
         return (self.run, self.number, self.stage)
 
     @property
     def words(self) -> str:
-        """Returns a description for messages: "compile of trial 3"; the stage alone outside of trials."""
         return f"{self.stage} of trial {self.number}" if self.number >= 0 else self.stage
 
 
@@ -140,26 +129,17 @@ def to_json(value: FleetWork | Outcome) -> dict[str, Any]:
 
 
 def work_from_json(found: Any) -> FleetWork:
-    """Returns the piece of work that a JSON object describes.
-
-    Raises UsageError for JSON that does not fit ``FleetWork``, such as some that another version wrote.
-    """
+    """Returns the piece of work of a JSON object; UsageError for one that does not fit ``FleetWork``."""
     return decode(FleetWork, found, "work")
 
 
 def outcome_from_json(found: Any) -> Outcome:
-    """Returns the outcome that a JSON object describes.
-
-    Raises UsageError for JSON that does not fit ``Outcome``, such as some that another version wrote.
-    """
+    """Returns the outcome of a JSON object; UsageError for one that does not fit ``Outcome``."""
     return decode(Outcome, found, "outcome")
 
 
 def compiler_build_of(compiler: Compiler) -> str:
-    """Returns a text that names a compiler build: version of the tuner, and fingerprint of the compiler.
-
-    Installations with equal texts generate equal code.
-    """
+    """Names a compiler build by tuner and compiler: equal texts, equal code."""
     return f"tuner {__version__}, {compiler.fingerprint}"
 
 
@@ -177,10 +157,7 @@ def compile_queue(compiler_build: str) -> str:
 
 
 def measure_queue(machine: str, device: str) -> str:
-    """Returns the name of the job queue of one device of a class of machines.
-
-    The whole fleet does one of its jobs at a time.
-    """
+    """Returns the name of the queue of one device, of whose jobs the fleet does one at a time."""
     return f"measure:{_digits(machine)}:{_digits(device)}"
 
 

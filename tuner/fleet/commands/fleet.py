@@ -26,7 +26,6 @@ from tuner.targets.backends import resolve_target
 
 if TYPE_CHECKING:
     from tuner.fleet.local_fleet import LocalNodes
-    from tuner.fleet.status import FleetStatus
     from tuner.targets.backends import Backends
     from tuner.targets.interface import MeasurementBackend
 
@@ -64,7 +63,6 @@ def demo(operation: str, shape: str, trials: int, target: str, output: Path | No
 
 
 def _tune(nodes: "LocalNodes", options: tuple[str, ...]) -> None:
-    """Runs a tuning in a child process, and prints the fleet's status once while a trial is measured."""
     process = _started(nodes, options, stdout=subprocess.PIPE)
     assert process.stdout is not None
     reader = threading.Thread(target=_print_result, args=(process.stdout, nodes.url))
@@ -73,7 +71,11 @@ def _tune(nodes: "LocalNodes", options: tuple[str, ...]) -> None:
         is_shown = False
         while process.poll() is None:
             status = None if is_shown else found_status(nodes.url)
-            if status is not None and _is_at_trials(status):
+            # before the first trial a device measures the baseline
+            doing = (
+                [] if status is None else [each.doing for each in status.devices if each.doing is not None]
+            )
+            if status is not None and any(work.number >= 0 for work in doing):
                 print(f"\ntuner fleet status:\n{status_text(status, screen_columns())}\n", flush=True)
                 is_shown = True
             time.sleep(LOOK_S)
@@ -89,11 +91,6 @@ def _print_result(lines: IO[bytes], url: str) -> None:
             text = line.decode()
             if url not in text:
                 print(text, end="", flush=True)
-
-
-def _is_at_trials(status: "FleetStatus") -> bool:
-    """Returns whether a device measures a trial now; before the first trial it measures the baseline."""
-    return any(device.doing is not None and device.doing.number >= 0 for device in status.devices)
 
 
 def _started(
@@ -193,7 +190,6 @@ def worker(
 
 
 def _outcomes_of(text: str, backends: "Backends") -> "tuple[MeasurementBackend, TargetName]":
-    """Returns the source of a node's outcomes, and its target's name. Raises UsageError if unknown."""
     asked = TargetName.parse(text)
     if not asked.has_machine:
         return backends.recordings.of_file(Path(asked.detail))

@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
@@ -30,7 +30,6 @@ class NodeCommand:
     program: str = "tuner"
 
     def __post_init__(self) -> None:
-        """Raises here the errors that a node would report on another machine."""
         server_of(self.url)
         if has_secret(self.url):
             raise UsageError(
@@ -48,25 +47,19 @@ class NodeCommand:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Returns the program and its arguments, such as tuner fleet worker --target cpu --measure.
-
-        The database is not among them: other users of a machine see arguments.
-        """
+        """Returns program and arguments, without the database: other users of a machine see arguments."""
         compile_options = ("--compile", str(self.slots)) if self.slots else ()
         measure_options = ("--measure",) if self.has_device else ()
         return (self.program, "fleet", "worker", "--target", self.target, *compile_options, *measure_options)
 
     @property
     def environment(self) -> tuple[tuple[str, str], ...]:
-        """Returns (name, value) of the environment variables of the node: database and certificates.
-
-        Those that begin with PG are read by PostgreSQL's library.
-        """
+        """Returns (name, value) of the environment variables of the node: database and certificates."""
         if not self.certificates:
             return ((VARIABLE, self.url),)
         return (
             (VARIABLE, self.url),
-            ("PGSSLMODE", "verify-full"),
+            ("PGSSLMODE", "verify-full"),  # those that begin with PG are read by PostgreSQL's library
             ("PGSSLROOTCERT", f"{self.certificates}/ca.crt"),
             ("PGSSLCERT", f"{self.certificates}/tls.crt"),
             ("PGSSLKEY", f"{self.certificates}/tls.key"),
@@ -74,40 +67,23 @@ class NodeCommand:
 
     @property
     def assignments(self) -> tuple[str, ...]:
-        """Returns the environment variables of the node as shell assignments, ``NAME=value``.
-
-        A value is quoted where a shell needs it.
-        """
+        """Returns the environment variables of the node as shell assignments, ``NAME=value``."""
         return tuple(f"{name}={shlex.quote(value)}" for name, value in self.environment)
 
     @property
     def needs_gpu(self) -> bool:
-        """True if the node measures on a GPU."""
         return self.has_device and TargetName.parse(self.target).is_on_gpu
 
     @property
     def has_address_of_this_machine(self) -> bool:
-        """True if the database's URL names a server of this machine only: localhost or a socket's path.
-
-        On another machine such a URL means another server.
-        """
-        hosts = self._options.get("host", [self._parts.hostname or ""])
+        """True if the URL names a server of this machine only: localhost or a socket's path."""
+        parts = urlsplit(self.url)
+        hosts = parse_qs(parts.query).get("host", [parts.hostname or ""])
         return all(host in LOCAL_HOSTS or host.startswith("/") for host in hosts)
-
-    @property
-    def _parts(self) -> SplitResult:
-        return urlsplit(self.url)
-
-    @property
-    def _options(self) -> dict[str, list[str]]:
-        return parse_qs(self._parts.query)
 
 
 def one_line(name: str, text: str) -> str:
-    """Returns ``text``. Raises UsageError for an empty text, and for line breaks or other control characters.
-
-    The message begins with ``name``.
-    """
+    """Returns ``text``, or raises UsageError where it is empty or has control characters."""
     if not text or not text.isprintable():
         raise UsageError(f"{name}: found {text!r}, allowed a text of one line")
     return text
@@ -131,14 +107,9 @@ def kubernetes_manifest(
 ) -> str:
     """Returns the YAML manifest of a Deployment whose pods are nodes, for ``kubectl apply``.
 
-    Args:
-        command: The command of each node.
-        name: Name of the Deployment.
-        nodes: Number of pods; UsageError is raised for less than 1.
-        cores: Processors of each pod; UsageError is raised for less than 1.
-        image: Container image that has the tuner.
-        secret: Name of a Secret with certificates for the database; "": the pods have no certificates. It is
-            mounted at /etc/tuner-fleet (MOUNTED), which ``command.certificates`` has to name.
+    ``cores``: of each pod; ``secret``: name of a Secret with certificates for the database, "" for none. It
+    is mounted at /etc/tuner-fleet (MOUNTED), which ``command.certificates`` has to name. Raises UsageError
+    for fewer than 1 node or core.
     """
     import yaml
 
@@ -163,6 +134,9 @@ def _pod(command: NodeCommand, cores: int, image: str, secret: str) -> dict[str,
     if secret:
         volumes.append({"name": "certificates", "secret": {"secretName": secret, "defaultMode": READABLE}})
         mounts.append({"name": "certificates", "mountPath": MOUNTED, "readOnly": True})
+    # equal requests and limits: whole processors, where the kubelet's CPU policy is static
+    gpu = {"nvidia.com/gpu": "1"} if command.needs_gpu else {}
+    amounts = dict(gpu, cpu=str(at_least_one("cores", cores)))
     return {
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": DRAIN_S,
@@ -177,8 +151,11 @@ def _pod(command: NodeCommand, cores: int, image: str, secret: str) -> dict[str,
                 "name": "node",
                 "image": image,
                 "command": list(command.words),
-                "env": [{"name": key, "value": value} for key, value in _environment(command)],
-                "resources": _resources(command, cores),
+                # with a home folder: the user nobody has none
+                "env": [
+                    {"name": key, "value": value} for key, value in (*command.environment, ("HOME", SCRATCH))
+                ],
+                "resources": {"requests": amounts, "limits": dict(amounts)},
                 "securityContext": {
                     "allowPrivilegeEscalation": False,
                     "readOnlyRootFilesystem": True,
@@ -191,18 +168,6 @@ def _pod(command: NodeCommand, cores: int, image: str, secret: str) -> dict[str,
     }
 
 
-def _environment(command: NodeCommand) -> tuple[tuple[str, str], ...]:
-    """Returns the node's variables, with a home folder: the user nobody has none."""
-    return (*command.environment, ("HOME", SCRATCH))
-
-
-def _resources(command: NodeCommand, cores: int) -> dict[str, dict[str, str]]:
-    """Returns equal requests and limits: whole processors, where the kubelet's CPU policy is static."""
-    gpu = {"nvidia.com/gpu": "1"} if command.needs_gpu else {}
-    amounts = dict(gpu, cpu=str(at_least_one("cores", cores)))
-    return {"requests": amounts, "limits": dict(amounts)}
-
-
 def slurm_job(command: NodeCommand, nodes: int, cores: int, time: str, options: tuple[str, ...] = ()) -> str:
     """Returns a script for ``sbatch``: a job array, each of whose ``nodes`` jobs is a node of the fleet.
 
@@ -211,13 +176,15 @@ def slurm_job(command: NodeCommand, nodes: int, cores: int, time: str, options: 
     (DRAIN_S) before its time limit. Raises UsageError for fewer than 1 node or core, and for a time or an
     option of several lines.
     """
+    # exclusive use of the GPU or machine on which a node measures
+    exclusive = ("--gres=gpu:1",) if command.needs_gpu else ("--exclusive",) * command.has_device
     directives = (
         "--job-name=tuner-fleet",
         "--output=tuner-fleet-%A_%a.log",
         f"--array=0-{at_least_one('nodes', nodes) - 1}",
         "--ntasks=1",
         f"--cpus-per-task={at_least_one('cores', cores)}",
-        *_device(command),
+        *exclusive,
         f"--time={time}",
         f"--signal=TERM@{DRAIN_S}",
         *options,
@@ -233,13 +200,6 @@ def slurm_job(command: NodeCommand, nodes: int, cores: int, time: str, options: 
     return "".join(f"{line}\n" for line in lines)
 
 
-def _device(command: NodeCommand) -> tuple[str, ...]:
-    """Returns the directives that give a measuring node exclusive use of its GPU or machine."""
-    if command.needs_gpu:
-        return ("--gres=gpu:1",)
-    return ("--exclusive",) if command.has_device else ()
-
-
 LOG = "tuner-fleet.log"  # in the folder where SSH begins
 
 
@@ -251,11 +211,8 @@ def ssh_lines(command: NodeCommand, hosts: tuple[str, ...]) -> str:
     is empty or has control characters.
     """
     remote = f"{' '.join(command.assignments)} nohup {shlex.join(command.words)} >>{LOG} 2>&1 </dev/null &"
-    return "".join(f"ssh -n {_host(host)} {shlex.quote(remote)}\n" for host in hosts)
-
-
-def _host(text: str) -> str:
-    """Returns a host's name, quoted for a shell. Raises UsageError for a name that ssh reads as an option."""
-    if text.startswith("-"):
-        raise UsageError(f"host: found {text!r}, allowed a name or an address, such as me@build1")
-    return shlex.quote(one_line("host", text))
+    for host in hosts:
+        if host.startswith("-"):
+            raise UsageError(f"host: found {host!r}, allowed a name or an address, such as me@build1")
+    quoted = [shlex.quote(one_line("host", host)) for host in hosts]
+    return "".join(f"ssh -n {host} {shlex.quote(remote)}\n" for host in quoted)

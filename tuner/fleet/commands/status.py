@@ -175,9 +175,9 @@ def status(
     if has_check:
         context.exit(_check(which_database(database), rounds, as_json))
     while True:
-        found = found_status(which_database(database))
-        text = status_text(found, screen_columns(), database_text(database))
-        print_found(as_json, status_document(found), text)
+        now = found_status(which_database(database))
+        text = status_text(now, screen_columns(), database_text(database))
+        print_found(as_json, status_document(now), text)
         if every_s is None:
             return
         time.sleep(every_s)
@@ -185,7 +185,6 @@ def status(
 
 
 def _check(url: str, rounds: int, as_json: bool) -> int:
-    """Measures how much the nodes of this host disturb measurements; prints it, returns the exit code."""
     import socket
 
     import numpy as np
@@ -226,7 +225,7 @@ def status_text(status: FleetStatus, columns: int | None = None, database_text: 
     compiler_builds = sorted(
         {seen.node.compiler_build for seen in status.nodes} | {each.compiler_build for each in status.queues}
     )
-    letters = {compiler_build: _letters(place) for place, compiler_build in enumerate(compiler_builds)}
+    letters = {compiler_build: _letters(index) for index, compiler_build in enumerate(compiler_builds)}
     nodes = [(*_node(each, status), letters[each.node.compiler_build]) for each in status.nodes]
     devices = [_device(each, status) for each in status.devices]
     waiting = [_queue(each, status, letters) for each in status.queues]
@@ -240,10 +239,10 @@ def status_text(status: FleetStatus, columns: int | None = None, database_text: 
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
-def _letters(place: int) -> str:
-    """Returns the name of the compiler build with index ``place``: A, B, ..., Z, AA, AB, ..."""
-    first = "" if place < len(ascii_uppercase) else _letters(place // len(ascii_uppercase) - 1)
-    return first + ascii_uppercase[place % len(ascii_uppercase)]
+def _letters(index: int) -> str:
+    """Returns A, B, ..., Z, AA, AB, ..."""
+    first = "" if index < len(ascii_uppercase) else _letters(index // len(ascii_uppercase) - 1)
+    return first + ascii_uppercase[index % len(ascii_uppercase)]
 
 
 def check_line(check: NoiseCheck) -> str:
