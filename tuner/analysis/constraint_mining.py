@@ -46,10 +46,7 @@ SIZES = ("m", "n", "k")
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """A comparison of knobs or sizes that may explain failures: points where it is true may fail.
-
-    ``truth`` has one bool per point; ``allowed`` is the negated comparison, as the text of a constraint.
-    """
+    """A comparison of knobs or sizes that may explain failures: where it is true, points may fail."""
 
     allowed: str  # the negation, as the text of a constraint
     truth: Truth

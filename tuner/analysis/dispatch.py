@@ -132,10 +132,7 @@ class HeldOutChoice:
 
 
 def held_out_choices(matrix: TimeMatrix) -> tuple[HeldOutChoice, ...]:
-    """Returns the choice for each problem, held out once, without a measurement of the problem.
-
-    Problems that no column applies to are left out.
-    """
+    """Returns the choice for each problem, held out once; problems that no column applies to are left out."""
     efficiency, choices = matrix.efficiency(), []
     for row, problem in enumerate(matrix.problems):
         asked = AskedProblem(problem, matrix.applies[row], matrix.costs[row])

@@ -110,10 +110,7 @@ class Ablation:
 
 @dataclass(frozen=True)
 class TooFew:
-    """The result of ``ablate`` if the best trial's strategy has fewer than MEASURED_MIN (20) measured trials.
-
-    The knobs are then not ablated; ``strategies`` still compares the strategies, if any trial was measured.
-    """
+    """The result of ``ablate`` with fewer than MEASURED_MIN (20) measured trials of the best strategy."""
 
     strategy: str  # of the best trial; "" where no trial was measured
     measured: int

@@ -51,14 +51,9 @@ def choose_portfolio(
     the mean go to the better worst problem, then to columns that are best for more problems. One of the
     columns can do every problem, where there is such a column: a problem that comes later has one to run.
 
-    Args:
-        matrix: times of the columns on the problems.
-        size: number of columns to choose.
-        allowed: columns to choose among; None: all that apply to a problem.
-        universal: columns that can do any problem, of which one is chosen; None: all that can do every
-            problem of the matrix.
-
-    Raises UsageError for a size below 1 or above the number of columns to choose among.
+    ``allowed``: columns to choose among; None: all that apply to a problem. ``universal``: columns that can
+    do any problem; None: all that can do every problem of the matrix. Raises UsageError for a size below 1
+    or above the number of columns to choose among.
     """
     applies = matrix.is_applicable()
     choices = np.array(usable_columns(matrix, allowed), np.int64)

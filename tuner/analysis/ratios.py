@@ -228,11 +228,7 @@ def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) ->
 
 
 def session_comparison(found: PairedSlowdown, objection: str = "") -> Comparable | NotComparable:
-    """Returns what ``comparison`` does, of codes that were timed interleaved in several sessions.
-
-    The interval is that of 99 %. ``objection``: why the sessions are no evidence of a ratio; "" where they
-    are.
-    """
+    """As ``comparison``, of codes timed in sessions, at 99 %; ``objection``: why it is no evidence."""
     interval = (1 + found.interval[0], 1 + found.interval[1])
     if objection:
         return NotComparable(objection, interval)
@@ -287,10 +283,7 @@ def _ratio_or_reason(
 
 
 def against_baseline(run: Run, trial: StoredTrial) -> Comparable | NotComparable | None:
-    """Returns the ratio of a trial's time to the time of its run's baseline, or why no ratio may be printed.
-
-    None where the run has no baseline. Raises ValueError for a trial that was not timed.
-    """
+    """Returns the ratio to the run's baseline, or why there is none; None for a run without a baseline."""
     if run.baseline is None:
         return None
     is_interleaved = trial.final is not None and run.baseline.is_interleaved

@@ -45,10 +45,7 @@ class SelectedResult:
 
 
 def timed(trial: StoredTrial) -> Measurement:
-    """Returns the measurement that ranks a trial: the final re-measurement's if any, else the search's.
-
-    Raises ValueError for a trial that was not timed.
-    """
+    """Returns a trial's final re-measurement, else the search's; ValueError for one that was not timed."""
     if trial.final is not None:
         return trial.final
     if isinstance(trial.record.outcome, Measurement):
@@ -96,10 +93,7 @@ def half_width(measurement: Measurement) -> float:
 
 
 def complexity(trial: StoredTrial) -> tuple[int, int]:
-    """Returns a sort key, the smaller the simpler: (number of script lines, number of knobs switched on).
-
-    A bound script has lines only for the transforms that it applies, such as tiling, packing, pipelining.
-    """
+    """Returns a sort key, the smaller the simpler: (lines of the bound script, knobs switched on)."""
     return script_lines(trial.script_text), knobs_on(trial.record.candidate)
 
 

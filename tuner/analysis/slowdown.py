@@ -129,10 +129,7 @@ class RoundTimes:
 
 @dataclass(frozen=True)
 class RelativeSlowdown:
-    """How much longer code takes than recorded, relative to each reference that was timed then and now.
-
-    References are the baseline library and a reference kernel; without any, the recorded time itself.
-    """
+    """How much longer code takes than recorded, relative to each reference that was timed then and now."""
 
     by_reference: tuple[tuple[str, PairedSlowdown], ...]
     whole: PairedSlowdown  # relative to the geometric mean of the references

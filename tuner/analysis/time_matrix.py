@@ -38,14 +38,9 @@ def corrected_scores(known: KnownTimes, costs: Numbers, octaves: Numbers, width:
     """Returns a score for each configuration on one problem: the lower, the faster it is expected to be.
 
     The score is log(cost) plus a weighted mean of the residuals of the same configuration on the problems of
-    ``known``. A residual is log(time / cost), less the mean over the problem. Problems near by count more
-    (WIDTH), and the mean is drawn to 0 (SHRINKAGE).
-
-    Args:
-        known: The times so far, on any number of problems.
-        costs: Costs of the cost model on the problem that is asked for [column].
-        octaves: log2 of its (m, n, k) [3].
-        width: A problem at a distance of d octaves counts exp(-d * d / width).
+    ``known``. A residual is log(time / cost), less the mean over the problem. A problem at a distance of d
+    octaves counts exp(-d * d / width), and the mean is drawn to 0 (SHRINKAGE). ``costs`` [column] and
+    ``octaves``, log2 of (m, n, k) [3], are of the problem that is asked for.
     """
     centred = residuals(known)
     is_known = np.isfinite(centred)
@@ -94,11 +89,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class TimeMatrix:
-    """The median times of one set of configurations on many problems, where they were measured.
-
-    A row is a problem. A column is an unprojected configuration: the knob values as they were chosen for one
-    problem, which ``tuner.space.projection.projected`` turns into what is compiled for another one.
-    """
+    """Median times of unprojected configurations (columns) on problems (rows), where they were measured."""
 
     problems: tuple[Problem, ...]
     counts: tuple[int, ...]  # how often each problem occurs in what is tuned, at least 1

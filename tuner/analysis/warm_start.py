@@ -52,10 +52,7 @@ def nearest_first(
 
 
 def distance(task: TuningTask, other: TuningTask) -> float | None:
-    """Returns how different two tuning tasks are, in octaves (doublings of one size); 0 for equal tasks.
-
-    None for different operations, or where one is for a CPU and the other for a GPU.
-    """
+    """Returns how different two tasks are, in octaves; None for other operations, or a CPU and a GPU."""
     ours, theirs = task.problem, other.problem
     if ours.operation != theirs.operation or bool(task.machine.chip) != bool(other.machine.chip):
         return None
@@ -75,10 +72,7 @@ def distance(task: TuningTask, other: TuningTask) -> float | None:
 
 
 def machine_distance(machine: Machine, other: Machine) -> float:
-    """Returns the distance in octaves: 0 for machines with equal names, whose times are comparable.
-
-    Else SAME_KIND (1.5) for the same instruction set and chip, OTHER_KIND (4) for any other machine.
-    """
+    """Returns 0 octaves for equal names, SAME_KIND for the same ISA and chip, else OTHER_KIND."""
     if machine.name == other.name:
         return 0.0
     is_same_kind = (machine.isa, machine.chip) == (other.isa, other.chip)

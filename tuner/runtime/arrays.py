@@ -31,10 +31,7 @@ READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 
 @dataclass(frozen=True, eq=False)
 class DlpackView:
-    """A view of an array that another package exports through DLPack: address, shape, strides, dtype.
-
-    ``owner`` keeps the memory alive.
-    """
+    """A view of an array that another package exports through DLPack; ``owner`` keeps it alive."""
 
     address: int
     shape: tuple[int, ...]
@@ -71,10 +68,7 @@ class _Versioned(ctypes.Structure):
 
 
 def dlpack_device(name: str, found: Any) -> int:
-    """Returns the DLDeviceType of the memory of ``found``, an array with DLPack: 1 CPU, 2 CUDA, ...
-
-    ``name`` is the argument's, for messages. Raises UsageError where the array does not export its memory.
-    """
+    """Returns the DLDeviceType of an array with DLPack: 1 CPU, 2 CUDA; UsageError where it exports none."""
     with _reported(name, found):
         return int(found.__dlpack_device__()[0])
 
@@ -133,10 +127,7 @@ HEADER_WORDS = 3  # allocated, aligned, offset
 
 @dataclass(frozen=True)
 class MemRef:
-    """MLIR's descriptor of a ranked memref: allocated and aligned address, offset, sizes and strides.
-
-    Each word has 8 bytes; offset and strides are in elements.
-    """
+    """MLIR's descriptor of a ranked memref, of 8-byte words; offset and strides are in elements."""
 
     allocated: int
     aligned: int
@@ -172,10 +163,7 @@ class MemRef:
         return self.aligned + self.offset * item_bytes
 
     def extent_bytes(self, item_bytes: int) -> int:
-        """Returns the bytes from the first element's start to the last element's end; 0 for an empty array.
-
-        ``item_bytes``: bytes of an element. Gaps between elements count.
-        """
+        """Returns the bytes from the first element's start to the last one's end, gaps included."""
         if 0 in self.sizes:
             return 0
         last = sum((size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True))
@@ -188,10 +176,7 @@ def word_count(rank: int) -> int:
 
 
 def array_of(view: MemRef, dtype: "np.dtype[np.generic]") -> npt.NDArray[Any]:
-    """Returns a numpy array that shares the host memory which a memref descriptor points to.
-
-    The memory has to outlive the array; an empty array has new memory.
-    """
+    """Returns a numpy array that shares the memory of a descriptor, which has to outlive it."""
     size_bytes = view.extent_bytes(dtype.itemsize)
     if size_bytes == 0:
         return np.empty(view.sizes, dtype)
@@ -217,10 +202,7 @@ ALIGN_BYTES = 16  # of the widest load, and required by tensor maps: PTX ISA, ld
 
 @dataclass(frozen=True, eq=False)
 class DeviceArray:
-    """A view of another package's array in device memory: address, shape, strides, dtype.
-
-    ``owner`` keeps the memory alive; ``stream`` is the one on which the contents may still be computed.
-    """
+    """A view of another package's array in device memory; ``owner`` keeps the memory alive."""
 
     address: int
     shape: tuple[int, ...]
@@ -232,10 +214,7 @@ class DeviceArray:
 
     @property
     def memory(self) -> range:
-        """Returns the byte addresses that the array occupies if it has no gaps between its elements.
-
-        For an array with gaps (strides) the range is too short.
-        """
+        """Returns the byte addresses of the array, if it has no gaps; else the range is too short."""
         return range(self.address, self.address + math.prod(self.shape) * self.dtype.itemsize)
 
     @property
@@ -245,10 +224,7 @@ class DeviceArray:
 
     @property
     def is_row_major(self) -> bool:
-        """Returns whether the array is row-major without gaps between its elements.
-
-        Strides of dimensions of size 1, and of empty arrays, do not matter.
-        """
+        """Returns whether it is row-major without gaps; strides of size 1 do not matter."""
         if self.strides is None or 0 in self.shape:
             return True
         steps = zip(self.shape, self.strides, self.row_major, strict=True)
@@ -278,10 +254,7 @@ def device_array(name: str, found: Any, stream: int) -> DeviceArray:
 
 
 def wait_for_producers(device: AbstractDevice, arrays: Iterable[DeviceArray], stream: int | None) -> None:
-    """Makes later work on ``stream`` wait for the streams on which ``arrays`` may still be computed.
-
-    ``stream`` None: the host waits, before this function returns.
-    """
+    """Makes ``stream`` (None: the host) wait for streams on which ``arrays`` may still be computed."""
     for producer in {array.stream for array in arrays} - {None, stream}:
         assert producer is not None
         if stream is None:

@@ -4,10 +4,7 @@ from typing import ClassVar, Never
 
 
 class LoadedCode:
-    """Base class of callables that hold machine code loaded into this process.
-
-    To pickle or copy an instance raises TypeError, which says how to load the code in another process.
-    """
+    """Base class of callables with loaded machine code: to pickle or copy one raises TypeError."""
 
     load_again: ClassVar[str]  # expression that loads the code in another process
 

@@ -44,11 +44,7 @@ def interleaved_times(
     Runs rounds until ``seconds`` are over, at least ``LEAST_ROUNDS``. Each round begins with another name
     than the last one, so that nobody always comes after the same neighbour's start of the round.
 
-    Args:
-        calls: What is timed, by name.
-        seconds: How long rounds are run.
-        clock: Returns the time in seconds.
-        before_slice: Is given the call of each slice before its time begins: ``before_slice_of(threads)``.
+    ``before_slice`` is given the call of each slice before its time begins: ``before_slice_of(threads)``.
     """
     prepared = before_slice or _nothing
     counts = {name: _calls_of_a_slice(call, clock) for name, call in calls.items()}
@@ -113,10 +109,7 @@ Stopwatch = Callable[[int], float]  # runs the action so many times in a row; re
 def measure(
     repeat: Repeat, effort: Effort, rng: np.random.Generator, clock: Clock = time.perf_counter
 ) -> Measurement:
-    """Times an action by a clock of this process; returns samples, median and interval, see ``measure_by``.
-
-    ``repeat(n)`` runs the action n times; ``rng`` is for the bootstrap of the interval.
-    """
+    """As ``measure_by``, of ``repeat(n)``, which runs the action n times, by a clock of this process."""
     return measure_by(stopwatch_of(repeat, clock), effort, rng)
 
 
@@ -126,28 +119,19 @@ def measure_together(
     rng: np.random.Generator,
     clock: Clock = time.perf_counter,
 ) -> tuple[Measurement, ...]:
-    """Times actions interleaved, by a clock of this process; returns one measurement per action, in order.
-
-    ``repeats`` has for each action a function that runs the action n times. See ``measure_together_by``.
-    """
+    """As ``measure_together_by``, of functions that run an action n times, by this process's clock."""
     return measure_together_by(tuple(stopwatch_of(repeat, clock) for repeat in repeats), effort, rng)
 
 
 def stopwatch_of(repeat: Repeat, clock: Clock = time.perf_counter) -> Stopwatch:
-    """Returns a function that runs an action n times and returns the seconds per call.
-
-    ``repeat(n)`` runs the action n times; ``clock`` returns seconds.
-    """
+    """Returns a function that runs ``repeat(n)`` and returns the seconds per call."""
     return lambda inner: sample(repeat, inner, clock)
 
 
 def after_each(
     evict: Callable[[], None], prepare: Callable[[], Callable[[], object]], clock: Clock = time.perf_counter
 ) -> Stopwatch:
-    """Returns a stopwatch of single calls of an action, each after ``evict``, which is not timed.
-
-    ``prepare()`` returns a function that runs the action once, without other work; ``clock`` returns seconds.
-    """
+    """Returns a stopwatch of single calls of ``prepare()``, each after ``evict``, which is not timed."""
 
     def taken(inner: int) -> float:
         spent = 0.0

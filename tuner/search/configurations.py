@@ -15,10 +15,7 @@ from tuner.space.feasible_set import FeasibleSet
 
 
 class Pool:
-    """The state of each configuration of a feasible set during a search: unseen, pending or with an outcome.
-
-    Configurations are identified by their index in the set (``row``).
-    """
+    """The state of each configuration (``row``) during a search: unseen, pending or with an outcome."""
 
     def __init__(self, rows: int, first: Iterable[int] = ()) -> None:
         # to be proposed before other rows; rows that were proposed meanwhile are skipped
@@ -118,10 +115,7 @@ class Column:
         return np.append(np.arange(self.levels) / (self.levels - 1), MISSING).astype(np.float32)
 
     def differences(self, code: int) -> Floats:
-        """Returns the distance, 0 to 1, of each value of the column from the value with code ``code``.
-
-        The last entry is the distance of a missing knob. ``code`` -1: the distances from a missing knob.
-        """
+        """Returns the distance, 0 to 1, of each value from ``code``; last, and -1: a missing knob."""
         if self.is_ordinal:
             places = self.places
             ranks_apart: Floats = np.abs(places - places[code])
@@ -147,11 +141,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class RowTable:
-    """Configurations as small integers (codes), one column for the strategy and for each knob.
-
-    Models and distances use it. A code is the place of a value in its column; -1: the strategy has no such
-    knob.
-    """
+    """Configurations as codes, a column per strategy and knob: places in it; -1: no such knob."""
 
     codes: Codes
     columns: tuple[Column, ...]
@@ -172,10 +162,7 @@ class RowTable:
         return RowTable(self.codes[rows], self.columns)
 
     def with_alignments(self) -> "RowTable":
-        """Returns the table with one more column for each knob for which ``alignments`` returns ranks.
-
-        The column holds the rank of the largest power of two that divides the knob's value; -1: no such knob.
-        """
+        """Returns the table with a column of ranks for each knob that has ``alignments``."""
         given = [(number, column) for number, column in enumerate(self.columns) if column.alignments]
         if not given:
             return self
@@ -185,10 +172,7 @@ class RowTable:
         return RowTable(codes, (*self.columns, *further))
 
     def differences(self, codes: Codes) -> Floats:
-        """Returns the distance of each configuration from ``codes``: the sum of the distances in each column.
-
-        ``codes`` has one code for each column, and need not be a configuration of the table.
-        """
+        """Returns each configuration's distance from ``codes``, one per column, summed over columns."""
         far = np.zeros(len(self.codes), np.float32)
         for number, column in enumerate(self.columns):
             far += column.differences(int(codes[number])).take(self.codes[:, number], mode="wrap")
@@ -239,10 +223,7 @@ class Scope:
 
 
 def whole(table: RowTable) -> Scope:
-    """Returns all configurations of the feasible set as the scope that a proposal is chosen from.
-
-    ``table`` has a row for each of them, in the order of the feasible set.
-    """
+    """Returns all configurations of the feasible set, in its order, as the scope of a proposal."""
     return Scope(np.arange(len(table.codes)), table, is_whole=True)
 
 

@@ -29,10 +29,7 @@ class RowSimilarity:
         self._rows = len(table.codes)
 
     def around(self, codes: Codes) -> npt.NDArray[np.int64]:
-        """Returns the density around the observation ``codes``, at each configuration of the table.
-
-        ``codes`` are the observation's codes by column. In the result PRIOR stands for the uniform density.
-        """
+        """Returns the density around ``codes``, per configuration; PRIOR: the uniform density."""
         density = np.ones(self._rows)
         for table, column, code in zip(self._tables, self._codes, codes.tolist(), strict=True):
             density *= table[code].take(column, mode="wrap")
@@ -64,10 +61,7 @@ GOOD_MIN = 2
 
 
 class Densities:
-    """Kernel density estimates of the fastest configurations, and of all other proposed configurations.
-
-    Pending configurations and failures count among the others, which spreads proposals.
-    """
+    """Kernel densities of the fastest configurations, and of all others, pending and failed ones too."""
 
     def __init__(self, task: SearchTask) -> None:
         self._task = task

@@ -45,18 +45,12 @@ class Widths:
 
     @classmethod
     def of(cls, parameters: Array) -> "Widths":
-        """Returns the parameters from their natural logarithms: the columns' weights, then the noise.
-
-        Adds JITTER (1e-6) to the noise.
-        """
+        """Returns the parameters from logarithms: columns' weights, then the noise, which gets JITTER."""
         return cls(np.exp(parameters[:-1]), math.exp(parameters[-1]) + JITTER)
 
 
 def correlation(distance: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Returns the Matern 5/2 correlation of weighted squared distances, elementwise.
-
-    Equation 4.17 of Rasmussen and Williams, with the length scales in the weights.
-    """
+    """Returns the Matern 5/2 correlation of weighted squared distances; equation 4.17."""
     r = np.sqrt(10 * distance)  # of a dtype that follows the distance's
     result: npt.NDArray[np.floating] = (1 + r + r * r / 3) * np.exp(-r)
     return result

@@ -49,16 +49,10 @@ class AbstractMethod(BaseSampler):
 
     @abc.abstractmethod
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns the index, in the feasible set, of a configuration that was not proposed yet.
-
-        Called only while there is such a configuration; ``rng`` is the only source of randomness.
-        """
+        """Returns an unproposed configuration's index; there is one. ``rng`` is all randomness."""
 
     def propose(self, number: int) -> Distributions:
-        """Chooses the configuration of trial ``number`` and marks it as proposed in the pool.
-
-        Returns the Optuna distributions of the trial's parameters, by name.
-        """
+        """Chooses and marks trial ``number``; returns its parameters' distributions by name."""
         row = self.task.pool.next_waiting()
         if row is None:
             # one thread: sums of floats keep their order, and the measured kernel keeps its cores
@@ -118,10 +112,7 @@ class _Search:
 
 @final
 class DemotedLast(AbstractMethod):
-    """Searches the configurations that meet all preferences first, then those that break one.
-
-    Two search methods of the same kind; each sees only the outcomes of its part of the feasible set.
-    """
+    """Searches what meets all preferences first, then the rest, by two methods of the same kind."""
 
     def __init__(self, task: SearchTask, made: Callable[[SearchTask], AbstractMethod]) -> None:
         AbstractMethod.__init__(self, task)
@@ -148,10 +139,7 @@ class DemotedLast(AbstractMethod):
 
 
 class StudySampler(AbstractSampler):
-    """The sampler of a run: a search method, with its proposals and outcomes in an Optuna study in memory.
-
-    The database is authoritative: a resumed run replays its records into a new study.
-    """
+    """A run's sampler: a method with an Optuna study in memory; a resumed run replays its records."""
 
     def __init__(self, method: AbstractMethod) -> None:
         self.study = quiet_study(method)  # its trials have the strategy and its knobs as parameters
@@ -187,10 +175,7 @@ class StudySampler(AbstractSampler):
 def quiet_study(
     sampler: BaseSampler | None, storage: BaseStorage | None = None, name: str | None = None
 ) -> optuna.Study:
-    """Returns a new Optuna study that minimizes; Optuna's log line about it is suppressed.
-
-    ``storage`` None: the study is kept in memory; ``name`` None: Optuna makes a name.
-    """
+    """Returns a new study that minimizes, in memory unless ``storage``, without Optuna's log line."""
     with quietly():
         return optuna.create_study(sampler=sampler, storage=storage, study_name=name)
 
@@ -207,10 +192,7 @@ def quietly() -> Iterator[None]:
 
 
 def stored_studies(runs: Iterable[tuple[Run, tuple[StoredTrial, ...]]]) -> BaseStorage:
-    """Returns an Optuna storage in memory with one study for each run; a study minimizes seconds.
-
-    A trial without a time (failed, or only verified) has the state FAIL.
-    """
+    """Returns a study of seconds for each run, in memory; a trial without a time is FAIL."""
     storage = InMemoryStorage()
     for run, trials in runs:
         study = quiet_study(

@@ -64,10 +64,7 @@ class OptunaRows(AbstractMethod):
         return self.task.best_unseen(scope, -scope.table.differences(suggested), rng)
 
     def history(self) -> History:
-        """Returns the configurations with an outcome as Optuna trials, in the order of proposals.
-
-        A failed one has the slowest time (1.0 where none has a time) and violates a constraint.
-        """
+        """Returns outcomes as Optuna trials, in order; a failed one is slowest, and violates a constraint."""
         pool = self.task.pool
         slowest = max((value for value in pool.outcomes.values() if value is not None), default=1.0)
         given = [(row, pool.outcomes[row]) for row in pool.order if row in pool.outcomes]

@@ -101,10 +101,7 @@ ARMS: tuple[type[AbstractMethod], ...] = (Tpe, Local, Trees, Evolution)
 
 
 class Ensemble(AbstractMethod):
-    """Search by four methods: every second proposal tries each method in rotation, the rest use the best.
-
-    The best method is the one with the most credit, which the outcomes of its latest tries give.
-    """
+    """Search by four methods: every second proposal tries each in turn, the rest use the best."""
 
     def __init__(self, task: SearchTask) -> None:
         AbstractMethod.__init__(self, task)

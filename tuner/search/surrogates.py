@@ -75,10 +75,7 @@ class Forest:
     variance: Floats  # (trees, leaves): large where a leaf has few observations
 
     def predict(self, table: RowTable) -> tuple[Floats, Floats]:
-        """Returns (mean, standard deviation) of the predicted value of each configuration in the table.
-
-        The deviation combines the spread of the trees and the variance within leaves.
-        """
+        """Returns (mean, deviation) per configuration, of the trees' spread and of leaves' variance."""
         total = np.zeros(len(table.codes), np.float32)
         squares, within = np.zeros_like(total), np.zeros_like(total)
         for tree, places in enumerate(self.places.tolist()):
@@ -96,10 +93,7 @@ class Forest:
 
 
 def grow(table: RowTable, values: Array, rng: np.random.Generator) -> Forest:
-    """Returns a forest fitted to standardized ``values``, one for each configuration of the table.
-
-    Splits are random, drawn from ``rng``; all trees grow together, level by level.
-    """
+    """Returns a forest fitted to ``values`` per configuration; all trees grow together, level by level."""
     depth = DEPTH if table.columns else 0
     trees = np.arange(TREES)
     leaf = np.zeros((TREES, len(values)), np.intp)
@@ -162,10 +156,7 @@ class Surrogate:
         self._process: tuple[Widths, GaussianProcess] | None = None
 
     def log_gain(self, scope: Scope) -> Floats:
-        """Returns the logarithm of the expected improvement for each configuration of a scope.
-
-        The improvement is over the best outcome so far, in standardized log time.
-        """
+        """Returns the log of the expected improvement over the best outcome, per configuration."""
         pool = self._task.pool
         rows = rows_to_model(pool, len(pool.order), OBSERVED_LIMIT)
         values = standardized(pool, rows)
@@ -239,10 +230,7 @@ MODELLED_LIMIT = 2000  # observed rows from which trees are grown
 
 
 class Trees(AbstractMethod):
-    """Chooses the configuration with the largest expected improvement under a forest of random trees.
-
-    Pending configurations and failures count as slow.
-    """
+    """Maximizes the expected improvement under random trees; pending and failed ones count as slow."""
 
     def choose(self, rng: np.random.Generator) -> int:
         task = self.task

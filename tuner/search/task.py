@@ -27,10 +27,7 @@ def parameters(candidate: Candidate) -> dict[str, Value]:
 
 
 def distributions_of_rows(feasible: FeasibleSet) -> Distributions:
-    """Returns the Optuna distribution of each parameter, over the configurations of a feasible set.
-
-    An integer knob gets the range of the values that occur, other parameters get a list of them.
-    """
+    """Returns each parameter's distribution: a range for an integer knob, else a list of values."""
     pairs: list[tuple[str, Value]] = []
     for space, index in zip(feasible.spaces, feasible.index, strict=True):
         pairs.append((STRATEGY, space.strategy))
@@ -69,11 +66,7 @@ BEST_ROWS = 4  # fastest rows whose neighbours belong to every sample
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """The neighbours of each configuration of a feasible set: those that differ in the value of one knob.
-
-    The neighbours of a configuration are computed at first use and then kept, so that a large set takes no
-    time in advance.
-    """
+    """The configurations that differ in the value of one knob, computed at first use and kept."""
 
     feasible: FeasibleSet
     _known: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -98,10 +91,7 @@ class Neighbours:
 
 @dataclass(frozen=True, eq=False)
 class SearchTask:
-    """What a search method works on: a feasible set, the state of its search, and the random seed.
-
-    Methods that search a set together share it.
-    """
+    """What search methods work on: a feasible set, the state of its search, and the random seed."""
 
     feasible: FeasibleSet
     pool: Pool
@@ -163,10 +153,7 @@ DRAWN = 16  # rows of which the farthest is taken
 
 
 def is_starting(task: SearchTask) -> bool:
-    """Returns whether too few configurations were proposed for a model to be fitted.
-
-    The limit is 6, or 3 for each strategy of the search space if that is more.
-    """
+    """Returns whether there are fewer than 6 proposals, or than 3 for each strategy."""
     return len(task.pool.order) < max(START_ROWS, START_ROWS_OF_STRATEGY * len(task.feasible.index))
 
 

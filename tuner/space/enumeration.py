@@ -29,10 +29,7 @@ DECODED_ROWS = 1 << 17  # decoded at once: they fit in the cache
 
 
 class RowKeys:
-    """Encodes configurations of a search space as integer keys (mixed radix), and decodes keys.
-
-    In ascending order of keys the last knob varies fastest.
-    """
+    """Encodes and decodes configurations as integer keys (mixed radix): the last knob varies fastest."""
 
     def __init__(self, space: SearchSpace) -> None:
         self.sizes = tuple(len(knob.choices) for knob in space.knobs)
@@ -60,10 +57,7 @@ class RowKeys:
         return np.zeros((len(self._words), 1), np.uint64)
 
     def chosen(self, keys: Keys, knob: int, picks: npt.NDArray[np.integer]) -> Keys:
-        """Adds a choice of the knob with index ``knob`` to each key, in place; returns ``keys``.
-
-        ``picks`` has one choice index per key. The knob must be open in all keys.
-        """
+        """Adds a choice index per key of an open knob to the keys, in place; returns them."""
         word, stride = self._digits[knob]
         keys[word] += picks.astype(np.uint64) * np.uint64(stride)
         return keys
@@ -76,10 +70,7 @@ class RowKeys:
         return keys
 
     def decode(self, keys: Keys) -> Indices:
-        """Returns the configurations of keys as an array (configurations, knobs) of choice indices.
-
-        The array is column-major in memory.
-        """
+        """Returns configurations of keys: choice indices (configurations, knobs), column-major."""
         columns = np.empty((len(self.sizes), keys.shape[1]), self.dtype)
         for start in range(0, keys.shape[1], DECODED_ROWS):
             part = slice(start, start + DECODED_ROWS)
@@ -158,19 +149,13 @@ class Walk:
         return tuple(reversed(steps))
 
     def root(self) -> Block | None:
-        """Returns the block to start from: one configuration in which every knob is open.
-
-        None when a constraint without knobs does not hold, which rejects everything.
-        """
+        """Returns the block to start from; None where a constraint without knobs does not hold."""
         constant = (each for each in self._constraints if not each.names & set(self._space.names))
         is_allowed = all(evaluated(self._space, each, {}, 1).all() for each in constant)
         return Block(self.keys.root(), {}) if is_allowed else None
 
     def grown(self, depth: int, block: Block) -> Block:
-        """Returns each partial configuration of a block extended by every allowed choice of the next knob.
-
-        ``depth`` is the number of knobs that have a choice already.
-        """
+        """Returns a block of knobs up to ``depth``, extended by every allowed choice of the next one."""
         step = self.steps[depth]
         allowed = np.ones((block.rows, step.choices), bool)
         for table in step.tables:
@@ -184,10 +169,7 @@ class Walk:
         return Block(grown.keys, {knob: grown.picks[knob] for knob in grown.picks.keys() & step.kept})
 
     def parts(self, depth: int, block: Block) -> Iterator[Block]:
-        """Yields a block in parts, so that each has at most BLOCK_ROWS (65536) combinations in the next step.
-
-        ``depth`` is the number of knobs that have a choice already.
-        """
+        """Yields a block in parts of at most BLOCK_ROWS (65536) combinations in the step at ``depth``."""
         choices = self.steps[depth].choices if depth < len(self.steps) else 1
         size = max(1, BLOCK_ROWS // choices)
         for start in range(0, block.rows, size):
@@ -196,10 +178,7 @@ class Walk:
 
 @dataclass(frozen=True, eq=False)
 class Visited:
-    """Part of the result of ``walked``: keys of complete configurations, which may be none, and a count.
-
-    ``visits`` is how many partial configurations were visited since the part before.
-    """
+    """Keys of complete configurations, perhaps none, and the visits since the part before."""
 
     keys: Keys
     visits: int
@@ -224,11 +203,7 @@ def walked(space: SearchSpace, constraints: tuple[Expression, ...]) -> Iterator[
 
 
 def is_possible(space: SearchSpace, constraints: tuple[Expression, ...]) -> bool:
-    """Returns whether any configuration of the space satisfies the constraints.
-
-    Raises UsageError when more than VISITS_LIMIT (2 billion) partial configurations were visited before that
-    is known.
-    """
+    """Returns whether anything satisfies the constraints. Raises UsageError after VISITS_LIMIT visits."""
     visits = 0
     for part in walked(space, constraints):
         if part.keys.shape[1]:
@@ -248,10 +223,7 @@ def too_long(space: SearchSpace) -> str:
 
 
 def cartesian_blocks(space: SearchSpace) -> Iterator[Indices]:
-    """Yields all combinations of the knobs' choices, allowed or not, in blocks.
-
-    A block is an array (combinations, knobs) of choice indices.
-    """
+    """Yields all combinations of choices, allowed or not: choice indices (combinations, knobs)."""
     keys = RowKeys(space)
     for start in range(0, space.cartesian, BLOCK_ROWS):
         flat = np.arange(start, min(start + BLOCK_ROWS, space.cartesian), dtype=np.uint64)
@@ -259,20 +231,14 @@ def cartesian_blocks(space: SearchSpace) -> Iterator[Indices]:
 
 
 def cartesian_sample(space: SearchSpace, rows: int, rng: np.random.Generator) -> Indices:
-    """Draws ``rows`` random combinations of the knobs' choices, allowed or not, with replacement.
-
-    Returns an array (rows, knobs) of choice indices; each combination is equally likely.
-    """
+    """Draws random combinations, allowed or not, with replacement: choice indices (rows, knobs)."""
     keys = RowKeys(space)
     columns = [rng.integers(size, size=rows).astype(keys.dtype) for size in keys.sizes]
     return np.stack(columns, axis=1)
 
 
 def first_violations(space: SearchSpace, blocks: Iterator[Indices]) -> npt.NDArray[np.int64]:
-    """Counts for each constraint the combinations of which it is the first to be violated.
-
-    ``blocks`` are arrays (combinations, knobs) of choice indices. The counts are in the order of the file.
-    """
+    """Counts for each constraint, in the file's order, the combinations that it is the first to reject."""
     rules = [Rule.of(space, constraint) for constraint in space.constraints]
     counts = np.zeros(len(rules) + 1, np.int64)
     for block in blocks:
@@ -281,11 +247,7 @@ def first_violations(space: SearchSpace, blocks: Iterator[Indices]) -> npt.NDArr
 
 
 def first_broken_preference(space: SearchSpace, index: Indices) -> npt.NDArray[np.intp]:
-    """Returns for each configuration the index of the first preference that it breaks.
-
-    ``index`` is an array (configurations, knobs) of choice indices. The number of preferences stands for a
-    configuration that breaks none.
-    """
+    """Returns the number of the first preference that each configuration breaks, or of all of them."""
     rules = [Rule.of(space, preference) for preference in space.preferences]
     starts = range(0, max(1, len(index)), BLOCK_ROWS)
     return np.concatenate([_first_broken(rules, index[start : start + BLOCK_ROWS]) for start in starts])

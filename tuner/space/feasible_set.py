@@ -42,11 +42,7 @@ class Matrix:
 
 @dataclass(frozen=True, eq=False)
 class FeasibleSet:
-    """The configurations that a sampler may propose for one problem, of one or several strategies.
-
-    They are numbered as rows ``0 .. rows - 1``: all allowed configurations, or a sample of too many. Made by
-    ``of``.
-    """
+    """The configurations of one or several strategies, all allowed ones or a sample, by row."""
 
     spaces: tuple[SearchSpace, ...]
     sets: tuple[Rows, ...]  # per strategy
@@ -92,10 +88,7 @@ class FeasibleSet:
         return any(rows.is_sample for rows in self.sets)
 
     def empty(self) -> tuple[str, ...]:
-        """Returns a line for each strategy without an allowed configuration: the constraint that leaves none.
-
-        Raises UsageError where a search for it takes too long.
-        """
+        """Returns, per strategy without a configuration, the constraint that leaves none, as a line."""
         pairs = zip(self.spaces, self.sets, strict=True)
         return tuple(_leaves_none(space, _rejecting(space)) for space, rows in pairs if not len(rows.index))
 
@@ -132,10 +125,7 @@ class FeasibleSet:
 
     @cached_property
     def is_preferred(self) -> npt.NDArray[np.bool_]:
-        """Returns for each configuration whether it meets all preferences of its strategy.
-
-        Configurations that break a preference are tried last.
-        """
+        """Returns per configuration whether it meets all preferences; others are tried last."""
         pairs = zip(self.spaces, self._broken, strict=True)
         return np.concatenate([broken == len(space.preferences) for space, broken in pairs])
 
@@ -152,19 +142,11 @@ class FeasibleSet:
         return FeasibleSet(self.spaces, tuple(Rows(each, len(each), self.is_sample) for each in index))
 
     def violated(self, candidate: Candidate) -> Expression | None:
-        """Returns the first constraint that a candidate violates; None when it satisfies all.
-
-        Raises UsageError for a candidate with an unknown strategy, knob or value, or without one of the
-        knobs.
-        """
+        """Returns the first constraint that a candidate violates, or None; UsageError as ``missing``."""
         return self._space_of(candidate).violated(candidate)
 
     def demoted_by(self, candidate: Candidate) -> Expression | None:
-        """Returns the first preference that a candidate breaks; None when it meets all.
-
-        Raises UsageError for a candidate with an unknown strategy, knob or value, or without one of the
-        knobs.
-        """
+        """Returns the first preference that a candidate breaks, or None; UsageError as ``missing``."""
         return self._space_of(candidate).demoted_by(candidate)
 
     def _space_of(self, candidate: Candidate) -> SearchSpace:
@@ -174,18 +156,12 @@ class FeasibleSet:
         return self._space_named(candidate)
 
     def missing(self, candidate: Candidate) -> tuple[str, ...]:
-        """Returns the names of the knobs of its strategy for which a candidate has no value.
-
-        Raises UsageError for an unknown strategy, knob or value.
-        """
+        """Returns the knobs that a candidate lacks; UsageError for unknown strategy, knob or value."""
         given = dict(candidate.choices)
         return tuple(name for name in self._space_named(candidate).names if name not in given)
 
     def having(self, candidate: Candidate) -> int:
-        """Returns how many configurations have the strategy and the knob values of a partial candidate.
-
-        Raises UsageError for an unknown strategy, knob or value.
-        """
+        """Returns how many configurations have a partial candidate's values; UsageError as ``missing``."""
         wanted = self._space_named(candidate)
         index = self.index[self.spaces.index(wanted)]
         is_so = np.ones(len(index), bool)
@@ -208,10 +184,7 @@ class FeasibleSet:
         return space
 
     def rejected(self) -> dict[str, int]:
-        """Returns for each constraint, by its text, how many combinations it is the first to reject.
-
-        Constraints are in the order of the file. Estimated where ``is_estimate``.
-        """
+        """Returns per constraint, by text, how many combinations it rejects first (``is_estimate``)."""
         counts: dict[str, int] = {}
         for space, rows in zip(self.spaces, self.sets, strict=True):
             if space.cartesian <= EXACT_LIMIT:
@@ -226,10 +199,7 @@ class FeasibleSet:
         return counts
 
     def demoted(self) -> dict[str, int]:
-        """Returns for each preference, by its text, how many configurations break it and none before it.
-
-        Preferences are in the order of the file. Of a sample, the ``rows`` in it are counted.
-        """
+        """Returns per preference, by text, how many configurations break it and none before it."""
         counts: dict[str, int] = {}
         for space, broken in zip(self.spaces, self._broken, strict=True):
             for number, preference in enumerate(space.preferences):
@@ -238,10 +208,7 @@ class FeasibleSet:
         return counts
 
     def matrix(self) -> Matrix:
-        """Returns all configurations as integer codes: the rank of each value among the knob's values.
-
-        The first column is the strategy. -1: the strategy of the configuration has no such knob.
-        """
+        """Returns strategy and ranks of knob values as integer codes; -1: no such knob."""
         values_of: dict[str, set[Value]] = {}
         for knob in (knob for space in self.spaces for knob in space.knobs):
             values_of.setdefault(knob.name, set()).update(knob.choices)

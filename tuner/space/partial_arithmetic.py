@@ -115,18 +115,12 @@ def compare(sign: str, left: Partial, right: Partial) -> Partial:
 
 
 def all_of(parts: list[Partial]) -> Partial:
-    """Returns the logical and of the parts: False where any is false, else undefined where any is undefined.
-
-    Raises TypeError for text.
-    """
+    """Returns the logical and: False where any is, else undefined where any is. TypeError for text."""
     return negate(any_of([negate(part) for part in parts]))
 
 
 def any_of(parts: list[Partial]) -> Partial:
-    """Returns the logical or of the parts: True where any is true, else undefined where any is undefined.
-
-    Raises TypeError for text.
-    """
+    """Returns the logical or: True where any is, else undefined where any is. TypeError for text."""
     true = _plain(reduce(np.logical_or, (_holds(part) for part in parts)))
     undefined = reduce(_either, (part.undefined for part in parts))
     return Partial(true, _either(False, np.logical_and(undefined, np.logical_not(true))))

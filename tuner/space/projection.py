@@ -17,10 +17,7 @@ VISITS_LIMIT = 4_000  # values tried for one configuration: at most a second or 
 
 
 def projected(candidate: Candidate, space: SearchSpace) -> Candidate | None:
-    """Returns the configuration that ``candidate`` becomes in the search space of another problem.
-
-    As ``Projection(space).of(candidate)``, which is faster for many candidates.
-    """
+    """Returns ``Projection(space).of(candidate)``, which is faster for many candidates."""
     return Projection(space).of(candidate)
 
 

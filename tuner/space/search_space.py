@@ -76,17 +76,11 @@ class SearchSpace:
         return is_complete and all(values[knob.name] in knob.choices for knob in self.knobs)
 
     def violated(self, candidate: Candidate) -> Expression | None:
-        """Returns the first constraint, in the file's order, that a candidate violates; None for none.
-
-        Raises UsageError for a candidate without a knob that a constraint needs.
-        """
+        """Returns the first constraint that a candidate violates, or None; UsageError without a knob."""
         return self._first_false(self.constraints, candidate)
 
     def demoted_by(self, candidate: Candidate) -> Expression | None:
-        """Returns the first preference, in the file's order, that a candidate breaks; None for none.
-
-        Raises UsageError for a candidate without a knob that a preference needs.
-        """
+        """Returns the first preference that a candidate breaks, or None; UsageError without a knob."""
         return self._first_false(self.preferences, candidate)
 
     def _first_false(self, expressions: tuple[Expression, ...], candidate: Candidate) -> Expression | None:
@@ -152,10 +146,7 @@ class ConstraintTable:
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A constraint of a search space, with the knobs it names, and its truth table if that is small enough.
-
-    Made by ``of``.
-    """
+    """A constraint of a space, made by ``of``, with its knobs, and its truth table if that is small."""
 
     space: SearchSpace
     constraint: Expression
@@ -182,11 +173,7 @@ class Rule:
         return cls(space, constraint, knobs, ConstraintTable(knobs, truth.reshape(shape)))
 
     def holds(self, picks: Picks) -> Truth:
-        """Returns for each of several configurations whether the constraint holds.
-
-        ``picks`` maps the index of each knob of the rule to an array of choice indices, one per
-        configuration. Raises UsageError where the constraint cannot be evaluated.
-        """
+        """Returns for each configuration of ``picks`` whether it holds; UsageError where that is unknown."""
         if self.table is not None:
             return self.table.holds(picks)
         return evaluated(self.space, self.constraint, picks, _rows(picks))
@@ -208,10 +195,7 @@ def evaluated(space: SearchSpace, constraint: Expression, picks: Picks, rows: in
 
 
 def join_tables(tables: Iterable[ConstraintTable]) -> tuple[ConstraintTable, ...]:
-    """Joins tables while a joined one has at most TABLE_LIMIT (65536) entries; returns the resulting tables.
-
-    One look-up then replaces several.
-    """
+    """Joins tables, for fewer look-ups, while a joined one has at most TABLE_LIMIT (65536) entries."""
     joined: list[ConstraintTable] = []
     for table in tables:
         match = next((n for n, one in enumerate(joined) if one.size_with(table) <= TABLE_LIMIT), None)

@@ -62,16 +62,9 @@ def begin_campaign(
 ) -> TunedCampaign:
     """Tunes many problems under one budget: stores a new campaign, works until its end, returns it.
 
-    Args:
-        settings: Budget and seed; its columns are replaced by the pool: what the cost model and the space
-            file would try first on each problem.
-        members: The problems, each once; their runs have one target, seed, and number of threads and workers.
-        backends: The replaceable parts of a run.
-        store: The results database.
-        interruption: A request to end the campaign.
-        observe: Called with the campaign's events.
-
-    An interrupted campaign is stored with this status and can be resumed. Raises UsageError, before anything
+    The columns of ``settings`` are replaced by the pool: what the cost model and the space file would try
+    first on each problem. ``members``: the problems, each once; their runs have one target, seed, and number
+    of threads and workers. An interrupted campaign can be resumed. Raises UsageError, before anything
     is stored, for no problems, too little memory, too many threads, an unknown sampler and a problem that no
     strategy can do.
     """
@@ -379,14 +372,9 @@ def campaign_settings(
 ) -> tuple[CampaignSettings, tuple[CampaignMember, ...]]:
     """Returns the settings of a campaign that tunes ``problems``, and its members, each problem once.
 
-    Args:
-        problems: At least one; equal problems become one, with the sum of their counts.
-        request_of: Returns the request of a run of one problem, whose limits are those of the whole campaign.
-        backends: The replaceable parts of a run.
-        source: Name of the file that the problems come from; "" for none.
-
-    Raises UsageError for no problem, for an invalid request, and, naming the problem, for one that the target
-    cannot do.
+    Equal problems become one, with the sum of their counts. The limits of a request of one problem are those
+    of the whole campaign. ``source``: the file that the problems come from; "" for none. Raises UsageError
+    for no problem, for an invalid request, and, naming the problem, for one that the target cannot do.
     """
     distinct = combined(problems)
     if not distinct:

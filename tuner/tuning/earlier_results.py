@@ -40,10 +40,7 @@ RUNS = 8  # the latest so many similar runs whose compiled kernels are read
 
 
 class EarlierRuns:
-    """Finds good candidates and the resources of compiled kernels in a database's runs of similar tasks.
-
-    A task is a problem on a machine with a number of threads. The list of runs is read once, at first use.
-    """
+    """Finds candidates and compiled kernels' resources in runs of similar tasks, listed at first use."""
 
     def __init__(self, store: "Store") -> None:
         self._store = store
@@ -104,10 +101,7 @@ class EarlierRuns:
         return tuple(nearest)
 
     def _one_by_task(self, settings: RunSettings) -> tuple[Run, ...]:
-        """Returns the latest run of each task on a target of the settings' kind, latest first.
-
-        Not used for replays, which have no warm start from the database.
-        """
+        """Returns the latest run of each task on the settings' kind of target, none for replays."""
         runs: dict[tuple[Problem, str, int, TargetName], Run] = {}
         for run in self._runs:
             theirs = run.settings
@@ -208,10 +202,7 @@ def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
 def interleaved(
     known: tuple[InitialConfiguration, ...], others: tuple[InitialConfiguration, ...]
 ) -> tuple[InitialConfiguration, ...]:
-    """Returns the first of ``known``, the first of ``others``, the second of each, and so on.
-
-    Of points with equal candidates only one is kept, that of ``known`` if it has one.
-    """
+    """Alternates ``known`` and ``others``; of equal candidates only the first is kept, one of ``known``."""
     known = _distinct(known)
     others = _distinct((*known, *others))[len(known) :]
     return tuple(point for turn in zip_longest(known, others) for point in turn if point is not None)
@@ -250,10 +241,7 @@ class OutcomesByCode:
 
 
 class KnownOutcomes:
-    """The outcomes that a run reuses for candidates with the same script or the same compiled code.
-
-    They are those of the database and of the run itself; a fresh run reuses only outcomes of its trials.
-    """
+    """Outcomes of equal scripts or code: of the database and this run; a fresh run has only its own."""
 
     def __init__(self, store: "Store", run: Run) -> None:
         settings = run.settings
@@ -266,21 +254,14 @@ class KnownOutcomes:
         self._own = OutcomesByCode()
 
     def add(self, trial: int, record: Record) -> None:
-        """Adds the outcome of trial ``trial`` (an id) of this run, so that equal code can reuse it.
-
-        Failures that may not repeat, such as crashes and timeouts, are left out.
-        """
+        """Adds the outcome of a trial (id) of this run, except failures that may not repeat."""
         if is_early_stopped(record):
             self._early_stopped.add(trial, record)
         elif is_reusable(record) and record.reused_from is None:
             self._own.add(trial, record)
 
     def recall(self, script_sha256: str, artifact_sha256: str) -> Record | None:
-        """Returns the record of an earlier trial with the same script or code; None if there is none.
-
-        Give one SHA-256 and "" for the other. ``reused_from`` of the record is the id of the trial that was
-        measured.
-        """
+        """Returns the record of equal script or code ("" for the other), with its trial's id, or None."""
         either = script_sha256 or artifact_sha256
         early_stopped_at = self._early_stopped.find(either)
         if early_stopped_at is not None or self._is_fresh:
@@ -292,10 +273,7 @@ class KnownOutcomes:
 
 
 def early_stopped_before(store: "Store", run: Run) -> OutcomesByCode:
-    """Returns the early-stopped outcomes that are stored for the problem and the target of ``run``.
-
-    The number of threads, the machine and the compiler are the same as well.
-    """
+    """Returns stored early-stopped outcomes of the same problem, target, threads, machine, compiler."""
     settings, outcomes = run.settings, OutcomesByCode()
     query = TrialQuery.measured(settings.problem, settings.target, run.machine, settings.threads)
     is_same: dict[int, bool] = {}

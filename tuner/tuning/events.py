@@ -124,10 +124,7 @@ def ignore(event: Event) -> None:
 
 
 class Interruption:
-    """A request to end a run, raised as KeyboardInterrupt only while the run waits for a candidate.
-
-    A run that is writing to the database finishes the write first, then checks ``is_asked``.
-    """
+    """A request to end a run: KeyboardInterrupt while it waits for a candidate, else by ``is_asked``."""
 
     def __init__(self) -> None:
         self._is_asked = False
@@ -147,10 +144,7 @@ class Interruption:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """Context manager for code that may be interrupted: ``ask`` raises KeyboardInterrupt within its body.
-
-        Raises KeyboardInterrupt at once if the end of the run is requested already.
-        """
+        """Lets ``ask``, also an earlier one, raise KeyboardInterrupt within the ``with`` block."""
         self._is_waiting = True
         try:
             if self._is_asked:  # checked after marking: a signal in between raises by itself

@@ -25,10 +25,7 @@ WORKER_BYTES = 192 * 2**20  # of a compile worker: the bindings and one module, 
 
 
 def require_memory(problem: Problem, machine: Machine) -> None:
-    """Raises UsageError if a problem's arrays and float64 reference do not fit into the machine's memory.
-
-    A machine of unknown memory (0 bytes) passes.
-    """
+    """Raises UsageError unless arrays and float64 reference fit into memory; 0 bytes: unknown."""
     needed = reference_bytes(problem)
     if needed <= machine.memory_bytes or machine.memory_bytes == 0:  # 0: unknown, of a recorded machine
         return
@@ -39,10 +36,7 @@ def require_memory(problem: Problem, machine: Machine) -> None:
 
 
 def require_workers(workers: int, machine: Machine) -> None:
-    """Raises UsageError for more compile workers than fit into the machine's memory, WORKER_BYTES each.
-
-    WORKER_BYTES is 192 MiB. A machine of unknown memory (0 bytes) passes.
-    """
+    """Raises UsageError unless the workers, 192 MiB each, fit into memory; 0 bytes: unknown."""
     most = machine.memory_bytes // WORKER_BYTES
     if workers > most > 0:
         raise UsageError(
@@ -75,10 +69,7 @@ PLAIN_SUFFIX = ".mlir"  # a template may choose its ops by the machine: only its
 
 
 def require_offered(backends: Backends, target: TargetName, needs: Collection[str], what: str) -> None:
-    """Raises UsageError where the machine of ``target`` lacks an instruction set of ``needs``.
-
-    ``needs`` are names of ``tuner.core.processors``, such as "amx-bf16". ``what`` begins the message.
-    """
+    """Raises UsageError, beginning with ``what``, where a target lacks one of ``needs``: "amx-bf16"."""
     if needs:
         require_instructions(backends.outcomes(target).machine(target), needs, what)
 
@@ -122,18 +113,12 @@ class RunLimit:
 
 
 def searched_s(run: Run) -> float:
-    """Returns the seconds of its time budget that a stored run has used, over all sessions.
-
-    The final re-measurement of a finished run does not count.
-    """
+    """Returns the seconds of its budget that a run has used, without its final re-measurement."""
     return run.search_s if run.status == "done" and run.search_s is not None else run.seconds or 0.0
 
 
 def require_longer(run: Run, stored: tuple[Proposal, ...], limit: RunLimit) -> None:
-    """Raises UsageError for a run that exceeds ``limit`` already, in trials or time, or has pruned trials.
-
-    ``stored``: the run's proposals, by number.
-    """
+    """Raises UsageError for a run that exceeds ``limit`` already, or has pruned trials."""
     if [each.number for each in stored] != [*range(len(stored))]:
         raise UsageError(f"run {run.id}: some of its trials were pruned; start a new run")
     require_more(f"run {run.id}", len(stored), searched_s(run), limit)

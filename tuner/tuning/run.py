@@ -123,16 +123,9 @@ def resume(
 ) -> TunedRun:
     """Resumes a stored run with its stored settings; returns the run with its selected result.
 
-    Args:
-        run_id: Id of the run in ``store``.
-        backends: The parts of a run.
-        store: The results database.
-        interruption: A request to end the run.
-        observe: Called with the run's events.
-        retime: Do one more final re-measurement of a finished run; the quietest one gives the result.
-        limit: Replaces the stored limits of trials and time; after the added trials the best are timed again.
-
-    A finished run without ``retime`` or ``limit`` is returned as it is. Raises UsageError for an unknown run,
+    ``retime``: one more final re-measurement of a finished run, of which the quietest gives the result.
+    ``limit`` replaces the stored limits; after the added trials the best are timed again. A finished run
+    without ``retime`` or ``limit`` is returned as it is. Raises UsageError for an unknown run,
     one that was measured from a bundle, a target that cannot run here, a limit that the run exceeds already,
     and where new times could not be compared with the stored ones: another machine, compiler, search space or
     strategy, or where the run's baseline library is no longer installed.

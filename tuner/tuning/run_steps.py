@@ -219,10 +219,7 @@ def noise_of(first: Measurement, again: Measurement) -> float:
 
 
 class ReplayingSampler(AbstractSampler):
-    """A sampler that proposes the stored rows of a run's earlier sessions, then those of the wrapped sampler.
-
-    A row is the index of a candidate in the feasible set.
-    """
+    """Proposes the stored rows of a run's earlier sessions, then those of the wrapped sampler."""
 
     def __init__(self, method: AbstractSampler, rows: tuple[int, ...]) -> None:
         self._method = method
@@ -242,10 +239,7 @@ class ReplayingSampler(AbstractSampler):
 
 
 class ReplayingRunner(AbstractRunner):
-    """A runner that returns the stored records of a run's earlier sessions, then runs candidates.
-
-    While it waits for the wrapped runner, it can be interrupted.
-    """
+    """Returns stored records of earlier sessions, then runs candidates, interruptible while it waits."""
 
     def __init__(
         self,
@@ -334,10 +328,7 @@ class RunSteps:
         elapsed_s: float,
         in_campaign: tuple[int, Candidate] | None = None,
     ) -> bool:
-        """Stores a proposal unless an earlier session stored it; returns whether it is new.
-
-        ``elapsed_s``: seconds of all sessions of the run. ``in_campaign``: as for ``Store.propose``.
-        """
+        """Stores a proposal unless it is stored; returns whether it is new. ``elapsed_s``: of the run."""
         if number in self.progress.trial_ids:
             return False
         trial_id = self._store.propose(self.run.id, number, row, candidate, elapsed_s, in_campaign)
@@ -393,10 +384,7 @@ class RunSteps:
             self._store.set_baseline(self.run.id, baseline)
 
     def measure_roofline(self) -> None:
-        """Measures and stores the machine's roofline, unless a run on the same machine has one.
-
-        Without a roofline the result is complete too.
-        """
+        """Measures and stores the machine's roofline, if that works, unless a run on it has one."""
         if self._store.known_roofline(self.run.id) is not None:
             return
         roofline = self._measured_roofline()
@@ -404,10 +392,7 @@ class RunSteps:
             self._store.set_roofline(self.run.id, roofline)
 
     def bound_by_roofline(self) -> None:
-        """Stores the machine's roofline, raised to what the run's fastest trial reached.
-
-        It is measured now where a quiet run finds only one that a disturbed run measured.
-        """
+        """Stores the roofline, measured now if only a disturbed run has one, raised to the best."""
         roofline = self._store.known_roofline(self.run.id)
         if roofline is None and not self._has_measured_roofline:
             roofline = self._measured_roofline()

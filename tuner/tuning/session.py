@@ -49,21 +49,10 @@ def search(
 ) -> Iterator[Trial]:
     """Runs the search loop of a sampler; yields one trial per candidate, in the order of proposals.
 
-    Args:
-        sampler: Proposes rows of the feasible set, and receives the candidates' times.
-        candidate_of: Returns the candidate of a row.
-        runner: Compiles, verifies and times the candidates.
-        is_over: Takes the number of trials proposed so far; returns whether the budget is spent.
-        on_proposal: Called with (number, row, candidate) before the candidate is started.
-        pending_limit: The largest number of candidates that are started and not finished.
-        first: Number of the first proposal; a resumed run continues the numbers.
-        effort: How long each candidate is timed; a candidate is early-stopped at EARLY_STOPPED (2) times the
-            least time so far.
-        incumbent_s: The least time known before the search, in seconds per call; None: unknown.
-
-    At proposal ``n`` the sampler knows the outcomes of the proposals up to ``n - pending_limit``, and no
-    later ones: the list of trials depends on the results, not on which process was faster. Nothing is stored
-    here.
+    A candidate is early-stopped at EARLY_STOPPED (2) times the least time so far; ``incumbent_s`` is the
+    least known before, in seconds per call. At proposal ``n`` the sampler knows the outcomes of the proposals
+    up to ``n - pending_limit``, and no later ones: the list of trials depends on the results, not on which
+    process was faster. Nothing is stored here.
     """
     pending: deque[tuple[int, int]] = deque()
     number = first

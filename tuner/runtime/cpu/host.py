@@ -42,10 +42,7 @@ def may_use_tiles() -> bool:
 
 
 def request_for(llvm_text: str) -> None:
-    """Requests the permission where code uses tiles; called wherever code is loaded to be run.
-
-    ``llvm_text`` is a module in LLVM dialect. Raises CandidateError(LOAD) where the permission is refused.
-    """
+    """Requests the permission where LLVM-dialect code uses tiles; CandidateError(LOAD) if refused."""
     if TILES.search(llvm_text) and not may_use_tiles():
         raise CandidateError(Stage.LOAD, REFUSED)
 
@@ -87,10 +84,7 @@ def flags_of(cpuinfo: str) -> set[str]:
 
 
 def missing_sets(needs: tuple[str, ...], flags: set[str]) -> tuple[str, ...]:
-    """Returns which of the instruction sets ``needs`` a processor with ``flags`` lacks, in their order.
-
-    A set that tuner does not know is missing.
-    """
+    """Returns which of the instruction sets ``needs`` a processor with ``flags`` lacks, or nobody knows."""
     return tuple(name for name in needs if name not in FLAGS or not flags >= FLAGS[name])
 
 
@@ -153,10 +147,7 @@ def load_average() -> float:
 
 
 def processors(count: int) -> tuple[int, ...]:
-    """Returns the numbers of ``count`` processors to pin threads to, of those that this process may use.
-
-    First one hardware thread of each core, then the others; repeated from the start if there are too few.
-    """
+    """Returns ``count`` processors to pin to: one hardware thread of each core first, then repeated."""
     allowed = sorted(os.sched_getaffinity(0))
     seconds = {sibling for cpu in allowed for sibling in _siblings(cpu)[1:]}
     ordered = [cpu for cpu in allowed if cpu not in seconds] + [cpu for cpu in allowed if cpu in seconds]

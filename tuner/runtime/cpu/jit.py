@@ -18,10 +18,7 @@ class JittedModule:
     """
 
     def __init__(self, llvm_text: str, entries: tuple[str, ...]) -> None:
-        """Compiles MLIR text in LLVM dialect with -O3, and looks up ``entries``.
-
-        Requests the permission to use AMX tiles where the code uses them. Raises CandidateError(LOAD).
-        """
+        """Compiles with -O3 and looks up ``entries``; requests AMX tiles. Raises CandidateError(LOAD)."""
         request_for(llvm_text)
         jit_ir, execution_engine = jit_bindings()
         try:
@@ -46,10 +43,7 @@ def shipped_module(name: str, entry: str) -> JittedModule:
 
 
 class PackedArguments:
-    """Integer or pointer arguments of a call in MLIR's packed calling convention, with a slot for the result.
-
-    ``address`` is the address of an array of pointers to these values, the last of which is the result.
-    """
+    """Arguments of a call in MLIR's packed convention, and its result, at the array ``address``."""
 
     def __init__(self, *values: int) -> None:
         count = len(values) + 1
@@ -60,10 +54,7 @@ class PackedArguments:
 
     @property
     def result(self) -> int:
-        """Returns the result of the last call with these arguments, an unsigned 64-bit integer.
-
-        0 before the first call, and after calls of a function without a result.
-        """
+        """Returns the last call's result, an unsigned 64-bit integer; 0 before, and without one."""
         return int(self._values[len(self._values) - 1])
 
 

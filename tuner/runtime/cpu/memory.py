@@ -46,10 +46,7 @@ def placed_copy(array: npt.NDArray[Any], offset: int = 0) -> npt.NDArray[Any]:
 
 
 def placed_empty(shape: tuple[int, ...], dtype: np.dtype[Any], offset: int = 0) -> npt.NDArray[Any]:
-    """Returns an uninitialized C-contiguous array that lies ``offset`` bytes past a cache line.
-
-    ``offset``: 0 to 63. A cache line has ALIGNMENT_BYTES (64).
-    """
+    """Returns an uninitialized C-contiguous array ``offset`` (0 to 63) bytes past a cache line."""
     size = int(np.prod(shape)) * dtype.itemsize
     memory = np.empty(size + 2 * ALIGNMENT_BYTES, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT_BYTES + offset
@@ -57,10 +54,7 @@ def placed_empty(shape: tuple[int, ...], dtype: np.dtype[Any], offset: int = 0) 
 
 
 class GuardedArray:
-    """An array between two guard bands, to detect elements not written and writes out of bounds.
-
-    ``array`` is filled with NaN at first, of integers with the least number.
-    """
+    """An array, filled with NaN at first, between guard bands that show writes out of bounds."""
 
     def __init__(self, memory: npt.NDArray[np.uint8], array: npt.NDArray[Any]) -> None:
         self._memory, self.array = memory, array
@@ -126,10 +120,7 @@ class FaultingMemory:
         self.written.fill(0xFF)  # NaN, where a kernel reads between an array and the end of its page
 
     def start(self, size_bytes: int, alignment: int, *, at_end: bool) -> int:
-        """Returns at which byte of ``seen`` and ``written`` an array begins, a multiple of ``alignment``.
-
-        ``at_end``: as near to the pages after it as the alignment allows; else right after those before it.
-        """
+        """Returns where an aligned array begins: at the first byte, or (``at_end``) near the last."""
         return self.seen.size - -(-size_bytes // alignment) * alignment if at_end else 0
 
 
@@ -179,10 +170,7 @@ def _unmap(parts: list[tuple[int, int]]) -> None:
 
 
 def copy_on_small_pages(array: npt.NDArray[Any], offset: int = 0) -> npt.NDArray[Any]:
-    """Returns a C-contiguous copy of an array ``offset`` bytes past the begin of a page.
-
-    Where the system cannot promise small pages, they are as it gives them.
-    """
+    """Returns a C-contiguous copy ``offset`` bytes past a page's begin, on small pages if possible."""
     memory = mmap.mmap(-1, offset + array.nbytes)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         memory.madvise(mmap.MADV_NOHUGEPAGE)

@@ -153,10 +153,7 @@ ABSOLUTE = 0xFFF1  # SHN_ABS
 
 
 class LoadedObject:
-    """Machine code of an object file in the memory of this process; freed with this object.
-
-    ``addresses`` has the address of each function and object that the file defines, by its name.
-    """
+    """Machine code of an object file in this process, freed with it; ``addresses``: by name."""
 
     def __init__(self, code: bytes) -> None:
         """Loads an object file of x86-64. Raises CandidateError(LOAD) for one that cannot be loaded."""

@@ -85,20 +85,14 @@ class MultiplyAdds:
 def multiply_adds(
     team: ThreadTeam, dtype: str, machine: Machine, sums: tuple[int, ...] = (REFERENCE_SUMS,)
 ) -> tuple[MultiplyAdds, ...]:
-    """Returns compiled loops for vectors of ``dtype`` as wide as the machine's registers.
-
-    There is one for each number of independent sums of a thread; of tiles one, with TILE_SUMS (4).
-    """
+    """Returns a compiled loop of ``dtype`` for each number of independent sums; of tiles one."""
     text, loops = multiply_add_loops(dtype, machine, sums)
     code = JittedModule(text, tuple(loop.name for loop in loops))
     return tuple(MultiplyAdds(team, loop, code) for loop in loops)
 
 
 def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
-    """Returns the flop/s in ``dtype`` and the bytes/s of reads that ``threads`` pinned threads reach here.
-
-    Each is the highest of several samples. Pins the calling thread to a processor.
-    """
+    """Returns flop/s and bytes/s that pinned threads reach, the highest of several samples."""
     machine = _without_refused_tiles(machine)
     team = ThreadTeam(threads)
     team.pin(processors(threads))
@@ -110,10 +104,7 @@ def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
 
 
 def flop_per_s(team: ThreadTeam, dtype: str, machine: Machine, samples: int = SAMPLES) -> float:
-    """Returns the flop/s that a team reaches with multiply-adds in registers, the highest of ``samples``.
-
-    The samples are divided among loops with different numbers of independent sums.
-    """
+    """Returns a team's flop/s in registers, the highest of ``samples``, shared among loops of SUMS."""
     loops = multiply_adds(team, dtype, machine, SUMS[machine.vector_registers])
     return highest_flop_per_s(loops, samples)
 

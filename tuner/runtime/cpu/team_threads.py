@@ -30,10 +30,7 @@ class TeamThreads:
     """Threads that run posted functions; started when they are needed first, and again after a fork."""
 
     def __init__(self, member: Callable[[int], None], capacity: int) -> None:
-        """Reserves a slot for each of ``capacity`` threads; starts none.
-
-        ``member`` runs what is posted in the slot at an address, until a function of address 0 is posted.
-        """
+        """Reserves slots; ``member`` runs what is posted in a slot until a function of address 0."""
         self._member = member
         self._capacity = capacity
         self._slots = _Memory(max(capacity, 1) * SLOT_BYTES)

@@ -19,10 +19,7 @@ SPIN_LIMIT = 200_000  # pauses, about 2 ms, before a thread sleeps
 
 
 class ThreadTeam:
-    """A team of ``size`` threads that runs compiled functions in parallel, like an OpenMP runtime.
-
-    The threads are the caller's thread and ``size - 1`` threads that wait for work.
-    """
+    """The caller's thread and ``size - 1`` others that run compiled functions, as OpenMP does."""
 
     def __init__(self, size: int) -> None:
         """Compiles the team's code and starts the threads, which end with ``close`` or with the process."""
@@ -94,18 +91,12 @@ class ThreadTeam:
         return (self.members.slots, len(calls) - 1, *calls[0])
 
     def pin(self, processors: tuple[int, ...]) -> None:
-        """Pins the caller's thread to the first of ``processors`` and each other thread to one of the next.
-
-        Processors are numbers as in /proc/cpuinfo; threads beyond their number are not pinned.
-        """
+        """Pins the caller's thread to the first processor, other threads to the next ones, if any."""
         os.sched_setaffinity(0, {processors[0]})
         self.members.pin(processors[1:])
 
     def close(self) -> None:
-        """Ends the team's threads and waits for their end; the caller's thread goes on.
-
-        The team must not be used afterwards.
-        """
+        """Ends the team's threads and waits for their end; it must not be used afterwards."""
         count = len(self.members.threads)
         if count:
             for index in range(count):

@@ -37,10 +37,7 @@ EVICTED = {WEIGHTS_COLD: WEIGHTS, COLD: slice(None)}  # Problem.cache -> operand
 
 
 class Eviction:
-    """Evicts arrays from all caches of the processor, those of other cores included: an action to call.
-
-    Intel SDM, CLFLUSH.
-    """
+    """Evicts arrays from the caches of all cores, when it is called (Intel SDM, CLFLUSH)."""
 
     def __init__(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
         """The arrays are contiguous; they are evicted, not changed, by each call."""
@@ -86,10 +83,7 @@ USER_TICKS, SYSTEM_TICKS = 11, 12  # fields of /proc/PID/stat after the name, pr
 
 @dataclass(frozen=True)
 class HostActivity:
-    """Counters of processor time at one moment, of the machine and of given processes; 0: no such counter.
-
-    The counters are cumulative: only the difference of two readings has a meaning.
-    """
+    """Cumulative counters of processor time, of the machine and of processes; 0: no such counter."""
 
     clock_s: float
     busy_s: float  # of all processors
@@ -100,10 +94,7 @@ class HostActivity:
 
 
 def read_activity(processes: tuple[int, ...]) -> HostActivity:
-    """Reads the machine's counters of processor time now, and those of the processes with the given ids.
-
-    ``processes`` are those that do the tuner's work.
-    """
+    """Reads the counters of processor time, of the machine and of the processes with these ids."""
     ticks = [int(field) for field in text_of(PROC / "stat").split()[1:9]] or [0] * (STOLEN + 1)
     own_ticks = waited_ns = 0
     for process in processes:
@@ -130,10 +121,7 @@ def read_activity(processes: tuple[int, ...]) -> HostActivity:
 
 
 def thread_waited_s() -> float:
-    """Returns how many seconds since its start the calling thread was ready to run and did not run.
-
-    0.0 where Linux does not count them.
-    """
+    """Returns the seconds that this thread was ready to run and did not; 0.0 where none are counted."""
     counters = text_of(PROC / "thread-self" / "schedstat").split()
     return int(counters[1]) * 1e-9 if counters else 0.0
 
@@ -156,10 +144,7 @@ VALUE = 0.5  # of each element of A and B
 
 @final
 class PanelProduct:
-    """A fixed product of small packed panels on each thread of a team, which shows when the host is slower.
-
-    Each thread has separate arrays. The work is the same in every version of the tuner.
-    """
+    """A fixed product of small packed panels on each thread, which shows when the host is slower."""
 
     def __init__(self, team: ThreadTeam, machine: Machine) -> None:
         lanes = machine.vector_bytes // 4
@@ -215,11 +200,7 @@ class HostWatch:
 
     @functools.cached_property
     def panel_product(self) -> Stopwatch:
-        """Returns a function that runs a fixed f32 product of small panels n times: seconds per call.
-
-        The product runs on every thread of the team. It uses a core as a matmul does, so its time shows when
-        the host is slower. Compiled at first use.
-        """
+        """Returns seconds per call of the panel product on all threads; compiled at first use."""
         return stopwatch_of(PanelProduct(self._team, self._machine).repeat)
 
     def read(self, *helpers: int) -> HostActivity:
@@ -227,11 +208,7 @@ class HostWatch:
         return read_activity((os.getpid(), *helpers))
 
     def sample_reference(self) -> list[float]:
-        """Times the fixed reference kernel a few times; returns the seconds per call of each sample.
-
-        There are 3 samples. First runs the kernel 50 times untimed, some 10 ms, so that the processor's clock
-        can settle. Called before and after a timing.
-        """
+        """Returns seconds per call of 3 samples of the reference kernel, after 50 untimed calls."""
         self._loops.repeat(SETTLING_REPEATS)
         return [sample(self._loops.repeat, SURROUNDING_REPEATS) for _ in range(SURROUNDING_SAMPLES)]
 
@@ -244,15 +221,12 @@ class HostWatch:
         *,
         turns_s: tuple[float, ...] = (),
     ) -> HostConditions:
-        """Returns the host conditions of a timing, from counters and from samples of both fixed kernels.
+        """Returns the host conditions of a timing, from counters before and after it.
 
-        Args:
-            before: Counters read before the timing.
-            after: Counters read after the timing.
-            anchor_s: Seconds per call of the reference kernel before and after the timing, in time order.
-            panel_product_s: Seconds per call of the panel product, two or more; (): not timed.
-            turns_s: Seconds per call of the reference kernel, interleaved with the timing; used for the drift
-                only, since their level depends on what ran before each sample.
+        ``anchor_s``: seconds per call of the reference kernel before and after the timing, in time order;
+        ``panel_product_s``: of the panel product, two or more, or () where it was not timed; ``turns_s``: of
+        the reference kernel, interleaved with the timing, used for the drift only, since their level depends
+        on what ran before each sample.
         """
         elapsed_s = max(after.clock_s - before.clock_s, 1e-9)
         own_s = after.own_s - before.own_s

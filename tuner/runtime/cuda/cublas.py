@@ -72,10 +72,7 @@ class Cublas:
     """A cuBLAS handle on one GPU, with its workspace in device memory; ``name`` has the version."""
 
     def __init__(self, device: AbstractDevice, path: str) -> None:
-        """Loads cuBLAS, creates a handle in the device's context and allocates the workspace.
-
-        Raises TunerError where cuBLAS cannot be loaded or a call fails.
-        """
+        """Loads cuBLAS, with a handle and a workspace on the device. Raises TunerError."""
         try:
             self._library = ctypes.CDLL(path)
         except OSError as error:
@@ -140,10 +137,7 @@ def compute_type(problem: Problem) -> int:
 
 
 def cublas_file(system: Iterable[Path] = SYSTEM) -> Path | None:
-    """Returns the newest cuBLAS library of an installed wheel, else of the folders in ``system``.
-
-    None where there is none. Used where cuda-pathfinder is not installed.
-    """
+    """Returns the newest cuBLAS of an installed wheel, else of ``system``; None where there is none."""
     spec = importlib.util.find_spec("nvidia")
     wheels = [] if spec is None else [Path(root) for root in spec.submodule_search_locations or ()]
     for root, pattern in itertools.product(wheels, WHEELS):

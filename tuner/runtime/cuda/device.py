@@ -45,10 +45,7 @@ class Modules:
         self._functions: dict[int, LoadedFunction] = {}  # by function
 
     def load(self, image: bytes) -> int:
-        """Returns the CUmodule of an image (cubin, fatbin or PTX); an equal image is loaded once.
-
-        Raises DeviceError where the driver rejects the image.
-        """
+        """Returns the CUmodule of a cubin, fatbin or PTX, loaded once. Raises DeviceError if rejected."""
         if image in self._by_image:
             module = self._by_image[image]
             self._modules[module].users += 1
@@ -70,10 +67,7 @@ class Modules:
         del self._modules[module], self._by_image[loaded.image]
 
     def function(self, module: int, name: str) -> int:
-        """Returns the CUfunction of kernel ``name`` in a loaded CUmodule; the kernel is looked up once.
-
-        Raises DeviceError for an unknown module or kernel.
-        """
+        """Returns the CUfunction of a kernel, looked up once. Raises DeviceError for unknown ones."""
         functions = self._require(module).functions
         if name not in functions:
             handle = int(self._call("cuModuleGetFunction", module, name.encode(), doing=name))

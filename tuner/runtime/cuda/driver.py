@@ -42,10 +42,7 @@ class CheckedDriver:
         self.origin = driver.origin
 
     def __call__(self, name: str, *inputs: Any, doing: str = "") -> Any:
-        """Makes a driver call; returns its output, a tuple of several outputs, or None without outputs.
-
-        ``doing`` says in the error what the call is for. Raises DeviceError.
-        """
+        """Returns a call's output, several, or None; raises DeviceError, with what it was ``doing``."""
         result, outputs = self._driver.call(name, *inputs)
         if result != SUCCESS:
             raise self._error(name, result, doing)
@@ -280,10 +277,7 @@ class CLaunchConfig(ctypes.Structure):
 
 
 def c_config(config: LaunchConfig) -> CLaunchConfig:
-    """Returns the configuration of a launch as CUlaunchConfig, with the cluster's size as its attribute.
-
-    The struct keeps the attribute's memory alive.
-    """
+    """Returns a launch's configuration as CUlaunchConfig, which keeps its attribute's memory alive."""
     attribute = CLaunchAttribute(CLUSTER_DIMENSION, 0, (ctypes.c_uint * 3)(*config.cluster))
     return CLaunchConfig(
         (ctypes.c_uint * 3)(*config.grid),

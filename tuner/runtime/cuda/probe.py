@@ -50,10 +50,7 @@ class GpuSensors:
     """The sensors of one GPU, read through NVML: clocks, temperature, power, and what limits the clocks."""
 
     def __init__(self, bus: str) -> None:
-        """Takes the GPU's PCI address, such as "00000000:3b:00.0".
-
-        Raises SensorsError where NVML is missing or does not know the GPU.
-        """
+        """Takes the GPU's PCI address, "00000000:3b:00.0". Raises SensorsError where NVML has none."""
         try:
             self._nvml: Any = importlib.import_module(MODULE)
         except ImportError as error:
@@ -65,10 +62,7 @@ class GpuSensors:
             raise SensorsError(f"no clocks or temperatures: NVML: {error}") from error
 
     def read(self) -> GpuState:
-        """Reads the sensors, in about a millisecond; a number that the GPU does not report is None.
-
-        ``slowdowns`` is () where nothing slows the GPU and where the GPU does not report it.
-        """
+        """Reads the sensors, in about a millisecond; None, and no slowdown, where none is reported."""
         nvml, gpu = self._nvml, self._gpu
 
         def scaled(unit: float, query: Callable[..., int], *which: int) -> float | None:
@@ -88,10 +82,7 @@ class GpuSensors:
 
 
 def slowdowns_in(reasons: int) -> tuple[str, ...]:
-    """Returns the names of what lowers a GPU's clocks, such as "power cap".
-
-    ``reasons`` are the bits of nvmlClocksEventReasons; those that do not slow the GPU have no name.
-    """
+    """Returns the names of bits of nvmlClocksEventReasons that slow a GPU, such as "power cap"."""
     return tuple(name for bit, name in SLOWDOWNS if reasons & bit)
 
 
@@ -103,10 +94,7 @@ SEE = "nvidia-smi shows what is there"
 
 
 def open_device(ordinal: int = 0, library: str | None = None) -> CudaDevice:
-    """Opens GPU ``ordinal`` (0: the first), which creates a context in its memory.
-
-    ``library``: path of libcuda; None: see ``open_driver``. Raises DeviceError, which says what is missing.
-    """
+    """Opens GPU ``ordinal``, with a context; ``library``: path of libcuda. Raises DeviceError."""
     driver = CheckedDriver(open_driver(library))
     try:
         driver("cuInit", 0)
@@ -158,10 +146,7 @@ class GpuHere:
 
 
 def describe_gpu(library: str | None = None) -> GpuHere:
-    """Returns the properties and the PCI address of this machine's first GPU; creates no context.
-
-    ``library``: path of libcuda; None: the installed one. Raises DeviceError, which says what is missing.
-    """
+    """Returns properties and PCI address of the first GPU, without a context. Raises DeviceError."""
     driver = CheckedDriver(open_driver(library))
     driver("cuInit", 0)
     if driver("cuDeviceGetCount") == 0:
@@ -211,20 +196,14 @@ COPIES = 10
 
 
 def gpu_roofline(device: AbstractDevice, facts: CudaFacts, dtype: str) -> Roofline:
-    """Returns a GPU's roofline: documented peak flop/s in ``dtype``, and measured bytes/s of copies.
-
-    Raises TunerError where NVIDIA documents no peak for the chip or dtype.
-    """
+    """Returns documented peak flop/s in ``dtype`` (else TunerError) and measured bytes/s of copies."""
     flop_per_s = documented_flop_per_s(facts, dtype)
     source = f"documented, at {facts.clock_hz / 1e6:.0f} MHz"
     return Roofline(flop_per_s, copied_bytes_per_s(device, facts.memory_bytes), source)
 
 
 def documented_flop_per_s(facts: CudaFacts, dtype: str) -> float:
-    """Returns the documented peak flop/s of a GPU in ``dtype``, at its highest clock.
-
-    Raises TunerError for a chip or dtype without a documented peak.
-    """
+    """Returns the documented peak flop/s at the highest clock; TunerError where there is none."""
     known = CLOCK_FLOP.get(facts.chip)
     if known is None:
         raise TunerError(f"roofline: found {facts.chip}, allowed {', '.join(CLOCK_FLOP)}: no documented peak")
@@ -234,10 +213,7 @@ def documented_flop_per_s(facts: CudaFacts, dtype: str) -> float:
 
 
 def copied_bytes_per_s(device: AbstractDevice, memory_bytes: int) -> float:
-    """Returns the bytes read plus written per second by the fastest of 10 copies within GPU memory.
-
-    ``memory_bytes``: the memory of the GPU; a copy has an eighth of it, but at most 1 GiB.
-    """
+    """Returns bytes read plus written per second by the fastest of 10 copies of at most 1 GiB."""
     size = min(COPY_BYTES, memory_bytes // 8 // 256 * 256)
     stream = device.create_stream()
     source, target = (device.allocate(size, stream) for _ in range(2))

@@ -54,19 +54,13 @@ class Channel:
         return message
 
     def send(self, message: Message) -> None:
-        """Writes a whole message to the parent; waits while the pipe is full.
-
-        Raises pickle's errors, before any byte is written, for a message that cannot be pickled.
-        """
+        """Writes a message; waits while the pipe is full. Raises pickle's errors before any byte."""
         rest = memoryview(encode(message))
         while rest:
             rest = rest[os.write(self._fd_out, rest) :]
 
     def announce(self, name: str) -> None:
-        """Sends the parent an Event with this name and waits for the reply, the GoAhead.
-
-        Raises TypeError for another reply, EOFError once the pipe is closed.
-        """
+        """Sends an Event and waits for its GoAhead. Raises EOFError once the pipe is closed."""
         self.send(Event(name))
         if not isinstance(reply := self.receive(), GoAhead):
             raise TypeError(f"parent answered {type(reply).__name__} to an Event, allowed GoAhead")

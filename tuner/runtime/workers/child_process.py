@@ -29,10 +29,7 @@ TELLING = re.compile(r"LLVM ERROR|Assertion .*failed|terminate called|\berror:|E
 
 
 class ChildProcess:
-    """The parent's handle of a running child process, ``tuner.runtime.workers.child``, in a separate session.
-
-    Reading and writing its pipes never block.
-    """
+    """The parent's handle of a child process in its own session; its pipes never block."""
 
     def __init__(self, spec: ServiceSpec) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
@@ -64,10 +61,7 @@ class ChildProcess:
         self._flush()
 
     def receive(self) -> Message | None:
-        """Returns the child's next message, without waiting; None: no whole message has arrived.
-
-        Raises pickle's errors for bytes that are no message.
-        """
+        """Returns the child's next message, or None, without waiting. Raises pickle's errors."""
         self._flush()
         try:
             while chunk := os.read(self._fd_in, CHUNK_BYTES):
@@ -90,10 +84,7 @@ class ChildProcess:
 
     @property
     def resident_bytes(self) -> int:
-        """Returns the resident memory of the child process in bytes; 0 where it is ending.
-
-        Memory of processes that the child started is not included.
-        """
+        """Returns the child's resident memory, without what it started; 0 where it is ending."""
         try:
             return int(os.pread(self._fd_memory, STATM_BYTES, 0).split()[1]) * PAGE_BYTES
         except (OSError, IndexError):  # the process is ending
@@ -123,10 +114,7 @@ class ChildProcess:
             self.forget_output()
 
     def destroy(self) -> str:
-        """Kills the child, its process group and all processes that it started; closes its pipes.
-
-        Returns how the child ended, as text for messages: "killed by SIGSEGV", "exited with status 1: ...".
-        """
+        """Kills the child and all that it started; returns how it ended: "killed by SIGSEGV"."""
         self._signal(signal.SIGSTOP)  # so that the child starts no more processes
         end_all(self.pid, self._token)
         self._signal(signal.SIGKILL)  # before reaping: until then no other group can have this id
@@ -166,10 +154,7 @@ class Waitable(Protocol):
 
 
 def sleep_until_news(children: Iterable[Waitable], limit_s: float) -> None:
-    """Sleeps until one of ``children`` has sent bytes, has ended or can take queued bytes.
-
-    At most ``limit_s`` seconds.
-    """
+    """Sleeps, ``limit_s`` at most, until a child has sent bytes, has ended or can take queued ones."""
     poll = select.poll()
     for child in children:
         child.register(poll)

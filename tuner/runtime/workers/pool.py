@@ -46,10 +46,7 @@ class CompilePool:
         return self._count
 
     def take(self, number: int) -> Reply | None:
-        """Returns the outcome of script ``number``, an Artifact or Failure with seconds; None: not finished.
-
-        An outcome is returned once.
-        """
+        """Returns the outcome of script ``number`` once; None: not finished."""
         return self._replies.pop(number, None)
 
     def drop(self, number: int) -> None:
@@ -62,10 +59,7 @@ class CompilePool:
                 worker.start()
 
     def advance(self) -> None:
-        """Collects outcomes from the children and gives queued scripts to idle children; does not wait.
-
-        Does nothing while the pool is paused.
-        """
+        """Collects outcomes and gives queued scripts to idle children, without waiting, unless paused."""
         if self._is_paused:
             return
         for worker in self._workers:
@@ -147,17 +141,10 @@ class MeasurementWorker:
     def ask(
         self, method: str, problem: Problem, work: Any, effort: Effort, seed: int, timeout_s: float
     ) -> Reply:
-        """Calls ``method`` of the child's service and waits for the Reply, with its value or a Failure.
+        """Calls "evaluate" (an Artifact) or "remeasure" (a Group) of the child's service; returns the Reply.
 
-        Args:
-            method: "evaluate" or "remeasure".
-            problem: The problem of all candidates.
-            work: An Artifact, or a Group of artifacts to time interleaved.
-            effort: How long to time.
-            seed: Of the random inputs.
-            timeout_s: Limit of the call in seconds, without waiting for other tuners.
-
-        A call that an earlier call of the child may have broken is repeated in a fresh child.
+        ``timeout_s`` does not count the wait for other tuners. A call that an earlier call of the child may
+        have broken is repeated in a fresh child.
         """
         self._worker.submit(method, problem, work, effort, seed, stage=Stage.RUN, timeout_s=timeout_s)
         reply = self._evaluated()

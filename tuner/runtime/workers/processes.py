@@ -77,10 +77,7 @@ def started_by(process: int, token: str) -> tuple[int, ...]:
 
 
 def end_all(process: int, token: str) -> int:
-    """Kills the processes that ``process`` (an id) started, directly or not; returns how many there were.
-
-    They are those of ``started_by``. Repeats until none is left, for at most 1 s (GIVE_UP_S).
-    """
+    """Kills what ``started_by`` returns until none is left, 1 s at most; returns how many there were."""
     ended: set[int] = set()
     clock = AvailableTime()
     while (started := started_by(process, token)) and clock() < GIVE_UP_S:
@@ -112,10 +109,7 @@ def processes() -> list[int]:
 
 
 def variable_of(process: int, name: str) -> str | None:
-    """Returns an environment variable of a process, as at its start; None if unset or not readable.
-
-    Another user's process is not readable, nor one that has ended.
-    """
+    """Returns an environment variable of a process at its start; None if unset or not readable."""
     try:
         variables = (PROCESSES / str(process) / "environ").read_bytes().split(b"\0")
     except OSError:
@@ -166,10 +160,7 @@ def run_command(
 
 @contextlib.contextmanager
 def file_lock(descriptor: int) -> Iterator[None]:
-    """Context manager: owns an open file, and releases its lock and closes it at the end.
-
-    A forked process closes its copy of the file at once, without a release.
-    """
+    """Owns an open file; releases its lock and closes it at the end, or at once in a forked process."""
     token = object()
     FILES[token] = descriptor
     try:
@@ -208,21 +199,14 @@ def holder_text(problem: Problem) -> str:
 
 
 def lock_path(device: str, folder: Path | None = None) -> Path:
-    """Returns the path of a device's lock file.
-
-    It lies in ``folder``; None: the folder that the environment variable ``TUNER_LOCK_FOLDER`` names, else
-    the machine's.
-    """
+    """Returns a device's lock file, in ``folder``, TUNER_LOCK_FOLDER or the machine's."""
     folder = folder or Path(os.environ.get(FOLDER_VARIABLE) or FOLDER)
     return folder / f"tuner-timing-{device.replace(':', '-').replace('/', '-')}.lock"
 
 
 @final
 class TimingLock:
-    """A file lock that lets one process at a time measure on a device; the file names the holder.
-
-    The lock ends with the process that holds it.
-    """
+    """A file lock for one measuring process per device; the file names the holder, whose end frees it."""
 
     def __init__(
         self,
@@ -241,10 +225,7 @@ class TimingLock:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Context manager: waits for the lock and holds it while its body runs.
-
-        Where the lock's file cannot be opened, and after the limit of waiting, the body runs without a lock.
-        """
+        """Holds the lock while the body runs; without one where it cannot be opened, or after the limit."""
         descriptor = self._opened()
         if descriptor is None:
             yield

@@ -68,10 +68,7 @@ class Limits:
         return start_s + participants * each_s + others * (LIBRARY_START_S + reference_s + each_s)
 
     def timing_s(self, problem: Problem, effort: Effort, call_s: float | None) -> float:
-        """Returns the seconds that the calls of one kernel may take, warm-up and verification included.
-
-        ``call_s``: expected seconds per call; None: as slow as ``slowest_flop_per_s``.
-        """
+        """Returns the seconds that all calls of one kernel may take; ``call_s`` None: the slowest allowed."""
         return self.calls * self._call_s(problem, call_s) + 4 * effort.budget_s
 
     def _call_s(self, problem: Problem, call_s: float | None) -> float:
@@ -169,10 +166,7 @@ Message = ServiceSpec | CallRequest | Ready | Reply | Event | GoAhead | ServiceD
 
 
 def encode(message: Message) -> bytes:
-    """Returns a message as bytes for the pipe: eight bytes of length, then the pickled message.
-
-    Raises pickle's errors for a value that cannot be pickled.
-    """
+    """Returns a message for the pipe: eight bytes of length, then its pickle. Raises pickle's errors."""
     body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
     return LENGTH.pack(len(body)) + body
 
@@ -188,10 +182,7 @@ class Inbox:
         self._bytes += chunk
 
     def take(self) -> Message | None:
-        """Removes the earliest whole message and returns it; None where no message is complete.
-
-        Raises pickle's errors for bytes that are no message.
-        """
+        """Removes and returns the earliest whole message, or None. Raises pickle's errors."""
         if len(self._bytes) < LENGTH.size:
             return None
         end = LENGTH.size + LENGTH.unpack_from(self._bytes)[0]

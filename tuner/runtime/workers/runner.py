@@ -101,10 +101,7 @@ class Ticket:
         self._reuse(self._order.recall("", outcome.sha256))
 
     def take_evaluation(self, outcome: Evaluation | Failure, seconds: float) -> None:
-        """Completes ``record`` with the measurement, the verdict (on a target without times) or the failure.
-
-        ``seconds``: how long a failed evaluation took.
-        """
+        """Completes ``record`` with the measurement, verdict or failure, which took ``seconds``."""
         if isinstance(outcome, Failure):
             self._fail(outcome, seconds)
             return
@@ -153,10 +150,7 @@ Value = TypeVar("Value")
 
 
 class LocalRunner(AbstractRunner):
-    """A runner that compiles and evaluates in this process, one candidate at a time.
-
-    A candidate that crashes ends the tuner.
-    """
+    """A runner in this process, one candidate at a time; one that crashes ends the tuner."""
 
     def __init__(
         self, order: RunnerOrder, compiler: AbstractCompiler, evaluator: AbstractEvaluator, seed: int

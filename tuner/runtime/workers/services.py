@@ -38,10 +38,7 @@ class Evaluation:
 
 
 def work_seed(seed: int, number: int) -> int:
-    """Returns the random seed for one trial or one timed group of a run, derived from the run's seed.
-
-    ``number`` is the trial's number, 0 or more, or a number below 0 for a group of a final re-measurement.
-    """
+    """Returns the seed of a trial, or (``number`` below 0) of a timed group, from the run's seed."""
     return int(np.random.default_rng((seed, number % 2**63)).integers(2**63))
 
 
@@ -56,16 +53,8 @@ def evaluate(
 ) -> Evaluation:
     """Loads an artifact, verifies its result and, if the evaluator times candidates, times it.
 
-    Args:
-        evaluator: Loads, verifies and times for one target kind.
-        problem: The problem that the artifact computes.
-        artifact: The compiled code.
-        effort: How long to time, and above which time to stop early.
-        rng: Draws the inputs.
-        before_timing: Called right before timing, so that a caller can quiet the machine.
-        clock: Seconds, for the time of each stage.
-
-    Raises CandidateError for an artifact that fails or whose result is wrong.
+    ``before_timing`` is called right before, so that a caller can quiet the machine. Raises CandidateError
+    for an artifact that fails or whose result is wrong.
     """
     start = clock()
     loaded = evaluator.load(problem, artifact)
@@ -114,11 +103,7 @@ class RemeasurementRounds:
         self._asked = 0  # groups timed so far
 
     def times(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times trials interleaved, with the baseline where it works.
-
-        Scripts without an artifact are compiled first. The result has one time per element of ``top_trials``;
-        None: the trial no longer compiles or runs.
-        """
+        """Times trials interleaved, with the baseline; None for one that compiles or runs no more."""
         bare = tuple(dict.fromkeys(each.script for each in top_trials if each.artifact is None))
         pairs = zip(bare, self._compiled(bare), strict=True)
         made = {script: outcome for script, outcome in pairs if isinstance(outcome, Artifact)}
@@ -306,17 +291,11 @@ GPU_CLEARED = (
 
 
 def library_environment(threads: int) -> Environment:
-    """Returns the environment changes with which a child's BLAS library uses ``threads`` threads.
-
-    They are (name, value) pairs, value None: unset. Other variables that slow the library are unset.
-    """
+    """Returns changes (value None: unset) with which a child's BLAS uses ``threads`` threads."""
     cleared = tuple((name, None) for name in CLEARED)
     return (*cleared, *((name, str(threads)) for name in THREAD_COUNTS))
 
 
 def gpu_library_environment() -> Environment:
-    """Returns the environment changes with which cuBLAS in a child process uses its defaults.
-
-    They are (name, None) pairs of variables to unset, which would change its types or slow it.
-    """
+    """Returns the changes, (name, None), with which cuBLAS in a child uses its defaults."""
     return tuple((name, None) for name in GPU_CLEARED)

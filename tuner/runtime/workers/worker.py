@@ -35,10 +35,7 @@ MEMORY_BYTES = 8 << 30  # of a child, in addition to the arrays of its problem
 
 
 def child_memory_bytes(problem: "Problem") -> int:
-    """Returns the memory limit, in bytes, of a child process that works on a problem.
-
-    MEMORY_BYTES (8 GiB) are added to twice what the problem's arrays and their float64 reference need.
-    """
+    """Returns a child's memory limit: MEMORY_BYTES and twice the arrays and float64 reference."""
     from tuner.payload.reference import reference_bytes  # not at start-up
 
     return MEMORY_BYTES + 2 * reference_bytes(problem)
@@ -52,13 +49,6 @@ def call_in_child(
     environment: "Environment" = (),
 ) -> Value:
     """Calls ``work`` without arguments in a new child process and returns its result.
-
-    Args:
-        name: Of the task, for messages.
-        work: A function that the child can import, or a ``partial`` of one.
-        timeout_s: Limit of the call in seconds.
-        memory_bytes: Limit of the child's resident memory.
-        environment: Changes to the environment variables: (name, value) pairs; value None: unset.
 
     Raises UsageError where ``work`` raises CandidateError of stage BIND (input that does not parse),
     TunerError where it raises anything else, crashes or exceeds a limit.
@@ -134,10 +124,7 @@ class Worker:
         return self._child
 
     def start(self) -> None:
-        """Starts the child process unless one runs; returns before the child is ready.
-
-        A child that has ended is replaced. Raises TunerError where no process can be started.
-        """
+        """Starts a child unless one runs; returns before it is ready. Raises TunerError where none can."""
         if self._child is not None and self._child.has_ended:
             self.kill()
         if self._child is not None:
@@ -241,10 +228,7 @@ class Worker:
         self._paused_s = None
 
     def kill(self) -> str:
-        """Kills the child and all processes that it started; returns how it ended, as text for messages.
-
-        A call in progress is dropped without a Reply. "" where no child runs.
-        """
+        """Kills the child and all that it started, drops its call; returns how it ended, "" for none."""
         child, self._child, self._call, self._paused_s = self._child, None, None, None
         self._stopped_s = None
         return "" if child is None else child.destroy()

@@ -48,10 +48,7 @@ CUDA_CORE_REGISTERS = {4: 64, 8: 100}  # bytes of an accumulator -> registers
 
 
 class KnobColumns:
-    """The values of each knob for many configurations, as one array per knob.
-
-    ``index`` [configuration, knob] has the position of each value among the choices of its knob in ``space``.
-    """
+    """The values of each knob, per configuration; ``index``: positions among the knob's choices."""
 
     def __init__(self, space: SearchSpace, index: Indices) -> None:
         self._space = space
@@ -106,11 +103,7 @@ class AbstractModel(abc.ABC):
         """
 
     def shape_of(self, row: npt.NDArray[np.integer]) -> tuple[int, ...]:
-        """Returns a key of a configuration's tile shape: its choices of the two tile-size knobs.
-
-        A choice is the position of a value among the choices of its knob. ``row`` has the choices of all
-        knobs.
-        """
+        """Returns the two tile-size knobs' choices of ``row``, the choices of all knobs."""
         return tuple(int(row[self.space.names.index(name)]) for name in self.shape)
 
 
@@ -226,10 +219,7 @@ def _read_cycles(wide: int, stride: int, width: int, *, is_row: int, capability:
 
 @dataclass(frozen=True)
 class SharedPath:
-    """The costs of one warp per step along K: instructions, shared-memory cycles and wait cycles.
-
-    Each field is an array with one entry per configuration.
-    """
+    """What a warp costs per step along K: instructions, shared-memory cycles and wait cycles."""
 
     issued: Counts
     memory: Counts

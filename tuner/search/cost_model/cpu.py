@@ -43,15 +43,8 @@ def step_cycles(
 
     A step multiplies ``rows`` elements of A by ``vectors`` vectors of B and adds the products to the
     accumulators. With few steps per tile, the next tile starts before the accumulators of the current one are
-    complete, which hides FMA latency.
-
-    Args:
-        rows: rows of the register tile.
-        vectors: vectors per row of the register tile.
-        lines: cache lines per vector of B: 1 where aligned, else 2; one more where B is prefetched.
-        steps: steps along K per register tile.
-        is_paired: whether LLVM loads two adjacent elements of A at once and separates them by shuffles.
-        registers: number of vector registers of the core.
+    complete, which hides FMA latency. ``steps``: along K per tile; ``is_paired``: LLVM loads two adjacent
+    elements of A at once and separates them by shuffles; ``registers``: vector registers of the core.
     """
     sums = rows * vectors
     tiles_under_way = np.maximum(1.0, WINDOW / np.maximum(1.0, steps * (sums + vectors)))
@@ -103,10 +96,7 @@ USUAL_L1_BYTES, USUAL_L2_BYTES = 32 * 1024, 1024 * 1024  # where the machine rep
 
 @dataclass(frozen=True)
 class CpuTiles:
-    """Tile sizes of many CPU matmul schedules: arrays with one entry per schedule; ``is_packed`` is one bool.
-
-    Sizes count elements; where a dimension is not tiled, the size is the whole extent.
-    """
+    """Tile sizes, in elements, of many CPU matmul schedules: arrays with one entry per schedule."""
 
     tile_m: Counts
     tile_n: Counts

@@ -84,10 +84,7 @@ def cycles(tiles: GpuTiles, problem: Problem, chip: Chip, multiprocessors: int) 
 
 
 def fma_per_cycle(problem: Problem, chip: Chip) -> float:
-    """Returns the peak multiply-adds per cycle of one multiprocessor for the problem's element type.
-
-    CUDA cores compute f32 and f64, tensor cores all other types.
-    """
+    """Returns a multiprocessor's peak multiply-adds per cycle: CUDA cores for f32 and f64."""
     match problem.dtype:
         case "f32":
             return F32_FMA.get(chip.capability, USUAL_F32_FMA)
@@ -143,11 +140,8 @@ LEAST_PASSES = {
 def access_cycles(kind: str, words: Words, width: int, capability: int) -> float:
     """Returns how many cycles one access of a warp occupies the path to shared memory and L1.
 
-    Args:
-        kind: "load_shared", "store_shared" or "load_global".
-        words: per lane of the warp, the index of the first 4-byte word that the lane accesses.
-        width: number of consecutive 4-byte words per lane; rounded down to 1, 2 or 4.
-        capability: compute capability of the chip: 75 for sm_75.
+    ``kind`` is a key of LEAST_PASSES, ``words`` the first word of each lane, ``width`` the number of words
+    per lane, rounded down to 1, 2 or 4, and ``capability`` 75 for sm_75.
     """
     width = max(known for known in LEAST_PASSES[kind] if known <= max(width, 1))
     least = LEAST_PASSES[kind][width]
@@ -155,11 +149,7 @@ def access_cycles(kind: str, words: Words, width: int, capability: int) -> float
 
 
 def stream_cycles(kind: str, width: int, capability: int) -> float:
-    """Returns the cycles of one access of a warp whose 32 lanes access one contiguous piece of memory.
-
-    ``kind`` is "load_shared", "store_shared" or "load_global", ``width`` the number of 4-byte words per lane,
-    and ``capability`` the compute capability of the chip (75 for sm_75).
-    """
+    """Returns ``access_cycles`` of a warp whose 32 lanes access one contiguous piece of memory."""
     return access_cycles(kind, np.arange(0, 32 * width, width), width, capability)
 
 

@@ -63,10 +63,7 @@ def occupancy(chip: Chip, needs: BlockNeeds) -> float:
 
 
 def blocks_by_registers(needs: BlockNeeds) -> int:
-    """Returns how many blocks fit the register file of one multiprocessor; 0 where not even one fits.
-
-    Other resources are not considered. The register file has the same size on all chips.
-    """
+    """Returns how many blocks fit the registers of one multiprocessor, equal on all chips."""
     if needs.registers > MAX_REGISTERS_PER_THREAD:
         return 0
     of_warp = max(_round_up(needs.registers * WARP_THREADS, REGISTER_UNIT), REGISTER_UNIT)

@@ -32,10 +32,7 @@ class DerivedName:
     expression: Expression  # over knobs, variables and other derived names
 
     def require_other_than(self, names: Collection[str], kind: str) -> None:
-        """Raises UsageError when this derived name is also one of ``names``.
-
-        ``kind`` says in the message what these are names of: "knob" or "variable".
-        """
+        """Raises UsageError when it is one of ``names``, which are of a "knob" or "variable"."""
         if self.name in names:
             raise UsageError(
                 f"{self.expression.where}: {self.name!r} is the name of a {kind} too: give it another name"
@@ -111,10 +108,7 @@ Variables = tuple[tuple[str, Value], ...]  # sizes, element bytes, device limits
 
 @dataclass(frozen=True)
 class Divisors:
-    """The choices of a knob given as ``divisors_of``: divisors of a number that depends on the problem.
-
-    Divisors between ``min`` and ``max``, and the choices ``extra``.
-    """
+    """A knob's choices as divisors of a problem's number, between ``min`` and ``max``, and ``extra``."""
 
     of: Expression
     min: int = 1
@@ -122,10 +116,7 @@ class Divisors:
     extra: tuple[int, ...] = ()  # choices outside of the bounds as well
 
     def choices(self, variables: Variables) -> tuple[int, ...]:
-        """Returns the choices in ascending order, for the variables of one problem and machine.
-
-        Raises UsageError where there are none, and where the expression is no integer from 1 to 2**31 - 1.
-        """
+        """Returns the choices, ascending; UsageError for none, and where ``of`` is not 1 .. 2**31 - 1."""
         names = dict(variables)
         number = self.of.evaluate(names)
         if not isinstance(number, int) or not 1 <= number <= SIZE_LIMIT:
@@ -154,11 +145,7 @@ class KnobEntry:
     choices: tuple[Value, ...] | Divisors
 
     def knob(self, variables: Variables) -> Knob:
-        """Returns the knob with its choices for the variables of one problem and machine.
-
-        Raises UsageError where the knob has the name of a variable, and where ``divisors_of`` leaves no
-        choice or is no integer from 1 to 2**31 - 1.
-        """
+        """Returns the knob for a problem and machine; UsageError for a variable's name and no choices."""
         names = [name for name, _ in variables]
         if self.name in names:
             raise UsageError(
@@ -205,10 +192,8 @@ class StrategyEntry:
     def space(self, variables: Variables, script_knobs: tuple[Knob, ...] = ()) -> SearchSpace:
         """Returns the search space of the strategy for the variables of one problem and machine.
 
-        ``script_knobs`` are the knobs that the script declares; knobs of the file replace those of equal
-        name. Raises UsageError for a knob of the file with the name of a variable, for a derived name that is
-        also a knob or a variable, for an unknown name in an expression, and where ``divisors_of`` leaves no
-        choice or is no integer from 1 to 2**31 - 1.
+        Knobs of the file replace ``script_knobs`` of equal name. Raises UsageError for a name that is taken
+        or unknown, and as ``KnobEntry.knob``.
         """
         knobs = tuple(entry.knob(variables) for entry in self.knobs)
         named = {knob.name for knob in knobs}

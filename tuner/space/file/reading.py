@@ -23,11 +23,7 @@ BY_NAME = ("knobs", "let", "projection")  # keys of a strategy whose entries are
 
 
 def is_extending(document: object, name: str) -> bool:
-    """Returns whether a search space file has ``extends: default``: it adds to the shipped file.
-
-    ``document`` is the parsed file, ``name`` begins the message. Raises UsageError where ``extends`` has
-    another value, also none.
-    """
+    """Returns whether a document has ``extends: default``; UsageError for another value, also none."""
     if not isinstance(document, dict) or KEY not in document:
         return False
     if document[KEY] != DEFAULT:
@@ -107,19 +103,13 @@ class SpaceFile:
         raise unknown_value(f"{self.name}: strategy", name, [entry.name for entry in self.strategies])
 
     def script(self, name: str) -> Path | None:
-        """Returns the path of the user's script of strategy ``name``; None where it has the shipped template.
-
-        Raises UsageError for an unknown strategy.
-        """
+        """Returns the path of a strategy's own script, or None; UsageError for an unknown strategy."""
         template = self.strategy(name).template
         return None if template is None else (self.folder or Path()) / template
 
 
 def load_space_file(path: Path) -> SpaceFile:
-    """Reads a search space file, merged with the shipped one where it has ``extends: default``.
-
-    Raises UsageError when it cannot be read or is not valid.
-    """
+    """Reads a search space file, merged with the shipped one if it extends that, or UsageError."""
     text = read_text(path, "a YAML file", BYTES_LIMIT)
     # most files extend none, which needs no parsing
     if any(KEY in line for line in text.splitlines() if not line.lstrip().startswith("#")):
@@ -152,15 +142,9 @@ def spaces_for(
 ) -> tuple[SearchSpace, ...]:
     """Returns the search spaces of the strategies that support a problem, in the order of the file.
 
-    Args:
-        space_file: The strategies.
-        problem: The problem that a strategy has to support.
-        isa: Instruction set of the machine, ``Machine.isa``.
-        variables: (name, value) pairs that constraints may use, see ``variables_of``.
-        names: The strategies to consider; None: all of the file.
-        script_knobs: For each strategy the knobs that its script declares; None: no knobs.
-
-    Raises UsageError for an unknown strategy, and when no strategy supports the problem.
+    ``isa``: of the machine; ``variables``: (name, value) pairs that constraints may use, see
+    ``variables_of``; ``names``: the strategies to consider, None: all; ``script_knobs``: by strategy, those
+    that its script declares. Raises UsageError for an unknown strategy, and when none supports the problem.
     """
     chosen = space_file.strategies
     if names is not None:
@@ -176,10 +160,7 @@ def spaces_for(
 
 
 def first_rows(space_file: SpaceFile, feasible: FeasibleSet) -> tuple[int, ...]:
-    """Returns the indices in a feasible set of the configurations that the file lists under ``first``.
-
-    Leaves out those that are not in the set or break a preference.
-    """
+    """Returns the feasible, preferred rows that the file lists under ``first``."""
     used = {space.strategy for space in feasible.spaces}
     points = [point for entry in space_file.strategies if entry.name in used for point in entry.first]
     rows = (feasible.row_of(point) for point in points)

@@ -170,10 +170,7 @@ class _File(_Strict):
 
 
 def entries(document: object, file: str) -> tuple[StrategyEntry, ...]:
-    """Validates a parsed search space file; returns its strategies, in order.
-
-    ``file`` is its name for messages. Raises UsageError for the first error, with its key path.
-    """
+    """Validates a parsed file; returns its strategies. Raises UsageError, with a key path, of ``file``."""
     try:
         checked = _File.model_validate(document)
     except ValidationError as error:
@@ -229,10 +226,8 @@ def _knob(name: str, form: list[Value] | _Range | _Powers | _Divisors, where: st
 
 
 def _projection(given: _Strategy, knobs: tuple[KnobEntry, ...], where: str) -> tuple[tuple[str, Value], ...]:
-    """Returns the values that knobs take in a projection; where only the script declares knobs, unchecked.
-
-    A value that is no choice is allowed: a file that extends another may have narrowed the knob.
-    """
+    # where only the script declares knobs, unchecked. A value that is no choice is allowed: a file that
+    # extends another may have narrowed the knob.
     for name, value in given.projection.items():
         entry = next((each for each in knobs if each.name == name), None)
         if entry is None and knobs:

@@ -50,11 +50,7 @@ def load(text: str, name: str) -> object:
 
 
 def item_lines(text: str) -> tuple[int, ...]:
-    """Returns the line on which each item of a document's list begins, from 1.
-
-    The list is the whole document, or the only value of a mapping; () for another document. The text must be
-    one that ``load`` accepts.
-    """
+    """Returns the lines, from 1, of the items of a document's (or its only value's) list; () for none."""
     root = yaml.compose(text, LOADER)
     if isinstance(root, yaml.MappingNode) and len(root.value) == 1:
         root = root.value[0][1]
@@ -64,10 +60,7 @@ def item_lines(text: str) -> tuple[int, ...]:
 
 
 def dump(document: object) -> str:
-    """Returns lists, mappings and scalars as a YAML text, which ``load`` can read.
-
-    ``load`` refuses the text where the same list or mapping object is in it twice: that becomes an alias.
-    """
+    """Returns a YAML text for ``load``, which refuses one with the same list or mapping twice: an alias."""
     return str(yaml.safe_dump(document, sort_keys=False, width=110))
 
 

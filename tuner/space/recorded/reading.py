@@ -149,10 +149,7 @@ def _outcome(one: Result, unit_s: float) -> RecordedTime | Failure:
 
 
 def _time_s(one: Result, unit_s: float) -> float | None:
-    """Returns the measurement named "time", else that of the first objective, in seconds.
-
-    None for no time.
-    """
+    """Returns "time", else the first objective, in seconds; None for no time."""
     measured = {each["name"]: each for each in one.get("measurements") or ()}
     name = TIME if TIME in measured else next(iter(one.get("objectives") or ()), TIME)
     if name not in measured:
@@ -193,10 +190,7 @@ ALLOWED = "allowed T4 or a Kernel Tuner cache"
 
 
 def read_recorded(path: Path) -> RecordedSpace:
-    """Reads a file of recorded results: T4 or a Kernel Tuner cache, compressed by gzip or not.
-
-    Raises UsageError for any other file.
-    """
+    """Reads T4 or a Kernel Tuner cache, compressed by gzip or not; UsageError for any other file."""
     file = open_recorded(path)
     try:
         if is_kernel_tuner(file.document):

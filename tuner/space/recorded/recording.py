@@ -77,10 +77,7 @@ def name_of(path: Path) -> str:
 
 
 def printable(text: str) -> str:
-    """Returns the text with unprintable characters, which could control a terminal, escaped.
-
-    Line breaks are kept.
-    """
+    """Returns the text with unprintable characters, but line breaks, escaped: for terminals."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -323,10 +320,7 @@ def is_time(value: object) -> TypeGuard[int | float]:
 
 
 def samples_of(values: list[float], unit_s: float) -> tuple[float, ...]:
-    """Returns times converted to seconds; () where one of them is no valid time.
-
-    ``unit_s`` is the length of the times' unit in seconds.
-    """
+    """Returns times as seconds, by the unit's length; () where one of them is no valid time."""
     try:
         # three passes in C: a file may hold millions
         are_times = (

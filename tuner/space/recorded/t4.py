@@ -73,10 +73,7 @@ Interval = Annotated[tuple[float, float], Only("two times, the lower first", _is
 
 @dataclass(frozen=True)
 class TunerTime:
-    """What a T4 file cannot express of a measurement, stored under the key ``tuner``.
-
-    ``interval_s`` is the 95 % interval of the median, ``cold_median_s`` the median with a flushed cache.
-    """
+    """What a T4 file cannot express of a measurement, stored under the key ``tuner``."""
 
     interval_s: Interval
     inner_calls: AtLeastOne
@@ -148,10 +145,7 @@ class Recording:
 
 
 def t4_bytes(recording: Recording, is_compressed: bool = False) -> bytes:
-    """Returns the content of a T4 file, as JSON in UTF-8; ``is_compressed``: by gzip.
-
-    Equal recordings give equal bytes.
-    """
+    """Returns a T4 file, JSON or compressed by gzip; equal recordings give equal bytes."""
     text = json.dumps(t4_document(recording), indent=None, separators=(",", ":"), allow_nan=False)
     content = text.encode() + b"\n"
     return gzip.compress(content, mtime=0) if is_compressed else content

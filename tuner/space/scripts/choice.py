@@ -49,16 +49,10 @@ def spaces(
 ) -> tuple[SearchSpace, ...]:
     """Returns the search spaces of the chosen strategies that support a problem.
 
-    Args:
-        chosen: the strategies; those without a space in the file bring knobs in their script.
-        space_file: the search space file.
-        problem: the problem to tune.
-        isa: instruction set of the machine.
-        variables: (name, value) pairs of sizes and device limits, which constraints may use.
-
-    Spaces of the file come first, in its order; a script that the file does not describe supports every
-    problem. Raises UsageError if the file describes chosen strategies and none of these supports the problem,
-    and for a script that cannot be read or parsed.
+    Spaces of the file come first, in its order; a script that the file does not describe has knobs of its own
+    and supports every problem. ``isa``: of the machine; ``variables``: (name, value) pairs for constraints.
+    Raises UsageError if none of the file's chosen strategies supports the problem, and for a script that
+    cannot be read or parsed.
     """
     known = {entry.name for entry in space_file.strategies}
     schedules = {one.name: _schedule(one) for one in chosen if _is_plain(one)}

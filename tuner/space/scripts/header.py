@@ -84,12 +84,8 @@ def script_with_header(
 ) -> str:
     """Returns a transform script with its header, which replaces the header of an earlier export.
 
-    Args:
-        script: text of the script.
-        provenance: origin and time, for the header.
-        ops: tuner's transform ops in the script, which stock ``mlir-opt`` does not have.
-        script_file: name of the file to write, for the command in the header.
-        source_file: name of the payload's file, for the same command.
+    ``ops``: tuner's transform ops in the script, which stock ``mlir-opt`` does not have. ``script_file`` and
+    ``source_file``: the names of the script and of the payload in the header's command.
     """
     if ops:
         own = f"calls the project's own transform ops ({', '.join(ops)})"

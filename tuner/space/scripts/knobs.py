@@ -150,20 +150,13 @@ def walk(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
 
 
 def tunable_ops_in(root: ir.Operation) -> list[ir.Operation]:
-    """Returns the ``tune.knob`` and ``tune.alternatives`` ops below ``root``, in the order of the text.
-
-    Left out are alternatives whose region a parameter of the script selects.
-    """
+    """Returns knobs, and alternatives that no parameter selects, below ``root`` in the text's order."""
     ops = walk(root, (KNOB, ALTERNATIVES))
     return [op for op in ops if op.name == KNOB or not len(op.operands)]
 
 
 def read_tunable_ops(root: ir.Operation, script: str) -> tuple[TunableOp, ...]:
-    """Returns what a knob can set in each tunable op below ``root``; ``script`` is the script's name.
-
-    Raises UsageError for invalid options, for a selected value that is none of them, and for alternatives
-    without regions.
-    """
+    """Returns what knobs can set in each tunable op of ``script``; UsageError for one that is invalid."""
     return tuple(_tunable_op(op, name_of(op), where(op, script)) for op in tunable_ops_in(root))
 
 
@@ -179,10 +172,7 @@ def name_of(op: ir.Operation) -> str:
 
 
 def where(op: ir.Operation, script: str) -> str:
-    """Returns ``script`` (the script's name), line and column of an op, for messages: 'a.mlir:3:5'.
-
-    The op's name stands in place of line and column where the location is unknown.
-    """
+    """Returns script, line and column of an op: 'a.mlir:3:5'; its name where the location is unknown."""
     location = op.location
     if not isinstance(location, ir.FileLineColLoc):
         return f"{script}: {op.name}"
@@ -213,10 +203,7 @@ def is_word(name: str) -> bool:
 
 
 def knobs_of(tunable_ops: tuple[TunableOp, ...]) -> tuple[Knob, ...]:
-    """Returns the knobs of tunable ops: ops with the same name share one knob.
-
-    Raises UsageError for ops of the same name with different options or selected values.
-    """
+    """Returns the knobs of ops, one per name; UsageError where options or selected values differ."""
     first: dict[str, TunableOp] = {}
     for tunable in tunable_ops:
         known = first.setdefault(tunable.name, tunable)

@@ -35,9 +35,7 @@ IN_256_BITS = re.compile(r"\blanes = 8\b")  # AVX-VNNI has these; 16 lanes, the 
 def instructions_needed(script: str, dtype: str) -> tuple[str, ...]:
     """Returns the names of the instruction sets without which a script's code cannot run; () for none.
 
-    Args:
-        script: text of the script. Lines that begin with ``//`` do not count.
-        dtype: element type of the operands ("bf16"), which decides the kind of AMX products.
+    Lines that begin with ``//`` do not count. ``dtype``, of the operands, decides the kind of AMX products.
     """
     code = "\n".join(line for line in script.splitlines() if not line.lstrip().startswith("//"))
     needed = {sets.get(dtype, sets.get("")) for op, sets in OPS.items() if op in code}
@@ -199,9 +197,6 @@ CUSTOM_DIALECT = "tuner."  # prefix of tuner's transform ops
 
 
 def custom_ops(script: str) -> tuple[str, ...]:
-    """Returns the names of tuner's transform ops that a script calls, sorted; () for a portable script.
-
-    Only ops in generic syntax count, not those in lines that begin with ``//``.
-    """
+    """Returns tuner's ops that a script calls in generic syntax, sorted; () for a portable script."""
     code = "\n".join(line for line in script.splitlines() if not line.lstrip().startswith("//"))
     return tuple(sorted(set(re.findall(rf'"({re.escape(CUSTOM_DIALECT)}[\w.]+)"\s*\(', code))))

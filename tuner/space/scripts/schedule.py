@@ -63,10 +63,7 @@ class Constrained:
 
 
 def read_constraints(root: ir.Operation, knobs: tuple[Knob, ...], script: str) -> tuple[Constrained, ...]:
-    """Returns every ``constrain_params`` op below ``root`` as expressions, in the order of the text.
-
-    ``script`` is the script's name for messages. Raises UsageError for unsupported ops or parameters.
-    """
+    """Returns every ``constrain_params`` op as expressions; UsageError for unsupported ops."""
     reader = _Reader(knobs, script)
     return tuple(reader.read(op) for op in walk(root, (CONSTRAIN,)))
 
@@ -255,10 +252,7 @@ class Schedule:
     """A plain MLIR transform script with knobs, parsed once; binding a candidate takes under 1 ms."""
 
     def __init__(self, text: str, name: str = "script") -> None:
-        """Parses the text; ``name`` is used in messages.
-
-        Raises UsageError with MLIR's first error, and for invalid options of a knob or invalid constraints.
-        """
+        """Parses the script ``name``. Raises UsageError for invalid MLIR, options or constraints."""
         self._partitions = "".join(
             f"{line}\n" for line in text.splitlines() if line.startswith(PARTITIONS_COMMENT)
         )
@@ -290,10 +284,7 @@ class Schedule:
         )
 
     def select(self, candidate: Candidate) -> str:
-        """Returns the script's text with a candidate's knob values filled in.
-
-        Raises CandidateError(BIND) for a missing, unknown or illegal value, or a violated constraint.
-        """
+        """Returns the script with a candidate's values; CandidateError(BIND) for illegal ones."""
         values = dict(candidate.choices)
         self._require(values)
         with self._context, ir.Location.unknown():

@@ -47,10 +47,7 @@ def strategy_folder() -> Path:
 
 
 def load_strategy(name: str, path: Path | None = None) -> Strategy:
-    """Reads a strategy's script: a shipped template by name, or a template or ``.mlir`` file at ``path``.
-
-    Raises UsageError for a file that cannot be read.
-    """
+    """Reads a shipped template by name, or the script at ``path``; UsageError where it cannot be read."""
     source = path or strategy_folder() / f"{name}{TEMPLATE_SUFFIX}"
     return Strategy(name, source, read_text(source, f"the script of strategy {name}"))
 
@@ -87,10 +84,7 @@ class Binder:
         return {strategy.name: Schedule(strategy.text, strategy.path.name) for strategy in plain}
 
     def names_for(self, candidate: Candidate) -> dict[str, Any]:
-        """Returns name -> value of all variables that a template can use for a candidate.
-
-        They are sizes, device limits, element types, knobs and ``panels``; see docs/reference/templates.md.
-        """
+        """Returns all variables that a template can use for a candidate: docs/reference/templates.md."""
         functions = {panel.entry: panel for panel in self._partitions(candidate)}
         partitions = [{"name": name, "m": panel.m, "n": panel.n} for name, panel in functions.items()]
         variables = dict(self.variables)
