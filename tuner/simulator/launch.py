@@ -1,8 +1,6 @@
 """Simulates one launch of a kernel of PTX text: preparation, execution block by block, and the result.
 
-``prepare`` lays a kernel out in memory and decodes it; ``Engine`` executes its basic blocks over the
-lanes of resident thread blocks until all threads have ended. Programs of several launches run on a
-SimulatedDevice.
+Programs of several launches run on a SimulatedDevice.
 """
 
 import math
@@ -15,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import UsageError
-from tuner.core.gpu_code import KernelProgram, Launch
+from tuner.core.gpu_code import KernelProgram
 from tuner.simulator.instructions.decoder import DecodedBlock, Ending, decode
 from tuner.simulator.memory.access_log import Access, AccessSample, BankConflict
 from tuner.simulator.memory.async_copies import tensor_of
@@ -76,11 +74,14 @@ class _State:
     registers: dict[str, Array]
 
     def equals(self, other: "_State") -> bool:
-        threads = ((self.basic_block, other.basic_block), (self.status, other.status))
-        if not all(np.array_equal(mine, theirs) for mine, theirs in threads):
+        if not np.array_equal(self.basic_block, other.basic_block):
+            return False
+        if not np.array_equal(self.status, other.status):
             return False
         pairs = ((bits, other.registers.get(name)) for name, bits in self.registers.items())
-        same = (bits is found or (found is not None and np.array_equal(bits, found)) for bits, found in pairs)
+        same = (
+            bits is theirs or (theirs is not None and np.array_equal(bits, theirs)) for bits, theirs in pairs
+        )
         return len(self.registers) == len(other.registers) and all(same)
 
 
@@ -120,7 +121,11 @@ class Engine:
         self._rng = rng
         self._unit = np.arange(resident.geometry.lanes) // unit_lanes
         self._threads = Threads(resident)
-        self._is_ahead = self._blocks_ahead()
+        geometry = resident.geometry
+        self._is_ahead: Bools = np.zeros(geometry.lanes, bool)  # that a random schedule prefers
+        if rng is not None and geometry.cluster_blocks > 1:  # one random block per cluster, or none
+            ahead = rng.integers(geometry.cluster_blocks + 1)
+            self._is_ahead = geometry.block_index % geometry.cluster_blocks == ahead
         self._is_async = uses_async(kernel)
         self._clock = clock
         self._seconds = 0.0  # of earlier turns
@@ -152,7 +157,10 @@ class Engine:
         while True:
             lanes = self._next()
             if lanes is None:
-                self._report_unfinished()
+                try:
+                    self._resident.report_unfinished()
+                except Fault as fault:  # of a store that was not complete
+                    raise self._failed(fault.kind, fault.reason) from None
                 return None
             self._run_block(lanes)
             self._steps += 1
@@ -163,23 +171,11 @@ class Engine:
                 return Pause(self._where(), True, self._resident.spaces.checksum())
             if self._steps % LONG_TURN == 0:
                 self._seconds += self._clock() - start_s
-                self._require_within_limits()
+                if self._steps >= STEPS_LIMIT or self._seconds >= SECONDS_LIMIT:
+                    is_long = self._steps >= STEPS_LIMIT
+                    limit = f"{STEPS_LIMIT} basic blocks" if is_long else f"{SECONDS_LIMIT:g} s"
+                    raise self._failed(Defect.ENDLESS, f"found more than {limit}: {self._where()}")
                 return Pause(self._where(), False, 0)
-
-    def _require_within_limits(self) -> None:
-        if self._steps >= STEPS_LIMIT:
-            found = f"more than {STEPS_LIMIT} basic blocks"
-        elif self._seconds >= SECONDS_LIMIT:
-            found = f"more than {SECONDS_LIMIT:g} s"
-        else:
-            return
-        raise self._failed(Defect.ENDLESS, f"found {found}: {self._where()}")
-
-    def _report_unfinished(self) -> None:
-        try:
-            self._resident.report_unfinished()
-        except Fault as fault:  # of a store that was not complete
-            raise self._failed(fault.kind, fault.reason) from None
 
     def _run_each_unit(self) -> None:
         """Runs a basic block of each warp (of kernels with wgmma, warpgroup) that can run.
@@ -226,8 +222,8 @@ class Engine:
         visited = self._visited or self._visited_before  # none: the state was saved just now
         ran = [one for number in visited for one in self._program[number].instructions]
         lines = [one.line for one in ran]
-        places = [tuple(map(int, one.place.split(":"))) for one in ran if one.place]
-        source = " (at line {}:{})".format(*min(places)) if places else ""
+        locations = [tuple(map(int, one.place.split(":"))) for one in ran if one.place]
+        source = " (at line {}:{})".format(*min(locations)) if locations else ""
         repeat = "repeats" if len(lanes) == 1 else "repeat"
         first, last = min(lines), max(lines)
         loop = f"line {first}" if first == last else f"lines {first} to {last}"
@@ -257,17 +253,8 @@ class Engine:
             if (runs & self._is_ahead).any():
                 runs &= self._is_ahead
             runs &= self._unit == self._rng.choice(np.unique(self._unit[runs]))
-        found: Bools = runs & (threads.basic_block == threads.basic_block[runs].min())
-        return found
-
-    def _blocks_ahead(self) -> Bools:
-        """Returns the mask of lanes that a random schedule prefers: one random block per cluster, or none."""
-        geometry = self._resident.geometry
-        count = geometry.cluster_blocks
-        if self._rng is None or count == 1:
-            return np.zeros(geometry.lanes, bool)
-        found: Bools = geometry.block_index % count == self._rng.integers(count + 1)
-        return found
+        lanes: Bools = runs & (threads.basic_block == threads.basic_block[runs].min())
+        return lanes
 
     def _run_block(self, lanes: Bools) -> None:
         resident, threads = self._resident, self._threads
@@ -329,19 +316,13 @@ class Simulation:
     def races(self) -> tuple[Hazard, ...]:
         """Returns all hazards but the benign ones: races, and others that can change the result.
 
-        Others are for example uninitialised shared memory, missing fences and asynchronous operations that
-        are not waited for. A correct kernel has none, unless its blocks synchronise through global memory,
-        which is not modelled.
+        A correct kernel has none, unless its blocks synchronise through global memory, which is not modelled.
         """
         return tuple(hazard for hazard in self.hazards if hazard.kind not in BENIGN)
 
     @property
     def benign(self) -> tuple[Hazard, ...]:
-        """Returns the hazards that change no result: unordered silent stores, and late accumulators.
-
-        A silent store writes the value that the memory has, or the one that all other threads of the
-        instruction write. A late accumulator is written after wgmma.fence, which ptxas repairs.
-        """
+        """Returns the hazards that change no result: unordered silent stores, and late accumulators."""
         return tuple(hazard for hazard in self.hazards if hazard.kind in BENIGN)
 
     @property
@@ -497,9 +478,9 @@ class PreparedKernel:
         while waiting:
             yield from _resume(waiting)
         conflicts, hazards = launch.conflicts.conflicts(), launch.log.hazards()
-        done = len(numbers), counts.instructions
-        touched = launch.placement.global_.touched()
-        return Simulation(entry.name, *done, conflicts, hazards, "".join(printed), touched, cluster)
+        touched, text = launch.placement.global_.touched(), "".join(printed)
+        counted = (len(numbers), counts.instructions, conflicts, hazards)
+        return Simulation(entry.name, *counted, text, touched, cluster)
 
     def accesses(
         self,
@@ -509,12 +490,9 @@ class PreparedKernel:
         dynamic_shared_bytes: int = 0,
         instructions: int = 4000,
     ) -> tuple[Access, ...]:
-        """Simulates the beginning of a launch; returns a sample of its memory accesses, by PTX instruction.
+        """Simulates the beginning of a launch; returns a sample of its memory accesses.
 
-        Only block (0, 0, 0) and its cluster run, for about ``instructions`` instructions; arrays are changed
-        in place. The sample holds up to 16 accesses of warps per instruction: loads of global memory, and
-        loads, stores and cp.async of shared memory. Raises SimulationError for a fault, UsageError for a
-        launch that does not fit.
+        The sample is that of ``program_accesses``; arrays are changed in place.
         """
         entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
         check_launch(entry, grid, block, arguments)
@@ -598,18 +576,14 @@ def program_accesses(program: KernelProgram, instructions: int = 4000) -> tuple[
     Raises SimulationError, UnsupportedInstruction and UsageError as ``simulate`` does.
     """
     arrays: dict[str, Array] = {each.name: np.zeros(each.bytes, np.uint8) for each in program.buffers}
-    module = parse(program.ptx)
-    return tuple(
-        prepare(module, kernel_of(module, launch.kernel)).accesses(
-            launch.grid, launch.block, _arguments(launch, arrays), launch.dynamic_shared_bytes, instructions
-        )
-        for launch in program.launches
-    )
-
-
-def _arguments(launch: Launch, arrays: dict[str, Array]) -> tuple[Argument, ...]:
-    maps = {each.name: tensor_of(each.layout, arrays[each.buffer]) for each in launch.tensor_maps}
-    return tuple(maps[name] if name in maps else arrays[name] for name in launch.arguments)
+    module, samples = parse(program.ptx), []
+    for launch in program.launches:
+        maps = {each.name: tensor_of(each.layout, arrays[each.buffer]) for each in launch.tensor_maps}
+        arguments = tuple(maps[name] if name in maps else arrays[name] for name in launch.arguments)
+        kernel = prepare(module, kernel_of(module, launch.kernel))
+        sizes = (launch.grid, launch.block, arguments, launch.dynamic_shared_bytes)
+        samples.append(kernel.accesses(*sizes, instructions))
+    return tuple(samples)
 
 
 def kernel_of(module: PtxModule, name: str) -> PtxKernel:

@@ -1,8 +1,4 @@
-"""Happens-before of a device's work by vector clocks, data races, and the log of a host program's defects.
-
-``AccessHistory`` compares the ``ByteRanges`` and the ``Moment`` of each access with earlier ones; races
-go to the ``DefectLog``, as other misuse of the GPU does.
-"""
+"""Happens-before of a device's work by vector clocks, data races, and the log of a host program's defects."""
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
@@ -33,10 +29,9 @@ class ByteRanges:
 
     @classmethod
     def of(cls, pairs: Iterable[Addresses]) -> "ByteRanges":
-        """Returns the union of the half-open intervals (first, end) in arrays of shape (intervals, 2).
+        """Returns the union of half-open intervals (first, end), in any order, of shape (intervals, 2).
 
-        The intervals may come in any order and overlap. In the result the ends are sorted too: an end is the
-        largest so far, so intervals may still overlap, but the set of bytes is the union.
+        Intervals of the result may still overlap: an end is the largest so far, so that the ends ascend too.
         """
         kept = [array for array in pairs if len(array)]
         if not kept:
@@ -185,10 +180,10 @@ class AccessHistory:
         for earlier in self._accesses:
             if earlier.moment.is_before(access.moment) or access.moment.is_before(earlier.moment):
                 continue
-            place = _common(earlier, access)
-            if place is not None:
+            address = _common(earlier, access)
+            if address is not None:
                 first, second = sorted((earlier.what, access.what))
-                text = f"nothing orders {first} and {second}, both at {self._describe(place)}"
+                text = f"nothing orders {first} and {second}, both at {self._describe(address)}"
                 self._log.add(HostDefect.RACE, text)
         self._accesses.append(access)
 
@@ -206,12 +201,11 @@ class AccessHistory:
 
 def _common(one: MemoryAccess, other: MemoryAccess) -> int | None:
     """Returns an address that both accesses touch and at least one writes; None where there is none."""
-    sides = ((one, other), (other, one))
-    for mine, theirs in sides:
+    for mine, theirs in ((one, other), (other, one)):
         writes = mine.writes if mine.plain_writes is None else mine.plain_writes
         reads = mine.reads if mine.plain_reads is None else mine.plain_reads
         for ours, others in ((writes, theirs.writes), (writes, theirs.reads), (reads, theirs.writes)):
-            place = ours.first_common(others)
-            if place is not None:
-                return place
+            address = ours.first_common(others)
+            if address is not None:
+                return address
     return None

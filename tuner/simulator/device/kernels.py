@@ -68,12 +68,10 @@ class PreparedLaunch:
         return self.kernel.entry.name
 
     def turns(self, near: Near, seed: int | None, blocks: tuple[Index3, ...] | None = None) -> Turns:
-        """Runs the kernel on the memory that its parameters point to; returns what the simulation found.
+        """Runs the kernel on the memory that its parameters point to, as ``PreparedKernel.turns`` does.
 
-        Is interleaved: yields where it is whenever other work of the device may run. ``near`` returns the
-        memory region at an address, or None. ``seed`` selects a random schedule of threads; None: a fixed
-        one. ``blocks`` are the thread blocks to run; None: the whole grid. What the kernel prints is appended
-        to ``printed``. Raises DeviceError for a fault of the kernel, an instruction that is not simulated, or
+        ``near`` returns the memory region at an address, or None. What the kernel prints is appended to
+        ``printed``. Raises DeviceError for a fault of the kernel, an instruction that is not simulated, or
         invalid arguments.
         """
         arguments = tuple(
@@ -105,10 +103,13 @@ class PreparedLaunch:
 
     def _of_host(self, near: Near) -> str:
         """Returns a suffix for messages: parameters that look like unregistered host addresses."""
-        words = enumerate(self.parameters)
-        numbers = [number for number, word in words if len(word) == POINTER_BYTES and _is_of_host(word, near)]
-        named = ", ".join(map(str, numbers))
-        return f"; host memory that is not registered is in parameter {named}" if numbers else ""
+        addresses = [
+            (number, int.from_bytes(word, "little"))
+            for number, word in enumerate(self.parameters)
+            if len(word) == POINTER_BYTES
+        ]
+        of_host = [str(number) for number, at in addresses if at >= LOWEST_ADDRESS and near(at) is None]
+        return f"; host memory that is not registered is in parameter {', '.join(of_host)}" if of_host else ""
 
 
 RunLaunch = Callable[[PreparedLaunch, Near, int | None], Turns]  # the int seeds a random schedule
@@ -182,10 +183,7 @@ class SimulatedKernels:
         return loaded.functions[name]
 
     def kernel(self, function: int) -> PtxKernel:
-        """Returns the parsed PTX of a kernel by the kernel's handle.
-
-        Raises DeviceError for an unknown handle.
-        """
+        """Returns the parsed PTX of a kernel by its handle. Raises DeviceError for an unknown one."""
         return self._known(function).entry
 
     def prepare(self, launch: KernelLaunch) -> PreparedLaunch:
@@ -242,10 +240,6 @@ def _parsed(image: bytes) -> ParsedImage:
 
 
 def _argument(parameter: Parameter, content: bytes, near: Near) -> Argument:
-    """Returns a parameter's bytes as an argument of the PTX simulator: a Pointer, a TensorMap, or bytes.
-
-    ``near`` finds the memory region at an address.
-    """
     if parameter.is_array:
         is_by_value = len(content) == MAP_BYTES and is_map(content)
         return EncodedMap.decode(content).tensor(near) if is_by_value else content
@@ -261,8 +255,3 @@ def _argument(parameter: Parameter, content: bytes, near: Near) -> Argument:
     if len(inside) == MAP_BYTES and is_map(inside):
         return EncodedMap.decode(inside).tensor(near)
     return pointer
-
-
-def _is_of_host(word: bytes, near: Near) -> bool:
-    address = int.from_bytes(word, "little")
-    return address >= LOWEST_ADDRESS and near(address) is None

@@ -41,19 +41,7 @@ _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _FLAGS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_FIXED_NOREPLACE
 
 
-class _Places:
-    """A bump allocator of addresses; freed addresses are not reused."""
-
-    def __init__(self) -> None:
-        self._next = FIRST
-
-    def take(self, size_bytes: int) -> int:
-        place = self._next
-        self._next += -(-size_bytes // STEP_BYTES) * STEP_BYTES
-        return place
-
-
-_places = _Places()  # one per process, like the address space
+_next_address = [FIRST]  # of the process; addresses are not used again
 
 
 def device_bytes(size_bytes: int) -> npt.NDArray[np.uint8]:
@@ -65,23 +53,20 @@ def device_bytes(size_bytes: int) -> npt.NDArray[np.uint8]:
     if size_bytes > LARGEST_BYTES:
         raise MemoryError(f"{size_bytes} bytes")
     for _ in range(TRIES):
-        place = _places.take(size_bytes)
-        if place + size_bytes > END:
+        wanted = _next_address[0]
+        _next_address[0] += -(-size_bytes // STEP_BYTES) * STEP_BYTES
+        if wanted + size_bytes > END:
             break
-        address = _libc.mmap(place, size_bytes, mmap.PROT_READ | mmap.PROT_WRITE, _FLAGS, -1, 0)
-        if address == place:
-            return _array(address, size_bytes)
+        address = _libc.mmap(wanted, size_bytes, mmap.PROT_READ | mmap.PROT_WRITE, _FLAGS, -1, 0)
+        if address == wanted:
+            memory: Any = (ctypes.c_uint8 * size_bytes).from_address(address)
+            weakref.finalize(memory, _libc.munmap, address, size_bytes).atexit = False
+            return np.frombuffer(memory, np.uint8)
         if address != FAILED:  # a kernel before 4.17 treats the address as a hint
             _libc.munmap(address, size_bytes)
         elif ctypes.get_errno() != errno.EEXIST:
             break
     raise MemoryError(f"{size_bytes} bytes")
-
-
-def _array(address: int, size_bytes: int) -> npt.NDArray[np.uint8]:
-    memory: Any = (ctypes.c_uint8 * size_bytes).from_address(address)
-    weakref.finalize(memory, _libc.munmap, address, size_bytes).atexit = False
-    return np.frombuffer(memory, np.uint8)
 
 
 # ------------------------------------------------------------------------------
@@ -173,8 +158,10 @@ class SimulatedMemory:
 
         Raises DeviceError where no memory is available.
         """
+        with_zones = size_bytes + 2 * RED_ZONE_BYTES + ALIGN_BYTES
         try:
-            slab = _slab(size_bytes + 2 * RED_ZONE_BYTES + ALIGN_BYTES, kind)
+            is_device = kind is MemoryKind.DEVICE
+            slab = device_bytes(with_zones) if is_device else np.empty(with_zones, np.uint8)
         except (MemoryError, ValueError) as error:  # ValueError: a size above the address space
             raise refused("OUT_OF_MEMORY", f"found {size_bytes} bytes, allowed what is free here") from error
         first = RED_ZONE_BYTES + -(int(slab.ctypes.data) + RED_ZONE_BYTES) % ALIGN_BYTES
@@ -200,8 +187,7 @@ class SimulatedMemory:
     def near(self, address: int) -> MemoryRegion | None:
         """Returns the region whose bytes or red zones contain an address; None where there is none.
 
-        A freed region in quarantine is found too. Registered memory has no red zones. An address as kernels
-        have it is found too, also far from the region's bytes.
+        Regions in quarantine are found too, and addresses as kernels have them, also far from the bytes.
         """
         if device_number(address) >= 0:
             return self._numbered.get(device_number(address))
@@ -261,16 +247,10 @@ class SimulatedMemory:
     def _new(self, kind: MemoryKind, content: Bytes, slab: Bytes | None = None) -> MemoryRegion:
         name, number = f"{kind.name[0].lower()}{self._count[kind]}", sum(self._count.values())
         self._count[kind] += 1
-        if number >= DEVICE_BUFFERS:
-            return MemoryRegion(name, kind, content, _slab=slab)
-        region = MemoryRegion(name, kind, content, number, _slab=slab)
-        self._numbered[number] = region
+        region = MemoryRegion(name, kind, content, number if number < DEVICE_BUFFERS else None, _slab=slab)
+        if region.number is not None:
+            self._numbered[number] = region
         return region
-
-
-def _slab(size_bytes: int, kind: MemoryKind) -> Bytes:
-    """Returns new bytes, at device addresses for device memory. Raises MemoryError, ValueError."""
-    return device_bytes(size_bytes) if kind is MemoryKind.DEVICE else np.empty(size_bytes, np.uint8)
 
 
 # ------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from tuner.simulator.device.happens_before import (
 from tuner.simulator.device.kernels import PreparedLaunch, RunLaunch
 from tuner.simulator.device.memory import MemoryKind, MemoryRegion, SimulatedMemory
 from tuner.simulator.device.streams import StreamOperation
-from tuner.simulator.launch import Pause, Simulation
+from tuner.simulator.launch import Pause
 
 FILL_BYTES = (1, 2, 4)  # item sizes of cuMemsetD8, D16, D32
 
@@ -135,27 +135,19 @@ class MemoryOperations:
                 launch.printed.clear()  # a graph launches it again
                 if text:
                     self._write(text)
-            self._note_kernel(what, moment, simulation, note)
+            touched = simulation.touched
+            reads_of = tuple(one.address for one in touched if len(one.reads))
+            self._note_written(what, reads_of, tuple(one.address for one in touched if len(one.writes)))
+            for hazard in simulation.races:
+                self._log.add(HostDefect.KERNEL, f"{what}: {hazard}")
+            self._check_use_after_free(what, *(one.address for one in touched))(moment)
+            fields = ["reads", "writes"]
+            if any(one.plain_reads is not one.reads for one in touched):  # atomics
+                fields += ["plain_reads", "plain_writes"]
+            ranges = (ByteRanges.of(getattr(one, each) + one.address for one in touched) for each in fields)
+            note(MemoryAccess(what, moment, *ranges))
 
         return StreamOperation(what, run)
-
-    def _note_kernel(
-        self, what: str, moment: Moment, simulation: Simulation, note: Callable[[MemoryAccess], None]
-    ) -> None:
-        touched = simulation.touched
-        reads_of = tuple(one.address for one in touched if len(one.reads))
-        self._note_written(what, reads_of, tuple(one.address for one in touched if len(one.writes)))
-        for hazard in simulation.races:
-            self._log.add(HostDefect.KERNEL, f"{what}: {hazard}")
-        self._check_use_after_free(what, *(one.address for one in touched))(moment)
-        reads = ByteRanges.of(one.reads + one.address for one in touched)
-        writes = ByteRanges.of(one.writes + one.address for one in touched)
-        if all(one.plain_reads is one.reads for one in touched):  # no atomics
-            note(MemoryAccess(what, moment, reads, writes))
-            return
-        plain_reads = ByteRanges.of(one.plain_reads + one.address for one in touched)
-        plain_writes = ByteRanges.of(one.plain_writes + one.address for one in touched)
-        note(MemoryAccess(what, moment, reads, writes, plain_reads, plain_writes))
 
     def end(self, region: MemoryRegion) -> None:
         """Finishes the free of a region: reports writes to red zones, fills it with NaN, quarantines it."""
@@ -166,8 +158,6 @@ class MemoryOperations:
         self._memory.retire(region)
 
     def _check_use_after_free(self, what: str, *addresses: int) -> Callable[[Moment], None]:
-        """Returns a function that reports regions at ``addresses`` that were freed before a given moment."""
-
         def evaluate(moment: Moment) -> None:
             for region in filter(None, map(self._memory.near, addresses)):
                 if region.freed is not None and region.freed.is_before(moment):
@@ -188,9 +178,8 @@ class MemoryOperations:
         region = self._memory.overlapping(address, size_bytes)
         if region is None or region.holds(address, size_bytes):
             return True
-        first = address - region.address
-        place = f"{size_bytes} bytes at byte {first} of {region.name}, which has {region.bytes.size}"
-        self._log.add(HostDefect.OUT_OF_BOUNDS, f"{what}: found {place}")
+        where = f"byte {address - region.address} of {region.name}, which has {region.bytes.size}"
+        self._log.add(HostDefect.OUT_OF_BOUNDS, f"{what}: found {size_bytes} bytes at {where}")
         return False
 
     def _side(self, address: int) -> str:

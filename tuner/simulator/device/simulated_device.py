@@ -109,10 +109,7 @@ class SimulatedDevice(AbstractDevice):
         return self._log.reports()
 
     def load_module(self, image: bytes) -> int:
-        """Returns the handle of the module of a PTX text; equal texts share one.
-
-        Raises DeviceError for other images.
-        """
+        """Equal texts share a module. Raises DeviceError for other images than PTX text."""
         module, is_new = self._kernels.load(image, self._handle)
         self.counts.modules_loaded += is_new
         return module
@@ -124,11 +121,7 @@ class SimulatedDevice(AbstractDevice):
         return self._kernels.function(module, name, self._handle)
 
     def launch(self, launch: KernelLaunch, stream: int) -> None:
-        """Enqueues a kernel launch, and copies its parameters before the call returns.
-
-        Raises DeviceError for an invalid launch, and for a launch that sets a cluster size above one block,
-        which is not simulated; a cluster size that the PTX declares is simulated.
-        """
+        """Raises DeviceError for a cluster size above one block that the PTX does not declare."""
         if launch.cluster not in (None, (1, 1, 1)):
             raise DeviceError(f"found clusters of {tuple(launch.cluster)} blocks, which are not simulated")
         prepared = self._kernels.prepare(launch)
@@ -144,15 +137,10 @@ class SimulatedDevice(AbstractDevice):
         self.counts.streams_destroyed += 1
 
     def synchronize_stream(self, stream: int) -> None:
-        """Runs the work of a stream and all work that it depends on.
-
-        Raises DeviceError for a fault of a kernel, and for an unknown or captured stream.
-        """
         self._timeline.synchronize_stream(stream)
         self._release()
 
     def create_event(self, *, is_timed: bool = False) -> int:
-        """Returns the handle of a new event. ``is_timed`` has no effect: the simulator has no clock."""
         self.counts.events_created += 1
         return self._timeline.create_event()
 
@@ -164,31 +152,16 @@ class SimulatedDevice(AbstractDevice):
         self._timeline.record(event, stream)
 
     def wait_event(self, stream: int, event: int) -> None:
-        """Orders later work of a stream after the work that an event represents at the time of the call.
-
-        Reports an event that was never recorded. Raises DeviceError for an unknown handle, and where capture
-        of the stream does not allow the wait.
-        """
         self._timeline.wait(stream, event)
 
     def synchronize_event(self, event: int) -> None:
-        """Runs the work that an event represents and all work that this work depends on.
-
-        Reports an event that was never recorded. Raises DeviceError for a fault of a kernel, an unknown
-        event, and an event recorded during capture.
-        """
         self._timeline.synchronize_event(event)
         self._release()
 
     def elapsed_s(self, start: int, stop: int) -> float:
-        """Raises DeviceError, always: the simulator has no clock."""
         raise DeviceError("the simulator has no clock")
 
     def allocate(self, size_bytes: int, stream: int) -> int:
-        """Returns the address of new device memory, filled with NaN.
-
-        Work that is enqueued later on the stream may use it. Raises DeviceError where no memory is available.
-        """
         is_captured = self._timeline.is_captured(stream)
         region = self._memory.allocate(max(size_bytes, 1), MemoryKind.DEVICE)
         region.is_kept = is_captured  # kept by the graph
@@ -197,28 +170,16 @@ class SimulatedDevice(AbstractDevice):
         return region.address
 
     def free(self, address: int, stream: int) -> None:
-        """Enqueues the free of device memory; address 0 is ignored. Reports a second free of the same memory.
-
-        Raises DeviceError where no device memory begins at the address.
-        """
         if address == 0:  # like cuMemFree
             return
         self._timeline.enqueue(stream, self._operations.free(address))
         self.counts.frees += 1
 
     def allocate_host(self, size_bytes: int) -> int:
-        """Returns the address of new pinned host memory, filled with NaN.
-
-        Raises DeviceError where none is available.
-        """
         return self._memory.allocate(max(size_bytes, 1), MemoryKind.PINNED).address
 
     def free_host(self, address: int) -> None:
-        """Runs all enqueued work, then frees pinned host memory.
-
-        A second free of the same memory is only reported. Raises DeviceError where no pinned memory begins at
-        the address.
-        """
+        """A second free of the same memory is only reported."""
         region = self._memory.at(address)
         if region is None or region.kind is not MemoryKind.PINNED:
             raise refused("INVALID_VALUE", f"found free of {address:#x}, allowed pinned memory made here")
@@ -230,33 +191,22 @@ class SimulatedDevice(AbstractDevice):
         self._operations.end(region)
 
     def register_host(self, address: int, size_bytes: int) -> None:
-        """Lets kernels and fills access the ``size_bytes`` bytes of existing host memory from ``address``."""
         self._memory.register(address, max(size_bytes, 1))
 
     def unregister_host(self, address: int) -> None:
-        """Undoes ``register_host``; reports a race with work that may still access the memory.
-
-        Raises DeviceError for an address that is not registered.
-        """
+        """Reports a race with work that may still access the memory."""
         region = self._memory.unregister(address)
         if region is None:
             raise refused("HOST_MEMORY_NOT_REGISTERED", f"found {address:#x}, allowed what was registered")
         self._watch.host_writes(address, region.bytes.size)
 
     def copy(self, target: int, source: int, size_bytes: int, stream: int) -> None:
-        """Enqueues a copy from address ``source`` to ``target``; reports and omits a copy out of bounds.
-
-        Each address may be of device or host memory.
-        """
+        """Reports and omits a copy out of bounds."""
         self.counts.copies += 1
         self._enqueue(stream, self._operations.copy(target, source, size_bytes))
 
     def fill(self, address: int, value: int, item_bytes: int, count: int, stream: int) -> None:
-        """Enqueues a fill of ``count`` items with the low bits of ``value``; omits one out of bounds.
-
-        Reports a fill out of bounds. Raises DeviceError for pageable host memory, and for an item size that
-        is not 1, 2 or 4 bytes.
-        """
+        """Reports and omits a fill out of bounds. Raises DeviceError for pageable host memory."""
         self.counts.fills += 1
         self._enqueue(stream, self._operations.fill(address, value, item_bytes, count))
 
@@ -264,11 +214,6 @@ class SimulatedDevice(AbstractDevice):
         self._timeline.begin_capture(stream)
 
     def end_capture(self, stream: int) -> int:
-        """Ends the capture that began on a stream; returns the handle of the graph.
-
-        Raises DeviceError for a stream on which no capture began, and where work of a forked stream was not
-        joined.
-        """
         return self._timeline.end_capture(stream)
 
     def launch_graph(self, graph: int, stream: int) -> None:
@@ -279,10 +224,7 @@ class SimulatedDevice(AbstractDevice):
         self._timeline.destroy_graph(graph)
 
     def tensor_map(self, address: int, layout: TensorMapLayout) -> bytes:
-        """Returns 128 bytes that the simulator accepts as the CUtensorMap of a tensor at ``address``.
-
-        Raises DeviceError for a layout that is not simulated.
-        """
+        """Raises DeviceError for a layout that is not simulated."""
         if layout.interleave or layout.out_of_bounds:
             found = f"interleave {layout.interleave} and fill {layout.out_of_bounds}"
             raise DeviceError(f"tensor map: found {found}, allowed 0 and 0 in the simulator")
@@ -310,26 +252,18 @@ class SimulatedHostWatch(AbstractHostWatch):
         self._timeline.begin_call(stream, self._memory.live())
 
     def end_call(self, stream: int | None) -> None:
-        """Ends the call; reports its work that is not ordered before the end, and memory that it leaks.
-
-        The end is that of ``stream``; None: of the host, so that all work of the call must be done. Late
-        copies of pageable host memory are cancelled.
-        """
         self._timeline.end_call(stream, self._memory.live())
 
     def abandon_call(self) -> None:
-        """Ends a call that failed, without reports; cancels its pending copies of pageable host memory."""
         self._timeline.abandon_call()
 
     def outside_of_calls(self) -> AbstractContextManager[None]:
         return self._timeline.outside_of_calls()
 
     def host_reads(self, address: int, size_bytes: int) -> None:
-        """Records that the host reads bytes now; reports a race with work that may still write the bytes."""
         self._timeline.note_host("a read by the host", ByteRanges.one(address, size_bytes), NO_BYTES)
 
     def host_writes(self, address: int, size_bytes: int) -> None:
-        """Records that the host writes or frees bytes now; reports a race with work that may access them."""
         self._timeline.note_host("a write by the host", NO_BYTES, ByteRanges.one(address, size_bytes))
 
     def device_memory_at(self, address: int) -> str | None:

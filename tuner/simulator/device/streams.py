@@ -1,8 +1,4 @@
-"""Lazy execution of streams, and the rules that each call of a host program must keep.
-
-``LazyStreams`` runs submitted work as late as allowed; ``CallRules`` checks that a call forks from its
-stream, joins it again, finishes its work and frees its memory.
-"""
+"""Lazy execution of streams, and the rules that each call of a host program must keep."""
 
 import contextlib
 import random
@@ -37,11 +33,7 @@ ORDERS: tuple[Order, ...] = ("fifo", "lifo", "random")
 
 @dataclass(frozen=True, eq=False)
 class StreamOperation:
-    """An operation for a stream or a graph: a copy, fill, kernel, allocation, free or mark without effect.
-
-    It consists of what to do at submission, what to do when it runs, and the bytes that it is known to
-    access.
-    """
+    """An operation for a stream or a graph: a copy, fill, kernel, allocation, free or mark without effect."""
 
     what: str  # in reports: "copy of 64 bytes"
     # a kernel is interleaved with others, see ``PreparedKernel.turns``; others run at once
@@ -125,9 +117,24 @@ class LazyStreams:
     def wait_for(self, work: Work) -> None:
         """Runs ``work`` and all pending work that it depends on, as a wait by the host.
 
-        Work that is submitted later is ordered after ``work``.
+        Other work runs where that waits for what others write. Work that is submitted later is ordered after
+        ``work``. Raises DeviceError where all work that has begun waits for what none of it writes.
         """
-        self._run(_needed(work))
+        needed: dict[int, Work] = {}  # by number
+        open_ = list(_not_done((work,)))
+        while open_:
+            one = open_.pop()
+            if one.number not in needed:
+                needed[one.number] = one
+                open_.extend(_not_done(one.after))
+        while any(not one.is_done for one in needed.values()):
+            ready = self._ready(needed.values())
+            if not ready and self._begun:
+                ready = self._ready(self._pending.values())
+            if ready:
+                self._begin(ready)
+            else:
+                self._take_turns()
         self.host = moment_after(HOST_QUEUE, (self.host, work.moment))
 
     def wait_for_all(self) -> None:
@@ -146,20 +153,6 @@ class LazyStreams:
             if work in other.after:
                 other.after = tuple(_not_done(other.after))
 
-    def _run(self, needed: dict[int, Work]) -> None:
-        """Runs the work ``needed`` to its end, and other work where that waits for what others write.
-
-        Raises DeviceError where all work that has begun waits for what none of it writes.
-        """
-        while any(not work.is_done for work in needed.values()):
-            ready = self._ready(needed.values())
-            if not ready and self._begun:
-                ready = self._ready(self._pending.values())
-            if ready:
-                self._begin(self._choose(ready))
-            else:
-                self._take_turns()
-
     def _ready(self, works: Iterable[Work]) -> list[Work]:
         return [
             work
@@ -169,7 +162,12 @@ class LazyStreams:
             and all(each.is_done for each in work.after)
         ]
 
-    def _begin(self, work: Work) -> None:
+    def _begin(self, ready: list[Work]) -> None:
+        if self._order == "random":
+            work = self._rng.choice(ready)
+        else:
+            choose = min if self._order == "fifo" else max
+            work = choose(ready, key=lambda each: each.number)
         turns = None if work.operation.run is None else self._checked(work, work.operation.run, work.moment)
         pause = None if turns is None else self._checked(work, next, turns, None)
         if turns is None or pause is None:
@@ -178,7 +176,6 @@ class LazyStreams:
             self._begun[work.number] = _Begun(work, turns, pause)
 
     def _take_turns(self) -> None:
-        """Lets all work that has begun run on, in the order of submission, until its next turn ends."""
         for number, begun in sorted(self._begun.items()):
             pause = self._checked(begun.work, next, begun.turns, None)
             if pause is None:
@@ -215,24 +212,6 @@ class LazyStreams:
         work.is_done, work.after = True, ()
         self._pending.pop(work.number, None)
         self._begun.pop(work.number, None)
-
-    def _choose(self, ready: list[Work]) -> Work:
-        if self._order == "random":
-            return self._rng.choice(ready)
-        choose = min if self._order == "fifo" else max
-        return choose(ready, key=lambda work: work.number)
-
-
-def _needed(target: Work) -> dict[int, Work]:
-    """Returns the pending work, by number, that ``target`` transitively depends on, ``target`` included."""
-    found: dict[int, Work] = {}
-    open_ = list(_not_done((target,)))
-    while open_:
-        work = open_.pop()
-        if work.number not in found:
-            found[work.number] = work
-            open_.extend(_not_done(work.after))
-    return found
 
 
 def _not_done(works: Iterable[Work]) -> Iterator[Work]:

@@ -1,7 +1,4 @@
-"""Order of work by streams, events, stream captures, graphs and calls; reports unordered accesses.
-
-``Timeline`` submits work; while a stream is captured, ``Captures`` collects its operations into a graph.
-"""
+"""Order of work by streams, events, stream captures, graphs and calls; reports unordered accesses."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -39,9 +36,8 @@ class Capture:
     origin: int  # the stream that the capture began on
     operations: list[CapturedOperation] = field(default_factory=list)
     last: dict[int, CapturedOperation | None] = field(default_factory=dict)  # by stream; None: none yet
-    waits: dict[int, list[CapturedOperation]] = field(
-        default_factory=dict
-    )  # stream -> nodes that its next operation waits for
+    # stream -> nodes that its next operation waits for
+    waits: dict[int, list[CapturedOperation]] = field(default_factory=dict)
 
     def add(self, stream: int, operation: StreamOperation) -> None:
         """Adds a node that depends on the stream's last node and on the nodes that the stream waits for.
@@ -102,7 +98,7 @@ class Captures:
         self._by_stream: dict[int, Capture] = {}
 
     def of(self, stream: int) -> Capture | None:
-        """Returns the capture that a stream belongs to; None for a stream that is not captured."""
+        """Returns the capture that a stream belongs to, if any."""
         return self._by_stream.get(stream)
 
     def begin(self, stream: int) -> None:
@@ -129,9 +125,8 @@ class Captures:
     def end(self, stream: int) -> Capture:
         """Ends the capture that began on ``stream``; returns it.
 
-        Raises DeviceError for a stream that is not captured, for a stream that joined the capture later, and,
-        with the capture ended nevertheless, where the origin stream does not wait for all work of a forked
-        stream.
+        Raises DeviceError for a stream that is not captured or joined later, and, with the capture ended
+        nevertheless, where the origin stream does not wait for all work of a forked stream.
         """
         capture = self._by_stream.get(stream)
         if capture is None:
@@ -201,16 +196,13 @@ class Timeline:
         self._launched: dict[int, Work] = {}  # graph -> the end of its last launch
 
     def create_stream(self) -> int:
-        """Returns the handle of a new stream."""
+        """Creates a stream, as ``AbstractDevice`` says; so do the next methods."""
         stream = self._new_handle()
         self._streams.add(stream)
         return stream
 
     def destroy_stream(self, stream: int) -> None:
-        """Destroys a stream; work submitted to it still runs.
-
-        Raises DeviceError for stream 0 or an unknown stream.
-        """
+        """Destroys a stream. Also raises for stream 0."""
         if stream == 0:
             raise refused("INVALID_HANDLE", "stream 0 cannot be destroyed")
         self._require_stream(stream)
@@ -223,23 +215,17 @@ class Timeline:
         return event
 
     def destroy_event(self, event: int) -> None:
-        """Destroys an event; streams that wait for it already still do.
-
-        Raises DeviceError for an unknown event.
-        """
+        """Destroys an event; streams that wait for it already still do."""
         self._require_event(event)
         del self._events[event]
 
     def is_captured(self, stream: int) -> bool:
-        """Returns whether a stream belongs to a stream capture. Raises DeviceError for an unknown stream."""
+        """Returns whether a stream belongs to a stream capture."""
         self._require_stream(stream)
         return self._captures.of(stream) is not None
 
     def enqueue(self, stream: int, operation: StreamOperation) -> None:
-        """Submits an operation to a stream, or adds it to the capture that the stream belongs to.
-
-        Raises DeviceError for an unknown stream.
-        """
+        """Submits an operation to a stream, or adds it to the capture that the stream belongs to."""
         self._require_stream(stream)
         capture = self._captures.of(stream)
         if capture is not None:
@@ -248,10 +234,7 @@ class Timeline:
             self._submit(stream, operation)
 
     def record(self, event: int, stream: int) -> None:
-        """Makes an event represent all work submitted to a stream so far.
-
-        Raises DeviceError for an unknown handle.
-        """
+        """Makes an event represent all work submitted to a stream so far."""
         self._require_event(event)
         self._require_stream(stream)
         capture = self._captures.of(stream)
@@ -264,9 +247,8 @@ class Timeline:
     def wait(self, stream: int, event: int) -> None:
         """Orders later work of a stream after the work that an event represents at the time of the call.
 
-        An event of a capture adds the stream to the capture. Reports an event that was never recorded. Raises
-        DeviceError for an unknown handle, an event of another capture or of one that has ended, and an event
-        from before the capture of the stream.
+        An event of a capture adds the stream to the capture. Reports an event that was never recorded. Also
+        raises for an event of another capture, of one that has ended, and from before that of the stream.
         """
         self._require_event(event)
         self._require_stream(stream)
@@ -283,7 +265,7 @@ class Timeline:
     def synchronize_stream(self, stream: int) -> None:
         """Runs the work of a stream and everything that this work depends on.
 
-        Raises DeviceError for an unknown stream, and for a captured one, whose capture is lost.
+        Also raises for a captured stream, whose capture is lost.
         """
         self._require_stream(stream)
         self._captures.require_none(stream, "a synchronization")
@@ -292,8 +274,7 @@ class Timeline:
     def synchronize_event(self, event: int) -> None:
         """Runs the work that an event represents and everything that this work depends on.
 
-        Reports an event that was never recorded. Raises DeviceError for an unknown event, and for one
-        recorded in a capture.
+        Reports an event that was never recorded. Also raises for one recorded in a capture.
         """
         self._require_event(event)
         recorded = self._events[event]
@@ -315,19 +296,12 @@ class Timeline:
         self._history.forget_before(self._queues.host)
 
     def begin_capture(self, stream: int) -> None:
-        """Begins a capture on a stream.
-
-        Raises DeviceError for an unknown stream or one that is captured already.
-        """
+        """Begins a capture on a stream. Also raises for one that is captured already."""
         self._require_stream(stream)
         self._captures.begin(stream)
 
     def end_capture(self, stream: int) -> int:
-        """Ends the capture that began on a stream; returns the handle of the graph of its operations.
-
-        Raises DeviceError for a stream on which no capture began, and where work of a forked stream was not
-        joined.
-        """
+        """Ends a capture as ``Captures.end`` does; returns the handle of the graph of its operations."""
         capture = self._captures.end(stream)
         queues = {number: self._new_handle() for number in capture.last if number != stream}
         graph = self._new_handle()
@@ -339,28 +313,26 @@ class Timeline:
 
         Operations of the captured origin stream go to ``stream``, those of each forked stream to a queue of
         the graph. A launch also waits for the graph's last launch. On a captured stream the graph's
-        operations are added to the capture. Raises DeviceError for an unknown handle.
+        operations are added to the capture.
         """
         self._require_stream(stream)
         self._require_graph(graph)
-        found = self._graphs[graph]
+        operations, queues = self._graphs[graph].operations, self._graphs[graph].queues
         capture = self._captures.of(stream)
         if capture is not None:
-            capture.add_graph(stream, found)
+            capture.add_graph(stream, self._graphs[graph])
             return
         before = self._launched.get(graph)  # launches of one graph are in order, on any stream: cuGraphLaunch
         start = self._submit(stream, StreamOperation("graph"), () if before is None else (before,))
         placed: dict[CapturedOperation, Work] = {}
-        for captured in found.operations:
-            queue = found.queues.get(captured.stream, stream)
+        for captured in operations:
             after = (start, *(placed[earlier] for earlier in captured.after))
-            placed[captured] = self._submit(queue, captured.operation, after)
-        self._launched[graph] = self._submit(
-            stream, StreamOperation("end of the graph"), tuple(placed.values())
-        )
+            placed[captured] = self._submit(queues.get(captured.stream, stream), captured.operation, after)
+        end = StreamOperation("end of the graph")
+        self._launched[graph] = self._submit(stream, end, tuple(placed.values()))
 
     def destroy_graph(self, graph: int) -> None:
-        """Destroys a graph; submitted launches of it still run. Raises DeviceError for an unknown graph."""
+        """Destroys a graph; submitted launches of it still run."""
         self._require_graph(graph)
         del self._graphs[graph]
         self._launched.pop(graph, None)
