@@ -13,8 +13,7 @@ from functools import partial
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import Fusion
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.building import branch, create, delinearized, index, is_less, loop, store, value
-from tuner.mlir.ir.reading import SEGMENTS
+from tuner.mlir.ir.building import branch, delinearized, index, is_less, loop, store, value
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
 from tuner.programs.fusions.operations import (
@@ -31,7 +30,7 @@ from tuner.programs.fusions.operations import (
     loop_sizes,
     maps_of,
 )
-from tuner.programs.lowering.kernels import BLOCK_THREADS, BLOCKS_LIMIT, LAUNCH_SEGMENTS
+from tuner.programs.lowering.kernels import BLOCK_THREADS, BLOCKS_LIMIT, create_launch
 from tuner.programs.lowering.read_program import assert_indirect_indices
 
 Output = tuple[Value, Value]  # a tensor, and the memref that it is written to
@@ -97,17 +96,7 @@ def launch(blocks: int, threads: int, build: Build) -> None:
     if blocks > BLOCKS_LIMIT:
         raise CandidateError(Stage.COMPILE, f"found {blocks} thread blocks, allowed {BLOCKS_LIMIT}")
     one = index(1)
-    made = ir.Operation.create(
-        "gpu.launch",
-        operands=[index(blocks), one, one, index(threads), one, one],
-        attributes={SEGMENTS: ir.DenseI32ArrayAttr.get(LAUNCH_SEGMENTS)},
-        regions=1,
-    )
-    place = ir.Location.unknown()
-    body = made.regions[0].blocks.append(*[ir.IndexType.get()] * 12, arg_locs=[place] * 12)
-    with place, ir.InsertionPoint(body):
-        build(body.arguments[0], body.arguments[3])
-        create("gpu.terminator")
+    create_launch(index(blocks), index(threads), one, build)
 
 
 def launch_for_each(shape: Sequence[int], build: Callable[[list[Value]], None]) -> None:

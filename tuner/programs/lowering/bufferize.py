@@ -104,12 +104,14 @@ def _copy_iteration(end: Op, arguments: list[Value], first: int) -> None:
     """Makes a terminator yield copies into the arguments of its block, from operand ``first`` on."""
     yielded = list(end.operands)[first:]
     fits = [
-        _is_tensor(target) and target.type == each.type
+        isinstance(target.type, ir.RankedTensorType) and target.type == each.type
         for target, each in zip(arguments, yielded, strict=False)
     ]
     targets = [target if is_fit else None for target, is_fit in zip(arguments, fits, strict=False)]
     inner = [
-        each for each, is_fit in zip(yielded, fits, strict=False) if is_fit and _is_of_control_flow(each)
+        each
+        for each, is_fit in zip(yielded, fits, strict=False)
+        if is_fit and (op_of(each, LOOP, WHILE, BRANCH) is not None)
     ]
     if sum(fits) > 1 or inner:  # a yielded value may alias another one's target: copy all values away first
         with end.location, ir.InsertionPoint(end):
@@ -138,14 +140,6 @@ def _empty_like(tensor: Value) -> Value:
     dynamic = [axis for axis in range(kind.rank) if kind.is_dynamic_dim(axis)]
     sizes = [value("tensor.dim", ir.IndexType.get(), tensor, index(axis)) for axis in dynamic]
     return value("tensor.empty", kind, *sizes)
-
-
-def _is_of_control_flow(each: Value) -> bool:
-    return op_of(each, LOOP, WHILE, BRANCH) is not None
-
-
-def _is_tensor(each: Value) -> bool:
-    return isinstance(each.type, ir.RankedTensorType)
 
 
 def _is_allocated_in(end: Op, operand: Value) -> bool:
@@ -188,26 +182,23 @@ def _crop(pad: Op, low: list[int], high: list[int]) -> None:
         size - begin - end for size, begin, end in zip(pad.operands[0].type.shape, offsets, ends, strict=True)
     ]
     with pad.location, ir.InsertionPoint(pad):
-        pad.operands[0] = _slice(pad.operands[0], offsets, sizes)
+        source = pad.operands[0]
+        kind = ir.RankedTensorType.get(sizes, source.type.element_type)
+        pad.operands[0] = value(
+            "tensor.extract_slice",
+            kind,
+            source,
+            operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+            static_offsets=_widths(offsets),
+            static_sizes=_widths(sizes),
+            static_strides=_widths([1] * len(sizes)),
+        )
     pad.attributes[LOW] = _widths(each if each == DYNAMIC else max(each, 0) for each in low)
     pad.attributes[HIGH] = _widths(each if each == DYNAMIC else max(each, 0) for each in high)
 
 
 def _cropped(widths: list[int]) -> list[int]:
     return [0 if width == DYNAMIC else max(-width, 0) for width in widths]
-
-
-def _slice(source: Value, offsets: list[int], sizes: list[int]) -> Value:
-    kind = ir.RankedTensorType.get(sizes, source.type.element_type)
-    return value(
-        "tensor.extract_slice",
-        kind,
-        source,
-        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
-        static_offsets=_widths(offsets),
-        static_sizes=_widths(sizes),
-        static_strides=_widths([1] * len(sizes)),
-    )
 
 
 def _widths(numbers: Iterable[int]) -> ir.Attribute:
@@ -265,23 +256,15 @@ def bufferized(module: ir.Module, name: str) -> ir.Module:
           return %y : memref<4xf32>
         }
     """
-    _protect_arguments(function_named(module, name))
+    function = function_named(module, name)
+    for argument in function.regions[0].blocks[0].arguments:
+        if isinstance(argument.type, TENSORS):
+            no = ir.BoolAttr.get(False)
+            set_argument_attribute(function, argument.arg_number, "bufferization.writable", no)
     run_passes(module, ELEMENTWISE)
     crop_negative_padding(function_named(module, name))
     copy_shared_fills(function_named(module, name))
-    _share_empty_tensors_less(function_named(module, name))
-    copied = copy_of(module)
-    if _is_bufferized_without_copies(module, name):
-        return module
-    copy_yields(function_named(copied, name))
-    run_passes(copied, BUFFERIZE_COPIES)
-    deallocate(copied)
-    return copied
-
-
-def _share_empty_tensors_less(function: Op) -> None:
-    """Gives each ``EMPTY_USES`` uses of a ``tensor.empty`` one of their own, in place."""
-    for empty in walk(function, "tensor.empty"):
+    for empty in walk(function_named(module, name), "tensor.empty"):
         uses = [(use.owner.operation, use.operand_number) for use in empty.results[0].uses]
         uses.reverse()  # in the order of the program
         for first in range(EMPTY_USES, len(uses), EMPTY_USES):
@@ -289,6 +272,13 @@ def _share_empty_tensors_less(function: Op) -> None:
                 own = empty.clone()
             for user, number in uses[first : first + EMPTY_USES]:
                 user.operands[number] = own.results[0]
+    copied = copy_of(module)
+    if _is_bufferized_without_copies(module, name):
+        return module
+    copy_yields(function_named(copied, name))
+    run_passes(copied, BUFFERIZE_COPIES)
+    deallocate(copied)
+    return copied
 
 
 def _is_bufferized_without_copies(module: ir.Module, name: str) -> bool:
@@ -300,11 +290,3 @@ def _is_bufferized_without_copies(module: ir.Module, name: str) -> bool:
         if YIELDS_ANOTHER not in error.reason:
             raise
         return False
-
-
-def _protect_arguments(function: Op) -> None:
-    """Marks tensor arguments as not writable."""
-    for argument in function.regions[0].blocks[0].arguments:
-        if isinstance(argument.type, TENSORS):
-            no = ir.BoolAttr.get(False)
-            set_argument_attribute(function, argument.arg_number, "bufferization.writable", no)

@@ -1,6 +1,7 @@
 """Copies and fills that the runtime has no call for: of strided views, with offsets, of 8 and 64 bits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import ASYNC, is_buffer, is_token, roots_of
@@ -37,14 +38,21 @@ def copy_by_contiguous_parts(function: Op) -> None:
     """
     for op in walk(function, "gpu.memcpy"):
         target, source = _buffers(op)
-        if _has_gaps(target, source):
-            _replace(op, target, source)
+        if not _has_gaps(target, source):
+            continue
+        with op.location, ir.InsertionPoint(op):
+            if _is_on_device(target) and _is_on_device(source):
+                building.copy(source, target)
+            else:
+                _copy_in_parts(target, source, partial(_copy_part, "gpu.memcpy", ()))
+            _hand_on_token(op)
+        op.erase()
     if _stream_copies_with_gaps(function):
         lower_tokens(function)
     for op in _stream_copies_with_gaps(function):
         stream, target, source = op.operands
         with op.location, ir.InsertionPoint(op):
-            _copy_in_parts(target, source, _copy_on(stream))
+            _copy_in_parts(target, source, partial(_copy_part, STREAM_COPY, (stream,)))
         op.erase()
     for op in walk(function, "gpu.memset"):
         target, number = _buffers(op)
@@ -55,43 +63,28 @@ def copy_by_contiguous_parts(function: Op) -> None:
             op.erase()
 
 
-def _replace(op: Op, target: Value, source: Value) -> None:
-    with op.location, ir.InsertionPoint(op):
-        if _is_on_device(target) and _is_on_device(source):
-            building.copy(source, target)
-        else:
-            _copy_in_parts(target, source, lambda to, what: create("gpu.memcpy", [], [to, what]))
-        _hand_on_token(op)
-    op.erase()
-
-
 def _stream_copies_with_gaps(function: Op) -> list[Op]:
     return [op for op in walk(function, STREAM_COPY) if _has_gaps(*list(op.operands)[-2:])]
 
 
-def _copy_on(stream: Value) -> Copy:
-    return lambda target, source: create(STREAM_COPY, [], [stream, target, source])
+def _copy_part(name: str, before: Sequence[Value], target: Value, source: Value) -> None:
+    create(name, [], [*before, target, source])
 
 
-def _copy_in_parts(target: Value, source: Value, copy: Copy) -> None:
-    """Builds loops around the copies of contiguous parts."""
+def _copy_in_parts(target: Value, source: Value, copy: Copy, indices: Sequence[Value] = ()) -> None:
+    """Builds loops around the copies of contiguous parts, inside of loops whose indices are ``indices``."""
     dimensions = min(contiguous_dimensions(target.type), contiguous_dimensions(source.type))
-    _copy_parts(target, source, target.type.rank - dimensions, [], copy)
-
-
-def _copy_parts(target: Value, source: Value, outer: int, indices: list[Value], copy: Copy) -> None:
-    if len(indices) == outer:
+    if len(indices) == target.type.rank - dimensions:
         copy(_part(target, indices), _part(source, indices))
         return
-    number = len(indices)
-    loop = ir.Operation.create("scf.for", operands=[index(0), size_of(target, number), index(1)], regions=1)
-    body = loop.regions[0].blocks.append(ir.IndexType.get(), arg_locs=[loop.location])
-    with loop.location, ir.InsertionPoint(body):
-        _copy_parts(target, source, outer, [*indices, body.arguments[0]], copy)
-        create("scf.yield")
+    building.for_each(
+        0,
+        size_of(target, len(indices)),
+        lambda number: _copy_in_parts(target, source, copy, (*indices, number)),
+    )
 
 
-def _part(buffer: Value, indices: list[Value]) -> Value:
+def _part(buffer: Value, indices: Sequence[Value]) -> Value:
     """Creates a rank-reduced subview whose leading dimensions are fixed at ``indices``."""
     kind, outer = buffer.type, len(indices)
     inner = list(range(outer, kind.rank))
@@ -123,9 +116,7 @@ def _buffers(op: Op) -> list[Value]:
 
 
 def _has_gaps(target: Value, source: Value) -> bool:
-    """Returns whether a copy is between ranked memrefs of which at least one is not contiguous."""
-    is_whole = _is_ranked(target, source) and is_contiguous(target.type) and is_contiguous(source.type)
-    return _is_ranked(target, source) and not is_whole
+    return _is_ranked(target, source) and not (is_contiguous(target.type) and is_contiguous(source.type))
 
 
 def _is_ranked(*buffers: Value) -> bool:
@@ -165,8 +156,8 @@ def _moved(buffer: Value) -> Value:
     _, offset, *rest = create("memref.extract_strided_metadata", results, [buffer]).results
     start = value("memref.extract_aligned_pointer_as_index", number, buffer)
     distance = value("arith.muli", number, offset, index(element_bytes(kind.element_type)))
-    place = _i64(value("arith.addi", number, start, distance))
-    address = value("llvm.inttoptr", ir.Type.parse("!llvm.ptr"), place)
+    first = _i64(value("arith.addi", number, start, distance))
+    address = value("llvm.inttoptr", ir.Type.parse("!llvm.ptr"), first)
     plain = ir.MemRefType.get(kind.shape, kind.element_type, memory_space=kind.memory_space)
     described = _descriptor(address, rest[: kind.rank])
     return value("builtin.unrealized_conversion_cast", plain, described)
@@ -177,14 +168,14 @@ def _descriptor(address: Value, sizes: list[Value]) -> Value:
     array = f"array<{len(sizes)} x i64>"
     kind = f"!llvm.struct<(ptr, ptr, i64{f', {array}, {array}' if sizes else ''})>"
     described = value("llvm.mlir.poison", ir.Type.parse(kind))
-    parts = [([0], address), ([1], address), ([2], _i64(index(0)))]
+    fields = [([0], address), ([1], address), ([2], _i64(index(0)))]
     stride = index(1)
     for number in reversed(range(len(sizes))):
-        parts += [([3, number], _i64(sizes[number])), ([4, number], _i64(stride))]
+        fields += [([3, number], _i64(sizes[number])), ([4, number], _i64(stride))]
         stride = value("arith.muli", stride.type, stride, sizes[number])
-    for place, part in parts:
-        position = ir.DenseI64ArrayAttr.get(place)
-        described = value("llvm.insertvalue", described.type, described, part, position=position)
+    for path, field in fields:
+        position = ir.DenseI64ArrayAttr.get(path)
+        described = value("llvm.insertvalue", described.type, described, field, position=position)
     return described
 
 

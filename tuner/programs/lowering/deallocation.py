@@ -1,6 +1,6 @@
 """Frees the memory that a program allocates and does not free: by upstream's pipeline, or after last use."""
 
-from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import BRANCHES, Aliases, aliases_of, is_buffer, last_of, roots_of
 from tuner.mlir.ir.building import create, dynamic_sizes, value
 from tuner.mlir.ir.memrefs import copy_buffer
@@ -45,7 +45,16 @@ def free_after_last_use(function: Op) -> None:
     if len(function.regions[0].blocks) != 1:
         return
     _leave_branches(function)
-    _copy_ambiguous_results(function)
+    end = last_of(function.regions[0].blocks[0])
+    for number, result in enumerate(list(end.operands)):
+        roots = roots_of(result) if is_buffer(result.type) else ()
+        if len(roots) > 1 and any(map(_is_unfreed_allocation, roots)):
+            with end.location, ir.InsertionPoint(end):
+                sizes = dynamic_sizes(result)
+                segments = ir.DenseI32ArrayAttr.get([len(sizes), 0])
+                memory = value("memref.alloc", result.type, *sizes, operandSegmentSizes=segments)
+                copy_buffer(memory, result)
+                end.operands[number] = memory
     for allocation in _allocations(function):
         aliases = aliases_of(allocation.results[0])
         if not aliases.is_freed and not aliases.is_returned:
@@ -60,19 +69,16 @@ def _allocations(function: Op) -> list[Op]:
 def _leave_branches(function: Op) -> None:
     """Moves allocations that escape a branch before the branch, innermost branches first."""
     for allocation in _allocations(function):
-        while _leaves(allocation) and _runs_once(allocation.parent.operation):
-            branch = allocation.parent.operation
-            inside = [each for each in allocation.operands if _block_of(each) == allocation.block]
-            if inside:
-                found = "memory that leaves its branch, of a size that is computed there"
-                raise unsupported(allocation, found, "sizes from outside, or memory from outside")
-            allocation.move_before(branch)
-
-
-def _leaves(allocation: Op) -> bool:
-    """True if memory that is never freed may be used outside of the block that allocates it."""
-    aliases = aliases_of(allocation.results[0])
-    return not aliases.is_freed and _may_be_used_outside(allocation, aliases)
+        aliases = aliases_of(allocation.results[0])
+        if aliases.is_freed:
+            continue
+        while _runs_once(allocation.parent.operation) and _may_be_used_outside(allocation, aliases):
+            for each in allocation.operands:
+                block = each.owner if isinstance(each.owner, ir.Block) else each.owner.operation.block
+                if block == allocation.block:
+                    actual = "memory that leaves its branch, of a size that is computed there"
+                    raise unsupported(allocation, actual, "sizes from outside, or memory from outside")
+            allocation.move_before(allocation.parent.operation)
 
 
 def _may_be_used_outside(allocation: Op, aliases: Aliases) -> bool:
@@ -87,29 +93,8 @@ def _runs_once(parent: Op) -> bool:
     return parent.name in BRANCHES or (parent.name in ONCE and has_one_block)
 
 
-def _copy_ambiguous_results(function: Op) -> None:
-    """Copies a returned value that may be one of several buffers, if the program allocates one of them."""
-    end = last_of(function.regions[0].blocks[0])
-    for number, result in enumerate(list(end.operands)):
-        if not is_buffer(result.type):
-            continue
-        roots = roots_of(result)
-        if len(roots) > 1 and any(map(_is_unfreed_allocation, roots)):
-            with end.location, ir.InsertionPoint(end):
-                end.operands[number] = _copy(result)
-
-
 def _is_unfreed_allocation(root: Value) -> bool:
     return op_of(root, *ALLOCATES) is not None and not aliases_of(root).is_freed
-
-
-def _copy(buffer: Value) -> Value:
-    kind = buffer.type
-    sizes = dynamic_sizes(buffer)
-    segments = ir.DenseI32ArrayAttr.get([len(sizes), 0])
-    memory = value("memref.alloc", kind, *sizes, operandSegmentSizes=segments)
-    copy_buffer(memory, buffer)
-    return memory
 
 
 def _free(allocation: Op, aliases: Aliases) -> None:
@@ -138,18 +123,13 @@ def _after_last_use(allocation: Op, aliases: Aliases, streams: list[Value]) -> O
 def _waits_for_streams(allocation: Op, aliases: Aliases, own: Value) -> set[Op]:
     """Returns the waits and the destruction of an allocation's stream. Raises for uses on another stream."""
     for user in aliases.users:
-        is_outside = user.name.startswith("gpux.") and user.operands[0] != own
-        if is_outside:
+        if user.name.startswith("gpux.") and user.operands[0] != own:
             raise unsupported(allocation, "memory on several streams that nobody frees", "gpux.dealloc of it")
     return {
         use.owner.operation
         for use in own.uses
         if use.owner.name in ("gpux.wait", END_OF_STREAM) and use.owner.operation.block == allocation.block
     }
-
-
-def _block_of(each: Value) -> Block:
-    return each.owner if isinstance(each.owner, ir.Block) else each.owner.operation.block
 
 
 DEALLOCATE = (
@@ -159,7 +139,7 @@ DEALLOCATE = (
 # Operations of the GPU dialect whose effects upstream knows.
 KNOWN = frozenset(
     f"gpu.{name}"
-    for name in (*("launch", "terminator", "thread_id", "block_id", "block_dim", "grid_dim", "global_id"),)
+    for name in ["launch", "terminator", "thread_id", "block_id", "block_dim", "grid_dim", "global_id"]
 )
 # in upstream's output: ownership is decided by address at run time
 BY_ADDRESS = "memref.extract_aligned_pointer_as_index"

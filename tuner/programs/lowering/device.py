@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import Chip
 from tuner.core.gpu_code import Assemble, DeviceProgram, ValueType
-from tuner.mlir.bindings import Op, Type, Value, WalkResult, gpu, ir
+from tuner.mlir.bindings import Op, Type, WalkResult, gpu, ir
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.pipeline import EXPORTED
 from tuner.mlir.effects.accesses import device_accesses, host_accesses, union
@@ -133,9 +133,12 @@ def reject_what_was_not_converted(module: ir.Module) -> None:
 
 
 def _is_translatable(op: Op) -> bool:
-    if op.name != LAUNCH or op.results:
-        return False
-    return all(isinstance(operand.type, ir.IntegerType) or _is_llvm(operand) for operand in op.operands)
+    types = [operand.type for operand in op.operands]
+    is_llvm = [
+        isinstance(each, ir.IntegerType | ir.FloatType) or str(each).startswith(("!llvm.", "vector<"))
+        for each in types
+    ]
+    return op.name == LAUNCH and not op.results and all(is_llvm)
 
 
 def _is_from_its_start(memref: Type) -> bool:
@@ -144,10 +147,6 @@ def _is_from_its_start(memref: Type) -> bool:
     strides, offset = memref.get_strides_and_offset()
     plain = ir.MemRefType.get(memref.shape, memref.element_type, memory_space=memref.memory_space)
     return bool(offset == 0 and strides == plain.get_strides_and_offset()[0])
-
-
-def _is_llvm(operand: Value) -> bool:
-    return isinstance(operand.type, ir.FloatType) or str(operand.type).startswith(("!llvm.", "vector<"))
 
 
 CLEAN = "builtin.module(canonicalize,cse)"
@@ -196,27 +195,35 @@ def lower_device_program(
     Raises CandidateError: BIND for options that a program which names its streams (GPUX) cannot have, COMPILE
     or RESOURCES where the lowering fails.
     """
-    function = _function(module, entry)
+    functions = {name_of(each): each for each in walk(module, "func.func")}
+    if entry not in functions:
+        present = ", ".join(sorted(functions)) or "none"
+        raise CandidateError(Stage.COMPILE, f"host program: function {entry} is missing, it has {present}")
+    function = functions[entry]
     names_streams = uses_gpux(function)
     if names_streams:
-        _require_form_of_streams(options)
+        if options.form != "streams":
+            raise CandidateError(
+                Stage.BIND,
+                f"form={options.form!r} cannot be combined with a program that names its streams (GPUX)",
+            )
+        if options.pinned:
+            raise CandidateError(
+                Stage.BIND, "pinned: cannot be combined with a program that has its own device memory (GPUX)"
+            )
     if names_streams and not drop_streams_if_mixed(function):
-        host = _on_its_own_streams(module, function, chip)
+        take_stream_from_caller(function)
+        arguments, results = arguments_of(function), results_of(function)
+        slots = lower_gpux(function)
+        alignment_bytes = outline_kernels(module, chip)
+        written = _written(module, function)[: len(arguments)]
+        host = _HostFunction(arguments, results, written, slots, alignment_bytes)
     else:
         host = _on_planned_streams(module, function, chip, options)
     text = _to_llvm(module, function, chip, host.alignment_bytes, assemble, is_checked=is_checked)
     return DeviceProgram(
         text, entry, host.arguments, host.results, host.written, options.device_arguments, host.stream_slots
     )
-
-
-def _on_its_own_streams(module: ir.Module, function: Op, chip: Chip) -> _HostFunction:
-    take_stream_from_caller(function)
-    arguments, results = arguments_of(function), results_of(function)
-    slots = lower_gpux(function)
-    alignment_bytes = outline_kernels(module, chip)
-    written = _written(module, function)[: len(arguments)]
-    return _HostFunction(arguments, results, written, slots, alignment_bytes)
 
 
 def _on_planned_streams(module: ir.Module, function: Op, chip: Chip, options: DeviceOptions) -> _HostFunction:
@@ -241,19 +248,6 @@ def drop_streams_if_mixed(function: Op) -> bool:
     if is_mixed:
         drop_streams(function)
     return is_mixed
-
-
-def _require_form_of_streams(options: DeviceOptions) -> None:
-    """Raises CandidateError(BIND) for options that a program which names its streams cannot have."""
-    if options.form != "streams":
-        raise CandidateError(
-            Stage.BIND,
-            f"form={options.form!r} cannot be combined with a program that names its streams (GPUX)",
-        )
-    if options.pinned:
-        raise CandidateError(
-            Stage.BIND, "pinned: cannot be combined with a program that has its own device memory (GPUX)"
-        )
 
 
 def give_device_memory(module: ir.Module, function: Op, options: DeviceOptions) -> None:
@@ -300,7 +294,11 @@ def _to_llvm(
 ) -> str:
     ready = use_code_of_ready_kernels(module)
     kernels = walk(module, "gpu.func")
-    bare = all(_is_static(argument.type) for kernel in kernels for argument in _arguments(kernel))
+    types = [argument.type for kernel in kernels for argument in kernel.regions[0].blocks[0].arguments]
+    # the address alone describes each argument, so that kernels can take bare pointers
+    bare = not any(
+        isinstance(each, ir.MemRefType | ir.UnrankedMemRefType) and "?" in str(each) for each in types
+    )
     function.attributes[EXPORTED] = ir.UnitAttr.get()
     if kernels:
         kernels_to_ptx(module, chip, alignment_bytes, bare_pointers=bare, has_lines=assemble is None)
@@ -320,14 +318,6 @@ def _to_llvm(
     return with_bundled_math(jit_text(module))
 
 
-def _function(module: ir.Module, entry: str) -> Op:
-    named = {name_of(op): op.operation for op in module.body.operations if op.operation.name == "func.func"}
-    if entry not in named:
-        found = ", ".join(sorted(named)) or "none"
-        raise CandidateError(Stage.COMPILE, f"host program: function {entry} is missing, it has {found}")
-    return named[entry]
-
-
 def _written(module: ir.Module, function: Op) -> tuple[bool, ...]:
     effects = KernelEffects(module)
     block = function.regions[0].blocks[0]
@@ -342,24 +332,16 @@ def _written(module: ir.Module, function: Op) -> tuple[bool, ...]:
 
 def _finish_binary(module: ir.Module, binary: Op, assemble: Assemble | None) -> None:
     """Stores the code in a binary of kernels, without upstream's properties that record compile time."""
-    made = gpu.ObjectAttr(ir.ArrayAttr(binary.attributes["objects"])[0])
+    compiled = gpu.ObjectAttr(ir.ArrayAttr(binary.attributes["objects"])[0])
     launched = [launch for launch in walk(module, "gpu.launch_func") if module_of(launch) == name_of(binary)]
-    names = tuple(sorted(set(map(kernel_of, launched))))
-    whole = bytes(made.object)
+    whole = bytes(compiled.object)
     ptx = without_debug_sections(whole.rstrip(b"\0").decode())
-    text = ptx.encode() + b"\0" * whole.endswith(b"\0")
-    code, kind = (text, made.format) if assemble is None else (assemble(ptx, names), BINARY)
-    kept = gpu.ObjectAttr.get(made.target, kind, code, kernels=made.kernels)
+    if assemble is None:
+        code, format_ = ptx.encode() + b"\0" * whole.endswith(b"\0"), compiled.format
+    else:
+        code, format_ = assemble(ptx, tuple(sorted(set(map(kernel_of, launched))))), BINARY
+    kept = gpu.ObjectAttr.get(compiled.target, format_, code, kernels=compiled.kernels)
     binary.attributes["objects"] = ir.ArrayAttr.get([kept])
-
-
-def _arguments(function: Op) -> list[Value]:
-    return list(function.regions[0].blocks[0].arguments)
-
-
-def _is_static(kind: Type) -> bool:
-    """Returns whether the address alone describes a value, so that a kernel can take a bare pointer."""
-    return not isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType) or "?" not in str(kind)
 
 
 # ------------------------------------------------------------------------------
@@ -382,7 +364,18 @@ def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options:
         return program.llvm if step == "llvm" else _ptx(module)
     drop_code(module)
     if uses_gpux(function) and not drop_streams_if_mixed(function):
-        _write_own_streams(step, module, function, chip)
+        if step == "device-memory":
+            allowed = "async, streams, gpux, llvm, ptx"
+            raise CandidateError(
+                Stage.BIND, f"to: found {step} for a program that names its streams, allowed {allowed}"
+            )
+        if step == "streams":
+            lower_gpux(function)
+        elif step == "async":
+            drop_streams(function)
+        outline_kernels(module, chip)
+        if step == "async":
+            issue_device_work(module, function, DeviceOptions(form="tokens"))
     else:
         outline_kernels(module, chip)
         if step in ("async", "streams"):
@@ -391,22 +384,6 @@ def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options:
         give_device_memory(module, function, options)
         FORMS[step](module, function, options)
     return str(module)
-
-
-def _write_own_streams(step: LoweringStep, module: ir.Module, function: Op, chip: Chip) -> None:
-    """Lowers a program that names its streams; the ``gpux`` step leaves its streams as they were read."""
-    if step == "device-memory":
-        allowed = "async, streams, gpux, llvm, ptx"
-        raise CandidateError(
-            Stage.BIND, f"to: found {step} for a program that names its streams, allowed {allowed}"
-        )
-    if step == "streams":
-        lower_gpux(function)
-    elif step == "async":
-        drop_streams(function)
-    outline_kernels(module, chip)
-    if step == "async":
-        issue_device_work(module, function, DeviceOptions(form="tokens"))
 
 
 def _on_one_stream(module: ir.Module, function: Op, _options: DeviceOptions) -> None:
@@ -425,16 +402,8 @@ FORMS: dict[str, Callable[[ir.Module, Op, DeviceOptions], object]] = {
 
 
 def _ptx(module: ir.Module) -> str:
-    """Returns the PTX of all binaries of a lowered module.
-
-    Raises CandidateError(COMPILE) without a binary.
-    """
-    texts = [_code(binary) for binary in walk(module, "gpu.binary")]
-    if not texts:
+    binaries = walk(module, "gpu.binary")
+    if not binaries:
         raise CandidateError(Stage.COMPILE, "payload: no kernel: nothing in it runs on a device")
-    return "\n".join(texts)
-
-
-def _code(binary: Op) -> str:
-    code = gpu.ObjectAttr(ir.ArrayAttr(binary.attributes["objects"])[0]).object
-    return bytes(code).rstrip(b"\0").decode()
+    codes = [gpu.ObjectAttr(ir.ArrayAttr(each.attributes["objects"])[0]).object for each in binaries]
+    return "\n".join(bytes(code).rstrip(b"\0").decode() for code in codes)

@@ -37,18 +37,23 @@ def entry_of(module: ir.Module, entry: str | None) -> str:
     Raises CandidateError(BIND) if no function ``entry`` has a body, and if ``entry`` is None and the choice
     is not clear.
     """
-    public = [name_of(function) for function in defined_functions(module) if _is_public(function)]
+    functions = defined_functions(module)
+    visibilities = [function.attributes.get("sym_visibility") for function in functions]
+    public = [
+        name_of(function)
+        for function, visibility in zip(functions, visibilities, strict=True)
+        if visibility is None or ir.StringAttr(visibility).value == "public"
+    ]
+    listed = ", ".join(public) or "none"
     if entry is not None:
-        if entry not in [name_of(function) for function in defined_functions(module)]:
-            found = ", ".join(public) or "none"
-            raise CandidateError(Stage.BIND, f"payload: entry: found {entry!r}, allowed {found}")
+        if entry not in map(name_of, functions):
+            raise CandidateError(Stage.BIND, f"payload: entry: found {entry!r}, allowed {listed}")
         return entry
     if MAIN in public:
         return MAIN
     if len(public) != 1:
-        found = ", ".join(public) or "none"
         allowed = f"one, or one that is named as the entry or {MAIN}"
-        raise CandidateError(Stage.BIND, f"payload: public functions: found {found}, allowed {allowed}")
+        raise CandidateError(Stage.BIND, f"payload: public functions: found {listed}, allowed {allowed}")
     return public[0]
 
 
@@ -75,11 +80,6 @@ def hide_others(module: ir.Module, entry: str) -> None:
             del function.attributes["sym_visibility"]
 
 
-def _is_public(function: Op) -> bool:
-    visibility = function.attributes.get("sym_visibility")
-    return visibility is None or ir.StringAttr(visibility).value == "public"
-
-
 # ------------------------------------------------------------------------------
 # Checks of a user's program that no MLIR pass makes: calls, names, memory spaces, unlowered linalg.
 
@@ -102,26 +102,22 @@ def require_few_operations(
 
     Those in a linalg operation do not count. ``is_whole``: only operations count that become loops.
     """
-    found = 0
+    count = 0
 
     def visit(op: Op) -> WalkResult:
-        nonlocal found
+        nonlocal count
         is_linalg = op.name.startswith("linalg.")
-        found += (is_linalg or _is_elementwise(op)) if is_whole else op.name not in HOLDERS
+        is_computed = op.name.startswith(("arith.", "math.")) and bool(list(op.operands))
+        is_elementwise = is_computed and any(isinstance(each.type, ir.ShapedType) for each in op.results)
+        count += (is_linalg or is_elementwise) if is_whole else op.name not in HOLDERS
         return ir.WalkResult.SKIP if is_linalg else ir.WalkResult.ADVANCE
 
     walk_ops(module, visit, is_pre_order=True)
-    if found > limit:
+    if count > limit:
         what = "operations on tensors in a program that is compiled as a whole" if is_whole else "operations"
         raise CandidateError(
-            Stage.BIND, f"payload: found {found} {what}, allowed {limit}: divide it into several programs"
+            Stage.BIND, f"payload: found {count} {what}, allowed {limit}: divide it into several programs"
         )
-
-
-def _is_elementwise(op: Op) -> bool:
-    """Returns whether an operation computes a tensor of tensors, element by element."""
-    is_computed = op.name.startswith(("arith.", "math.")) and bool(list(op.operands))
-    return is_computed and any(isinstance(each.type, ir.ShapedType) for each in op.results)
 
 
 def require_resources(module: ir.Module, text: str) -> None:
@@ -171,7 +167,9 @@ def reject_calls(module: ir.Module) -> None:
     is a cycle of the call graph: the functions that remain after Kahn's topological sort.
     """
     functions = defined_functions(module)
-    callees = {name_of(function): _callees(function) for function in functions}
+    callees = {
+        name_of(function): {callee_of(call) for call in walk(function, "func.call")} for function in functions
+    }
     whys = {
         name: "which has no body"
         for called in callees.values()
@@ -235,10 +233,6 @@ def _refused(op: Op, found: str, allowed: str) -> CandidateError:
     )
 
 
-def _callees(function: Op) -> set[str]:
-    return {callee_of(call) for call in walk(function, "func.call")}
-
-
 # ------------------------------------------------------------------------------
 # Reads the signature of a host function into values that need no MLIR.
 
@@ -271,7 +265,6 @@ def written_arguments(function: Op) -> tuple[bool, ...]:
 
 
 def _require_row_major(kind: Type) -> None:
-    """Raises CandidateError(COMPILE) for a layout other than C-contiguous, which callers' arrays have."""
     strides, offset = kind.get_strides_and_offset()
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
     expected: int | None = 1

@@ -9,7 +9,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu_code import DeviceProgram
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
-from tuner.mlir.bindings import Op, Type, Value, WalkResult, ir
+from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu.failed_assertions import leave_at_failed_assertions
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.pipeline import EXPORTED
@@ -34,7 +34,6 @@ from tuner.mlir.ir.reading import (
     private_function,
     unsupported,
     walk,
-    walk_ops,
     walk_where,
 )
 from tuner.mlir.passes import run_passes
@@ -80,11 +79,6 @@ def call_interpreter(module: ir.Module, kernels: frozenset[str]) -> str:
     for launch in walk(module, "gpu.launch_func"):
         if kernel_of(launch) in kernels:
             _call(module, launch, effects)
-    return _taken_out(module, kernels)
-
-
-def _taken_out(module: ir.Module, kernels: frozenset[str]) -> str:
-    """Erases kernels; returns the text of a module with these kernels and the rest of their gpu.modules."""
     kept = copy_of(module)
     for op in list(kept.body.operations):
         if op.operation.name != "gpu.module":
@@ -103,7 +97,16 @@ def _call(module: ir.Module, launch: Op, effects: KernelEffects) -> None:
     arguments = operands(launch, ARGUMENTS)
     written = {access.value for access in effects.of_launch(launch) if access.effect.writes}
     with launch.location:
-        passed = [_sizes(launch), *(_as_buffer(launch, each) for each in arguments)]
+        kind = ir.IndexType.get()
+        buffer = _room(launch, ir.MemRefType.get([SIZES], kind))
+        sizes = _grid_and_block(launch)
+        with ir.InsertionPoint(launch):
+            sizes += operands(launch, SHARED_BYTES) or [index(UNKNOWN_SIZE)]
+            for number, size in enumerate(sizes):
+                is_index = isinstance(size.type, ir.IndexType)
+                whole = size if is_index else value("arith.index_cast", kind, size)
+                create("memref.store", [], [whole, buffer, index(number)])
+        passed = [buffer, *(_as_buffer(launch, each) for each in arguments)]
         name = PREFIX + kernel_of(launch)
         _declare(module, name, [each.type for each in passed])
         with ir.InsertionPoint(launch):
@@ -120,17 +123,8 @@ def _declare(module: ir.Module, name: str, kinds: list[Type]) -> None:
         private_function(name, ir.FunctionType.get(kinds, []), **{EXPORTED: ir.UnitAttr.get()})
 
 
-def _sizes(launch: Op) -> Value:
-    kind = ir.IndexType.get()
-    buffer = _room(launch, ir.MemRefType.get([SIZES], kind))
-    sizes = [operands(launch, number)[0] for part in (GRID, BLOCK) for number in range(part.start, part.stop)]
-    with ir.InsertionPoint(launch):
-        sizes += operands(launch, SHARED_BYTES) or [index(UNKNOWN_SIZE)]
-        for place, size in enumerate(sizes):
-            is_index = isinstance(size.type, ir.IndexType)
-            whole = size if is_index else value("arith.index_cast", kind, size)
-            create("memref.store", [], [whole, buffer, index(place)])
-    return buffer
+def _grid_and_block(launch: Op) -> list[Value]:
+    return [operands(launch, number)[0] for part in (GRID, BLOCK) for number in range(part.start, part.stop)]
 
 
 def _as_buffer(launch: Op, argument: Value) -> Value:
@@ -182,14 +176,12 @@ def run_kernels_on_host(module: ir.Module) -> str:
             func.call @on_host_k(%a, %bx, %by, %bz, %tx, %ty, %tz, %c4, %c1, %c1, %c256, %c1, %c1) : ...
         }
     """
-    kernels = [kernel for holder in walk(module, "gpu.module") for kernel in walk(holder, "gpu.func")]
+    kernels = walk(module, "gpu.func")
     together = frozenset(name_of(kernel) for kernel in kernels if not has_independent_threads(kernel))
     interpreted = call_interpreter(module, together)
-    names = {}
-    for holder in walk(module, "gpu.module"):
-        for kernel in walk(holder, "gpu.func"):
-            names[name_of(kernel)] = _to_function(module, kernel)
-    for op in reversed(_host_ops(module)):  # users of a token before the operation that returns it
+    names = {name_of(kernel): _to_function(module, kernel) for kernel in walk(module, "gpu.func")}
+    host_ops = walk_where(module, lambda op: op.name in HOST_OPS)
+    for op in reversed(host_ops):  # users of a token before the operation that returns it
         if op.name == "gpu.launch_func" and kernel_of(op) in together:
             _erase(op)
         elif op.name == "gpu.launch_func":
@@ -200,18 +192,6 @@ def run_kernels_on_host(module: ir.Module) -> str:
     for holder in walk(module, "gpu.module"):
         holder.erase()
     return interpreted
-
-
-def _host_ops(module: ir.Module) -> list[Op]:
-    found: list[Op] = []
-
-    def visit(op: Op) -> WalkResult:
-        if op.name in HOST_OPS:
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    walk_ops(module, visit, is_pre_order=True)
-    return found
 
 
 def _to_function(module: ir.Module, kernel: Op) -> str:
@@ -240,14 +220,15 @@ def has_independent_threads(kernel: Op) -> bool:
     blocks = kernel.regions[0].blocks
     if len(blocks) != 1 or len(function_type(kernel).inputs) != len(blocks[0].arguments):
         return False
-    return not walk_where(kernel, lambda op: op != kernel and _ties_threads(op))
 
+    def ties_threads(op: Op) -> bool:
+        is_shared = any(
+            isinstance(each.type, ir.MemRefType) and is_workgroup(each.type) for each in op.results
+        )
+        is_of_device = op.name.startswith(("gpu.", "nvgpu.", "nvvm.", "func.call", "memref.get_global"))
+        return op != kernel and (is_shared or (is_of_device and op.name not in ALLOWED))
 
-def _ties_threads(op: Op) -> bool:
-    if any(isinstance(each.type, ir.MemRefType) and is_workgroup(each.type) for each in op.results):
-        return True
-    is_of_device = op.name.startswith(("gpu.", "nvgpu.", "nvvm.", "func.call", "memref.get_global"))
-    return is_of_device and op.name not in ALLOWED
+    return not walk_where(kernel, ties_threads)
 
 
 def _replace_indices(function: Op, indices: list[Value]) -> None:
@@ -267,10 +248,7 @@ def _replace_indices(function: Op, indices: list[Value]) -> None:
 
 
 def _to_loops(launch: Op, names: dict[str, str]) -> None:
-    grid, block = (
-        [operands(launch, number)[0] for number in range(part.start, part.stop)] for part in (GRID, BLOCK)
-    )
-    sizes = [*grid, *block]
+    sizes = _grid_and_block(launch)
     with launch.location, ir.InsertionPoint(launch):
         zero, one = index(0), index(1)
     variables: list[Value] = []
@@ -341,7 +319,11 @@ def lower_host_program(
     lower_missing_math(module)
     run_passes(module, TO_LLVM)
     link(module, kernels)
-    _reject_leftovers(module)
+    found = walk_where(module, lambda op: not op.name.startswith(("llvm.", "builtin.module")))
+    if found:
+        raise CandidateError(
+            Stage.COMPILE, f"payload on the host: {found[0].name} cannot be lowered to loops"
+        )
     leave_at_failed_assertions(module, payload.entry)
     text = with_bundled_math(jit_text(module))
     return DeviceProgram(text, payload.entry, arguments, results, written, interpreted=interpreted)
@@ -361,11 +343,3 @@ def _make_loops(payload: ProgramPayload) -> str:
     run_passes(module, TO_LOOPS)
     reject_linalg(payload.function)
     return interpreted
-
-
-def _reject_leftovers(module: ir.Module) -> None:
-    found = walk_where(module, lambda op: not op.name.startswith(("llvm.", "builtin.module")))
-    if found:
-        raise CandidateError(
-            Stage.COMPILE, f"payload on the host: {found[0].name} cannot be lowered to loops"
-        )

@@ -63,7 +63,12 @@ def drop_streams(function: Op) -> None:
     ops = checked_gpux_ops(function)
     for op in ops:
         if op.name in WORK:
-            _to_gpu(op)
+            with op.location, ir.InsertionPoint(op):
+                types = [result.type for result in op.results]
+                name = op.name.replace(PREFIX, "gpu.")
+                new = create(name, types, list(op.operands)[1:], **gpu_attributes(op, tokens=0))
+            for old, replacement in zip(op.results, new.results, strict=True):
+                old.replace_all_uses_with(replacement)
     _forget_choices(function, ops)
     for op in reversed(ops):
         op.erase()
@@ -79,15 +84,6 @@ def _forget_choices(function: Op, ops: list[Op]) -> None:
                 null = value("llvm.mlir.zero", ir.Type.parse(POINTER))
             op.results[0].replace_all_uses_with(null)
     make_pointers(chosen)
-
-
-def _to_gpu(op: Op) -> None:
-    with op.location, ir.InsertionPoint(op):
-        types = [result.type for result in op.results]
-        name = op.name.replace(PREFIX, "gpu.")
-        new = create(name, types, list(op.operands)[1:], **gpu_attributes(op, tokens=0))
-    for old, replacement in zip(op.results, new.results, strict=True):
-        old.replace_all_uses_with(replacement)
 
 
 CALLBACK = "_mlir_ciface_"  # prefix of the C names of functions that the runtime defines
@@ -130,25 +126,16 @@ def lower_missing_math(module: ir.Module) -> None:
     for op in [op for name in MISSING for op in walk(module, name)]:
         compute(op)
     for op in walk(module, "math.absi"):
-        _positive(op)
+        with op.location, ir.InsertionPoint(op):
+            x = Term(op.operands[0])
+            negative = x.constant(0) - x
+            larger = value("arith.maxsi", op.operands[0].type, x.value, negative.value)
+            op.results[0].replace_all_uses_with(larger)
+        op.erase()
     for op in walk(module, "math.copysign"):  # some are created by the expansions above
-        _copy_sign(op)
-
-
-def _positive(op: Op) -> None:
-    """Replaces an absolute value of integers by the larger of x and -x; the least integer stays."""
-    with op.location, ir.InsertionPoint(op):
-        x = Term(op.operands[0])
-        negative = x.constant(0) - x
-        larger = value("arith.maxsi", op.operands[0].type, x.value, negative.value)
-        op.results[0].replace_all_uses_with(larger)
-    op.erase()
-
-
-def _copy_sign(op: Op) -> None:
-    with op.location, ir.InsertionPoint(op):
-        size, sign = (Term(operand).bits() for operand in op.operands)
-        highest = 1 << (size.element.width - 1)
-        bits = (size & (highest - 1)) | (sign & -highest)
-        op.results[0].replace_all_uses_with(bits.converted("bitcast", Term(op.operands[0]).element).value)
-    op.erase()
+        with op.location, ir.InsertionPoint(op):
+            size, sign = (Term(operand).bits() for operand in op.operands)
+            highest = 1 << (size.element.width - 1)
+            bits = (size & (highest - 1)) | (sign & -highest)
+            op.results[0].replace_all_uses_with(bits.converted("bitcast", Term(op.operands[0]).element).value)
+        op.erase()

@@ -5,15 +5,18 @@ iteration; loops around launches stay on the host.
 """
 
 import math
+from collections.abc import Callable
+from functools import reduce
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import Chip
 from tuner.core.gpu_code import MatmulKernel
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
-from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.gpu.lowering import outline_launches
-from tuner.mlir.ir.building import create, delinearized, index, is_less, value
+from tuner.mlir.ir.building import branch, create, delinearized, index, is_less, value
+from tuner.mlir.ir.building import total as total_of
 from tuner.mlir.ir.reading import SEGMENTS, constant_of, copy_of, name_of, parents_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.programs.interpreter.kernels import decode_kernel
@@ -40,30 +43,22 @@ def make_host_loops(function: Op) -> int:
           gpu.launch ...
         }
     """
-    loops = [loop for loop in walk(function, "scf.parallel") if _launches(loop) and not loop.results]
+    loops = [loop for loop in walk(function, "scf.parallel") if walk(loop, *LAUNCHES) and not loop.results]
     for loop in loops:
-        _make_for(loop)
+        old = loop.regions[0].blocks[0]
+        rank, bounds = len(old.arguments), list(loop.operands)
+        before = loop
+        for number in range(rank):
+            with loop.location, ir.InsertionPoint(before):
+                sequential = ir.Operation.create("scf.for", operands=bounds[number::rank], regions=1)
+            body = sequential.regions[0].blocks.append(ir.IndexType.get(), arg_locs=[loop.location])
+            with loop.location, ir.InsertionPoint(body):
+                before = create("scf.yield")
+            old.arguments[number].replace_all_uses_with(body.arguments[0])
+        for op in [op.operation for op in old.operations][:-1]:  # all but scf.reduce
+            op.move_before(before)
+        loop.erase()
     return len(loops)
-
-
-def _launches(loop: Op) -> bool:
-    return bool(walk(loop, *LAUNCHES))
-
-
-def _make_for(loop: Op) -> None:
-    old = loop.regions[0].blocks[0]
-    rank, bounds = len(old.arguments), list(loop.operands)
-    before = loop
-    for number in range(rank):
-        with loop.location, ir.InsertionPoint(before):
-            made = ir.Operation.create("scf.for", operands=bounds[number::rank], regions=1)
-        body = made.regions[0].blocks.append(ir.IndexType.get(), arg_locs=[loop.location])
-        with loop.location, ir.InsertionPoint(body):
-            before = create("scf.yield")
-        old.arguments[number].replace_all_uses_with(body.arguments[0])
-    for op in [op.operation for op in old.operations][:-1]:  # all but scf.reduce
-        op.move_before(before)
-    loop.erase()
 
 
 BLOCK_THREADS = 256
@@ -98,63 +93,61 @@ def launch_parallel_loops(function: Op) -> None:
           gpu.terminator
         }
     """
-    for loop in [each for each in walk(function, "scf.parallel") if _is_outermost(each)]:
-        if not loop.results:
+    around = {"scf.parallel", "gpu.launch"}
+    for loop in walk(function, "scf.parallel"):
+        if not loop.results and around.isdisjoint(each.name for each in parents_of(loop)):
             _launch(loop)
 
 
-def _is_outermost(loop: Op) -> bool:
-    return not any(each.name in ("scf.parallel", "gpu.launch") for each in parents_of(loop))
+def create_launch(blocks: Value, threads: Value, one: Value, build: Callable[[Value, Value], None]) -> None:
+    """Creates a launch of a row of blocks of threads at the current insertion point, as ``gpu.launch``.
+
+    ``one``: the index 1. ``build`` creates the body from the numbers of the block and of the thread in it.
+    """
+    location = ir.Location.current
+    launch = ir.Operation.create(
+        "gpu.launch",
+        operands=[blocks, one, one, threads, one, one],
+        attributes={SEGMENTS: ir.DenseI32ArrayAttr.get(LAUNCH_SEGMENTS)},
+        regions=1,
+    )
+    types = [ir.IndexType.get()] * 12  # block and thread indices, grid and block sizes
+    body = launch.regions[0].blocks.append(*types, arg_locs=[location] * 12)
+    with ir.InsertionPoint(body):
+        build(body.arguments[0], body.arguments[3])
+        create("gpu.terminator")
 
 
 def _launch(loop: Op) -> None:
-    rank = len(loop.regions[0].blocks[0].arguments)
-    operands = list(loop.operands)
+    block = loop.regions[0].blocks[0]
+    rank, operands = len(block.arguments), list(loop.operands)
     lows, highs, steps = operands[:rank], operands[rank : 2 * rank], operands[2 * rank : 3 * rank]
+
+    def thread(block_number: Value, number_in_block: Value) -> None:
+        number = total_of(_times(block_number, threads), number_in_block)
+        branch(is_less(number, total), lambda: iteration(number))
+
+    def iteration(number: Value) -> None:
+        for trip, low, step, variable in zip(
+            delinearized(number, counts), lows, steps, block.arguments, strict=True
+        ):
+            distance = _times(trip, step)
+            variable.replace_all_uses_with(distance if constant_of(low) == 0 else total_of(low, distance))
+        for op in list(block.operations)[:-1]:  # all but scf.reduce
+            ir.InsertionPoint.current.block.append(op.operation)
+
     with loop.location, ir.InsertionPoint(loop):
         counts = [_trip_count(*each) for each in zip(lows, highs, steps, strict=True)]
         total = _product(counts)
-        one, threads, blocks = index(1), index(BLOCK_THREADS), _blocks(total)
-        launch = ir.Operation.create(
-            "gpu.launch",
-            operands=[blocks, one, one, threads, one, one],
-            attributes={SEGMENTS: ir.DenseI32ArrayAttr.get(LAUNCH_SEGMENTS)},
-            regions=1,
-        )
-    types = [ir.IndexType.get()] * 12  # block and thread indices, grid and block sizes
-    body = launch.regions[0].blocks.append(*types, arg_locs=[loop.location] * 12)
-    with loop.location, ir.InsertionPoint(body):
-        number = value("arith.addi", types[0], _times(body.arguments[0], threads), body.arguments[3])
-        guard = ir.Operation.create("scf.if", operands=[is_less(number, total)], regions=2)
-        create("gpu.terminator")
-    inside = guard.regions[0].blocks.append()
-    with loop.location, ir.InsertionPoint(inside):
-        trips = delinearized(number, counts)
-        for trip, low, step, variable in zip(
-            trips, lows, steps, loop.regions[0].blocks[0].arguments, strict=True
-        ):
-            distance = _times(trip, step)
-            is_from_zero = constant_of(low) == 0
-            variable.replace_all_uses_with(
-                distance if is_from_zero else value("arith.addi", types[0], low, distance)
-            )
-    _move_body(loop, inside)
+        one, threads = index(1), index(BLOCK_THREADS)
+        create_launch(_blocks(total), threads, one, thread)
     loop.erase()
 
 
-def _move_body(loop: Op, inside: Block) -> None:
-    operations = list(loop.regions[0].blocks[0].operations)
-    for op in operations[:-1]:  # all but scf.reduce
-        inside.append(op.operation)
-    with loop.location, ir.InsertionPoint(inside):
-        create("scf.yield")
-
-
 def _trip_count(low: Value, high: Value, step: Value) -> Value:
-    known = [constant_of(each) for each in (low, high, step)]
-    if all(number is not None for number in known):
-        first, last, by = known
-        return index(max(0, -(-(last - first) // by)))  # type: ignore[operator]
+    first, last, by = (constant_of(each) for each in (low, high, step))
+    if first is not None and last is not None and by is not None:
+        return index(max(0, -(-(last - first) // by)))
     distance = value("arith.subi", low.type, high, low)
     return value("arith.maxsi", low.type, _ceil_divided(distance, step), index(0))
 
@@ -162,14 +155,12 @@ def _trip_count(low: Value, high: Value, step: Value) -> Value:
 def _blocks(total: Value) -> Value:
     """Returns the number of blocks for ``total`` threads, at least one: CUDA refuses an empty grid."""
     known = constant_of(total)
-    if known is not None:
-        if known > BLOCK_THREADS * BLOCKS_LIMIT:
-            limit = BLOCK_THREADS * BLOCKS_LIMIT
-            raise CandidateError(
-                Stage.COMPILE, f"payload: found {known} parallel iterations, allowed {limit}"
-            )
-        return index(max(1, -(-known // BLOCK_THREADS)))
-    return value("arith.maxsi", total.type, _ceil_divided(total, index(BLOCK_THREADS)), index(1))
+    if known is None:
+        return value("arith.maxsi", total.type, _ceil_divided(total, index(BLOCK_THREADS)), index(1))
+    limit = BLOCK_THREADS * BLOCKS_LIMIT
+    if known > limit:
+        raise CandidateError(Stage.COMPILE, f"payload: found {known} parallel iterations, allowed {limit}")
+    return index(max(1, -(-known // BLOCK_THREADS)))
 
 
 def _ceil_divided(whole: Value, size: Value) -> Value:
@@ -179,13 +170,8 @@ def _ceil_divided(whole: Value, size: Value) -> Value:
 
 
 def _product(counts: list[Value]) -> Value:
-    known = [constant_of(each) for each in counts]
-    if all(number is not None for number in known):
-        return index(math.prod(known))  # type: ignore[arg-type]
-    total = counts[0]
-    for count in counts[1:]:
-        total = _times(total, count)
-    return total
+    known = [number for each in counts if (number := constant_of(each)) is not None]
+    return index(math.prod(known)) if len(known) == len(counts) else reduce(_times, counts)
 
 
 def _times(left: Value, right: Value) -> Value:

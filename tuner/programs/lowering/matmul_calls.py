@@ -142,14 +142,13 @@ def _writes(op: Op, aliases: frozenset[Value]) -> bool:
     return op.name not in FORWARDING and any(effect_on_operand(op, number).writes for number in numbers)
 
 
-Multiply = Callable[[Value, Value, Value], None]  # creates ``C = A B`` of three contiguous row-major memrefs
-
-
-def replace_matmuls(matches: Sequence[MatmulMatch], multiply: Callable[[MatmulMatch], Multiply]) -> None:
+def replace_matmuls(
+    matches: Sequence[MatmulMatch], multiply: Callable[[MatmulMatch, Value, Value, Value], None]
+) -> None:
     """Replaces matmuls of a program, in place, by code that tuned kernels or other functions create.
 
-    ``multiply(match)`` returns a function that creates ``C = A B`` for three contiguous row-major memrefs at
-    the insertion point, and overwrites C. Non-contiguous factors are copied before (``PackedViews``); unless
+    ``multiply(match, a, b, c)`` creates ``C = A B`` for three contiguous row-major memrefs at the insertion
+    point, and overwrites C. Non-contiguous factors are copied before (``PackedViews``); unless
     C was filled with zeros, the product goes to a separate buffer, which is added to C afterwards.
 
         linalg.generic ... ins(%a, %b : ...) outs(%c : memref<4x16xf32>)    // C += A B
@@ -161,27 +160,23 @@ def replace_matmuls(matches: Sequence[MatmulMatch], multiply: Callable[[MatmulMa
     """
     views = PackedViews(matches)
     for number, match in enumerate(matches):
-        _replace(match, number, views, multiply(match))
-
-
-def _replace(match: MatmulMatch, number: int, views: PackedViews, multiply: Multiply) -> None:
-    is_added = match.zero_fill is None
-    is_own = is_added or not is_row_major(match.c.type)
-    with match.op.location, ir.InsertionPoint(match.op):
-        a, b = (views.take(number, factor, each) for factor, each in enumerate((match.a, match.b)))
-        kind = match.c.type
-        c = allocate(ir.MemRefType.get(kind.shape, kind.element_type)) if is_own else match.c
-        multiply(a, b, c)
-        if is_added:
-            building.add_to(match.c, c)
-        elif is_own:
-            building.copy(c, match.c)
-        if is_own:
-            create("memref.dealloc", [], [c])
-        views.free_unused()
-    match.op.erase()
-    if match.zero_fill is not None:
-        match.zero_fill.erase()
+        is_added = match.zero_fill is None
+        is_own = is_added or not is_row_major(match.c.type)
+        with match.op.location, ir.InsertionPoint(match.op):
+            a, b = (views.take(number, factor, each) for factor, each in enumerate((match.a, match.b)))
+            kind = match.c.type
+            c = allocate(ir.MemRefType.get(kind.shape, kind.element_type)) if is_own else match.c
+            multiply(match, a, b, c)
+            if is_added:
+                building.add_to(match.c, c)
+            elif is_own:
+                building.copy(c, match.c)
+            if is_own:
+                create("memref.dealloc", [], [c])
+            views.free_unused()
+        match.op.erase()
+        if match.zero_fill is not None:
+            match.zero_fill.erase()
 
 
 POINTER = "!llvm.ptr"
@@ -218,9 +213,28 @@ def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> 
     kernels: dict[Problem, LinkedKernel] = {}
     matches = [match for match in find_matmuls(payload) if match.problem in scripts]
     for problem in dict.fromkeys(match.problem for match in matches):
-        kernels[problem] = _compile(problem, scripts[problem], f"_{len(kernels)}")
-        _declare(payload.module, kernels[problem])
-    replace_matmuls(matches, lambda match: _multiply(kernels[match.problem]))
+        script, suffix = scripts[problem], f"_{len(kernels)}"
+        with failing_at(Stage.BIND):
+            partitions = partitions_in(script.text, problem)
+        module = parse(payload_mlir(problem, partitions), "payload")
+        apply_script(module, parse(script.text, "script"))
+        text = lower_to_llvm(module)
+        reject_what_the_jit_cannot_take(text)
+        for op in module.body.operations:
+            if _has_body(op.operation):
+                name = name_of(op.operation)
+                text = re.sub(rf"@{re.escape(name)}\b", f"@{name}{suffix}", text)
+        kernels[problem] = LinkedKernel(problem, text, suffix, partitions)
+        kind = ir.Type.parse(f"!llvm.func<void ({POINTER}, {POINTER}, {POINTER})>")
+        for entry in dict.fromkeys(partition.entry for partition in partitions):
+            attributes = {
+                "sym_name": ir.StringAttr.get(f"{entry}{suffix}"),
+                "function_type": ir.TypeAttr.get(kind),
+                "linkage": ir.Attribute.parse("#llvm.linkage<external>"),
+            }
+            with ir.InsertionPoint(payload.module.body):
+                ir.Operation.create("llvm.func", attributes=attributes, regions=1)
+    replace_matmuls(matches, lambda match, *arrays: _call(kernels[match.problem], arrays))
     return tuple(kernels.values())
 
 
@@ -241,40 +255,8 @@ def link(module: ir.Module, kernels: tuple[LinkedKernel, ...]) -> None:
                 module.body.append(op.operation)
 
 
-def _compile(problem: Problem, script: Script, suffix: str) -> LinkedKernel:
-    with failing_at(Stage.BIND):
-        partitions = partitions_in(script.text, problem)
-    module = parse(payload_mlir(problem, partitions), "payload")
-    apply_script(module, parse(script.text, "script"))
-    text = lower_to_llvm(module)
-    reject_what_the_jit_cannot_take(text)
-    own = [name_of(op.operation) for op in module.body.operations if _has_body(op.operation)]
-    for name in own:
-        text = re.sub(rf"@{re.escape(name)}\b", f"@{name}{suffix}", text)
-    return LinkedKernel(problem, text, suffix, partitions)
-
-
 def _has_body(op: Op) -> bool:
     return op.name != "llvm.func" or len(op.regions[0].blocks) > 0
-
-
-def _declare(module: ir.Module, kernel: LinkedKernel) -> None:
-    kind = ir.Type.parse(f"!llvm.func<void ({POINTER}, {POINTER}, {POINTER})>")
-    for entry in dict.fromkeys(partition.entry for partition in kernel.partitions):
-        with ir.InsertionPoint(module.body):
-            ir.Operation.create(
-                "llvm.func",
-                attributes={
-                    "sym_name": ir.StringAttr.get(f"{entry}{kernel.suffix}"),
-                    "function_type": ir.TypeAttr.get(kind),
-                    "linkage": ir.Attribute.parse("#llvm.linkage<external>"),
-                },
-                regions=1,
-            )
-
-
-def _multiply(kernel: LinkedKernel) -> Multiply:
-    return lambda *arrays: _call(kernel, arrays)
 
 
 def _call(kernel: LinkedKernel, arrays: tuple[Value, ...]) -> None:

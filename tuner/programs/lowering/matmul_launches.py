@@ -22,7 +22,7 @@ from tuner.mlir.ir.memrefs import element_bytes
 from tuner.mlir.ir.reading import ARGUMENTS, SEGMENTS, function_type, launches_of, name_of, operands, walk
 from tuner.mlir.transform import apply_script, parse
 from tuner.payload.gpu import gpu_payload_mlir, scratch_in
-from tuner.programs.lowering.matmul_calls import Multiply, allocate, replace_matmuls
+from tuner.programs.lowering.matmul_calls import allocate, replace_matmuls
 from tuner.programs.lowering.matmul_recognition import MatmulMatch
 
 # attribute of a launch; per argument: the type of the tensor map that the kernel takes, or unit
@@ -45,7 +45,11 @@ def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
     for number, name in enumerate(launch.arguments):
         tensor_map = launch.tensor_map(name)
         if tensor_map is not None:
-            _retype(function, number, _tensor_type(tensor_map.layout))
+            layout, element = tensor_map.layout, _element(tensor_map.layout)
+            strides = [each // element_bytes(element) for each in reversed(layout.strides_bytes)]
+            order = ir.StridedLayoutAttr.get(0, [*strides, 1])
+            tensor = ir.MemRefType.get(list(reversed(layout.sizes)), element, layout=order)
+            _retype(function, number, tensor)
 
 
 def tensor_map_attributes(launch: Launch) -> dict[str, Attribute]:
@@ -91,24 +95,20 @@ def create_tensor_maps(module: ir.Module) -> None:
 
 def _take_maps(launch: Op, kinds: list[Type | None]) -> None:
     first = len(launch.operands) - len(operands(launch, ARGUMENTS))
-    is_tf32 = TF32 in launch.attributes
+    tf32 = {TF32: ir.UnitAttr.get()} if TF32 in launch.attributes else {}
     with launch.location, ir.InsertionPoint(launch):
         for number, kind in enumerate(kinds, first):
             if kind is not None:
-                launch.operands[number] = _address(launch.operands[number], kind, is_tf32=is_tf32)
-    del launch.attributes[NOTE]
-    if is_tf32:
-        del launch.attributes[TF32]
-
-
-def _address(tensor: Value, kind: Type, *, is_tf32: bool) -> Value:
-    element = ir.MemRefType(tensor.type).element_type
-    unranked = value("memref.cast", ir.UnrankedMemRefType.get(element, None), tensor)
-    found = BOX.search(str(kind))
-    assert found is not None  # the type's own syntax
-    box = [index(int(size)) for size in found[1].rstrip("x").split("x")]
-    made = value(TENSOR_MAP, kind, unranked, *box, **({TF32: ir.UnitAttr.get()} if is_tf32 else {}))
-    return value(CAST, ir.Type.parse(POINTER), made)
+                tensor = launch.operands[number]
+                element = ir.MemRefType(tensor.type).element_type
+                unranked = value("memref.cast", ir.UnrankedMemRefType.get(element, None), tensor)
+                box = BOX.search(str(kind))
+                assert box is not None  # the type's own syntax
+                sizes = [index(int(size)) for size in box[1].rstrip("x").split("x")]
+                tensor_map = value(TENSOR_MAP, kind, unranked, *sizes, **tf32)
+                launch.operands[number] = value(CAST, ir.Type.parse(POINTER), tensor_map)
+    for name in (NOTE, *tf32):
+        del launch.attributes[name]
 
 
 def _retype(function: Op, number: int, kind: Type) -> None:
@@ -119,23 +119,16 @@ def _retype(function: Op, number: int, kind: Type) -> None:
     argument.set_type(kind)
     with function.location, ir.InsertionPoint.at_block_begin(block):
         same = value(CAST, old, argument)
-    for user, place in uses:
-        user.operands[place] = same
-    whole = function_type(function)
-    inputs = [kind if place == number else each for place, each in enumerate(whole.inputs)]
-    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, whole.results))
+    for user, operand_number in uses:
+        user.operands[operand_number] = same
+    inputs = [each.type for each in block.arguments]
+    kernel_type = ir.FunctionType.get(inputs, function_type(function).results)
+    function.attributes["function_type"] = ir.TypeAttr.get(kernel_type)
 
 
 def _element(layout: TensorMapLayout) -> Type:
     number = DTYPES["f32"] if layout.dtype == TFLOAT32 else layout.dtype
     return ir.Type.parse(_word(DTYPES, number))
-
-
-def _tensor_type(layout: TensorMapLayout) -> ir.MemRefType:
-    element = _element(layout)
-    strides = [each // element_bytes(element) for each in reversed(layout.strides_bytes)] + [1]
-    order = ir.StridedLayoutAttr.get(0, strides)
-    return ir.MemRefType.get(list(reversed(layout.sizes)), element, layout=order)
 
 
 def _map_type(layout: TensorMapLayout) -> Type:
@@ -186,7 +179,9 @@ def insert_gpu_kernels(
     for match in matches:
         if match.problem not in kernels:
             kernels[match.problem] = add_kernels(module, match.problem, scripts[match.problem], chip)
-    replace_matmuls(matches, lambda match: _multiply(kernels[match.problem]))
+    replace_matmuls(
+        matches, lambda match, a, b, c: launch_all(kernels[match.problem], {"a": a, "b": b, "c": c})
+    )
     return tuple(one for problem, known in kernels.items() for one in _whole(problem, known))
 
 
@@ -252,10 +247,6 @@ def _whole(problem: Problem, kernels: InsertedKernels) -> tuple[MatmulKernel, ..
 def _suffix(problem: Problem) -> str:
     """Returns the suffix of a problem's kernel names, of characters that PTX allows."""
     return "_".join(part for part in (problem.shape, problem.dtype, problem.output, problem.layout) if part)
-
-
-def _multiply(kernels: InsertedKernels) -> Multiply:
-    return lambda a, b, c: launch_all(kernels, {"a": a, "b": b, "c": c})
 
 
 def launch_all(kernels: InsertedKernels, arrays: dict[str, Value]) -> None:

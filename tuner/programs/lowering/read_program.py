@@ -54,21 +54,18 @@ def assert_indirect_indices(function: Op) -> None:
     for access in walk(function, EXTRACT):
         tensor = access.operands[0]
         for dimension, number in enumerate(list(access.operands)[1:]):
-            if _is_data(number):
-                _assert_inside(access, tensor, dimension, number)
-
-
-def _assert_inside(access: Op, tensor: Value, dimension: int, number: Value) -> None:
-    with access.location, ir.InsertionPoint(access):
-        if tensor.type.is_dynamic_dim(dimension):
-            size = value("tensor.dim", ir.IndexType.get(), tensor, index(dimension))
-        else:
-            size = index(tensor.type.shape[dimension])
-        kind = ir.IntegerType.get_signless(1)
-        predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(PREDICATE_BITS), UNSIGNED_LESS)
-        inside = value("arith.cmpi", kind, number, size, predicate=predicate)
-        said = f"an index into {tensor.type} is outside of dimension {dimension}"
-        create("cf.assert", (), [inside], msg=ir.StringAttr.get(said))
+            if not _is_data(number):
+                continue
+            with access.location, ir.InsertionPoint(access):
+                if tensor.type.is_dynamic_dim(dimension):
+                    size = value("tensor.dim", ir.IndexType.get(), tensor, index(dimension))
+                else:
+                    size = index(tensor.type.shape[dimension])
+                i1, i64 = ir.IntegerType.get_signless(1), ir.IntegerType.get_signless(PREDICATE_BITS)
+                predicate = ir.IntegerAttr.get(i64, UNSIGNED_LESS)
+                inside = value("arith.cmpi", i1, number, size, predicate=predicate)
+                message = f"an index into {tensor.type} is outside of dimension {dimension}"
+                create("cf.assert", (), [inside], msg=ir.StringAttr.get(message))
 
 
 def _is_data(number: Value) -> bool:
@@ -92,9 +89,8 @@ def _is_data(number: Value) -> bool:
 
 def _is_iteration(argument: Value) -> bool:
     loop = argument.owner.owner.operation
-    if loop.name not in LOOPS:
-        return False
-    return isinstance(argument.type, ir.IndexType) and (loop.name != LOOPS[0] or argument.arg_number == 0)
+    is_first = loop.name != LOOPS[0] or argument.arg_number == 0
+    return loop.name in LOOPS and isinstance(argument.type, ir.IndexType) and is_first
 
 
 SET_DEVICE = "mgpuSetDefaultDevice"
@@ -117,18 +113,14 @@ def replace_runtime_calls(module: ir.Module) -> None:
     calls = [call for call in walk(module, "func.call") if callee_of(call) in {SET_DEVICE, *REGISTRATIONS}]
     for call in calls:
         if callee_of(call) == SET_DEVICE:
-            _require_first_device(call)
+            if constant_of(call.operands[0]) != 0:
+                where = f"@{SET_DEVICE} ({location_of(call)})"
+                raise CandidateError(Stage.BIND, f"payload: {where}: a program runs on one device, number 0")
         else:
             with call.location, ir.InsertionPoint(call):
                 create("gpu.host_register", [], [call.operands[0]])
     for call in reversed(calls):
         call.erase()
-
-
-def _require_first_device(call: Op) -> None:
-    if constant_of(call.operands[0]) != 0:
-        where = f"@{SET_DEVICE} ({location_of(call)})"
-        raise CandidateError(Stage.BIND, f"payload: {where}: a program runs on one device, number 0")
 
 
 # ------------------------------------------------------------------------------
