@@ -7,23 +7,13 @@ import time
 
 import pytest
 
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 pytestmark = pytest.mark.mlir
 
-SUM = """
-module {
-  llvm.func @sum(%a: i64, %b: i64) -> i64 attributes {llvm.emit_c_interface} {
-    %c = llvm.add %a, %b : i64
-    llvm.return %c : i64
-  }
-  llvm.func @store(%place: !llvm.ptr, %value: i64) attributes {llvm.emit_c_interface} {
-    llvm.store %value, %place : i64, !llvm.ptr
-    llvm.return
-  }
-}
-"""
+SUM = text_beside(__file__, "SUM")
 
 
 def body(text: str, declaration: str = "") -> str:
@@ -72,14 +62,7 @@ def test_code_that_cannot_be_loaded_is_a_failure_to_load(text: str, reason: str)
 
 
 def test_a_call_lets_other_threads_run() -> None:
-    wait = """
-    %one = llvm.mlir.constant(1 : i64) : i64
-    llvm.br ^again
-  ^again:
-    %seen = llvm.load %p atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
-    %is_set = llvm.icmp "eq" %seen, %one : i64
-    llvm.cond_br %is_set, ^done, ^again
-  ^done:"""
+    wait = text_beside(__file__, "WAIT")
     code = JittedModule(body(wait), ("f",))
     flag = ctypes.c_int64(0)
     function = CompiledFunction(code.addresses["f"])

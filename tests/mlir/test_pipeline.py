@@ -14,12 +14,7 @@ from tuner.mlir.passes import PassTimes, kept_stages, run_passes, timed_passes
 pytestmark = pytest.mark.mlir
 
 UNUSED = "func.func @f() { %0 = arith.constant 1 : i32 return }"
-TENSOR_OF_UNKNOWN_ORIGIN = """
-func.func @f(%a: i32) -> tensor<4xf32> {
-  %0 = builtin.unrealized_conversion_cast %a : i32 to tensor<4xf32>
-  return %0 : tensor<4xf32>
-}
-"""
+TENSOR_OF_UNKNOWN_ORIGIN = text_beside(__file__, "TENSOR_OF_UNKNOWN_ORIGIN")
 COPY = """func.func @f(%a: memref<4xf32>, %b: memref<4xf32>) {
   linalg.copy ins(%a : memref<4xf32>) outs(%b : memref<4xf32>)
   return

@@ -20,6 +20,7 @@ from tests.mlir.kernels import BARRIER, kernel, load, parsed, store
 from tests.mlir.ops.conftest import SCRIPT
 from tests.mlir.ops.test_every_op import NAMES, TABLES
 from tests.mlir.scripts import PAYLOAD, TILE, script
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Partition
 from tuner.mlir import transform
@@ -111,31 +112,10 @@ def test_applying_leaves_what_the_payload_says_of_itself() -> None:
 
 # What each transform op and each pass shows in its docstring is what it does.
 
-SQRT = """gpu.module @m {
-  llvm.func @k(%x: f32) -> f32 {
-    %y = llvm.intr.sqrt(%x) : (f32) -> f32
-    llvm.return %y : f32
-  }
-}"""
-DOCUMENTED_IR_TILE = """func.func @f(%m: memref<64x32xbf16>, %i: index, %j: index) {
-  %a = x86.amx.tile_load %m[%i, %j] : memref<64x32xbf16> into !x86.amx.tile<16x32xbf16>
-  x86.amx.tile_store %m[%j, %i], %a : memref<64x32xbf16>, !x86.amx.tile<16x32xbf16>
-  return
-}"""
-DOT = """func.func private @vpdpbusd_512(vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
-func.func @f(%s: vector<16xi32>, %u: vector<64xi8>, %v: vector<64xi8>) -> vector<16xi32> {
-  %r = func.call @vpdpbusd_512(%s, %u, %v)
-    : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
-  return %r : vector<16xi32>
-}"""
-RSQRT = """gpu.module @m {
-  gpu.func @k(%p: memref<4xf16>, %i: index) kernel {
-    %x = memref.load %p[%i] : memref<4xf16>
-    %y = math.rsqrt %x : f16
-    memref.store %y, %p[%i] : memref<4xf16>
-    gpu.return
-  }
-}"""
+SQRT = text_beside(__file__, "SQRT")
+DOCUMENTED_IR_TILE = text_beside(__file__, "DOCUMENTED_IR_TILE")
+DOT = text_beside(__file__, "DOT")
+RSQRT = text_beside(__file__, "RSQRT")
 BF16 = "llvm.func @f(%x: bf16) -> f32 { %wide = llvm.fpext %x : bf16 to f32 llvm.return %wide : f32 }"
 TEMPORARY = """scf.for %i = %c0 to %n step %c1 {
   %t = memref.alloc() : memref<4xf32>

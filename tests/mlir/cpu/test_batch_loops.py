@@ -3,24 +3,14 @@
 import numpy as np
 import pytest
 
+from tests.texts import text_beside
 from tuner.core.interfaces import Partition
 from tuner.mlir.cpu.lowering import with_batch_loops
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 pytestmark = pytest.mark.mlir
 
-ADD_ONE = """module {
-  llvm.func @matmul(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr) attributes {llvm.emit_c_interface} {
-    %x = llvm.load %a : !llvm.ptr -> f32
-    %y = llvm.load %b : !llvm.ptr -> f32
-    %old = llvm.load %c : !llvm.ptr -> f32
-    %sum = llvm.fadd %x, %y : f32
-    %new = llvm.fadd %old, %sum : f32
-    llvm.store %new, %c : f32, !llvm.ptr
-    llvm.return
-  }
-}
-"""
+ADD_ONE = text_beside(__file__, "ADD_ONE")
 
 
 def test_each_matrix_is_visited_once() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, Matmul, Problem
 from tuner.mlir import transform
@@ -25,21 +26,8 @@ def context() -> Iterator[None]:
         yield
 
 
-BUFFERS = """
-module {
-  func.func @scale(%a: memref<4x4xf32>, %b: memref<4x4xf32, strided<[16, 1]>>) {
-    linalg.copy ins(%a : memref<4x4xf32>) outs(%b : memref<4x4xf32, strided<[16, 1]>>)
-    return
-  }
-}
-"""
-STORE = """
-func.func @f(%c: memref<4x8xf32, strided<[9, 1]>>, %i: index, %j: index) {
-  %x = arith.constant 1.0 : f32
-  memref.store %x, %c[%i, %j] : memref<4x8xf32, strided<[9, 1]>>
-  return
-}
-"""
+BUFFERS = text_beside(__file__, "BUFFERS")
+STORE = text_beside(__file__, "STORE")
 
 
 def test_lowered_code_takes_bare_pointers_and_can_be_loaded() -> None:

@@ -52,14 +52,7 @@ def results(body: str, threads: int) -> list[np.ndarray]:
     return found
 
 
-HALVES = """
-  scf.for %i = %c0 to %c8 step %c1 {
-    scf.for %j = %c0 to %c4 step %c1 {
-      %v = memref.load %x[%i, %j] : memref<8x4xf32>
-      %w = arith.mulf %v, %half : f32
-      memref.store %w, %y[%i, %j] : memref<8x4xf32>
-    }
-  }"""
+HALVES = text_beside(__file__, "HALVES")
 # Rows in threes; the last two are code after the loop.
 RAGGED = text_beside(__file__, "RAGGED")
 # A row of sums in a buffer that every iteration writes anew.
@@ -99,84 +92,20 @@ def test_inner_loops_are_divided_where_outer_ones_have_too_few_iterations() -> N
         np.testing.assert_array_equal(found, X / 2)
 
 
-REFUSED = {
-    "a sum over the loop that would be divided": """
-  scf.for %i = %c0 to %c8 step %c1 {
-    %v = memref.load %x[%i, %c0] : memref<8x4xf32>
-    %s = memref.load %y[%c0, %c0] : memref<8x4xf32>
-    %w = arith.addf %s, %v : f32
-    memref.store %w, %y[%c0, %c0] : memref<8x4xf32>
-  }""",
-    "a sum carried in a register": """
-  %sum = scf.for %i = %c0 to %c8 step %c1 iter_args(%s = %zero) -> f32 {
-    %v = memref.load %x[%i, %c0] : memref<8x4xf32>
-    %w = arith.addf %s, %v : f32
-    scf.yield %w : f32
-  }
-  memref.store %sum, %y[%c0, %c0] : memref<8x4xf32>""",
-    "a sum carried in a buffer of the function": """
-  %buffer = memref.alloca() : memref<1xf32>
-  memref.store %zero, %buffer[%c0] : memref<1xf32>
-  scf.for %i = %c0 to %c8 step %c1 {
-    %v = memref.load %x[%i, %c0] : memref<8x4xf32>
-    %s = memref.load %buffer[%c0] : memref<1xf32>
-    %w = arith.addf %s, %v : f32
-    memref.store %w, %buffer[%c0] : memref<1xf32>
-    memref.store %w, %y[%i, %c0] : memref<8x4xf32>
-  }""",
-    "iterations that write the row of the next one": """
-  scf.for %i = %c0 to %c7 step %c1 {
-    %v = memref.load %x[%i, %c0] : memref<8x4xf32>
-    memref.store %v, %y[%i, %c0] : memref<8x4xf32>
-    %n = arith.addi %i, %c1 : index
-    memref.store %v, %y[%n, %c0] : memref<8x4xf32>
-  }""",
-    "a second loop that reads what other threads write": """
-  scf.for %i = %c0 to %c8 step %c1 {
-    %v = memref.load %x[%i, %c0] : memref<8x4xf32>
-    memref.store %v, %y[%i, %c0] : memref<8x4xf32>
-  }
-  scf.for %i = %c0 to %c8 step %c1 {
-    %back = arith.subi %c7, %i : index
-    %v = memref.load %y[%back, %c0] : memref<8x4xf32>
-    memref.store %v, %y[%i, %c1] : memref<8x4xf32>
-  }""",
-    "places that are read from memory": """
-  scf.for %i = %c0 to %c8 step %c1 {
-    %v = memref.load %x[%i, %c0] : memref<8x4xf32>
-    %k = arith.fptosi %v : f32 to i64
-    %at = arith.index_cast %k : i64 to index
-    memref.store %v, %y[%at, %c0] : memref<8x4xf32>
-  }""",
-    "a view of the output": """
-  %view = memref.collapse_shape %y [[0, 1]] : memref<8x4xf32> into memref<32xf32>
-  scf.for %i = %c0 to %c8 step %c1 {
-    memref.store %half, %view[%i] : memref<32xf32>
-  }""",
-    "an instruction that may do anything": """
-  scf.for %i = %c0 to %c8 step %c1 {
-    %now = llvm.call_intrinsic "llvm.x86.rdtsc"() : () -> i64
-    memref.store %half, %y[%i, %c0] : memref<8x4xf32>
-  }""",
-    "an assertion": """
-  %true = arith.constant true
-  scf.for %i = %c0 to %c8 step %c1 {
-    memref.store %half, %y[%i, %c0] : memref<8x4xf32>
-  }
-  cf.assert %true, "never" """,
-    "a loop that is a small part of the work": """
-  scf.for %i = %c0 to %c2 step %c1 {
-    memref.store %half, %y[%i, %c0] : memref<8x4xf32>
-  }
-  %v = scf.for %i = %c0 to %c8 step %c1 iter_args(%s = %zero) -> f32 {
-    %a = memref.load %x[%i, %c1] : memref<8x4xf32>
-    %b = arith.addf %a, %s : f32
-    scf.yield %b : f32
-  }
-  memref.store %v, %y[%c7, %c1] : memref<8x4xf32>""",
-}
+REFUSED = (
+    "sum_over_the_divided_loop",
+    "sum_in_a_register",
+    "sum_in_a_buffer_of_the_function",
+    "writes_of_the_next_row",
+    "reads_of_what_other_threads_write",
+    "places_from_memory",
+    "view_of_the_output",
+    "instruction_that_may_do_anything",
+    "assertion",
+    "small_part_of_the_work",
+)
 
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_cannot_be_divided_stays_as_it_is(what: str) -> None:
-    assert divided(REFUSED[what]) is None, what
+    assert divided(text_beside(__file__, what)) is None

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.examples import costly
 from tests.mlir.kernels import parsed
 from tests.programs.lowering.device_programs import BUFFER, copy, host_function, launch, main_function
+from tests.texts import text_beside
 from tuner.mlir.effects import accesses as buffer_accesses
 from tuner.mlir.effects import memory_effects
 from tuner.mlir.ir.reading import walk
@@ -201,24 +202,12 @@ def test_parts_of_two_buffers_do_not_overlap() -> None:
 
 
 M = "memref<8x16xf32>"
-MODULE = f"""module {{
-  func.func private @use(TYPE)
-  func.func @main(%a: {M}, %bytes: memref<1024xi8>, %d: memref<8x?xf32>, %c: i1, %n: index) {{
-    %c0 = arith.constant 0 : index
-    BODY
-    func.call @use(%v) : (TYPE) -> ()
-    return
-  }}
-}}"""
+MODULE = text_beside(__file__, "MODULE")
 RIGHT = "memref<8x8xf32, strided<[16, 1], offset: 8>>"
 IN_RIGHT = "memref<2x8xf32, strided<[16, 1], offset: 40>>"
 DYNAMIC = "memref<?x?xf32, strided<[?, ?], offset: ?>>"
 SUBVIEW = f"%r = memref.subview %a[0, 8] [8, 8] [1, 1] : {M} to {RIGHT}"
-BRANCH = f"""%v = scf.if %c -> {RIGHT} {{
-      scf.yield %r : {RIGHT}
-    }} else {{
-      scf.yield %r : {RIGHT}
-    }}"""
+BRANCH = text_beside(__file__, "BRANCH")
 PLACED = "strided<[16, 1], offset: ?>"
 
 
@@ -277,11 +266,7 @@ def test_what_a_view_names(body: str, kind: str, expected: Any) -> None:
 
 
 def test_a_view_that_a_loop_hands_on_may_be_anywhere() -> None:
-    body = f"""{SUBVIEW}
-    %v = scf.for %i = %c0 to %n step %n iter_args(%x = %r) -> {RIGHT} {{
-      func.call @use(%x) : ({RIGHT}) -> ()
-      scf.yield %x : {RIGHT}
-    }}"""
+    body = text_beside(__file__, "CARRIED_VIEW")
     with parsed(MODULE.replace("BODY", body).replace("TYPE", RIGHT)) as module:
         inside, behind = (op.operands[0] for op in walk(module, "func.call"))
         assert buffer_accesses.region_of(inside) is None

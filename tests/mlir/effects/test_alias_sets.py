@@ -1,6 +1,7 @@
 import pytest
 
 from tests.mlir.kernels import parsed
+from tests.texts import text_beside
 from tuner.mlir.effects import aliases
 from tuner.mlir.ir.reading import walk
 
@@ -8,12 +9,7 @@ pytestmark = pytest.mark.mlir
 
 
 M = "memref<16xf32>"
-MODULE = f"""func.func @main(%a: {M}, %b: {M}, %c: {M}, %flag: i1, %n: index) {{
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    BODY
-    return
-  }}"""
+MODULE = text_beside(__file__, "MODULE")
 SWAP = f"""%r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %y = %b) -> ({M}, {M}) {{
       scf.yield %y, %x : {M}, {M}
     }}"""

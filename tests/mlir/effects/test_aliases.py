@@ -1,6 +1,7 @@
 import pytest
 
 from tests.mlir.kernels import parsed
+from tests.texts import text_beside
 from tuner.mlir.effects import aliases
 from tuner.mlir.ir import reading
 
@@ -174,16 +175,7 @@ def test_a_kernel_with_a_body_uses_memory_until_its_token_is_waited_for() -> Non
 
 
 def test_memrefs_are_found_behind_what_was_made_of_them() -> None:
-    text = f"""func.func @f(%x: {M}, %y: {M}, %flag: i1, %i: i64) {{
-      %n = memref.extract_aligned_pointer_as_index %x : {M} -> index
-      %m = memref.extract_aligned_pointer_as_index %y : {M} -> index
-      %s = scf.if %flag -> index {{ scf.yield %n : index }} else {{ scf.yield %m : index }}
-      %w = arith.index_cast %s : index to i64
-      %q = arith.addi %w, %i : i64
-      %p = llvm.inttoptr %q : i64 to !llvm.ptr
-      %e = llvm.inttoptr %i : i64 to !llvm.ptr
-      return
-    }}"""
+    text = text_beside(__file__, "POINTERS")
     with parsed(text) as module:
         pointer, elsewhere = [op.results[0] for op in reading.walk(module, "llvm.inttoptr")]
         behind = {each.get_name() for each in aliases.buffers_behind(pointer)}
@@ -193,19 +185,7 @@ def test_memrefs_are_found_behind_what_was_made_of_them() -> None:
 
 def test_both_directions_are_one_relation() -> None:
     """Whatever a memref is handed on to, forwards, has this memref behind it, backwards."""
-    text = f"""func.func @f(%g: {M}, %a: index, %flag: i1) {{
-      %x = gpu.alloc () : {M}
-      {ADDRESS}
-      %r:2 = scf.while (%w = %n, %k = %a) : (index, index) -> (index, index) {{
-        scf.condition(%flag) %k, %w : index, index
-      }} do {{
-      ^bb0(%k: index, %w: index):
-        scf.yield %w, %k : index, index
-      }}
-      %s = scf.index_switch %a -> index case 0 {{ scf.yield %r#1 : index }} default {{ scf.yield %a : index }}
-      %t = scf.for %i = %n to %a step %a iter_args(%c = %s) -> (index) {{ scf.yield %n : index }}
-      return
-    }}"""
+    text = text_beside(__file__, "HANDED_ON")
     with parsed(text) as module:
         memory = reading.walk(module, "gpu.alloc")[0].results[0]
         held = aliases.aliases_of(memory).values - {memory}

@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from tests.mlir.kernels import parsed
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError
 from tuner.mlir.effects import aliases
 from tuner.mlir.ir.reading import walk
@@ -11,18 +12,7 @@ pytestmark = pytest.mark.mlir
 
 
 M = "memref<16xf32>"
-MODULE = f"""module {{
-  memref.global @g : {M} = dense<0.0>
-  func.func private @use(VTYPE)
-  func.func private @other(%a: {M}) -> {M}
-  func.func @main(%a: {M}, %b: {M}, %c: i1, %n: index) {{
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    BODY
-    call @use(%v) : (VTYPE) -> ()
-    return
-  }}
-}}"""
+MODULE = text_beside(__file__, "MODULE")
 
 
 def roots(body: str, kind: str = M) -> list[str]:
@@ -71,15 +61,7 @@ def test_a_loop_that_swaps_two_buffers_may_give_either() -> None:
 
 
 def test_a_while_loop_is_followed_through_both_regions() -> None:
-    body = f"""%w:2 = scf.while (%x = %a, %z = %c0) : ({M}, index) -> (index, {M}) {{
-      %go = arith.cmpi slt, %z, %n : index
-      scf.condition(%go) %z, %x : index, {M}
-    }} do {{
-    ^bb0(%z: index, %x: {M}):
-      %next = arith.addi %z, %c1 : index
-      scf.yield %x, %next : {M}, index
-    }}
-    %v = memref.cast %w#1 : {M} to {M}"""
+    body = text_beside(__file__, "WHILE")
     assert roots(body) == ["argument %arg0"]
 
 

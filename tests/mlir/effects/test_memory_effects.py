@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from tests.mlir.kernels import parsed
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.effects import aliases, memory_effects
 from tuner.mlir.ir.reading import walk
@@ -10,14 +11,7 @@ from tuner.mlir.ir.reading import walk
 pytestmark = pytest.mark.mlir
 
 M = "memref<4x4xf32>"
-MODULE = f"""module attributes {{gpu.container_module}} {{
-  func.func private @other({M})
-  func.func @main(%a: {M}, %b: {M}, %x: f32, %i: index) {{
-    BODY
-    return
-  }}
-  gpu.module @m {{ gpu.func @k(%a: {M}) kernel {{ gpu.return }} }}
-}}"""
+MODULE = text_beside(__file__, "MODULE")
 LAUNCH = f"gpu.launch_func @m::@k blocks in (%i, %i, %i) threads in (%i, %i, %i) args(%a : {M})"
 
 
@@ -31,13 +25,7 @@ def accesses(body: str) -> list[tuple[str, tuple[bool, ...]]]:
 
 A_READ, A_WRITTEN, A_BOTH = ("%arg0", (True, False)), ("%arg0", (False, True)), ("%arg0", (True, True))
 B_READ, B_BOTH = ("%arg1", (True, False)), ("%arg1", (True, True))
-GENERIC = f"""linalg.generic {{
-      indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]
-    }} outs(%a : {M}) {{
-    ^bb0(%o: f32):
-      %r = memref.load %b[%i, %i] : {M}
-      linalg.yield %r : f32
-    }}"""
+GENERIC = text_beside(__file__, "GENERIC")
 
 
 @pytest.mark.parametrize(

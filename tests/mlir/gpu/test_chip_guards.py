@@ -1,6 +1,7 @@
 import pytest
 
 from tests.mlir.kernels import parsed
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import CHIPS, chip_of
 from tuner.mlir.gpu import chip_guards
@@ -94,13 +95,7 @@ def test_a_call_of_a_library_is_named_and_one_of_the_device_passes() -> None:
 
 
 def test_the_call_of_a_library_is_where_the_message_points() -> None:
-    text = """gpu.module @m {
-  llvm.func @__nv_expf(f32) -> f32
-  llvm.func @k(%x: f32) {
-    %y = llvm.call @__nv_expf(%x) : (f32) -> f32
-    llvm.return
-  }
-}"""
+    text = text_beside(__file__, "LIBRARY_CALL")
     with (
         parsed(text) as module,
         pytest.raises(CandidateError, match=r"^llvm\.call at line 4:10: found a call"),

@@ -7,6 +7,7 @@ import pytest
 from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.mlir.kernels import parsed
 from tests.targets.gpu.strategies.points import SIMT, SIMT_LARGE
+from tests.texts import text_beside
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul
 from tuner.mlir.gpu import lowering
@@ -25,11 +26,7 @@ LAUNCH = """  gpu.launch blocks(%i, %j, %l) in (%p = %one, %q = %one, %r = %one)
 SAID = (
     " {nvvm.cluster_dim = array<i32: 1, 2, 1>, nvvm.minctasm = 2 : i32, tuner.tile_grid = array<i32: 4, 2>}"
 )
-TEXT = f"""func.func @f() {{
-  %one = arith.constant 1 : index
-{LAUNCH.format("")}{LAUNCH.format(SAID)}  return
-}}
-"""
+TEXT = text_beside(__file__, "TEXT")
 
 
 def test_the_kernel_of_a_launch_gets_its_bounds(golden: Callable[[str, str], None]) -> None:

@@ -67,3 +67,26 @@ func.func @main(%x: tensor<64x16xf32>, %n: tensor<64xi32>) -> tensor<64xf32> {
   }
   return %result : tensor<64xf32>
 }
+// ----- HANDED_ON
+%first = memref.alloc() : memref<4xf32>
+    %last = scf.for %i = %c0 to %n step %c1 iter_args(%before = %first) -> memref<4xf32> {
+      %own = memref.alloc() : memref<4xf32>
+      %x = memref.load %before[%c0] : memref<4xf32>
+      memref.store %x, %own[%c1] : memref<4xf32>
+      scf.yield %own : memref<4xf32>
+    }
+    %x = memref.load %last[%c0] : memref<4xf32>
+    memref.store %x, %g[%c0] : memref<?xf32>
+// ----- CHOSEN
+%one = memref.alloc() : memref<4xf32>
+    %other = memref.alloc() : memref<4xf32>
+    %is = arith.cmpi slt, %n, %c1 : index
+    %either = arith.select %is, %one, %other : memref<4xf32>
+    memref.store %f, %either[%c0] : memref<4xf32>
+    memref.dealloc %either : memref<4xf32>
+// ----- FREED_IN_A_LOOP
+scf.for %i = %c0 to %n step %c1 {
+  %own = memref.alloc() : memref<4xf32>
+  memref.store %f, %own[%c1] : memref<4xf32>
+  memref.dealloc %own : memref<4xf32>
+}

@@ -69,21 +69,8 @@ KERNEL = """gpu.module @m {{
     gpu.return
   }}
 }}"""
-HANDED_ON = """%first = memref.alloc() : memref<4xf32>
-    %last = scf.for %i = %c0 to %n step %c1 iter_args(%before = %first) -> memref<4xf32> {
-      %own = memref.alloc() : memref<4xf32>
-      %x = memref.load %before[%c0] : memref<4xf32>
-      memref.store %x, %own[%c1] : memref<4xf32>
-      scf.yield %own : memref<4xf32>
-    }
-    %x = memref.load %last[%c0] : memref<4xf32>
-    memref.store %x, %g[%c0] : memref<?xf32>"""
-CHOSEN = """%one = memref.alloc() : memref<4xf32>
-    %other = memref.alloc() : memref<4xf32>
-    %is = arith.cmpi slt, %n, %c1 : index
-    %either = arith.select %is, %one, %other : memref<4xf32>
-    memref.store %f, %either[%c0] : memref<4xf32>
-    memref.dealloc %either : memref<4xf32>"""
+HANDED_ON = text_beside(__file__, "HANDED_ON")
+CHOSEN = text_beside(__file__, "CHOSEN")
 
 
 def rewritten(body: str) -> str:
@@ -103,11 +90,7 @@ def test_allocations_become_allocas_at_the_start_and_nothing_is_freed() -> None:
 
 
 def test_the_alloca_of_a_temporary_in_a_loop_is_outside_of_it() -> None:
-    text = rewritten("""scf.for %i = %c0 to %n step %c1 {
-      %own = memref.alloc() : memref<4xf32>
-      memref.store %f, %own[%c1] : memref<4xf32>
-      memref.dealloc %own : memref<4xf32>
-    }""")
+    text = rewritten(text_beside(__file__, "FREED_IN_A_LOOP"))
     assert text.index("memref.alloca()") < text.index("scf.for")
 
 

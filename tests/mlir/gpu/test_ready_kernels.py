@@ -12,6 +12,7 @@ from benchmarks.gpu_check.gpu_point import GpuPoint
 from benchmarks.program_compiler import compiler_of
 from tests.programs.lowering.test_insert_gpu_kernels import MMA
 from tests.targets.gpu.strategies.points import simt
+from tests.texts import text_beside
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import Script
 from tuner.core.problem import Matmul, Problem
@@ -26,14 +27,7 @@ POINTS = {
 }
 # Beside the matmul: nothing, work of static size, work of a size that is known at run time alone.
 STATIC = """linalg.fill ins(%zero : f32) outs(%e : memref<8xf32>)"""
-DYNAMIC = """%n = memref.dim %d, %c0 : memref<?xf32>
-    gpu.launch blocks(%bx, %by, %bz) in (%gx = %n, %gy = %c1, %gz = %c1)
-               threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
-      %x = memref.load %d[%bx] : memref<?xf32>
-      %y = arith.addf %x, %x : f32
-      memref.store %y, %d[%bx] : memref<?xf32>
-      gpu.terminator
-    }"""
+DYNAMIC = text_beside(__file__, "DYNAMIC")
 
 
 def payload(problem: Problem, surrounding: str) -> str:

@@ -11,3 +11,66 @@ module attributes {gpu.container_module} {
   gpu.module @second { gpu.func @k() kernel { gpu.barrier gpu.return } }
   gpu.module @third { gpu.func @other() kernel { gpu.return } }
 }
+// ----- ATOMICS
+llvm.func @k(%p: !llvm.ptr<1>, %x: f32) -> f32 {
+  %unread = llvm.atomicrmw fadd %p, %x acq_rel : !llvm.ptr<1>, f32
+  %read = llvm.atomicrmw fadd %p, %x acq_rel : !llvm.ptr<1>, f32
+  llvm.return %read : f32
+}
+// ----- WARPS
+func.func @k() -> (index, index) {
+  %id = gpu.subgroup_id : index
+  %count = gpu.num_subgroups : index
+  return %id, %count : index, index
+}
+// ----- GLOBAL_ID
+gpu.module @m {
+  gpu.func @k(%a: memref<64xf32>, %x: f32) kernel {
+    %i = gpu.global_id x
+    memref.store %x, %a[%i] : memref<64xf32>
+    gpu.return
+  }
+}
+// ----- SHUFFLE
+gpu.module @m {
+  func.func @f(%x: f16, %offset: i32, %width: i32) -> (f16, i1) {
+    %y, %valid = gpu.shuffle xor %x, %offset, %width : f16
+    return %y, %valid : f16, i1
+  }
+}
+// ----- SHARED_GLOBALS
+
+gpu.module @kernels {
+  memref.global "private" @all : memref<0xf16, #gpu.address_space<workgroup>>
+  memref.global "private" @tile : memref<4xf16, #gpu.address_space<workgroup>>
+  gpu.func @k(%i: index) kernel {
+    %all = memref.get_global @all : memref<0xf16, #gpu.address_space<workgroup>>
+    %tile = memref.get_global @tile : memref<4xf16, #gpu.address_space<workgroup>>
+    %rows = memref.reinterpret_cast %all to offset: [0], sizes: [8, 8], strides: [8, 1]
+      : memref<0xf16, #gpu.address_space<workgroup>> to memref<8x8xf16, #gpu.address_space<workgroup>>
+    %x = memref.load %rows[%i, %i] : memref<8x8xf16, #gpu.address_space<workgroup>>
+    memref.store %x, %tile[%i] : memref<4xf16, #gpu.address_space<workgroup>>
+    gpu.return
+  }
+}
+// ----- PRINTED
+gpu.module @m {
+  gpu.func @f(%a: i8, %b: i1, %c: i32, %d: f32) kernel {
+    gpu.printf "%d %d %d %f", %a, %b, %c, %d : i8, i1, i32, f32
+    gpu.return
+  }
+}
+// ----- UNDEFINED
+func.func @f(%c1: index, %out: memref<2xf32>) {
+  %sums = llvm.mlir.undef : !llvm.struct<(f32, f32)>
+  gpu.launch blocks(%a, %b, %c) in (%d = %c1, %e = %c1, %f = %c1)
+      threads(%g, %h, %i) in (%j = %c1, %k = %c1, %l = %c1) {
+    %own = llvm.mlir.undef : !llvm.struct<(f32, f32)>
+    %first = llvm.extractvalue %sums[0] : !llvm.struct<(f32, f32)>
+    %second = llvm.extractvalue %own[1] : !llvm.struct<(f32, f32)>
+    memref.store %first, %out[%a] : memref<2xf32>
+    memref.store %second, %out[%c1] : memref<2xf32>
+    gpu.terminator
+  }
+  return
+}

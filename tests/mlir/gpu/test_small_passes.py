@@ -27,53 +27,17 @@ from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 
-ATOMICS = """llvm.func @k(%p: !llvm.ptr<1>, %x: f32) -> f32 {
-  %unread = llvm.atomicrmw fadd %p, %x acq_rel : !llvm.ptr<1>, f32
-  %read = llvm.atomicrmw fadd %p, %x acq_rel : !llvm.ptr<1>, f32
-  llvm.return %read : f32
-}
-"""
+ATOMICS = text_beside(__file__, "ATOMICS")
 SYMBOLS = """gpu.module @m {
   llvm.mlir.global internal @__dynamic_shmem__0() {addr_space = 3 : i32, alignment = 16} : !llvm.array<0 x i8>
   llvm.mlir.global internal @__wg_k_0() {addr_space = 3 : i32} : !llvm.array<32 x f32>
 }
 """
-WARPS = """func.func @k() -> (index, index) {
-  %id = gpu.subgroup_id : index
-  %count = gpu.num_subgroups : index
-  return %id, %count : index, index
-}
-"""
-GLOBAL_ID = """gpu.module @m {
-  gpu.func @k(%a: memref<64xf32>, %x: f32) kernel {
-    %i = gpu.global_id x
-    memref.store %x, %a[%i] : memref<64xf32>
-    gpu.return
-  }
-}
-"""
-SHUFFLE = """gpu.module @m {
-  func.func @f(%x: f16, %offset: i32, %width: i32) -> (f16, i1) {
-    %y, %valid = gpu.shuffle xor %x, %offset, %width : f16
-    return %y, %valid : f16, i1
-  }
-}
-"""
+WARPS = text_beside(__file__, "WARPS")
+GLOBAL_ID = text_beside(__file__, "GLOBAL_ID")
+SHUFFLE = text_beside(__file__, "SHUFFLE")
 SPACE = "#gpu.address_space<workgroup>"
-SHARED_GLOBALS = f"""
-gpu.module @kernels {{
-  memref.global "private" @all : memref<0xf16, {SPACE}>
-  memref.global "private" @tile : memref<4xf16, {SPACE}>
-  gpu.func @k(%i: index) kernel {{
-    %all = memref.get_global @all : memref<0xf16, {SPACE}>
-    %tile = memref.get_global @tile : memref<4xf16, {SPACE}>
-    %rows = memref.reinterpret_cast %all to offset: [0], sizes: [8, 8], strides: [8, 1]
-      : memref<0xf16, {SPACE}> to memref<8x8xf16, {SPACE}>
-    %x = memref.load %rows[%i, %i] : memref<8x8xf16, {SPACE}>
-    memref.store %x, %tile[%i] : memref<4xf16, {SPACE}>
-    gpu.return
-  }}
-}}"""
+SHARED_GLOBALS = text_beside(__file__, "SHARED_GLOBALS")
 TWO_MODULES = text_beside(__file__, "TWO_MODULES")
 
 
@@ -163,12 +127,7 @@ def test_merged_modules_stay_merged_and_helpers_of_one_name_are_refused() -> Non
 
 
 def test_narrow_printed_integers_are_widened_and_others_stay() -> None:
-    text = """gpu.module @m {
-      gpu.func @f(%a: i8, %b: i1, %c: i32, %d: f32) kernel {
-        gpu.printf "%d %d %d %f", %a, %b, %c, %d : i8, i1, i32, f32
-        gpu.return
-      }
-    }"""
+    text = text_beside(__file__, "PRINTED")
     _, found, _ = changed(widen_printed_integers, text)
     assert "arith.extsi %arg0 : i8 to i32" in found
     assert "arith.extui %arg1 : i1 to i32" in found
@@ -176,19 +135,7 @@ def test_narrow_printed_integers_are_widened_and_others_stay() -> None:
 
 
 def test_undefined_values_go_where_they_are_used() -> None:
-    text = """func.func @f(%c1: index, %out: memref<2xf32>) {
-      %sums = llvm.mlir.undef : !llvm.struct<(f32, f32)>
-      gpu.launch blocks(%a, %b, %c) in (%d = %c1, %e = %c1, %f = %c1)
-          threads(%g, %h, %i) in (%j = %c1, %k = %c1, %l = %c1) {
-        %own = llvm.mlir.undef : !llvm.struct<(f32, f32)>
-        %first = llvm.extractvalue %sums[0] : !llvm.struct<(f32, f32)>
-        %second = llvm.extractvalue %own[1] : !llvm.struct<(f32, f32)>
-        memref.store %first, %out[%a] : memref<2xf32>
-        memref.store %second, %out[%c1] : memref<2xf32>
-        gpu.terminator
-      }
-      return
-    }"""
+    text = text_beside(__file__, "UNDEFINED")
     before, _, inside = changed(sink_undefined_values, text)[1].partition("gpu.launch")
     assert "llvm.mlir.undef" not in before
     assert inside.count("llvm.mlir.undef") == 2

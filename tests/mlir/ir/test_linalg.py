@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.mlir.documented_ir import missing
+from tests.texts import text_beside
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.ir.linalg import ConvolutionForm, convolution_form, round_late
@@ -14,11 +15,7 @@ from tuner.mlir.ir.reading import walk
 
 pytestmark = pytest.mark.mlir
 
-TEXT = """func.func @f(%x: tensor<1x3x9xf32>, %w: tensor<8x3x2xf32>, %y: tensor<1x8x3xf32>) {
-  %r = linalg.conv_1d_ncw_fcw {strides = dense<2> : tensor<1xi64>, dilations = dense<4> : tensor<1xi64>}
-    ins(%x, %w : tensor<1x3x9xf32>, tensor<8x3x2xf32>) outs(%y : tensor<1x8x3xf32>) -> tensor<1x8x3xf32>
-  return
-}"""
+TEXT = text_beside(__file__, "TEXT")
 
 
 def test_a_form_has_the_dimensions_and_steps_of_its_op() -> None:

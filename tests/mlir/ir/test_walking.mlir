@@ -22,3 +22,12 @@ module {
     return
   }
 }
+// ----- NESTED
+func.func @f(%flag: i1, %a: memref<4xf32>, %x: f32, %i: index) {
+  scf.if %flag {
+    scf.if %flag {
+      memref.store %x, %a[%i] : memref<4xf32>
+    }
+  }
+  return
+}

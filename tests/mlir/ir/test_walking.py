@@ -56,14 +56,7 @@ def test_what_was_found_can_be_changed_and_erased() -> None:
         assert module.operation.verify()
 
 
-NESTED = """func.func @f(%flag: i1, %a: memref<4xf32>, %x: f32, %i: index) {
-  scf.if %flag {
-    scf.if %flag {
-      memref.store %x, %a[%i] : memref<4xf32>
-    }
-  }
-  return
-}"""
+NESTED = text_beside(__file__, "NESTED")
 
 
 def test_ops_around_are_named_from_the_innermost_outwards() -> None:

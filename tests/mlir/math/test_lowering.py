@@ -20,6 +20,7 @@ from tests.mlir.math.kernel_math import (
     unary,
     values_of,
 )
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 from tuner.targets.gpu.compiler import find_ptxas
 
@@ -181,15 +182,7 @@ def test_a_square_is_one_product(square: str) -> None:
 
 
 def test_vectors_are_computed_by_element() -> None:
-    op = """%v = vector.broadcast %x0 : f32 to vector<2x4xf32>
-      %two = arith.constant dense<2.0> : vector<2x4xf32>
-      %e = math.tanh %v : vector<2x4xf32>
-      %is = math.isinf %v : vector<2x4xf32>
-      %f = math.floor %e : vector<2x4xf32>
-      %g = math.exp2 %e : vector<2x4xf32>
-      %p = math.powf %g, %two : vector<2x4xf32>
-      %s = arith.select %is, %f, %p : vector<2x4xi1>, vector<2x4xf32>
-      %y = vector.extract %s[1, 2] : f32 from vector<2x4xf32>"""
+    op = text_beside(__file__, "VECTORS")
     values = np.array([0.5, -0.5, math.inf, -math.inf] * 64, np.float32)
     found = computed(op, values, types=("f32",), result="f32")
     expected = np.where(np.isinf(values), np.sign(values), 4.0 ** np.tanh(values.astype(np.float64)))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.mlir.ops.conftest import Apply
+from tests.texts import text_beside
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
@@ -20,23 +21,7 @@ TRANSPOSES = """transform.apply_patterns to %func {
     } : !transform.any_op"""
 FILL = "linalg.fill ins(%zero : f32) outs(%sums : memref<1x{filters}x1x4xf32>)"
 
-DYNAMIC = """
-module {
-  func.func @f(%x: memref<?x3xf32>, %w: memref<3x16xf32>, %y: memref<?x16xf32>) {
-    linalg.generic {
-      indexing_maps = [affine_map<(n, f, c) -> (n, c)>, affine_map<(n, f, c) -> (c, f)>,
-                       affine_map<(n, f, c) -> (n, f)>],
-      iterator_types = ["parallel", "parallel", "reduction"]
-    } ins(%x, %w : memref<?x3xf32>, memref<3x16xf32>) outs(%y : memref<?x16xf32>) attrs = {contraction} {
-      ^bb0(%one: f32, %other: f32, %before: f32):
-        %product = arith.mulf %one, %other : f32
-        %sum = arith.addf %before, %product : f32
-        linalg.yield %sum : f32
-    }
-    return
-  }
-}
-"""
+DYNAMIC = text_beside(__file__, "DYNAMIC")
 
 
 def line(along: str = "filters", lanes: int = 16, channels: int = 0, unroll: int = 1) -> str:
@@ -123,23 +108,7 @@ def test_sums_are_those_of_the_convolution(script: str, filters: int, apply: App
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-K_GROUPS = """
-module {
-  func.func @f(%x: memref<1x2xi32>, %w: memref<2x16xi32>, %y: memref<1x16xf32>) {
-    %zero = arith.constant 0.0 : f32
-    linalg.fill ins(%zero : f32) outs(%y : memref<1x16xf32>)
-    linalg.generic {
-      indexing_maps = [affine_map<(n, f, c) -> (n, c)>, affine_map<(n, f, c) -> (c, f)>,
-                       affine_map<(n, f, c) -> (n, f)>],
-      iterator_types = ["parallel", "parallel", "reduction"]
-    } ins(%x, %w : memref<1x2xi32>, memref<2x16xi32>) outs(%y : memref<1x16xf32>) attrs = {contraction} {
-      ^bb0(%one: i32, %other: i32, %before: f32):
-        linalg.yield %before : f32
-    }
-    return
-  }
-}
-"""
+K_GROUPS = text_beside(__file__, "K_GROUPS")
 
 
 def test_k_groups_are_multiplied_by_dot_products(apply: Apply) -> None:

@@ -11,3 +11,9 @@
     %narrow = arith.truncf %positive : f32 to f16
     return %narrow : f16
   }
+// ----- TO_F16
+
+  func.func private @f_epilogue(%sum: f32) -> f16 {
+    %narrow = arith.truncf %sum : f32 to f16
+    return %narrow : f16
+  }

@@ -27,11 +27,7 @@ module {{
 
 
 EXCHANGE = """"tuner.finish_stores"(%func) {exchange = 1 : i64} : (!transform.any_op) -> ()"""
-TO_F16 = """
-  func.func private @f_epilogue(%sum: f32) -> f16 {
-    %narrow = arith.truncf %sum : f32 to f16
-    return %narrow : f16
-  }"""
+TO_F16 = text_beside(__file__, "TO_F16")
 
 
 def pieces(tiles: int, row: int = 64, bounds: str = "50, 64", epilogue: str = "") -> str:

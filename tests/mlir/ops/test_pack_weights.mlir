@@ -22,3 +22,12 @@ func.func @f(%a: tensor<8x64xf32>, %w: memref<64x100xf32> {tuner.weight}, %c: te
     -> tensor<8x16xf32>
   return %sums, %q : tensor<8x48xf32>, tensor<8x16xf32>
 }
+// ----- ONE_PANEL
+
+func.func @f(%a: tensor<8x64xf32>, %w: memref<64x40xf32> {tuner.weight}, %c: tensor<8x40xf32>)
+    -> tensor<8x40xf32> {
+  %weight = bufferization.to_tensor %w restrict : memref<64x40xf32> to tensor<64x40xf32>
+  %p = linalg.matmul ins(%a, %weight : tensor<8x64xf32>, tensor<64x40xf32>) outs(%c : tensor<8x40xf32>)
+    -> tensor<8x40xf32>
+  return %p : tensor<8x40xf32>
+}

@@ -13,14 +13,7 @@ PAYLOAD = text_beside(__file__, "PAYLOAD")
 
 
 def test_a_whole_weight_of_one_panel_is_packed(apply: Apply) -> None:
-    payload = """
-func.func @f(%a: tensor<8x64xf32>, %w: memref<64x40xf32> {tuner.weight}, %c: tensor<8x40xf32>)
-    -> tensor<8x40xf32> {
-  %weight = bufferization.to_tensor %w restrict : memref<64x40xf32> to tensor<64x40xf32>
-  %p = linalg.matmul ins(%a, %weight : tensor<8x64xf32>, tensor<64x40xf32>) outs(%c : tensor<8x40xf32>)
-    -> tensor<8x40xf32>
-  return %p : tensor<8x40xf32>
-}"""
+    payload = text_beside(__file__, "ONE_PANEL")
     assert "memref<1x64x48xf32> {tuner.packing = 48 : i64, tuner.weight}" in apply(LINE, payload)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.programs.interpreter.lane_kernels import DTYPES, launch
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
@@ -89,32 +90,14 @@ def test_a_reduction_over_a_block_takes_every_thread(name: str, kind: str, threa
 
 def test_a_reduction_by_a_region_does_what_the_region_says() -> None:
     values = drawn("f64", 37)
-    lines = """%r = gpu.all_reduce %x {
-      ^bb0(%one: f64, %other: f64):
-        %p = arith.cmpf ogt, %one, %other : f64
-        %larger = scf.if %p -> f64 { scf.yield %one : f64 } else { scf.yield %other : f64 }
-        gpu.yield %larger : f64
-      } : (f64) -> f64"""
+    lines = text_beside(__file__, "REGION")
     found = over_lanes(lines, values)
     np.testing.assert_array_equal(found, np.broadcast_to(values.max(1, keepdims=True), values.shape))
 
 
 def test_reductions_in_loops_and_branches_that_whole_blocks_take() -> None:
     values = drawn("f64", 40)
-    lines = """%c0 = arith.constant 0 : index %c1 = arith.constant 1 : index
-      %zero = arith.constant 0.0 : f64
-      %bound = arith.addi %b, %c1 : index
-      %s = scf.for %i = %c0 to %bound step %c1 iter_args(%acc = %zero) -> (f64) {
-        %y = gpu.all_reduce add %x uniform {} : (f64) -> (f64)
-        %u = arith.addf %acc, %y : f64
-        scf.yield %u : f64
-      }
-      %p = arith.cmpi eq, %b, %c1 : index
-      %r = scf.if %p -> f64 {
-        gpu.barrier
-        %m = gpu.all_reduce maximumf %s {} : (f64) -> (f64)
-        scf.yield %m : f64
-      } else { scf.yield %s : f64 }"""
+    lines = text_beside(__file__, "WHOLE_BLOCKS")
     wanted = values.sum(1, keepdims=True) * np.arange(1, BLOCKS + 1)[:, None]
     np.testing.assert_allclose(over_lanes(lines, values), np.broadcast_to(wanted, values.shape))
 
@@ -155,12 +138,7 @@ def test_a_subgroup_reduces_the_elements_of_vectors_one_by_one() -> None:
 
 def test_only_lanes_that_take_part_are_reduced_in_a_subgroup() -> None:
     values = drawn("f64", 32)
-    lines = """%c10 = arith.constant 10 : index
-      %p = arith.cmpi ult, %t, %c10 : index
-      %r = scf.if %p -> f64 {
-        %s = gpu.subgroup_reduce add %x : (f64) -> f64
-        scf.yield %s : f64
-      } else { scf.yield %x : f64 }"""
+    lines = text_beside(__file__, "SOME_LANES")
     wanted = values.copy()
     wanted[:, :10] = values[:, :10].sum(1, keepdims=True)
     np.testing.assert_allclose(over_lanes(lines, values), wanted)
@@ -259,14 +237,7 @@ def test_where_a_lane_is() -> None:
         lines.append(f"%i{number} = arith.index_cast %v{number} : index to i64")
         lines.append(f"memref.store %i{number}, %0[%n{number}, %q, %p] : memref<{len(names)}x12x60xi64>")
     found = np.zeros((len(names), 12, 60), np.int64)
-    place = """%tx = gpu.thread_id x %ty = gpu.thread_id y %tz = gpu.thread_id z
-      %bx = gpu.block_id x %by = gpu.block_id y %bz = gpu.block_id z
-      %c2 = arith.constant 2 : index %c3 = arith.constant 3 : index
-      %c4 = arith.constant 4 : index %c5 = arith.constant 5 : index
-      %p0 = arith.muli %tz, %c4 : index %p1 = arith.addi %p0, %ty : index
-      %p2 = arith.muli %p1, %c5 : index %p = arith.addi %p2, %tx : index
-      %q0 = arith.muli %bz, %c3 : index %q1 = arith.addi %q0, %by : index
-      %q2 = arith.muli %q1, %c2 : index %q = arith.addi %q2, %bx : index"""
+    place = text_beside(__file__, "PLACE")
     launch("\n".join([place, *lines]), found, grid=grid, block=block)
     by_name = dict(zip(names, found, strict=True))
     for axis, name in enumerate("xyz"):

@@ -40,47 +40,21 @@ def test_the_same_as_a_graph_of_blocks() -> None:
 
 
 def test_what_a_lane_has_computed_before_it_left_a_loop_of_blocks_stays() -> None:
-    lines = f"""{CONSTANTS}
-      cf.br ^head(%c0 : i64)
-    ^head(%n: i64):
-      %square = arith.muli %n, %n : i64
-      %next = arith.addi %n, %c1 : i64
-      %goes = arith.cmpi slt, %next, %a : i64
-      cf.cond_br %goes, ^head(%next : i64), ^exit
-    ^exit:
-      %r = arith.addi %square, %c0 : i64"""
+    lines = CONSTANTS + text_beside(__file__, "SQUARES")
     assert applied(lines, np.int64, NUMBERS).tolist() == [(int(x) - 1) ** 2 for x in NUMBERS]
 
 
 def test_lanes_that_return_early_take_no_part_in_what_follows() -> None:
     found = np.zeros(8, np.int64)
     launch(
-        """%t = gpu.thread_id x
-        %four = arith.constant 4 : index
-        %one = arith.constant 1 : i64
-        %large = arith.cmpi uge, %t, %four : index
-        cf.cond_br %large, ^end, ^more
-      ^end:
-        gpu.return
-      ^more:
-        gpu.barrier
-        %s = gpu.all_reduce add %one {} : (i64) -> (i64)
-        memref.store %s, %0[%t] : memref<8xi64>""",
+        text_beside(__file__, "EARLY_RETURN"),
         found,
         block=(8, 1, 1),
     )
     assert found.tolist() == [4, 4, 4, 4, 0, 0, 0, 0]
 
 
-FOR = """%lo = arith.index_cast %a : i64 to index
-  %hi = arith.index_cast %b : i64 to index
-  %by = arith.index_cast %c : i64 to index
-  %r = scf.for %i = %lo to %hi step %by iter_args(%s = %c0) -> (i64) {
-    %x = arith.index_cast %i : index to i64
-    %q = arith.muli %x, %x : i64
-    %u = arith.addi %s, %q : i64
-    scf.yield %u : i64
-  }"""
+FOR = text_beside(__file__, "FOR")
 SMALL = st.lists(st.integers(-20, 20), min_size=12, max_size=12)
 STEPS = st.lists(st.integers(1, 7), min_size=12, max_size=12)
 
@@ -102,23 +76,12 @@ def test_a_step_below_one_is_a_fault() -> None:
 
 
 def test_unsigned_bounds_are_compared_as_such() -> None:
-    lines = """%zero = arith.constant 0 : i8 %one = arith.constant 1 : i8
-      %r = scf.for unsigned %i = %zero to %a step %one iter_args(%s = %zero) -> (i8) : i8 {
-        %u = arith.addi %s, %one : i8
-        scf.yield %u : i8
-      }"""
+    lines = text_beside(__file__, "UNSIGNED")
     found = applied(lines, np.int8, np.array([0, 5, -56], np.int8))
     assert found.tolist() == [0, 5, -56]
 
 
-SWITCH = """%i = arith.index_cast %a : i64 to index
-  %r = scf.index_switch %i -> i64
-  case 2 { scf.yield %c1 : i64 }
-  case 7 {
-    %x = arith.muli %a, %c2 : i64
-    scf.yield %x : i64
-  }
-  default { scf.yield %c5 : i64 }"""
+SWITCH = text_beside(__file__, "SWITCH")
 JUMPS = text_beside(__file__, "JUMPS")
 
 
@@ -129,24 +92,10 @@ def test_a_switch_takes_the_case_of_each_lane(lines: str) -> None:
 
 
 def test_a_function_next_to_the_kernel_is_called_by_the_lanes_that_get_there() -> None:
-    surrounding = """func.func @twice(%x: f32) -> f32 { %y = arith.addf %x, %x : f32 return %y : f32 }
-      func.func @early(%x: f32) -> f32 {
-        %zero = arith.constant 0.0 : f32
-        %p = arith.cmpf olt, %x, %zero : f32
-        cf.cond_br %p, ^negative, ^other
-      ^negative:
-        return %zero : f32
-      ^other:
-        %y = func.call @twice(%x) : (f32) -> f32
-        return %y : f32
-      }"""
+    surrounding = text_beside(__file__, "FUNCTIONS")
     found = np.array([-1.0, 2.0, 3.0, -4.0], np.float32)
     launch(
-        """%t = gpu.thread_id x
-        %x = memref.load %0[%t] : memref<4xf32>
-        %y = func.call @early(%x) : (f32) -> f32
-        gpu.barrier
-        memref.store %y, %0[%t] : memref<4xf32>""",
+        text_beside(__file__, "CALL"),
         found,
         block=(4, 1, 1),
         surrounding=surrounding,
@@ -174,13 +123,7 @@ def test_a_call_that_leads_nowhere_is_refused(surrounding: str, message: str) ->
 def test_a_nest_of_parallel_loops_runs_in_each_lane() -> None:
     found = np.zeros((3, 4), np.int64)
     launch(
-        """%c0 = arith.constant 0 : index %c1 = arith.constant 1 : index
-        %c3 = arith.constant 3 : index %c4 = arith.constant 4 : index
-        scf.parallel (%i, %j) = (%c0, %c0) to (%c3, %c4) step (%c1, %c1) {
-          %s = arith.muli %i, %j : index
-          %x = arith.index_cast %s : index to i64
-          memref.store %x, %0[%i, %j] : memref<3x4xi64>
-        }""",
+        text_beside(__file__, "NEST"),
         found,
         block=(1, 1, 1),
     )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.programs.interpreter.lane_kernels import DTYPES, launch
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
@@ -184,15 +185,7 @@ def test_atomic_updates_of_one_place_come_one_after_another(name: str) -> None:
 def test_atomic_updates_by_a_region_come_one_after_another() -> None:
     found, cells = np.zeros(6, np.int32), np.array([1, 2], np.int32)
     launch(
-        f"""{INDICES} %t = gpu.thread_id x %p = arith.remui %t, %c2 : index
-        %x = arith.index_cast %t : index to i32
-        %old = memref.generic_atomic_rmw %1[%p] : memref<2xi32> {{
-        ^bb0(%now: i32):
-          %twice = arith.addi %now, %now : i32
-          %new = arith.addi %twice, %x : i32
-          memref.atomic_yield %new : i32
-        }}
-        memref.store %old, %0[%t] : memref<6xi32>""",
+        INDICES + text_beside(__file__, "REGION"),
         found,
         cells,
         block=(6, 1, 1),
@@ -213,11 +206,7 @@ def test_floats_are_added_atomically_over_all_blocks() -> None:
 def test_a_copy_goes_between_views_of_different_strides() -> None:
     source, found = numbers(4, 6), np.zeros((3, 2), np.float32)
     launch(
-        """%s = memref.subview %0[0, 1] [2, 3] [2, 2]
-          : memref<4x6xf32> to memref<2x3xf32, strided<[12, 2], offset: 1>>
-        %t = memref.transpose %s (i, j) -> (j, i)
-          : memref<2x3xf32, strided<[12, 2], offset: 1>> to memref<3x2xf32, strided<[2, 12], offset: 1>>
-        memref.copy %t, %1 : memref<3x2xf32, strided<[2, 12], offset: 1>> to memref<3x2xf32>""",
+        text_beside(__file__, "COPY"),
         source,
         found,
     )
@@ -304,14 +293,7 @@ def test_fresh_memory_has_no_contents() -> None:
 def test_buffers_can_be_chosen_and_swapped_by_lanes() -> None:
     one, other, found = numbers(4), numbers(4) + 10, np.zeros(4, np.float32)
     launch(
-        f"""{INDICES} %t = gpu.thread_id x
-        %bound = arith.addi %t, %c1 : index
-        %m:2 = scf.for %i = %c0 to %bound step %c1 iter_args(%a = %0, %b = %1)
-            -> (memref<4xf32>, memref<4xf32>) {{
-          scf.yield %b, %a : memref<4xf32>, memref<4xf32>
-        }}
-        %x = memref.load %m#0[%t] : memref<4xf32>
-        memref.store %x, %2[%t] : memref<4xf32>""",
+        INDICES + text_beside(__file__, "SWAPPED"),
         *(one, other, found),
         block=(4, 1, 1),
     )
@@ -355,12 +337,7 @@ def test_what_is_outside_of_memory_is_a_fault(body: str, found: str) -> None:
 def test_an_index_outside_of_memory_where_no_lane_runs_is_none() -> None:
     found = numbers(4)
     launch(
-        f"""{INDICES} %t = gpu.thread_id x %p = arith.cmpi ult, %t, %c4 : index
-        scf.if %p {{
-          %x = memref.load %0[%t] : memref<4xf32>
-          %y = arith.addf %x, %x : f32
-          memref.store %y, %0[%t] : memref<4xf32>
-        }}""",
+        INDICES + text_beside(__file__, "SOME_LANES"),
         found,
     )
     assert found.tolist() == [0, 2, 4, 6]

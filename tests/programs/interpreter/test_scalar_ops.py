@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.programs.interpreter.lane_kernels import DTYPES, applied, each_applied
 from tests.simulator.ptx.snippets import rounded
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
@@ -108,11 +109,6 @@ def test_a_division_by_zero_is_a_fault_that_names_its_lane(name: str) -> None:
 
 
 def test_a_division_by_zero_where_no_lane_runs_is_none() -> None:
-    lines = """%z = arith.constant 0 : i32
-      %p = arith.cmpi ne, %b, %z : i32
-      %r = scf.if %p -> i32 {
-        %q = arith.divsi %a, %b : i32
-        scf.yield %q : i32
-      } else { scf.yield %z : i32 }"""
+    lines = text_beside(__file__, "GUARDED_DIVISION")
     a, b = np.array([7, 8, 9], np.int32), np.array([2, 0, -2], np.int32)
     assert applied(lines, np.int32, a, b).tolist() == [3, 0, -4]

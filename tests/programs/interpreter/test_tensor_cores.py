@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.programs.interpreter.lane_kernels import DTYPES, NAMES, launch, memref_type
+from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
@@ -114,13 +115,7 @@ def test_tf32_is_cut_to_the_bits_that_a_tensor_core_reads() -> None:
     a, b, found = (np.zeros(shape, np.float32) for shape in ((32, 4, 1), (32, 2, 1), (32, 2, 2)))
     a[0, 0, 0], b[0, 0, 0] = 1 + 2.0**-10 + 2.0**-11, 1
     launch(
-        """%t = gpu.thread_id x %c0 = arith.constant 0 : index
-        %x = vector.load %0[%t, %c0, %c0] : memref<32x4x1xf32>, vector<4x1xf32>
-        %y = vector.load %1[%t, %c0, %c0] : memref<32x2x1xf32>, vector<2x1xf32>
-        %z = arith.constant dense<0.0> : vector<2x2xf32>
-        %d = nvgpu.mma.sync (%x, %y, %z) {mmaShape = [16, 8, 8], tf32Enabled}
-          : (vector<4x1xf32>, vector<2x1xf32>, vector<2x2xf32>) -> vector<2x2xf32>
-        vector.store %d, %2[%t, %c0, %c0] : memref<32x2x2xf32>, vector<2x2xf32>""",
+        text_beside(__file__, "TF32"),
         *(a, b, found),
     )
     assert found[0, 0, 0] == 1 + 2.0**-10
@@ -155,17 +150,7 @@ def test_tiles_of_eight_rows_are_loaded_as_fragments(tiles: int, is_transposed: 
 def test_an_asynchronous_copy_fills_up_with_zeros() -> None:
     source, found = numbers("f32", 32, 4), np.zeros((32, 4), np.float32)
     launch(
-        """%t = gpu.thread_id x %c0 = arith.constant 0 : index %c4 = arith.constant 4 : index
-        %c3 = arith.constant 3 : index
-        %s = memref.get_global @shared : memref<32x4xf32, 3>
-        %n = arith.remui %t, %c4 : index
-        %a = nvgpu.device_async_copy %0[%t, %c0], %s[%t, %c0], 4, %n
-          : memref<32x4xf32> to memref<32x4xf32, 3>
-        %g = nvgpu.device_async_create_group %a
-        nvgpu.device_async_wait %g {numGroups = 0 : i32}
-        gpu.barrier
-        %x = vector.load %s[%t, %c0] : memref<32x4xf32, 3>, vector<4xf32>
-        vector.store %x, %1[%t, %c0] : memref<32x4xf32>, vector<4xf32>""",
+        text_beside(__file__, "ASYNC_COPY"),
         source,
         found,
         surrounding='memref.global "private" @shared : memref<32x4xf32, 3>',

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.simulator.ptx.snippets import HEADER, run
+from tests.texts import text_beside
 from tuner.simulator.launch import simulate
 from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
 
@@ -73,29 +74,7 @@ def test_no_other_function_is_known() -> None:
         simulate(text, "k", (1, 1, 1), (1, 1, 1), (np.zeros(1, np.int32),))
 
 
-FAILING = f"""{HEADER}
-.extern .func __assertfail
-  (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e) .noreturn;
-.global .align 1 .b8 message[6] = {{119, 114, 111, 110, 103, 0}};
-.visible .entry k(.param .u64 out) {{
-  .reg .b64 %rd<3>; .reg .b32 %r<2>; .reg .pred %p;
-  mov.u32 %r1, %tid.x;
-  setp.lt.u32 %p, %r1, LIMIT;
-  @%p bra END;
-  {{
-    .param .b64 param0; .param .b64 param1; .param .b32 param2; .param .b64 param3; .param .b64 param4;
-    mov.b64 %rd1, message;
-    cvta.global.u64 %rd2, %rd1;
-    st.param.b64 [param0], %rd2;
-    st.param.b64 [param1], %rd2;
-    st.param.b32 [param2], 7;
-    st.param.b64 [param3], %rd2;
-    st.param.b64 [param4], 1;
-    call.uni __assertfail, (param0, param1, param2, param3, param4);
-  }}
-END:
-  ret;
-}}"""
+FAILING = text_beside(__file__, "FAILING")
 
 
 def test_an_assertion_fails_with_its_text_and_the_first_thread() -> None:
@@ -175,12 +154,7 @@ def test_threads_may_arrive_without_waiting() -> None:
 
 def test_each_block_and_each_barrier_counts_its_own_arrivals() -> None:
     out = np.zeros((2, 128), np.uint32)
-    code = """shr.u32 %r5, %t, 6; add.u32 %r5, %r5, 1; and.b32 %r6, %t, 63; mov.u32 %r1, 5;
-      mov.u32 %r2, tile; add.u32 %r2, %r2, %t4; setp.ge.u32 %q1, %r6, 32; @%q1 bra LATER;
-      st.shared.u32 [%r2], %t; bar.arrive %r5, 64; bra.uni DONE;
-      LATER: bar.sync %r5, 64; ld.shared.u32 %r1, [%r2+-128];
-      DONE: mad.lo.u32 %r3, %b, 128, %t; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd1, %rd1, %p0;
-      st.global.u32 [%rd1], %r1;"""
+    code = text_beside(__file__, "ARRIVALS")
     found = run(code, out, threads=128, grid=(2, 1, 1), variables=TILE)
     half = [[5] * 32 + list(range(32)), [5] * 32 + list(range(64, 96))]
     assert out.tolist() == [half[0] + half[1]] * 2

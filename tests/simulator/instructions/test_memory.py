@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tests.simulator.ptx.matmuls import DATA
 from tests.simulator.ptx.snippets import each_lane, kernel, run
+from tests.texts import text_beside
 from tuner.simulator.launch import simulate
 from tuner.simulator.ptx.defects import Defect, SimulationError
 
@@ -61,12 +62,7 @@ def test_lanes_that_do_not_load_keep_their_registers() -> None:
 
 def test_generic_addresses_reach_shared_local_and_global_memory() -> None:
     out = np.zeros((3, 32), np.uint32)
-    code = """mov.u64 %rd1, tile; cvta.shared.u64 %rd1, %rd1; add.s64 %rd1, %rd1, %t4w;
-      st.u32 [%rd1], %t; ld.u32 %r1, [%rd1];
-      mov.u64 %rd2, stack; cvta.local.u64 %rd2, %rd2; st.u32 [%rd2+4], %t4; ld.u32 %r2, [%rd2+4];
-      cvta.global.u64 %rd3, %p0; add.s64 %rd3, %rd3, %t4w; st.u32 [%rd3], %r1;
-      st.u32 [%rd3+128], %r2;
-      setp.lt.u32 %q1, %t, 16; selp.b64 %rd4, %rd1, %rd3, %q1; ld.u32 %r3, [%rd4]; st.u32 [%rd3+256], %r3;"""
+    code = text_beside(__file__, "GENERIC")
     variables = f"{SHARED}.local .align 8 .b8 stack[16];\n"
     run(code, out, variables=variables)
     np.testing.assert_array_equal(out, np.arange(32) * np.array([[1], [4], [1]]))

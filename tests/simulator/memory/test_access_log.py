@@ -5,38 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.texts import text_beside
 from tuner.core.errors import UsageError
 from tuner.simulator.launch import kernel_of, prepare
 from tuner.simulator.memory.access_log import SAMPLES, Access, wavefronts
 from tuner.simulator.ptx.parser import parse
 
 TURNS = 40
-PTX = f"""
-.version 8.3
-.target sm_80
-.address_size 64
-.visible .entry k(.param .u64 a) {{
-  .reg .b32 %r<9>;
-  .reg .b64 %rd<5>;
-  .reg .pred %p<2>;
-  .shared .align 16 .b8 tile[4096];
-  ld.param.u64 %rd1, [a];
-  mov.u32 %r1, %tid.x;
-  mul.wide.u32 %rd2, %r1, 8;
-  add.s64 %rd3, %rd1, %rd2;
-  shl.b32 %r2, %r1, 7;
-  mov.u32 %r3, tile;
-  add.s32 %r4, %r3, %r2;
-  mov.u32 %r5, 0;
-LOOP:
-  ld.global.v2.b32 {{%r6, %r7}}, [%rd3];
-  st.shared.b32 [%r4], %r6;
-  add.s32 %r5, %r5, 1;
-  setp.lt.s32 %p1, %r5, {TURNS};
-  @%p1 bra LOOP;
-  ret;
-}}
-"""
+PTX = text_beside(__file__, "PTX")
 
 
 def accesses(instructions: int = 4000, threads: int = 32) -> tuple[Access, ...]:

@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.ptx.matmuls import DATA
+from tests.texts import text_beside
 from tuner.simulator.ptx.defects import Defect, SimulationError
 from tuner.simulator.ptx.parser import parse
 from tuner.simulator.ptx.syntax_tree import (
@@ -42,14 +43,7 @@ def test_a_module_names_its_version_and_chip() -> None:
 
 
 def test_a_kernel_has_parameters_sizes_registers_and_variables() -> None:
-    source = f"""{HEADER}
-    .extern .shared .align 128 .b8 dyn[];
-    .global .align 4 .u32 table[3] = {{1, 0x2, -1}};
-    .visible .entry k(.param .u64 .ptr .align 1 a, .param .align 64 .b8 map[128], .param .f32 x)
-    .maxntid 128, 1, 1
-    .minnctapersm 2
-    {{ .reg .b32 %r<5>; .reg .pred p, q; .shared .align 8 .b8 bars[16];
-      .local .align 8 .b8 depot[64]; ret; }}"""
+    source = text_beside(__file__, "KERNEL")
     module = parse(source)
     (kernel,) = module.kernels
     assert module.variables == (
@@ -125,13 +119,7 @@ def test_names_of_inner_scopes_are_their_own() -> None:
 
 
 def test_functions_and_debug_sections_are_skipped() -> None:
-    source = f"""{HEADER}.file 1 "a.cu"
-    .extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);
-    .func helper() {{ {{ ret; }} }}
-    .section .debug_abbrev {{ .b8 1 .b8 2 }}
-    .entry k() {{ .loc 1 2 3
-      .pragma "nounroll";
-      ret; }}"""
+    source = text_beside(__file__, "SKIPPED")
     (kernel,) = parse(source).kernels
     assert [item.text for item in kernel.body if isinstance(item, Instruction)] == ["ret"]
 
@@ -178,14 +166,6 @@ def test_what_is_no_ptx_is_reported_with_file_and_line(source: str, message: str
 
 
 def test_an_instruction_has_the_place_that_the_last_loc_says() -> None:
-    text = """.version 8.0 .target sm_90 .address_size 64
-.visible .entry k() {
-  .reg .b32 %r<3>;
-  mov.u32 %r1, 1;
-  .loc 1 14 12
-  mov.u32 %r2, 2;
-  .loc 1 0 0
-  ret;
-}"""
+    text = text_beside(__file__, "LOCATIONS")
     places = [each.place for each in parse(text).kernels[0].body if isinstance(each, Instruction)]
     assert places == ["", "14:12", ""]

@@ -1,0 +1,25 @@
+// ----- POINTERS
+func.func @f(%x: memref<4xf32>, %y: memref<4xf32>, %flag: i1, %i: i64) {
+  %n = memref.extract_aligned_pointer_as_index %x : memref<4xf32> -> index
+  %m = memref.extract_aligned_pointer_as_index %y : memref<4xf32> -> index
+  %s = scf.if %flag -> index { scf.yield %n : index } else { scf.yield %m : index }
+  %w = arith.index_cast %s : index to i64
+  %q = arith.addi %w, %i : i64
+  %p = llvm.inttoptr %q : i64 to !llvm.ptr
+  %e = llvm.inttoptr %i : i64 to !llvm.ptr
+  return
+}
+// ----- HANDED_ON
+func.func @f(%g: memref<4xf32>, %a: index, %flag: i1) {
+  %x = gpu.alloc () : memref<4xf32>
+  %n = memref.extract_aligned_pointer_as_index %x : memref<4xf32> -> index
+  %r:2 = scf.while (%w = %n, %k = %a) : (index, index) -> (index, index) {
+    scf.condition(%flag) %k, %w : index, index
+  } do {
+  ^bb0(%k: index, %w: index):
+    scf.yield %w, %k : index, index
+  }
+  %s = scf.index_switch %a -> index case 0 { scf.yield %r#1 : index } default { scf.yield %a : index }
+  %t = scf.for %i = %n to %a step %a iter_args(%c = %s) -> (index) { scf.yield %n : index }
+  return
+}
