@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,9 @@ from tuner.programs.interpreter.lanes import Array, merged
 def run_where(frame: LaneFrame, condition: Array, body: AbstractBody) -> list[Any] | None:
     """Runs a region in the active lanes where ``condition`` is True; returns the values that it yields.
 
-    Returns None, and runs nothing, if there is no such lane. The mask of ``frame`` is restored at the end.
+    Returns None, and runs nothing, if there is no such lane.
     """
-    outside = frame.mask
-    inside = outside & condition
+    outside, inside = frame.mask, frame.mask & condition
     if not inside.any():
         return None
     frame.mask = outside if (inside == outside).all() else inside
@@ -40,21 +40,8 @@ def run_where(frame: LaneFrame, condition: Array, body: AbstractBody) -> list[An
         frame.mask = outside
 
 
-def put(frame: LaneFrame, targets: Sequence[int], condition: Array, values: list[Any] | None) -> None:
-    """Stores ``values`` in the slots ``targets`` where ``condition`` is True; other lanes keep their values.
-
-    Does nothing if ``values`` is None.
-    """
-    for target, value in zip(targets, values or (), strict=values is not None):
-        frame.values[target] = merged(condition, value, frame.values[target])
-
-
 def if_else(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``scf.if``: each lane executes the region that its condition selects.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``scf.if``: each lane executes the region that its condition selects."""
     condition, targets = scope.slot(op.operands[0]), scope.slots(op.results)
     then, other = (scope.body(region) if region.blocks else None for region in op.regions)
     assert then is not None
@@ -73,33 +60,26 @@ def if_else(op: Op, scope: FunctionScope) -> Step:
 
 
 def switch(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``scf.index_switch``: each lane executes the region of its case, or the default.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``scf.index_switch``: each lane executes its case's region, or the default's."""
     chosen, targets = scope.slot(op.operands[0]), scope.slots(op.results)
     default, *cases = (scope.body(region) for region in op.regions)
     numbers = list(ir.DenseI64ArrayAttr(op.attributes["cases"]))
 
     def step(frame: LaneFrame) -> None:
         value = frame.values[chosen]
-        conditions = [value == number for number in numbers]
-        conditions.append(~np.isin(value, numbers))
+        conditions = [*(value == number for number in numbers), ~np.isin(value, numbers)]
         for target in targets:
             frame.values[target] = None
         for condition, body in zip(conditions, [*cases, default], strict=True):
-            put(frame, targets, condition, run_where(frame, condition, body))
+            values = run_where(frame, condition, body)
+            for target, new in zip(targets, values or (), strict=values is not None):
+                frame.values[target] = merged(condition, new, frame.values[target])
 
     return step
 
 
 def region(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``scf.execute_region`` or ``memref.alloca_scope``: executes the only region once.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``scf.execute_region`` or ``memref.alloca_scope``: executes the only region."""
     body, targets = scope.body(op.regions[0]), scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
@@ -111,27 +91,21 @@ def region(op: Op, scope: FunctionScope) -> Step:
 def call(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``func.call`` of a function in the kernel's module.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. Raises CandidateError(COMPILE) for a callee without a body, for recursion, and for
-    unsupported operations.
+    Raises CandidateError(COMPILE) for a callee without a body, for recursion, and for unsupported operations.
     """
     name = callee_of(op)
     function = scope.function(name, op)
     sources, targets = scope.slots(op.operands), scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
-        results = function.run(frame.call(function.slots), frame.take(sources))
-        frame.put(targets, results)
+        inner = frame.call(function.slots)
+        frame.put(targets, function.body.run(inner, frame.take(sources)))
 
     return step
 
 
 def assertion(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``cf.assert``: raises CandidateError(RUN) if an active lane's condition is false.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``cf.assert``: raises CandidateError(RUN) where a lane's condition is false."""
     condition, where = scope.slot(op.operands[0]), where_of(op)
     said = ir.StringAttr(op.attributes["msg"]).value
 
@@ -176,8 +150,7 @@ BRANCHES: dict[str, Decode] = {
 def for_loop(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``scf.for``, in which each lane has its own number of iterations.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. The step raises CandidateError(RUN) for a loop step below 1.
+    The step raises CandidateError(RUN) for a loop step below 1.
     """
     lower, upper, stride, *starts = scope.slots(op.operands)
     targets, body, where = scope.slots(op.results), scope.body(op.regions[0]), where_of(op)
@@ -220,11 +193,7 @@ def run_loop(
 
 
 def while_loop(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``scf.while``, in which each lane leaves the loop when its condition is false.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``scf.while``, in which each lane leaves the loop when its condition is false."""
     starts, targets = scope.slots(op.operands), scope.slots(op.results)
     before, after = (scope.body(region) for region in op.regions)
     where = where_of(op)
@@ -257,9 +226,8 @@ def while_loop(op: Op, scope: FunctionScope) -> Step:
 def parallel(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``scf.parallel`` without reductions: each lane executes the iterations in order.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. The step raises CandidateError(RUN) for a loop step below 1. Raises
-    CandidateError(COMPILE) for a reduction.
+    The step raises CandidateError(RUN) for a loop step below 1. Raises CandidateError(COMPILE) for a
+    reduction.
     """
     if op.results:
         raise unsupported(op, "a reduction", "loops without one")
@@ -271,38 +239,27 @@ def parallel(op: Op, scope: FunctionScope) -> Step:
         lower, upper, by = (frame.take(slots[at : at + count]) for at in (0, count, 2 * count))
         for each in by:
             require(each > 0, frame, where, "found a step below 1")
-        _nest(frame, body, list(zip(lower, upper, by, strict=True)), [])
+        _Nest(body, tuple(zip(lower, upper, by, strict=True))).run(frame)
 
     return step
 
 
-class _Inner:
-    """The body of the outer loops of a nest: runs the inner loops."""
+@dataclass(frozen=True, eq=False)
+class _Nest:
+    """Nested loops around a body: the body of the loops outside of them, whose indices are ``outer``."""
 
-    def __init__(
-        self, body: AbstractBody, loops: list[tuple[Array, Array, Array]], places: list[Any]
-    ) -> None:
-        self._body, self._loops, self._places = body, loops, places
+    body: AbstractBody
+    loops: tuple[tuple[Array, Array, Array], ...]  # lower bound, upper bound, step
+    outer: tuple[Any, ...] = ()
 
-    def run(self, frame: LaneFrame, arguments: Any = ()) -> list[Any]:
-        _nest(frame, self._body, self._loops, [*self._places, *arguments])
-        return []
-
-
-def _nest(
-    frame: LaneFrame, body: AbstractBody, loops: list[tuple[Array, Array, Array]], places: list[Any]
-) -> None:
-    if not loops:
-        body.run(frame, places)
-        return
-    first, end, by = loops[0]
-    run_loop(frame, _Inner(body, loops[1:], places), first, end, by, [])
+    def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
+        indices = (*self.outer, *arguments)
+        if not self.loops:
+            return self.body.run(frame, indices)
+        first, end, by = self.loops[0]
+        return run_loop(frame, _Nest(self.body, self.loops[1:], indices), first, end, by, [])
 
 
-LOOPS: dict[str, Decode] = {
-    "scf.for": for_loop,
-    "scf.while": while_loop,
-    "scf.parallel": parallel,
-}
+LOOPS: dict[str, Decode] = {"scf.for": for_loop, "scf.while": while_loop, "scf.parallel": parallel}
 
 DECODERS: dict[str, Decode] = {**BRANCHES, **LOOPS}

@@ -26,16 +26,10 @@ NEAREST = "0 : i32"  # arith's rounding mode to_nearest_even
 def constant(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``arith.constant``: stores the constant, the same for all lanes.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. Raises CandidateError(COMPILE) for a value that is neither a number nor
-    ``dense<...>``.
+    Raises CandidateError(COMPILE) for a value that is neither a number nor ``dense<...>``.
     """
-    (target,), value = scope.slots(op.results), constant_of(op, scope)
-
-    def step(frame: LaneFrame) -> None:
-        frame.values[target] = value
-
-    return step
+    value = constant_of(op, scope)
+    return step_of(op, scope, lambda: value)
 
 
 def constant_of(op: Op, scope: FunctionScope) -> Array:
@@ -46,8 +40,8 @@ def constant_of(op: Op, scope: FunctionScope) -> Array:
     """
     attribute = op.attributes["value" if "value" in op.attributes else "initial_value"]
     if isinstance(attribute, ir.DenseElementsAttr):
-        kind = attribute.type
-        return dense(attribute, scope.element(op, kind.element_type).dtype, tuple(kind.shape))[None, None]
+        type_ = attribute.type
+        return dense(attribute, scope.element(op, type_.element_type).dtype, tuple(type_.shape))[None, None]
     if not isinstance(attribute, ir.IntegerAttr | ir.BoolAttr | ir.FloatAttr):
         raise unsupported(op, str(attribute)[:80], "numbers and dense<...>")
     dtype = scope.element(op, attribute.type).dtype
@@ -70,13 +64,12 @@ def _printed(text: str, dtype: DType) -> Array:
     contents = text.removeprefix("dense<").rpartition("> : ")[0]
     if (bits := re.match(r'"0x([0-9A-F]+)"', contents)) is not None:
         return np.frombuffer(bytes.fromhex(bits[1]), dtype)
-    words = NUMBER.findall(contents)
     whole = np.dtype(f"u{dtype.itemsize}")
-    parts = [
+    numbers = [
         np.array([int(word, 16)], whole).view(dtype) if word.startswith("0x") else np.array([word], F64)
-        for word in words
+        for word in NUMBER.findall(contents)
     ]
-    return np.concatenate([part.astype(dtype) for part in parts])
+    return np.concatenate([number.astype(dtype) for number in numbers])
 
 
 def _wrapped(value: Any, dtype: DType) -> Any:
@@ -118,9 +111,9 @@ def from_float(dtype: DType, *, is_signed: bool) -> Callable[[Array], Array]:
 
     def convert(values: Array) -> Array:
         numbers = np.trunc(np.nan_to_num(values.astype(F64), nan=0.0, posinf=np.inf, neginf=-np.inf))
-        inside = np.where((numbers >= low) & (numbers < high), numbers, 0.0).astype(wide)
-        ends = np.where(numbers >= high, wide(high - 1), wide(low % (1 << 64)) if low >= 0 else wide(low))
         is_inside = (numbers >= low) & (numbers < high)
+        inside = np.where(is_inside, numbers, 0.0).astype(wide)
+        ends = np.where(numbers >= high, wide(high - 1), wide(low))
         return to_integer(np.where(is_inside, inside, ends), dtype)
 
     return convert
@@ -134,8 +127,7 @@ def reinterpreted(dtype: DType) -> Callable[[Array], Array]:
 def rounded(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``arith.truncf``: rounds to the narrower float type, to nearest, ties to even.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. Raises CandidateError(COMPILE) for another rounding mode.
+    Raises CandidateError(COMPILE) for another rounding mode.
     """
     mode = op.attributes.get("roundingmode")
     if mode is not None and str(mode) != NEAREST:
@@ -173,9 +165,12 @@ BITS_OF_BYTE = np.array([number.bit_count() for number in range(256)], np.uint8)
 
 
 def _each(function: Callable[[float], float]) -> Function:
-    """Returns a scalar function of Python's math module as a function of arrays."""
     over = np.frompyfunc(function, 1, 1)
     return lambda values: np.asarray(over(values)).astype(F64)
+
+
+def _smallest_normal(dtype: DType) -> float:
+    return 2.0**-126 if dtype.name == "bfloat16" else float(np.finfo(dtype).smallest_normal)
 
 
 def _round_half_away(values: Array) -> Array:
@@ -203,7 +198,7 @@ TESTS: dict[str, Function] = {
     "isnan": np.isnan,
     "isinf": np.isinf,
     "isfinite": np.isfinite,
-    "isnormal": lambda values: np.isfinite(values) & (np.abs(values) >= _smallest_normal(values)),
+    "isnormal": lambda values: np.isfinite(values) & (np.abs(values) >= _smallest_normal(values.dtype)),
 }
 
 
@@ -211,17 +206,10 @@ def in_double(function: Function) -> Function:
     """Returns ``function`` computed in float64, with its result rounded to the type of its first argument."""
 
     def compute(*values: Array) -> Array:
-        found: Array = function(*(each.astype(F64) for each in values))
-        rounded: Array = found.astype(values[0].dtype)
+        rounded: Array = function(*(each.astype(F64) for each in values)).astype(values[0].dtype)
         return rounded
 
     return compute
-
-
-def _smallest_normal(values: Array) -> float:
-    if values.dtype.name == "bfloat16":
-        return 2.0**-126
-    return float(np.finfo(values.dtype).smallest_normal)
 
 
 def ones(values: Array) -> Array:
@@ -267,11 +255,7 @@ def integer_power(base: Array, exponent: Array) -> Array:
 
 
 def sine_and_cosine(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``math.sincos``, which has two results; computed in float64 and rounded.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``math.sincos``, which has two results; computed in float64 and rounded."""
     (source,), (sine, cosine) = scope.slots(op.operands), scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:

@@ -84,7 +84,7 @@ class LaneFrame:
         return np.broadcast_to(with_trailing_axes(mask, len(shape) - 2), shape)
 
 
-Step: TypeAlias = Callable[[LaneFrame], None]
+Step: TypeAlias = Callable[[LaneFrame], None]  # executes an operation in all active lanes of a frame
 
 
 def require(
@@ -101,11 +101,11 @@ def require(
         return
     bad = frame.active(holds.shape) & ~holds
     if bad.any():
-        place = tuple(int(number) for number in np.argwhere(bad)[0])
+        index = tuple(int(number) for number in np.argwhere(bad)[0])
         on = np.argwhere(np.broadcast_to(frame.mask, frame.grid.shape))
         same = [axis for axis in range(2) if holds.shape[axis] > 1]
-        lane = next(each for each in on if all(each[axis] == place[axis] for axis in same))
-        said = found if isinstance(found, str) else found(place)
+        lane = next(each for each in on if all(each[axis] == index[axis] for axis in same))
+        said = found if isinstance(found, str) else found(index)
         fault(where, f"{said} in {frame.grid.describe(*map(int, lane))}")
 
 
@@ -141,15 +141,15 @@ class LoopLimit:
         if self._count % CHECKED:
             return
         if self._count >= ITERATIONS_LIMIT:
-            found = f"{ITERATIONS_LIMIT} iterations"
+            exceeded = f"{ITERATIONS_LIMIT} iterations"
         elif self._clock() - self._start_s >= SECONDS_LIMIT:
-            found = f"{SECONDS_LIMIT:g} s"
+            exceeded = f"{SECONDS_LIMIT:g} s"
         else:
             return
-        reason = (
-            f"{self._where}: endless: found more than {found}; on the host launches run one after the other"
+        fault(
+            self._where,
+            f"endless: found more than {exceeded}; on the host launches run one after the other",
         )
-        raise CandidateError(Stage.RUN, reason)
 
 
 class AbstractBody(Protocol):
@@ -171,10 +171,6 @@ class StraightBody:
     yields: tuple[int, ...]  # slots of the yielded values
 
     def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
-        """Runs all steps in the active lanes of ``frame``; returns the values that the region yields.
-
-        ``arguments`` are the values of the block arguments.
-        """
         for slot, value in zip(self.arguments, arguments, strict=True):
             frame.values[slot] = value
         for step in self.steps:
@@ -203,8 +199,7 @@ class BodyBlock:
     defined: tuple[int, ...]  # slots that the steps define
     jumps: tuple[Jump, ...] = ()
     choose: Choose | None = None  # None: all lanes take the first jump
-    # slots of the yielded values, of a block that leaves the region
-    yields: tuple[int, ...] = field(default=())
+    yields: tuple[int, ...] = ()  # slots of the yielded values, of a block that leaves the region
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,35 +214,29 @@ class BranchingBody:
     is_kernel: bool  # lanes that leave the region have ended
 
     def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
-        """Runs blocks until every active lane has left the region; returns the yielded values.
-
-        ``arguments`` are the values of the first block's arguments. The mask of ``frame`` is restored at the
-        end. If the region is a kernel, lanes that leave are removed from ``frame.live``.
-        """
         outside, results = frame.mask, [None] * max(len(block.yields) for block in self.blocks)
         at = np.where(np.broadcast_to(outside, frame.grid.shape), 0, DONE)
         for slot, value in zip(self.blocks[0].arguments, arguments, strict=True):
             frame.values[slot] = value
         limit = LoopLimit("its blocks")
-        while (number := int(at.min())) != DONE:
+        while (first := int(at.min())) != DONE:
             limit.count()
-            block, here = self.blocks[number], at == number
+            block, here = self.blocks[first], at == first
             frame.mask = here
             self._run_steps(block, frame)
             if block.jumps:
                 self._jump(block, frame, here, at)
                 continue
             at[here] = DONE
-            for place, slot in enumerate(block.yields):
-                results[place] = merged(here, frame.values[slot], results[place])
+            for number, slot in enumerate(block.yields):
+                results[number] = merged(here, frame.values[slot], results[number])
             if self.is_kernel:
                 frame.live = frame.live & ~here
         frame.mask = outside
         return results
 
     def _run_steps(self, block: BodyBlock, frame: LaneFrame) -> None:
-        """Runs a block; values that other lanes computed in this block before are kept."""
-        before = frame.take(block.defined)
+        before = frame.take(block.defined)  # by other lanes, which keep them
         for step in block.steps:
             step(frame)
         for slot, old in zip(block.defined, before, strict=True):
@@ -267,6 +256,7 @@ class BranchingBody:
 # Decodes a function: assigns frame slots to its SSA values, and converts its operations to steps.
 
 
+# From an operation and the scope that maps its function's SSA values to frame slots.
 Decode: TypeAlias = "Callable[[Op, FunctionScope], Step]"
 Branches: TypeAlias = "Callable[[Op, FunctionScope], Callable[[LaneFrame], Sequence[Any]]]"
 
@@ -277,10 +267,6 @@ class LaneFunction:
 
     body: AbstractBody
     slots: int
-
-    def run(self, frame: LaneFrame, arguments: Sequence[Any]) -> list[Any]:
-        """Runs the function in the active lanes of ``frame``, which must be new; returns its results."""
-        return self.body.run(frame, arguments)
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,7 +334,8 @@ class FunctionScope:
         """
         blocks = list(region.blocks)
         if len(blocks) != 1:
-            return BranchingBody(self._basic_blocks(_reverse_post_order(blocks[0])), is_kernel)
+            numbers = {block: number for number, block in enumerate(_reverse_post_order(blocks[0]))}
+            return BranchingBody(tuple(self._basic_block(block, numbers) for block in numbers), is_kernel)
         ops = [op.operation for op in blocks[0].operations]
         if ops and ops[-1].name not in self._decoders.ends:
             raise self.unknown(ops[-1])
@@ -361,10 +348,6 @@ class FunctionScope:
         known = sorted(name for name in self._decoders.steps if name.startswith(f"{dialect}."))
         allowed = f"another op: of {dialect}, {', '.join(known)}" if known else "ops that are not of a target"
         return unsupported(op, "no meaning on the host", allowed)
-
-    def _basic_blocks(self, blocks: list[Block]) -> tuple[BodyBlock, ...]:
-        numbers = {block: number for number, block in enumerate(blocks)}
-        return tuple(self._basic_block(block, numbers) for block in blocks)
 
     def _basic_block(self, block: Block, numbers: dict[Block, int]) -> BodyBlock:
         ops = [op.operation for op in block.operations]
@@ -385,13 +368,13 @@ class FunctionScope:
         return BodyBlock(*common, jumps=jumps, choose=self._decoders.choices[last.name](last, self))
 
     def _steps(self, ops: Sequence[Op]) -> tuple[Step, ...]:
-        known = [op for op in ops if op.name not in self._decoders.nothing]
-        return tuple(self._step(op) for op in known)
-
-    def _step(self, op: Op) -> Step:
-        if op.name not in self._decoders.steps:
-            raise self.unknown(op)
-        return self._decoders.steps[op.name](op, self)
+        steps = []
+        for op in ops:
+            if op.name in self._decoders.steps:
+                steps.append(self._decoders.steps[op.name](op, self))
+            elif op.name not in self._decoders.nothing:
+                raise self.unknown(op)
+        return tuple(steps)
 
 
 def decode_function(
@@ -432,7 +415,7 @@ def successor_operands(op: Op) -> list[list[Value]]:
 
 
 def _reverse_post_order(entry: Block) -> list[Block]:
-    """Returns blocks in an order where each block follows its predecessors, ignoring back edges."""
+    # each block follows its predecessors, but for back edges
     done: list[Block] = []
     seen, stack = {entry}, [(entry, iter(_successors(entry)))]
     while stack:

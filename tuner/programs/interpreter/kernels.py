@@ -48,15 +48,8 @@ from tuner.programs.interpreter.memory_ops import filled, new_buffer
 
 
 FAMILIES = (
-    control_flow,
-    conversions,
-    matrices,
-    memory_ops,
-    scalar_ops,
-    subgroup_ops,
-    vector_memory,
-    vectors,
-    views,
+    *(control_flow, conversions, matrices, memory_ops, scalar_ops),
+    *(subgroup_ops, vector_memory, vectors, views),
 )
 NOTHING = frozenset(
     {
@@ -126,8 +119,8 @@ class LaneParameter:
         A number or vector is read from a memref of rank 0, into an array of shape (1, 1, *vector).
         """
         if self.layout is not None:
-            return _view(_text(address, self.layout.word_count), self.element)
-        first = np.full((1, 1, *[1] * len(self.element.shape)), _text(address, 2)[1])
+            return _view(_words_at(address, self.layout.word_count), self.element)
+        first = np.full((1, 1, *[1] * len(self.element.shape)), _words_at(address, 2)[1])
         return flat_memory.read(self.element.dtype, first + self.element.offsets_bytes)
 
     def take(self, contents: list[bytes], *, is_bare: bool) -> BufferView | Array:
@@ -141,20 +134,18 @@ class LaneParameter:
         alone whose type has a dynamic size, stride or offset.
         """
         if self.layout is None:
-            return self._number(contents.pop(0))
+            content, element = contents.pop(0), self.element
+            last = int(element.offsets_bytes.max(initial=0)) + element.dtype.itemsize  # then padding
+            if len(content) < last:
+                raise ValueError(f"found {len(content)} bytes, allowed {element.size_bytes}")
+            size = element.dtype.itemsize
+            numbers = np.frombuffer(content[: len(content) // size * size], element.dtype)
+            return np.asarray(numbers[(element.offsets_bytes // size)[None, None]])
         if is_bare:
             return _view(self.layout.words(int.from_bytes(contents.pop(0), "little")), self.element)
         count = self.layout.word_count
         words = [int.from_bytes(contents.pop(0), "little", signed=True) for _ in range(count)]
         return _view(words, self.element)
-
-    def _number(self, content: bytes) -> Array:
-        if len(content) < self.element.size_bytes - _unused(self.element):
-            raise ValueError(f"found {len(content)} bytes, allowed {self.element.size_bytes}")
-        size = self.element.dtype.itemsize
-        places = (self.element.offsets_bytes // size)[None, None]
-        numbers = np.frombuffer(content[: len(content) // size * size], self.element.dtype)
-        return np.asarray(numbers[places])
 
 
 def parameter_of(op: Op, kind: Type) -> LaneParameter:
@@ -209,15 +200,9 @@ def _view(words: Sequence[int], element: ElementType) -> BufferView:
     )
 
 
-def _text(address: int, count: int) -> list[int]:
-    found: list[int] = flat_memory.read(INDEX, address + WORD_BYTES * np.arange(count)).tolist()
-    return found
-
-
-def _unused(element: ElementType) -> int:
-    """Returns the number of padding bytes after the last number of a vector."""
-    last = int(element.offsets_bytes.max(initial=0)) + element.dtype.itemsize
-    return element.size_bytes - last
+def _words_at(address: int, count: int) -> list[int]:
+    words: list[int] = flat_memory.read(INDEX, address + WORD_BYTES * np.arange(count)).tolist()
+    return words
 
 
 # ------------------------------------------------------------------------------
@@ -225,8 +210,7 @@ def _unused(element: ElementType) -> int:
 
 
 LANES_LIMIT = 1 << 14  # that run together: more lanes need more memory, fewer lanes have more overhead
-# largest size of a block on sm_90; CUDA programming guide, compute capabilities
-DEFAULT_SHARED_BYTES = 232448
+DEFAULT_SHARED_BYTES = 232448  # largest of a block on sm_90; CUDA programming guide, compute capabilities
 Make: TypeAlias = Callable[[LaneFrame], BufferView]
 
 
@@ -310,22 +294,19 @@ class LaneKernel:
         return max((size for layout in layouts for size in layout.sizes if size is not None), default=1)
 
     def _run(self, launch: LaneLaunch, arguments: list[Any], write: Callable[[str], object]) -> None:
-        numbers, at_once = np.array(launch.numbers, INDEX), launch.blocks_at_once
         if not math.prod(launch.block):
             return
-        given = launch.shared_bytes
+        numbers, at_once, given = np.array(launch.numbers, INDEX), launch.blocks_at_once, launch.shared_bytes
         for first in range(0, len(numbers), at_once):
             lanes = LaneGrid(launch.grid, launch.block, numbers[first : first + at_once])
             memory = BlockMemory(DEFAULT_SHARED_BYTES if given is None else given)
             frame = LaneFrame([None] * self.function.slots, lanes, memory, write)
-            self._run_blocks(frame, arguments)
-
-    def _run_blocks(self, frame: LaneFrame, arguments: list[Any]) -> None:
-        try:
-            with np.errstate(all="ignore"):  # inactive lanes contain arbitrary values
-                self.function.run(frame, [*arguments, *(make(frame) for make in self.attributions)])
-        except CandidateError as error:
-            raise CandidateError(error.stage, f"kernel {self.name}: {error.reason}") from error
+            try:
+                with np.errstate(all="ignore"):  # inactive lanes contain arbitrary values
+                    made = [make(frame) for make in self.attributions]
+                    self.function.body.run(frame, [*arguments, *made])
+            except CandidateError as error:
+                raise CandidateError(error.stage, f"kernel {self.name}: {error.reason}") from error
 
 
 def read_kernels(text: str) -> dict[str, LaneKernel]:
@@ -342,7 +323,7 @@ def decode_kernels(module: ir.Module) -> dict[str, LaneKernel]:
 
     Raises CandidateError(COMPILE) for operations or types that the interpreter does not support.
     """
-    kernels = [kernel for kernel in walk(module, "gpu.func") if "kernel" in kernel.attributes]
+    kernels = (kernel for kernel in walk(module, "gpu.func") if "kernel" in kernel.attributes)
     return {name_of(kernel): decode_kernel(kernel) for kernel in kernels}
 
 

@@ -45,24 +45,20 @@ class ElementType:
         """
         offsets = np.zeros(self.shape, np.int64)
         for axis, size in enumerate(self.shape):
-            step = self.dtype.itemsize if axis == len(self.shape) - 1 else self._row_step(axis)
-            offsets += (np.arange(size) * step).reshape(-1, *[1] * (len(self.shape) - 1 - axis))
+            inner = len(self.shape) - 1 - axis
+            step = self._row_step(axis) if inner else self.dtype.itemsize
+            offsets += with_trailing_axes(np.arange(size) * step, inner)
         return offsets
 
     @cached_property
     def size_bytes(self) -> int:
         """Returns the distance in bytes between consecutive elements of a memref, with a vector's padding."""
-        if not self.shape:
-            return self.dtype.itemsize
-        return self.shape[0] * self._row_step(0) if len(self.shape) > 1 else self._row_bytes
-
-    @property
-    def _row_bytes(self) -> int:
-        """Returns LLVM's size of a one-dimensional vector: its bytes, rounded up to a power of two."""
-        return 1 << max(self.shape[-1] * self.dtype.itemsize - 1, 0).bit_length()
+        return self._row_step(-1) if self.shape else self.dtype.itemsize
 
     def _row_step(self, axis: int) -> int:
-        return math.prod(self.shape[axis + 1 : -1]) * self._row_bytes
+        # LLVM's size of a one-dimensional vector: its bytes, rounded up to a power of two
+        row_bytes = 1 << max(self.shape[-1] * self.dtype.itemsize - 1, 0).bit_length()
+        return math.prod(self.shape[axis + 1 : -1]) * row_bytes
 
 
 def element_type(kind: Type) -> ElementType:
@@ -168,12 +164,11 @@ class LaneGrid:
 
         ``block`` is its index among the blocks that run together, ``thread`` its linear number in the block.
         """
-        number = int(self.numbers[block])
-        places = (
+        indices = (
             ", ".join(str(linear // math.prod(sizes[:axis]) % sizes[axis]) for axis in range(3))
-            for linear, sizes in ((number, self.grid), (thread, self.block))
+            for linear, sizes in ((int(self.numbers[block]), self.grid), (thread, self.block))
         )
-        return "block ({}), thread ({})".format(*places)
+        return "block ({}), thread ({})".format(*indices)
 
 
 def uniform(value: int) -> Array:
@@ -221,12 +216,8 @@ class BufferView:
         axes = max((index.ndim for index in indices), default=2) - 2
         address = with_trailing_axes(self.address, axes)
         for index, stride in zip(indices, self.strides, strict=True):
-            address = (
-                address
-                + with_trailing_axes(index, axes + 2 - index.ndim)
-                * with_trailing_axes(stride, axes)
-                * item_bytes
-            )
+            steps = with_trailing_axes(index, axes + 2 - index.ndim) * with_trailing_axes(stride, axes)
+            address = address + steps * item_bytes
         return address
 
     def shifted(self, address: Array, sizes: Sequence[Array], strides: Sequence[Array]) -> "BufferView":
@@ -259,12 +250,9 @@ def merged(mask: Array, new: Any, old: Any) -> Any:
     """
     if old is None or new is old or (mask.size == 1 and mask.all()):
         return new
-    if isinstance(new, BufferView):
-        return _merged_views(mask, new, old)
-    return np.where(with_trailing_axes(mask, new.ndim - 2), new, old)
+    if not isinstance(new, BufferView):
+        return np.where(with_trailing_axes(mask, new.ndim - 2), new, old)
 
-
-def _merged_views(mask: Array, new: BufferView, old: BufferView) -> BufferView:
     def chosen(one: Array, other: Array) -> Array:
         return np.where(mask, one, other).astype(INDEX, copy=False)
 

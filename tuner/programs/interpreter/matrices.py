@@ -1,11 +1,11 @@
 """Steps of matrix products: contractions of vectors, subgroup matrices, fragments of tensor cores."""
 
+import functools
 import re
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from tuner.core.numpy_types import DType
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ir.reading import unsupported
 from tuner.programs.interpreter import memory, scalar_ops
@@ -37,17 +37,13 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def reduction(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.reduction``: combines the elements from the first to the last.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. Raises CandidateError(COMPILE) for an unsupported kind of reduction.
+    Raises CandidateError(COMPILE) for an unsupported kind of reduction.
     """
     combine = combination(op, scope, str(op.attributes["kind"]))
 
     def compute(values: Array, start: Array | None = None) -> Array:
-        parts = [values[:, :, number] for number in range(values.shape[2])]
-        result = parts.pop(0) if start is None else start
-        for part in parts:
-            result = combine(result, part)
-        return result
+        elements = [values[:, :, number] for number in range(values.shape[2])]
+        return functools.reduce(combine, elements if start is None else [start, *elements])
 
     return step_of(op, scope, compute)
 
@@ -55,20 +51,15 @@ def reduction(op: Op, scope: FunctionScope) -> Step:
 def multi_reduction(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.multi_reduction``: reduces a vector along some dimensions.
 
-    Elements are combined in row-major order of the reduced dimensions. A step is a function that executes
-    ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. Raises
-    CandidateError(COMPILE) for an unsupported kind of reduction.
+    Elements are combined in row-major order of the reduced dimensions. Raises CandidateError(COMPILE) for an
+    unsupported kind of reduction.
     """
     combine = combination(op, scope, str(op.attributes["kind"]))
     axes = [2 + axis for axis in ir.DenseI64ArrayAttr(op.attributes["reduction_dims"])]
 
     def compute(values: Array, start: Array) -> Array:
         moved = np.moveaxis(values, axes, range(len(axes)))
-        listed = moved.reshape(-1, *moved.shape[len(axes) :])
-        result = start
-        for part in listed:
-            result = combine(result, part)
-        return result
+        return functools.reduce(combine, moved.reshape(-1, *moved.shape[len(axes) :]), start)
 
     return step_of(op, scope, compute)
 
@@ -76,14 +67,13 @@ def multi_reduction(op: Op, scope: FunctionScope) -> Step:
 def contract(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.contract`` of kind add; floats are summed in float64 and rounded once.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. Raises CandidateError(COMPILE) for other kinds.
+    Raises CandidateError(COMPILE) for other kinds.
     """
     if str(op.attributes["kind"]) != "#vector.kind<add>":
         raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")
     maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
-    words = ["".join(LETTERS[ir.AffineDimExpr(each).position] for each in one.results) for one in maps]
-    sum_of = f"...{words[0]},...{words[1]}->...{words[2]}"
+    axes = ["".join(LETTERS[ir.AffineDimExpr(each).position] for each in one.results) for one in maps]
+    sum_of = f"...{axes[0]},...{axes[1]}->...{axes[2]}"
     dtype = scope.element(op, op.results[0].type).dtype
 
     def compute(one: Array, other: Array, start: Array) -> Array:
@@ -100,9 +90,8 @@ def contract(op: Op, scope: FunctionScope) -> Step:
 def outer_product(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.outerproduct`` of kind add, with or without an accumulator.
 
-    Floats with an accumulator are computed by a fused multiply-add. A step is a function that executes ``op``
-    in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. Raises
-    CandidateError(COMPILE) for other kinds.
+    Floats with an accumulator are computed by a fused multiply-add. Raises CandidateError(COMPILE) for other
+    kinds.
     """
     if str(op.attributes["kind"]) != "#vector.kind<add>":
         raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")
@@ -150,9 +139,8 @@ def multiply_fragments(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``nvgpu.mma.sync``: a @ b + c on matrices whose fragments a subgroup's lanes hold.
 
     Floats are multiplied and summed in float64 and rounded once; with ``tf32Enabled``, A and B are truncated
-    to tf32 first. A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame;
-    ``scope`` maps SSA values to frame slots. Raises CandidateError(COMPILE) for fragments that are no vectors
-    of two dimensions. The step raises CandidateError(RUN) if only some lanes of a subgroup take part.
+    to tf32 first. Raises CandidateError(COMPILE) for fragments that are no vectors of two dimensions. The
+    step raises CandidateError(RUN) if only some lanes of a subgroup take part.
     """
     m, n, k = (ir.IntegerAttr(each).value for each in ir.ArrayAttr(op.attributes["mmaShape"]))
     sources, (target,), where = scope.slots(op.operands), scope.slots(op.results), where_of(op)
@@ -161,14 +149,21 @@ def multiply_fragments(op: Op, scope: FunctionScope) -> Step:
     if any(len(kind.shape) != 2 for kind in kinds):
         raise unsupported(op, "fragments that are no vectors of registers", "two dimensions")
     (of_a, of_b, of_c), shapes = kinds, ((m, k), (k, n), (m, n))
-    places = [_of_a(m, of_a), _of_b(of_b), _of_c(of_c)]
+    halves = m // TILE_ROWS  # number of row halves per column block; the next registers hold the next columns
+    register, item = _within(of_a)
+    row_of_a, block = GROUP + TILE_ROWS * (register % halves), register // halves
+    places = [_spread(row_of_a, _along(item) + block * 4 * item.size)]
+    register, item = _within(of_b)
+    places.append(_spread(_along(item) + register * 4 * item.size, GROUP))
+    register, item = _within(of_c)
+    places.append(_spread(GROUP + TILE_ROWS * register, _along(item)))
 
     def step(frame: LaneFrame) -> None:
         require_whole_subgroups(frame, where)
         fragments = [by_subgroup(frame.grid, frame.values[slot]) for slot in sources]
         a, b, c = (_matrix(*each) for each in zip(fragments, shapes, places, strict=True))
         if is_tf32:
-            a, b = _truncated(a), _truncated(b)
+            a, b = ((each.view(np.uint32) & ~TF32_DROPPED).view(np.float32) for each in (a, b))
         found = multiplied(a, b, c)
         frame.values[target] = by_lane(frame.grid, found[:, :, places[2][0], places[2][1]])
 
@@ -188,24 +183,6 @@ def multiplied(a: Array, b: Array, c: Array) -> Array:
     return total.astype(c.dtype)
 
 
-def _of_a(m: int, fragment: ElementType) -> Places:
-    """Returns (row, column) of each element of A that a lane holds, of axes [lane, register, item]."""
-    register, item = _within(fragment)
-    halves = m // TILE_ROWS  # number of row halves per column block; the next registers hold the next columns
-    row, column = GROUP + TILE_ROWS * (register % halves), _along(item) + register // halves * 4 * item.size
-    return _spread(row, column)
-
-
-def _of_b(fragment: ElementType) -> Places:
-    register, item = _within(fragment)
-    return _spread(_along(item) + register * 4 * item.size, GROUP)
-
-
-def _of_c(fragment: ElementType) -> Places:
-    register, item = _within(fragment)
-    return _spread(GROUP + TILE_ROWS * register, _along(item))
-
-
 def _within(fragment: ElementType) -> tuple[Array, Array]:
     registers, items = fragment.shape
     return np.arange(registers)[None, :, None], np.arange(items)[None, None, :]
@@ -221,35 +198,24 @@ def _spread(row: Array, column: Array) -> Places:
     return one, other
 
 
-def _items(dtype: DType) -> int:
-    return max(REGISTER_BYTES // dtype.itemsize, 1)
-
-
 def _matrix(fragments: Array, shape: tuple[int, int], places: Places) -> Array:
     matrix = np.zeros((*fragments.shape[:2], *shape), fragments.dtype)
     matrix[:, :, places[0], places[1]] = fragments
     return matrix
 
 
-def _truncated(numbers: Array) -> Array:
-    """Returns f32 numbers truncated to tf32, as a tensor core reads them."""
-    return (numbers.view(np.uint32) & ~TF32_DROPPED).view(np.float32)
-
-
 def load_matrix(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``nvgpu.ldmatrix``, which loads tiles of 8 rows of 16 bytes from shared memory.
 
-    Lane ``8 i + r`` provides the address of row ``r`` of tile ``i``. A step is a function that executes
-    ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step
-    raises CandidateError(RUN) for an address out of bounds or misaligned, and if only some lanes of a
-    subgroup take part.
+    Lane ``8 i + r`` provides the address of row ``r`` of tile ``i``. The step raises CandidateError(RUN) for
+    an address out of bounds or misaligned, and if only some lanes of a subgroup take part.
     """
     source, *indices = scope.slots(op.operands)
     (target,), where = scope.slots(op.results), where_of(op)
     kind = scope.element(op, op.operands[0].type)
     tiles = ir.IntegerAttr(op.attributes["numTiles"]).value
     is_transposed = ir.BoolAttr(op.attributes["transpose"]).value
-    item = np.arange(_items(kind.dtype))[None, None, :]
+    item = np.arange(max(REGISTER_BYTES // kind.dtype.itemsize, 1))[None, None, :]
     row, column = _spread(GROUP, _along(item))
     if is_transposed:
         row, column = column, row
@@ -262,17 +228,13 @@ def load_matrix(op: Op, scope: FunctionScope) -> Step:
         provides_address = frame.grid.linear_thread % SUBGROUP < TILE_ROWS * tiles
         inside = (addresses >= view.low) & (addresses + ROW_BYTES <= view.high)
         require(inside | ~provides_address, frame, where, "found a row outside of its buffer")
-        require(
-            (addresses % ROW_BYTES == 0) | ~provides_address,
-            frame,
-            where,
-            f"found no multiple of {ROW_BYTES}",
-        )
+        is_aligned = addresses % ROW_BYTES == 0
+        require(is_aligned | ~provides_address, frame, where, f"found no multiple of {ROW_BYTES}")
         rows = by_subgroup(frame.grid, addresses)[:, :, teller]
         active = np.broadcast_to(active_by_subgroup(frame)[..., None, None], rows.shape)
         found = np.zeros(rows.shape, kind.dtype)
-        places = np.broadcast_to(rows + column * kind.size_bytes, rows.shape)
-        found[active] = memory.read(kind.dtype, places[active])
+        items = np.broadcast_to(rows + column * kind.size_bytes, rows.shape)
+        found[active] = memory.read(kind.dtype, items[active])
         frame.values[target] = by_lane(frame.grid, found)
 
     return step
@@ -290,17 +252,10 @@ TENSOR_CORES: dict[str, Decode] = {
 
 SHAPE = re.compile(r"!gpu\.mma_matrix<([0-9]+)x([0-9]+)x(\w+),")
 ELEMENTWISE: dict[str, Compute] = {
-    "addf": scalar_ops.FLOAT_BINARY["addf"],
-    "subf": scalar_ops.FLOAT_BINARY["subf"],
-    "mulf": scalar_ops.FLOAT_BINARY["mulf"],
-    "divf": scalar_ops.FLOAT_BINARY["divf"],
-    "maxf": scalar_ops.FLOAT_BINARY["maximumf"],
-    "minf": scalar_ops.FLOAT_BINARY["minimumf"],
-    "addi": scalar_ops.INTEGER_BINARY["addi"],
-    "subi": scalar_ops.INTEGER_BINARY["subi"],
-    "muli": scalar_ops.INTEGER_BINARY["muli"],
-    "negatef": np.negative,
-    "negates": np.negative,
+    **{name: scalar_ops.FLOAT_BINARY[name] for name in ("addf", "subf", "mulf", "divf")},
+    **{f"{name}f": scalar_ops.FLOAT_BINARY[f"{name}imumf"] for name in ("max", "min")},
+    **{name: scalar_ops.INTEGER_BINARY[name] for name in ("addi", "subi", "muli")},
+    **dict.fromkeys(("negatef", "negates"), np.negative),
 }
 
 
@@ -314,9 +269,8 @@ def shape_of(kind: Any) -> tuple[int, int]:
 def load(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_mma_load_matrix``: each lane loads a copy of the whole matrix.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. The step raises CandidateError(RUN) for an access out of bounds, and if only some
-    lanes of a subgroup take part.
+    The step raises CandidateError(RUN) for an access out of bounds, and if only some lanes of a subgroup take
+    part.
     """
     source, *indices = scope.slots(op.operands)
     (target,), where = scope.slots(op.results), where_of(op)
@@ -337,9 +291,8 @@ def load(op: Op, scope: FunctionScope) -> Step:
 def store(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_mma_store_matrix``: each lane stores the whole matrix.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. The step raises CandidateError(RUN) for an access out of bounds, and if only some
-    lanes of a subgroup take part.
+    The step raises CandidateError(RUN) for an access out of bounds, and if only some lanes of a subgroup take
+    part.
     """
     value, to, *indices = scope.slots(op.operands)
     kind, where = scope.element(op, op.operands[1].type), where_of(op)
@@ -357,39 +310,31 @@ def store(op: Op, scope: FunctionScope) -> Step:
 
 
 def _places(op: Op, shape: tuple[int, int]) -> Array:
-    """Returns the offset of each matrix element from the first, in elements."""
     leading = ir.IntegerAttr(op.attributes["leadDimension"]).value
     row, column = np.indices(shape)
     if "transpose" in op.attributes:
         row, column = column, row
-    places: Array = row * leading + column
-    return places
+    offsets: Array = row * leading + column  # of each element from the first, in elements
+    return offsets
 
 
 def multiply_matrices(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_mma_compute``: a @ b + c of matrices of a subgroup.
 
-    Floats are computed in float64 and rounded once. A step is a function that executes ``op`` in all active
-    lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
+    Floats are computed in float64 and rounded once.
     """
-    is_transposed = ["a_transpose" in op.attributes, "b_transpose" in op.attributes]
+    a_is_transposed, b_is_transposed = "a_transpose" in op.attributes, "b_transpose" in op.attributes
 
     def compute(a: Array, b: Array, c: Array) -> Array:
-        one, other = (
-            each.swapaxes(-1, -2) if turned else each
-            for each, turned in zip((a, b), is_transposed, strict=True)
-        )
-        return multiplied(one, other, c)
+        a = a.swapaxes(-1, -2) if a_is_transposed else a
+        b = b.swapaxes(-1, -2) if b_is_transposed else b
+        return multiplied(a, b, c)
 
     return step_of(op, scope, compute)
 
 
 def constant(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.subgroup_mma_constant_matrix``: a matrix with one number in all elements.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``gpu.subgroup_mma_constant_matrix``: a matrix with one number in all elements."""
     shape = shape_of(op.results[0].type)
     return step_of(
         op, scope, lambda value: np.broadcast_to(with_trailing_axes(value, 2), (*value.shape, *shape))
@@ -399,8 +344,7 @@ def constant(op: Op, scope: FunctionScope) -> Step:
 def elementwise(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_mma_elementwise``: the operation's function on each matrix element.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. Raises CandidateError(COMPILE) for an unsupported function.
+    Raises CandidateError(COMPILE) for an unsupported function.
     """
     name = str(op.attributes["opType"]).removeprefix("#gpu<mma_element_wise ").removesuffix(">")
     if name not in ELEMENTWISE:

@@ -67,6 +67,7 @@ def allocate(size_bytes: int) -> tuple[int, Array]:
 
 
 Update = Callable[[Array, Array], Array]  # from the old values and the operands to the new values
+OUTSIDE = "found an address outside of its buffer"
 
 
 def check_indices(frame: LaneFrame, where: str, view: BufferView, indices: Sequence[Array]) -> None:
@@ -81,22 +82,37 @@ def check_indices(frame: LaneFrame, where: str, view: BufferView, indices: Seque
             _refuse_index(frame, where, axis, index, size, inside)
 
 
-def check_bytes(
-    frame: LaneFrame, where: str, view: BufferView, addresses: Array, size_bytes: int, align_bytes: int
-) -> None:
-    """Raises CandidateError(RUN) for an active lane's address that is misaligned or outside its buffer.
+def _refuse_index(frame: LaneFrame, where: str, axis: int, index: Array, size: Array, inside: Array) -> None:
+    def message(lane: tuple[int, ...]) -> str:
+        found, sizes = np.broadcast_to(index, inside.shape), np.broadcast_to(size, inside.shape)
+        return f"found index {found[lane]} of dimension {axis}, allowed 0 to {sizes[lane] - 1},"
 
-    All ``size_bytes`` bytes from each address must be in the buffer of ``view``. ``where`` names the
-    operation in the message.
+    require(inside, frame, where, message)
+
+
+def element_addresses(
+    frame: LaneFrame, where: str, view: BufferView, kind: ElementType, indices: Sequence[Array]
+) -> Array:
+    """Returns the byte address of the memref element at ``indices`` in each lane, after checking it.
+
+    Raises CandidateError(RUN), naming the operation ``where``, if an active lane's index is out of bounds, or
+    its address is outside the buffer or misaligned.
     """
-    axes = addresses.ndim - 2
-    inside = (addresses >= with_trailing_axes(view.low, axes)) & (
-        addresses + size_bytes <= with_trailing_axes(view.high, axes)
-    )
-    require(inside, frame, where, "found an address outside of its buffer")
+    check_indices(frame, where, view, indices)
+    addresses, align_bytes = view.at(indices, kind.size_bytes), kind.dtype.itemsize
+    require(_is_inside(view, addresses, kind.size_bytes), frame, where, OUTSIDE)
     if align_bytes > 1:
         is_aligned = addresses % align_bytes == 0
         require(is_aligned, frame, where, f"found an address that is no multiple of {align_bytes}")
+    return addresses
+
+
+def _is_inside(view: BufferView, addresses: Array, size_bytes: int) -> Array:
+    axes = addresses.ndim - 2
+    inside: Array = (addresses >= with_trailing_axes(view.low, axes)) & (
+        addresses + size_bytes <= with_trailing_axes(view.high, axes)
+    )
+    return inside
 
 
 def load_element(
@@ -108,10 +124,11 @@ def load_element(
     the value is arbitrary. Raises CandidateError(RUN), naming ``where``, for an access out of bounds or
     misaligned.
     """
-    check_indices(frame, where, view, indices)
-    addresses = view.at(indices, kind.size_bytes)
-    check_bytes(frame, where, view, addresses, kind.size_bytes, kind.dtype.itemsize)
-    return _gather(frame.active(addresses.shape), kind, addresses)
+    addresses = element_addresses(frame, where, view, kind, indices)
+    active = frame.active(addresses.shape)
+    if not active.all():  # inactive lanes read at an active lane's address
+        addresses = np.where(active, addresses, addresses[active][0])
+    return read(kind.dtype, with_trailing_axes(addresses, len(kind.shape)) + kind.offsets_bytes)
 
 
 def store_element(
@@ -124,14 +141,15 @@ def store_element(
     last lane's value remains. Raises CandidateError(RUN), naming the operation ``where``, for an active
     lane's access that is out of bounds or misaligned.
     """
-    check_indices(frame, where, view, indices)
-    addresses = view.at(indices, kind.size_bytes)
-    check_bytes(frame, where, view, addresses, kind.size_bytes, kind.dtype.itemsize)
+    addresses = element_addresses(frame, where, view, kind, indices)
     axes = len(kind.shape)
-    targets = with_trailing_axes(addresses, axes) + kind.offsets_bytes
-    shape = np.broadcast_shapes(targets.shape, values.shape, with_trailing_axes(frame.mask, axes).shape)
-    chosen = np.broadcast_to(with_trailing_axes(frame.mask, axes), shape)
-    targets, values = np.broadcast_to(targets, shape), np.broadcast_to(values, shape)
+    mask = with_trailing_axes(frame.mask, axes)
+    _write_where(kind, with_trailing_axes(addresses, axes) + kind.offsets_bytes, mask, values)
+
+
+def _write_where(kind: ElementType, addresses: Array, wanted: Array, values: Array) -> None:
+    shape = np.broadcast_shapes(addresses.shape, values.shape, wanted.shape)
+    chosen, targets, values = (np.broadcast_to(each, shape) for each in (wanted, addresses, values))
     write(kind.dtype, targets[chosen], values[chosen])
 
 
@@ -167,11 +185,7 @@ def store_where(
     ``view``.
     """
     require_bytes_where(frame, where, view, kind, addresses, wanted)
-    mask = with_trailing_axes(frame.mask, addresses.ndim - 2)
-    shape = np.broadcast_shapes(addresses.shape, values.shape, mask.shape, wanted.shape)
-    chosen = np.broadcast_to(mask & wanted, shape)
-    targets, values = np.broadcast_to(addresses, shape), np.broadcast_to(values, shape)
-    write(kind.dtype, targets[chosen], values[chosen])
+    _write_where(kind, addresses, with_trailing_axes(frame.mask, addresses.ndim - 2) & wanted, values)
 
 
 def require_bytes_where(
@@ -182,11 +196,8 @@ def require_bytes_where(
     ``addresses`` and the mask ``wanted`` have the axes (blocks, threads, *vector); where ``wanted`` is False
     the address is not checked. ``kind`` gives the size and the alignment of a number.
     """
-    axes, size = addresses.ndim - 2, kind.dtype.itemsize
-    inside = (addresses >= with_trailing_axes(view.low, axes)) & (
-        addresses + size <= with_trailing_axes(view.high, axes)
-    )
-    require(inside | ~wanted, frame, where, "found an address outside of its buffer")
+    size = kind.dtype.itemsize
+    require(_is_inside(view, addresses, size) | ~wanted, frame, where, OUTSIDE)
     require((addresses % size == 0) | ~wanted, frame, where, f"found no multiple of {size}")
 
 
@@ -216,28 +227,10 @@ def groups_without_conflicts(targets: Array) -> list[Array]:
     the groups in order performs conflicting updates one after another. ``targets`` has one axis.
     """
     order = np.argsort(targets, kind="stable")
-    places = targets[order]
-    starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
-    sizes = np.diff(np.r_[starts, len(places)])
-    rank = np.arange(len(places)) - np.repeat(starts, sizes)
+    ordered = targets[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    sizes = np.diff(np.r_[starts, len(ordered)])
+    rank = np.arange(len(ordered)) - np.repeat(starts, sizes)
     by_rank = np.argsort(rank, kind="stable")
     ends = np.cumsum(np.bincount(rank))[:-1]
-    return [order[part] for part in np.split(by_rank, ends)]
-
-
-def _gather(active: Array, kind: ElementType, addresses: Array) -> Array:
-    """Reads at addresses that are valid in active lanes; inactive lanes read at an active lane's address."""
-    if not active.all():
-        addresses = np.where(active, addresses, addresses[active][0])
-    return read(kind.dtype, with_trailing_axes(addresses, len(kind.shape)) + kind.offsets_bytes)
-
-
-def _refuse_index(frame: LaneFrame, where: str, axis: int, index: Array, size: Array, inside: Array) -> None:
-    shape = inside.shape
-    found, sizes = np.broadcast_to(index, shape), np.broadcast_to(size, shape)
-    require(
-        inside,
-        frame,
-        where,
-        lambda lane: f"found index {found[lane]} of dimension {axis}, allowed 0 to {sizes[lane] - 1},",
-    )
+    return [order[group] for group in np.split(by_rank, ends)]

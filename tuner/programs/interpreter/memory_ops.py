@@ -1,12 +1,12 @@
 """Steps of memory operations: allocations, loads, stores, copies (asynchronous too), atomic updates."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tuner.mlir.bindings import Op, ir
+from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.memrefs import is_workgroup
 from tuner.mlir.ir.reading import unsupported
 from tuner.programs.interpreter import memory as flat_memory
@@ -33,9 +33,8 @@ LIMIT_BYTES = 1 << 32  # of one allocation, over all lanes that run together
 def allocation(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.alloc`` or ``memref.alloca``: one buffer per block or per thread.
 
-    In workgroup memory each block has one, else each thread. A step is a function that executes ``op`` in all
-    active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. Raises
-    CandidateError(COMPILE) for a layout with symbols.
+    In workgroup memory each block has one, else each thread. Raises CandidateError(COMPILE) for a layout with
+    symbols.
     """
     kind = op.results[0].type
     element, target, where = scope.element(op, kind), scope.slot(op.results[0]), where_of(op)
@@ -52,13 +51,28 @@ def allocation(op: Op, scope: FunctionScope) -> Step:
 
 
 def filled(static: Any, dynamic: list[Array]) -> list[Array]:
-    """Returns the sizes ``static``, with MLIR's markers of dynamic sizes replaced by ``dynamic`` in order.
+    """Returns the numbers ``static``, with MLIR's markers of dynamic ones replaced by ``dynamic`` in order.
 
-    Static sizes become arrays of shape (1, 1); ``dynamic`` has one array of sizes per marker.
+    Static numbers become arrays of shape (1, 1); ``dynamic`` has one array per marker. MLIR marks dynamic
+    sizes, strides and offsets alike.
     """
     rest = iter(dynamic)
     unknown = ir.ShapedType.get_dynamic_size()
     return [next(rest) if size == unknown else uniform(size) for size in static]
+
+
+class MixedNumbers:
+    """Numbers of an operation, of which some are static, in an attribute, and others are operands.
+
+    An instance is called with a frame and returns the numbers of all lanes in order, one array each.
+    """
+
+    def __init__(self, op: Op, scope: FunctionScope, name: str, values: Sequence[Value]) -> None:
+        self.static = list(ir.DenseI64ArrayAttr(op.attributes[name]))
+        self._slots = scope.slots(values)
+
+    def __call__(self, frame: LaneFrame) -> list[Array]:
+        return filled(self.static, frame.take(self._slots))
 
 
 def new_buffer(
@@ -96,16 +110,17 @@ def strides_of(kind: Any, sizes: list[Array]) -> tuple[Array, ...]:
 def global_memory(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.get_global``: a constant, or one buffer per block in shared memory.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. Raises CandidateError(COMPILE) for an unknown name, and for a global that has no
-    contents and is not in shared memory.
+    Raises CandidateError(COMPILE) for an unknown name, and for a global that has no contents and is not in
+    shared memory.
     """
     name = str(ir.FlatSymbolRefAttr(op.attributes["name"]).value)
     if name not in scope.symbols:
         raise unsupported(op, f"@{name}, which is not there", "globals of the kernel's module")
     kind, holder = op.results[0].type, scope.symbols[name]
     element, target, where = scope.element(op, kind), scope.slot(op.results[0]), where_of(op)
-    contents = _initial(holder, scope)
+    contents = None  # uninitialized
+    if isinstance(holder.attributes.get("initial_value"), ir.DenseElementsAttr):
+        contents = np.ascontiguousarray(constant_of(holder, scope)[0, 0])
     if contents is None and not is_workgroup(kind):
         raise unsupported(op, f"@{name} without contents", "globals with contents, or of a block")
 
@@ -116,41 +131,24 @@ def global_memory(op: Op, scope: FunctionScope) -> Step:
             if contents is None:
                 known[name] = new_buffer(frame, where, kind, element, sizes)
             else:
-                known[name] = _constant(contents, sizes)
+                first, memory = flat_memory.allocate(contents.nbytes)
+                memory[first - memory.ctypes.data :][: contents.nbytes] = contents.view(np.uint8).ravel()
+                known[name] = BufferView.of_rows(uniform(first), contents.nbytes, sizes, memory)
         frame.values[target] = known[name]
 
     return step
 
 
-def _initial(holder: Op, scope: FunctionScope) -> Array | None:
-    if "initial_value" not in holder.attributes:
-        return None
-    if not isinstance(holder.attributes["initial_value"], ir.DenseElementsAttr):
-        return None  # uninitialized
-    return np.ascontiguousarray(constant_of(holder, scope)[0, 0])
-
-
-def _constant(contents: Array, sizes: list[Array]) -> BufferView:
-    first, memory = flat_memory.allocate(contents.nbytes)
-    start = first - memory.ctypes.data
-    memory[start : start + contents.nbytes] = contents.view(np.uint8).ravel()
-    return BufferView.of_rows(uniform(first), contents.nbytes, sizes, memory)
-
-
 def dynamic_shared(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.dynamic_shared_memory``: one buffer per block, of the launch's size.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``gpu.dynamic_shared_memory``: one buffer per block, of the launch's size."""
     kind = op.results[0].type
     element, target, where = scope.element(op, kind), scope.slot(op.results[0]), where_of(op)
 
     def step(frame: LaneFrame) -> None:
-        made, size_bytes = frame.memory.made, frame.memory.dynamic_bytes
-        if "" not in made:
-            made[""] = new_buffer(frame, where, kind, element, [uniform(size_bytes)])
-        frame.values[target] = made[""]
+        known = frame.memory.made
+        if "" not in known:
+            known[""] = new_buffer(frame, where, kind, element, [uniform(frame.memory.dynamic_bytes)])
+        frame.values[target] = known[""]
 
     return step
 
@@ -165,9 +163,8 @@ ALLOCATIONS: dict[str, Decode] = {
 def async_copy(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``nvgpu.device_async_copy``: a synchronous copy by each lane.
 
-    A lane copies ``dstElements`` elements; elements beyond ``srcElements`` become zero. A step is a function
-    that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame
-    slots. The step raises CandidateError(RUN) for an access out of bounds.
+    A lane copies ``dstElements`` elements; elements beyond ``srcElements`` become zero. The step raises
+    CandidateError(RUN) for an access out of bounds.
     """
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     to, *rest = scope.slots(op.operands)
@@ -176,30 +173,20 @@ def async_copy(op: Op, scope: FunctionScope) -> Step:
     count = ir.IntegerAttr(op.attributes["dstElements"]).value
     kind, where = scope.element(op, op.operands[0].type), where_of(op)
     steps = np.arange(count)
+    offsets = steps * kind.size_bytes
 
     def step(frame: LaneFrame) -> None:
         one, other = (
             frame.values[view].at(frame.take(indices), kind.size_bytes)
             for view, indices in ((source, here), (to, there))
         )
-        wanted = (
-            np.ones((1, 1, count), bool)
-            if not given
-            else steps < with_trailing_axes(frame.values[given[0]], 1)
-        )
-        offsets = steps * kind.size_bytes
-        found = flat_memory.load_where(
-            frame, where, frame.values[source], kind, with_trailing_axes(one, 1) + offsets, wanted
-        )
         everything = np.ones((1, 1, count), bool)
-        flat_memory.store_where(
-            frame, where, frame.values[to], kind, with_trailing_axes(other, 1) + offsets, everything, found
-        )
+        wanted = steps < with_trailing_axes(frame.values[given[0]], 1) if given else everything
+        here_bytes, there_bytes = (with_trailing_axes(each, 1) + offsets for each in (one, other))
+        found = flat_memory.load_where(frame, where, frame.values[source], kind, here_bytes, wanted)
+        flat_memory.store_where(frame, where, frame.values[to], kind, there_bytes, everything, found)
 
     return step
-
-
-ASYNC_COPIES: dict[str, Decode] = {"nvgpu.device_async_copy": async_copy}
 
 
 # ------------------------------------------------------------------------------
@@ -231,16 +218,14 @@ COPY_LIMIT = 1 << 26  # number of elements over all lanes
 def load(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.load``: loads one element per lane.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. The step raises CandidateError(RUN) for an access out of bounds.
+    The step raises CandidateError(RUN) for an access out of bounds.
     """
     source, *indices = scope.slots(op.operands)
     target, kind, where = scope.slot(op.results[0]), scope.element(op, op.results[0].type), where_of(op)
 
     def step(frame: LaneFrame) -> None:
-        values = frame.values
-        places = [values[slot] for slot in indices]
-        values[target] = flat_memory.load_element(frame, where, values[source], kind, places)
+        at = frame.take(indices)
+        frame.values[target] = flat_memory.load_element(frame, where, frame.values[source], kind, at)
 
     return step
 
@@ -248,16 +233,14 @@ def load(op: Op, scope: FunctionScope) -> Step:
 def store(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.store``: stores one element per active lane.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. The step raises CandidateError(RUN) for an access out of bounds.
+    The step raises CandidateError(RUN) for an access out of bounds.
     """
     value, to, *indices = scope.slots(op.operands)
     kind, where = scope.element(op, op.operands[0].type), where_of(op)
 
     def step(frame: LaneFrame) -> None:
-        values = frame.values
-        places = [values[slot] for slot in indices]
-        flat_memory.store_element(frame, where, values[to], kind, places, values[value])
+        view, values = frame.values[to], frame.values[value]
+        flat_memory.store_element(frame, where, view, kind, frame.take(indices), values)
 
     return step
 
@@ -265,9 +248,8 @@ def store(op: Op, scope: FunctionScope) -> Step:
 def copy(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.copy``: each active lane copies the whole memref.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. The step raises CandidateError(RUN) for an access out of bounds, for sizes that
-    differ between lanes, and if all lanes together copy more than 2**26 elements.
+    The step raises CandidateError(RUN) for an access out of bounds, for sizes that differ between lanes, and
+    if all lanes together copy more than 2**26 elements.
     """
     source, to = scope.slots(op.operands)
     kind, where = scope.element(op, op.operands[0].type), where_of(op)
@@ -308,9 +290,8 @@ def extents(frame: LaneFrame, where: str, view: BufferView) -> tuple[int, ...]:
 def atomic(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.atomic_rmw``, whose result is the number before the update.
 
-    Lanes with the same address update it one after another. A step is a function that executes ``op`` in all
-    active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step raises
-    CandidateError(RUN) for an access out of bounds.
+    Lanes with the same address update it one after another. The step raises CandidateError(RUN) for an access
+    out of bounds.
     """
     value, to, *indices = scope.slots(op.operands)
     target, kind, where = scope.slot(op.results[0]), scope.element(op, op.operands[0].type), where_of(op)
@@ -318,8 +299,7 @@ def atomic(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         values = frame.values
-        places = [values[slot] for slot in indices]
-        addresses = checked(frame, where, values[to], kind.size_bytes, places)
+        addresses = flat_memory.element_addresses(frame, where, values[to], kind, frame.take(indices))
         values[target] = flat_memory.update(frame, kind, addresses, values[value], function)
 
     return step
@@ -328,9 +308,8 @@ def atomic(op: Op, scope: FunctionScope) -> Step:
 def atomic_region(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.generic_atomic_rmw``: a region computes the new number from the old one.
 
-    The result is the old number; lanes with the same address update it one after another. A step is a
-    function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to
-    frame slots. The step raises CandidateError(RUN) for an access out of bounds.
+    The result is the old number; lanes with the same address update it one after another. The step raises
+    CandidateError(RUN) for an access out of bounds.
     """
     to, *indices = scope.slots(op.operands)
     target, kind, where = scope.slot(op.results[0]), scope.element(op, op.results[0].type), where_of(op)
@@ -338,8 +317,8 @@ def atomic_region(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         outside, values = frame.mask, frame.values
-        view, places = values[to], [values[slot] for slot in indices]
-        addresses = np.broadcast_to(checked(frame, where, view, kind.size_bytes, places), frame.grid.shape)
+        addresses = flat_memory.element_addresses(frame, where, values[to], kind, frame.take(indices))
+        addresses = np.broadcast_to(addresses, frame.grid.shape)
         lanes = np.flatnonzero(np.broadcast_to(outside, frame.grid.shape))
         found = np.zeros(frame.grid.shape, kind.dtype)
         for turn in flat_memory.groups_without_conflicts(addresses.ravel()[lanes]):
@@ -354,18 +333,6 @@ def atomic_region(op: Op, scope: FunctionScope) -> Step:
     return step
 
 
-def checked(frame: LaneFrame, where: str, view: BufferView, item_bytes: int, indices: list[Array]) -> Array:
-    """Returns the byte address of the element at ``indices`` in each lane, after checking it.
-
-    Raises CandidateError(RUN), naming the operation ``where``, if an active lane's index is out of bounds, or
-    its address is outside the buffer or no multiple of ``item_bytes``, the size of an element.
-    """
-    flat_memory.check_indices(frame, where, view, indices)
-    addresses = view.at(indices, item_bytes)
-    flat_memory.check_bytes(frame, where, view, addresses, item_bytes, item_bytes)
-    return addresses
-
-
 ACCESSES: dict[str, Decode] = {
     "memref.load": load,
     "memref.store": store,
@@ -374,4 +341,4 @@ ACCESSES: dict[str, Decode] = {
     "memref.generic_atomic_rmw": atomic_region,
 }
 
-DECODERS: dict[str, Decode] = {**ACCESSES, **ALLOCATIONS, **ASYNC_COPIES}
+DECODERS: dict[str, Decode] = {**ACCESSES, **ALLOCATIONS, "nvgpu.device_async_copy": async_copy}

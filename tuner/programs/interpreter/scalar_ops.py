@@ -22,8 +22,7 @@ Compute: TypeAlias = Callable[..., Any]
 def step_of(op: Op, scope: FunctionScope, compute: Compute) -> Step:
     """Returns the step that stores ``compute(*operands)`` as the only result of ``op``.
 
-    ``compute`` gets the operands of all lanes as arrays, or memrefs. A step is a function that executes
-    ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
+    ``compute`` gets the operands of all lanes as arrays, or memrefs.
     """
     sources, (target,) = scope.slots(op.operands), scope.slots(op.results)
     if len(sources) == 1:
@@ -50,8 +49,7 @@ def step_of(op: Op, scope: FunctionScope, compute: Compute) -> Step:
 def elementwise(compute: Compute) -> Decode:
     """Returns the decoder of an operation whose only result is ``compute(*operands)``.
 
-    A decoder takes an operation and its function's scope, and returns a step. ``compute`` gets the operands
-    of all lanes as arrays, or memrefs, and does not depend on their types.
+    ``compute`` gets the operands of all lanes as arrays, or memrefs, and does not depend on their types.
     """
     return lambda op, scope: step_of(op, scope, compute)
 
@@ -59,8 +57,7 @@ def elementwise(compute: Compute) -> Decode:
 def of_result(make: Callable[[Any], Compute]) -> Decode:
     """Returns the decoder of an operation whose only result is ``make(dtype)(*operands)``.
 
-    A decoder takes an operation and its function's scope, and returns a step. ``dtype`` is the numpy type of
-    the result, or of its elements if it is a vector.
+    ``dtype`` is the numpy type of the result, or of its elements if it is a vector.
     """
     return lambda op, scope: step_of(op, scope, make(scope.element(op, op.results[0].type).dtype))
 
@@ -109,11 +106,7 @@ ORDERED: tuple[Callable[[Array, Array], Array], ...] = (
 
 
 def float_comparison(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``arith.cmpf``: compares floats elementwise by the operation's predicate.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``arith.cmpf``: compares floats elementwise by the operation's predicate."""
     return step_of(op, scope, predicate(ir.IntegerAttr(op.attributes["predicate"]).value))
 
 
@@ -142,7 +135,10 @@ def fused(a: Array, b: Array, c: Array) -> Array:
     For float64 this is emulated by error-free transforms and may differ from an FMA in the last bit.
     """
     if a.dtype == F64:
-        return _fused_double(a, b, c)
+        product = a * b
+        total = product + c
+        better = total + (_product_error(a, b, product) + _sum_error(product, c, total))
+        return np.where(np.isfinite(better), better, total)
     wide = [each.astype(F64) for each in (a, b, c)]
     product = wide[0] * wide[1]  # exact: 48 bits at most
     total = product + wide[2]
@@ -152,14 +148,6 @@ def fused(a: Array, b: Array, c: Array) -> Array:
     is_even = ((bits & 1) == 0) & (lost != 0) & np.isfinite(total)
     away = (lost > 0) == (total > 0)
     return np.where(is_even, (bits + np.where(away, 1, -1)).view(F64), total).astype(a.dtype)
-
-
-def _fused_double(a: Array, b: Array, c: Array) -> Array:
-    product = a * b
-    total = product + c
-    error = _product_error(a, b, product) + _sum_error(product, c, total)
-    better = total + error
-    return np.where(np.isfinite(better), better, total)
 
 
 def _sum_error(a: Array, b: Array, total: Array) -> Array:
@@ -270,8 +258,7 @@ PREDICATES: tuple[tuple[Callable[[Array, Array], Array], Callable[[Array], Array
 def division(function: Binary) -> Decode:
     """Returns the decoder of an integer division or remainder, which ``function`` computes on arrays.
 
-    A decoder takes an operation and its function's scope, and returns a step; this step raises
-    CandidateError(RUN) where an active lane divides by zero.
+    The step raises CandidateError(RUN) where an active lane divides by zero.
     """
 
     def decode(op: Op, scope: FunctionScope) -> Step:
@@ -288,19 +275,13 @@ def division(function: Binary) -> Decode:
 
 
 def integer_comparison(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``arith.cmpi``: compares integers elementwise by the operation's predicate.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``arith.cmpi``: compares integers elementwise by the operation's predicate."""
     compare, read = PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
     return step_of(op, scope, lambda a, b: compare(read(a), read(b)))
 
 
 def extended(wide: Callable[[Array, Array], Array], read: Callable[[Array], Array]) -> Decode:
     """Returns the decoder of an integer operation with two results, the low and high half of a wide one.
-
-    A decoder takes an operation and its function's scope, and returns the step that executes the operation.
 
     Args:
         wide: the operation on arrays of Python integers, such as addition or multiplication.
@@ -313,22 +294,17 @@ def extended(wide: Callable[[Array, Array], Array], read: Callable[[Array], Arra
 
         def step(frame: LaneFrame) -> None:
             one, other = (read(frame.values[slot]) for slot in (first, second))
-            bits = _bits(one.dtype, frame.values[first].dtype)
+            bits = 1 if frame.values[first].dtype == BOOL else 8 * one.itemsize
             whole = wide(one.astype(object), other.astype(object))
-            for target, dtype, part in zip(targets, dtypes, (whole, whole >> bits), strict=True):
-                frame.values[target] = _cut(part, dtype)
+            for target, dtype, half in zip(targets, dtypes, (whole, whole >> bits), strict=True):
+                frame.values[target] = _low_bits(half, dtype)
 
         return step
 
     return decode
 
 
-def _bits(read: DType, dtype: DType) -> int:
-    return 1 if dtype == BOOL else 8 * read.itemsize
-
-
-def _cut(numbers: Array, dtype: DType) -> Array:
-    """Returns the low bits of Python integers as an integer type."""
+def _low_bits(numbers: Array, dtype: DType) -> Array:
     bits = 1 if dtype == BOOL else 8 * dtype.itemsize
     cut = (numbers & ((1 << bits) - 1)).astype(f"u{dtype.itemsize}")
     return to_integer(cut, BOOL) if dtype == BOOL else cut.view(dtype)

@@ -34,75 +34,49 @@ from tuner.programs.interpreter.scalar_ops import Combine, combination
 # Indices and sizes of a lane's block, thread and subgroup.
 
 
-ALONG: dict[str, Callable[[LaneGrid, int], Array]] = {
+INDICES: dict[str, Callable[[LaneGrid, int], Array]] = {  # from the axis; 0 for those without one
     "gpu.thread_id": LaneGrid.thread_id,
     "gpu.block_id": LaneGrid.block_id,
     "gpu.block_dim": lambda grid, axis: uniform(grid.block[axis]),
     "gpu.grid_dim": lambda grid, axis: uniform(grid.grid[axis]),
     "gpu.global_id": lambda grid, axis: grid.block_id(axis) * grid.block[axis] + grid.thread_id(axis),
-}
-WITHOUT_AXIS: dict[str, Callable[[LaneGrid], Array]] = {
-    "gpu.lane_id": lambda grid: grid.linear_thread % SUBGROUP,
-    "gpu.subgroup_id": lambda grid: grid.linear_thread // SUBGROUP,
-    "gpu.num_subgroups": lambda grid: uniform(-(-grid.threads // SUBGROUP)),
-    "gpu.subgroup_size": lambda _: uniform(SUBGROUP),
+    "gpu.lane_id": lambda grid, _: grid.linear_thread % SUBGROUP,
+    "gpu.subgroup_id": lambda grid, _: grid.linear_thread // SUBGROUP,
+    "gpu.num_subgroups": lambda grid, _: uniform(-(-grid.threads // SUBGROUP)),
+    "gpu.subgroup_size": lambda _grid, _axis: uniform(SUBGROUP),
 }
 
 
-def along(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for gpu.thread_id, gpu.block_id, gpu.global_id, gpu.block_dim or gpu.grid_dim.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
-    axis, index = axis_of(op), ALONG[op.name]
-    return _put_index(op, scope, lambda grid: index(grid, axis))
-
-
-def without_axis(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for gpu.lane_id, gpu.subgroup_id, gpu.num_subgroups or gpu.subgroup_size.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
-    return _put_index(op, scope, WITHOUT_AXIS[op.name])
-
-
-def _put_index(op: Op, scope: FunctionScope, make: Callable[[LaneGrid], Array]) -> Step:
-    (target,) = scope.slots(op.results)
+def index(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for an operation of INDICES: an index or a size of the lane's block or subgroup."""
+    axis = axis_of(op) if "dimension" in op.attributes else 0
+    make, (target,) = INDICES[op.name], scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
-        frame.values[target] = make(frame.grid).astype(INDEX, copy=False)
+        frame.values[target] = make(frame.grid, axis).astype(INDEX, copy=False)
 
     return step
 
 
-INDICES: dict[str, Decode] = {
-    **dict.fromkeys(ALONG, along),
-    **dict.fromkeys(WITHOUT_AXIS, without_axis),
-}
-
-
-PLACE = re.compile(r"%(?P<flags>[-+ #0]*[0-9]*(?:\.[0-9]+)?)(?:hh|h|ll|l|z|j|t|L)?(?P<kind>[a-zA-Z%])")
+SPECIFIER = re.compile(r"%(?P<flags>[-+ #0]*[0-9]*(?:\.[0-9]+)?)(?:hh|h|ll|l|z|j|t|L)?(?P<kind>[a-zA-Z%])")
 INTEGERS, UNSIGNED, FLOATS = "dic", "uoxX", "fFeEgG"
 
 
 def printf(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.printf``: passes one text per active lane to the frame's ``write``.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. Raises CandidateError(COMPILE) if there is not one conversion specifier per
-    argument, and for a specifier other than d, i, c, u, o, x, X, f, F, e, E, g and G.
+    Raises CandidateError(COMPILE) if there is not one conversion specifier per argument, and for a specifier
+    other than d, i, c, u, o, x, X, f, F, e, E, g and G.
     """
     text = ir.StringAttr(op.attributes["format"]).value
-    kinds = [match["kind"] for match in PLACE.finditer(text) if match["kind"] != "%"]
+    kinds = [match["kind"] for match in SPECIFIER.finditer(text) if match["kind"] != "%"]
     sources = scope.slots(op.operands)
     known = INTEGERS + UNSIGNED + FLOATS
     if len(kinds) != len(sources) or not set(kinds) <= set(known):
         raise unsupported(
             op, f"format {text!r} with {len(sources)} arguments", f"one of %{', %'.join(known)} for each"
         )
-    template = PLACE.sub(lambda match: "%" + match["flags"] + match["kind"].replace("u", "d"), text)
+    template = SPECIFIER.sub(lambda match: "%" + match["flags"] + match["kind"].replace("u", "d"), text)
 
     def step(frame: LaneFrame) -> None:
         columns = []
@@ -115,9 +89,6 @@ def printf(op: Op, scope: FunctionScope) -> Step:
             frame.write(template % tuple(column[block, thread].item() for column in columns))
 
     return step
-
-
-PRINTING: dict[str, Decode] = {"gpu.printf": printf}
 
 
 # ------------------------------------------------------------------------------
@@ -198,13 +169,10 @@ def fold(values: Array, valid: Array, axis: int, combine: Callable[[Array, Array
 
 
 def _halves(values: Array, axis: int, half: int) -> tuple[Array, Array]:
-    """Returns both halves of an axis; the second may be padded with zeros, which are not valid."""
     first, second = (np.take(values, each, axis) for each in np.split(np.arange(values.shape[axis]), [half]))
     missing = half - second.shape[axis]
-    if missing:
-        shape = list(second.shape)
-        shape[axis] = missing
-        second = np.concatenate([second, np.zeros(shape, values.dtype)], axis)
+    if missing:  # zeros, which are not valid
+        second = np.concatenate([second, np.zeros_like(np.take(first, range(missing), axis))], axis)
     return first, second
 
 
@@ -215,8 +183,7 @@ def _halves(values: Array, axis: int, half: int) -> tuple[Array, Array]:
 def barrier(op: Op, _: FunctionScope) -> Step:
     """Returns the step for ``gpu.barrier``: raises CandidateError(RUN) if a block's threads have diverged.
 
-    A step is a function that is called with the frame of all lanes (GPU threads). Otherwise it does nothing,
-    since all lanes run in lockstep. Threads that have returned are not counted.
+    Otherwise it does nothing, since all lanes run in lockstep. Threads that have returned are not counted.
     """
     where = where_of(op)
     return lambda frame: require_whole_blocks(frame, where)
@@ -225,8 +192,7 @@ def barrier(op: Op, _: FunctionScope) -> Step:
 def all_reduce(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.all_reduce``: reduces a value over a block's threads, by a kind or a region.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. The step raises CandidateError(RUN) if only some threads of a block take part.
+    The step raises CandidateError(RUN) if only some threads of a block take part.
     """
     source, target, where = scope.slot(op.operands[0]), scope.slot(op.results[0]), where_of(op)
     body = scope.body(op.regions[0]) if op.regions[0].blocks else None
@@ -260,13 +226,14 @@ def subgroup_reduce(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_reduce``: reduces a value over each subgroup, or each cluster.
 
     Inactive lanes are omitted; for a ``uniform`` operation the step raises CandidateError(RUN) if only some
-    lanes of a subgroup take part. A step is a function that executes ``op`` in all active lanes (GPU threads)
-    of a frame; ``scope`` maps SSA values to frame slots. Raises CandidateError(COMPILE) for clusters that do
-    not divide 32 lanes.
+    lanes of a subgroup take part. Raises CandidateError(COMPILE) for clusters that do not divide 32 lanes.
     """
     source, target, where = scope.slot(op.operands[0]), scope.slot(op.results[0]), where_of(op)
     combine = combination(op, scope, str(op.attributes["op"]))
-    size, stride = (_number(op, f"cluster_{name}", default) for name, default in (("size", 0), ("stride", 1)))
+    size, stride = (
+        int(ir.IntegerAttr(op.attributes[name]).value) if name in op.attributes else default
+        for name, default in (("cluster_size", 0), ("cluster_stride", 1))
+    )
     size = size or SUBGROUP // stride
     is_uniform = "uniform" in op.attributes
     if SUBGROUP % (size * stride):
@@ -286,16 +253,8 @@ def subgroup_reduce(op: Op, scope: FunctionScope) -> Step:
     return step
 
 
-def _number(op: Op, name: str, default: int) -> int:
-    return int(ir.IntegerAttr(op.attributes[name]).value) if name in op.attributes else default
-
-
 def ballot(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``gpu.ballot``: bit i is 1 if lane i is active and its predicate is true.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``gpu.ballot``: bit i is 1 if lane i is active and its predicate is true."""
     source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     dtype = scope.element(op, op.results[0].type).dtype
 
@@ -330,24 +289,27 @@ def shuffle(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.shuffle``: each lane reads a value of another lane of its subgroup.
 
     The results are the value and whether it is valid: False, with a poison value, if the source lane, or the
-    lane itself, is not among the first ``width`` lanes. A step is a function that executes ``op`` in all
-    active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step raises
-    CandidateError(RUN) if only some of these lanes take part, and for a width that differs between lanes or
-    is not 1 to 32.
+    lane itself, is not among the first ``width`` lanes. The step raises CandidateError(RUN) if only some of
+    these lanes take part, and for a width that differs between lanes or is not 1 to 32.
     """
     mode = str(op.attributes["mode"]).removeprefix("#gpu<shuffle_mode ").removesuffix(">")
     if mode not in SOURCES:
         raise unsupported(op, f"mode {mode}", ", ".join(SOURCES))
-    (value, offset, width), where = scope.slots(op.operands), where_of(op)
+    (value, offset, width), targets = scope.slots(op.operands), scope.slots(op.results)
+    where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
-        lanes = _width(frame, where, frame.values[width])
+        widths = frame.values[width]
+        found = np.unique(widths[frame.active(widths.shape)])
+        if len(found) != 1 or not 0 < found[0] <= SUBGROUP:
+            fault(where, f"found width {found[:4].tolist()}, allowed one of 1 to {SUBGROUP}")
+        lanes = int(found[0])
         distance = by_subgroup(frame.grid, frame.values[offset]).astype(np.int64)
         source = SOURCES[mode](LANES, distance)
         is_valid = (source >= 0) & (source < lanes) & (lanes > LANES)
-        _put(frame, scope_targets, where, frame.values[value], source, is_valid, lanes)
+        require_whole_subgroups(frame, where, lanes)
+        _put(frame, targets, frame.values[value], source, is_valid)
 
-    scope_targets = scope.slots(op.results)
     return step
 
 
@@ -355,25 +317,18 @@ def rotate(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.rotate``: each lane reads the value of the lane ``offset`` further.
 
     The lanes wrap around after ``width``, an attribute of ``op`` like ``offset``; lanes from ``width`` on get
-    poison, and False as second result. A step is a function that executes ``op`` in all active lanes (GPU
-    threads) of a frame; ``scope`` maps SSA values to frame slots. The step raises CandidateError(RUN) if only
-    some of the first ``width`` lanes take part.
+    poison, and False as second result. The step raises CandidateError(RUN) if only some of the first
+    ``width`` lanes take part.
     """
     value, where, targets = scope.slot(op.operands[0]), where_of(op), scope.slots(op.results)
     offset, width = (ir.IntegerAttr(op.attributes[name]).value for name in ("offset", "width"))
     source = ((LANES + offset) & (width - 1)) + (LANES & ~(width - 1))
 
     def step(frame: LaneFrame) -> None:
-        shape = by_subgroup(frame.grid, frame.mask).shape
-        _put(
-            frame,
-            targets,
-            where,
-            frame.values[value],
-            np.broadcast_to(source, shape),
-            np.broadcast_to(width > LANES, shape),
-            width,
-        )
+        shape = active_by_subgroup(frame).shape
+        sources, is_valid = (np.broadcast_to(each, shape) for each in (source, width > LANES))
+        require_whole_subgroups(frame, where, width)
+        _put(frame, targets, frame.values[value], sources, is_valid)
 
     return step
 
@@ -381,53 +336,33 @@ def rotate(op: Op, scope: FunctionScope) -> Step:
 def broadcast(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_broadcast``, from a given lane or from the first active lane.
 
-    The result is poison if the source lane is inactive or not one of 0 to 31. A step is a function that
-    executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
+    The result is poison if the source lane is inactive or not one of 0 to 31.
     """
     source, *lane = scope.slots(op.operands)
     (target,) = scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
-        values, active = by_subgroup(frame.grid, frame.values[source]), active_by_subgroup(frame)
         if lane:
             number = by_subgroup(frame.grid, frame.values[lane[0]]).astype(np.int64)
         else:
+            active = active_by_subgroup(frame)
             number = np.broadcast_to(active.argmax(-1)[..., None], active.shape)
-        inside = (number >= 0) & (number < SUBGROUP)
-        there = np.take_along_axis(active, np.where(inside, number, 0), 2)
-        frame.values[target] = by_lane(frame.grid, _taken(values, number, inside & there))
+        is_valid = (number >= 0) & (number < SUBGROUP)
+        _put(frame, (target,), frame.values[source], number, is_valid)
 
     return step
 
 
-def _width(frame: LaneFrame, where: str, values: Array) -> int:
-    found = np.unique(values[frame.active(values.shape)])
-    if len(found) != 1 or not 0 < found[0] <= SUBGROUP:
-        fault(where, f"found width {found[:4].tolist()}, allowed one of 1 to {SUBGROUP}")
-    return int(found[0])
-
-
-def _put(
-    frame: LaneFrame,
-    targets: tuple[int, ...],
-    where: str,
-    values: Array,
-    source: Array,
-    is_valid: Array,
-    width: int,
-) -> None:
-    require_whole_subgroups(frame, where, width)
-    there = np.take_along_axis(active_by_subgroup(frame), np.where(is_valid, source, 0), 2)
-    taken = _taken(by_subgroup(frame.grid, values), source, is_valid & there)
-    frame.values[targets[0]] = by_lane(frame.grid, taken)
-    frame.values[targets[1]] = by_lane(frame.grid, is_valid)
-
-
-def _taken(values: Array, source: Array, is_valid: Array) -> Array:
-    """Returns the value of lane ``source``, poison where ``is_valid`` is False."""
-    axes = values.ndim - 3
-    found = np.take_along_axis(values, with_trailing_axes(np.where(is_valid, source, 0), axes), 2)
-    return np.where(with_trailing_axes(is_valid, axes), found, poison(values.dtype))
+def _put(frame: LaneFrame, targets: tuple[int, ...], values: Array, source: Array, is_valid: Array) -> None:
+    # the value of lane ``source``, poison where it is not valid or inactive; then whether it is valid
+    lanes = np.where(is_valid, source, 0)
+    is_there = is_valid & np.take_along_axis(active_by_subgroup(frame), lanes, 2)
+    grouped = by_subgroup(frame.grid, values)
+    axes = grouped.ndim - 3
+    found = np.take_along_axis(grouped, with_trailing_axes(np.where(is_there, source, 0), axes), 2)
+    taken = np.where(with_trailing_axes(is_there, axes), found, poison(values.dtype))
+    for target, result in zip(targets, (taken, is_valid), strict=False):
+        frame.values[target] = by_lane(frame.grid, result)
 
 
 def poison(dtype: np.dtype[np.generic]) -> Array:
@@ -441,4 +376,9 @@ SHUFFLES: dict[str, Decode] = {
     "gpu.subgroup_broadcast": broadcast,
 }
 
-DECODERS: dict[str, Decode] = {**INDICES, **COLLECTIVES, **SHUFFLES, **PRINTING}
+DECODERS: dict[str, Decode] = {
+    **dict.fromkeys(INDICES, index),
+    **COLLECTIVES,
+    **SHUFFLES,
+    "gpu.printf": printf,
+}

@@ -13,16 +13,13 @@ from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame
 from tuner.programs.interpreter.lanes import Array, BufferView, ElementType, with_trailing_axes
 from tuner.programs.interpreter.vectors import shape_of
 
-Axes = Sequence[
-    int | None
-]  # of a vector: the dimension of the memref along which each goes, None: along none
+Axes = Sequence[int | None]  # of a vector: along which dimension of the memref each goes; None: along none
 
 
 def load(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.load``: loads consecutive numbers along the memref's last dimensions.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. The step raises CandidateError(RUN) for an access outside of the buffer.
+    The step raises CandidateError(RUN) for an access outside of the buffer.
     """
     kind = scope.element(op, op.operands[0].type)
     if kind.shape:  # a memref of vectors
@@ -42,8 +39,7 @@ def load(op: Op, scope: FunctionScope) -> Step:
 def store(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.store``: stores consecutive numbers along the memref's last dimensions.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. The step raises CandidateError(RUN) for an access outside of the buffer.
+    The step raises CandidateError(RUN) for an access outside of the buffer.
     """
     kind = scope.element(op, op.operands[1].type)
     if kind.shape:
@@ -61,19 +57,13 @@ def store(op: Op, scope: FunctionScope) -> Step:
 def transfer_read(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.transfer_read``: loads a vector from a memref, with padding.
 
-    Elements outside the memref, or masked off, have the padding value. A step is a function that executes
-    ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step
-    raises CandidateError(RUN) for an index outside of a dimension that is marked as in bounds.
+    Elements outside the memref, or masked off, have the padding value. The step raises CandidateError(RUN)
+    for an index outside of a dimension that is marked as in bounds.
     """
     transfer = _Transfer(op, scope, op.operands[0], shape_of(op.results[0].type))
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
-    slots = list(scope.slots(op.operands))
-    source, indices, padding, mask = (
-        slots[0],
-        slots[1 : 1 + sizes[1]],
-        slots[1 + sizes[1]],
-        slots[2 + sizes[1] :],
-    )
+    source, *rest = scope.slots(op.operands)
+    indices, (padding, *mask) = rest[: sizes[1]], rest[sizes[1] :]
     (target,) = scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
@@ -89,9 +79,8 @@ def transfer_read(op: Op, scope: FunctionScope) -> Step:
 def transfer_write(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.transfer_write``: stores a vector in a memref.
 
-    Elements outside the memref, or masked off, are not stored. A step is a function that executes ``op`` in
-    all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step raises
-    CandidateError(RUN) for an index outside of a dimension that is marked as in bounds.
+    Elements outside the memref, or masked off, are not stored. The step raises CandidateError(RUN) for an
+    index outside of a dimension that is marked as in bounds.
     """
     transfer = _Transfer(op, scope, op.operands[1], shape_of(op.operands[0].type))
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
@@ -128,9 +117,8 @@ class _Transfer:
         for axis, in_bounds in zip(self._axes, self._in_bounds, strict=True):
             if axis is None:
                 continue
-            inside = (places[axis] >= 0) & (
-                places[axis] < with_trailing_axes(view.sizes[axis], len(self.shape))
-            )
+            size = with_trailing_axes(view.sizes[axis], len(self.shape))
+            inside = (places[axis] >= 0) & (places[axis] < size)
             if in_bounds:
                 found = f"found an index outside of dimension {axis}, said to be in bounds,"
                 require(inside | ~wanted, frame, self.where, found)
@@ -138,21 +126,18 @@ class _Transfer:
         return places, wanted
 
     def _aligned(self, mask: Array) -> Array:
-        """Returns a mask with the axes of the vector; the mask has the memref's axes in order."""
-        moved = [number for number, axis in enumerate(self._axes) if axis is not None]
-        order = sorted(moved, key=lambda number: int(self._axes[number] or 0))
-        back = [2 + order.index(number) for number in moved]
-        turned = mask.transpose(0, 1, *back)
-        still = [number for number, axis in enumerate(self._axes) if axis is None]
-        return np.expand_dims(turned, [2 + number for number in still])
+        # the mask has the memref's axes in order, the result those of the vector
+        axes = [axis for axis in self._axes if axis is not None]
+        transposed = mask.transpose(0, 1, *(2 + sorted(axes).index(axis) for axis in axes))
+        added = [2 + number for number, axis in enumerate(self._axes) if axis is None]
+        return np.expand_dims(transposed, added)
 
 
 def masked_load(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.maskedload`` or ``vector.gather``: loads where the mask is true.
 
-    Where the mask is false, the result has the pass-through value. A step is a function that executes ``op``
-    in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step raises
-    CandidateError(RUN) for an access outside of the buffer.
+    Where the mask is false, the result has the pass-through value. The step raises CandidateError(RUN) for an
+    access outside of the buffer.
     """
     kind = scope.element(op, op.operands[0].type)
     source, *indices, mask, passed = scope.slots(op.operands)
@@ -170,8 +155,7 @@ def masked_load(op: Op, scope: FunctionScope) -> Step:
 def masked_store(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.maskedstore`` or ``vector.scatter``: stores where the mask is true.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. The step raises CandidateError(RUN) for an access outside of the buffer.
+    The step raises CandidateError(RUN) for an access outside of the buffer.
     """
     kind = scope.element(op, op.operands[0].type)
     to, *indices, mask, value = scope.slots(op.operands)
@@ -186,15 +170,17 @@ def masked_store(op: Op, scope: FunctionScope) -> Step:
 
 
 def _places_of(op: Op, slots: Sequence[int], shape: tuple[int, ...]) -> Callable[[LaneFrame], list[Array]]:
-    """Returns a function that computes the index of each vector element per memref dimension.
+    if op.name not in ("vector.gather", "vector.scatter"):
+        axes = last(len(slots), shape)
+        return lambda frame: along(frame.take(slots), axes, shape)
 
-    Elements are consecutive along the last dimensions; for a gather or scatter, an index vector is added to
-    the last index.
-    """
-    if op.name in ("vector.gather", "vector.scatter"):
-        return lambda frame: _chosen(frame.take(slots[:-1]), frame.values[slots[-1]])
-    axes = last(len(slots), shape)
-    return lambda frame: along(frame.take(slots), axes, shape)
+    def gathered(frame: LaneFrame) -> list[Array]:
+        chosen = frame.values[slots[-1]]  # an index vector, which is added to the last index
+        places = [with_trailing_axes(index, chosen.ndim - 2) for index in frame.take(slots[:-1])]
+        places[-1] = places[-1] + chosen.astype(np.int64)
+        return places
+
+    return gathered
 
 
 def along(indices: Sequence[Array], axes: Axes, shape: tuple[int, ...]) -> list[Array]:
@@ -208,8 +194,9 @@ def along(indices: Sequence[Array], axes: Axes, shape: tuple[int, ...]) -> list[
     places = [with_trailing_axes(index, len(shape)) for index in indices]
     for number, axis in enumerate(axes):
         if axis is not None:
-            steps = np.arange(shape[number]).reshape(-1, *[1] * (len(shape) - 1 - number))
-            places[axis] = places[axis] + steps
+            places[axis] = places[axis] + with_trailing_axes(
+                np.arange(shape[number]), len(shape) - 1 - number
+            )
     return places
 
 
@@ -226,19 +213,12 @@ def everywhere(shape: tuple[int, ...]) -> Array:
     return np.ones((1, 1, *shape), bool)
 
 
-def _chosen(indices: list[Array], chosen: Array) -> list[Array]:
-    places = [with_trailing_axes(index, chosen.ndim - 2) for index in indices]
-    places[-1] = places[-1] + chosen.astype(np.int64)
-    return places
-
-
 def _load(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, places: list[Array], wanted: Array
 ) -> Array:
     addresses = _addresses(view, kind, places, wanted)
-    return flat_memory.load_where(
-        frame, where, view, kind, addresses, np.broadcast_to(wanted, addresses.shape)
-    )
+    wanted = np.broadcast_to(wanted, addresses.shape)
+    return flat_memory.load_where(frame, where, view, kind, addresses, wanted)
 
 
 def _store(
@@ -264,8 +244,6 @@ DECODERS: dict[str, Decode] = {
     "vector.store": store,
     "vector.transfer_read": transfer_read,
     "vector.transfer_write": transfer_write,
-    "vector.maskedload": masked_load,
-    "vector.maskedstore": masked_store,
-    "vector.gather": masked_load,
-    "vector.scatter": masked_store,
+    **dict.fromkeys(("vector.maskedload", "vector.gather"), masked_load),
+    **dict.fromkeys(("vector.maskedstore", "vector.scatter"), masked_store),
 }

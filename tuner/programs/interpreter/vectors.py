@@ -1,6 +1,6 @@
 """Vectors in each lane: shapes, elements and slices. Arrays have the shape (blocks, threads, *vector)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from tuner.mlir.bindings import Op, ir
 from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame, Step
 from tuner.programs.interpreter.lanes import INDEX, Array, BufferView, uniform, with_trailing_axes
+from tuner.programs.interpreter.memory_ops import MixedNumbers
 from tuner.programs.interpreter.scalar_ops import elementwise, step_of
 from tuner.programs.interpreter.subgroup_ops import poison
 
@@ -28,57 +29,31 @@ def spread(values: Array, shape: tuple[int, ...]) -> Array:
 
 
 def broadcast(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.broadcast``: repeats a number or vector along added or unit dimensions.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``vector.broadcast``: repeats a number or vector along added or unit axes."""
     shape = shape_of(op.results[0].type)
     return step_of(op, scope, lambda values: spread(values, shape))
-
-
-def positions(op: Op, scope: FunctionScope, first: int) -> Callable[[LaneFrame], list[Array]]:
-    """Returns a function of a frame that computes the indices of a ``vector.extract`` or ``vector.insert``.
-
-    The function returns one index array per indexed dimension; static indices have shape (1, 1).
-
-    Args:
-        op: the operation.
-        scope: the function being decoded.
-        first: number of the first operand that is a dynamic index.
-    """
-    static = list(ir.DenseI64ArrayAttr(op.attributes["static_position"]))
-    slots = scope.slots(list(op.operands)[first:])
-    unknown = ir.ShapedType.get_dynamic_size()
-
-    def read(frame: LaneFrame) -> list[Array]:
-        rest = iter(slots)
-        return [frame.values[next(rest)] if place == unknown else uniform(place) for place in static]
-
-    return read
 
 
 def extract(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.extract``: the element or subvector at an index.
 
-    An index outside the vector is clamped. A step is a function that executes ``op`` in all active lanes (GPU
-    threads) of a frame; ``scope`` maps SSA values to frame slots.
+    An index outside the vector is clamped.
     """
-    source, target, places = scope.slot(op.operands[0]), scope.slot(op.results[0]), positions(op, scope, 1)
+    source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
+    indices = MixedNumbers(op, scope, "static_position", list(op.operands)[1:])
 
     def step(frame: LaneFrame) -> None:
-        found = frame.values[source]
-        for place in places(frame):
-            axes = found.ndim - 2
-            inside = np.clip(place, 0, found.shape[2] - 1)
-            if place.size == 1:
-                found = found[:, :, int(inside[0, 0])]
+        values = frame.values[source]
+        for index in indices(frame):
+            inside = np.clip(index, 0, values.shape[2] - 1)
+            if index.size == 1:
+                values = values[:, :, int(inside[0, 0])]
             else:
-                shape = np.broadcast_shapes(place.shape, found.shape[:2])
-                whole = np.broadcast_to(found, (*shape, *found.shape[2:]))
-                where = with_trailing_axes(np.broadcast_to(inside, shape), axes)
-                found = np.take_along_axis(whole, where, 2)[:, :, 0]
-        frame.values[target] = found
+                shape = np.broadcast_shapes(index.shape, values.shape[:2])
+                whole = np.broadcast_to(values, (*shape, *values.shape[2:]))
+                where = with_trailing_axes(np.broadcast_to(inside, shape), values.ndim - 2)
+                values = np.take_along_axis(whole, where, 2)[:, :, 0]
+        frame.values[target] = values
 
     return step
 
@@ -86,21 +61,20 @@ def extract(op: Op, scope: FunctionScope) -> Step:
 def insert(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.insert``: a copy of a vector with one element or subvector replaced.
 
-    An index outside the vector replaces nothing. A step is a function that executes ``op`` in all active
-    lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
+    An index outside the vector replaces nothing.
     """
     value, whole = scope.slots(list(op.operands)[:2])
-    target, places = scope.slot(op.results[0]), positions(op, scope, 2)
+    target = scope.slot(op.results[0])
+    indices = MixedNumbers(op, scope, "static_position", list(op.operands)[2:])
 
     def step(frame: LaneFrame) -> None:
-        new, old = frame.values[value], frame.values[whole]
+        new, old, at = frame.values[value], frame.values[whole], indices(frame)
         axes = old.ndim - 2
         chosen = np.ones((1, 1, *[1] * axes), bool)
-        listed = places(frame)
-        for axis, place in enumerate(listed):
-            numbers = np.arange(old.shape[2 + axis]).reshape(-1, *[1] * (axes - 1 - axis))
-            chosen = chosen & (with_trailing_axes(place, axes) == numbers)
-        new = new.reshape(*new.shape[:2], *[1] * len(listed), *new.shape[2:])
+        for axis, index in enumerate(at):
+            numbers = with_trailing_axes(np.arange(old.shape[2 + axis]), axes - 1 - axis)
+            chosen = chosen & (with_trailing_axes(index, axes) == numbers)
+        new = new.reshape(*new.shape[:2], *[1] * len(at), *new.shape[2:])
         frame.values[target] = np.where(chosen, new, old)
 
     return step
@@ -111,76 +85,58 @@ def integers_of(op: Op, name: str) -> list[int]:
     return [ir.IntegerAttr(each).value for each in ir.ArrayAttr(op.attributes[name])]
 
 
-def extract_slice(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.extract_strided_slice``: a slice by offsets, sizes and strides.
+def slices_of(offsets: list[int], sizes: list[int], strides: list[int]) -> tuple[slice, ...]:
+    """Returns the slice of each dimension that has an offset, a size and a stride."""
+    numbers = zip(offsets, sizes, strides, strict=True)
+    return tuple(slice(first, first + (size - 1) * step + 1, step) for first, size, step in numbers)
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
-    parts = zip(*(integers_of(op, name) for name in ("offsets", "sizes", "strides")), strict=True)
-    places = tuple(slice(first, first + (size - 1) * step + 1, step) for first, size, step in parts)
-    return step_of(op, scope, lambda values: values[:, :, *places])
+
+def extract_slice(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``vector.extract_strided_slice``: a slice by offsets, sizes and strides."""
+    offsets, sizes, strides = (integers_of(op, name) for name in ("offsets", "sizes", "strides"))
+    slices = slices_of(offsets, sizes, strides)
+    return step_of(op, scope, lambda values: values[:, :, *slices])
 
 
 def insert_slice(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.insert_strided_slice``: a copy of a vector with a slice replaced.
 
-    The slice extends along the last dimensions. A step is a function that executes ``op`` in all active lanes
-    (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
+    The slice extends along the last dimensions.
     """
     offsets, strides = integers_of(op, "offsets"), integers_of(op, "strides")
     sizes = shape_of(op.operands[0].type)
     outer = len(offsets) - len(sizes)
-    places = tuple(
-        slice(first, first + (size - 1) * step + 1, step)
-        for first, size, step in zip(offsets, [1] * outer + list(sizes), [1] * outer + strides, strict=True)
-    )
+    slices = slices_of(offsets, [1] * outer + list(sizes), [1] * outer + strides)
 
     def compute(new: Array, old: Array) -> Array:
         lanes = np.broadcast_shapes(new.shape[:2], old.shape[:2])
         result = np.broadcast_to(old, (*lanes, *old.shape[2:])).copy()
-        result[:, :, *places] = new.reshape(*new.shape[:2], *[1] * outer, *new.shape[2:])
+        result[:, :, *slices] = new.reshape(*new.shape[:2], *[1] * outer, *new.shape[2:])
         return result
 
     return step_of(op, scope, compute)
 
 
 def reshape(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.shape_cast``: the same elements in row-major order with another shape.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``vector.shape_cast``: the same elements in row-major order with another shape."""
     shape = shape_of(op.results[0].type)
     return step_of(op, scope, lambda values: values.reshape(*values.shape[:2], *shape))
 
 
 def bitcast(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.bitcast``: the size of the last dimension changes with the element width.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``vector.bitcast``: the size of the last dimension changes with the type's."""
     dtype = scope.element(op, op.results[0].type).dtype
     return step_of(op, scope, lambda values: np.ascontiguousarray(values).view(dtype))
 
 
 def transpose(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.transpose``: permutes the dimensions of a vector.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``vector.transpose``: permutes the dimensions of a vector."""
     order = list(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
     return step_of(op, scope, lambda values: values.transpose(0, 1, *(2 + axis for axis in order)))
 
 
 def from_elements(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.from_elements``: a vector of the operands, in row-major order.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``vector.from_elements``: a vector of the operands, in row-major order."""
     shape = shape_of(op.results[0].type)
 
     def compute(*values: Array) -> Array:
@@ -191,11 +147,7 @@ def from_elements(op: Op, scope: FunctionScope) -> Step:
 
 
 def to_elements(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.to_elements``: one result per element of a vector, in row-major order.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``vector.to_elements``: one result per element of a vector, in row-major order."""
     (source,), targets = scope.slots(op.operands), scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
@@ -208,11 +160,7 @@ def to_elements(op: Op, scope: FunctionScope) -> Step:
 
 
 def shuffle(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.shuffle``: selects elements of two joined vectors; -1 selects poison.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``vector.shuffle``: selects elements of two joined vectors; -1 selects poison."""
     chosen = np.array(list(ir.DenseI64ArrayAttr(op.attributes["mask"])))
 
     def compute(one: Array, other: Array) -> Array:
@@ -231,11 +179,7 @@ def interleave(one: Array, other: Array) -> Array:
 
 
 def deinterleave(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.deinterleave``: two vectors, of the elements at even and at odd indices.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``vector.deinterleave``: two vectors, of the even and of the odd elements."""
     (source,), targets = scope.slots(op.operands), scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
@@ -248,8 +192,7 @@ def deinterleave(op: Op, scope: FunctionScope) -> Step:
 def create_mask(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.create_mask``: true where an index is below its dimension's operand.
 
-    In several dimensions, all must hold. A step is a function that executes ``op`` in all active lanes (GPU
-    threads) of a frame; ``scope`` maps SSA values to frame slots.
+    In several dimensions, all must hold.
     """
     shape = shape_of(op.results[0].type)
     return step_of(op, scope, lambda *sizes: mask_of(shape, sizes))
@@ -258,11 +201,11 @@ def create_mask(op: Op, scope: FunctionScope) -> Step:
 def constant_mask(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.constant_mask``: true where an index is below its dimension's bound.
 
-    In several dimensions, all must hold. A step is a function that executes ``op`` in all active lanes (GPU
-    threads) of a frame; ``scope`` maps SSA values to frame slots.
+    In several dimensions, all must hold.
     """
     sizes = [uniform(size) for size in ir.DenseI64ArrayAttr(op.attributes["mask_dim_sizes"])]
-    return _constant(op, scope, mask_of(shape_of(op.results[0].type), sizes))
+    mask = mask_of(shape_of(op.results[0].type), sizes)
+    return step_of(op, scope, lambda: mask)
 
 
 def mask_of(shape: tuple[int, ...], sizes: Sequence[Array]) -> Array:
@@ -273,40 +216,20 @@ def mask_of(shape: tuple[int, ...], sizes: Sequence[Array]) -> Array:
     """
     mask = np.ones((1, 1, *shape), bool)
     for axis, size in enumerate(sizes):
-        numbers = np.arange(shape[axis]).reshape(-1, *[1] * (len(shape) - 1 - axis))
+        numbers = with_trailing_axes(np.arange(shape[axis]), len(shape) - 1 - axis)
         mask = mask & (numbers < with_trailing_axes(size, len(shape)))
     return mask
 
 
 def count(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.step``: the vector 0, 1, 2, ... of index type.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
-    return _constant(op, scope, np.arange(op.results[0].type.shape[0], dtype=INDEX)[None, None])
+    """Returns the step for ``vector.step``: the vector 0, 1, 2, ... of index type."""
+    numbers = np.arange(op.results[0].type.shape[0], dtype=INDEX)[None, None]
+    return step_of(op, scope, lambda: numbers)
 
 
-def _constant(op: Op, scope: FunctionScope, value: Array) -> Step:
-    (target,) = scope.slots(op.results)
-
-    def step(frame: LaneFrame) -> None:
-        frame.values[target] = value
-
-    return step
-
-
-def type_cast(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``vector.type_cast``: a memref of numbers as a rank-0 memref of one vector.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
-
-    def compute(view: BufferView) -> BufferView:
-        return view.shifted(view.address, (), ())
-
-    return step_of(op, scope, compute)
+def type_cast(view: BufferView) -> BufferView:
+    """Returns the result of ``vector.type_cast``: a memref of numbers as a rank-0 memref of one vector."""
+    return view.shifted(view.address, (), ())
 
 
 DECODERS: dict[str, Decode] = {
@@ -326,5 +249,5 @@ DECODERS: dict[str, Decode] = {
     "vector.create_mask": create_mask,
     "vector.constant_mask": constant_mask,
     "vector.step": count,
-    "vector.type_cast": type_cast,
+    "vector.type_cast": elementwise(type_cast),
 }

@@ -1,85 +1,59 @@
 """Views of memrefs: other sizes, strides and offsets on the same bytes."""
 
-from collections.abc import Sequence
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ir.reading import unsupported
 from tuner.programs.interpreter.decoding import Decode, FunctionScope, LaneFrame, Step
 from tuner.programs.interpreter.lanes import INDEX, Array, BufferView, row_major, uniform
-from tuner.programs.interpreter.memory_ops import filled
-from tuner.programs.interpreter.scalar_ops import elementwise
-
-
-class MixedNumbers:
-    """The offsets, sizes or strides of a memref operation, of which some are static and others are operands.
-
-    An instance is called with a frame and returns the numbers of all lanes, one array per dimension.
-    """
-
-    def __init__(self, op: Op, scope: FunctionScope, name: str, values: Sequence[Value]) -> None:
-        self.static = list(ir.DenseI64ArrayAttr(op.attributes[name]))
-        self._slots = scope.slots(values)
-
-    def __call__(self, frame: LaneFrame) -> list[Array]:
-        """Returns static and dynamic values in order; MLIR marks dynamic sizes, strides, offsets alike."""
-        return filled(self.static, frame.take(self._slots))
+from tuner.programs.interpreter.memory_ops import MixedNumbers, filled
+from tuner.programs.interpreter.scalar_ops import elementwise, step_of
 
 
 def _mixed(op: Op, scope: FunctionScope) -> tuple[MixedNumbers, MixedNumbers, MixedNumbers]:
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     rest = list(op.operands)[1:]
-    found = []
+    mixed = []
     for name, count in zip(("offsets", "sizes", "strides"), sizes[1:], strict=True):
-        found.append(MixedNumbers(op, scope, f"static_{name}", rest[:count]))
+        mixed.append(MixedNumbers(op, scope, f"static_{name}", rest[:count]))
         rest = rest[count:]
-    offsets, extents, strides = found
-    return offsets, extents, strides
+    return mixed[0], mixed[1], mixed[2]
 
 
 def subview(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.subview``: a part of a memref by offsets, sizes and strides.
 
-    Dimensions of size 1 may be dropped. A step is a function that executes ``op`` in all active lanes (GPU
-    threads) of a frame; ``scope`` maps SSA values to frame slots. Raises CandidateError(COMPILE) if another
-    dimension is dropped.
+    Dimensions of size 1 may be dropped. Raises CandidateError(COMPILE) if another dimension is dropped.
     """
     source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     offsets, extents, strides = _mixed(op, scope)
     item_bytes = scope.element(op, op.operands[0].type).size_bytes
-    kept = _kept(op, extents.static, list(op.results[0].type.shape))
+    shape, kept = list(op.results[0].type.shape), []
+    for axis, size in enumerate(extents.static):
+        if len(kept) < len(shape) and size == shape[len(kept)]:
+            kept.append(axis)
+        elif size != 1:
+            raise unsupported(op, f"a dimension of size {size} that is dropped", "dimensions of size 1")
 
     def step(frame: LaneFrame) -> None:
         view: BufferView = frame.values[source]
         address = view.at(offsets(frame), item_bytes)
-        sizes = extents(frame)
-        steps = [one * other for one, other in zip(view.strides, strides(frame), strict=True)]
+        sizes, factors = extents(frame), strides(frame)
         frame.values[target] = view.shifted(
-            address, [sizes[axis] for axis in kept], [steps[axis] for axis in kept]
+            address, [sizes[axis] for axis in kept], [view.strides[axis] * factors[axis] for axis in kept]
         )
 
     return step
 
 
-def _kept(op: Op, sizes: list[int], shape: list[int]) -> list[int]:
-    """Returns the dimensions that a rank-reducing subview keeps; dropped dimensions must have size 1."""
-    kept: list[int] = []
-    for axis, size in enumerate(sizes):
-        if len(kept) < len(shape) and size == shape[len(kept)]:
-            kept.append(axis)
-        elif size != 1:
-            raise unsupported(op, f"a dimension of size {size} that is dropped", "dimensions of size 1")
-    return kept
-
-
 def reinterpret_cast(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.reinterpret_cast``: other sizes, strides and offset on the same buffer.
 
-    The offset is relative to the start of the buffer. A step is a function that executes ``op`` in all active
-    lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
+    The offset is relative to the start of the buffer.
     """
     source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     offsets, extents, strides = _mixed(op, scope)
@@ -94,11 +68,7 @@ def reinterpret_cast(op: Op, scope: FunctionScope) -> Step:
 
 
 def byte_view(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.view``: a contiguous memref at a byte offset in a buffer of bytes.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``memref.view``: a contiguous memref at a byte offset in a buffer of bytes."""
     source, shift, *dynamic = scope.slots(op.operands)
     target, shape = scope.slot(op.results[0]), list(op.results[0].type.shape)
 
@@ -112,11 +82,7 @@ def byte_view(op: Op, scope: FunctionScope) -> Step:
 
 
 def dimension(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.dim``: the size of a memref along the dimension that an operand gives.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``memref.dim``: the size of a memref along the dimension that an operand gives."""
     source, axis = scope.slots(op.operands)
     (target,) = scope.slots(op.results)
 
@@ -138,21 +104,14 @@ def groups_of(op: Op) -> list[list[int]]:
 
 
 def collapse(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.collapse_shape``: merges groups of adjacent dimensions of a memref.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``memref.collapse_shape``: merges groups of adjacent dimensions of a memref."""
     source, target, groups = scope.slot(op.operands[0]), scope.slot(op.results[0]), groups_of(op)
 
     def step(frame: LaneFrame) -> None:
         view: BufferView = frame.values[source]
         sizes, strides = [], []
         for group in groups:
-            size = uniform(1)
-            for axis in group:
-                size = size * view.sizes[axis]
-            sizes.append(size)
+            sizes.append(math.prod((view.sizes[axis] for axis in group), start=uniform(1)))
             strides.append(_innermost([(view.sizes[axis], view.strides[axis]) for axis in group]))
         frame.values[target] = view.shifted(view.address, sizes, strides)
 
@@ -160,21 +119,16 @@ def collapse(op: Op, scope: FunctionScope) -> Step:
 
 
 def _innermost(pairs: list[tuple[Array, Array]]) -> Array:
-    """Returns the stride of the last dimension that has more than one element."""
-    stride = pairs[-1][1]
-    is_settled = pairs[-1][0] != 1
-    for size, other in reversed(pairs[:-1]):
+    *outer, (size, stride) = pairs
+    is_settled = size != 1  # the stride of the last dimension that has more than one element
+    for size, other in reversed(outer):
         stride = np.where(is_settled, stride, other).astype(INDEX)
         is_settled = is_settled | (size != 1)
     return stride
 
 
 def expand(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.expand_shape``: splits dimensions of a memref into several.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``memref.expand_shape``: splits dimensions of a memref into several."""
     source, target, groups = scope.slot(op.operands[0]), scope.slot(op.results[0]), groups_of(op)
     extents = MixedNumbers(op, scope, "static_output_shape", list(op.operands)[1:])
 
@@ -193,18 +147,14 @@ def expand(op: Op, scope: FunctionScope) -> Step:
 
 
 def transpose(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.transpose``: permutes the dimensions of a memref without copying.
-
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots.
-    """
+    """Returns the step for ``memref.transpose``: permutes the dimensions of a memref without copying."""
     source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     results = ir.AffineMapAttr(op.attributes["permutation"]).value.results
     order = [ir.AffineDimExpr(result).position for result in results]
 
     def step(frame: LaneFrame) -> None:
         view: BufferView = frame.values[source]
-        sizes, strides = ([part[axis] for axis in order] for part in (view.sizes, view.strides))
+        sizes, strides = ([numbers[axis] for axis in order] for numbers in (view.sizes, view.strides))
         frame.values[target] = view.shifted(view.address, sizes, strides)
 
     return step
@@ -213,8 +163,7 @@ def transpose(op: Op, scope: FunctionScope) -> Step:
 def metadata(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.extract_strided_metadata``: the base, offset, sizes and strides.
 
-    The offset and the strides are in elements. A step is a function that executes ``op`` in all active lanes
-    (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
+    The offset and the strides are in elements.
     """
     source, (base, offset, *rest) = scope.slot(op.operands[0]), scope.slots(op.results)
     item_bytes = scope.element(op, op.operands[0].type).size_bytes
@@ -232,20 +181,18 @@ def metadata(op: Op, scope: FunctionScope) -> Step:
 def cast(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.cast`` or ``memref.memory_space_cast``: the same memref.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. Raises CandidateError(COMPILE) for an unranked memref.
+    Raises CandidateError(COMPILE) for an unranked memref.
     """
-    kinds = (op.operands[0].type, op.results[0].type)
-    if not all(isinstance(kind, ir.MemRefType) for kind in kinds):
-        raise unsupported(op, str(kinds[1]), "memrefs of known rank")
-    return elementwise(lambda view: view)(op, scope)
+    types = (op.operands[0].type, op.results[0].type)
+    if not all(isinstance(type_, ir.MemRefType) for type_ in types):
+        raise unsupported(op, str(types[1]), "memrefs of known rank")
+    return step_of(op, scope, lambda view: view)
 
 
 def same(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.assume_alignment`` or ``memref.distinct_objects``: the operands.
 
-    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. The assumption is not checked.
+    The assumption is not checked.
     """
     sources, targets = scope.slots(op.operands), scope.slots(op.results)
 
