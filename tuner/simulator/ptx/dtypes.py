@@ -17,18 +17,8 @@ Array: TypeAlias = npt.NDArray[Any]  # one value per lane, or one for all lanes
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Indices: TypeAlias = npt.NDArray[np.int64]
 
-UNSIGNED: dict[int, "np.dtype[Any]"] = {
-    1: np.dtype("u1"),
-    2: np.dtype("u2"),
-    4: np.dtype("u4"),
-    8: np.dtype("u8"),
-}
-SIGNED: dict[int, "np.dtype[Any]"] = {
-    1: np.dtype("i1"),
-    2: np.dtype("i2"),
-    4: np.dtype("i4"),
-    8: np.dtype("i8"),
-}
+UNSIGNED: dict[int, "np.dtype[Any]"] = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+SIGNED: dict[int, "np.dtype[Any]"] = {size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
 BOOL = np.dtype(bool)
 BFLOAT16: "np.dtype[Any]" = np.dtype(ml_dtypes.bfloat16)
 FLOAT8: dict[str, "np.dtype[Any]"] = {  # e4m3 has no infinity; its one NaN of each sign is all ones
@@ -74,26 +64,24 @@ class PtxType:
         return UNSIGNED[self.bytes]
 
 
-def _types() -> dict[str, PtxType]:
-    found = [PtxType("pred", BOOL), PtxType("bf16", BFLOAT16), PtxType("bf16x2", BFLOAT16, 2)]
-    found += [PtxType("f16", np.dtype("f2")), PtxType("f16x2", np.dtype("f2"), 2)]
-    found += [PtxType("f32", np.dtype("f4")), PtxType("f64", np.dtype("f8")), PtxType("tf32", np.dtype("u4"))]
-    found += [PtxType(name, dtype) for name, dtype in FLOAT8.items()]
-    found += [PtxType("u16x2", np.dtype("u2"), 2), PtxType("s16x2", np.dtype("i2"), 2)]
-    for size in (1, 2, 4, 8):
-        found += [PtxType(f"{kind}{8 * size}", UNSIGNED[size]) for kind in "bu"]
-        found.append(PtxType(f"s{8 * size}", SIGNED[size]))
-    return {type_.name: type_ for type_ in found}
-
-
-TYPES = _types()
+_UNPACKED: dict[str, "np.dtype[Any]"] = {
+    "pred": BOOL,
+    "bf16": BFLOAT16,
+    "tf32": UNSIGNED[4],
+    **FLOAT8,
+    **{f"f{8 * size}": np.dtype(f"f{size}") for size in (2, 4, 8)},
+    **{f"{letter}{8 * size}": dtype for letter in "bu" for size, dtype in UNSIGNED.items()},
+    **{f"s{8 * size}": dtype for size, dtype in SIGNED.items()},
+}
+TYPES = {name: PtxType(name, dtype) for name, dtype in _UNPACKED.items()}
+TYPES |= {f"{name}x2": PtxType(f"{name}x2", TYPES[name].dtype, 2) for name in ("bf16", "f16", "u16", "s16")}
 
 
 def read_bits(bits: Array, type_: PtxType, lanes: int) -> Array:
-    """Returns ``bits``, a register's unsigned integers per lane, as an array of values of ``type_``.
+    """Returns ``bits``, a register's unsigned integers per lane or for all lanes, as values of ``type_``.
 
     Of a wider register the low bits are read. Elements of a packed type are adjacent: [lane * elements].
-    ``bits`` may hold a single value for all ``lanes`` lanes. Predicates stay unchanged.
+    Predicates stay unchanged.
     """
     if type_.dtype == BOOL:
         return bits
@@ -148,23 +136,14 @@ FORMATS = {
 }
 
 
-def _half_away(values: Array) -> Array:
-    return np.copysign(np.floor(np.abs(values) + 0.5), values)
-
-
 MODES: dict[str, Callable[[Array], Array]] = {
     "rn": np.rint,
     "rz": np.trunc,
     "rm": np.floor,
     "rp": np.ceil,
-    "rna": _half_away,
+    "rna": lambda values: np.copysign(np.floor(np.abs(values) + 0.5), values),
 }
-INTEGER_MODES: dict[str, Callable[[Array], Array]] = {
-    "rni": np.rint,
-    "rzi": np.trunc,
-    "rmi": np.floor,
-    "rpi": np.ceil,
-}
+INTEGER_MODES = {f"{mode}i": MODES[mode] for mode in ("rn", "rz", "rm", "rp")}
 
 
 def round_to(values: Array, target: FloatFormat, mode: str) -> Array:
@@ -179,20 +158,11 @@ def round_to(values: Array, target: FloatFormat, mode: str) -> Array:
     rounded = MODES[mode](values / unit) * unit
     largest = np.ldexp(2.0 - 2.0 ** (1 - target.precision), target.largest)
     is_over = (np.abs(rounded) > largest) & np.isfinite(values)
-    rounded = np.where(is_over, _overflow(values, largest, mode), rounded)
+    to_infinity: dict[str, Bools | bool]
+    to_infinity = {"rn": True, "rna": True, "rz": False, "rm": values < 0, "rp": values > 0}
+    overflow = np.where(to_infinity[mode], np.inf, largest)  # IEEE 754, 7.4
+    rounded = np.where(is_over, overflow, rounded)
     return np.where(np.isfinite(values), np.copysign(rounded, values), values)
-
-
-def _overflow(values: Array, largest: Array, mode: str) -> Array:
-    """Returns infinity, or the largest finite number where the mode rounds towards zero. IEEE 754, 7.4."""
-    to_infinity = {
-        "rn": np.ones_like(values, bool),
-        "rna": np.ones_like(values, bool),
-        "rz": np.zeros_like(values, bool),
-        "rm": values < 0,
-        "rp": values > 0,
-    }[mode]
-    return np.copysign(np.where(to_infinity, np.inf, largest), values)
 
 
 def to_tf32(values: Array, mode: str = "rna") -> Array:
@@ -235,10 +205,7 @@ def to_odd(total: Array, error: Array) -> Array:
 
 
 def needs_odd_f32(total: Array) -> Array:
-    """Returns for each float64 sum whether its conversion to float32 may suffer from double rounding.
-
-    Such sums must be rounded with ``to_odd`` first.
-    """
+    """Returns for each float64 sum whether it must be rounded with ``to_odd`` before it becomes float32."""
     bits = total.view(np.uint64)
     risky: Array = ((bits & DROPPED_BITS) == HALFWAY_BITS) | (np.abs(total) < SMALLEST_NORMAL_F32)
     return risky
@@ -287,26 +254,18 @@ def fma(a: Array, b: Array, c: Array) -> Array:
     if dtype == np.float64:
         return _fma_f64(a, b, c)
     product = a.astype(np.float64) * b.astype(np.float64)  # exact: at most 48 bits
+    addend = c.astype(np.float64)
     if dtype == np.float32:
-        return _fma_f32(product, c.astype(np.float64))
-    total, error = two_sum(product, c.astype(np.float64))
-    return narrow_sum(total, error, dtype)
-
-
-def _fma_f32(product: Array, addend: Array) -> Array:
-    total = product + addend
-    risky = needs_odd_f32(total)
-    if not risky.any():
+        total = product + addend
+        risky = needs_odd_f32(total)
+        if risky.any():
+            total = np.where(risky, to_odd(*two_sum(product, addend)), total)
         return total.astype(np.float32)
-    exact, error = two_sum(product, addend)
-    return np.where(risky, to_odd(exact, error), total).astype(np.float32)
+    return narrow_sum(*two_sum(product, addend), dtype)
 
 
 def _fma_f64(a: Array, b: Array, c: Array) -> Array:
-    """Returns a * b + c rounded once, emulated without hardware FMA.
-
-    Algorithm: Boldo and Melquiond, "Emulation of a FMA and Correctly Rounded Sums" (2008).
-    """
+    # Boldo and Melquiond, "Emulation of a FMA and Correctly Rounded Sums" (2008)
     a, b, c = np.broadcast_arrays(a, b, c)
     high, low = two_product(a, b)
     sum_high, sum_low = two_sum(c, low)
@@ -323,24 +282,16 @@ def _is_unsafe(value: Array) -> Array:
 
 
 def _fma_by_fractions(a: Array, b: Array, c: Array, result: Array, where: Array) -> Array:
-    """Returns ``result`` with the lanes ``where`` recomputed in rational arithmetic.
-
-    Lanes with an operand that is not finite, or with the exact result 0, are computed as ``a * b + c`` in
-    floats.
-    """
+    """Returns ``result`` with the lanes ``where`` recomputed in rational arithmetic."""
     result = np.array(result)
     for lane in np.flatnonzero(where):
         x, y, z = float(a[lane]), float(b[lane]), float(c[lane])
-        if not np.isfinite([x, y, z]).all():
+        exact = Fraction(x) * Fraction(y) + Fraction(z) if np.isfinite([x, y, z]).all() else None
+        if not exact:  # 0, or an operand is not finite
             result[lane] = a[lane] * b[lane] + c[lane]
             continue
-        exact = Fraction(x) * Fraction(y) + Fraction(z)
-        result[lane] = _nearest(exact) if exact else a[lane] * b[lane] + c[lane]
+        try:
+            result[lane] = float(exact)
+        except OverflowError:
+            result[lane] = float("inf") if exact > 0 else float("-inf")
     return result
-
-
-def _nearest(exact: Fraction) -> float:
-    try:
-        return float(exact)
-    except OverflowError:
-        return float("inf") if exact > 0 else float("-inf")

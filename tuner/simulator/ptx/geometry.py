@@ -100,27 +100,27 @@ class Geometry:
         """
         number = np.asarray(self.blocks)[self.block_index]
         lane = self.thread % WARP_LANES
-        found: dict[str, Array] = {"%laneid": lane, "%warpid": self.thread // WARP_LANES}
-        for axis, thread, block in zip(
-            "xyz", _axes(self.thread, self.block), _axes(number, self.grid), strict=True
-        ):
-            found |= {f"%tid.{axis}": thread, f"%ctaid.{axis}": block}
-        for axis, count, blocks in zip("xyz", self.block, self.grid, strict=True):
-            found |= {f"%ntid.{axis}": np.full(self.lanes, count)}
-            found |= {f"%nctaid.{axis}": np.full(self.lanes, blocks)}
-        found |= self._cluster_registers(_axes(number, self.grid))
-        found |= {"%nwarpid": np.full(self.lanes, self.warps)}
-        found |= _lane_masks(lane.astype(np.uint64))
-        return {name: values.astype(np.uint32) for name, values in found.items()}
-
-    def _cluster_registers(self, block: tuple[Indices, Indices, Indices]) -> dict[str, Array]:
-        found: dict[str, Array] = {"%cluster_nctarank": np.full(self.lanes, self.cluster_blocks)}
-        found |= {"%cluster_ctarank": self.block_index % self.cluster_blocks}
-        for axis, place, size, blocks in zip("xyz", block, self.cluster, self.grid, strict=True):
-            found |= {f"%clusterid.{axis}": place // size, f"%cluster_ctaid.{axis}": place % size}
-            found |= {f"%cluster_nctaid.{axis}": np.full(self.lanes, size)}
-            found |= {f"%nclusterid.{axis}": np.full(self.lanes, blocks // size)}
-        return found
+        bit = np.uint64(1) << lane.astype(np.uint64)
+        values: dict[str, Array | int] = {
+            "%laneid": lane,
+            "%warpid": self.thread // WARP_LANES,
+            "%nwarpid": self.warps,
+            "%cluster_ctarank": self.block_index % self.cluster_blocks,
+            "%cluster_nctarank": self.cluster_blocks,
+            "%lanemask_eq": bit,
+            "%lanemask_lt": bit - np.uint64(1),
+            "%lanemask_le": 2 * bit - np.uint64(1),
+            "%lanemask_gt": ~(2 * bit - np.uint64(1)),
+            "%lanemask_ge": ~(bit - np.uint64(1)),
+        }
+        threads_of, blocks_of = _axes(self.thread, self.block), _axes(number, self.grid)
+        columns = ("xyz", threads_of, self.block, blocks_of, self.grid, self.cluster)
+        for axis, thread, threads, block, blocks, size in zip(*columns, strict=True):
+            values |= {f"%tid.{axis}": thread, f"%ntid.{axis}": threads}
+            values |= {f"%ctaid.{axis}": block, f"%nctaid.{axis}": blocks}
+            values |= {f"%clusterid.{axis}": block // size, f"%nclusterid.{axis}": blocks // size}
+            values |= {f"%cluster_ctaid.{axis}": block % size, f"%cluster_nctaid.{axis}": size}
+        return {name: np.full(self.lanes, each).astype(np.uint32) for name, each in values.items()}
 
 
 def whole_clusters(blocks: Iterable[Index3], cluster: Index3) -> tuple[Index3, ...]:
@@ -137,13 +137,3 @@ def whole_clusters(blocks: Iterable[Index3], cluster: Index3) -> tuple[Index3, .
 
 def _axes(number: Indices, extent: Index3) -> tuple[Indices, Indices, Indices]:
     return number % extent[0], number // extent[0] % extent[1], number // (extent[0] * extent[1])
-
-
-def _lane_masks(lane: Array) -> dict[str, Array]:
-    one = np.uint64(1)
-    equal = one << lane
-    less = equal - one
-    greater = ~(less | equal) & np.uint64(0xFFFFFFFF)
-    names = ("eq", "lt", "le", "gt", "ge")
-    values = (equal, less, less | equal, greater, greater | equal)
-    return {f"%lanemask_{name}": value for name, value in zip(names, values, strict=True)}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tuner.simulator.ptx.defects import Defect, SimulationError
-from tuner.simulator.ptx.dtypes import TYPES, Bools
+from tuner.simulator.ptx.dtypes import TYPES
 from tuner.simulator.ptx.syntax_tree import Instruction, Label, PtxKernel, PtxModule, Symbol, Variable
 
 # ------------------------------------------------------------------------------
@@ -55,17 +55,7 @@ def flow_of(kernel: PtxKernel) -> Flow:
 
     Unreachable blocks are left out. Raises SimulationError for a branch to an unknown label.
     """
-    raw, labels = _cut(kernel)
-    following = _targets(kernel, raw, labels)
-    order = _reverse_post_order(following)
-    number = {block: index for index, block in enumerate(order)}
-    blocks = tuple(BasicBlock(tuple(raw[block]), number.get(block + 1)) for block in order)
-    return Flow(blocks, {label: number[block] for label, block in labels.items() if block in number})
-
-
-def _cut(kernel: PtxKernel) -> tuple[list[list[Instruction]], dict[str, int]]:
-    """Returns the basic blocks in textual order, an empty block last, and a map from labels to blocks."""
-    raw: list[list[Instruction]] = [[]]
+    raw: list[list[Instruction]] = [[]]  # basic blocks in textual order, an empty block last
     labels = {}
     for item in kernel.body:
         is_wait = isinstance(item, Instruction) and is_one_of(item, WAITS)
@@ -79,39 +69,42 @@ def _cut(kernel: PtxKernel) -> tuple[list[list[Instruction]], dict[str, int]]:
             raw.append([])
     if raw[-1]:
         raw.append([])
-    return raw, labels
+    order = _reverse_post_order(_targets(kernel, raw, labels))
+    number = {block: index for index, block in enumerate(order)}
+    blocks = tuple(BasicBlock(tuple(raw[block]), number.get(block + 1)) for block in order)
+    return Flow(blocks, {label: number[block] for label, block in labels.items() if block in number})
 
 
 def _targets(kernel: PtxKernel, raw: list[list[Instruction]], labels: dict[str, int]) -> list[list[int]]:
     """Returns the indices of each basic block's successors."""
-    found = []
+    following = []
     for number, block in enumerate(raw):
         last = block[-1] if block else None
         after = [number + 1] if number + 1 < len(raw) else []
-        if last is None or not is_one_of(last, BRANCHES):
-            found.append(after)
-            continue
-        targets = [_label(kernel, last, labels)] if is_one_of(last, ("bra",)) else []
-        found.append(targets + (after if last.guard else []))
-    return found
-
-
-def _label(kernel: PtxKernel, branch: Instruction, labels: dict[str, int]) -> int:
-    target = branch.operands[0] if branch.operands else None
-    if isinstance(target, Symbol) and target.name in labels:
-        return labels[target.name]
-    reason = f"line {branch.line}: {branch.text}: found no such label in {kernel.name}"
-    raise SimulationError(Defect.SYNTAX, branch.line, reason)
+        if last is not None and is_one_of(last, BRANCHES):
+            after = after if last.guard else []
+            if is_one_of(last, ("bra",)):
+                label = last.operands[0] if last.operands else None
+                if not isinstance(label, Symbol) or label.name not in labels:
+                    reason = f"line {last.line}: {last.text}: found no such label in {kernel.name}"
+                    raise SimulationError(Defect.SYNTAX, last.line, reason)
+                after = [labels[label.name], *after]
+        following.append(after)
+    return following
 
 
 def _reverse_post_order(following: list[list[int]]) -> list[int]:
     """Returns the reachable blocks in reverse post-order; the search visits loop exits before loop bodies."""
-    reach = _reachable(following)
+    reach = np.zeros((len(following), len(following)), bool)  # [from, to]
+    for block, targets in enumerate(following):
+        reach[block, targets] = True
+    for middle in range(len(following)):  # transitive closure: Warshall's algorithm (1962)
+        reach |= reach[:, middle : middle + 1] & reach[middle]
     seen = {0}
     post: list[int] = []
 
     def choices(block: int) -> Iterator[int]:
-        """Yields successors outside of the block's loop first: reversed, they come after the loop's body."""
+        # those outside of the block's loop first: reversed, they come after the loop's body
         return iter(sorted(following[block], key=lambda target: (bool(reach[target, block]), -target)))
 
     stack = [(0, choices(0))]
@@ -125,17 +118,6 @@ def _reverse_post_order(following: list[list[int]]) -> list[int]:
             seen.add(target)
             stack.append((target, choices(target)))
     return post[::-1]
-
-
-def _reachable(following: list[list[int]]) -> Bools:
-    """Returns the transitive closure of the successors [from, to], by Warshall's algorithm (1962)."""
-    count = len(following)
-    reach = np.zeros((count, count), bool)
-    for block, targets in enumerate(following):
-        reach[block, targets] = True
-    for middle in range(count):
-        reach |= reach[:, middle : middle + 1] & reach[middle]
-    return reach
 
 
 # ------------------------------------------------------------------------------
@@ -181,7 +163,12 @@ def layout_of(module: PtxModule, kernel: PtxKernel) -> Layout:
     get their addresses at the launch. Raises SimulationError for registers of a type that is not simulated.
     """
     variables = (*module.variables, *kernel.variables)
-    slots, static = _shared_slots([v for v in variables if v.space == "shared"])
+    slots, static = _slots([v for v in variables if v.space == "shared" and not v.is_extern], "shared")
+    dynamic = [v for v in variables if v.space == "shared" and v.is_extern]
+    if dynamic:
+        align_bytes = max(v.align_bytes for v in dynamic)
+        static = -(-static // align_bytes) * align_bytes
+        slots |= {v.name: Slot("shared", static) for v in dynamic}
     local_slots, local = _slots([v for v in variables if v.space == "local"], "local")
     parameters = [Variable(p.name, "param", p.align_bytes, p.bytes, False) for p in kernel.parameters]
     parameter_slots, parameter_bytes = _slots(parameters, "param")
@@ -198,25 +185,13 @@ def layout_of(module: PtxModule, kernel: PtxKernel) -> Layout:
     )
 
 
-def _shared_slots(variables: list[Variable]) -> tuple[dict[str, Slot], int]:
-    slots, end = _slots([v for v in variables if not v.is_extern], "shared")
-    dynamic = [v for v in variables if v.is_extern]
-    start = _aligned(end, max((v.align_bytes for v in dynamic), default=16))
-    slots |= {variable.name: Slot("shared", start) for variable in dynamic}
-    return slots, start if dynamic else end
-
-
 def _slots(variables: list[Variable], space: str) -> tuple[dict[str, Slot], int]:
     slots, end = {}, 0
     for variable in variables:
-        start = _aligned(end, variable.align_bytes)
+        start = -(-end // variable.align_bytes) * variable.align_bytes
         slots[variable.name] = Slot(space, start)
         end = start + variable.bytes
     return slots, end
-
-
-def _aligned(start: int, align: int) -> int:
-    return -(-start // align) * align
 
 
 def _registers(
@@ -225,9 +200,8 @@ def _registers(
     widths, banks = {}, {}
     for bank in kernel.registers:
         if bank.type not in TYPES:
-            reason = (
-                f"{module.name}:{kernel.line}: found registers of type .{bank.type}, which are not simulated"
-            )
+            line = f"{module.name}:{kernel.line}"
+            reason = f"{line}: found registers of type .{bank.type}, which are not simulated"
             raise SimulationError(Defect.UNSUPPORTED, kernel.line, reason)
         type_ = TYPES[bank.type]
         width = type_.dtype if type_.name == "pred" else type_.raw

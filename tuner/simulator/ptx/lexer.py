@@ -2,7 +2,6 @@
 
 import re
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tuner.simulator.ptx.defects import Defect, SimulationError
@@ -37,27 +36,20 @@ def tokens_of(source: str, name: str) -> list[Token]:
 
     ``name`` is the file's, for messages. Raises SimulationError for an invalid character.
     """
-    return list(_tokens(source, name))
-
-
-def _tokens(source: str, name: str) -> Iterator[Token]:
-    position, line = 0, 1
+    tokens, position, line = [], 0, 1
     while position < len(source):
         match = TOKEN.match(source, position)
         if match is None or match.lastgroup is None:
             raise syntax_error(name, line, f"found {source[position]!r}, allowed PTX")
         if match.lastgroup != "space":
-            yield Token(match.lastgroup, match[0], line, position, match.end())
+            tokens.append(Token(match.lastgroup, match[0], line, position, match.end()))
         line += match[0].count("\n")
         position = match.end()
-    yield Token("end", "", line, position, position)
+    return [*tokens, Token("end", "", line, position, position)]
 
 
 def syntax_error(name: str, line: int, reason: str) -> SimulationError:
-    """Returns, without raising, the SimulationError for text that is not PTX.
-
-    ``name`` is the file's; ``reason`` says what was found and what is allowed.
-    """
+    """Returns, without raising, the SimulationError for text of the file ``name`` that is not PTX."""
     return SimulationError(Defect.SYNTAX, line, f"{name}:{line}: {reason}")
 
 
@@ -104,19 +96,13 @@ class Cursor:
         return self.take()
 
     def word(self, allowed: str) -> str:
-        """Consumes a word token and returns its text. Raises SimulationError for another token.
-
-        ``allowed`` describes the expected word in the error.
-        """
+        """Consumes a word token and returns its text. Raises SimulationError for another: ``allowed``."""
         if self.token.kind != "word":
             raise self.wrong(allowed)
         return self.take().text
 
     def integer(self) -> int:
-        """Consumes an integer, with an optional minus sign, and returns it.
-
-        Raises SimulationError for another token.
-        """
+        """Consumes and returns an integer with an optional minus sign. Raises SimulationError for others."""
         sign = -1 if self.accept("-") else 1
         if self.token.kind != "number" or "." in self.token.text:
             raise self.wrong("a whole number")
@@ -139,10 +125,12 @@ class Cursor:
         return Immediate(int.from_bytes(struct.pack("<d", sign * float(token.text)), "little"), is_f64=True)
 
     def _whole(self) -> int:
-        """Consumes an integer without a sign. Raises SimulationError for digits that are not of its base."""
+        digits = self.token.text.rstrip("U")
+        if re.fullmatch(r"0[0-7]+", digits):
+            digits = f"0o{digits[1:]}"
         try:
-            number = int(_digits(self.token.text), 0)
-        except ValueError:
+            number = int(digits, 0)
+        except ValueError:  # digits that are not of its base
             raise self.wrong("a whole number") from None
         self.take()
         return number
@@ -166,10 +154,7 @@ class Cursor:
         self.take()
 
     def skip_statement(self) -> None:
-        """Skips all tokens up to and including the next semicolon.
-
-        Raises SimulationError where there is none.
-        """
+        """Skips all tokens up to and including the next semicolon. Raises SimulationError without one."""
         while not self.accept(";"):
             self.take()
 
@@ -187,15 +172,6 @@ class Cursor:
         return " ".join(re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).split())
 
     def wrong(self, allowed: str) -> SimulationError:
-        """Returns, without raising, the syntax error for the next token.
-
-        ``allowed`` describes what is expected.
-        """
+        """Returns, without raising, the syntax error for the next token, where ``allowed`` is expected."""
         found = repr(self.token.text) if self.token.kind != "end" else "the end of the text"
         return syntax_error(self.name, self.token.line, f"found {found}, allowed {allowed}")
-
-
-def _digits(text: str) -> str:
-    """Returns an integer literal in Python's syntax: no U suffix, octal as 0o."""
-    text = text.rstrip("U")
-    return f"0o{text[1:]}" if re.fullmatch(r"0[0-7]+", text) else text

@@ -41,10 +41,7 @@ LINKAGE = (".extern", ".visible", ".weak", ".common", ".internal")
 
 
 def type_of(cursor: Cursor) -> str:
-    """Consumes a type such as ``.b32`` at the cursor; returns its name ``b32``.
-
-    Raises SimulationError for another token.
-    """
+    """Consumes a type such as ``.b32``; returns its name ``b32``. Raises SimulationError for others."""
     name = cursor.token.text.removeprefix(".")
     if not cursor.token.text.startswith(".") or name not in BYTES:
         raise cursor.wrong("a type such as .b32")
@@ -82,24 +79,19 @@ def variables_of(cursor: Cursor) -> list[Variable]:
         is_extern |= cursor.take().text == ".extern"
     space = cursor.take().text.removeprefix(".")
     align = cursor.integer() if cursor.accept(".align") else 0
-    while cursor.token.text in (".attribute", ".v2", ".v4"):
+    if cursor.token.text in (".attribute", ".v2", ".v4"):
         raise cursor.wrong("a variable of a plain type")
-    type_name = type_of(cursor)
-    found = []
+    item = BYTES[type_of(cursor)]
+    variables = []
     while True:
-        found.append(_variable(cursor, space, align, type_name, is_extern))
+        name, size = cursor.word("a name"), _array_bytes(cursor, item)
+        content = _content(cursor, item) if cursor.accept("=") else ()
+        size = max(item if size is None else size, len(content))
+        variables.append(Variable(name, space, align or item, size, is_extern, content))
         if not cursor.accept(","):
             break
     cursor.expect(";")
-    return found
-
-
-def _variable(cursor: Cursor, space: str, align: int, type_name: str, is_extern: bool) -> Variable:
-    name, item = cursor.word("a name"), BYTES[type_name]
-    size = _array_bytes(cursor, item)
-    content = _content(cursor, item) if cursor.accept("=") else ()
-    size = max(item if size is None else size, len(content))
-    return Variable(name, space, align or item, size, is_extern, content)
+    return variables
 
 
 def _array_bytes(cursor: Cursor, item_bytes: int) -> int | None:
@@ -210,8 +202,19 @@ class Body:
         if not self._scopes:
             return {}
         cursor, number = self._cursor, next(self._numbers)
+        names: list[str] = []
         position = cursor.position()
-        names = dict.fromkeys(_declared(cursor))
+        while cursor.token.text != "}":
+            if cursor.token.text == "{":
+                cursor.skip()  # a nested scope
+            elif cursor.token.text == ".reg":
+                names += [bank.prefix for bank in registers_of(cursor)]
+            elif cursor.token.text == PARAMETER:
+                names += [bank.prefix for bank in call_parameters_of(cursor)]
+            elif cursor.token.kind == "word" and cursor.ahead().text == ":":
+                names.append(cursor.take().text)
+            else:
+                cursor.take()
         cursor.back_to(position)
         return {name: f"{name}#{number}" for name in names}
 
@@ -268,16 +271,13 @@ class Body:
 
     def _operand(self) -> Operand:
         cursor = self._cursor
-        if cursor.accept("{"):
-            items = tuple(self._operands("}"))
-            cursor.expect("}")
-            return Vector(items)
+        for opening, closing in (("{", "}"), ("(", ")")):  # parentheses: operands of a call
+            if cursor.accept(opening):
+                items = tuple(self._operands(closing))
+                cursor.expect(closing)
+                return Vector(items)
         if cursor.accept("["):
             return self._address()
-        if cursor.accept("("):  # operands of a call
-            items = tuple(self._operands(")"))
-            cursor.expect(")")
-            return Vector(items)
         if cursor.accept("!"):
             return Negated(Register(self._name(cursor.word("a predicate"))))
         if cursor.token.kind != "word":
@@ -295,13 +295,12 @@ class Body:
         offset = 0
         if cursor.accept("+") or cursor.token.text == "-":
             offset = cursor.integer()
-        coordinates = tuple(self._coordinates()) if cursor.accept(",") else ()
+        coordinates: tuple[Operand, ...] = ()
+        if cursor.accept(","):
+            last = self._operand()
+            coordinates = last.items if isinstance(last, Vector) else (last,)
         cursor.expect("]")
         return Address(base, offset, coordinates)
-
-    def _coordinates(self) -> Iterator[Operand]:
-        found = self._operand()
-        yield from found.items if isinstance(found, Vector) else (found,)
 
     def _named(self, name: str) -> Register | Symbol:
         """Returns a Register where the name begins with % or is a declared register, else a Symbol."""
@@ -319,25 +318,10 @@ def _on_registers(instruction: Instruction) -> Instruction:
     name, space, *_ = (*instruction.parts, "")
     if space != "param" or name not in ("ld", "st"):
         return instruction
-    places = [each.base if isinstance(each, Address) else each for each in instruction.operands]
-    if any(isinstance(each, Symbol) for each in places):
+    operands = tuple(each.base if isinstance(each, Address) else each for each in instruction.operands)
+    if any(isinstance(each, Symbol) for each in operands):
         return instruction  # a parameter of the kernel, or a part of an array
-    return replace(instruction, opcode=f"mov.{instruction.parts[-1]}", operands=tuple(places))
-
-
-def _declared(cursor: Cursor) -> Iterator[str]:
-    """Yields the registers and labels declared in the scope at the cursor, without nested scopes."""
-    while cursor.token.text != "}":
-        if cursor.token.text == "{":
-            cursor.skip()
-        elif cursor.token.text == ".reg":
-            yield from (bank.prefix for bank in registers_of(cursor))
-        elif cursor.token.text == PARAMETER:
-            yield from (bank.prefix for bank in call_parameters_of(cursor))
-        elif cursor.token.kind == "word" and cursor.ahead().text == ":":
-            yield cursor.take().text
-        else:
-            cursor.take()
+    return replace(instruction, opcode=f"mov.{instruction.parts[-1]}", operands=operands)
 
 
 SIZES = (".maxntid", ".reqntid", ".minnctapersm", ".maxnctapersm", ".maxnreg", ".reqnctapercluster")
@@ -350,16 +334,6 @@ def parse(source: str, name: str = "kernel.ptx") -> PtxModule:
     Raises SimulationError with Defect.SYNTAX for text that is not PTX, or PTX that the parser does not know.
     """
     cursor = Cursor(source, name)
-    version, target = _header(cursor)
-    kernels: list[PtxKernel] = []
-    variables: list[Variable] = []
-    while cursor.token.kind != "end":
-        _module_statement(cursor, kernels, variables)
-    return PtxModule(name, version, target, tuple(kernels), tuple(variables))
-
-
-def _header(cursor: Cursor) -> tuple[str, str]:
-    """Parses the header: ``.version 8.0 .target sm_90 .address_size 64``."""
     cursor.expect(".version")
     version = cursor.take().text
     cursor.expect(".target")
@@ -368,38 +342,37 @@ def _header(cursor: Cursor) -> tuple[str, str]:
         cursor.word("an option of .target")
     if cursor.accept(".address_size") and cursor.integer() != 64:
         raise cursor.wrong(".address_size 64 before it")
-    return version, target
+    kernels: list[PtxKernel] = []
+    variables: list[Variable] = []
+    while cursor.token.kind != "end":
+        _module_statement(cursor, kernels, variables)
+    return PtxModule(name, version, target, tuple(kernels), tuple(variables))
 
 
 def _module_statement(cursor: Cursor, kernels: list[PtxKernel], variables: list[Variable]) -> None:
     ahead = 0
     while cursor.ahead(ahead).text in LINKAGE:
         ahead += 1
-    kind = cursor.ahead(ahead).text
-    if kind in VARIABLES:
+    directive = cursor.ahead(ahead).text
+    if directive in VARIABLES:
         variables += variables_of(cursor)
-    elif kind == ".entry":
+    elif directive == ".entry":
         kernels.append(_kernel(cursor))
-    elif kind == ".func":
-        _skip_function(cursor)
-    elif kind == ".section":
+    elif directive == ".func":  # only calls of CUDA's functions are simulated
+        while cursor.token.text not in ("{", ";"):
+            cursor.take()
+        if not cursor.accept(";"):
+            cursor.skip()
+    elif directive == ".section":
         cursor.take()
         cursor.word("a section's name")
         cursor.skip()
-    elif kind == ".file":
+    elif directive == ".file":
         line = cursor.token.line
         while cursor.token.line == line and cursor.token.kind != "end":
             cursor.take()
     else:
         raise cursor.wrong(".entry, .func, .shared, .global, .const or .section")
-
-
-def _skip_function(cursor: Cursor) -> None:
-    """Skips a .func declaration or definition: only calls of CUDA's functions are simulated."""
-    while cursor.token.text not in ("{", ";"):
-        cursor.take()
-    if not cursor.accept(";"):
-        cursor.skip()
 
 
 def _kernel(cursor: Cursor) -> PtxKernel:
@@ -408,7 +381,16 @@ def _kernel(cursor: Cursor) -> PtxKernel:
     line = cursor.expect(".entry").line
     name = cursor.word("a kernel's name")
     parameters = parameters_of(cursor)
-    sizes = dict(_directives(cursor))
+    sizes = {}  # performance directives: PTX ISA, "Performance-Tuning Directives"
+    while cursor.token.text != "{":
+        if cursor.accept(EXPLICIT):
+            continue
+        if cursor.token.text not in SIZES:
+            raise cursor.wrong(f"{{ or {', '.join(SIZES)}, {EXPLICIT}")
+        directive, numbers = cursor.take().text, [cursor.integer()]
+        while cursor.accept(","):
+            numbers.append(cursor.integer())
+        sizes[directive] = tuple(numbers)
     body = Body(cursor)
     body.read()
     return PtxKernel(
@@ -422,18 +404,3 @@ def _kernel(cursor: Cursor) -> PtxKernel:
         cluster=sizes.get(".reqnctapercluster"),
         line=line,
     )
-
-
-def _directives(cursor: Cursor) -> list[tuple[str, tuple[int, ...]]]:
-    """Parses a kernel's performance directives. PTX ISA, "Performance-Tuning Directives"."""
-    found = []
-    while cursor.token.text != "{":
-        if cursor.accept(EXPLICIT):
-            continue
-        if cursor.token.text not in SIZES:
-            raise cursor.wrong(f"{{ or {', '.join(SIZES)}, {EXPLICIT}")
-        directive, numbers = cursor.take().text, [cursor.integer()]
-        while cursor.accept(","):
-            numbers.append(cursor.integer())
-        found.append((directive, tuple(numbers)))
-    return found

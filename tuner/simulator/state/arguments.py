@@ -51,39 +51,34 @@ def place_arguments(layout: Layout, arguments: tuple[Argument, ...], global_: Gl
 
 def _value(placement: Placement, parameter: Parameter, argument: Argument, start: int) -> Array:
     """Returns an argument as the bytes of its parameter."""
-    if isinstance(argument, TensorMap):
-        return _tensor_map(placement, parameter, argument, start)
-    if isinstance(argument, Pointer):
-        address, _ = placement.global_.place(argument.name, argument.array, argument.number)
-        return np.array([address + argument.offset_bytes], np.uint64).view(np.uint8)
-    if isinstance(argument, np.ndarray):
-        address, _ = placement.global_.place(parameter.name, argument)
-        return np.array([address], np.uint64).view(np.uint8)
     if isinstance(argument, bytes):
         return np.frombuffer(argument, np.uint8)
-    return np.array([argument]).astype(TYPES[parameter.type].dtype).view(np.uint8)
-
-
-def _tensor_map(placement: Placement, parameter: Parameter, tensor: TensorMap, start: int) -> Array:
-    """Places a tensor map: by value at its parameter's address, by pointer at a new global address."""
-    content = np.zeros(TENSOR_MAP_BYTES, np.uint8)
-    _, buffer = placement.global_.place(parameter.name, tensor.array)
-    if parameter.is_array:
-        placement.tensor_maps[WINDOWS["param"] + start] = PlacedMap(tensor, buffer)
-        return content
-    address = placement.global_.add(GlobalBuffer(parameter.name, content, 1, is_read_only=True))
-    placement.tensor_maps[address] = PlacedMap(tensor, buffer)
+    if isinstance(argument, Pointer):
+        address, _ = placement.global_.place(argument.name, argument.array, argument.number)
+        address += argument.offset_bytes
+    elif isinstance(argument, np.ndarray):
+        address, _ = placement.global_.place(parameter.name, argument)
+    elif isinstance(argument, TensorMap):
+        content = np.zeros(TENSOR_MAP_BYTES, np.uint8)
+        _, buffer = placement.global_.place(parameter.name, argument.array)
+        if parameter.is_array:  # by value
+            placement.tensor_maps[WINDOWS["param"] + start] = PlacedMap(argument, buffer)
+            return content
+        address = placement.global_.add(GlobalBuffer(parameter.name, content, 1, is_read_only=True))
+        placement.tensor_maps[address] = PlacedMap(argument, buffer)
+    else:
+        return np.array([argument]).astype(TYPES[parameter.type].dtype).view(np.uint8)
     return np.array([address], np.uint64).view(np.uint8)
 
 
 def first_content(module: PtxModule) -> ModuleVariables:
     """Returns new arrays with the initial bytes of a module's global and constant variables, by name."""
-    found = {}
+    content = {}
     for variable in module.variables:
         if variable.space in ("global", "const"):
-            found[variable.name] = np.zeros(max(variable.bytes, 1), np.uint8)
-            found[variable.name][: len(variable.content)] = variable.content
-    return found
+            content[variable.name] = np.zeros(max(variable.bytes, 1), np.uint8)
+            content[variable.name][: len(variable.content)] = variable.content
+    return content
 
 
 def place_variables(module: PtxModule, content: ModuleVariables, global_: GlobalMemory) -> dict[str, int]:
@@ -100,10 +95,7 @@ def place_variables(module: PtxModule, content: ModuleVariables, global_: Global
 
 
 def check_launch(kernel: PtxKernel, grid: Index3, block: Index3, arguments: tuple[Argument, ...]) -> None:
-    """Raises UsageError for a grid, a block or a number of arguments that ``kernel`` does not allow.
-
-    ``grid`` holds blocks, and ``block`` threads, along x, y and z.
-    """
+    """Raises UsageError for sizes (``check_sizes``) or a number of arguments that are not allowed."""
     check_sizes(kernel, grid, block)
     if len(arguments) != len(kernel.parameters):
         count = len(kernel.parameters)
@@ -117,8 +109,8 @@ def check_sizes(kernel: PtxKernel, grid: Index3, block: Index3) -> None:
     .reqnctapercluster; those of the hardware along single axes are not checked.
     """
     if min(*grid, *block) < 1:
-        found = f"grid {tuple(grid)} and block {tuple(block)}"
-        raise UsageError(f"kernel {kernel.name}: found {found}, allowed sizes from 1")
+        sizes = f"grid {tuple(grid)} and block {tuple(block)}"
+        raise UsageError(f"kernel {kernel.name}: found {sizes}, allowed sizes from 1")
     threads = math.prod(block)
     limit = min(THREADS_LIMIT, math.prod(kernel.max_threads or (THREADS_LIMIT,)))
     if threads > limit:

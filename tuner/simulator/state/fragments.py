@@ -1,8 +1,4 @@
-"""Matrix fragments in registers: of mma.sync, ldmatrix and wgmma, and wgmma operations in flight.
-
-wgmma reads shared memory asynchronously; ``Warpgroups`` keeps what is issued and not yet waited for. The
-section comments have the layouts of fragments.
-"""
+"""Matrix fragments in registers: of mma.sync, ldmatrix and wgmma, and wgmma operations in flight."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -51,8 +47,7 @@ def operand_values(bits: Array, kind: str) -> Array:
 
 def _block(register: Array, kind: str) -> Array:
     """Returns one register of all lanes [warp * 32] as matrices [warp, g, t * element]."""
-    grid = register.reshape(-1, 8, 4)
-    return operand_values(grid, kind)
+    return operand_values(register.reshape(-1, 8, 4), kind)
 
 
 def matrix_a(registers: list[Array], kind: str) -> Array:
@@ -68,19 +63,13 @@ def matrix_a(registers: list[Array], kind: str) -> Array:
 
 
 def matrix_b(registers: list[Array], kind: str) -> Array:
-    """Returns matrix B of each warp, as float64 [warp, k, 8], from the registers of mma.sync.
-
-    ``registers`` holds an array [warp * 32] of bits per register; ``kind`` is the elements' PTX type.
-    """
+    """Returns matrix B of each warp, as float64 [warp, k, 8], as ``matrix_a`` returns A."""
     columns = np.concatenate([_block(register, kind) for register in registers], axis=2)
     return columns.transpose(0, 2, 1)
 
 
 def matrix_c(registers: list[Array], kind: str) -> Array:
-    """Returns matrix C of each warp, as float64 [warp, 16, 8], from the registers of mma.sync.
-
-    ``registers`` holds an array [warp * 32] of bits per register; ``kind`` is "f16", "f32" or "s32".
-    """
+    """Returns matrix C of each warp, as float64 [warp, 16, 8]; ``kind`` is "f16", "f32" or "s32"."""
     if kind == "f16":
         return np.concatenate([_block(register, "f16") for register in registers], axis=1)
     values = np.stack([register.view(RESULTS[kind]).reshape(-1, 8, 4) for register in registers], axis=-1)
@@ -104,10 +93,7 @@ def fragments_c(numbers: Array) -> list[Array]:
 
 
 def rounded(matrix: Array, kind: str, *, is_saturating: bool = False) -> Array:
-    """Returns float64 sums rounded once to ``kind``: "f16", "f32" or "s32".
-
-    s32 wraps around, or saturates with ``is_saturating``.
-    """
+    """Returns float64 sums rounded once to "f16", "f32" or "s32", which wraps around or saturates."""
     if kind == "s32":
         limited = np.clip(matrix, S32.min, S32.max) if is_saturating else matrix
         return limited.astype(np.int64).astype(np.int32)
@@ -166,10 +152,10 @@ def accumulator(registers: list[Array], result: str) -> Array:
     ``registers`` holds an array of 128 lanes' bits per register; ``result`` is "f32", "f16" or "s32".
     """
     bits = np.ascontiguousarray(np.stack(registers, axis=-1))  # [128, register]
-    grid = (
-        bits.view(TYPES[result].dtype).reshape(4, 8, 4, -1, 2, 2).transpose(0, 4, 1, 3, 2, 5)
-    )  # [warp, half, g, j, t, i]
-    return grid.reshape(ROWS, -1).astype(np.float64)
+    grid = bits.view(TYPES[result].dtype).reshape(4, 8, 4, -1, 2, 2)
+    return (
+        grid.transpose(0, 4, 1, 3, 2, 5).reshape(ROWS, -1).astype(np.float64)
+    )  # from warp, half, g, j, t, i
 
 
 def accumulator_registers(numbers: Array) -> list[Array]:
@@ -301,23 +287,20 @@ class Warpgroups:
         self._groups: dict[int, Warpgroup] = {}
 
     def executing(self, mask: Bools) -> list[Warpgroup]:
-        """Returns the warpgroups that are active in ``mask``.
-
-        Raises Fault for a partially active warpgroup.
-        """
+        """Returns the warpgroups that are active in ``mask``. Raises Fault for a partially active one."""
         lanes = np.flatnonzero(mask)
         geometry = self._watch.geometry
         of_block = geometry.thread[lanes] // WARPGROUP_LANES
         numbers = geometry.block_index[lanes] * self._of_block + of_block
-        found = []
+        groups = []
         for number in np.unique(numbers):
             own = lanes[numbers == number]
             if len(own) != WARPGROUP_LANES:
                 reason = f"found {len(own)} of its {WARPGROUP_LANES} threads here, allowed all"
                 raise Fault(Defect.DIVERGENCE, f"warpgroup of {geometry.who(int(own[0]))}: {reason}")
             column = self._first_column + int(number) % (self._of_block * geometry.cluster_blocks)
-            found.append(self._groups.setdefault(int(number), Warpgroup(own, column)))
-        return found
+            groups.append(self._groups.setdefault(int(number), Warpgroup(own, column)))
+        return groups
 
     def issue(self, resident: Registers, group: Warpgroup, operation: Operation) -> None:
         """Issues a wgmma.mma_async of a warpgroup; its accumulators are undefined until it is waited for.
@@ -400,5 +383,4 @@ class Warpgroups:
     def report_unfinished(self, watch: Watch) -> None:
         """Reports wgmma operations that no thread waited for, as one hazard at the end of the kernel."""
         if any(group.open or any(group.groups) for group in self._groups.values()):
-            example = "a wgmma is not waited for before the end"
-            watch.log.report(Defect.UNFINISHED, None, lambda: example)
+            watch.log.report(Defect.UNFINISHED, None, lambda: "a wgmma is not waited for before the end")

@@ -1,8 +1,4 @@
-"""The state of thread blocks that execute together: registers, thread scheduling, barriers, the launch.
-
-``LaunchState``, which all blocks of a launch share, creates ``ResidentBlocks``, with one numpy lane per
-thread; their ``Threads`` wait at the barriers of blocks and at ``ClusterBarriers``.
-"""
+"""The state of thread blocks that execute together: registers, thread scheduling, barriers, the launch."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -69,7 +65,7 @@ class ClusterBarriers:
         Counts their waits. ``waiting`` and ``ended`` are masks of all lanes. A phase is complete when all
         threads of the cluster that have not ended have arrived.
         """
-        geometry, found = self.watch.geometry, []
+        geometry, lanes_done = self.watch.geometry, [np.zeros(0, np.int64)]
         for cluster in np.unique(geometry.cluster_index[waiting]).tolist():
             lanes = geometry.lanes_of_cluster(cluster)
             complete = self._arrivals[lanes][~ended[lanes]].min()
@@ -80,8 +76,8 @@ class ClusterBarriers:
                 if clocks is not None:
                     self.watch.clocks.learn(np.array([lane]), clocks)
             self._waits[done] += 1
-            found.append(done)
-        return np.concatenate(found) if found else np.zeros(0, np.int64)
+            lanes_done.append(done)
+        return np.concatenate(lanes_done)
 
 
 # Content of a register before its first write: NaN in every floating-point type.
@@ -128,8 +124,14 @@ class ResidentBlocks:
 
         A register that was never written holds all ones, a predicate False.
         """
-        found = self.registers.get(name)
-        return self._unwritten(name) if found is None else found
+        bits = self.registers.get(name)
+        if bits is not None:
+            return bits
+        dtype = self.width_of(name)
+        assert dtype is not None, "operands are declared: checked when they are decoded"
+        if dtype == np.bool_:
+            return np.zeros(self.mask.shape, bool)
+        return np.full(self.mask.shape, UNWRITTEN & ((1 << 8 * dtype.itemsize) - 1), UNSIGNED[dtype.itemsize])
 
     def write(self, name: str, bits: Array) -> None:
         """Writes ``bits``, one value per lane or one for all, to register ``name`` in the active lanes."""
@@ -157,9 +159,9 @@ class ResidentBlocks:
         Unlike ``scatter``, leaves ``written_at`` unchanged, so that it does not count as a write by the
         kernel.
         """
-        found = np.array(self.read(name))
-        found[lanes] = bits
-        self.registers[name] = found
+        merged = np.array(self.read(name))
+        merged[lanes] = bits
+        self.registers[name] = merged
 
     def report_unfinished(self) -> None:
         """Ends asynchronous operations when all threads have ended; reports those that no thread waited for.
@@ -191,36 +193,24 @@ class ResidentBlocks:
         if is_split.any():
             warp = int(is_split.argmax())
             lane = warp * WARP_LANES + int(rest[warp].argmax())
-            raise Fault(
-                Defect.DIVERGENCE,
-                f"{self.geometry.who(lane)} is not here, but others of its warp are",
-            )
+            reason = f"{self.geometry.who(lane)} is not here, but others of its warp are"
+            raise Fault(Defect.DIVERGENCE, reason)
 
     def whole_warps(self) -> Indices:
-        """Returns the indices of the warps whose lanes are active.
-
-        Raises Fault for a partially active warp.
-        """
+        """Returns the indices of the warps whose lanes are active; raises Fault for a partly active one."""
         lanes = self.mask.reshape(-1, WARP_LANES)
         some = lanes.any(axis=1)
         is_split = some & ~lanes.all(axis=1)
         if is_split.any():
             warp = int(is_split.argmax())
-            found = int(lanes[warp].sum())
+            count = int(lanes[warp].sum())
             who = self.geometry.who(warp * WARP_LANES + int(lanes[warp].argmax()))
-            raise Fault(Defect.DIVERGENCE, f"the warp of {who} has {found} of 32 threads here, allowed all")
+            raise Fault(Defect.DIVERGENCE, f"the warp of {who} has {count} of 32 threads here, allowed all")
         return np.flatnonzero(some)
 
     def lanes_of_warps(self, warps: Indices) -> Indices:
         """Returns the indices of all lanes of the warps with the indices ``warps``."""
         return (warps[:, None] * WARP_LANES + np.arange(WARP_LANES)).ravel()
-
-    def _unwritten(self, name: str) -> Array:
-        dtype = self.width_of(name)
-        assert dtype is not None, "operands are declared: checked when they are decoded"
-        if dtype == np.bool_:
-            return np.zeros(self.mask.shape, bool)
-        return np.full(self.mask.shape, UNWRITTEN & ((1 << 8 * dtype.itemsize) - 1), UNSIGNED[dtype.itemsize])
 
 
 IDLE = Instruction("begin", (), None, 0, "begin")
@@ -273,15 +263,16 @@ class LaunchState:
 
 def uses_async(kernel: PtxKernel) -> bool:
     """Returns whether a kernel contains mbarriers, bulk copies or wgmma; cp.async does not count."""
-    return any(isinstance(item, Instruction) and item.opcode.startswith(ASYNCHRONOUS) for item in kernel.body)
+    return _has(kernel, ASYNCHRONOUS)
 
 
 def random_unit_lanes(kernel: PtxKernel) -> int:
     """Returns how many lanes a random schedule runs together: 128 (warpgroup) with wgmma, else 32 (warp)."""
-    has_wgmma = any(
-        isinstance(item, Instruction) and item.opcode.startswith("wgmma.") for item in kernel.body
-    )
-    return WARPGROUP_LANES if has_wgmma else 32
+    return WARPGROUP_LANES if _has(kernel, ("wgmma.",)) else WARP_LANES
+
+
+def _has(kernel: PtxKernel, opcodes: tuple[str, ...]) -> bool:
+    return any(isinstance(item, Instruction) and item.opcode.startswith(opcodes) for item in kernel.body)
 
 
 # ------------------------------------------------------------------------------
@@ -365,10 +356,11 @@ class Threads:
         """
         for block in np.unique(self.resident.geometry.block_index[lanes]):
             key = (int(block), barrier)
-            found = self._reductions.setdefault(key, Reduction(operation, target, np.zeros(len(lanes), bool)))
-            if (found.operation, found.target) != (operation, target):
+            new = Reduction(operation, target, np.zeros(len(lanes), bool))
+            reduction = self._reductions.setdefault(key, new)
+            if (reduction.operation, reduction.target) != (operation, target):
                 raise Fault(Defect.BARRIER, f"found different reductions at barrier {barrier}")
-            found.values = np.where(lanes, values, found.values)
+            reduction.values = np.where(lanes, values, reduction.values)
 
     def arrive(self, lanes: Bools, barriers: Array, expected: Array) -> None:
         """Counts the threads of ``lanes`` at a named barrier without making them wait: bar.arrive.
@@ -418,17 +410,13 @@ class Threads:
             return
         self.resident.watch.clocks.join(lanes, arrival.clocks if arrival else None)
         self._arrivals.pop((block, number), None)
-        self._reduced(block, number, lanes)
+        reduction = self._reductions.pop((block, number), None)
+        if reduction is not None:
+            values = reduction.values[lanes]
+            result = {"and": values.all(), "or": values.any(), "popc": values.sum()}[reduction.operation]
+            dtype = np.uint32 if reduction.operation == "popc" else bool
+            self.resident.scatter(reduction.target, lanes, np.full(len(lanes), result, dtype))
         self.status[lanes] = RUNS
-
-    def _reduced(self, block: int, number: int, lanes: Indices) -> None:
-        found = self._reductions.pop((block, number), None)
-        if found is None:
-            return
-        values = found.values[lanes]
-        result = {"and": values.all(), "or": values.any(), "popc": values.sum()}[found.operation]
-        dtype = bool if found.operation != "popc" else np.uint32
-        self.resident.scatter(found.target, lanes, np.full(len(lanes), result, dtype))
 
     def wake(self) -> None:
         """Lets the threads that wait at mbarriers run again, so that they test their mbarriers again."""
@@ -437,11 +425,11 @@ class Threads:
     def stuck(self) -> str:
         """Returns a text about a deadlock: how many threads wait, and at which barriers some of them do."""
         lanes = np.flatnonzero((self.status != RUNS) & (self.status != ENDED))
-        words = []
+        waits = []
         for lane in lanes[:: max(len(lanes) // 4, 1)]:
             at = PLACES.get(int(self.status[lane]), f"barrier {self.barrier[lane]}")
-            words.append(f"{self.resident.geometry.who(int(lane))} waits at {at}")
-        return f"{len(lanes)} threads wait for ever: {'; '.join(words)}"
+            waits.append(f"{self.resident.geometry.who(int(lane))} waits at {at}")
+        return f"{len(lanes)} threads wait for ever: {'; '.join(waits)}"
 
 
 def _check_barriers(barriers: Array, expected: Array) -> None:
