@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tests.operators.table import SHIFTS, Operator
 from tests.programs.interpreter.lane_kernels import each_applied
+from tests.simulator.instructions.test_integers import numpy_name
 from tests.simulator.ptx.snippets import each_lane
 
 Array = NDArray[Any]
@@ -33,6 +34,13 @@ class Machine(Protocol):
     def results(self, operators: Sequence[Operator], kind: str, a: Array, b: Array) -> list[Array]:
         """Returns the results of operators on operands of a type: ``s32``, ``u8``, ``f16``."""
 
+    @property
+    def roundings(self) -> tuple[str, ...]:
+        """Ways to whole numbers: to zero ``rzi``, the nearest ``rni``, down ``rmi``, up ``rpi``."""
+
+    def converted(self, source: str, target: str, a: Array, mode: str = "rzi") -> Array:
+        """Returns numbers of one type as numbers of another; ``mode``: from floats to integers."""
+
 
 @dataclass(frozen=True)
 class Interpreter:
@@ -40,17 +48,34 @@ class Interpreter:
 
     integers: tuple[int, ...] = (1, 8, 16, 32, 64)
     floats: tuple[str, ...] = ("f16", "bf16", "f32", "f64")
+    roundings: tuple[str, ...] = ("rzi",)
 
     def text(self, operator: Operator) -> str:
         return operator.mlir
 
     def results(self, operators: Sequence[Operator], kind: str, a: Array, b: Array) -> list[Array]:
         named = kind if kind in FLOATS else f"i{kind[1:]}"
-        result = np.dtype(FLOATS[kind]) if kind in FLOATS else _signless(kind)
+        result = _dtype(kind)
         lines = [
             (each.mlir.format(type=named), np.dtype(bool) if each.is_truth else result) for each in operators
         ]
         return each_applied(lines, a.astype(result), b.astype(result))
+
+    def converted(self, source: str, target: str, a: Array, mode: str = "rzi") -> Array:
+        assert mode == "rzi"
+        is_wider = int(target.lstrip("subf")) > int(source.lstrip("subf"))
+        if source in FLOATS:
+            name = ("extf" if is_wider else "truncf") if target in FLOATS else f"fpto{target[0]}i"
+        elif target in FLOATS:
+            name = f"{source[0]}itofp"
+        else:
+            name = f"ext{source[0]}i" if is_wider else "trunci"
+        named, result = (
+            (each if each in FLOATS else f"i{each[1:]}" for each in (source, target)),
+            _dtype(target),
+        )
+        line = f"%r = arith.{name} %a : {' to '.join(named)}"
+        return each_applied([(line, result)], a.astype(_dtype(source)))[0]
 
 
 @dataclass(frozen=True)
@@ -59,6 +84,7 @@ class Ptx:
 
     integers: tuple[int, ...] = (16, 32, 64)
     floats: tuple[str, ...] = ("f16", "f32", "f64")
+    roundings: tuple[str, ...] = ("rzi", "rni", "rmi", "rpi")
 
     def text(self, operator: Operator) -> str:
         return operator.ptx
@@ -74,6 +100,19 @@ class Ptx:
             )
             for each in operators
         ]
+
+    def converted(self, source: str, target: str, a: Array, mode: str = "rzi") -> Array:
+        is_exact = source in FLOATS and int(target.lstrip("subf")) > int(source.lstrip("subf"))
+        of_floats = "" if is_exact else ".rn"
+        how = of_floats if target in FLOATS else f".{mode}" if source in FLOATS else ""
+        held = a.view(np.uint16) if source == "bf16" else a
+        name = "u2" if target == "bf16" else np.dtype(FLOATS.get(target) or numpy_name(target)).str
+        found = each_lane(f"cvt{how}.{target}.{source} %d, %a;", held, result=name)
+        return found.view(FLOATS[target]) if target == "bf16" else found
+
+
+def _dtype(kind: str) -> "np.dtype[Any]":
+    return np.dtype(FLOATS[kind]) if kind in FLOATS else _signless(kind)
 
 
 def _signless(kind: str) -> "np.dtype[Any]":

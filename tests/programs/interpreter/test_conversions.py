@@ -1,4 +1,4 @@
-"""Constants, selections and conversions against Python's numbers."""
+"""Constants, selections, indices and bits; other conversions are in the table of ``tests.operators``."""
 
 import math
 from typing import Any
@@ -14,31 +14,12 @@ pytestmark = pytest.mark.mlir
 
 
 NUMBERS = [0, 1, -1, 5, 127, -128, 255, 32767, -32768, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63)]
-PAIRS = [(one, other) for one in WIDTHS for other in WIDTHS if WIDTHS[one] < WIDTHS[other]]
-FLOATS = [0.0, 0.5, -0.5, 1.5, -1.5, 2.5, 100.25, -100.75, 1e9, -1e9, 1e30, -1e30, math.nan, math.inf]
-FLOATS.append(-math.inf)
-WIDENINGS = [("f16", "f32"), ("bf16", "f32"), ("f32", "f64"), ("f16", "f64")]
 
 
 def cut(number: int, width: int, *, is_signed: bool) -> int:
     """Returns the number that the low bits stand for."""
     low = number % (1 << width)
     return low - (1 << width) if is_signed and low >> (width - 1) else low
-
-
-@pytest.mark.parametrize(("narrow", "wide"), PAIRS)
-@pytest.mark.parametrize("name", ["extsi", "extui"])
-def test_extensions_repeat_the_sign_or_do_not(name: str, narrow: str, wide: str) -> None:
-    found = applied(f"%r = arith.{name} %a : {narrow} to {wide}", DTYPES[wide], stored(NUMBERS, narrow))
-    is_signed = name == "extsi"
-    wanted = [cut(number, WIDTHS[narrow], is_signed=is_signed) for number in NUMBERS]
-    assert found.tolist() == stored(wanted, wide).tolist()
-
-
-@pytest.mark.parametrize(("narrow", "wide"), PAIRS)
-def test_truncations_keep_the_low_bits(narrow: str, wide: str) -> None:
-    found = applied(f"%r = arith.trunci %a : {wide} to {narrow}", DTYPES[narrow], stored(NUMBERS, wide))
-    assert found.tolist() == stored(NUMBERS, narrow).tolist()
 
 
 @pytest.mark.parametrize("kind", WIDTHS)
@@ -48,42 +29,6 @@ def test_indices_are_64_bits(name: str, is_signed: bool, kind: str) -> None:
     found = applied(lines, np.int64, stored(NUMBERS, kind))
     wanted = [cut(number, WIDTHS[kind], is_signed=is_signed) for number in NUMBERS]
     assert found.tolist() == stored(wanted, "i64").tolist()
-
-
-@pytest.mark.parametrize("kind", WIDTHS)
-@pytest.mark.parametrize(("name", "is_signed"), [("sitofp", True), ("uitofp", False)])
-def test_integers_become_the_nearest_floats(name: str, is_signed: bool, kind: str) -> None:
-    found = applied(f"%r = arith.{name} %a : {kind} to f64", np.float64, stored(NUMBERS, kind))
-    assert found.tolist() == [float(cut(number, WIDTHS[kind], is_signed=is_signed)) for number in NUMBERS]
-
-
-@pytest.mark.parametrize("source", ["f32", "f64"])
-@pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64"])
-@pytest.mark.parametrize(("name", "is_signed"), [("fptosi", True), ("fptoui", False)])
-def test_floats_are_cut_to_integers_and_kept_in_range(
-    name: str, is_signed: bool, kind: str, source: str
-) -> None:
-    numbers = np.array(FLOATS, DTYPES[source])
-    found = applied(f"%r = arith.{name} %a : {source} to {kind}", DTYPES[kind], numbers)
-    width = WIDTHS[kind]
-    low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if is_signed else (0, (1 << width) - 1)
-
-    def wanted(number: float) -> int:
-        if math.isnan(number):
-            return 0
-        return max(low, min(high, math.trunc(number))) if math.isfinite(number) else (low, high)[number > 0]
-
-    assert found.tolist() == stored([wanted(float(number)) for number in numbers], kind).tolist()
-
-
-@pytest.mark.parametrize(("narrow", "wide"), WIDENINGS)
-def test_floats_widen_exactly_and_round_to_the_nearest_even(narrow: str, wide: str) -> None:
-    near_one = [1 + 2.0**-8, 1 + 3 * 2.0**-8, 1 + 2.0**-11, 1 + 3 * 2.0**-11]
-    numbers = np.array([*near_one, -3.3, 1e4], DTYPES[wide])
-    found = applied(f"%r = arith.truncf %a : {wide} to {narrow}", DTYPES[narrow], numbers)
-    np.testing.assert_array_equal(found, numbers.astype(DTYPES[narrow]))
-    back = applied(f"%r = arith.extf %a : {narrow} to {wide}", DTYPES[wide], found)
-    np.testing.assert_array_equal(back, found.astype(DTYPES[wide]))
 
 
 def test_bits_can_be_read_as_another_type() -> None:

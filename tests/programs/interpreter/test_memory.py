@@ -1,5 +1,6 @@
 """Memory: loads, stores, views, copies, atomic updates, allocations, against numpy."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,10 @@ def numbers(*shape: int) -> Any:
     return np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
 
 
-def copied(view: str, kind: str, source: Any, shape: tuple[int, ...]) -> Any:
-    """Returns ``%v``, a view of %0 of type ``kind``, element by element."""
+def copied(name: str, source: Any, shape: tuple[int, ...]) -> Any:
+    """Returns ``%v``, the view of %0 of this name, element by element."""
+    view = text_beside(__file__, name)
+    kind = re.split(r"\b(?:to|into)\b", view)[-1].strip()
     found = np.zeros(shape, np.float32)
     target = "x".join(map(str, shape)) + "xf32"
     names = "ijk"[: len(shape)]
@@ -37,83 +40,25 @@ def copied(view: str, kind: str, source: Any, shape: tuple[int, ...]) -> Any:
 
 
 SOURCE = numbers(6, 8)
-DYNAMIC = "memref<?x?xf32, strided<[?, ?], offset: ?>>"
 
 
 @pytest.mark.parametrize(
-    ("view", "kind", "expected"),
+    ("name", "expected"),
     [
-        (
-            f"""%v = memref.subview %0[%c1, %c2] [%c3, %c2] [%c2, %c3] : memref<6x8xf32> to {DYNAMIC}""",
-            DYNAMIC,
-            SOURCE[1:6:2, 2:8:3],
-        ),
-        (
-            """%v = memref.subview %0[2, 1] [1, 5] [1, 1]
-            : memref<6x8xf32> to memref<5xf32, strided<[1], offset: 17>>""",
-            "memref<5xf32, strided<[1], offset: 17>>",
-            SOURCE[2, 1:6],
-        ),
-        (
-            """%s = memref.subview %0[1, 2] [4, 4] [1, 1]
-            : memref<6x8xf32> to memref<4x4xf32, strided<[8, 1], offset: 10>>
-            %v = memref.subview %s[1, 0] [2, 3] [1, 1] : memref<4x4xf32, strided<[8, 1], offset: 10>>
-            to memref<2x3xf32, strided<[8, 1], offset: 18>>""",
-            "memref<2x3xf32, strided<[8, 1], offset: 18>>",
-            SOURCE[2:4, 2:5],
-        ),
-        (
-            """%v = memref.reinterpret_cast %0 to offset: [5], sizes: [2, 4], strides: [8, 2]
-            : memref<6x8xf32> to memref<2x4xf32, strided<[8, 2], offset: 5>>""",
-            "memref<2x4xf32, strided<[8, 2], offset: 5>>",
-            SOURCE.ravel()[5:][np.add.outer([0, 8], [0, 2, 4, 6])],
-        ),
-        (
-            "%v = memref.transpose %0 (i, j) -> (j, i) : memref<6x8xf32> to memref<8x6xf32, strided<[1, 8]>>",
-            "memref<8x6xf32, strided<[1, 8]>>",
-            SOURCE.T,
-        ),
-        (
-            "%v = memref.collapse_shape %0 [[0, 1]] : memref<6x8xf32> into memref<48xf32>",
-            "memref<48xf32>",
-            SOURCE.ravel(),
-        ),
-        (
-            """%v = memref.expand_shape %0 [[0], [1, 2]] output_shape [6, 2, 4]
-            : memref<6x8xf32> into memref<6x2x4xf32>""",
-            "memref<6x2x4xf32>",
-            SOURCE.reshape(6, 2, 4),
-        ),
-        (
-            """%w = memref.subview %0[0, 0] [6, 1] [1, 1]
-            : memref<6x8xf32> to memref<6x1xf32, strided<[8, 1]>>
-            %v = memref.collapse_shape %w [[0, 1]]
-            : memref<6x1xf32, strided<[8, 1]>> into memref<6xf32, strided<[8]>>""",
-            "memref<6xf32, strided<[8]>>",
-            SOURCE[:, 0],
-        ),
-        (
-            """%b, %o, %s:2, %t:2 = memref.extract_strided_metadata %0
-            : memref<6x8xf32> -> memref<f32>, index, index, index, index, index
-            %p = arith.addi %o, %c3 : index
-            %v = memref.reinterpret_cast %b to offset: [%p], sizes: [2, %s#1], strides: [%t#0, %t#1]
-            : memref<f32> to memref<2x?xf32, strided<[?, ?], offset: ?>>""",
-            "memref<2x?xf32, strided<[?, ?], offset: ?>>",
-            SOURCE.ravel()[3:19].reshape(2, 8),
-        ),
-        (
-            """%u = memref.cast %0 : memref<6x8xf32> to memref<?x?xf32>
-            %d = memref.dim %u, %c1 : memref<?x?xf32>
-            %r = memref.rank %u : memref<?x?xf32>
-            %v = memref.subview %u[%r, 0] [1, %d] [1, 1]
-            : memref<?x?xf32> to memref<?xf32, strided<[1], offset: ?>>""",
-            "memref<?xf32, strided<[1], offset: ?>>",
-            SOURCE[2],
-        ),
+        ("strided_subview", SOURCE[1:6:2, 2:8:3]),
+        ("subview_of_a_row", SOURCE[2, 1:6]),
+        ("subview_of_a_subview", SOURCE[2:4, 2:5]),
+        ("reinterpret_cast", SOURCE.ravel()[5:][np.add.outer([0, 8], [0, 2, 4, 6])]),
+        ("transpose", SOURCE.T),
+        ("collapse_shape", SOURCE.ravel()),
+        ("expand_shape", SOURCE.reshape(6, 2, 4)),
+        ("collapse_of_a_column", SOURCE[:, 0]),
+        ("strided_metadata", SOURCE.ravel()[3:19].reshape(2, 8)),
+        ("cast_dim_and_rank", SOURCE[2]),
     ],
 )
-def test_views_name_the_elements_that_numpy_names(view: str, kind: str, expected: Any) -> None:
-    np.testing.assert_array_equal(copied(view, kind, SOURCE.copy(), expected.shape), expected)
+def test_views_name_the_elements_that_numpy_names(name: str, expected: Any) -> None:
+    np.testing.assert_array_equal(copied(name, SOURCE.copy(), expected.shape), expected)
 
 
 @pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64", "i1", "i8", "i16", "i32", "i64"])

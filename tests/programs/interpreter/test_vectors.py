@@ -54,88 +54,35 @@ ROW, COLUMN = drawn(3, seed=2), drawn(2, 1, seed=3)
 
 
 @pytest.mark.parametrize(
-    ("lines", "operands", "expected"),
+    ("name", "operands", "expected"),
     [
-        ("%r = vector.broadcast %a : vector<3xf32> to vector<2x3xf32>", [ROW], np.repeat(ROW[:, None], 2, 1)),
+        ("broadcast_of_a_row", [ROW], np.repeat(ROW[:, None], 2, 1)),
+        ("broadcast_of_a_column", [COLUMN], np.repeat(COLUMN, 3, 2)),
+        ("broadcast_of_a_number", [ROW[:, 0].copy()], np.repeat(ROW[:, :1], 2, 1)),
+        ("extract_a_row", [A], A[:, 1]),
+        ("extract_a_number", [A], A[:, 1, 2]),
+        ("extract_at_an_index", [A], A[np.arange(LANES), np.arange(LANES) % 2, 2]),
+        ("insert_a_row", [ROW, B], np.stack([ROW, B[:, 1]], 1)),
         (
-            "%r = vector.broadcast %a : vector<2x1xf32> to vector<2x3xf32>",
-            [COLUMN],
-            np.repeat(COLUMN, 3, 2),
-        ),
-        (
-            "%r = vector.broadcast %a : f32 to vector<2xf32>",
-            [ROW[:, 0].copy()],
-            np.repeat(ROW[:, :1], 2, 1),
-        ),
-        ("%r = vector.extract %a[1] : vector<3xf32> from vector<2x3xf32>", [A], A[:, 1]),
-        ("%r = vector.extract %a[1, 2] : f32 from vector<2x3xf32>", [A], A[:, 1, 2]),
-        (
-            "%p = arith.remui %t, %c2 : index %r = vector.extract %a[%p, 2] : f32 from vector<2x3xf32>",
-            [A],
-            A[np.arange(LANES), np.arange(LANES) % 2, 2],
-        ),
-        (
-            "%r = vector.insert %a, %b [0] : vector<3xf32> into vector<2x3xf32>",
-            [ROW, B],
-            np.stack([ROW, B[:, 1]], 1),
-        ),
-        (
-            """%p = arith.remui %t, %c3 : index
-            %r = vector.insert %a, %b [%p] : f32 into vector<3xf32>""",
+            "insert_at_an_index",
             [ROW[:, 0].copy(), drawn(3, seed=5)],
             np.where(np.arange(3) == (np.arange(LANES) % 3)[:, None], ROW[:, :1], drawn(3, seed=5)),
         ),
+        ("extract_strided_slice", [A], A[:, 1:, :2]),
         (
-            """%r = vector.extract_strided_slice %a {offsets = [1, 0], sizes = [1, 2], strides = [1, 1]}
-            : vector<2x3xf32> to vector<1x2xf32>""",
-            [A],
-            A[:, 1:, :2],
-        ),
-        (
-            """%r = vector.insert_strided_slice %a, %b {offsets = [1, 1], strides = [1]}
-            : vector<2xf32> into vector<2x3xf32>""",
+            "insert_strided_slice",
             [ROW[:, :2].copy(), B],
             np.stack([B[:, 0], np.concatenate([B[:, 1, :1], ROW[:, :2]], 1)], 1),
         ),
+        ("shape_cast", [A], A.reshape(LANES, 3, 2)),
+        ("transpose", [A], A.transpose(0, 2, 1)),
+        ("bitcast", [ROW], ROW.view(np.int16)),
+        ("shuffle", [ROW, drawn(3, seed=6)], np.concatenate([ROW, drawn(3, seed=6)], 1)[:, [0, 5, 2, 3]]),
+        ("interleave", [ROW, drawn(3, seed=6)], np.stack([ROW, drawn(3, seed=6)], -1).reshape(LANES, 6)),
+        ("deinterleave", [drawn(6)], drawn(6)[:, 1::2]),
+        ("elements", [ROW], ROW[:, [2, 0, 1, 2]].reshape(LANES, 2, 2)),
         (
-            "%r = vector.shape_cast %a : vector<2x3xf32> to vector<3x2xf32>",
-            [A],
-            A.reshape(LANES, 3, 2),
-        ),
-        (
-            "%r = vector.transpose %a, [1, 0] : vector<2x3xf32> to vector<3x2xf32>",
-            [A],
-            A.transpose(0, 2, 1),
-        ),
-        (
-            "%r = vector.bitcast %a : vector<3xf32> to vector<6xi16>",
-            [ROW],
-            ROW.view(np.int16),
-        ),
-        (
-            "%r = vector.shuffle %a, %b [0, 5, 2, 3] : vector<3xf32>, vector<3xf32>",
-            [ROW, drawn(3, seed=6)],
-            np.concatenate([ROW, drawn(3, seed=6)], 1)[:, [0, 5, 2, 3]],
-        ),
-        (
-            "%r = vector.interleave %a, %b : vector<3xf32> -> vector<6xf32>",
-            [ROW, drawn(3, seed=6)],
-            np.stack([ROW, drawn(3, seed=6)], -1).reshape(LANES, 6),
-        ),
-        (
-            "%x, %r = vector.deinterleave %a : vector<6xf32> -> vector<3xf32>",
-            [drawn(6)],
-            drawn(6)[:, 1::2],
-        ),
-        (
-            """%e:3 = vector.to_elements %a : vector<3xf32>
-            %r = vector.from_elements %e#2, %e#0, %e#1, %e#2 : vector<2x2xf32>""",
-            [ROW],
-            ROW[:, [2, 0, 1, 2]].reshape(LANES, 2, 2),
-        ),
-        (
-            """%m = vector.create_mask %c1, %t : vector<2x3xi1>
-            %r = arith.select %m, %a, %b : vector<2x3xi1>, vector<2x3xf32>""",
+            "create_mask",
             [A, B],
             np.where(
                 (np.arange(2) < 1)[None, :, None] & (np.arange(3) < np.arange(LANES)[:, None])[:, None],
@@ -143,55 +90,27 @@ ROW, COLUMN = drawn(3, seed=2), drawn(2, 1, seed=3)
                 B,
             ),
         ),
+        ("constant_mask", [A, B], np.where((np.arange(2) < 1)[:, None] & (np.arange(3) < 2), A, B)),
+        ("step", [ROW], np.broadcast_to(np.arange(3), (LANES, 3))),
+        ("fma", [A, B], A * B + A),
+        ("sum", [ROW], ROW.sum(1)),
+        ("product_with_a_start", [ROW, A[:, 0, 0].copy()], ROW.prod(1) * A[:, 0, 0]),
+        ("minimum", [ROW], ROW.min(1)),
+        ("sums_of_columns", [A, ROW], A.sum(1) + ROW),
+        ("maximum_of_all", [A, ROW[:, 0].copy()], np.maximum(A.max((1, 2)), ROW[:, 0])),
+        ("outerproduct", [ROW[:, :2].copy(), ROW], ROW[:, :2, None] * ROW[:, None]),
+        ("outerproduct_with_a_start", [ROW[:, :2].copy(), ROW, A], ROW[:, :2, None] * ROW[:, None] + A),
         (
-            """%m = vector.constant_mask [1, 2] : vector<2x3xi1>
-            %r = arith.select %m, %a, %b : vector<2x3xi1>, vector<2x3xf32>""",
-            [A, B],
-            np.where((np.arange(2) < 1)[:, None] & (np.arange(3) < 2), A, B),
-        ),
-        (
-            "%s = vector.step : vector<3xindex> %r = arith.index_cast %s : vector<3xindex> to vector<3xi64>",
-            [ROW],
-            np.broadcast_to(np.arange(3), (LANES, 3)),
-        ),
-        ("%r = vector.fma %a, %b, %a : vector<2x3xf32>", [A, B], A * B + A),
-        ("%r = vector.reduction <add>, %a : vector<3xf32> into f32", [ROW], ROW.sum(1)),
-        (
-            "%r = vector.reduction <mul>, %a, %b : vector<3xf32> into f32",
-            [ROW, A[:, 0, 0].copy()],
-            ROW.prod(1) * A[:, 0, 0],
-        ),
-        ("%r = vector.reduction <minnumf>, %a : vector<3xf32> into f32", [ROW], ROW.min(1)),
-        (
-            "%r = vector.multi_reduction <add>, %a, %b [0] : vector<2x3xf32> to vector<3xf32>",
-            [A, ROW],
-            A.sum(1) + ROW,
-        ),
-        (
-            "%r = vector.multi_reduction <maximumf>, %a, %b [0, 1] : vector<2x3xf32> to f32",
-            [A, ROW[:, 0].copy()],
-            np.maximum(A.max((1, 2)), ROW[:, 0]),
-        ),
-        (
-            "%r = vector.outerproduct %a, %b : vector<2xf32>, vector<3xf32>",
-            [ROW[:, :2].copy(), ROW],
-            ROW[:, :2, None] * ROW[:, None],
-        ),
-        (
-            "%r = vector.outerproduct %a, %b, %c : vector<2xf32>, vector<3xf32>",
-            [ROW[:, :2].copy(), ROW, A],
-            ROW[:, :2, None] * ROW[:, None] + A,
-        ),
-        (
-            "%r = vector.outerproduct %a, %b, %c : vector<3xf32>, f32",
+            "outerproduct_with_a_number",
             [ROW, A[:, 0, 0].copy(), drawn(3, seed=8)],
             ROW * A[:, :1, 0] + drawn(3, seed=8),
         ),
     ],
 )
-def test_operations_on_vectors_give_what_numpy_gives(lines: str, operands: list[Any], expected: Any) -> None:
+def test_operations_on_vectors_give_what_numpy_gives(name: str, operands: list[Any], expected: Any) -> None:
     expected = np.ascontiguousarray(expected)
-    np.testing.assert_array_equal(applied(lines, expected, *operands), expected)
+    found = applied(text_beside(__file__, name), expected, *operands)
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize(("narrow", "wide"), [("f32", "f32"), ("f16", "f32"), ("i8", "i32")])
