@@ -59,8 +59,18 @@ class DeviceViews:
         """
         own = set(self._views.values())
         for op in list(structured_operations(self._block)):
-            if op.name in DERIVED and not own & set(op.results):
-                self._derive(op)
+            if op.name not in DERIVED or own & set(op.results):
+                continue
+            if all(self.of(operand) == operand for operand in op.operands):
+                continue
+            with ir.InsertionPoint.after(op):
+                clone = op.clone()
+            for number, operand in enumerate(op.operands):
+                clone.operands[number] = self.of(operand)
+            for old, new in zip(op.results, clone.results, strict=True):
+                if is_buffer(old.type):
+                    self._views[old] = new
+            self._clones += [op, clone]
         for each in self._operands:
             each.op.operands[each.number] = self.of(each.op.operands[each.number])
 
@@ -69,18 +79,6 @@ class DeviceViews:
         for op in reversed(self._clones):
             if not any(list(result.uses) for result in op.results):
                 op.erase()
-
-    def _derive(self, op: Op) -> None:
-        if all(self.of(operand) == operand for operand in op.operands):
-            return
-        with ir.InsertionPoint.after(op):
-            clone = op.clone()
-        for number, operand in enumerate(op.operands):
-            clone.operands[number] = self.of(operand)
-        for old, new in zip(op.results, clone.results, strict=True):
-            if is_buffer(old.type):
-                self._views[old] = new
-        self._clones += [op, clone]
 
 
 # ------------------------------------------------------------------------------
@@ -239,7 +237,14 @@ class MirroredBuffer:
         if self.flat == self.device:
             create("gpu.memcpy", [], [target, source])
             return
-        memory, view = self._staging()
+        if self.staging is None:
+            cast = self.device.owner.operation
+            with ir.InsertionPoint.after(cast):
+                memory = _allocate("memref.alloc", self.flat.type, list(self.flat.owner.operation.operands))
+                view = cast.clone()
+                view.operands[0] = memory
+            self.staging = (memory, view.results[0])
+        memory, view = self.staging
         if side is Side.DEVICE:
             copy_buffer(view, self.host)
             create("gpu.memcpy", [], [self.flat, memory])
@@ -263,17 +268,6 @@ class MirroredBuffer:
         if self.is_freed_late:
             self.deallocations.append(create("memref.dealloc", [], [self.host]))
 
-    def _staging(self) -> tuple[Value, Value]:
-        if self.staging is None:
-            with ir.InsertionPoint.after(self.device.owner.operation):
-                flat = self.flat.owner.operation
-                sizes = list(flat.operands)
-                memory = _allocate("memref.alloc", self.flat.type, sizes)
-                cast = self.device.owner.operation.clone()
-                cast.operands[0] = memory
-            self.staging = (memory, cast.results[0])
-        return self.staging
-
 
 def allocate_like(host: Value) -> tuple[Value, Value]:
     """Allocates device memory for a memref in host memory, at the current insertion point.
@@ -291,7 +285,37 @@ def allocate_like(host: Value) -> tuple[Value, Value]:
     if is_row_major(kind):
         memory = _allocate("gpu.alloc", kind, _sizes_of(host))
         return memory, memory
-    return _allocate_span(host, kind)
+    # memory up to the last element, and its view that has the host's strides
+    if not isinstance(host.owner, ir.Block) and len(host.owner.operands):
+        actual = f"found {kind} of dynamic size"
+        raise CandidateError(
+            Stage.COMPILE, f"{described(host)}: {actual}, allowed a row-major order or a static size"
+        )
+    strides, offset = kind.get_strides_and_offset()
+    any_stride = ir.ShapedType.get_dynamic_stride_or_offset()
+    first = 0 if offset == any_stride else offset
+    sizes: list[Value] = []
+    steps: list[Value] = []
+    spans: list[Value] = []
+    if kind.has_static_shape and any_stride not in strides:
+        last = sum((size - 1) * stride for size, stride in zip(kind.shape, strides, strict=True))
+        elements = 0 if 0 in kind.shape else first + last + 1
+    else:
+        sizes, steps, span = _shape(host, kind, first)
+        elements, spans = ir.ShapedType.get_dynamic_size(), [span]
+    flat = ir.MemRefType.get([elements], kind.element_type, memory_space=kind.memory_space)
+    memory = _allocate("gpu.alloc", flat, spans)
+    offsets = [index(0)] if offset == any_stride else []
+    view = value(
+        "memref.reinterpret_cast",
+        kind,
+        *[memory, *offsets, *sizes, *steps],
+        static_offsets=ir.DenseI64ArrayAttr.get([offset]),
+        static_sizes=ir.DenseI64ArrayAttr.get(list(kind.shape)),
+        static_strides=ir.DenseI64ArrayAttr.get(list(strides)),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, len(offsets), len(sizes), len(steps)]),
+    )
+    return memory, view
 
 
 def allocate_host_like(device: Value) -> Value:
@@ -313,33 +337,6 @@ def _allocate(name: str, kind: Type, sizes: list[Value]) -> Value:
     return value(name, kind, *sizes, operandSegmentSizes=ir.DenseI32ArrayAttr.get(segments))
 
 
-def _allocate_span(host: Value, kind: Type) -> tuple[Value, Value]:
-    """Allocates memory up to the last element, and returns it with a view that has the host's strides."""
-    if not isinstance(host.owner, ir.Block) and len(host.owner.operands):
-        found = f"found {kind} of dynamic size"
-        raise CandidateError(
-            Stage.COMPILE, f"{described(host)}: {found}, allowed a row-major order or a static size"
-        )
-    strides, offset = kind.get_strides_and_offset()
-    any_stride = ir.ShapedType.get_dynamic_stride_or_offset()
-    first = 0 if offset == any_stride else offset
-    if kind.has_static_shape and any_stride not in strides:
-        last = sum((size - 1) * stride for size, stride in zip(kind.shape, strides, strict=True))
-        elements = 0 if 0 in kind.shape else first + last + 1
-        flat = ir.MemRefType.get([elements], kind.element_type, memory_space=kind.memory_space)
-        memory = _allocate("gpu.alloc", flat, [])
-        sizes: list[Value] = []
-        steps: list[Value] = []
-    else:
-        sizes, steps, span = _shape(host, kind, first)
-        flat = ir.MemRefType.get(
-            [ir.ShapedType.get_dynamic_size()], kind.element_type, memory_space=kind.memory_space
-        )
-        memory = _allocate("gpu.alloc", flat, [span])
-    offsets = [index(0)] if offset == any_stride else []
-    return memory, _view(memory, kind, offsets, sizes, steps)
-
-
 def _shape(host: Value, kind: Type, first: int) -> tuple[list[Value], list[Value], Value]:
     """Computes the dynamic sizes and strides, and the number of elements from the first to the last."""
     number = ir.IndexType.get()
@@ -357,17 +354,3 @@ def _shape(host: Value, kind: Type, first: int) -> tuple[list[Value], list[Value
     known = kind.get_strides_and_offset()[0]
     dynamic = [size for axis, size in enumerate(sizes) if kind.is_dynamic_dim(axis)]
     return dynamic, [step for axis, step in enumerate(strides) if known[axis] == any_stride], span
-
-
-def _view(memory: Value, kind: Type, offsets: list[Value], sizes: list[Value], strides: list[Value]) -> Value:
-    steps, offset = kind.get_strides_and_offset()
-    segments = [1, len(offsets), len(sizes), len(strides)]
-    return value(
-        "memref.reinterpret_cast",
-        kind,
-        *[memory, *offsets, *sizes, *strides],
-        static_offsets=ir.DenseI64ArrayAttr.get([offset]),
-        static_sizes=ir.DenseI64ArrayAttr.get(list(kind.shape)),
-        static_strides=ir.DenseI64ArrayAttr.get(list(steps)),
-        operandSegmentSizes=ir.DenseI32ArrayAttr.get(segments),
-    )

@@ -14,7 +14,7 @@ Not handled: unstructured control flow, and asynchronous device work. ``host_to_
 """
 
 import abc
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 
 from tuner.mlir.bindings import Block, Op, Value
 from tuner.mlir.effects.aliases import STRUCTURED, AliasSets, is_buffer, last_of, terminator_of
@@ -84,28 +84,22 @@ class FetchRecorder(AbstractActions):
         self.fetched.add(location)
 
     def launch(self, launch: Op) -> None:
-        """Does nothing: a lookahead leaves the launch unchanged."""
-        return
+        """Does nothing, as the methods below."""
 
     def copy(self, copy: Op, source: Side, target: Side) -> None:
-        """Does nothing: a lookahead leaves the copy unchanged."""
-        return
+        """Does nothing."""
 
     def touch_on_host(self, alias_set: int) -> None:
-        """Does nothing: a lookahead records only the locations that would be fetched."""
-        return
+        """Does nothing."""
 
     def define(self, allocation: Op) -> None:
-        """Does nothing: a lookahead records only the locations that would be fetched."""
-        return
+        """Does nothing."""
 
     def release(self, deallocation: Op) -> None:
-        """Does nothing: a lookahead leaves the deallocation unchanged."""
-        return
+        """Does nothing."""
 
     def leave(self, block: Block) -> None:
-        """Does nothing: a lookahead creates no deallocations."""
-        return
+        """Does nothing."""
 
 
 ANYWHERE = (Side.HOST, Side.DEVICE)
@@ -179,7 +173,8 @@ class CoherenceWalk:
             return self._launch(op, valid, actions)
         if op.name in STRUCTURED:
             return self._control(op, valid, actions)
-        if op.name in ALLOCATIONS and self._is_allocation(op.results[0]):
+        buffer = self._buffers.get(op.results[0]) if op.name in ALLOCATIONS else None
+        if buffer is not None and buffer.kind is BufferKind.ALLOCATION:
             return self._define(op, valid, actions)
         if op.name == "memref.copy" and self._on_device(op.operands):
             return self._copy(op, valid, actions)
@@ -192,14 +187,11 @@ class CoherenceWalk:
         accesses = [access for access in self._effects.of_launch(op) if self._on_device([access.value])]
         for access in accesses:
             is_touched = access.effect.reads or access.effect.writes
-            if is_touched and not self._is_overwritten(op, access.value):
+            is_whole = self._is_all_of_alias_set(access.value) and self._effects.overwrites(op, access.value)
+            if is_touched and not is_whole:
                 valid = self._need(access.value, Side.DEVICE, valid, op, actions)
         actions.launch(op)
         return self._write(accesses, Side.DEVICE, valid)
-
-    def _is_overwritten(self, launch: Op, value: Value) -> bool:
-        """Returns whether a kernel overwrites every element, instead of leaving some unchanged."""
-        return self._is_all_of_alias_set(value) and self._effects.overwrites(launch, value)
 
     def _on_host(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
         accesses = [access for access in host_effects(op) if self._on_device([access.value])]
@@ -208,13 +200,9 @@ class CoherenceWalk:
             if not (self._is_all_of_alias_set(access.value) and is_overwritten(op, access.value)):
                 valid = self._need(access.value, Side.HOST, valid, op, actions)
         valid = self._write(accesses, Side.HOST, valid)
-        return self._called(op, valid, actions)
-
-    def _called(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
-        """Fetches globals to the host for calls in an operation: the callee may read and write globals."""
-        if not walk(op, "func.call"):
-            return valid
-        for alias_set in sorted(self._globals):
+        for alias_set in (
+            sorted(self._globals) if walk(op, "func.call") else ()
+        ):  # a callee may access globals
             actions.touch_on_host(alias_set)
             if (alias_set, Side.HOST) not in valid:
                 actions.fetch((alias_set, Side.HOST), op)
@@ -234,7 +222,7 @@ class CoherenceWalk:
                 actions.touch_on_host(self._alias_sets.of(value))
         actions.copy(op, *sides)
         return self._write(
-            [EffectInstance(target, ANYTHING)] if self._on_device([target]) else [], sides[1], valid
+            [EffectInstance(each, ANYTHING) for each in self._on_device([target])], sides[1], valid
         )
 
     def _copy_on_host(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
@@ -244,7 +232,7 @@ class CoherenceWalk:
             if value == source or not self._is_all_of_alias_set(value):
                 valid = self._need(value, Side.HOST, valid, op, actions)
         return self._write(
-            [EffectInstance(target, ANYTHING)] if self._on_device([target]) else [], Side.HOST, valid
+            [EffectInstance(each, ANYTHING) for each in self._on_device([target])], Side.HOST, valid
         )
 
     def _sides_of_copy(self, source: Value, target: Value, valid: Valid) -> tuple[Side, Side]:
@@ -258,10 +246,8 @@ class CoherenceWalk:
         return sources[0], Side.DEVICE
 
     def _control(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
-        if op.name == "scf.for":
-            return self._for(op, valid, actions)
-        if op.name == "scf.while":
-            return self._while(op, valid, actions)
+        if op.name in ("scf.for", "scf.while"):
+            return self._loop(op, valid, actions)
         blocks = [region.blocks[0] for region in op.regions if len(region.blocks)]
         paths = [self._inside(block, valid, FetchRecorder()) for block in blocks]
         wanted = after_branches(valid, paths if len(blocks) == len(op.regions) else [*paths, valid])
@@ -269,38 +255,25 @@ class CoherenceWalk:
             self._until(block, valid, wanted, actions)
         return wanted
 
-    def _for(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
-        block = op.regions[0].blocks[0]
+    def _loop(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
+        """Walks an scf.for or scf.while, whose last block is the body."""
+        *conditions, body = (region.blocks[0] for region in op.regions)
 
         def iteration(state: Valid) -> tuple[Valid, Valid]:
             recorder = FetchRecorder()
-            return self._inside(block, state, recorder), frozenset(recorder.fetched)
-
-        start = self._start(op, valid, iteration)
-        self._settle(valid, start, op, actions)
-        self._until(block, start, start, actions)
-        return start
-
-    def _while(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
-        condition, body = (region.blocks[0] for region in op.regions)
-
-        def iteration(state: Valid) -> tuple[Valid, Valid]:
-            recorder = FetchRecorder()
-            state = self._inside(body, self._inside(condition, state, recorder), recorder)
+            for block in (*conditions, body):
+                state = self._inside(block, state, recorder)
             return state, frozenset(recorder.fetched)
 
-        start = self._start(op, valid, iteration)
+        if (op, valid) not in self._starts:  # an outer loop asks repeatedly
+            self._starts[op, valid] = at_loop(valid, iteration)
+        start = after = self._starts[op, valid]
         self._settle(valid, start, op, actions)
-        after = self._inside(condition, start, actions)
-        actions.leave(condition)
+        for condition in conditions:
+            after = self._inside(condition, after, actions)
+            actions.leave(condition)
         self._until(body, after, start, actions)
         return after
-
-    def _start(self, op: Op, valid: Valid, iteration: Callable[[Valid], tuple[Valid, Valid]]) -> Valid:
-        """Returns the state at the start of an iteration, cached because an outer loop asks repeatedly."""
-        if (op, valid) not in self._starts:
-            self._starts[op, valid] = at_loop(valid, iteration)
-        return self._starts[op, valid]
 
     def _define(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
         """Makes new memory valid on both sides, since its contents are undefined on both."""
@@ -325,18 +298,13 @@ class CoherenceWalk:
 
     def _on_device(self, values: Iterable[Value]) -> list[Value]:
         """Returns the memrefs among ``values`` that are managed, so that device memory exists for them."""
-        return [value for value in values if is_buffer(value.type) and self._is_managed(value)]
-
-    def _is_managed(self, value: Value) -> bool:
-        return self._alias_sets.knows(value) and self._alias_sets.of(value) in self._managed
+        known = [value for value in values if is_buffer(value.type) and self._alias_sets.knows(value)]
+        return [value for value in known if self._alias_sets.of(value) in self._managed]
 
     def _is_valid(self, value: Value, side: Side, valid: Valid) -> bool:
         if not self._on_device([value]):
             return side is Side.HOST
         return (self._alias_sets.of(value), side) in valid
-
-    def _is_allocation(self, value: Value) -> bool:
-        return value in self._buffers and self._buffers[value].kind is BufferKind.ALLOCATION
 
     def _is_all_of_alias_set(self, value: Value) -> bool:
         """Returns whether a memref is a whole buffer, and the only buffer of its alias set."""

@@ -50,6 +50,7 @@ from tuner.programs.device_memory.insert_copies import CopyInsertion, pin
 from tuner.programs.request import DEFAULTS, DeviceOptions
 
 DEVICE_ATTRIBUTE = "tuner.device"  # attribute of an argument that is in device memory already
+PLACEABLE = (BufferKind.ALLOCATION, BufferKind.DEVICE_ARGUMENT)  # whose host memory is the function's own
 
 
 def host_to_device_memory(module: ir.Module, options: DeviceOptions = DEFAULTS) -> None:
@@ -70,7 +71,11 @@ def host_to_device_memory(module: ir.Module, options: DeviceOptions = DEFAULTS) 
     device_arguments = {
         name_of(function): _take_device_arguments(function, options) for function in functions
     }
-    _refuse_calls(module, device_arguments)
+    for callee in [callee_of(call) for call in walk(module, "func.call")]:
+        if device_arguments[callee]:
+            raise CandidateError(
+                Stage.COMPILE, f"host program: @{callee} takes device memory, so it cannot be called"
+            )
     for function in functions:
         if len(function.regions[0].blocks):
             _FunctionRewrite(function, options, constants).rewrite(
@@ -92,16 +97,26 @@ class _FunctionRewrite:
         """Rewrites the function, if it has launches, or arguments (with these numbers) in device memory."""
         if not walk(self._function, "gpu.launch_func") and not numbers:
             return
-        _refuse_blocks(self._function)
+        count = len(self._function.regions[0].blocks)
+        if count > 1:
+            name = name_of(self._function)
+            raise CandidateError(
+                Stage.COMPILE, f"@{name}: found {count} blocks, allowed scf.for, scf.while, scf.if"
+            )
         reject_device_code(self._function, set(structured_operations(self._block)))
         self._gather_globals()
         for number in numbers:
             self._replace_by_host_memory(self._block.arguments[number])
-        device_views = self._device_views()
+        before = AliasSets(self._function)
+        managed = self._managed(before)
+        device_views = DeviceViews(self._function, lambda value: before.of(value) in managed)
         alias_sets = AliasSets(self._function)
         buffers = self._buffers(alias_sets, device_views)
         device_views.connect()
-        self._mark_results(alias_sets, buffers)
+        for value in filter(lambda each: is_buffer(each.type), last_of(self._block).operands):
+            for root in alias_sets.roots_of(value):
+                if root in buffers:
+                    buffers[root].is_returned = True
         actions = CopyInsertion(alias_sets, buffers, device_views)
         CoherenceWalk(alias_sets, buffers, effects).function(self._function, actions)
         actions.finish()
@@ -134,11 +149,6 @@ class _FunctionRewrite:
             op.operands[number] = host
         self._device_arguments[host] = argument
 
-    def _device_views(self) -> DeviceViews:
-        alias_sets = AliasSets(self._function)
-        managed = self._managed(alias_sets)
-        return DeviceViews(self._function, lambda value: alias_sets.of(value) in managed)
-
     def _managed(self, alias_sets: AliasSets) -> set[int]:
         """Returns the alias sets that need device memory: sets with memory that kernels cannot access."""
         launched = [value for op in walk(self._function, "gpu.launch_func") for value in op.operands]
@@ -153,20 +163,22 @@ class _FunctionRewrite:
         buffers = {root: self._buffer(root, alias_sets.of(root)) for root in roots}
         for buffer in buffers.values():
             device_views.set_root(buffer.host, buffer.device)
-        self._refuse_mixed(buffers)
+        in_device_memory = {
+            each.alias_set for each in buffers.values() if each.kind is BufferKind.DEVICE_ARGUMENT
+        }
+        for buffer in buffers.values():
+            if buffer.alias_set in in_device_memory and buffer.kind not in PLACEABLE:
+                actual = f"{described(buffer.host)} in host memory and arguments in device memory"
+                raise CandidateError(Stage.COMPILE, f"{actual} cannot be combined in one alias set")
         for buffer in buffers.values():
             _refuse_escape(buffer, alias_sets)
         return buffers
 
     def _buffer(self, root: Value, alias_set: int) -> MirroredBuffer:
         if root in self._device_arguments:
+            memory = self._device_arguments[root]
             return MirroredBuffer(
-                BufferKind.DEVICE_ARGUMENT,
-                alias_set,
-                root,
-                self._device_arguments[root],
-                self._block,
-                self._device_arguments[root],
+                BufferKind.DEVICE_ARGUMENT, alias_set, root, memory, self._block, flat=memory
             )
         is_argument = isinstance(root.owner, ir.Block)
         point = ir.InsertionPoint.at_block_begin(self._block) if is_argument else None
@@ -189,31 +201,9 @@ class _FunctionRewrite:
             root.owner.operation, f"the buffer {described(root)}", "arguments, allocations and globals"
         )
 
-    def _refuse_mixed(self, buffers: dict[Value, MirroredBuffer]) -> None:
-        on_device = {
-            buffer.alias_set for buffer in buffers.values() if buffer.kind is BufferKind.DEVICE_ARGUMENT
-        }
-        for buffer in buffers.values():
-            if buffer.alias_set in on_device and buffer.kind not in (
-                BufferKind.DEVICE_ARGUMENT,
-                BufferKind.ALLOCATION,
-            ):
-                found = f"{described(buffer.host)} in host memory and arguments in device memory"
-                raise CandidateError(Stage.COMPILE, f"{found} cannot be combined in one alias set")
-
-    def _mark_results(self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer]) -> None:
-        results = last_of(self._block).operands
-        for value in results:
-            for root in alias_sets.roots_of(value) if is_buffer(value.type) else ():
-                if root in buffers:
-                    buffers[root].is_returned = True
-
     def _drop_unused_side(self, buffer: MirroredBuffer, used_on_host: set[int]) -> None:
         """Erases the host memory of a buffer whose contents the host never uses."""
-        if buffer.alias_set in used_on_host or buffer.kind not in (
-            BufferKind.ALLOCATION,
-            BufferKind.DEVICE_ARGUMENT,
-        ):
+        if buffer.alias_set in used_on_host or buffer.kind not in PLACEABLE:
             return
         for op in buffer.deallocations:
             op.erase()
@@ -243,31 +233,13 @@ def _take_device_arguments(function: Op, options: DeviceOptions) -> list[int]:
 def _take_marks(function: Op) -> set[int]:
     if "arg_attrs" not in function.attributes:
         return set()
-    arguments = ir.ArrayAttr(function.attributes["arg_attrs"])
-    each = [{item.name: item.attr for item in ir.DictAttr(attributes)} for attributes in arguments]
-    marked = {number for number, attributes in enumerate(each) if DEVICE_ATTRIBUTE in attributes}
-    for attributes in each:
-        attributes.pop(DEVICE_ATTRIBUTE, None)
-    function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(attributes) for attributes in each])
+    every = [
+        {item.name: item.attr for item in ir.DictAttr(attributes)}
+        for attributes in ir.ArrayAttr(function.attributes["arg_attrs"])
+    ]
+    marked = {number for number, each in enumerate(every) if each.pop(DEVICE_ATTRIBUTE, None) is not None}
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in every])
     return marked
-
-
-def _refuse_calls(module: ir.Module, device_arguments: dict[str, list[int]]) -> None:
-    for call in walk(module, "func.call"):
-        callee = callee_of(call)
-        if device_arguments[callee]:
-            raise CandidateError(
-                Stage.COMPILE, f"host program: @{callee} takes device memory, so it cannot be called"
-            )
-
-
-def _refuse_blocks(function: Op) -> None:
-    count = len(function.regions[0].blocks)
-    if count > 1:
-        found = f"found {count} blocks"
-        raise CandidateError(
-            Stage.COMPILE, f"@{name_of(function)}: {found}, allowed scf.for, scf.while, scf.if"
-        )
 
 
 def _refuse_escape(buffer: MirroredBuffer, alias_sets: AliasSets) -> None:

@@ -83,8 +83,12 @@ class CopyInsertion(AbstractActions):
             raise CandidateError(Stage.COMPILE, f"memref.dealloc: found {found}, allowed one allocation")
         if buffer not in self._alive:
             raise CandidateError(Stage.COMPILE, f"memref.dealloc: {described(buffer.host)} is freed twice")
-        if deallocation.block != buffer.block:
-            self._release_late(deallocation, buffer)
+        if deallocation.block != buffer.block:  # only some iterations or branches free it
+            if buffer.is_returned:
+                actual = f"{described(buffer.host)} is freed and returned"
+                raise CandidateError(Stage.COMPILE, f"memref.dealloc in an inner block: {actual}")
+            buffer.is_freed_late = True
+            self._dead.append(deallocation)
             return
         with deallocation.location, ir.InsertionPoint(deallocation):
             buffer.free()
@@ -105,14 +109,6 @@ class CopyInsertion(AbstractActions):
         for op in reversed(self._dead):
             op.erase()
 
-    def _release_late(self, deallocation: Op, buffer: MirroredBuffer) -> None:
-        """Keeps a buffer that only some iterations or branches free alive to the end of its block."""
-        if buffer.is_returned:
-            found = f"{described(buffer.host)} is freed and returned"
-            raise CandidateError(Stage.COMPILE, f"memref.dealloc in an inner block: {found}")
-        buffer.is_freed_late = True
-        self._dead.append(deallocation)
-
 
 # ------------------------------------------------------------------------------
 # Copies of page-locked memory are faster and truly asynchronous. ``memref.alloc`` and its ``memref.dealloc``
@@ -127,8 +123,22 @@ def pin(buffers: list[MirroredBuffer]) -> None:
     stack memory, and non-contiguous memrefs. The host copy of an argument in device memory is changed too.
     """
     for buffer in buffers:
-        if _can_be_pinned(buffer):
-            _pin(buffer)
+        if buffer.is_returned or buffer.kind not in (BufferKind.ALLOCATION, BufferKind.DEVICE_ARGUMENT):
+            continue
+        old = buffer.host.owner.operation
+        if old.name != "memref.alloc" or not is_row_major(buffer.host.type):
+            continue
+        sizes, shared = list(old.operands), {"hostShared": ir.UnitAttr.get()}
+        segments = ir.DenseI32ArrayAttr.get([0, len(sizes), 0])
+        with old.location, ir.InsertionPoint(old):
+            memory = value("gpu.alloc", buffer.host.type, *sizes, operandSegmentSizes=segments, **shared)
+        for deallocation in buffer.deallocations:
+            with deallocation.location, ir.InsertionPoint(deallocation):
+                create("gpu.dealloc", [], [deallocation.operands[0]])
+            deallocation.erase()
+        buffer.host.replace_all_uses_with(memory)
+        old.erase()
+        buffer.host = memory
 
 
 def forget_registrations(function: Op) -> None:
@@ -142,30 +152,3 @@ def forget_registrations(function: Op) -> None:
             op.erase()
             if cast is not None and not list(cast.results[0].uses):
                 cast.erase()
-
-
-def _can_be_pinned(buffer: MirroredBuffer) -> bool:
-    if buffer.is_returned or buffer.kind not in (BufferKind.ALLOCATION, BufferKind.DEVICE_ARGUMENT):
-        return False
-    return buffer.host.owner.operation.name == "memref.alloc" and is_row_major(buffer.host.type)
-
-
-def _pin(buffer: MirroredBuffer) -> None:
-    old = buffer.host.owner.operation
-    sizes = list(old.operands)
-    segments = ir.DenseI32ArrayAttr.get([0, len(sizes), 0])
-    with old.location, ir.InsertionPoint(old):
-        memory = value(
-            "gpu.alloc", buffer.host.type, *sizes, operandSegmentSizes=segments, hostShared=ir.UnitAttr.get()
-        )
-    for deallocation in buffer.deallocations:
-        _free(deallocation)
-    buffer.host.replace_all_uses_with(memory)
-    old.erase()
-    buffer.host = memory
-
-
-def _free(deallocation: Op) -> None:
-    with deallocation.location, ir.InsertionPoint(deallocation):
-        create("gpu.dealloc", [], [deallocation.operands[0]])
-    deallocation.erase()

@@ -45,16 +45,22 @@ def make_async(op: Op, dependency: Value) -> Value:
       becomes
         %1 = gpu.memcpy async [%0] %b, %a : memref<4xf32>, memref<4xf32>
     """
+    results = [*(result.type for result in op.results), ir.Type.parse(ASYNC)]
+    asynchronous = _recreated(op, [dependency], op.operands, results)
+    return asynchronous.results[len(results) - 1]
+
+
+def _recreated(op: Op, tokens: Sequence[Value], operands: Sequence[Value], results: Sequence[Type]) -> Op:
+    """Creates an operation with other tokens before it; its users take the new results but for a token."""
     attributes = attributes_of(op)
     if SEGMENTS in attributes:
         sizes = list(ir.DenseI32ArrayAttr(attributes[SEGMENTS]))
-        attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([1, *sizes[1:]])
-    results = [*(result.type for result in op.results), ir.Type.parse(ASYNC)]
+        attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([len(tokens), *sizes[1:]])
     with op.location, ir.InsertionPoint(op):
-        made = create(op.name, results, [dependency, *op.operands], **attributes)
-    for index, result in enumerate(op.results):
-        result.replace_all_uses_with(made.results[index])
-    return made.results[len(results) - 1]
+        new_op = create(op.name, results, [*tokens, *operands], **attributes)
+    for old, new in zip(op.results, new_op.results, strict=False):
+        old.replace_all_uses_with(new)
+    return new_op
 
 
 def wait_async(tokens: Sequence[Value]) -> Value:
@@ -90,40 +96,34 @@ def inline_async_regions(function: Op) -> None:
       becomes
         %0 = gpu.alloc () : memref<4xf32>
     """
-    found = walk(function, EXECUTE, AWAIT)  # inner regions first
-    made: dict[Value, Value] = {}  # value of the async dialect -> the plain value
-    for op in found:
+    ops = walk(function, EXECUTE, AWAIT)  # inner regions first
+    plain: dict[Value, Value] = {}  # value of the async dialect -> the plain value
+    for op in ops:
         if op.name == EXECUTE:
-            _move_body(op, made)
+            _move_body(op, plain)
         elif list(op.results):
-            if op.operands[0] not in made:
+            if op.operands[0] not in plain:
                 raise unsupported(op, "a value that control flow hands on", ALLOWED)
-            op.results[0].replace_all_uses_with(made[op.operands[0]])
-    for op in reversed(found):
-        _refuse_users(op)
+            op.results[0].replace_all_uses_with(plain[op.operands[0]])
+    for op in reversed(ops):
+        for use in [use for result in op.results for use in result.uses]:
+            raise unsupported(use.owner.operation, f"a token or value of {op.name}", ALLOWED)
         op.erase()
     left = walk_where(function, lambda op: op.name.startswith("async."))
     if left:
         raise unsupported(left[0], left[0].name, ALLOWED)
 
 
-def _move_body(op: Op, made: dict[Value, Value]) -> None:
+def _move_body(op: Op, plain: dict[Value, Value]) -> None:
     block = op.regions[0].blocks[0]
     given = list(op.operands)[len(op.operands) - len(block.arguments) :]  # the operands after the tokens
     for argument, operand in zip(block.arguments, given, strict=True):
-        if operand not in made:
+        if operand not in plain:
             raise unsupported(op, "a value that control flow hands on", ALLOWED)
-        argument.replace_all_uses_with(made[operand])
-    end = last_of(block)
-    made.update(zip(list(op.results)[1:], list(end.operands), strict=True))
+        argument.replace_all_uses_with(plain[operand])
+    plain.update(zip(list(op.results)[1:], list(last_of(block).operands), strict=True))
     for inner in list(block.operations)[:-1]:
         inner.operation.move_before(op)
-
-
-def _refuse_users(op: Op) -> None:
-    for result in op.results:
-        for use in result.uses:
-            raise unsupported(use.owner.operation, f"a token or value of {op.name}", ALLOWED)
 
 
 WAIT = "gpu.wait"
@@ -146,11 +146,16 @@ def drop_tokens(function: Op) -> None:
     """
     _forget_carried(function)
     for op in reversed(list(inside(function))):  # users of a token before the operation that returns it
-        if op.name == WAIT or (op.name in DEVICE_OPS and _has_tokens(op)):
-            _refuse_other_users(op)
-            if op.name != WAIT:
-                _make_synchronous(op)
-            op.erase()
+        if op.name != WAIT and not (op.name in DEVICE_OPS and has_tokens(op)):
+            continue
+        for use in [use for result in filter(is_token, op.results) for use in result.uses]:
+            actual = f"{use.owner.name} {location_of(op)}: found a token of {op.name}"
+            raise CandidateError(Stage.COMPILE, f"{actual}, allowed for gpu operations in the same block")
+        if op.name != WAIT:
+            operands = [each for each in op.operands if not is_token(each)]
+            results = [each.type for each in op.results if not is_token(each)]
+            _recreated(op, (), operands, results)
+        op.erase()
 
 
 def _forget_carried(function: Op) -> None:
@@ -170,41 +175,16 @@ def _forget_carried(function: Op) -> None:
         nothing = create("ub.poison", [ir.Type.parse(ASYNC)], value=ir.Attribute.parse("#ub.poison"))
     for use in uses:
         use.owner.operands[use.operand_number] = nothing.results[0]
-    for op in list(inside(function)):
-        if op.name == WAIT or op.name in DEVICE_OPS:
-            _forget_tokens_of_carriers(op, nothing.results[0])
+    for op in [each for each in inside(function) if each.name == WAIT or each.name in DEVICE_OPS]:
+        for number, each in enumerate(op.operands):
+            if is_token(each) and (isinstance(each.owner, ir.Block) or each.owner.name in CARRIERS):
+                op.operands[number] = nothing.results[0]
     passmanager.PassManager.parse("func.func(canonicalize)").run(function)
 
 
-def _forget_tokens_of_carriers(op: Op, nothing: Value) -> None:
-    """Removes the dependence of device work on tokens that control flow forwards."""
-    for number, each in enumerate(op.operands):
-        if is_token(each) and (isinstance(each.owner, ir.Block) or each.owner.name in CARRIERS):
-            op.operands[number] = nothing
-
-
-def _make_synchronous(op: Op) -> None:
-    attributes = attributes_of(op)
-    if SEGMENTS in attributes:
-        sizes = list(ir.DenseI32ArrayAttr(attributes[SEGMENTS]))
-        attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([0, *sizes[1:]])
-    operands = [each for each in op.operands if not is_token(each)]
-    results = [each.type for each in op.results if not is_token(each)]
-    with op.location, ir.InsertionPoint(op):
-        made = create(op.name, results, operands, **attributes)
-    for index, result in enumerate(made.results):
-        op.results[index].replace_all_uses_with(result)
-
-
-def _has_tokens(op: Op) -> bool:
-    return any(is_token(value) for value in [*op.operands, *op.results])
-
-
-def _refuse_other_users(op: Op) -> None:
-    for result in filter(is_token, op.results):
-        for use in result.uses:
-            found = f"{use.owner.name} {location_of(op)}: found a token of {op.name}"
-            raise CandidateError(Stage.COMPILE, f"{found}, allowed for gpu operations in the same block")
+def has_tokens(op: Op) -> bool:
+    """Returns whether an operation takes or returns an async token."""
+    return any(map(is_token, [*op.operands, *op.results]))
 
 
 POINTER = "!llvm.ptr"
@@ -240,14 +220,16 @@ class StreamCalls:
         self._module = function.parent
         block = function.regions[0].blocks[0]
         pointer = ir.Type.parse(POINTER)
-        _extend_type(function, [pointer] * count)
+        kind = function_type(function)
+        longer = ir.FunctionType.get([*kind.inputs, *[pointer] * count], kind.results)
+        function.attributes["function_type"] = ir.TypeAttr.get(longer)
+        if "arg_attrs" in function.attributes:
+            known = list(ir.ArrayAttr(function.attributes["arg_attrs"]))
+            every = [*known, *[ir.DictAttr.get({})] * count]
+            function.attributes["arg_attrs"] = ir.ArrayAttr.get(every)
         self._streams = [block.add_argument(pointer, function.location) for _ in range(count)]
         with function.location, ir.InsertionPoint.at_block_begin(block):
-            token = ir.Type.parse(ASYNC)
-            self.tokens = [
-                create("builtin.unrealized_conversion_cast", [token], [stream]).results[0]
-                for stream in self._streams
-            ]
+            self.tokens = [self.token(stream) for stream in self._streams]
 
     def pointer(self, stream: Stream) -> Value:
         """Returns a stream, given by number or value, as the pointer that runtime functions take."""
@@ -288,34 +270,14 @@ class StreamCalls:
         self._call("mgpuStreamSynchronize", self.pointer(stream))
 
     def _call(self, name: str, *operands: Value) -> Value | None:
-        self._declare(name)
-        results = [ir.Type.parse(POINTER)] if SIGNATURES[name][1] else []
+        pointer, (takes, returns) = ir.Type.parse(POINTER), SIGNATURES[name]
+        results = [pointer] * returns
+        block, symbol = self._module.regions[0].blocks[0], ir.StringAttr.get(name)
+        if not any(each.operation.attributes.get("sym_name") == symbol for each in block.operations):
+            with self._module.location, ir.InsertionPoint.at_block_begin(block):
+                private_function(name, ir.FunctionType.get([pointer] * takes, results))
         op = create("func.call", results, operands, callee=ir.FlatSymbolRefAttr.get(name))
         return op.results[0] if results else None
-
-    def _declare(self, name: str) -> None:
-        block = self._module.regions[0].blocks[0]
-        if any(_symbol(op) == name for op in block.operations):
-            return
-        pointer = ir.Type.parse(POINTER)
-        takes, returns = SIGNATURES[name]
-        kind = ir.FunctionType.get([pointer] * takes, [pointer] * returns)
-        with self._module.location, ir.InsertionPoint.at_block_begin(block):
-            private_function(name, kind)
-
-
-def _symbol(op: Op) -> str | None:
-    attributes = op.operation.attributes
-    return str(ir.StringAttr(attributes["sym_name"]).value) if "sym_name" in attributes else None
-
-
-def _extend_type(function: Op, kinds: list[Type]) -> None:
-    kind = function_type(function)
-    longer = ir.FunctionType.get([*kind.inputs, *kinds], kind.results)
-    function.attributes["function_type"] = ir.TypeAttr.get(longer)
-    if "arg_attrs" in function.attributes:
-        known = list(ir.ArrayAttr(function.attributes["arg_attrs"]))
-        function.attributes["arg_attrs"] = ir.ArrayAttr.get([*known, *[ir.DictAttr.get({})] * len(kinds)])
 
 
 def wait_for_each(function: Op) -> None:

@@ -23,6 +23,7 @@ from tuner.mlir.effects.accesses import (
 from tuner.mlir.effects.aliases import is_buffer, is_token, last_of, roots_of
 from tuner.mlir.effects.memory_effects import ATOMIC, KernelEffects
 from tuner.mlir.ir.reading import unsupported, walk
+from tuner.programs.streams.async_ops import has_tokens
 from tuner.programs.streams.stream_plan import BEGIN, Node, NodeKind
 
 # (node, node or BEGIN); BEGIN: the host waits for the node at the start of an iteration
@@ -81,19 +82,16 @@ def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
     if any(node.own for node in nodes if node.kind in (NodeKind.ALLOCATION, NodeKind.FREE)):
         return None
     works = [number for number, node in enumerate(nodes) if node.kind is NodeKind.WORK]
-    return frozenset(
-        pair for u in works for v, node in enumerate(nodes) for pair in _pairs(u, nodes[u].own, v, node)
-    )
-
-
-def _pairs(u: int, earlier: Accesses, v: int, node: NodeAccesses) -> set[tuple[int, int]]:
-    is_host = node.kind is NodeKind.HOST
-    pairs = set()
-    if u != v and not is_host and (node.own.conflicts_with(earlier) or node.inside.conflicts_with(earlier)):
-        pairs.add((u, v))
-    if node.inside.conflicts_with(earlier) or (is_host and node.own.conflicts_with(earlier)):
-        pairs.add((u, BEGIN))
-    return pairs
+    pairs: set[tuple[int, int]] = set()
+    for u in works:
+        for v, node in enumerate(nodes):
+            is_host = node.kind is NodeKind.HOST
+            meets, meets_inside = (each.conflicts_with(nodes[u].own) for each in (node.own, node.inside))
+            if u != v and not is_host and (meets or meets_inside):
+                pairs.add((u, v))
+            if meets_inside or (is_host and meets):
+                pairs.add((u, BEGIN))
+    return frozenset(pairs)
 
 
 NOTE = "tuner.launch"  # a launch's number in its block, then the numbers of those that it is ordered after
@@ -118,7 +116,23 @@ def note_concurrency(module: ir.Module, function: Op) -> None:
     if not walk(module, *ATOMIC):
         return
     for block in {launch.block for launch in walk(function, LAUNCH)}:
-        _note(block)
+        behind: dict[Value, frozenset[int]] = {}  # token -> launches that are done when it is
+        waited: frozenset[int] = frozenset()  # launches that the host has waited for
+        count = 0
+        for op in (each.operation for each in block.operations):
+            everything = frozenset(range(count))
+            taken = [behind.get(each, everything) for each in op.operands if is_token(each)]
+            before = waited.union(*taken)
+            tokens = [each for each in op.results if is_token(each)]
+            if op.name == LAUNCH and tokens:
+                op.attributes[NOTE] = ir.DenseI64ArrayAttr.get([count, *sorted(before)])
+                before |= {count}
+                count += 1
+            elif op.name == WAIT and not tokens:
+                waited = before if taken else everything
+            elif has_device_work(op) and not (is_device_work(op) and tokens):
+                waited = everything
+            behind |= dict.fromkeys(tokens, before)
 
 
 def may_run_together(launch: Op, later: Op) -> bool:
@@ -134,26 +148,6 @@ def forget_concurrency(function: Op) -> None:
     for launch in walk(function, LAUNCH):
         if NOTE in launch.attributes:
             del launch.attributes[NOTE]
-
-
-def _note(block: Block) -> None:
-    behind: dict[Value, frozenset[int]] = {}  # token -> launches that are done when it is
-    waited: frozenset[int] = frozenset()  # launches that the host has waited for
-    count = 0
-    for op in (each.operation for each in block.operations):
-        everything = frozenset(range(count))
-        taken = [behind.get(each, everything) for each in op.operands if is_token(each)]
-        before = waited.union(*taken)
-        tokens = [each for each in op.results if is_token(each)]
-        if op.name == LAUNCH and tokens:
-            op.attributes[NOTE] = ir.DenseI64ArrayAttr.get([count, *sorted(before)])
-            before |= {count}
-            count += 1
-        elif op.name == WAIT and not tokens:
-            waited = before if taken else everything
-        elif has_device_work(op) and not (is_device_work(op) and tokens):
-            waited = everything
-        behind |= dict.fromkeys(tokens, before)
 
 
 LOOPS = frozenset({"scf.for", "scf.while"})
@@ -233,7 +227,8 @@ class _Builder:
 
     def _add(self, items: "_Items", op: Op) -> None:
         if is_device_work(op):
-            _refuse_tokens(op)
+            if has_tokens(op):
+                raise unsupported(op, "async tokens", "synchronous device work: tokens are made here")
             kind = KINDS.get(op.name, NodeKind.WORK)
             is_kernel = op.name == "gpu.launch_func"
             without_atomics = accesses_without_atomics(op, self._effects) if is_kernel else None
@@ -332,8 +327,3 @@ def _of_earlier_iterations(loop: Op, on_device: Accesses) -> Accesses:
     """Returns the device accesses of earlier iterations that may be unfinished when an iteration begins."""
     blocks = [block for region in loop.regions for block in region.blocks]
     return without(on_device, {root for block in blocks for root in iteration_local_buffers(block)})
-
-
-def _refuse_tokens(op: Op) -> None:
-    if any(is_token(value) for value in [*op.operands, *op.results]):
-        raise unsupported(op, "async tokens", "synchronous device work: tokens are made here")

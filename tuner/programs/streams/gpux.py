@@ -7,14 +7,13 @@ from tuner.mlir.effects.accesses import SHARED, inside
 from tuner.mlir.effects.aliases import ASYNC, is_token, last_of
 from tuner.mlir.ir.building import create, value
 from tuner.mlir.ir.reading import SEGMENTS, attributes_of, unsupported
-from tuner.programs.streams.async_ops import POINTER, Stream, StreamCalls, drop_argument
+from tuner.programs.streams.async_ops import POINTER, Stream, StreamCalls, drop_argument, has_tokens
 from tuner.programs.streams.gpux_ops import (
     CALLERS,
     CREATE,
     DESTROY,
     DESTROY_EVENT,
     IGNORED,
-    ORDERING,
     PREFIX,
     RECORD_EVENT,
     WAIT,
@@ -22,6 +21,7 @@ from tuner.programs.streams.gpux_ops import (
     WAIT_STREAM,
     WORK,
     checked_gpux_ops,
+    defined_values,
     gpu_attributes,
     is_stream,
     make_pointers,
@@ -55,14 +55,13 @@ def lower_tokens(function: Op) -> None:
         "gpux.destroy_event"(%e) : (!llvm.ptr) -> ()
     """
     ops = list(inside(function))
-    if not any(_has_tokens(op) for op in ops if op.name in {*WORK, WAIT}):
+    if not any(has_tokens(op) for op in ops if op.name in {*WORK, WAIT}):
         return
     _refuse_others(function, ops)
     lowering = _TokenLowering(function.regions[0].blocks[0])
     if lowering.carry([op for op in ops if op.name in CARRIERS | YIELDS]):
-        passmanager.PassManager.parse("func.func(canonicalize)").run(
-            function
-        )  # a loop's one stream is no choice
+        # a loop's one stream is no choice
+        passmanager.PassManager.parse("func.func(canonicalize)").run(function)
     lowering.lower(list(inside(function)))
 
 
@@ -86,20 +85,26 @@ class _TokenLowering:
         """Replaces tokens that control flow forwards by streams; returns whether there are any."""
         for op in ops:
             for number, operand in enumerate(op.operands):
-                if is_token(operand) and not _is_carried(operand):
+                is_carried = isinstance(operand.owner, ir.Block) or operand.owner.name in CARRIERS
+                if is_token(operand) and not is_carried:
                     with op.location, ir.InsertionPoint(op):
                         op.operands[number] = self._stream_for(operand)
-        carried = [each for op in ops for each in _defined(op) if is_token(each)]
+        carried = [each for op in ops for each in defined_values(op) if is_token(each)]
         for each in carried:
             each.set_type(ir.Type.parse(STREAM_TYPE))
         return bool(carried)
 
     def lower(self, ops: list[Op]) -> None:
         """Lowers the work with tokens, and the waits for tokens, among the operations of a function."""
-        lowered = [op for op in ops if op.name == TOKENS_WAIT or _has_tokens(op) or _token_count(op)]
+        lowered = [op for op in ops if op.name == TOKENS_WAIT or has_tokens(op) or _token_count(op)]
         for op in lowered:
             with op.location, ir.InsertionPoint(op):
-                self._lower_wait(op) if op.name == TOKENS_WAIT else self._lower_work(op)
+                if op.name != TOKENS_WAIT:
+                    self._lower_work(op)
+                elif not list(op.results):  # the host waits
+                    sources = [source for each in op.operands for source in self._sources(each)]
+                    for stream in dict.fromkeys(source.stream for source in sources):
+                        create(WAIT, [], [stream])
         for op, event in self._events.items():
             last = self._last_users[op]
             with last.location, ir.InsertionPoint.after(last):
@@ -120,13 +125,6 @@ class _TokenLowering:
         for number in range(len(kinds)):
             op.results[number].replace_all_uses_with(made.results[number])
 
-    def _lower_wait(self, op: Op) -> None:
-        """Makes the host wait for the streams of tokens, unless the wait is asynchronous."""
-        if not list(op.results):
-            streams = dict.fromkeys(source.stream for each in op.operands for source in self._sources(each))
-            for stream in streams:
-                create(WAIT, [], [stream])
-
     def _order(self, stream: Value, source: _Source) -> None:
         """Makes a stream wait for the work that a token represents."""
         if source.event is not None:
@@ -145,13 +143,10 @@ class _TokenLowering:
         if user is None or user.block != work.block or stream == _stream_operand(user):
             return [_Source(stream)]
         self._last_users[work] = user
-        return [_Source(stream, self._event(work, stream))]
-
-    def _event(self, work: Op, stream: Value) -> Value:
         if work not in self._events:
             with work.location, ir.InsertionPoint.after(work):
                 self._events[work] = value(RECORD_EVENT, ir.Type.parse(POINTER), stream)
-        return self._events[work]
+        return [_Source(stream, self._events[work])]
 
     def _stream_for(self, token: Value) -> Value:
         """Returns a stream that represents a token: one of its streams, waiting for the others."""
@@ -171,7 +166,7 @@ def _refuse_others(function: Op, ops: list[Op]) -> None:
         raise unsupported(function, "a token as argument", allowed)
     known = {*WORK, WAIT, TOKENS_WAIT} | CARRIERS | YIELDS
     for op in ops:
-        if op.name not in known and any(map(is_token, [*op.operands, *_defined(op)])):
+        if op.name not in known and any(map(is_token, [*op.operands, *defined_values(op)])):
             raise unsupported(op, "a token next to GPUX", allowed)
 
 
@@ -194,19 +189,6 @@ def _attributes(op: Op, tokens: int) -> dict[str, Attribute]:
         if sizes[0] == tokens:
             attributes[name] = ir.DenseI32ArrayAttr.get([0, *sizes[1:]])
     return attributes
-
-
-def _has_tokens(op: Op) -> bool:
-    return any(map(is_token, [*op.operands, *op.results]))
-
-
-def _is_carried(token: Value) -> bool:
-    return isinstance(token.owner, ir.Block) or token.owner.name in CARRIERS
-
-
-def _defined(op: Op) -> list[Value]:
-    arguments = [each for region in op.regions for block in region.blocks for each in block.arguments]
-    return [*op.results, *arguments]
 
 
 def take_stream_from_caller(function: Op) -> None:
@@ -259,8 +241,9 @@ def lower_gpux(function: Op) -> int:
     ops = checked_gpux_ops(function)
     chosen = selected_streams(function)
     creates = [op for op in ops if op.name == CREATE]
-    made = [op for op in creates if CALLERS not in op.attributes and _has_work(op)]
-    open_ended = {op: bool(chosen) for op in made if chosen or not _users_named(op, DESTROY)}
+    users = {op: {use.owner.operation.name for use in op.results[0].uses} for op in creates}
+    made = [op for op in creates if CALLERS not in op.attributes and users[op] - {DESTROY}]
+    open_ended = {op: bool(chosen) for op in made if chosen or DESTROY not in users[op]}
     numbers = {op: number for number, op in enumerate(made, start=1)}
     calls = StreamCalls(function, 1 + len(made))
     for op in creates:
@@ -292,15 +275,20 @@ class _Lowering:
         """Lowers one operation; replaces the uses of its results. The caller erases the operation."""
         if op.name == CREATE:
             self._order(0, self.numbers.get(op, 0))
-        elif op.name in IGNORED:
-            return
         elif op.name == DESTROY:
-            self._join(op)
-        elif op.name in ORDERING:
-            self._lower_order(op)
+            if not _is_idle(op):
+                self._order(self._slot(op), 0)
+        elif op.name == RECORD_EVENT:
+            op.results[0].replace_all_uses_with(self.calls.record(self._slot(op)))
+        elif op.name == WAIT_EVENT:
+            self.calls.wait(self._slot(op), op.operands[1])
+        elif op.name == DESTROY_EVENT:
+            self.calls.destroy(op.operands[0])
+        elif op.name == WAIT_STREAM:
+            self._order(self._slot(op, 1), self._slot(op))
         elif op.name == WAIT:
             self.calls.synchronize_stream(self._slot(op))
-        else:
+        elif op.name not in IGNORED:
             self._lower_work(op)
 
     def join_at_end(self, made: Op, block: Block) -> None:
@@ -308,20 +296,6 @@ class _Lowering:
         end = last_of(block)
         with end.location, ir.InsertionPoint(end):
             self._order(self.numbers[made], 0)
-
-    def _join(self, op: Op) -> None:
-        if not _is_idle(op):
-            self._order(self._slot(op), 0)
-
-    def _lower_order(self, op: Op) -> None:
-        if op.name == RECORD_EVENT:
-            op.results[0].replace_all_uses_with(self.calls.record(self._slot(op)))
-        elif op.name == WAIT_EVENT:
-            self.calls.wait(self._slot(op), op.operands[1])
-        elif op.name == DESTROY_EVENT:
-            self.calls.destroy(op.operands[0])
-        else:
-            self._order(self._slot(op, 1), self._slot(op))
 
     def _order(self, first: Stream, then: int) -> None:
         """Makes stream ``then`` wait for the work that is on stream ``first`` at this point."""
@@ -360,15 +334,3 @@ def _is_idle(destroy: Op) -> bool:
     ]
     number = used.index(destroy)
     return number > 0 and used[number - 1].name == WAIT
-
-
-def _users_named(op: Op, name: str) -> list[Op]:
-    return [user for user in _users(op) if user.name == name]
-
-
-def _has_work(made: Op) -> bool:
-    return any(user.name != DESTROY for user in _users(made))
-
-
-def _users(op: Op) -> list[Op]:
-    return [use.owner.operation for use in op.results[0].uses]

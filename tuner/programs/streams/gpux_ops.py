@@ -4,8 +4,6 @@
 make; ``write_as_gpux`` writes a function's asynchronous work as GPUX.
 """
 
-from collections.abc import Iterator, Mapping
-
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.effects.accesses import inside
 from tuner.mlir.effects.aliases import is_token, last_of
@@ -16,6 +14,7 @@ from tuner.mlir.ir.reading import (
     SEGMENTS,
     SHARED_BYTES,
     ancestor_in_block,
+    attributes_of,
     callee_of,
     inline_call,
     name_of,
@@ -24,7 +23,13 @@ from tuner.mlir.ir.reading import (
     walk,
 )
 from tuner.mlir.transform import parse
-from tuner.programs.streams.async_ops import POINTER, SIGNATURES, drop_argument, is_filled_by_runtime
+from tuner.programs.streams.async_ops import (
+    POINTER,
+    SIGNATURES,
+    drop_argument,
+    has_tokens,
+    is_filled_by_runtime,
+)
 from tuner.programs.streams.gpux_syntax import STREAM_TYPE, to_generic
 
 PREFIX = "gpux."
@@ -88,7 +93,10 @@ def checked_gpux_ops(function: Op) -> list[Op]:
     ops = _gpux_ops(function)
     for op in ops:
         _check(op)
-    _check_destroyed(ops)
+    for number, op in enumerate(ops):
+        for later in ops[number + 1 :] if op.name == DESTROY else ():  # nothing would wait for this use
+            if op.operands[0] in list(later.operands) and ancestor_in_block(later, op.block) is not None:
+                raise unsupported(later, "a stream that is destroyed before", "one that is still there")
     return ops
 
 
@@ -148,7 +156,7 @@ def _check(op: Op) -> None:
         return
     if op.name not in KNOWN:
         raise unsupported(op, op.name, ", ".join(sorted(KNOWN)))
-    if any(is_token(value) for value in [*op.operands, *op.results]):
+    if has_tokens(op):
         raise unsupported(op, "async tokens", "the order of a stream")
     if op.name == CREATE or op.name in IGNORED:
         for each in op.operands:
@@ -164,15 +172,6 @@ def _check(op: Op) -> None:
         )
     if op.name == MEMSET and not is_filled_by_runtime(op.operands[1].type):
         raise unsupported(op, f"a fill of {op.operands[1].type}", "whole memory of 16 or 32 bits an element")
-
-
-def _check_destroyed(ops: list[Op]) -> None:
-    """Raises CandidateError for a use of a stream after its destruction, which nothing would wait for."""
-    for number, op in enumerate(ops):
-        if op.name == DESTROY:
-            for later in ops[number + 1 :]:
-                if op.operands[0] in list(later.operands) and ancestor_in_block(later, op.block) is not None:
-                    raise unsupported(later, "a stream that is destroyed before", "one that is still there")
 
 
 def inline_stream_functions(module: ir.Module) -> None:
@@ -192,22 +191,13 @@ def inline_stream_functions(module: ir.Module) -> None:
     """
     functions = [op for op in walk(module, "func.func") if list(op.regions[0].blocks)]
     holders = {name_of(function): function for function in functions if uses_gpux(function)}
-    while (call := _next_call(module, holders)) is not None:
+    while calls := [call for call in walk(module, "func.call") if callee_of(call) in holders]:
+        call, function = calls[0], holders[callee_of(calls[0])]
         *_, caller = parents_of(call)
-        _inline(call, holders[callee_of(call)])
+        if len(function.regions[0].blocks) != 1:
+            raise unsupported(call, f"@{name_of(function)} with several blocks and streams", "one block")
+        inline_call(call, function)
         holders[name_of(caller)] = caller
-
-
-def _next_call(module: ir.Module, holders: Mapping[str, Op]) -> Op | None:
-    """Returns a call of a function that contains GPUX; None if there is none."""
-    return next((call for call in walk(module, "func.call") if callee_of(call) in holders), None)
-
-
-def _inline(call: Op, function: Op) -> None:
-    """Inlines one call. Raises CandidateError(COMPILE) for a function with several blocks."""
-    if len(function.regions[0].blocks) != 1:
-        raise unsupported(call, f"@{name_of(function)} with several blocks and streams", "one block")
-    inline_call(call, function)
 
 
 # ------------------------------------------------------------------------------
@@ -227,15 +217,13 @@ def selected_streams(function: Op) -> list[Value]:
 
     Raises CandidateError(COMPILE) for a stream that another operation than these and create_stream defines.
     """
-    found = []
+    selected = []
     for op in inside(function):
-        for stream in filter(is_stream, _defined(op)):
-            if op.name == CREATE:
-                continue
-            if op.name not in CHOOSING:
-                raise unsupported(op, "a stream that it gives", f"streams of {CREATE}, arith.select and scf")
-            found.append(stream)
-    return found
+        streams = [] if op.name == CREATE else list(filter(is_stream, defined_values(op)))
+        if streams and op.name not in CHOOSING:
+            raise unsupported(op, "a stream that it gives", f"streams of {CREATE}, arith.select and scf")
+        selected += streams
+    return selected
 
 
 def make_pointers(streams: list[Value]) -> None:
@@ -247,12 +235,10 @@ def make_pointers(streams: list[Value]) -> None:
         stream.set_type(ir.Type.parse(POINTER))
 
 
-def _defined(op: Op) -> Iterator[Value]:
-    """Yields the results of an operation and the arguments of its blocks."""
-    yield from op.results
-    for region in op.regions:
-        for block in region.blocks:
-            yield from block.arguments
+def defined_values(op: Op) -> list[Value]:
+    """Returns the results of an operation and the arguments of its blocks."""
+    arguments = [each for region in op.regions for block in region.blocks for each in block.arguments]
+    return [*op.results, *arguments]
 
 
 LAUNCH = "gpu.launch_func"
@@ -295,7 +281,9 @@ def write_as_gpux(function: Op) -> None:
     for op in reversed(dead):
         op.erase()
     drop_argument(function, argument.arg_number)
-    _drop_declarations(function.parent)
+    for op in [each.operation for each in function.parent.regions[0].blocks[0].operations]:
+        if op.name == "func.func" and name_of(op) in SIGNATURES:  # a declaration that nothing calls any more
+            op.erase()
 
 
 def _rewrite(op: Op, stream: Value, argument: Value) -> bool:
@@ -312,29 +300,21 @@ def _rewrite(op: Op, stream: Value, argument: Value) -> bool:
     with op.location, ir.InsertionPoint(op):
         results = [each.type for each in op.results if not is_token(each)]
         operands = [each for each in op.operands if not is_token(each)]
-        made = create(op.name.replace("gpu.", PREFIX), results, [stream, *operands], **_attributes(op))
-    for old, new in zip(op.results, made.results, strict=False):
+        gpux_op = create(op.name.replace("gpu.", PREFIX), results, [stream, *operands], **_attributes(op))
+    for old, new in zip(op.results, gpux_op.results, strict=False):
         old.replace_all_uses_with(new)
     return True
 
 
 def _attributes(op: Op) -> dict[str, Attribute]:
     """Returns the attributes of the GPUX operation; its first two segments are no token and one stream."""
-    attributes = {name: op.attributes[name] for name in op.attributes if name != SEGMENTS}
-    if SEGMENTS not in op.attributes:
+    attributes = attributes_of(op)
+    if SEGMENTS not in attributes:
         return attributes
-    sizes = list(ir.DenseI32ArrayAttr(op.attributes[SEGMENTS]))
+    sizes = list(ir.DenseI32ArrayAttr(attributes[SEGMENTS]))
     own = sizes[1:]
     if op.name == LAUNCH:
         if any(sizes[CLUSTER]):
             raise unsupported(op, "clusters", "launches without, in GPUX")
         own = [*sizes[1 : CLUSTER.start], *sizes[SHARED_BYTES : ARGUMENTS + 1]]
     return attributes | {SEGMENTS: ir.DenseI32ArrayAttr.get([0, 1, *own])}
-
-
-def _drop_declarations(module: Op) -> None:
-    """Erases the declarations of runtime functions that are no longer called."""
-    declared = [op.operation for op in module.regions[0].blocks[0].operations]
-    for op in declared:
-        if op.name == "func.func" and name_of(op) in SIGNATURES:
-            op.erase()

@@ -166,20 +166,19 @@ def to_generic(text: str) -> str:
     a known form.
     """
     text = OLDER_PREFIX.sub("gpux.", text)
-    parts, at = [], 0
+    pieces, at = [], 0
     while (match := _next_operation(text, at)) is not None:
-        cursor = TextCursor(text, match.end())
         name = OLDER_NAMES.get(match[1], match[1])
-        read = READERS.get(name)
-        if read is None:
-            parts.append(text[at : match.end()])
+        if name not in READERS:
+            pieces.append(text[at : match.end()])
             at = match.end()
             continue
-        written = read(cursor).text(name)
+        cursor = TextCursor(text, match.end())
+        written = READERS[name](cursor).text(name)
         lines = text.count("\n", match.start(), cursor.end)
-        parts += [text[at : match.start()], written, "\n" * lines]
+        pieces += [text[at : match.start()], written, "\n" * lines]
         at = cursor.end
-    return "".join([*parts, text[at:]])
+    return "".join([*pieces, text[at:]])
 
 
 def _next_operation(text: str, at: int) -> re.Match[str] | None:
@@ -242,33 +241,23 @@ def _attributes(cursor: TextCursor) -> list[str]:
 def _tokens(cursor: TextCursor) -> tuple[bool, list[Operand]]:
     """Parses ``async [%t]``; returns whether the operation creates a token, and the tokens it waits for."""
     is_async = cursor.takes("async")
-    tokens: list[str] = []
-    if cursor.sees("["):
-        cursor.require("[")
-        tokens = cursor.values()
+    return is_async, [(token, TOKEN_TYPE) for token in _in_brackets(cursor)]
+
+
+def _in_brackets(cursor: TextCursor) -> list[str]:
+    values = []
+    if cursor.takes("["):
+        values = cursor.values()
         cursor.require("]")
-    return is_async, [(token, TOKEN_TYPE) for token in tokens]
+    return values
 
 
 def _operands(cursor: TextCursor) -> list[str]:
-    if not cursor.takes("("):
-        return cursor.values()
-    found = cursor.values()
-    cursor.require(")")
-    return found
-
-
-def _typed(cursor: TextCursor, values: list[str], defaults: list[str]) -> tuple[list[Operand], list[str]]:
-    """Parses the types of operands; ``defaults``: types of the leading operands that a short form omits."""
-    signature = _signature(cursor)
-    if signature is None:
-        return list(zip(values, defaults, strict=False)), []
-    kinds = signature.inputs
-    if kinds is None:
-        kinds = [*defaults[: len(values) - len(signature.outputs)], *signature.outputs]
-    if len(kinds) != len(values):
-        raise cursor.error(f"{len(values)} types, one for each operand")
-    return list(zip(values, kinds, strict=True)), signature.outputs if signature.inputs is not None else []
+    is_enclosed = cursor.takes("(")
+    values = cursor.values()
+    if is_enclosed:
+        cursor.require(")")
+    return values
 
 
 def _read_plain(cursor: TextCursor) -> _Operation:
@@ -276,9 +265,19 @@ def _read_plain(cursor: TextCursor) -> _Operation:
     is_async, tokens = _tokens(cursor)
     values = _operands(cursor)
     attributes = _attributes(cursor)
-    pairs, results = _typed(cursor, values, [STREAM_TYPE])
-    made = [TOKEN_TYPE] if is_async and not results else []
-    return _Operation([tokens, pairs], [*results, *made], attributes)
+    signature = _signature(cursor)
+    results: list[str] = []
+    if signature is None:  # the short form of an operation on a stream alone
+        types = [STREAM_TYPE][: len(values)]
+        values = values[: len(types)]
+    elif signature.inputs is None:  # the stream's type may be omitted
+        types = [*[STREAM_TYPE][: len(values) - len(signature.outputs)], *signature.outputs]
+    else:
+        types, results = signature.inputs, signature.outputs
+    if len(types) != len(values):
+        raise cursor.error(f"{len(values)} types, one for each operand")
+    results = [TOKEN_TYPE] if is_async and not results else results
+    return _Operation([tokens, list(zip(values, types, strict=True))], results, attributes)
 
 
 def _read_create(cursor: TextCursor) -> _Operation:
@@ -297,18 +296,16 @@ def _read_alloc(cursor: TextCursor) -> _Operation:
     is_async, tokens = _tokens(cursor)
     attributes = ["hostShared"] if cursor.takes("host_shared") else []
     values = _operands(cursor)
-    symbols: list[str] = []
-    if cursor.takes("["):
-        symbols = cursor.values()
-        cursor.require("]")
+    symbols = _in_brackets(cursor)
     attributes += _attributes(cursor)
     signature = _signature(cursor)
     if signature is None:
         raise cursor.error("':' and the type of the memref")
-    indices = [[(value, INDEX_TYPE) for value in part] for part in (values[1:], symbols)]
-    made = [TOKEN_TYPE] if is_async and len(signature.outputs) == 1 else []
+    indices = [[(value, INDEX_TYPE) for value in group] for group in (values[1:], symbols)]
+    token_types = [TOKEN_TYPE] if is_async and len(signature.outputs) == 1 else []
     stream = [(value, STREAM_TYPE) for value in values[:1]]
-    return _Operation([tokens, stream, *indices], [*signature.outputs, *made], attributes, has_sizes=True)
+    results = [*signature.outputs, *token_types]
+    return _Operation([tokens, stream, *indices], results, attributes, has_sizes=True)
 
 
 def _read_launch(cursor: TextCursor) -> _Operation:
@@ -356,11 +353,7 @@ def _arguments(cursor: TextCursor) -> list[Operand]:
 
 READERS: dict[str, Callable[[TextCursor], _Operation]] = {
     "create_stream": _read_create,
-    "destroy_stream": _read_plain,
     "alloc": _read_alloc,
-    "dealloc": _read_plain,
-    "memcpy": _read_plain,
-    "memset": _read_plain,
-    "wait": _read_plain,
     "launch_func": _read_launch,
+    **dict.fromkeys(("destroy_stream", "dealloc", "memcpy", "memset", "wait"), _read_plain),
 }

@@ -37,7 +37,13 @@ def chain_cover(
     matching = _Matching(before, preference)
     for element in range(len(before)):
         matching.augment(element)
-    return _within(limit, matching.chains())
+    chains = matching.chains()
+    while True:
+        chains.sort(key=lambda chain: (-len(chain), chain))
+        if len(chains) <= max(limit, 1):
+            return tuple(chains)
+        last, second = chains.pop(), chains.pop()
+        chains.append(tuple(sorted(last + second)))
 
 
 class _Matching:
@@ -50,7 +56,10 @@ class _Matching:
         ]
         self._follower: dict[int, int] = {}  # u -> v
         self._leader: dict[int, int] = {}  # v -> u
-        self._match_greedily(preference)
+        pairs = [(u, v) for v, choices in enumerate(self._choices) for u in choices]
+        for u, v in sorted(pairs, key=lambda pair: (-preference(*pair), pair[1], -pair[0])):
+            if u not in self._follower and v not in self._leader:
+                self._follower[u], self._leader[v] = v, u
 
     def augment(self, element: int) -> None:
         """Matches ``element`` as a follower along an augmenting path, if a path exists (Kuhn's algorithm)."""
@@ -71,13 +80,13 @@ class _Matching:
 
     def chains(self) -> list[Chain]:
         """Returns the chains of the matching; each starts at an element that follows no other element."""
-        return [self._chain(v) for v in range(len(self._choices)) if v not in self._leader]
-
-    def _match_greedily(self, preference: Callable[[int, int], int]) -> None:
-        pairs = [(u, v) for v, choices in enumerate(self._choices) for u in choices]
-        for u, v in sorted(pairs, key=lambda pair: (-preference(*pair), pair[1], -pair[0])):
-            if u not in self._follower and v not in self._leader:
-                self._follower[u], self._leader[v] = v, u
+        chains = []
+        for first in [v for v in range(len(self._choices)) if v not in self._leader]:
+            chain = [first]
+            while chain[-1] in self._follower:
+                chain.append(self._follower[chain[-1]])
+            chains.append(tuple(chain))
+        return chains
 
     def _flip(self, u: int, led_to: dict[int, int]) -> None:
         """Swaps matched and unmatched pairs along the augmenting path that ends in ``u``."""
@@ -88,22 +97,6 @@ class _Matching:
             if freed is None:
                 return
             u = freed
-
-    def _chain(self, first: int) -> Chain:
-        chain = [first]
-        while chain[-1] in self._follower:
-            chain.append(self._follower[chain[-1]])
-        return tuple(chain)
-
-
-def _within(limit: int, chains: list[Chain]) -> tuple[Chain, ...]:
-    """Merges the two shortest chains until at most ``limit`` chains remain."""
-    while True:
-        chains.sort(key=lambda chain: (-len(chain), chain))
-        if len(chains) <= max(limit, 1):
-            return tuple(chains)
-        last, second = chains.pop(), chains.pop()
-        chains.append(tuple(sorted(last + second)))
 
 
 # ------------------------------------------------------------------------------
@@ -206,7 +199,13 @@ def _slots(nodes: tuple[Node, ...], limit: int, joined: frozenset[int]) -> dict[
     seen = _closure(nodes)
     index_of = {number: index for index, number in enumerate(work)}
     before = tuple(frozenset(index_of[u] for u in _numbers(seen[v]) if u in index_of) for v in work)
-    chains = chain_cover(before, lambda u, v: _preference(nodes, work[u], work[v]), limit)
+
+    def preference(u: int, v: int) -> int:
+        # direct dependences, and kernels after kernels, so that copies go to other streams
+        first, second = nodes[work[u]], nodes[work[v]]
+        return 2 * (work[u] in second.before) + (first.is_kernel and second.is_kernel)
+
+    chains = chain_cover(before, preference, limit)
     ranked = sorted(chains, key=lambda chain: (-sum(work[each] in joined for each in chain), -chain[-1]))
     slots = {work[index]: slot for slot, chain in enumerate(ranked) for index in chain}
     for number, node in enumerate(nodes):
@@ -214,11 +213,6 @@ def _slots(nodes: tuple[Node, ...], limit: int, joined: frozenset[int]) -> dict[
             user = next((v for v in work if number in nodes[v].before), None)
             slots[number] = 0 if user is None else slots[user]
     return slots
-
-
-def _preference(nodes: tuple[Node, ...], u: int, v: int) -> int:
-    """Prefers direct dependences, and kernels after kernels, so that copies go to other streams."""
-    return 2 * (u in nodes[v].before) + (nodes[u].is_kernel and nodes[v].is_kernel)
 
 
 def _closure(nodes: tuple[Node, ...]) -> list[int]:
@@ -292,19 +286,13 @@ class _Planner:
             ends = self._state() if self._has_caller else {0: self._host}
             last = self._last_waits(0, set(self._slots) if self._starts_anew else wanted, ends)
             return StreamPlan(count, steps, last, tuple(left))
-        waits = self._waits_of_iteration(wanted)
-        others = [(slot, u) for slot in range(1, count) for u in waits[slot]]
-        return StreamPlan(count, steps, waits[0], tuple(left), tuple(others))
-
-    def _waits_of_iteration(self, wanted: set[int]) -> dict[int, tuple[int, ...]]:
-        """Returns the waits of each stream at the end of an iteration, in the streams' order of first use.
-
-        In this order, a stream that waits for an earlier stream in the next iteration anyway does not wait
-        for the same work now.
-        """
+        # in the streams' order of first use: a stream that waits for an earlier stream in the next iteration
+        # anyway does not wait for the same work now
         ends = self._state()
         slots = dict.fromkeys([*(step.slot for step in self._steps if step.slot is not None), 0])
-        return {slot: self._last_waits(slot, set() if slot else wanted, ends) for slot in slots}
+        waits = {slot: self._last_waits(slot, set() if slot else wanted, ends) for slot in slots}
+        others = [(slot, u) for slot in range(1, count) for u in waits[slot]]
+        return StreamPlan(count, steps, waits[0], tuple(left), tuple(others))
 
     def _last_waits(self, slot: int, wanted: set[int], ends: dict[int, int]) -> tuple[int, ...]:
         """Returns the waits of a stream at the end: for ``wanted``, and for what later iterations depend on.
@@ -334,11 +322,9 @@ class _Planner:
 
     def _kept_by_limit(self, slot: int, wanted: set[int]) -> set[int]:
         """Returns the last work of a stream if only the limit of streams orders it before the next work."""
-        works = [step.node for step in self._steps if step.slot == slot and self._is_work(step.node)]
+        steps = [step.node for step in self._steps if step.slot == slot]
+        works = [node for node in steps if self._nodes[node].kind is NodeKind.WORK]
         return {u for u in works[-1:] if not self._bit(u) & self._union(wanted)}
-
-    def _is_work(self, number: int) -> bool:
-        return self._nodes[number].kind is NodeKind.WORK
 
     def _necessary(self, wanted: Iterable[int], base: int) -> tuple[int, ...]:
         """Returns the wanted nodes that ``base`` and other wanted nodes do not imply.
